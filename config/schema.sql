@@ -1,0 +1,42 @@
+-- The tables of outbox-relay. A word between @ signs is replaced by outbox-relay when it creates the
+-- tables or prints this text: a quoted name, or a column's type.
+
+--[outbox]
+CREATE TABLE @outbox@ (
+    @id@         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    @event_id@   uuid        NOT NULL DEFAULT gen_random_uuid(), -- the id consumers deduplicate by
+    @topic@      text        NOT NULL,                           -- what it is about: routes to topic or subject
+    @key@        text,                                           -- per-key order and partition; NULL: none
+    @type@       text,                                           -- header "type"
+    @payload@    jsonb,                                          -- NULL is a tombstone
+    @headers@    jsonb,                                          -- flat object of strings
+    @created_at@ timestamptz NOT NULL DEFAULT now()@sent_at_column@
+);
+
+--[index]
+CREATE INDEX @concurrently@@index@ ON @outbox@ (@id@)@unsent@;
+
+--[parked]
+CREATE TABLE @parked@ (
+    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id         @type:id@,
+    event_id   @type:event_id@,
+    topic      @type:topic@,
+    key        @type:key@,
+    type       @type:type@,
+    payload    @type:payload@,
+    headers    @type:headers@,
+    created_at @type:created_at@,
+    attempts   int         NOT NULL DEFAULT 0,
+    due        timestamptz,                        -- the next try; NULL: dead, or sent
+    error      text,                               -- why it is here
+    parked_at  timestamptz NOT NULL DEFAULT now(),
+    sent_at    timestamptz                         -- sent after all; kept until the retention ends
+);
+CREATE INDEX ON @parked@ (due) WHERE due IS NOT NULL;
+CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
+
+--[grant]
+GRANT USAGE ON SCHEMA @schema@ TO @role@;
+GRANT SELECT, DELETE, UPDATE (@lock_column@) ON @outbox@ TO @role@;
+GRANT SELECT, INSERT, UPDATE, DELETE ON @parked@ TO @role@;

@@ -1,0 +1,21 @@
+#include "base/clock.h"
+
+#include <limits.h>
+#include <time.h>
+
+int64_t clock_now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int clock_left_ms(int64_t deadline_ms)
+{
+    int64_t now = clock_now_ms();
+
+    if (deadline_ms <= now)
+        return 0;
+    return deadline_ms - now > INT_MAX ? INT_MAX : (int)(deadline_ms - now);
+}

@@ -1,0 +1,49 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Messages of servers and libraries end in newlines and may span lines; ours are one line. */
+static void make_one_line(char *text)
+{
+    size_t len = strlen(text);
+
+    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
+        text[--len] = '\0';
+    for (char *at = text; *at != '\0'; at++)
+        if (*at == '\n' || *at == '\r' || *at == '\t')
+            *at = ' ';
+}
+
+int error_set(struct error *error, enum error_kind kind, enum error_origin origin,
+              const char *format, ...)
+{
+    va_list args;
+
+    error->kind = kind;
+    error->origin = origin;
+    error->hint[0] = '\0';
+    va_start(args, format);
+    (void)vsnprintf(error->text, sizeof error->text, format, args);
+    va_end(args);
+    make_one_line(error->text);
+    if (error->text[0] == '\0')
+        (void)snprintf(error->text, sizeof error->text, "unknown error");
+    return -1;
+}
+
+int error_hint(struct error *error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(error->hint, sizeof error->hint, format, args);
+    va_end(args);
+    return -1;
+}
+
+int error_no_memory(struct error *error)
+{
+    return error_set(error, ERROR_FATAL, ERROR_SELF, "out of memory");
+}

@@ -1,0 +1,44 @@
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes that somebody else owns. data == NULL is SQL NULL; len == 0 with data is the empty value.
+ */
+struct text {
+    const char *data;
+    size_t len;
+};
+
+struct text text_of(const char *string);
+bool text_equal(struct text a, struct text b);
+
+/*
+ * Escapes control bytes, backslashes, DEL and bytes that are not UTF-8 as in C, so that the result
+ * is safe on a terminal and in a log; cuts what does not fit, marking the cut with "...". Always
+ * terminates `out`. Returns `out`.
+ */
+char *text_escape(char *out, size_t size, const char *data, size_t len);
+
+/* The same, as the inside of a JSON string (RFC 8259, section 7). */
+char *text_escape_json(char *out, size_t size, const char *data, size_t len);
+
+/* The length in bytes (1..4) of the UTF-8 sequence at `data`, 0 when it is malformed (RFC 3629). */
+size_t text_utf8_len(const char *data, size_t len);
+bool text_is_utf8(const char *data, size_t len);
+
+/* How many single-byte edits turn a into b; counts no further than 64 bytes of either. */
+unsigned text_distance(const char *a, const char *b);
+
+/* "250ms" "10s" "5m" "2h" "7d", or "0". Milliseconds, or -1. */
+int64_t text_parse_duration_ms(const char *string);
+/* "512" "64KiB" "8MiB" "1GiB". Bytes, or -1. */
+int64_t text_parse_size(const char *string);
+
+/* The shortest spelling that parses back to the same value. Returns `out`. */
+char *text_format_duration(char *out, size_t size, int64_t ms);
+char *text_format_size(char *out, size_t size, int64_t bytes);
+
+#endif

@@ -1,0 +1,89 @@
+#ifndef BROKER_BROKER_H
+#define BROKER_BROKER_H
+
+#include "base/error.h"
+#include "broker/sink.h"
+#include "core/batch.h"
+
+/*
+ * A destination of messages. Three clients stand behind one table of operations: kafka.c, nats.c,
+ * stdout.c. A broker belongs to one lane and is used by one thread at a time.
+ */
+
+struct broker; /* each client's own; begins with struct broker_base */
+
+struct broker_ops {
+    const char *type;
+
+    /* Checks options without any network. 0, or -1: contradicts the guarantee, or unknown. */
+    int (*check_options)(const struct sink_options *options, struct error *error);
+
+    /* No network yet. The options must outlive the broker. NULL with *error set on failure. */
+    struct broker *(*create)(const struct sink_options *options, struct error *error);
+
+    /*
+     * Makes the broker usable: connects, or probes a connection that failed. Cheap (no network)
+     * when nothing is wrong. Bounded by 5 s. 0, or -1: unreachable or refused (origin
+     * ERROR_BROKER).
+     */
+    int (*ready)(struct broker *broker, struct error *error);
+
+    /*
+     * Hands every pending message of `sink` to the client library; refuses at once what can never
+     * be sent. Does not wait for acknowledgements. Messages stay untouched until await returns.
+     */
+    void (*send)(struct broker *broker, struct batch *batch, int sink);
+
+    /*
+     * Waits until each message that send handed over has a verdict, at most until the deadline
+     * (clock_now_ms). On return the client library has given up the rest: no delivery report comes
+     * later, no byte of the batch is still in use. 0; or -1: the broker is away (the messages
+     * without a verdict stay pending; call ready before the next send).
+     */
+    int (*await)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
+                 struct error *error);
+
+    /* The largest payload worth fetching from the table, in bytes. */
+    int64_t (*payload_max)(const struct broker *broker);
+
+    /* Whether `destination` exists and takes messages. 0; -1: a problem (error->hint mends it). A
+     * warning (works, but weakens the guarantee) goes to `warning`, "" when there is none. */
+    int (*inspect)(struct broker *broker, const char *destination, char *warning,
+                   size_t warning_size, struct error *error);
+
+    /* Creates the destination when it is missing. 0 also when it is there already, and when a
+     * pattern names no destination in particular. */
+    int (*make)(struct broker *broker, const char *destination, struct error *error);
+
+    /* Bounded by 5 s; frees the broker. */
+    void (*destroy)(struct broker *broker);
+};
+
+/* The first member of every client's struct. */
+struct broker_base {
+    const struct broker_ops *ops;
+    const struct sink_options *options;
+};
+
+/* The clients behind the table. */
+extern const struct broker_ops kafka_ops;
+extern const struct broker_ops nats_ops;
+extern const struct broker_ops stdout_ops;
+
+/* NULL for an unknown type; broker_types() lists the known ones for messages. */
+const struct broker_ops *broker_ops_find(const char *type);
+const char *broker_types(void);
+
+struct broker *broker_open(const struct sink_options *options, struct error *error);
+void broker_close(struct broker *broker);
+
+int broker_ready(struct broker *broker, struct error *error);
+void broker_send(struct broker *broker, struct batch *batch, int sink);
+int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
+                 struct error *error);
+int64_t broker_payload_max(const struct broker *broker);
+int broker_inspect(struct broker *broker, const char *destination, char *warning,
+                   size_t warning_size, struct error *error);
+int broker_make(struct broker *broker, const char *destination, struct error *error);
+
+#endif

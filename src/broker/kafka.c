@@ -1,0 +1,166 @@
+/*
+ * Kafka, through librdkafka's idempotent producer: one client a broker object, made, polled and
+ * destroyed by the lane's own thread. Delivery reports and errors are callbacks that run inside
+ * that thread's rd_kafka_poll, so nothing here needs a lock; only the log callback runs elsewhere.
+ *
+ * Guarantee: a message is SENT only by its own positive delivery report, and when await() returns
+ * the client owes none: what had no report was purged, and a client that purged anything, or that
+ * librdkafka declared fatal, is destroyed before the batch is. Payloads are not copied, so a client
+ * that lived on could send bytes that belong to the next batch, or append late.
+ *
+ * Deliberately not done: one client shared by several lanes, because a purge and the fatal state
+ * are the client's, and one lane's deadline would fail every other lane. Transactions: a consumer
+ * drops repeats by the header `id`.
+ *
+ *   kafka_options.c  properties    kafka_topics.c  which topics exist
+ *   kafka_publish.c  send, await   kafka_admin.c   inspect, create
+ */
+
+#include "broker/kafka.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define METADATA_TIMEOUT_MS 4000
+#define SYSLOG_WARNING 4
+
+int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
+               const char *text)
+{
+    bool known = kafka->trouble[0] != '\0';
+
+    return error_set(error, kind, ERROR_BROKER, "kafka at %s: %s%s%s%s",
+                     kafka->base.options->brokers.items[0], text, known ? " (" : "", kafka->trouble,
+                     known ? ")" : "");
+}
+
+/* Runs on librdkafka's threads. */
+static void on_log(const rd_kafka_t *client, int level, const char *facility, const char *text)
+{
+    (void)client;
+    log_line(level <= SYSLOG_WARNING ? LOG_WARN : LOG_DEBUG, "librdkafka: %s: %s", facility, text);
+}
+
+static void on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
+{
+    struct kafka *kafka = opaque;
+
+    if (code == RD_KAFKA_RESP_ERR__FATAL) {
+        kafka->broken = true;
+        (void)rd_kafka_fatal_error(client, kafka->trouble, sizeof kafka->trouble);
+    } else {
+        (void)snprintf(kafka->trouble, sizeof kafka->trouble, "%s", reason);
+    }
+}
+
+void kafka_discard_client(struct kafka *kafka)
+{
+    if (kafka->client == NULL)
+        return;
+    (void)rd_kafka_purge(kafka->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    kafka_topics_empty(kafka);
+    rd_kafka_destroy_flags(kafka->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    kafka->client = NULL;
+    kafka->broken = false;
+    kafka->outstanding = 0;
+}
+
+static int open_client(struct kafka *kafka, struct error *error)
+{
+    rd_kafka_conf_t *conf = kafka_conf_new(kafka->base.options, true, error);
+    char why[512];
+
+    if (conf == NULL)
+        return -1;
+    rd_kafka_conf_set_opaque(conf, kafka);
+    rd_kafka_conf_set_log_cb(conf, on_log);
+    rd_kafka_conf_set_error_cb(conf, on_error);
+    rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+    kafka->trouble[0] = '\0';
+    kafka->broken = false;
+    kafka->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+    if (kafka->client != NULL)
+        return 0;
+    rd_kafka_conf_destroy(conf);
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s",
+                     kafka->base.options->name, why);
+}
+
+static int probe(struct kafka *kafka, struct error *error)
+{
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_resp_err_t code =
+        rd_kafka_metadata(kafka->client, 0, NULL, &metadata, METADATA_TIMEOUT_MS);
+
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        rd_kafka_metadata_destroy(metadata);
+        return 0;
+    }
+    /* Serves on_error, which knows more than "transport failure". */
+    (void)rd_kafka_poll(kafka->client, 0);
+    return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_err2str(code));
+}
+
+/* A client that fails its probe goes, so that the next one reads rotated secrets. */
+int kafka_ready(struct broker *broker, struct error *error)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+
+    if (kafka->client != NULL && !kafka->broken)
+        return 0;
+    kafka_discard_client(kafka);
+    if (open_client(kafka, error) < 0)
+        return -1;
+    if (probe(kafka, error) == 0)
+        return 0;
+    kafka_discard_client(kafka);
+    return -1;
+}
+
+static void kafka_destroy(struct broker *broker)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+
+    kafka_discard_client(kafka);
+    free(kafka->suspects);
+    free(kafka);
+}
+
+static struct broker *kafka_create(const struct sink_options *options, struct error *error)
+{
+    rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);
+    struct kafka *kafka;
+
+    if (conf == NULL)
+        return NULL;
+    kafka = calloc(1, sizeof *kafka);
+    if (kafka == NULL) {
+        error_no_memory(error);
+    } else {
+        kafka->base = (struct broker_base){.ops = &kafka_ops, .options = options};
+        kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
+    }
+    rd_kafka_conf_destroy(conf);
+    return (struct broker *)kafka;
+}
+
+static int64_t kafka_payload_max(const struct broker *broker)
+{
+    return ((const struct kafka *)broker)->message_bytes_max;
+}
+
+const struct broker_ops kafka_ops = {
+    .type = "kafka",
+    .check_options = kafka_check_options,
+    .create = kafka_create,
+    .ready = kafka_ready,
+    .send = kafka_send,
+    .await = kafka_await,
+    .payload_max = kafka_payload_max,
+    .inspect = kafka_inspect,
+    .make = kafka_make,
+    .destroy = kafka_destroy,
+};

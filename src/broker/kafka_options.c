@@ -1,0 +1,282 @@
+/*
+ * From sink options to a librdkafka configuration.
+ *
+ * Guarantee: whatever the user's properties say, a producer made from this waits for all in-sync
+ * replicas, retries in order, and reports on every message; what would weaken that is refused. The
+ * effective values are judged, not the names, so that an alias cannot slip by. A secret that was
+ * read from a file is never quoted.
+ *
+ * Deliberately not done: translating librdkafka's properties into keys of our own. They are passed
+ * as they are, and what librdkafka says about a wrong one is passed back.
+ */
+
+#include "broker/kafka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_TIMEOUT_MS_MIN 60000
+#define QUEUE_MESSAGES_MIN 100000
+#define SECRET_SUFFIX "password_file"
+#define FILE_SUFFIX "_file"
+#define VALUE_BYTES_MAX 4096
+
+struct setting {
+    const char *name;
+    const char *value;
+};
+
+static const struct setting settings[] = {
+    {"client.id", "outbox-relay"},
+    {"enable.idempotence", "true"},
+    {"acks", "all"},
+    {"linger.ms", "1"},
+    {"partitioner", "murmur2_random"}, /* as Java's; librdkafka's own differs */
+    {"allow.auto.create.topics", "false"},
+    {"socket.keepalive.enable", "true"},
+    {"topic.metadata.propagation.max.ms", "5000"},
+    {"statistics.interval.ms", "0"},
+};
+
+static const struct setting required[] = {
+    {"acks", "-1"},
+    {"enable.idempotence", "true"},
+    {"enable.gapless.guarantee", "false"}, /* one refused message would stop all others */
+    {"delivery.report.only.error", "false"},
+    {"log.queue", "false"},
+    {"transactional.id", ""},
+};
+
+static const char *const server_names[] = {"bootstrap.servers", "metadata.broker.list"};
+
+struct range {
+    const char *name;
+    int64_t min;
+    int64_t max;
+};
+
+static int64_t message_timeout_ms_min(const struct sink_options *options)
+{
+    return 2 * options->publish_timeout_ms;
+}
+
+static int refuse_property(const struct sink_options *options, const struct property *property,
+                           const char *why, struct error *error)
+{
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s.properties] \"%s\": %s",
+                     options->name, property->name, why);
+}
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t len = strlen(name);
+    size_t suffix_len = strlen(suffix);
+
+    return len >= suffix_len && strcmp(name + len - suffix_len, suffix) == 0;
+}
+
+/* The file is named by the property's value; its own name without "_file" is librdkafka's. */
+static int set_secret(rd_kafka_conf_t *conf, const struct sink_options *options,
+                      const struct property *property, bool with_secrets, struct error *error)
+{
+    int len = (int)(strlen(property->name) - strlen(FILE_SUFFIX));
+    char name[128];
+    char why[512];
+    char *secret = with_secrets ? secret_read(property->value, error) : NULL;
+    rd_kafka_conf_res_t result;
+
+    if (with_secrets && secret == NULL)
+        return -1;
+    (void)snprintf(name, sizeof name, "%.*s", len, property->name);
+    result = rd_kafka_conf_set(conf, name, secret, why, sizeof why);
+    secret_free(secret);
+    if (result == RD_KAFKA_CONF_OK)
+        return 0;
+    /* Not librdkafka's text for a secret that was read: it quotes values. */
+    return refuse_property(options, property, with_secrets ? "not accepted by librdkafka" : why,
+                           error);
+}
+
+static bool names_servers(const char *name)
+{
+    for (size_t i = 0; i < sizeof server_names / sizeof *server_names; i++)
+        if (strcmp(name, server_names[i]) == 0)
+            return true;
+    return false;
+}
+
+static int set_property(rd_kafka_conf_t *conf, const struct sink_options *options,
+                        const struct property *property, bool with_secrets, struct error *error)
+{
+    char why[512];
+
+    if (names_servers(property->name))
+        return refuse_property(options, property, "write brokers = [...] in the sink instead",
+                               error);
+    if (ends_with(property->name, SECRET_SUFFIX))
+        return set_secret(conf, options, property, with_secrets, error);
+    if (rd_kafka_conf_set(conf, property->name, property->value, why, sizeof why) ==
+        RD_KAFKA_CONF_OK)
+        return 0;
+    return refuse_property(options, property, why, error);
+}
+
+static int set_own(rd_kafka_conf_t *conf, const char *name, const char *value, struct error *error)
+{
+    char why[512];
+
+    if (rd_kafka_conf_set(conf, name, value, why, sizeof why) == RD_KAFKA_CONF_OK)
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "librdkafka: %s", why);
+}
+
+static int set_own_number(rd_kafka_conf_t *conf, const char *name, int64_t value,
+                          struct error *error)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof text, "%lld", (long long)value);
+    return set_own(conf, name, text, error);
+}
+
+static int set_servers(rd_kafka_conf_t *conf, const struct sink_options *options,
+                       struct error *error)
+{
+    char list[VALUE_BYTES_MAX];
+    size_t len = 0;
+
+    for (int i = 0; i < options->brokers.count; i++) {
+        int count = snprintf(list + len, sizeof list - len, "%s%s", i > 0 ? "," : "",
+                             options->brokers.items[i]);
+
+        if (count < 0 || (size_t)count >= sizeof list - len)
+            return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                             "[sink.%s] brokers: longer than %d bytes", options->name,
+                             VALUE_BYTES_MAX);
+        len += (size_t)count;
+    }
+    if (len == 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] brokers: write at least one, as in [\"localhost:9092\"]",
+                         options->name);
+    return set_own(conf, server_names[0], list, error);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int set_all_own(rd_kafka_conf_t *conf, const struct sink_options *options,
+                       struct error *error)
+{
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (set_own(conf, settings[i].name, settings[i].value, error) < 0)
+            return -1;
+    if (set_own_number(conf, "message.timeout.ms",
+                       larger(MESSAGE_TIMEOUT_MS_MIN, message_timeout_ms_min(options)), error) < 0)
+        return -1;
+    if (set_own_number(conf, "queue.buffering.max.messages",
+                       larger(QUEUE_MESSAGES_MIN, 2 * (int64_t)options->batch), error) < 0)
+        return -1;
+    return set_servers(conf, options, error);
+}
+
+/* What the name resolves to, aliases and topic defaults included. "" when unset. */
+static const char *conf_value(const rd_kafka_conf_t *conf, const char *name, char *value,
+                              size_t size)
+{
+    if (rd_kafka_conf_get(conf, name, value, &size) != RD_KAFKA_CONF_OK)
+        value[0] = '\0';
+    return value;
+}
+
+int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name)
+{
+    char value[64] = "";
+
+    return strtoll(conf_value(conf, name, value, sizeof value), NULL, 10);
+}
+
+static int check_required(const rd_kafka_conf_t *conf, const struct sink_options *options,
+                          const struct property *property, struct error *error)
+{
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        char value[256] = "";
+        char why[512];
+
+        if (strcmp(conf_value(conf, required[i].name, value, sizeof value), required[i].value) == 0)
+            continue;
+        (void)snprintf(why, sizeof why,
+                       "%s = \"%s\" contradicts at-least-once delivery; leave it out",
+                       required[i].name, value);
+        return refuse_property(options, property, why, error);
+    }
+    return 0;
+}
+
+static int check_ranges(const rd_kafka_conf_t *conf, const struct sink_options *options,
+                        const struct property *property, struct error *error)
+{
+    const struct range ranges[] = {
+        {"max.in.flight.requests.per.connection", 1, 5},
+        {"message.send.max.retries", 1, INT64_MAX},
+        {"message.timeout.ms", message_timeout_ms_min(options), INT64_MAX},
+        {"linger.ms", 0, options->publish_timeout_ms - 1},
+    };
+
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        int64_t value = kafka_conf_number(conf, ranges[i].name);
+        bool is_low = value < ranges[i].min;
+        char why[512];
+
+        if (!is_low && value <= ranges[i].max)
+            continue;
+        (void)snprintf(why, sizeof why,
+                       "%s = %lld contradicts at-least-once delivery within publish_timeout; "
+                       "at %s %lld is needed",
+                       ranges[i].name, (long long)value, is_low ? "least" : "most",
+                       (long long)(is_low ? ranges[i].min : ranges[i].max));
+        return refuse_property(options, property, why, error);
+    }
+    return 0;
+}
+
+/* Judged one by one, so that the message names the property as its user wrote it. */
+static int fill(rd_kafka_conf_t *conf, const struct sink_options *options, bool with_secrets,
+                struct error *error)
+{
+    if (set_all_own(conf, options, error) < 0)
+        return -1;
+    for (int i = 0; i < options->property_count; i++) {
+        const struct property *property = &options->properties[i];
+
+        if (set_property(conf, options, property, with_secrets, error) < 0 ||
+            check_required(conf, options, property, error) < 0 ||
+            check_ranges(conf, options, property, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_secrets,
+                                struct error *error)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+
+    if (fill(conf, options, with_secrets, error) == 0)
+        return conf;
+    rd_kafka_conf_destroy(conf);
+    return NULL;
+}
+
+int kafka_check_options(const struct sink_options *options, struct error *error)
+{
+    rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);
+
+    if (conf == NULL)
+        return -1;
+    rd_kafka_conf_destroy(conf);
+    return 0;
+}

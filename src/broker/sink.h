@@ -1,0 +1,54 @@
+#ifndef BROKER_SINK_H
+#define BROKER_SINK_H
+
+#include "base/error.h"
+#include "core/match.h"
+
+/* What the configuration says of one sink; config/ fills it. */
+
+#define SINK_LIST_MAX 32
+
+struct text_list {
+    char *items[SINK_LIST_MAX]; /* owned */
+    int count;
+};
+
+struct property {
+    char *name;  /* owned */
+    char *value; /* owned */
+    int line; /* in the configuration file */
+};
+
+struct sink_options {
+    char *name; /* owned, as everything here */
+    char *type; /* "kafka" | "nats" | "stdout" */
+    struct text_list brokers;
+    struct text_list servers;
+    char *stream;
+    struct text_list allow;
+    struct match allowed[SINK_LIST_MAX]; /* allow.items, parsed */
+    bool create;
+    struct property properties[SINK_LIST_MAX];
+    int property_count;
+    char *username;
+    char *password;
+    char *password_file;
+    char *token;
+    char *token_file;
+    char *credentials_file;
+    char *tls_ca_file;
+    char *tls_cert_file;
+    char *tls_key_file;
+    int64_t publish_timeout_ms; /* set from [relay] */
+    int batch;                  /* messages a batch, set from [relay] */
+};
+
+/* Whether the sink's allow list (absent: everything) takes this destination. */
+bool sink_allows(const struct sink_options *options, struct text destination);
+
+/* Reads a one-line secret: the trailing newline is dropped. NULL with *error set. */
+char *secret_read(const char *path, struct error *error);
+/* Overwrites and frees it; NULL is allowed. */
+void secret_free(char *secret);
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * check: the configuration has been loaded when this runs; then the database, then each broker with
+ * every destination that can be told beforehand: constant route topics and the topics of waiting
+ * rows.
+ */
+#include "cli/cli.h"
+#include "outbox/admin.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOPICS_MAX 64
+
+struct topics {
+    char *items[TOPICS_MAX]; /* owned */
+    int count;
+};
+
+static void add_error(struct findings *findings, const struct error *error)
+{
+    struct finding *finding = findings_add(findings, FINDING_ERROR, "%s", error->text);
+
+    (void)snprintf(finding->fix, sizeof finding->fix, "%s", error->hint);
+}
+
+static bool has_error(const struct findings *findings)
+{
+    for (int i = 0; i < findings->count; i++)
+        if (findings->items[i].level == FINDING_ERROR)
+            return true;
+    return false;
+}
+
+static void check_database(const struct config *config, struct findings *findings,
+                           struct topics *topics)
+{
+    struct error error;
+    struct admin *admin = admin_open(&config->relay.outbox, &error);
+
+    if (admin == NULL) {
+        add_error(findings, &error);
+        return;
+    }
+    if (admin_inspect(admin, findings, &error) < 0)
+        add_error(findings, &error);
+    if (!has_error(findings)) {
+        topics->count = admin_sample_topics(admin, topics->items, TOPICS_MAX, &error);
+        if (topics->count < 0) {
+            topics->count = 0;
+            add_error(findings, &error);
+        }
+    }
+    admin_close(admin);
+}
+
+static void check_destination(struct broker *broker, const char *sink, const char *destination,
+                              struct findings *findings)
+{
+    char warning[512];
+    struct error error;
+
+    if (broker_inspect(broker, destination, warning, sizeof warning, &error) < 0)
+        add_error(findings, &error);
+    else if (warning[0] != '\0')
+        (void)findings_add(findings, FINDING_WARNING, "sink %s, \"%s\": %s", sink, destination,
+                           warning);
+    else
+        (void)findings_add(findings, FINDING_OK, "sink %s, \"%s\"", sink, destination);
+}
+
+static void check_routes(const struct config *config, int sink, struct broker *broker,
+                         struct findings *findings)
+{
+    const struct routes *routes = &config->relay.routes;
+
+    for (int i = 0; i < routes->count; i++) {
+        const struct template *topic = &routes->entries[i].topic;
+
+        if (routes->entries[i].sink == sink && template_is_constant(topic))
+            check_destination(broker, config->relay.sinks[sink].name, topic->source, findings);
+    }
+}
+
+/* Routes the topics of waiting rows as `run` would, and looks at where they would go. */
+static void check_waiting(const struct config *config, int sink, struct broker *broker,
+                          const struct topics *topics, struct findings *findings)
+{
+    struct batch batch;
+
+    if (batch_init(&batch, TOPICS_MAX) < 0)
+        return;
+    for (int i = 0; i < topics->count; i++)
+        batch_add(&batch)->topic = text_of(topics->items[i]);
+    route_batch(&config->relay.routes, &batch);
+    for (int i = 0; i < batch.count; i++) {
+        const struct message *message = &batch.messages[i];
+        struct text copy;
+
+        if (message->verdict == VERDICT_REJECTED && sink == 0)
+            (void)findings_add(findings, FINDING_ERROR, "a row waits with topic \"%s\": %s",
+                               topics->items[i], message->reason);
+        if (message->verdict != VERDICT_PENDING || message->sink != sink)
+            continue;
+        copy = batch_copy(&batch, message->destination.data, message->destination.len);
+        if (copy.data != NULL)
+            check_destination(broker, config->relay.sinks[sink].name, copy.data, findings);
+    }
+    batch_free(&batch);
+}
+
+static void check_broker(const struct config *config, int sink, const struct topics *topics,
+                         struct findings *findings)
+{
+    const struct sink_options *options = &config->relay.sinks[sink];
+    struct error error;
+    struct broker *broker = broker_open(options, &error);
+
+    if (broker == NULL || broker_ready(broker, &error) < 0) {
+        add_error(findings, &error);
+    } else {
+        (void)findings_add(findings, FINDING_OK, "sink %s (%s): reachable", options->name,
+                           options->type);
+        check_routes(config, sink, broker, findings);
+        check_waiting(config, sink, broker, topics, findings);
+    }
+    if (broker != NULL)
+        broker_close(broker);
+}
+
+static const char *level_name(enum finding_level level)
+{
+    static const char *const names[] = {"ok", "warning", "error"};
+
+    return names[level];
+}
+
+static void print_json(const struct finding *finding)
+{
+    json_t *object = json_pack("{s:s, s:s, s:s}", "level", level_name(finding->level), "text",
+                               finding->text, "fix", finding->fix);
+
+    if (object != NULL)
+        (void)json_dumpf(object, stdout, JSON_COMPACT);
+    (void)putchar('\n');
+    json_decref(object);
+}
+
+static void print_findings(const struct findings *findings, bool json)
+{
+    for (int i = 0; i < findings->count; i++) {
+        const struct finding *finding = &findings->items[i];
+
+        if (json) {
+            print_json(finding);
+            continue;
+        }
+        (void)printf("%s: %s\n", level_name(finding->level), finding->text);
+        if (finding->fix[0] != '\0')
+            (void)printf("  fix: %s\n", finding->fix);
+    }
+}
+
+enum exit_status cli_check(const struct arguments *arguments, struct config *config)
+{
+    struct findings findings;
+    struct topics topics = {.count = 0};
+    enum exit_status status = EXIT_DONE;
+
+    if (findings_init(&findings) < 0)
+        return EXIT_RUNTIME;
+    (void)findings_add(&findings, FINDING_OK, "configuration %s",
+                       config->path != NULL ? config->path : "");
+    check_database(config, &findings, &topics);
+    if (has_error(&findings))
+        status = EXIT_DATABASE;
+    for (int i = 0; i < config->relay.sink_count; i++)
+        check_broker(config, i, &topics, &findings);
+    if (status == EXIT_DONE && has_error(&findings))
+        status = EXIT_BROKER;
+    print_findings(&findings, arguments->json);
+    for (int i = 0; i < topics.count; i++)
+        free(topics.items[i]);
+    findings_free(&findings);
+    return status;
+}

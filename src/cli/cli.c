@@ -1,0 +1,124 @@
+#include "cli/cli.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct command commands[] = {
+    {"run", "[-c relay.toml] [--drain]", "relay until stopped; --drain: until nothing is left",
+     "drain", 0, 0, true, cli_run},
+    {"init", "[--print] [--grant ROLE]", "create the tables and indexes, or print the SQL",
+     "print grant", 0, 0, true, cli_init},
+    {"check", "", "configuration, then database, then brokers: every problem", "json", 0, 0, true,
+     cli_check},
+    {"status", "[--json] [--watch]", "backlog, oldest age, parked and dead, who relays",
+     "json watch", 0, 0, true, cli_status},
+    {"emit", "TOPIC [KEY] [PAYLOAD|-] [--type T]",
+     "insert an event; without TOPIC: NDJSON from stdin", "type", 0, 3, true, cli_emit},
+    {"dead", "list [--json] | drop ID...|--all", "parked and dead rows: list them, drop them",
+     "json all", 1, OPERANDS_MAX, true, cli_dead},
+    {"purge", "[--older-than 7d] [--dry-run]", "delete sent rows older than the retention",
+     "older-than dry-run", 0, 0, true, cli_purge},
+    {"config", "[--defaults]", "the effective configuration, secrets hidden", "defaults", 0, 0,
+     false, cli_config},
+    {"version", "", "version, and those of the libraries", "", 0, 0, false, cli_version},
+    {"help", "[COMMAND]", "this", "", 0, 1, false, cli_help},
+    {NULL, NULL, NULL, NULL, 0, 0, false, NULL}};
+
+enum exit_status cli_fail(const struct error *error)
+{
+    (void)fprintf(stderr, "outbox-relay: %s\n", error->text);
+    if (error->hint[0] != '\0')
+        (void)fprintf(stderr, "  fix: %s\n", error->hint);
+    switch (error->origin) {
+    case ERROR_CONFIG:
+        return EXIT_USAGE;
+    case ERROR_DATABASE:
+        return EXIT_DATABASE;
+    case ERROR_BROKER:
+        return EXIT_BROKER;
+    case ERROR_SELF:
+        break;
+    }
+    return EXIT_RUNTIME;
+}
+
+static void print_problems(const struct config_problems *problems)
+{
+    for (int i = 0; i < problems->count; i++)
+        (void)fprintf(stderr, "%s\n", problems->lines[i]);
+    for (int i = 0; i < problems->warning_count; i++)
+        (void)fprintf(stderr, "warning: %s\n", problems->warnings[i]);
+}
+
+static enum exit_status run_with_config(const struct command *command,
+                                        const struct arguments *arguments)
+{
+    struct config config;
+    struct config_problems problems;
+    enum exit_status status = EXIT_USAGE;
+    int loaded = config_load(&config, arguments->config, &problems);
+
+    print_problems(&problems);
+    config_problems_free(&problems);
+    if (loaded == 0) {
+        log_configure(config.log_level, config.log_format);
+        status = command->run(arguments, &config);
+    }
+    config_free(&config);
+    return status;
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (const struct command *command = commands; command->name != NULL; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    return NULL;
+}
+
+static enum exit_status complain_of_command(const char *name)
+{
+    const char *nearest = "help";
+    unsigned distance = 3;
+
+    for (const struct command *command = commands; command->name != NULL; command++) {
+        if (text_distance(name, command->name) >= distance)
+            continue;
+        distance = text_distance(name, command->name);
+        nearest = command->name;
+    }
+    (void)fprintf(stderr, "outbox-relay: unknown command \"%s\"; did you mean \"%s\"?\n", name,
+                  nearest);
+    return EXIT_USAGE;
+}
+
+static bool asks_for_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+enum exit_status cli_main(int argc, char **argv)
+{
+    const struct command *command;
+    struct arguments arguments;
+
+    if (argc < 2) {
+        (void)cli_help(&(struct arguments){0}, NULL);
+        return EXIT_USAGE;
+    }
+    if (asks_for_help(argv[1]))
+        return cli_help(&(struct arguments){0}, NULL);
+    command = find_command(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
+    if (command == NULL)
+        return complain_of_command(argv[1]);
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (asks_for_help(argv[i]))
+            return cli_help(&(struct arguments){.operands = {command->name}, .operand_count = 1},
+                            NULL);
+    if (!cli_parse(command, argc - 1, argv + 1, &arguments))
+        return EXIT_USAGE;
+    return command->needs_config ? run_with_config(command, &arguments)
+                                 : command->run(&arguments, NULL);
+}

@@ -1,0 +1,71 @@
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "config/config.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* argv, stdout and exit statuses live in this folder only. */
+
+enum exit_status {
+    EXIT_DONE = 0,
+    EXIT_RUNTIME = 1,
+    EXIT_USAGE = 2,
+    EXIT_DATABASE = 3,
+    EXIT_BROKER = 4
+};
+
+#define OPERANDS_MAX 1024
+
+/* What the command line said. Pointers are into argv. */
+struct arguments {
+    const char *config; /* -c; NULL: look in the usual places */
+    bool drain;
+    bool print;
+    const char *grant;
+    bool json;
+    bool watch;
+    const char *type;
+    int64_t older_than_ms; /* -1: not given */
+    bool dry_run;
+    bool defaults;
+    bool all;
+    const char *operands[OPERANDS_MAX];
+    int operand_count;
+};
+
+struct command {
+    const char *name;
+    const char *synopsis; /* what follows the name */
+    const char *help;     /* one line */
+    const char *options;  /* the long options it takes, parted by blanks */
+    int operands_min;
+    int operands_max;
+    bool needs_config; /* loads the configuration before it runs; config is NULL otherwise */
+    enum exit_status (*run)(const struct arguments *arguments, struct config *config);
+};
+
+extern const struct command commands[]; /* ends with a NULL name */
+
+enum exit_status cli_main(int argc, char **argv);
+
+/* Fills *arguments from what follows the command's name, permuted options and operands; "--" ends
+ * the options. false: the mistake has been printed. */
+bool cli_parse(const struct command *command, int argc, char **argv, struct arguments *arguments);
+
+/* "outbox-relay: ..." to stderr, with the hint on a line of its own; the status that fits. */
+enum exit_status cli_fail(const struct error *error);
+
+enum exit_status cli_run(const struct arguments *arguments, struct config *config);
+enum exit_status cli_init(const struct arguments *arguments, struct config *config);
+enum exit_status cli_check(const struct arguments *arguments, struct config *config);
+enum exit_status cli_status(const struct arguments *arguments, struct config *config);
+enum exit_status cli_emit(const struct arguments *arguments, struct config *config);
+enum exit_status cli_dead(const struct arguments *arguments, struct config *config);
+enum exit_status cli_purge(const struct arguments *arguments, struct config *config);
+enum exit_status cli_config(const struct arguments *arguments, struct config *config);
+enum exit_status cli_version(const struct arguments *arguments, struct config *config);
+enum exit_status cli_help(const struct arguments *arguments, struct config *config);
+
+#endif

@@ -1,0 +1,27 @@
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+/* Loads the file by itself: with --defaults there need not be one. */
+enum exit_status cli_config(const struct arguments *arguments, struct config *unused)
+{
+    struct config config;
+    struct config_problems problems;
+    int status;
+
+    (void)unused;
+    if (arguments->defaults) {
+        (void)fputs(config_sample(), stdout);
+        return EXIT_DONE;
+    }
+    status = config_load(&config, arguments->config, &problems);
+    for (int i = 0; i < problems.count; i++)
+        (void)fprintf(stderr, "%s\n", problems.lines[i]);
+    for (int i = 0; i < problems.warning_count; i++)
+        (void)fprintf(stderr, "warning: %s\n", problems.warnings[i]);
+    if (status == 0)
+        config_print(&config, stdout);
+    config_problems_free(&problems);
+    config_free(&config);
+    return status == 0 ? EXIT_DONE : EXIT_USAGE;
+}

@@ -1,0 +1,110 @@
+#include "cli/cli.h"
+#include "outbox/admin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAYLOAD_BYTES_MAX (256 * 1024 * 1024)
+
+/* All of stdin, terminated; NULL when it cannot be read or is too large. */
+static char *read_stdin(size_t *len, struct error *error)
+{
+    size_t size = 65536;
+    char *bytes = malloc(size);
+
+    *len = 0;
+    while (bytes != NULL) {
+        size_t got = fread(bytes + *len, 1, size - 1 - *len, stdin);
+        char *larger;
+
+        *len += got;
+        if (got == 0)
+            break;
+        if (*len < size - 1)
+            continue;
+        larger = size < PAYLOAD_BYTES_MAX ? realloc(bytes, size * 2) : NULL;
+        if (larger == NULL)
+            free(bytes);
+        bytes = larger;
+        size *= 2;
+    }
+    if (bytes == NULL || ferror(stdin)) {
+        free(bytes);
+        (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "stdin: %s",
+                        ferror(stdin) ? strerror(errno) : "larger than 256 MiB");
+        return NULL;
+    }
+    bytes[*len] = '\0';
+    return bytes;
+}
+
+static int emit_one(struct admin *admin, const struct arguments *arguments, struct error *error)
+{
+    const char *payload = arguments->operand_count > 2 ? arguments->operands[2] : NULL;
+    struct event event = {.topic = arguments->operands[0],
+                          .key = arguments->operand_count > 1 ? arguments->operands[1] : NULL,
+                          .type = arguments->type,
+                          .payload = payload,
+                          .payload_len = payload != NULL ? strlen(payload) : 0};
+    char *from_stdin = NULL;
+    int status;
+
+    if (payload != NULL && strcmp(payload, "-") == 0) {
+        from_stdin = read_stdin(&event.payload_len, error);
+        if (from_stdin == NULL)
+            return -1;
+        event.payload = from_stdin;
+    }
+    status = admin_begin(admin, error) < 0 || admin_emit(admin, &event, error) < 0 ||
+                     admin_commit(admin, error) < 0
+                 ? -1
+                 : 0;
+    free(from_stdin);
+    return status;
+}
+
+static int emit_line(struct admin *admin, const char *line, long number, struct error *error)
+{
+    struct error cause;
+
+    if (admin_emit_json(admin, line, &cause) == 0)
+        return 0;
+    return error_set(error, cause.kind, cause.origin, "stdin:%ld: %s; nothing was inserted", number,
+                     cause.text);
+}
+
+/* All lines or none. */
+static int emit_lines(struct admin *admin, struct error *error)
+{
+    char *line = NULL;
+    size_t size = 0;
+    long number = 0;
+    int status = admin_begin(admin, error);
+
+    while (status == 0 && getline(&line, &size, stdin) >= 0) {
+        number++;
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0] != '\0')
+            status = emit_line(admin, line, number, error);
+    }
+    free(line);
+    if (status == 0)
+        status = admin_commit(admin, error);
+    return status;
+}
+
+enum exit_status cli_emit(const struct arguments *arguments, struct config *config)
+{
+    struct error error;
+    struct admin *admin = admin_open(&config->relay.outbox, &error);
+    int status = -1;
+
+    if (admin != NULL)
+        status = arguments->operand_count > 0 ? emit_one(admin, arguments, &error)
+                                              : emit_lines(admin, &error);
+    admin_close(admin);
+    return status == 0 ? EXIT_DONE : cli_fail(&error);
+}

@@ -1,0 +1,69 @@
+#include "cli/cli.h"
+#include "outbox/admin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static enum exit_status print_and_free(char *sql)
+{
+    if (sql == NULL)
+        return EXIT_RUNTIME;
+    (void)fputs(sql, stdout);
+    free(sql);
+    return EXIT_DONE;
+}
+
+static enum exit_status create(struct admin *admin)
+{
+    struct error error;
+    char *missing = NULL;
+    enum exit_status status;
+
+    if (admin_init(admin, &missing, &error) == 0)
+        return EXIT_DONE;
+    status = cli_fail(&error);
+    if (missing != NULL)
+        (void)print_and_free(missing);
+    return status;
+}
+
+/* With create = true a sink's missing topics or stream are made here, so that `run` finds them. */
+static enum exit_status make_destinations(const struct sink_options *options)
+{
+    struct error error;
+    struct broker *broker;
+    int status = 0;
+
+    if (!options->create)
+        return EXIT_DONE;
+    broker = broker_open(options, &error);
+    if (broker == NULL || broker_ready(broker, &error) < 0)
+        status = -1;
+    for (int i = 0; status == 0 && i < options->allow.count; i++)
+        status = broker_make(broker, options->allow.items[i], &error);
+    if (broker != NULL)
+        broker_close(broker);
+    return status == 0 ? EXIT_DONE : cli_fail(&error);
+}
+
+enum exit_status cli_init(const struct arguments *arguments, struct config *config)
+{
+    struct error error;
+    struct admin *admin = admin_open(&config->relay.outbox, &error);
+    enum exit_status status;
+
+    if (admin == NULL)
+        return cli_fail(&error);
+    if (arguments->print || arguments->grant != NULL) {
+        status = arguments->print ? print_and_free(admin_schema_sql(admin)) : EXIT_DONE;
+        if (status == EXIT_DONE && arguments->grant != NULL)
+            status = print_and_free(admin_grant_sql(admin, arguments->grant));
+        admin_close(admin);
+        return status;
+    }
+    status = create(admin);
+    admin_close(admin);
+    for (int i = 0; status == EXIT_DONE && i < config->relay.sink_count; i++)
+        status = make_destinations(&config->relay.sinks[i]);
+    return status;
+}

@@ -1,0 +1,141 @@
+#include "base/text.h"
+#include "cli/cli.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+enum option_code {
+    OPTION_CONFIG = 'c',
+    OPTION_DRAIN = 256,
+    OPTION_PRINT,
+    OPTION_GRANT,
+    OPTION_JSON,
+    OPTION_WATCH,
+    OPTION_TYPE,
+    OPTION_OLDER_THAN,
+    OPTION_DRY_RUN,
+    OPTION_DEFAULTS,
+    OPTION_ALL
+};
+
+static const struct option options[] = {{"config", required_argument, NULL, OPTION_CONFIG},
+                                        {"drain", no_argument, NULL, OPTION_DRAIN},
+                                        {"print", no_argument, NULL, OPTION_PRINT},
+                                        {"grant", required_argument, NULL, OPTION_GRANT},
+                                        {"json", no_argument, NULL, OPTION_JSON},
+                                        {"watch", no_argument, NULL, OPTION_WATCH},
+                                        {"type", required_argument, NULL, OPTION_TYPE},
+                                        {"older-than", required_argument, NULL, OPTION_OLDER_THAN},
+                                        {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+                                        {"defaults", no_argument, NULL, OPTION_DEFAULTS},
+                                        {"all", no_argument, NULL, OPTION_ALL},
+                                        {NULL, 0, NULL, 0}};
+
+static const char *option_name(int code)
+{
+    for (const struct option *option = options; option->name != NULL; option++)
+        if (option->val == code)
+            return option->name;
+    return "";
+}
+
+/* Whether `name` is one of the words of the command's option list. */
+static bool takes(const struct command *command, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = command->options; *at != '\0';) {
+        size_t word = strcspn(at, " ");
+
+        if (word == len && memcmp(at, name, len) == 0)
+            return true;
+        at += word + strspn(at + word, " ");
+    }
+    return false;
+}
+
+static bool complain(const struct command *command, const char *what, const char *value)
+{
+    (void)fprintf(stderr, "outbox-relay %s: %s%s%s%s\nusage: outbox-relay %s %s\n", command->name,
+                  what, value != NULL ? " \"" : "", value != NULL ? value : "",
+                  value != NULL ? "\"" : "", command->name, command->synopsis);
+    return false;
+}
+
+static bool apply_flag(struct arguments *arguments, int code)
+{
+    switch (code) {
+    case OPTION_DRAIN:
+        return arguments->drain = true;
+    case OPTION_PRINT:
+        return arguments->print = true;
+    case OPTION_JSON:
+        return arguments->json = true;
+    case OPTION_WATCH:
+        return arguments->watch = true;
+    case OPTION_DRY_RUN:
+        return arguments->dry_run = true;
+    case OPTION_DEFAULTS:
+        return arguments->defaults = true;
+    default:
+        return arguments->all = true;
+    }
+}
+
+static bool apply(const struct command *command, struct arguments *arguments, int code,
+                  const char *value)
+{
+    if (code == '?' || code == ':')
+        return complain(command, code == '?' ? "unknown option" : "a value is missing after",
+                        value);
+    if (code != OPTION_CONFIG && !takes(command, option_name(code)))
+        return complain(command, "option does not apply here:", option_name(code));
+    switch (code) {
+    case OPTION_CONFIG:
+        arguments->config = value;
+        return true;
+    case OPTION_GRANT:
+        arguments->grant = value;
+        return true;
+    case OPTION_TYPE:
+        arguments->type = value;
+        return true;
+    case OPTION_OLDER_THAN:
+        arguments->older_than_ms = text_parse_duration_ms(value);
+        if (arguments->older_than_ms < 0)
+            return complain(command, "--older-than wants a duration such as 12h or 7d, not", value);
+        return true;
+    default:
+        return apply_flag(arguments, code);
+    }
+}
+
+static bool take_operands(const struct command *command, int argc, char **argv,
+                          struct arguments *arguments)
+{
+    for (int i = optind; i < argc; i++) {
+        if (arguments->operand_count == command->operands_max)
+            return complain(command, "unexpected argument", argv[i]);
+        arguments->operands[arguments->operand_count++] = argv[i];
+    }
+    if (arguments->operand_count < command->operands_min)
+        return complain(command, "an argument is missing", NULL);
+    return true;
+}
+
+bool cli_parse(const struct command *command, int argc, char **argv, struct arguments *arguments)
+{
+    int code;
+
+    *arguments = (struct arguments){.older_than_ms = -1};
+    optind = 0; /* glibc: start afresh, permuting */
+    opterr = 0;
+    while ((code = getopt_long(argc, argv, ":c:", options, NULL)) != -1) {
+        const char *value = code == '?' || code == ':' ? argv[optind - 1] : optarg;
+
+        if (!apply(command, arguments, code, value))
+            return false;
+    }
+    return take_operands(command, argc, argv, arguments);
+}

@@ -1,0 +1,23 @@
+#include "cli/cli.h"
+
+#include <unistd.h>
+
+enum exit_status cli_run(const struct arguments *arguments, struct config *config)
+{
+    struct error error;
+
+    switch (relay_run(&config->relay, arguments->drain, &error)) {
+    case RELAY_STOPPED:
+    case RELAY_DRAINED:
+        return EXIT_DONE;
+    case RELAY_LEFTOVER:
+        log_warn("parked or dead rows remain: outbox-relay dead list");
+        return EXIT_RUNTIME;
+    case RELAY_ABORTED:
+        log_warn("left at once: what was not settled will be sent again");
+        _exit(EXIT_RUNTIME); /* threads may be anywhere: nothing of theirs is torn down */
+    case RELAY_FAILED:
+        break;
+    }
+    return cli_fail(&error);
+}

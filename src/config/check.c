@@ -1,0 +1,174 @@
+#include "base/text.h"
+#include "config/address.h"
+#include "config/conninfo.h"
+#include "config/loader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_SHOWN_BYTES 96
+
+struct toml_node *loader_locate(const struct loader *loader, const char *section, const char *key)
+{
+    struct toml_node *table = toml_find(loader->root, section);
+    struct toml_node *node = toml_find(table, key);
+
+    if (node != NULL)
+        return node;
+    return table != NULL ? table : loader->root;
+}
+
+struct toml_node *loader_sink(const struct loader *loader, int sink)
+{
+    return toml_find(toml_find(loader->root, "sink"), loader->config->relay.sinks[sink].name);
+}
+
+static bool is_refused(const struct loader *loader, const char *section, const char *key)
+{
+    const struct toml_node *node = toml_find(toml_find(loader->root, section), key);
+
+    return node != NULL && node->refused;
+}
+
+static void check_order(const struct loader *loader)
+{
+    if (is_refused(loader, "outbox", "order") || loader->config->relay.outbox.order != ORDER_KEY)
+        return;
+    report_problem(loader->report, loader_locate(loader, "outbox", "order"),
+                   "order = \"key\" is the default, and not available in this version; "
+                   "write order = \"none\" in [outbox]");
+}
+
+/* The conninfo's own word, else the environment's, as libpq reads them. */
+static const char *given(const char *own, const char *variable)
+{
+    const char *value = own[0] != '\0' ? own : getenv(variable);
+
+    return value != NULL ? value : "";
+}
+
+static bool is_unauthenticated(const struct conninfo *conninfo)
+{
+    const char *sslmode = given(conninfo->sslmode, "PGSSLMODE");
+    const char *addresses = given(conninfo->addresses, "PGHOSTADDR");
+    const char *hosts = addresses[0] != '\0' ? addresses : given(conninfo->hosts, "PGHOST");
+
+    if (sslmode[0] == '\0')
+        return !conninfo->has_service && conninfo_is_remote(hosts);
+    return (strcmp(sslmode, "prefer") == 0 || strcmp(sslmode, "allow") == 0) &&
+           conninfo_is_remote(hosts);
+}
+
+/* The url itself never stands in a message. */
+static void check_url(const struct loader *loader)
+{
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct toml_node *node = loader_locate(loader, "database", "url");
+    struct conninfo conninfo;
+
+    if (is_refused(loader, "database", "url"))
+        return;
+    if (conninfo_parse(&conninfo, outbox->url) < 0)
+        report_problem(loader->report, node,
+                       "url: not a connection string; use \"postgresql://USER@HOST/DATABASE\" or "
+                       "\"host=HOST dbname=DATABASE\"");
+    else if (is_unauthenticated(&conninfo))
+        report_problem(
+            loader->report, node,
+            "url: the connection would not be authenticated; write sslmode=verify-full, or "
+            "sslmode=disable to say that this network is trusted");
+    else if (conninfo.secret_count > 0 && outbox->password_file != NULL)
+        report_problem(loader->report, loader_locate(loader, "database", "password_file"),
+                       "password_file: the url holds a password too; keep one of them");
+}
+
+static void check_names(const struct loader *loader)
+{
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct toml_node *columns = toml_find(toml_find(loader->root, "outbox"), "columns");
+    const char *problem = outbox_table_name_problem(outbox->table);
+    char shown[NAME_SHOWN_BYTES];
+
+    if (problem != NULL)
+        report_problem(loader->report, loader_locate(loader, "outbox", "table"), "table: \"%s\" %s",
+                       text_escape(shown, sizeof shown, outbox->table, strlen(outbox->table)),
+                       problem);
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        const char *column = outbox->columns[i];
+
+        problem = column != NULL ? outbox_column_name_problem(column) : NULL;
+        if (problem != NULL)
+            report_problem(loader->report, toml_find(columns, column_name((enum column)i)),
+                           "%s: \"%s\" %s", column_name((enum column)i),
+                           text_escape(shown, sizeof shown, column, strlen(column)), problem);
+    }
+}
+
+/* Two durations of one section, of which the first may not be the longer. */
+static void check_pair(const struct loader *loader, const char *section, const char *shorter,
+                       int64_t shorter_ms, const char *longer, int64_t longer_ms)
+{
+    struct toml_node *node = toml_find(toml_find(loader->root, section), shorter);
+    char first[32];
+    char second[32];
+
+    if (shorter_ms <= longer_ms || is_refused(loader, section, shorter) ||
+        is_refused(loader, section, longer))
+        return;
+    report_problem(loader->report, node != NULL ? node : loader_locate(loader, section, longer),
+                   "%s (%s) must not be longer than %s (%s)", shorter,
+                   text_format_duration(first, sizeof first, shorter_ms), longer,
+                   text_format_duration(second, sizeof second, longer_ms));
+}
+
+static void check_durations(const struct loader *loader)
+{
+    const struct relay_options *relay = &loader->config->relay;
+
+    check_pair(loader, "retry", "backoff", relay->retry.backoff_ms, "backoff_max",
+               relay->retry.backoff_max_ms);
+    if (relay->shutdown_timeout_ms != 0)
+        check_pair(loader, "relay", "publish_timeout", relay->publish_timeout_ms,
+                   "shutdown_timeout", relay->shutdown_timeout_ms);
+}
+
+static void check_listen(const struct loader *loader)
+{
+    struct toml_node *node = loader_locate(loader, "http", "listen");
+    const char *address = loader->config->http_listen;
+    const char *problem = listen_address_problem(address);
+    char shown[NAME_SHOWN_BYTES];
+
+    if (problem != NULL)
+        report_problem(loader->report, node, "listen = \"%s\": %s",
+                       text_escape(shown, sizeof shown, address, strlen(address)), problem);
+    else if (listen_is_everywhere(address))
+        report_warning(loader->report, node,
+                       "listen: every machine that reaches this one could read the metrics; "
+                       "127.0.0.1 keeps them here");
+}
+
+static void check_sinks(const struct loader *loader)
+{
+    const struct relay_options *relay = &loader->config->relay;
+    const struct toml_node *sinks = toml_find(loader->root, "sink");
+
+    if (sinks == NULL || (sinks->type == TOML_TABLE && sinks->count == 0))
+        report_problem(loader->report, loader->root,
+                       "there is no sink; add [sink.NAME] with a type: %s", broker_types());
+    else if (relay->sink_count > 1 && toml_find(loader->root, "route") == NULL)
+        report_problem(loader->report, loader_sink(loader, 1),
+                       "more than one sink needs at least one [[route]] to say what goes where");
+    for (int i = 0; i < relay->sink_count; i++)
+        check_sink(loader, i);
+}
+
+void check_config(const struct loader *loader)
+{
+    check_order(loader);
+    check_url(loader);
+    check_names(loader);
+    check_durations(loader);
+    check_listen(loader);
+    check_sinks(loader);
+}

@@ -1,0 +1,255 @@
+#include "config/conninfo.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define NAME_BYTES_MAX 64
+#define MASK "***"
+
+enum spelling { SPELLING_WORDS, SPELLING_URI };
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)tolower((unsigned char)c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Backslashes of words, percent signs of URIs. What does not fit is cut. */
+static void decode(char *out, size_t size, struct text raw, enum spelling spelling)
+{
+    size_t used = 0;
+
+    for (size_t at = 0; at < raw.len && used + 1 < size; at++) {
+        char c = raw.data[at];
+
+        if (spelling == SPELLING_WORDS && c == '\\' && at + 1 < raw.len) {
+            c = raw.data[++at];
+        } else if (spelling == SPELLING_URI && c == '%' && at + 2 < raw.len &&
+                   hex_value(raw.data[at + 1]) >= 0 && hex_value(raw.data[at + 2]) >= 0) {
+            c = (char)(hex_value(raw.data[at + 1]) * 16 + hex_value(raw.data[at + 2]));
+            at += 2;
+        }
+        out[used++] = c;
+    }
+    out[used] = '\0';
+}
+
+static int add_secret(struct conninfo *conninfo, const char *text, struct text raw)
+{
+    if (raw.len == 0)
+        return 0;
+    if (conninfo->secret_count == CONNINFO_SECRETS_MAX)
+        return -1;
+    conninfo->secrets[conninfo->secret_count].start = (size_t)(raw.data - text);
+    conninfo->secrets[conninfo->secret_count++].len = raw.len;
+    return 0;
+}
+
+static int keep_parameter(struct conninfo *conninfo, const char *text, const char *name,
+                          struct text raw, enum spelling spelling)
+{
+    char value[8];
+
+    decode(value, sizeof value, raw, spelling);
+    if (strcmp(name, "host") == 0)
+        decode(conninfo->hosts, sizeof conninfo->hosts, raw, spelling);
+    else if (strcmp(name, "hostaddr") == 0)
+        decode(conninfo->addresses, sizeof conninfo->addresses, raw, spelling);
+    else if (strcmp(name, "sslmode") == 0)
+        decode(conninfo->sslmode, sizeof conninfo->sslmode, raw, spelling);
+    else if (strcmp(name, "ssl") == 0 && strcmp(value, "true") == 0)
+        (void)snprintf(conninfo->sslmode, sizeof conninfo->sslmode, "require");
+    else if (strcmp(name, "service") == 0)
+        conninfo->has_service = true;
+    else if (strcmp(name, "password") == 0 || strcmp(name, "sslpassword") == 0)
+        return add_secret(conninfo, text, raw);
+    return 0;
+}
+
+static const char *skip_spaces(const char *at)
+{
+    while (isspace((unsigned char)*at))
+        at++;
+    return at;
+}
+
+/* Ends before the space, the closing quote or the end. */
+static const char *skip_word(const char *at, bool quoted)
+{
+    while (*at != '\0' && (quoted ? *at != '\'' : !isspace((unsigned char)*at)))
+        at += *at == '\\' && at[1] != '\0' ? 2 : 1;
+    return at;
+}
+
+static const char *parse_word(struct conninfo *conninfo, const char *text, const char *at)
+{
+    char name[NAME_BYTES_MAX];
+    size_t len = 0;
+    const char *end;
+    bool quoted;
+
+    while (at[len] != '\0' && at[len] != '=' && !isspace((unsigned char)at[len]))
+        len++;
+    (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), at);
+    at = skip_spaces(at + len);
+    if (len == 0 || *at != '=')
+        return NULL;
+    at = skip_spaces(at + 1);
+    quoted = *at == '\'';
+    at += quoted;
+    end = skip_word(at, quoted);
+    if (quoted && *end != '\'')
+        return NULL;
+    if (keep_parameter(conninfo, text, name, (struct text){at, (size_t)(end - at)},
+                       SPELLING_WORDS) < 0)
+        return NULL;
+    return skip_spaces(end + quoted);
+}
+
+static int parse_words(struct conninfo *conninfo, const char *text)
+{
+    const char *at = skip_spaces(text);
+
+    while (at != NULL && *at != '\0')
+        at = parse_word(conninfo, text, at);
+    return at == NULL ? -1 : 0;
+}
+
+static const char *parse_user(struct conninfo *conninfo, const char *text, const char *at)
+{
+    size_t len = strcspn(at, "@/");
+    const char *colon = memchr(at, ':', len);
+
+    if (at[len] != '@')
+        return at;
+    if (colon != NULL &&
+        add_secret(conninfo, text, (struct text){colon + 1, (size_t)(at + len - colon - 1)}) < 0)
+        return NULL;
+    return at + len + 1;
+}
+
+static size_t host_len(const char *host)
+{
+    const char *bracket = host[0] == '[' ? strchr(host, ']') : NULL;
+
+    return bracket != NULL ? (size_t)(bracket - host) + 1 : strcspn(host, ":,/?");
+}
+
+/* "one:5432,[::1]:5433" -> "one,[::1]" */
+static const char *parse_hosts(struct conninfo *conninfo, const char *at)
+{
+    char *hosts = conninfo->hosts;
+    size_t used = 0;
+
+    for (;;) {
+        struct text host = {at, host_len(at)};
+
+        decode(hosts + used, sizeof conninfo->hosts - used, host, SPELLING_URI);
+        at += host.len;
+        at += strcspn(at, ",/?");
+        used += strlen(hosts + used);
+        if (*at != ',' || used + 2 > sizeof conninfo->hosts)
+            return at + strcspn(at, "/?");
+        hosts[used++] = ',';
+        hosts[used] = '\0';
+        at++;
+    }
+}
+
+static int parse_parameters(struct conninfo *conninfo, const char *text, const char *at)
+{
+    while (*at != '\0') {
+        size_t len = strcspn(at, "&");
+        const char *equals = memchr(at, '=', len);
+        char name[NAME_BYTES_MAX];
+
+        if (equals == NULL)
+            return -1;
+        decode(name, sizeof name, (struct text){at, (size_t)(equals - at)}, SPELLING_URI);
+        if (keep_parameter(conninfo, text, name,
+                           (struct text){equals + 1, (size_t)(at + len - equals - 1)},
+                           SPELLING_URI) < 0)
+            return -1;
+        at += len + (at[len] == '&');
+    }
+    return 0;
+}
+
+static int parse_uri(struct conninfo *conninfo, const char *text, const char *at)
+{
+    at = parse_user(conninfo, text, at);
+    if (at == NULL)
+        return -1;
+    at = parse_hosts(conninfo, at);
+    at += strcspn(at, "?");
+    return *at == '?' ? parse_parameters(conninfo, text, at + 1) : 0;
+}
+
+int conninfo_parse(struct conninfo *conninfo, const char *text)
+{
+    static const char *const schemes[] = {"postgresql://", "postgres://"};
+
+    *conninfo = (struct conninfo){0};
+    for (size_t i = 0; i < 2; i++)
+        if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
+            return parse_uri(conninfo, text, text + strlen(schemes[i]));
+    return parse_words(conninfo, text);
+}
+
+static bool is_local(const char *host, size_t len)
+{
+    static const char *const names[] = {"localhost", "::1", "[::1]"};
+
+    if (len == 0 || host[0] == '/' || host[0] == '@')
+        return true;
+    for (size_t i = 0; i < 3; i++)
+        if (strlen(names[i]) == len && strncasecmp(host, names[i], len) == 0)
+            return true;
+    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= len;
+}
+
+bool conninfo_is_remote(const char *hosts)
+{
+    for (const char *at = hosts;;) {
+        size_t len = strcspn(at, ",");
+
+        if (!is_local(at, len))
+            return true;
+        if (at[len] == '\0')
+            return false;
+        at += len + 1;
+    }
+}
+
+char *conninfo_mask(const char *text)
+{
+    struct conninfo conninfo;
+    size_t size = strlen(text) + CONNINFO_SECRETS_MAX * strlen(MASK) + 1;
+    char *masked = malloc(size);
+    size_t used = 0;
+    size_t at = 0;
+
+    if (masked == NULL)
+        return NULL;
+    if (conninfo_parse(&conninfo, text) < 0) {
+        (void)snprintf(masked, size, MASK);
+        return masked;
+    }
+    for (int i = 0; i < conninfo.secret_count; i++) {
+        size_t kept = conninfo.secrets[i].start - at;
+
+        memcpy(masked + used, text + at, kept);
+        memcpy(masked + used + kept, MASK, strlen(MASK));
+        used += kept + strlen(MASK);
+        at = conninfo.secrets[i].start + conninfo.secrets[i].len;
+    }
+    memcpy(masked + used, text + at, strlen(text + at) + 1);
+    return masked;
+}

@@ -1,0 +1,35 @@
+#ifndef CONFIG_CONNINFO_H
+#define CONFIG_CONNINFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * As much of a libpq connection string (PostgreSQL, "34.1.1. Connection Strings") as it takes to
+ * tell where it leads and where its secrets stand. libpq itself parses it at the connection.
+ */
+
+#define CONNINFO_SECRETS_MAX 4
+
+struct conninfo {
+    char hosts[1024]; /* comma-separated; "" when not given */
+    char addresses[1024];
+    char sslmode[32];
+    bool has_service; /* a service file may say more */
+    struct {
+        size_t start; /* in the string as it is written */
+        size_t len;
+    } secrets[CONNINFO_SECRETS_MAX]; /* passwords that are not empty, in order */
+    int secret_count;
+};
+
+/* 0, or -1: not a connection string. */
+int conninfo_parse(struct conninfo *conninfo, const char *text);
+
+/* Whether one of the comma-separated hosts is neither this machine nor a socket. */
+bool conninfo_is_remote(const char *hosts);
+
+/* A copy with "***" for each secret, to free(); NULL when there is no memory. */
+char *conninfo_mask(const char *text);
+
+#endif

@@ -1,0 +1,17 @@
+#ifndef CONFIG_FILE_H
+#define CONFIG_FILE_H
+
+#include <stddef.h>
+
+/* A configuration file in memory. Regular files and pipes are read; neither can hang the reader. */
+struct file {
+    char *text; /* owned */
+    size_t len;
+    unsigned mode; /* permission bits; 0 for a pipe */
+    char error[256]; /* "" when it was read */
+};
+
+/* Returns the path that was used, as config_load chooses it. More than 1 MiB is not read. */
+const char *file_read(struct file *file, const char *path);
+
+#endif

@@ -1,0 +1,144 @@
+#include "config/keys.h"
+
+#define SECONDS(n) ((int64_t)(n)*1000)
+#define HOUR SECONDS(3600)
+#define DAYS(n) ((n)*24 * HOUR)
+#define KIB(n) ((int64_t)(n)*1024)
+#define GIB (KIB(1024) * 1024)
+#define PATTERN_MAX 1024 /* bytes: the compiler of regular expressions recurses */
+
+#define IN_CONFIG(field) offsetof(struct config, field)
+#define IN_OUTBOX(field) offsetof(struct config, relay.outbox.field)
+#define IN_SINK(field) offsetof(struct sink_options, field)
+#define IN_ROUTE(field) offsetof(struct route_source, field)
+
+static const char *const on_sent_words[] = {"mark", "delete", NULL};
+static const char *const order_words[] = {"key", "none", NULL};
+static const char *const preset_words[] = {"default", "debezium", NULL};
+static const char *const switch_words[] = {"off", "on", NULL};
+static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
+static const char *const format_words[] = {"text", "json", NULL};
+
+const struct key keys[] = {
+    {SECTION_DATABASE, "url", KEY_STRING, IN_OUTBOX(url), "", 0, 0, NULL, KEY_SECRET,
+     "A libpq connection string: a URI, or words such as host=... dbname=... What it leaves out is "
+     "taken from the PG* variables. A host that is not local needs an sslmode."},
+    {SECTION_DATABASE, "password_file", KEY_STRING, IN_OUTBOX(password_file), NULL, 1, 0, NULL, 0,
+     "A file that holds the password, read again at each connection."},
+
+    {SECTION_OUTBOX, "table", KEY_STRING, IN_OUTBOX(table), "public.outbox", 1, 0, NULL, 0,
+     "The outbox, as \"table\" or \"schema.table\"."},
+    {SECTION_OUTBOX, "on_sent", KEY_WORD, IN_OUTBOX(on_sent), "mark", 0, 0, on_sent_words, 0,
+     "\"mark\" sets sent_at; \"delete\" removes the row."},
+    {SECTION_OUTBOX, "retention", KEY_DURATION, IN_OUTBOX(retention_ms), "7d", SECONDS(1),
+     DAYS(3650), NULL, KEY_ZERO | KEY_RELOADABLE,
+     "Marked rows older than this may be purged; \"0\" keeps them."},
+    {SECTION_OUTBOX, "order", KEY_WORD, IN_OUTBOX(order), "key", 0, 0, order_words, 0,
+     "\"none\": first come. \"key\" (per-key order across all relays) is not available yet: "
+     "write \"none\"."},
+    {SECTION_OUTBOX, "slices", KEY_INTEGER, IN_OUTBOX(slices), "64", 1, 1024, NULL, 0,
+     "Reserved for order = \"key\": hash slices of the keys, the most lanes that work at once."},
+    {SECTION_OUTBOX, "durable_before_publish", KEY_BOOLEAN, IN_OUTBOX(durable_before_publish),
+     "true", 0, 0, NULL, 0,
+     "A row is published only after the commit that made it visible is flushed to disk."},
+    {SECTION_OUTBOX, "preset", KEY_WORD, IN_OUTBOX(preset), "default", 0, 0, preset_words, 0,
+     "Whose table it is: \"debezium\" knows the column names of its outbox event router."},
+
+    {SECTION_COLUMNS, "id", KEY_STRING, IN_OUTBOX(columns[COLUMN_ID]), NULL, 1, 0, NULL, 0,
+     "The primary key."},
+    {SECTION_COLUMNS, "event_id", KEY_STRING, IN_OUTBOX(columns[COLUMN_EVENT_ID]), NULL, 1, 0, NULL,
+     0, "The id consumers deduplicate by."},
+    {SECTION_COLUMNS, "topic", KEY_STRING, IN_OUTBOX(columns[COLUMN_TOPIC]), NULL, 1, 0, NULL, 0,
+     "What the event is about; routes match on it."},
+    {SECTION_COLUMNS, "key", KEY_STRING, IN_OUTBOX(columns[COLUMN_KEY]), NULL, 1, 0, NULL, 0,
+     "The key of order and partition."},
+    {SECTION_COLUMNS, "type", KEY_STRING, IN_OUTBOX(columns[COLUMN_TYPE]), NULL, 1, 0, NULL, 0,
+     "The header \"type\"."},
+    {SECTION_COLUMNS, "payload", KEY_STRING, IN_OUTBOX(columns[COLUMN_PAYLOAD]), NULL, 1, 0, NULL,
+     0, "The message itself."},
+    {SECTION_COLUMNS, "headers", KEY_STRING, IN_OUTBOX(columns[COLUMN_HEADERS]), NULL, 1, 0, NULL,
+     0, "A flat JSON object of headers."},
+    {SECTION_COLUMNS, "created_at", KEY_STRING, IN_OUTBOX(columns[COLUMN_CREATED_AT]), NULL, 1, 0,
+     NULL, 0, "When the event was inserted."},
+    {SECTION_COLUMNS, "sent_at", KEY_STRING, IN_OUTBOX(columns[COLUMN_SENT_AT]), NULL, 1, 0, NULL,
+     0, "NULL until the row is sent."},
+
+    {SECTION_RELAY, "lanes", KEY_INTEGER, IN_CONFIG(relay.lanes), "2", 1, LANES_MAX, NULL, 0,
+     "Parallel database connections in this process."},
+    {SECTION_RELAY, "batch", KEY_INTEGER, IN_OUTBOX(batch), "500", 1, 10000, NULL, 0,
+     "Rows a claim."},
+    {SECTION_RELAY, "batch_bytes", KEY_SIZE, IN_OUTBOX(batch_bytes), "8MiB", KIB(64), GIB, NULL, 0,
+     "Bytes a claim: what a lane holds in memory."},
+    {SECTION_RELAY, "poll_interval", KEY_DURATION, IN_CONFIG(relay.poll_interval_ms), "250ms", 1,
+     HOUR, NULL, KEY_RELOADABLE,
+     "The wait when idle; a notification from the database ends it early."},
+    {SECTION_RELAY, "publish_timeout", KEY_DURATION, IN_CONFIG(relay.publish_timeout_ms), "10s",
+     100, SECONDS(600), NULL, 0, "How long a batch waits for the broker's acknowledgements."},
+    {SECTION_RELAY, "shutdown_timeout", KEY_DURATION, IN_CONFIG(relay.shutdown_timeout_ms), "15s",
+     0, HOUR, NULL, KEY_RELOADABLE,
+     "How long a stopping relay may finish its batches: at least publish_timeout; \"0\" leaves at "
+     "once."},
+    {SECTION_RELAY, "synchronous_commit", KEY_SWITCH, IN_OUTBOX(synchronous_commit), "on", 0, 0,
+     switch_words, 0,
+     "Of the relay's own session; \"off\" is faster and repeats messages after a database crash."},
+
+    {SECTION_RETRY, "max_attempts", KEY_INTEGER, IN_CONFIG(relay.retry.max_attempts), "10", 1, 1000,
+     NULL, KEY_RELOADABLE, "A message is dead after as many tries."},
+    {SECTION_RETRY, "backoff", KEY_DURATION, IN_CONFIG(relay.retry.backoff_ms), "1s", 1, HOUR, NULL,
+     KEY_RELOADABLE, "The wait before the second try; doubled at each further one, jittered."},
+    {SECTION_RETRY, "backoff_max", KEY_DURATION, IN_CONFIG(relay.retry.backoff_max_ms), "5m", 1,
+     HOUR, NULL, KEY_RELOADABLE, "The longest wait between two tries."},
+
+    {SECTION_SINK, "type", KEY_STRING, IN_SINK(type), NULL, 1, 0, NULL, KEY_ANY_SINK,
+     "\"kafka\", \"nats\" or \"stdout\"; required."},
+    {SECTION_SINK, "brokers", KEY_LIST, IN_SINK(brokers), NULL, 1, 0, NULL, KEY_KAFKA,
+     "\"HOST:PORT\" of one or more brokers; required."},
+    {SECTION_SINK, "servers", KEY_LIST, IN_SINK(servers), NULL, 1, 0, NULL, KEY_NATS,
+     "\"nats://HOST:PORT\" or \"tls://HOST:PORT\" of one or more servers; required."},
+    {SECTION_SINK, "stream", KEY_STRING, IN_SINK(stream), NULL, 1, 0, NULL, KEY_NATS,
+     "The JetStream stream; an acknowledgement from any other is a failure; required."},
+    {SECTION_SINK, "allow", KEY_LIST, IN_SINK(allow), NULL, 1, PATTERN_MAX, NULL, KEY_ANY_SINK,
+     "Patterns of the destinations that may be published to; anything else is rejected. "
+     "Not given: any valid, unreserved one."},
+    {SECTION_SINK, "create", KEY_BOOLEAN, IN_SINK(create), "false", 0, 0, NULL,
+     KEY_KAFKA | KEY_NATS,
+     "`init` and `run` create missing topics, or the stream with the subjects in allow."},
+    {SECTION_SINK, "username", KEY_STRING, IN_SINK(username), NULL, 1, 0, NULL, KEY_NATS,
+     "The user to log in as."},
+    {SECTION_SINK, "password", KEY_STRING, IN_SINK(password), NULL, 1, 0, NULL,
+     KEY_NATS | KEY_SECRET, "Its password."},
+    {SECTION_SINK, "password_file", KEY_STRING, IN_SINK(password_file), NULL, 1, 0, NULL, KEY_NATS,
+     "A file that holds the password, read again at each connection."},
+    {SECTION_SINK, "token", KEY_STRING, IN_SINK(token), NULL, 1, 0, NULL, KEY_NATS | KEY_SECRET,
+     "A token in place of user and password."},
+    {SECTION_SINK, "token_file", KEY_STRING, IN_SINK(token_file), NULL, 1, 0, NULL, KEY_NATS,
+     "A file that holds the token, read again at each connection."},
+    {SECTION_SINK, "credentials_file", KEY_STRING, IN_SINK(credentials_file), NULL, 1, 0, NULL,
+     KEY_NATS, "A .creds file: user JWT and NKey seed."},
+    {SECTION_SINK, "tls_ca_file", KEY_STRING, IN_SINK(tls_ca_file), NULL, 1, 0, NULL, KEY_NATS,
+     "Trusted certificates, PEM. Not given: those of the system."},
+    {SECTION_SINK, "tls_cert_file", KEY_STRING, IN_SINK(tls_cert_file), NULL, 1, 0, NULL, KEY_NATS,
+     "The client's certificate, PEM."},
+    {SECTION_SINK, "tls_key_file", KEY_STRING, IN_SINK(tls_key_file), NULL, 1, 0, NULL, KEY_NATS,
+     "The client's private key, PEM."},
+
+    {SECTION_ROUTE, "match", KEY_STRING, IN_ROUTE(match), NULL, 1, PATTERN_MAX, NULL, 0,
+     "A pattern on the topic column: `*` and `>` by token as in NATS, or \"re:\" and a regular "
+     "expression; required."},
+    {SECTION_ROUTE, "sink", KEY_STRING, IN_ROUTE(sink), NULL, 1, 0, NULL, 0,
+     "The name of a sink; not needed when there is only one."},
+    {SECTION_ROUTE, "topic", KEY_STRING, IN_ROUTE(topic), "{topic}", 1, PATTERN_MAX, NULL, 0,
+     "The destination: text and {topic} {key} {type} {id} {event_id}."},
+    {SECTION_ROUTE, "key", KEY_STRING, IN_ROUTE(key), "{key}", 0, PATTERN_MAX, NULL, 0,
+     "The message's key, written in the same way."},
+
+    {SECTION_HTTP, "listen", KEY_STRING, IN_CONFIG(http_listen), "127.0.0.1:9464", 0, 0, NULL, 0,
+     "Reserved: nothing listens yet. \"HOST:PORT\" of /metrics, /healthz and /readyz; \"\": none."},
+
+    {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words,
+     KEY_RELOADABLE, "The least urgent lines that are written."},
+    {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words,
+     KEY_RELOADABLE, "\"json\" writes an object a line."},
+};
+
+const size_t key_count = sizeof keys / sizeof keys[0];

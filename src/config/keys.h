@@ -1,0 +1,85 @@
+#ifndef CONFIG_KEYS_H
+#define CONFIG_KEYS_H
+
+#include "config/config.h"
+
+/* The one table of keys: it loads (value.c), documents (reference.c) and prints (print.c). */
+
+enum section {
+    SECTION_DATABASE,
+    SECTION_OUTBOX,
+    SECTION_COLUMNS,
+    SECTION_RELAY,
+    SECTION_RETRY,
+    SECTION_SINK,
+    SECTION_PROPERTIES,
+    SECTION_ROUTE,
+    SECTION_HTTP,
+    SECTION_LOG,
+    SECTION_COUNT /* also: none, the top level */
+};
+
+enum key_type {
+    KEY_STRING,   /* char *; NULL: not given */
+    KEY_LIST,     /* struct text_list */
+    KEY_BOOLEAN,  /* bool */
+    KEY_INTEGER,  /* int */
+    KEY_DURATION, /* int64_t, milliseconds */
+    KEY_SIZE,     /* int64_t, bytes */
+    KEY_WORD,     /* an enum, in the order of `words` */
+    KEY_SWITCH    /* bool, spelled as one of two `words` */
+};
+
+enum key_flags {
+    KEY_SECRET = 1U << 0,     /* its value is never shown */
+    KEY_RELOADABLE = 1U << 1, /* a running relay could take a new value without a restart */
+    KEY_ZERO = 1U << 2,       /* 0 is allowed below the minimum */
+    KEY_KAFKA = 1U << 3,      /* sinks: the types that take the key */
+    KEY_NATS = 1U << 4,
+    KEY_STDOUT = 1U << 5,
+    KEY_ANY_SINK = KEY_KAFKA | KEY_NATS | KEY_STDOUT
+};
+
+struct key {
+    enum section section;
+    const char *name;
+    enum key_type type;
+    size_t offset;            /* in struct config, struct sink_options or struct route_source */
+    const char *initial;      /* the default as text; NULL: not given */
+    int64_t min;              /* of a number; in bytes of a string or of a list's items */
+    int64_t max;              /* the same; 0: strings of any length */
+    const char *const *words; /* NULL-terminated */
+    unsigned flags;           /* enum key_flags */
+    const char *help;         /* one sentence or two, for the reference */
+};
+
+/* A [[route]] as it is written. */
+struct route_source {
+    char *match;
+    char *sink;
+    char *topic;
+    char *key;
+};
+
+extern const struct key keys[];
+extern const size_t key_count;
+
+/* NULL: unknown. */
+const struct key *key_find(enum section section, const char *name);
+/* In whichever section has it, sinks and routes left out; NULL: none has. */
+const struct key *key_find_anywhere(const char *name);
+/* The section called `name` inside `parent` (SECTION_COUNT: the top level); SECTION_COUNT: none. */
+enum section section_find(enum section parent, const char *name);
+/* "outbox.columns", "sink.NAME", ... */
+const char *section_title(enum section section);
+const char *section_help(enum section section);
+
+/* KEY_KAFKA, KEY_NATS, KEY_STDOUT, or 0 for an unknown type. */
+unsigned sink_type_flag(const char *type);
+
+/* `did you mean "batch"?` or `known: "lanes", "batch"`, of the keys and sections in `section`. */
+char *suggest_name(char *out, size_t size, enum section section, const char *name);
+/* Whether `name` is likely to be a slip for `known`. */
+bool is_slip(const char *name, const char *known);
+
+#endif

@@ -1,0 +1,206 @@
+#include "config/config.h"
+
+#include "base/text.h"
+#include "config/file.h"
+#include "config/guard.h"
+#include "config/loader.h"
+#include "config/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_SHOWN_BYTES 80
+
+static const enum section plain_sections[] = {SECTION_DATABASE, SECTION_OUTBOX, SECTION_COLUMNS,
+                                              SECTION_RELAY,    SECTION_RETRY,  SECTION_HTTP,
+                                              SECTION_LOG};
+#define PLAIN_SECTIONS (sizeof plain_sections / sizeof plain_sections[0])
+
+/* "[relay]", "[sink.events]", "[[route]]" */
+static const char *format_title(char *out, size_t size, enum section section, const void *base)
+{
+    char name[NAME_SHOWN_BYTES];
+    const struct sink_options *sink = base;
+
+    if (section == SECTION_SINK)
+        (void)snprintf(out, size, "[sink.%s]",
+                       text_escape(name, sizeof name, sink->name, strlen(sink->name)));
+    else
+        (void)snprintf(out, size, "[%s]", section_title(section));
+    return out;
+}
+
+static void refuse_key(const struct loader *loader, enum section section, struct toml_node *node,
+                       const void *base)
+{
+    const struct key *elsewhere = key_find_anywhere(node->key);
+    char name[NAME_SHOWN_BYTES];
+    char title[NAME_SHOWN_BYTES + 16];
+    char advice[448];
+
+    text_escape(name, sizeof name, node->key, strlen(node->key));
+    format_title(title, sizeof title, section, base);
+    if (elsewhere != NULL)
+        (void)snprintf(advice, sizeof advice, "it belongs in [%s]",
+                       section_title(elsewhere->section));
+    else
+        suggest_name(advice, sizeof advice, section, node->key);
+    report_refusal(loader->report, node, "unknown key \"%s\" in %s; %s", name, title, advice);
+}
+
+static void load_key(struct loader *loader, enum section section, struct toml_node *node,
+                     void *base)
+{
+    const struct key *key = key_find(section, node->key);
+    enum section inner = section_find(section, node->key);
+
+    if (key != NULL)
+        value_read(key, node, base, loader->report);
+    else if (inner != SECTION_COUNT)
+        load_section(loader, inner, node, base);
+    else
+        refuse_key(loader, section, node, base);
+}
+
+void load_section(struct loader *loader, enum section section, struct toml_node *node, void *base)
+{
+    char found[SHOWN_BYTES + 32];
+
+    if (node->type != TOML_TABLE) {
+        report_refusal(loader->report, node, "%s: expected a section [%s], got %s", node->key,
+                       section_title(section), value_describe(found, sizeof found, node, true));
+        return;
+    }
+    for (int i = 0; i < node->count; i++) {
+        if (section == SECTION_PROPERTIES)
+            load_property(loader, &node->children[i], base);
+        else
+            load_key(loader, section, &node->children[i], base);
+    }
+}
+
+static void refuse_top_level(const struct loader *loader, struct toml_node *node)
+{
+    const struct key *key = key_find_anywhere(node->key);
+    char name[NAME_SHOWN_BYTES];
+    char advice[448];
+
+    text_escape(name, sizeof name, node->key, strlen(node->key));
+    if (key != NULL)
+        report_refusal(loader->report, node,
+                       "unknown key \"%s\" before any section; it belongs in [%s]", name,
+                       section_title(key->section));
+    else
+        report_refusal(loader->report, node, "unknown section [%s]; %s", name,
+                       suggest_name(advice, sizeof advice, SECTION_COUNT, node->key));
+}
+
+static void load_top_level(struct loader *loader, struct toml_node *node)
+{
+    enum section section = section_find(SECTION_COUNT, node->key);
+
+    if (section == SECTION_COUNT)
+        refuse_top_level(loader, node);
+    else if (section == SECTION_SINK)
+        load_sinks(loader, node);
+    else if (section != SECTION_ROUTE)
+        load_section(loader, section, node, loader->config);
+}
+
+/* What the modules need from keys of another section. */
+static void derive_fields(struct relay_options *relay)
+{
+    relay->outbox.publish_timeout_ms = relay->publish_timeout_ms;
+    for (int i = 0; i < relay->sink_count; i++) {
+        relay->sinks[i].publish_timeout_ms = relay->publish_timeout_ms;
+        relay->sinks[i].batch = relay->outbox.batch;
+    }
+}
+
+static int set_defaults(struct config *config)
+{
+    *config = (struct config){0};
+    for (size_t i = 0; i < PLAIN_SECTIONS; i++)
+        if (value_set_defaults(plain_sections[i], config) < 0)
+            return -1;
+    return 0;
+}
+
+static void load_tree(struct loader *loader)
+{
+    struct toml_node *routes = toml_find(loader->root, "route");
+
+    for (int i = 0; i < loader->root->count; i++)
+        load_top_level(loader, &loader->root->children[i]);
+    if (routes != NULL)
+        load_routes(loader, routes);
+    derive_fields(&loader->config->relay);
+    check_config(loader);
+    check_secrets(loader);
+}
+
+static void load_text(struct config *config, const char *text, size_t len, unsigned mode,
+                      struct report *report)
+{
+    struct loader loader = {.config = config, .report = report, .mode = mode};
+    struct toml_error error;
+
+    if (set_defaults(config) < 0)
+        report_at(report, 0, 0, "out of memory");
+    else if (guard_text(text, len, &error) < 0 ||
+             (loader.root = toml_parse(text, len, &error)) == NULL)
+        report_at(report, error.line, error.column, "%s", error.text);
+    else
+        load_tree(&loader);
+    toml_free(loader.root);
+}
+
+int config_parse(struct config *config, const char *name, const char *text, size_t len,
+                 struct config_problems *problems)
+{
+    struct report report = {.name = name};
+
+    *problems = (struct config_problems){0};
+    load_text(config, text, len, 0, &report);
+    return report_finish(&report, problems);
+}
+
+int config_load(struct config *config, const char *path, struct config_problems *problems)
+{
+    struct file file = {0};
+    struct report report = {0};
+
+    *config = (struct config){0};
+    *problems = (struct config_problems){0};
+    report.name = file_read(&file, path);
+    if (file.error[0] != '\0') {
+        report_at(&report, 0, 0, "%s", file.error);
+    } else {
+        load_text(config, file.text, file.len, file.mode, &report);
+        config->path = strdup(report.name);
+        if (config->path == NULL)
+            report_at(&report, 0, 0, "out of memory");
+    }
+    free(file.text);
+    return report_finish(&report, problems);
+}
+
+void config_free(struct config *config)
+{
+    for (size_t i = 0; i < PLAIN_SECTIONS; i++)
+        value_free(plain_sections[i], config);
+    for (int i = 0; i < config->relay.sink_count; i++)
+        free_sink(&config->relay.sinks[i]);
+    routes_free(&config->relay.routes);
+    free(config->path);
+    *config = (struct config){0};
+}
+
+void config_problems_free(struct config_problems *problems)
+{
+    for (int i = 0; i < problems->count; i++)
+        free(problems->lines[i]);
+    for (int i = 0; i < problems->warning_count; i++)
+        free(problems->warnings[i]);
+    *problems = (struct config_problems){0};
+}

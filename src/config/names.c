@@ -1,0 +1,124 @@
+#include "config/keys.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+struct section_info {
+    enum section parent; /* SECTION_COUNT: the top level */
+    const char *name;
+    const char *title;
+    const char *help;
+};
+
+static const struct section_info sections[SECTION_COUNT] = {
+    [SECTION_DATABASE] = {SECTION_COUNT, "database", "database", "Where the outbox table is."},
+    [SECTION_OUTBOX] = {SECTION_COUNT, "outbox", "outbox",
+                        "The table, and how its rows are settled."},
+    [SECTION_COLUMNS] = {SECTION_OUTBOX, "columns", "outbox.columns",
+                         "The names of the table's columns where they differ from the preset's."},
+    [SECTION_RELAY] = {SECTION_COUNT, "relay", "relay", "This process."},
+    [SECTION_RETRY] = {SECTION_COUNT, "retry", "retry", "What happens to a message that fails."},
+    [SECTION_SINK] =
+        {SECTION_COUNT, "sink", "sink.NAME",
+         "A broker; any number up to 16, named with letters, digits, \"_\" and \"-\". At "
+         "least one is required."},
+    [SECTION_PROPERTIES] = {SECTION_SINK, "properties", "sink.NAME.properties",
+                            "Of a Kafka sink: passed to librdkafka as they are, such as "
+                            "`\"compression.type\" = \"lz4\"`. At most 32."},
+    [SECTION_ROUTE] =
+        {SECTION_COUNT, "route", "[route]",
+         "Which messages go where; the first match wins. Without a route everything goes "
+         "to the only sink, topic \"{topic}\". At most 128."},
+    [SECTION_HTTP] = {SECTION_COUNT, "http", "http", "Metrics and health."},
+    [SECTION_LOG] = {SECTION_COUNT, "log", "log", "Lines on stderr."},
+};
+
+const struct key *key_find(enum section section, const char *name)
+{
+    for (size_t i = 0; i < key_count; i++)
+        if (keys[i].section == section && strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+const struct key *key_find_anywhere(const char *name)
+{
+    for (size_t i = 0; i < key_count; i++)
+        if (keys[i].section != SECTION_SINK && keys[i].section != SECTION_ROUTE &&
+            keys[i].section != SECTION_COLUMNS && strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+enum section section_find(enum section parent, const char *name)
+{
+    for (int i = 0; i < SECTION_COUNT; i++)
+        if (sections[i].parent == parent && strcmp(sections[i].name, name) == 0)
+            return (enum section)i;
+    return SECTION_COUNT;
+}
+
+const char *section_title(enum section section)
+{
+    return sections[section].title;
+}
+
+const char *section_help(enum section section)
+{
+    return sections[section].help;
+}
+
+unsigned sink_type_flag(const char *type)
+{
+    if (strcmp(type, "kafka") == 0)
+        return KEY_KAFKA;
+    if (strcmp(type, "nats") == 0)
+        return KEY_NATS;
+    return strcmp(type, "stdout") == 0 ? KEY_STDOUT : 0;
+}
+
+bool is_slip(const char *name, const char *known)
+{
+    unsigned distance = text_distance(name, known);
+
+    return distance <= 2 || distance <= strlen(known) / 3;
+}
+
+/* The candidates for a misspelt name, and the list of them all for one that resembles none. */
+struct suggestion {
+    const char *name;
+    const char *nearest;
+    unsigned distance;
+    char known[400];
+};
+
+static void consider(struct suggestion *suggestion, const char *candidate)
+{
+    unsigned distance = text_distance(suggestion->name, candidate);
+    size_t used = strlen(suggestion->known);
+
+    if (suggestion->nearest == NULL || distance < suggestion->distance) {
+        suggestion->nearest = candidate;
+        suggestion->distance = distance;
+    }
+    (void)snprintf(suggestion->known + used, sizeof suggestion->known - used, "%s\"%s\"",
+                   used > 0 ? ", " : "", candidate);
+}
+
+char *suggest_name(char *out, size_t size, enum section section, const char *name)
+{
+    struct suggestion suggestion = {.name = name};
+
+    for (size_t i = 0; i < key_count; i++)
+        if (keys[i].section == section)
+            consider(&suggestion, keys[i].name);
+    for (int i = 0; i < SECTION_COUNT; i++)
+        if (sections[i].parent == section)
+            consider(&suggestion, sections[i].name);
+    if (is_slip(name, suggestion.nearest))
+        (void)snprintf(out, size, "did you mean \"%s\"?", suggestion.nearest);
+    else
+        (void)snprintf(out, size, "known: %s", suggestion.known);
+    return out;
+}

@@ -1,0 +1,158 @@
+#include "config/config.h"
+
+#include "config/conninfo.h"
+#include "config/loader.h"
+#include "config/sample.h"
+#include "config/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MASK "***"
+
+/* A basic string (TOML 1.0, "String"); a "${" that is meant literally is doubled again. */
+static void print_quoted(FILE *out, const char *string)
+{
+    (void)fputc('"', out);
+    for (const char *at = string; *at != '\0'; at++) {
+        unsigned char byte = (unsigned char)*at;
+
+        if (byte == '"' || byte == '\\')
+            (void)fprintf(out, "\\%c", byte);
+        else if (byte == '\n')
+            (void)fputs("\\n", out);
+        else if (byte < 0x20 || byte == 0x7F)
+            (void)fprintf(out, "\\u%04X", byte);
+        else if (byte == '$' && at[1] == '{')
+            (void)fputs("$$", out);
+        else
+            (void)fputc(byte, out);
+    }
+    (void)fputc('"', out);
+}
+
+static void print_list(FILE *out, const struct text_list *list)
+{
+    (void)fputc('[', out);
+    for (int i = 0; i < list->count; i++) {
+        (void)fputs(i > 0 ? ", " : "", out);
+        print_quoted(out, list->items[i]);
+    }
+    (void)fputc(']', out);
+}
+
+static void print_url(FILE *out, const char *url)
+{
+    char *masked = conninfo_mask(url);
+
+    print_quoted(out, masked != NULL ? masked : MASK);
+    free(masked);
+}
+
+static void print_string(FILE *out, const struct key *key, const char *string)
+{
+    if (key->section == SECTION_DATABASE && (key->flags & KEY_SECRET) != 0)
+        print_url(out, string);
+    else
+        print_quoted(out, (key->flags & KEY_SECRET) != 0 ? MASK : string);
+}
+
+static void print_number(FILE *out, const struct key *key, int64_t number)
+{
+    const char *quote = value_is_quoted(key) ? "\"" : "";
+    char text[64];
+
+    (void)fprintf(out, "%s%s%s", quote, value_format(text, sizeof text, key, number), quote);
+}
+
+static bool is_given(const struct key *key, const void *base)
+{
+    if (key->type == KEY_STRING)
+        return value_string(key, base) != NULL;
+    return key->type != KEY_LIST || value_list(key, base)->count > 0;
+}
+
+static void print_key(FILE *out, const struct key *key, const void *base)
+{
+    if (!is_given(key, base))
+        return;
+    (void)fprintf(out, "%s = ", key->name);
+    if (key->type == KEY_STRING)
+        print_string(out, key, value_string(key, base));
+    else if (key->type == KEY_LIST)
+        print_list(out, value_list(key, base));
+    else
+        print_number(out, key, value_number(key, base));
+    (void)fputc('\n', out);
+}
+
+static void print_keys(FILE *out, enum section section, const void *base)
+{
+    for (size_t i = 0; i < key_count; i++)
+        if (keys[i].section == section)
+            print_key(out, &keys[i], base);
+}
+
+static void print_section(FILE *out, enum section section, const struct config *config)
+{
+    (void)fprintf(out, "[%s]\n", section_title(section));
+    print_keys(out, section, config);
+    (void)fputc('\n', out);
+}
+
+static void print_sink(FILE *out, const struct sink_options *sink)
+{
+    unsigned type = sink->type != NULL ? sink_type_flag(sink->type) : (unsigned)KEY_ANY_SINK;
+
+    (void)fprintf(out, "[sink.%s]\n", sink->name);
+    for (size_t i = 0; i < key_count; i++)
+        if (keys[i].section == SECTION_SINK && (keys[i].flags & type) != 0)
+            print_key(out, &keys[i], sink);
+    (void)fputc('\n', out);
+    if (sink->property_count == 0)
+        return;
+    (void)fprintf(out, "[sink.%s.properties]\n", sink->name);
+    for (int i = 0; i < sink->property_count; i++) {
+        const struct property *property = &sink->properties[i];
+
+        print_quoted(out, property->name);
+        (void)fputs(" = ", out);
+        print_quoted(out, is_secret_property(property->name) ? MASK : property->value);
+        (void)fputc('\n', out);
+    }
+    (void)fputc('\n', out);
+}
+
+static void print_route(FILE *out, const struct relay_options *relay, const struct route *route)
+{
+    struct route_source source = {.match = route->match.source,
+                                  .sink = relay->sinks[route->sink].name,
+                                  .topic = route->topic.source,
+                                  .key = route->key.source};
+
+    (void)fputs("[[route]]\n", out);
+    print_keys(out, SECTION_ROUTE, &source);
+    (void)fputc('\n', out);
+}
+
+void config_print(const struct config *config, FILE *out)
+{
+    const struct relay_options *relay = &config->relay;
+
+    print_section(out, SECTION_DATABASE, config);
+    print_section(out, SECTION_OUTBOX, config);
+    print_section(out, SECTION_COLUMNS, config);
+    print_section(out, SECTION_RELAY, config);
+    print_section(out, SECTION_RETRY, config);
+    for (int i = 0; i < relay->sink_count; i++)
+        print_sink(out, &relay->sinks[i]);
+    for (int i = 0; i < relay->routes.count; i++)
+        print_route(out, relay, &relay->routes.entries[i]);
+    print_section(out, SECTION_HTTP, config);
+    print_section(out, SECTION_LOG, config);
+}
+
+const char *config_sample(void)
+{
+    return sample_toml;
+}

@@ -1,0 +1,90 @@
+#include "config/config.h"
+
+#include "config/value.h"
+
+#include <string.h>
+
+static void print_words(FILE *out, const char *const *words)
+{
+    for (int i = 0; words[i] != NULL; i++)
+        (void)fprintf(out, "%s`\"%s\"`", i > 0 ? ", " : "", words[i]);
+}
+
+static void print_range(FILE *out, const struct key *key)
+{
+    char min[32];
+    char max[32];
+
+    (void)fprintf(out, "%s%s..%s", (key->flags & KEY_ZERO) != 0 ? "0 or " : "",
+                  value_format(min, sizeof min, key, key->min),
+                  value_format(max, sizeof max, key, key->max));
+}
+
+static void print_type(FILE *out, const struct key *key)
+{
+    static const char *const names[] = {[KEY_STRING] = "string",
+                                        [KEY_LIST] = "list of strings",
+                                        [KEY_BOOLEAN] = "`true`, `false`",
+                                        [KEY_INTEGER] = "integer, ",
+                                        [KEY_DURATION] = "duration, ",
+                                        [KEY_SIZE] = "size, ",
+                                        [KEY_WORD] = "",
+                                        [KEY_SWITCH] = ""};
+
+    (void)fputs(names[key->type], out);
+    if (key->words != NULL)
+        print_words(out, key->words);
+    else if (key->type == KEY_INTEGER || key->type == KEY_DURATION || key->type == KEY_SIZE)
+        print_range(out, key);
+    if ((key->flags & KEY_SECRET) != 0)
+        (void)fputs(", secret", out);
+}
+
+static void print_default(FILE *out, const struct key *key)
+{
+    const char *quote = value_is_quoted(key) ? "\"" : "";
+
+    if (key->initial != NULL)
+        (void)fprintf(out, "`%s%s%s`", quote, key->initial, quote);
+}
+
+static void print_sinks(FILE *out, unsigned flags)
+{
+    if ((flags & KEY_ANY_SINK) == 0 || (flags & KEY_ANY_SINK) == KEY_ANY_SINK)
+        return;
+    (void)fprintf(out, "%s%s: ", (flags & KEY_KAFKA) != 0 ? "kafka" : "",
+                  (flags & KEY_NATS) == 0    ? ""
+                  : (flags & KEY_KAFKA) != 0 ? ", nats"
+                                             : "nats");
+}
+
+static void print_row(FILE *out, const struct key *key)
+{
+    (void)fprintf(out, "| `%s` | ", key->name);
+    print_type(out, key);
+    (void)fputs(" | ", out);
+    print_default(out, key);
+    (void)fputs(" | ", out);
+    print_sinks(out, key->flags);
+    (void)fprintf(out, "%s |\n", key->help);
+}
+
+static void print_table(FILE *out, enum section section)
+{
+    (void)fputs("\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", out);
+    for (size_t i = 0; i < key_count; i++)
+        if (keys[i].section == section)
+            print_row(out, &keys[i]);
+}
+
+void config_print_reference(FILE *out)
+{
+    for (int i = 0; i < SECTION_COUNT; i++) {
+        enum section section = (enum section)i;
+
+        (void)fprintf(out, "%s### `[%s]`\n\n%s\n", i > 0 ? "\n" : "", section_title(section),
+                      section_help(section));
+        if (section != SECTION_PROPERTIES)
+            print_table(out, section);
+    }
+}

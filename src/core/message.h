@@ -1,0 +1,69 @@
+#ifndef CORE_MESSAGE_H
+#define CORE_MESSAGE_H
+
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * One row on its way to a broker. Each stage fills its part and never reads ahead:
+ * claim, route, broker, outcome. All bytes belong to the batch.
+ */
+
+/* What the broker (or a stage before it) says about this one message. */
+enum verdict {
+    VERDICT_PENDING, /* no word: stays unsent, costs no attempt */
+    VERDICT_SENT,    /* the broker's positive acknowledgement of this very message */
+    VERDICT_RETRY,   /* failed for now, and it is this message's own fault: costs an attempt */
+    VERDICT_WAIT,    /* its destination is not there (unknown topic, no stream): costs nothing */
+    VERDICT_REJECTED /* can never be sent as it is: goes to the dead rows with its reason */
+};
+
+/* What becomes of the row when the batch is settled. */
+enum outcome {
+    OUTCOME_LEAVE, /* stays as it is, due at once */
+    OUTCOME_SENT,
+    OUTCOME_PARK, /* waits outside the hot path until `retry_ms` from now */
+    OUTCOME_DEAD  /* waits for the operator */
+};
+
+struct header {
+    struct text name;
+    struct text value;
+};
+
+#define MESSAGE_ROW_BYTES 6 /* a tid as PostgreSQL sends it: block number, then offset */
+
+struct message {
+    /* claim */
+    unsigned char row[MESSAGE_ROW_BYTES]; /* where the locked row stands (ctid) */
+    struct text id;
+    struct text event_id;
+    struct text topic;
+    struct text key;
+    struct text type;
+    struct text payload; /* data == NULL: a tombstone, or not fetched (see payload_len) */
+    int64_t
+        payload_len; /* bytes in the table; -1: NULL. May exceed payload.len: too large to fetch */
+    bool payload_is_json;   /* the column is json or jsonb: the bytes are valid JSON */
+    struct text created_at; /* RFC 3339, UTC; NULL when the table has none */
+    int attempts;           /* tries that counted so far */
+    struct header *headers; /* the row's own */
+    int header_count;
+
+    /* route */
+    int sink;                /* index into the sinks; -1 until routed */
+    struct text destination; /* topic or subject */
+    struct text route_key;   /* the message's key at the broker */
+
+    /* broker (or whichever stage found the message unfit) */
+    enum verdict verdict;
+    const char *reason; /* why not sent; NULL when sent or pending */
+
+    /* outcome */
+    enum outcome outcome;
+    int64_t retry_ms;
+};
+
+#endif

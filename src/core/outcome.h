@@ -1,0 +1,16 @@
+#ifndef CORE_OUTCOME_H
+#define CORE_OUTCOME_H
+
+#include "core/batch.h"
+
+struct retry_options {
+    int max_attempts; /* a message is dead after as many tries */
+    int64_t backoff_ms;
+    int64_t backoff_max_ms;
+};
+
+/* Turns each message's verdict and attempts into its outcome; counts the attempt where it counts.
+ * `random` seeds the jitter. */
+void outcome_decide(struct batch *batch, const struct retry_options *options, uint32_t random);
+
+#endif

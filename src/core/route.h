@@ -1,0 +1,25 @@
+#ifndef CORE_ROUTE_H
+#define CORE_ROUTE_H
+
+#include "core/match.h"
+#include "core/template.h"
+
+/* First match wins. An empty table sends everything to sink 0, topic "{topic}", key "{key}". */
+struct route {
+    struct match match;
+    int sink;
+    struct template topic;
+    struct template key;
+};
+
+struct routes {
+    struct route *entries; /* owned */
+    int count;
+};
+
+void routes_free(struct routes *routes);
+
+/* Fills sink, destination and route_key of each pending message, or rejects it with the reason. */
+void route_batch(const struct routes *routes, struct batch *batch);
+
+#endif

@@ -1,0 +1,129 @@
+#include "core/rules.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define KAFKA_TOPIC_BYTES_MAX 249
+#define NATS_SUBJECT_BYTES_MAX 255
+#define HEADERS_MAX 64
+#define HEADER_BYTES_MAX (16 * 1024)
+
+static const char *const relay_headers[] = {"id", "type", "created_at", NULL};
+
+static bool is_alphanumeric(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static bool starts_with(struct text text, const char *prefix)
+{
+    size_t len = strlen(prefix);
+
+    return text.len >= len && memcmp(text.data, prefix, len) == 0;
+}
+
+static bool is_one_of(char c, const char *set)
+{
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
+const char *rules_kafka_topic(struct text topic)
+{
+    if (topic.data == NULL || topic.len == 0)
+        return "empty topic";
+    if (topic.len > KAFKA_TOPIC_BYTES_MAX)
+        return "topic longer than 249 bytes";
+    for (size_t i = 0; i < topic.len; i++)
+        if (!is_alphanumeric(topic.data[i]) && !is_one_of(topic.data[i], "._-"))
+            return "invalid topic name: only letters, digits, \".\", \"_\" and \"-\" are allowed";
+    if (text_equal(topic, text_of(".")) || text_equal(topic, text_of("..")))
+        return "invalid topic name: \".\" and \"..\" are not allowed";
+    if (starts_with(topic, "__"))
+        return "internal topic: names that begin with \"__\" belong to Kafka";
+    return NULL;
+}
+
+static const char *check_subject_bytes(struct text subject)
+{
+    for (size_t i = 0; i < subject.len; i++) {
+        char c = subject.data[i];
+
+        if (c <= ' ' || c >= 0x7F)
+            return "invalid subject: only printable ASCII without spaces is allowed";
+        if (c == '*' || c == '>')
+            return "invalid subject: \"*\" and \">\" are wildcards";
+        if (c == '.' && (i == 0 || i + 1 == subject.len || subject.data[i + 1] == '.'))
+            return "invalid subject: empty token";
+    }
+    return NULL;
+}
+
+static bool is_reserved_subject(struct text subject)
+{
+    return subject.data[0] == '$' || text_equal(subject, text_of("_INBOX")) ||
+           starts_with(subject, "_INBOX.");
+}
+
+const char *rules_nats_subject(struct text subject)
+{
+    const char *broken;
+
+    if (subject.data == NULL || subject.len == 0)
+        return "empty subject";
+    if (subject.len > NATS_SUBJECT_BYTES_MAX)
+        return "subject longer than 255 bytes";
+    broken = check_subject_bytes(subject);
+    if (broken != NULL)
+        return broken;
+    return is_reserved_subject(subject) ? "reserved subject: \"$...\" and \"_INBOX\" belong to NATS"
+                                        : NULL;
+}
+
+static bool is_relay_header(struct text name)
+{
+    for (int i = 0; relay_headers[i] != NULL; i++)
+        if (text_equal(name, text_of(relay_headers[i])))
+            return true;
+    return false;
+}
+
+const char *rules_kafka_headers(const struct header *headers, int count)
+{
+    size_t bytes = 0;
+
+    if (count > HEADERS_MAX)
+        return "more than 64 headers";
+    for (int i = 0; i < count; i++) {
+        if (headers[i].name.len == 0)
+            return "empty header name";
+        if (is_relay_header(headers[i].name))
+            return "reserved header: id, type and created_at are the relay's own";
+        bytes += headers[i].name.len + headers[i].value.len;
+    }
+    return bytes > HEADER_BYTES_MAX ? "headers larger than 16 KiB" : NULL;
+}
+
+static const char *check_nats_header(const struct header *header)
+{
+    for (size_t i = 0; i < header->name.len; i++)
+        if (!is_alphanumeric(header->name.data[i]) &&
+            !is_one_of(header->name.data[i], "!#$%&'*+-.^_`|~"))
+            return "invalid header name: only letters, digits and !#$%&'*+-.^_`|~ are allowed";
+    if (text_equal(header->name, text_of("key")))
+        return "reserved header: key is the relay's own";
+    if (header->name.len >= 5 && strncasecmp(header->name.data, "Nats-", 5) == 0)
+        return "reserved header: names that begin with \"Nats-\" are commands to the server";
+    for (size_t i = 0; i < header->value.len; i++)
+        if (is_one_of(header->value.data[i], "\r\n") || header->value.data[i] == '\0')
+            return "invalid header value: line ends and NUL are not allowed";
+    return NULL;
+}
+
+const char *rules_nats_headers(const struct header *headers, int count)
+{
+    const char *broken = rules_kafka_headers(headers, count);
+
+    for (int i = 0; broken == NULL && i < count; i++)
+        broken = check_nats_header(&headers[i]);
+    return broken;
+}

@@ -1,0 +1,25 @@
+#ifndef CORE_RULES_H
+#define CORE_RULES_H
+
+#include "core/message.h"
+
+/*
+ * What a broker would refuse, or worse, obey: checked byte by byte before a client library sees it.
+ * Each function returns NULL, or a constant text that says which rule is broken.
+ */
+
+/* [A-Za-z0-9._-]{1,249}, not "." or "..", not internal ("__..."): Kafka's Topic.validate. */
+const char *rules_kafka_topic(struct text topic);
+
+/* Tokens of printable ASCII without wildcards, at most 255 bytes, outside $... and _INBOX. */
+const char *rules_nats_subject(struct text subject);
+
+/* At most 64 headers and 16 KiB; no empty name, no name of the relay's own: id, type, created_at.
+ */
+const char *rules_kafka_headers(const struct header *headers, int count);
+
+/* The same, plus: `key` is the relay's own; names are RFC 7230 tokens outside Nats-*; no CR, LF or
+ * NUL in values. */
+const char *rules_nats_headers(const struct header *headers, int count);
+
+#endif

@@ -1,0 +1,79 @@
+#ifndef OUTBOX_ADMIN_H
+#define OUTBOX_ADMIN_H
+
+#include "base/error.h"
+#include "base/finding.h"
+#include "outbox/options.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What the commands ask of the database: a connection of their own, away from the hot path. */
+
+struct admin;
+
+/* Connects and describes the table (which need not exist). NULL with *error set. */
+struct admin *admin_open(const struct outbox_options *options, struct error *error);
+void admin_close(struct admin *admin);
+
+/* Creates what is missing. 0; -1: failed, or an existing outbox table lacks something: the error's
+ * hint says where; `missing` (if not NULL after the call; free() it) is the SQL that adds it. */
+int admin_init(struct admin *admin, char **missing, struct error *error);
+/* The SQL of a complete set-up, or of the grants for a role. NULL: no memory. free() it. */
+char *admin_schema_sql(struct admin *admin);
+char *admin_grant_sql(struct admin *admin, const char *role);
+
+/* Every problem of the table, the role and the server. Returns 0, or -1 when the look-up failed. */
+int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
+
+/* Topics of unsent rows, for `check`: at most `size` distinct ones of the oldest 1,000 rows.
+ * Returns their number or -1; free() each. */
+int admin_sample_topics(struct admin *admin, char **topics, int size, struct error *error);
+
+struct status {
+    int64_t backlog;       /* unsent rows */
+    bool backlog_is_bound; /* there are at least so many: counting stopped */
+    double oldest_s;       /* age of the oldest unsent row by id; -1: none or unknown */
+    int64_t waiting;       /* parked rows that will be tried again */
+    int64_t dead;
+    int64_t relays;        /* relay processes connected to this database */
+    int64_t lanes;         /* their connections */
+    int64_t settled_total; /* rows that left the outbox or were marked, ever, by PostgreSQL's
+                              statistics */
+};
+
+#define STATUS_BACKLOG_MAX 100000
+
+int admin_status(struct admin *admin, struct status *status, struct error *error);
+/* One line for each connected relay session: its name, where from, state, age of its transaction.
+ */
+int admin_list_relays(struct admin *admin, struct findings *relays, struct error *error);
+
+struct event {
+    const char *topic;
+    const char *key;  /* NULL: none */
+    const char *type; /* NULL: none */
+    const char *payload;
+    size_t payload_len; /* payload == NULL: a tombstone */
+};
+
+int admin_begin(struct admin *admin, struct error *error);
+int admin_commit(struct admin *admin, struct error *error);
+int admin_emit(struct admin *admin, const struct event *event, struct error *error);
+/* One JSON object: topic, and optionally key, type, payload, headers. */
+int admin_emit_json(struct admin *admin, const char *json, struct error *error);
+
+/* The parked rows, the newest first. */
+int admin_print_parked(struct admin *admin, FILE *out, bool json, int limit, struct error *error);
+/* Removes parked and dead rows by row id or event_id (NULL: all). Returns their number, or -1. */
+int64_t admin_drop_parked(struct admin *admin, const char *id, struct error *error);
+
+/* Deletes sent rows older than this in batches, or only counts them. Returns their number, or -1.
+ */
+int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error);
+
+/* One purge batch for the running relay; *purged is 0 when nothing old enough was at the front. */
+int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, struct error *error);
+
+#endif

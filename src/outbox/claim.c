@@ -1,0 +1,319 @@
+/*
+ * Claim: lock the next rows and turn them into messages.
+ *
+ * Memory is bounded whatever the rows hold: a row above the claim's inline limit arrives as lengths
+ * only. Such rows are then fetched by a second query as long as the batch's byte limit allows; the
+ * rest of the batch is cut off, stays locked until this transaction ends, and comes with the next.
+ */
+#include "outbox/pipeline.h"
+#include "outbox/row.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Beside a payload that is checked against the broker's limit: what keeps the rest of a row sane.
+ */
+#define REST_BYTES_MAX (128 * 1024)
+
+struct outbox *outbox_open(const struct outbox_options *options, const char *name)
+{
+    struct outbox *outbox = calloc(1, sizeof *outbox);
+
+    if (outbox == NULL)
+        return NULL;
+    outbox->options = options;
+    (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
+    return outbox;
+}
+
+void outbox_close(struct outbox *outbox)
+{
+    if (outbox == NULL)
+        return;
+    outbox_abandon(outbox);
+    pipeline_close(outbox);
+    barrier_close(&outbox->barrier);
+    free(outbox);
+}
+
+int outbox_ready(struct outbox *outbox, struct error *error)
+{
+    return outbox->session.conn != NULL ? 0 : pipeline_open(outbox, error);
+}
+
+static int end_transaction(struct outbox *outbox, struct error *error)
+{
+    if (pipeline_queue(outbox, "commit", 0, NULL, false, error) < 0 ||
+        pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
+        pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
+        return -1;
+    outbox->in_transaction = false;
+    return 0;
+}
+
+/* Nothing was written, so a COMMIT only lets go of the locks. */
+void outbox_abandon(struct outbox *outbox)
+{
+    struct error ignored;
+
+    if (outbox->claim_in_flight)
+        pipeline_close(outbox);
+    if (outbox->session.conn != NULL && outbox->in_transaction)
+        (void)end_transaction(outbox, &ignored);
+}
+
+/* Slots of batch->rows. */
+enum { CLAIMED, FETCHED };
+
+static void release_result(void *result)
+{
+    PQclear(result);
+}
+
+static void hold(struct batch *batch, int slot, PGresult *result)
+{
+    batch->rows[slot] = result;
+    batch->release_rows = release_result;
+}
+
+static struct text field(const PGresult *result, int row, int column)
+{
+    if (PQgetisnull(result, row, column))
+        return (struct text){NULL, 0};
+    return (struct text){PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
+}
+
+static int64_t length_of(const PGresult *result, int row, int column)
+{
+    return PQgetisnull(result, row, column) ? -1 : row_int8(PQgetvalue(result, row, column));
+}
+
+static struct text created_at(const PGresult *result, int row, struct batch *batch)
+{
+    char text[ROW_TIME_BYTES];
+    size_t len;
+
+    if (PQgetisnull(result, row, CLAIM_CREATED_AT))
+        return (struct text){NULL, 0};
+    len = row_time(text, row_int8(PQgetvalue(result, row, CLAIM_CREATED_AT)));
+    return len > 0 ? batch_copy(batch, text, len) : (struct text){NULL, 0};
+}
+
+static bool is_json(const struct table *table)
+{
+    const char *type = table->columns[COLUMN_PAYLOAD].type;
+
+    return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
+}
+
+static void refuse_headers(struct batch *batch, struct message *message, struct text json)
+{
+    const char *problem = row_headers(message, json, batch);
+
+    if (problem != NULL)
+        batch_refuse(batch, message, VERDICT_REJECTED, "%s", problem);
+}
+
+static void take_row(struct outbox *outbox, struct batch *batch, struct message *message, int row)
+{
+    const PGresult *result = batch->rows[CLAIMED];
+
+    memcpy(message->row, PQgetvalue(result, row, CLAIM_ROW), sizeof message->row);
+    message->id = field(result, row, CLAIM_ID);
+    message->event_id = field(result, row, CLAIM_EVENT_ID);
+    message->topic = field(result, row, CLAIM_TOPIC);
+    message->key = field(result, row, CLAIM_KEY);
+    message->type = field(result, row, CLAIM_TYPE);
+    message->payload = field(result, row, CLAIM_PAYLOAD);
+    message->payload_len = length_of(result, row, CLAIM_PAYLOAD_LEN);
+    message->payload_is_json = is_json(&outbox->table);
+    message->created_at = created_at(result, row, batch);
+    message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
+    refuse_headers(batch, message, field(result, row, CLAIM_HEADERS));
+    if (message->event_id.data == NULL)
+        batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");
+}
+
+/* What a claimed row weighs, and whether it came whole. */
+struct weight {
+    int64_t bytes;
+    bool whole;     /* everything is in the claim's result */
+    bool too_large; /* must never be fetched */
+};
+
+static struct weight weigh(const struct outbox *outbox, const struct batch *batch, int row,
+                           int limit, int64_t payload_max)
+{
+    int64_t payload_len = length_of(batch->rows[CLAIMED], row, CLAIM_PAYLOAD_LEN);
+    int64_t rest_len = length_of(batch->rows[CLAIMED], row, CLAIM_REST_LEN);
+    int64_t bytes = (payload_len > 0 ? payload_len : 0) + rest_len;
+    struct weight weight = {.bytes = bytes, .whole = bytes <= outbox->options->batch_bytes / limit};
+
+    weight.too_large = !weight.whole && (payload_len > payload_max || rest_len > REST_BYTES_MAX);
+    if (weight.too_large)
+        weight.bytes = 0;
+    return weight;
+}
+
+static void refuse_large(struct batch *batch, struct message *message, int64_t rest_len)
+{
+    if (rest_len > REST_BYTES_MAX)
+        batch_refuse(batch, message, VERDICT_REJECTED,
+                     "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
+                     rest_len);
+}
+
+static void take_fetched(struct batch *batch, const PGresult *result, int row)
+{
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+
+        if (memcmp(message->row, PQgetvalue(result, row, FETCH_ROW), sizeof message->row) != 0)
+            continue;
+        message->key = field(result, row, FETCH_KEY);
+        message->type = field(result, row, FETCH_TYPE);
+        message->payload = field(result, row, FETCH_PAYLOAD);
+        refuse_headers(batch, message, field(result, row, FETCH_HEADERS));
+    }
+}
+
+static int fetch(struct outbox *outbox, struct batch *batch, const struct array *rows, int count,
+                 struct error *error)
+{
+    if (pipeline_queue(outbox, batch->parked ? "fetch_parked" : "fetch", 1, rows, true, error) <
+            0 ||
+        pipeline_sync(outbox, error) < 0)
+        return -1;
+    hold(batch, FETCHED, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
+    if (batch->rows[FETCHED] == NULL || pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
+        return -1;
+    if (PQntuples(batch->rows[FETCHED]) != count) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "database: %d of %d locked rows could be read again",
+                        PQntuples(batch->rows[FETCHED]), count);
+        return pipeline_abort(outbox);
+    }
+    for (int row = 0; row < count; row++)
+        take_fetched(batch, batch->rows[FETCHED], row);
+    return 0;
+}
+
+/* Fetches what fill() left behind; `deferred` tells for each message whether it is incomplete. */
+static int fetch_deferred(struct outbox *outbox, struct batch *batch, const bool *deferred,
+                          struct error *error)
+{
+    struct array rows;
+    int count = 0;
+
+    for (int i = 0; i < batch->count; i++)
+        count += deferred[i];
+    if (count == 0)
+        return 0;
+    array_begin(&rows, batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
+    if (rows.bytes == NULL)
+        return error_no_memory(error);
+    for (int i = 0; i < batch->count; i++)
+        if (deferred[i])
+            array_add(&rows, batch->messages[i].row, MESSAGE_ROW_BYTES);
+    return fetch(outbox, batch, &rows, count, error);
+}
+
+/* Turns result rows into messages until the byte limit; one row is always taken. Returns the bytes.
+ */
+static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, int64_t payload_max)
+{
+    int limit = pipeline_limit(outbox, outbox->level);
+    int64_t bytes = 0;
+
+    for (int row = 0; row < PQntuples(batch->rows[CLAIMED]); row++) {
+        struct weight weight = weigh(outbox, batch, row, limit, payload_max);
+        struct message *message;
+
+        if (batch->count > 0 && bytes + weight.bytes > outbox->options->batch_bytes) {
+            batch->cut = true;
+            return bytes;
+        }
+        bytes += weight.bytes;
+        deferred[batch->count] = !weight.whole && !weight.too_large;
+        message = batch_add(batch);
+        take_row(outbox, batch, message, row);
+        if (weight.too_large)
+            refuse_large(batch, message, length_of(batch->rows[CLAIMED], row, CLAIM_REST_LEN));
+    }
+    return bytes;
+}
+
+/* A cut batch means rows were locked and read for nothing: the next claim asks for fewer. */
+static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_t bytes)
+{
+    if (batch->cut && outbox->level < CLAIM_LEVELS - 1)
+        outbox->level++;
+    else if (!batch->cut && outbox->level > 0 && bytes <= outbox->options->batch_bytes / 8)
+        outbox->level--;
+}
+
+static int read_claim(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    outbox->claim_in_flight = false;
+    outbox->in_transaction = true;
+    if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+        return -1;
+    hold(batch, CLAIMED, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
+    if (batch->rows[CLAIMED] == NULL)
+        return -1;
+    return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
+}
+
+static int start_claim(struct outbox *outbox, bool parked, struct error *error)
+{
+    if (outbox->claim_in_flight)
+        return 0;
+    if (pipeline_queue_claim(outbox, parked, error) < 0)
+        return -1;
+    return pipeline_sync(outbox, error);
+}
+
+static bool is_flushed(const PGresult *claimed)
+{
+    return PQgetvalue(claimed, PQntuples(claimed) - 1, CLAIM_FLUSHED)[0] != 0;
+}
+
+static int make_durable(struct outbox *outbox, const struct batch *batch, struct error *error)
+{
+    if (!outbox->options->durable_before_publish || is_flushed(batch->rows[CLAIMED]))
+        return 0;
+    if (barrier_wait(&outbox->barrier, outbox->options, outbox->name, error) < 0)
+        return pipeline_abort(outbox);
+    return 0;
+}
+
+static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,
+                     struct error *error)
+{
+    bool *deferred = batch_alloc(batch, (size_t)batch->capacity * sizeof *deferred);
+
+    if (deferred == NULL)
+        return error_no_memory(error);
+    adapt_level(outbox, batch, fill(outbox, batch, deferred, payload_max));
+    if (fetch_deferred(outbox, batch, deferred, error) < 0)
+        return -1;
+    return make_durable(outbox, batch, error);
+}
+
+int outbox_claim(struct outbox *outbox, struct batch *batch, bool parked, int64_t payload_max,
+                 struct error *error)
+{
+    batch_reset(batch);
+    batch->parked = parked;
+    if (start_claim(outbox, parked, error) < 0 || read_claim(outbox, batch, error) < 0)
+        return -1;
+    if (PQntuples(batch->rows[CLAIMED]) == 0)
+        return end_transaction(outbox, error);
+    if (take_rows(outbox, batch, payload_max, error) < 0) {
+        batch_reset(batch);
+        return pipeline_abort(outbox);
+    }
+    return 0;
+}

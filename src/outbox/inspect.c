@@ -1,0 +1,267 @@
+/*
+ * check, the database's part: one finding for each thing that is wrong or weak, each with the SQL
+ * that mends it. It goes on after a finding, so that one run shows everything.
+ */
+#include "outbox/admin_session.h"
+#include "outbox/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct privilege {
+    const char *what;   /* as in GRANT */
+    const char *column; /* NULL: the whole table */
+};
+
+static void inspect_server(struct admin *admin, struct findings *findings)
+{
+    int version = PQserverVersion(admin->session.conn);
+
+    if (version < 130000)
+        (void)findings_add(findings, FINDING_ERROR, "PostgreSQL %d is older than 13",
+                           version / 10000);
+    else
+        (void)findings_add(findings, FINDING_OK,
+                           "connected to PostgreSQL %d.%d, database \"%s\", role \"%s\"",
+                           version / 10000, version % 10000, PQdb(admin->session.conn),
+                           PQuser(admin->session.conn));
+}
+
+/* A transaction pooler hands each statement to some backend: prepared statements and locks get
+ * lost. */
+static int inspect_pooler(struct admin *admin, struct findings *findings, struct error *error)
+{
+    int64_t pid = admin_number(admin, "SELECT pg_catalog.pg_backend_pid()", 0, NULL, error);
+
+    if (pid < 0)
+        return -1;
+    if (pid != PQbackendPID(admin->session.conn))
+        (void)findings_add(
+            findings, FINDING_ERROR,
+            "a connection pooler stands before the database: connect directly, the relay"
+            " keeps few connections and needs their sessions");
+    return 0;
+}
+
+static int inspect_role(struct admin *admin, struct findings *findings, struct error *error)
+{
+    static const char sql[] =
+        "SELECT rolsuper::int + 2 * (CASE WHEN $1::text IS NULL THEN false ELSE"
+        " pg_catalog.pg_has_role(rolname, (SELECT relowner FROM pg_catalog.pg_class"
+        "  WHERE oid = $1::pg_catalog.regclass), 'USAGE') END)::int"
+        " FROM pg_catalog.pg_roles WHERE rolname = current_user";
+    const char *params[1] = {admin->table.exists ? admin->table.quoted : NULL};
+    int64_t flags = admin_number(admin, sql, 1, params, error);
+    struct finding *finding;
+
+    if (flags < 0)
+        return -1;
+    if (flags == 0)
+        return 0;
+    finding = findings_add(
+        findings, FINDING_WARNING, "role \"%s\" %s; a restricted role can do less harm",
+        PQuser(admin->session.conn), flags % 2 == 1 ? "is a superuser" : "owns the table");
+    (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init --grant ROLE");
+    return 0;
+}
+
+static void inspect_table(struct admin *admin, struct findings *findings)
+{
+    const struct table *table = &admin->table;
+    struct finding *finding;
+
+    if (!table->exists) {
+        finding = findings_add(
+            findings, FINDING_ERROR, "table %s not found in database \"%s\" as role \"%s\"",
+            table->quoted, PQdb(admin->session.conn), PQuser(admin->session.conn));
+        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
+        return;
+    }
+    if (table->kind != 'r' || table->has_children)
+        (void)findings_add(
+            findings, FINDING_ERROR,
+            "%s is not a plain table: views, partitioned, inherited and foreign tables are"
+            " not supported",
+            table->quoted);
+    else
+        (void)findings_add(findings, FINDING_OK, "table %s", table->quoted);
+    if (table->persistence == 'u') {
+        finding = findings_add(findings, FINDING_WARNING,
+                               "table %s is unlogged: its rows are lost on a crash", table->quoted);
+        (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s SET LOGGED;",
+                       table->quoted);
+    }
+}
+
+static void inspect_missing_column(struct admin *admin, struct findings *findings,
+                                   enum column column)
+{
+    const struct table_column *described = &admin->table.columns[column];
+    struct finding *finding;
+
+    if (!table_needs(admin->options, column))
+        return;
+    finding = findings_add(findings, FINDING_ERROR, "column %s (%s) is missing in %s",
+                           described->quoted, column_name(column), admin->table.quoted);
+    (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s ADD COLUMN %s %s%s;",
+                   admin->table.quoted, described->quoted, schema_type(&admin->table, column),
+                   column == COLUMN_EVENT_ID ? " NOT NULL DEFAULT gen_random_uuid()" : "");
+}
+
+static bool has_type_among(const struct table_column *column, const char *const *types)
+{
+    for (int i = 0; types[i] != NULL; i++)
+        if (strncmp(column->type, types[i], strlen(types[i])) == 0)
+            return true;
+    return false;
+}
+
+static void inspect_type(struct admin *admin, struct findings *findings, enum column column)
+{
+    static const char *const texts[] = {"text", "json", "character", NULL};
+    static const char *const times[] = {"timestamp", "date", NULL};
+    const struct table_column *described = &admin->table.columns[column];
+    bool fits = true;
+
+    if (column == COLUMN_HEADERS)
+        fits = has_type_among(described, texts);
+    if (column == COLUMN_SENT_AT || column == COLUMN_CREATED_AT)
+        fits = has_type_among(described, times);
+    if (!fits)
+        (void)findings_add(findings, FINDING_ERROR, "column %s (%s) has type %s", described->quoted,
+                           column_name(column), described->type);
+}
+
+static void inspect_columns(struct admin *admin, struct findings *findings)
+{
+    const struct table_column *event_id = &admin->table.columns[COLUMN_EVENT_ID];
+    struct finding *finding;
+
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        if (table_has(&admin->table, (enum column)i))
+            inspect_type(admin, findings, (enum column)i);
+        else
+            inspect_missing_column(admin, findings, (enum column)i);
+    }
+    if (!table_has(&admin->table, COLUMN_EVENT_ID) || event_id->unique)
+        return;
+    finding = findings_add(
+        findings, FINDING_WARNING,
+        "nothing keeps %s distinct: consumers and JetStream drop a second event with the"
+        " same id; harmless while every id is a fresh UUID (an index costs each insert)",
+        event_id->quoted);
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", admin->table.quoted,
+                   event_id->quoted);
+}
+
+static void inspect_index(struct admin *admin, struct findings *findings)
+{
+    struct finding *finding;
+    char *sql;
+
+    if (admin->table.has_claim_index)
+        return;
+    finding = findings_add(findings, FINDING_WARNING,
+                           "table %s has no index over its unsent rows by %s: claims"
+                           " will be slow",
+                           admin->table.quoted, admin->table.columns[COLUMN_ID].quoted);
+    sql = schema_index_sql(admin);
+    if (sql != NULL)
+        (void)snprintf(finding->fix, sizeof finding->fix, "%s", sql);
+    free(sql);
+}
+
+static int inspect_row_security(struct admin *admin, struct findings *findings, struct error *error)
+{
+    const char *params[1] = {admin->table.quoted};
+    struct finding *finding;
+    int64_t active =
+        admin_number(admin, "SELECT pg_catalog.row_security_active($1::pg_catalog.regclass)::int",
+                     1, params, error);
+
+    if (active < 0)
+        return -1;
+    if (active == 0)
+        return 0;
+    finding = findings_add(findings, FINDING_ERROR,
+                           "row-level security hides rows of %s from role \"%s\"",
+                           admin->table.quoted, PQuser(admin->session.conn));
+    (void)snprintf(finding->fix, sizeof finding->fix, "ALTER ROLE \"%s\" BYPASSRLS;",
+                   PQuser(admin->session.conn));
+    return 0;
+}
+
+static int inspect_privilege(struct admin *admin, struct findings *findings, const char *table,
+                             const struct privilege *privilege, struct error *error)
+{
+    const char *params[3] = {table, privilege->what, privilege->column};
+    const char *sql = privilege->column == NULL
+                          ? "SELECT pg_catalog.has_table_privilege($1, $2)::int"
+                          : "SELECT pg_catalog.has_column_privilege($1, $3, $2)::int";
+    struct finding *finding;
+    int64_t held;
+
+    held = admin_number(admin, sql, privilege->column == NULL ? 2 : 3, params, error);
+    if (held != 0)
+        return held < 0 ? -1 : 0;
+    finding =
+        findings_add(findings, FINDING_ERROR, "missing privilege: %s%s%s%s on %s for role \"%s\"",
+                     privilege->what, privilege->column != NULL ? "(" : "",
+                     privilege->column != NULL ? privilege->column : "",
+                     privilege->column != NULL ? ")" : "", table, PQuser(admin->session.conn));
+    (void)snprintf(finding->fix, sizeof finding->fix, "GRANT %s%s%s%s ON %s TO \"%s\";",
+                   privilege->what, privilege->column != NULL ? " (" : "",
+                   privilege->column != NULL ? privilege->column : "",
+                   privilege->column != NULL ? ")" : "", table, PQuser(admin->session.conn));
+    return 0;
+}
+
+static int inspect_privileges(struct admin *admin, struct findings *findings, struct error *error)
+{
+    bool mark = admin->options->on_sent == ON_SENT_MARK;
+    const struct privilege on_outbox[] = {
+        {"SELECT", NULL},
+        {"UPDATE", admin->table.columns[mark ? COLUMN_SENT_AT : COLUMN_ID].name},
+        {"DELETE", NULL}};
+    const struct privilege on_parked[] = {
+        {"SELECT", NULL}, {"INSERT", NULL}, {"UPDATE", NULL}, {"DELETE", NULL}};
+
+    for (size_t i = 0; i < sizeof on_outbox / sizeof *on_outbox; i++)
+        if (!(i == 1 && mark && !table_has(&admin->table, COLUMN_SENT_AT)) &&
+            inspect_privilege(admin, findings, admin->table.quoted, &on_outbox[i], error) < 0)
+            return -1;
+    for (size_t i = 0; admin->table.parked_exists && i < sizeof on_parked / sizeof *on_parked; i++)
+        if (inspect_privilege(admin, findings, admin->table.parked_quoted, &on_parked[i], error) <
+            0)
+            return -1;
+    return 0;
+}
+
+static void inspect_parked(struct admin *admin, struct findings *findings)
+{
+    struct finding *finding;
+
+    if (admin->table.parked_exists)
+        return;
+    finding =
+        findings_add(findings, FINDING_ERROR, "table %s not found", admin->table.parked_quoted);
+    (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
+}
+
+int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)
+{
+    inspect_server(admin, findings);
+    if (inspect_pooler(admin, findings, error) < 0 || inspect_role(admin, findings, error) < 0)
+        return -1;
+    inspect_table(admin, findings);
+    if (!admin->table.exists)
+        return 0;
+    inspect_columns(admin, findings);
+    inspect_index(admin, findings);
+    inspect_parked(admin, findings);
+    if (inspect_row_security(admin, findings, error) < 0)
+        return -1;
+    return inspect_privileges(admin, findings, error);
+}

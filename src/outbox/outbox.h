@@ -1,0 +1,49 @@
+#ifndef OUTBOX_OUTBOX_H
+#define OUTBOX_OUTBOX_H
+
+#include "base/error.h"
+#include "core/batch.h"
+#include "outbox/options.h"
+
+/*
+ * One lane's view of the outbox table: claim rows, settle them, in one transaction on one
+ * connection. Row locks are held from the claim until settle commits; whatever ends the connection
+ * in between, the rows are due again. Used by one thread.
+ *
+ * Every function returns 0, or -1 with *error set and the connection closed: whatever was claimed
+ * is abandoned, and ready() starts afresh. No call takes longer than a few statement timeouts (12
+ * s).
+ */
+
+struct outbox;
+
+/* Allocates; no network. `name` becomes part of application_name. NULL: no memory. */
+struct outbox *outbox_open(const struct outbox_options *options, const char *name);
+void outbox_close(struct outbox *outbox);
+
+/* Connects, describes the table and prepares the statements; returns at once when that is done. */
+int outbox_ready(struct outbox *outbox, struct error *error);
+
+/*
+ * Locks the next rows of the outbox in id order, or of the parked rows that are due, skipping
+ * locked ones, and fills the batch. Rows larger than `payload_max` come without their payload. An
+ * empty batch leaves no transaction open. With durable_before_publish it returns when everything
+ * the claim saw is flushed to disk.
+ */
+int outbox_claim(struct outbox *outbox, struct batch *batch, bool parked, int64_t payload_max,
+                 struct error *error);
+
+/*
+ * Writes the batch's outcomes and commits. With `claim_next` the next claim from the outbox travels
+ * in the same round trip, and the next outbox_claim must be for the outbox (or outbox_abandon).
+ */
+int outbox_settle(struct outbox *outbox, struct batch *batch, bool claim_next, struct error *error);
+
+/* Rolls back what is claimed. The connection stays when it is healthy. */
+void outbox_abandon(struct outbox *outbox);
+
+/* Whether anything is due now (unsent rows, locked ones included, or parked rows whose time has
+ * come), and how many parked and dead rows there are, counted no further than 1,000. */
+int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error *error);
+
+#endif

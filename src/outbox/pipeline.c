@@ -1,0 +1,192 @@
+#include "outbox/pipeline.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATEMENTS_MAX (9 + 2 * CLAIM_LEVELS)
+#define LEVEL_FACTOR 8
+
+int pipeline_limit(const struct outbox *outbox, int level)
+{
+    int limit = outbox->options->batch;
+
+    for (int i = 0; i < level; i++)
+        limit /= LEVEL_FACTOR;
+    return limit > 0 && level < CLAIM_LEVELS - 1 ? limit : 1;
+}
+
+void pipeline_close(struct outbox *outbox)
+{
+    session_close(&outbox->session);
+    outbox->in_transaction = false;
+    outbox->claim_in_flight = false;
+}
+
+int pipeline_abort(struct outbox *outbox)
+{
+    pipeline_close(outbox);
+    return -1;
+}
+
+static int fail(struct outbox *outbox, const PGresult *result, struct error *error)
+{
+    (void)session_fail(&outbox->session, result, error);
+    return pipeline_abort(outbox);
+}
+
+int pipeline_sync(struct outbox *outbox, struct error *error)
+{
+    if (PQpipelineSync(outbox->session.conn) != 1)
+        return fail(outbox, NULL, error);
+    if (session_flush(&outbox->session, clock_now_ms() + SESSION_WAIT_MS, error) < 0)
+        return pipeline_abort(outbox);
+    return 0;
+}
+
+PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct error *error)
+{
+    PGresult *result = session_next(&outbox->session, clock_now_ms() + SESSION_WAIT_MS, error);
+
+    if (result == NULL) {
+        pipeline_close(outbox);
+        return NULL;
+    }
+    if (PQresultStatus(result) == status)
+        return result;
+    (void)fail(outbox, result, error);
+    PQclear(result);
+    return NULL;
+}
+
+int pipeline_skip(struct outbox *outbox, ExecStatusType status, struct error *error)
+{
+    PGresult *result = pipeline_expect(outbox, status, error);
+
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+int pipeline_queue(struct outbox *outbox, const char *statement, int param_count,
+                   const struct array *params, bool binary, struct error *error)
+{
+    enum { PARAMS_MAX = 5 };
+    const char *values[PARAMS_MAX];
+    int lengths[PARAMS_MAX];
+    int formats[PARAMS_MAX];
+
+    for (int i = 0; i < param_count; i++) {
+        values[i] = params[i].bytes;
+        lengths[i] = (int)params[i].len;
+        formats[i] = 1;
+    }
+    if (outbox->session.conn != NULL &&
+        PQsendQueryPrepared(outbox->session.conn, statement, param_count, values, lengths, formats,
+                            binary) == 1)
+        return 0;
+    return fail(outbox, NULL, error);
+}
+
+static void name_claim(char name[32], bool parked, int level)
+{
+    (void)snprintf(name, 32, "%s_%d", parked ? "claim_parked" : "claim", level);
+}
+
+int pipeline_queue_claim(struct outbox *outbox, bool parked, struct error *error)
+{
+    char name[32];
+
+    name_claim(name, parked, outbox->level);
+    if (pipeline_queue(outbox, "begin", 0, NULL, false, error) < 0)
+        return -1;
+    return pipeline_queue(outbox, name, 0, NULL, true, error);
+}
+
+PGresult *pipeline_run(struct outbox *outbox, const char *statement, int param_count,
+                       const char *const *params, struct error *error)
+{
+    PGresult *result;
+
+    if (PQsendQueryPrepared(outbox->session.conn, statement, param_count, params, NULL, NULL, 0) !=
+        1) {
+        (void)fail(outbox, NULL, error);
+        return NULL;
+    }
+    if (pipeline_sync(outbox, error) < 0)
+        return NULL;
+    result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+    if (result != NULL && pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0) {
+        PQclear(result);
+        return NULL;
+    }
+    return result;
+}
+
+/* Takes ownership of the text. */
+static int prepare(struct outbox *outbox, const char *name, char *sql, struct error *error)
+{
+    int sent = sql != NULL && PQsendPrepare(outbox->session.conn, name, sql, 0, NULL) == 1;
+
+    free(sql);
+    if (sql == NULL)
+        return error_no_memory(error);
+    return sent ? 0 : fail(outbox, NULL, error);
+}
+
+static int prepare_claims(struct outbox *outbox, struct error *error)
+{
+    char name[32];
+
+    for (int i = 0; i < 2 * CLAIM_LEVELS; i++) {
+        bool parked = i % 2 == 1;
+        int level = i / 2;
+        int limit = pipeline_limit(outbox, level);
+
+        name_claim(name, parked, level);
+        if (prepare(outbox, name,
+                    sql_claim(&outbox->table, outbox->options, parked, limit,
+                              outbox->options->batch_bytes / limit),
+                    error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int prepare_all(struct outbox *outbox, struct error *error)
+{
+    const struct table *table = &outbox->table;
+    const struct outbox_options *options = outbox->options;
+
+    if (prepare(outbox, "begin", strdup("BEGIN"), error) < 0 ||
+        prepare(outbox, "commit", strdup("COMMIT"), error) < 0 ||
+        prepare(outbox, "fetch", sql_fetch(table, false), error) < 0 ||
+        prepare(outbox, "fetch_parked", sql_fetch(table, true), error) < 0 ||
+        prepare(outbox, "sent", sql_sent(table, options, false), error) < 0 ||
+        prepare(outbox, "sent_parked", sql_sent(table, options, true), error) < 0 ||
+        prepare(outbox, "park", sql_park(table, false), error) < 0 ||
+        prepare(outbox, "park_parked", sql_park(table, true), error) < 0 ||
+        prepare(outbox, "leftover", sql_leftover(table, options), error) < 0 ||
+        prepare_claims(outbox, error) < 0 || pipeline_sync(outbox, error) < 0)
+        return -1;
+    for (int i = 0; i < STATEMENTS_MAX; i++)
+        if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+            return -1;
+    return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
+}
+
+int pipeline_open(struct outbox *outbox, struct error *error)
+{
+    if (session_open(&outbox->session, outbox->options, outbox->name, error) < 0)
+        return -1;
+    outbox->level = 0;
+    if (table_describe(&outbox->table, &outbox->session, outbox->options, error) < 0 ||
+        table_usable(&outbox->table, outbox->options, error) < 0)
+        return pipeline_abort(outbox);
+    if (PQenterPipelineMode(outbox->session.conn) != 1)
+        return fail(outbox, NULL, error);
+    if (prepare_all(outbox, error) < 0)
+        return pipeline_abort(outbox);
+    return 0;
+}

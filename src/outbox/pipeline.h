@@ -1,0 +1,53 @@
+#ifndef OUTBOX_PIPELINE_H
+#define OUTBOX_PIPELINE_H
+
+#include "outbox/array.h"
+#include "outbox/barrier.h"
+#include "outbox/outbox.h"
+#include "outbox/sql.h"
+
+/*
+ * A lane's connection in libpq's pipeline mode: prepared statements are queued, and one Sync ends
+ * what travels together. Any failure closes the session, so no half-read pipeline is ever reused.
+ */
+
+/* Claims shrink by these factors while rows are so large that the byte limit cuts them. */
+#define CLAIM_LEVELS 4
+
+struct outbox {
+    const struct outbox_options *options;
+    char name[48];
+    struct session session;
+    struct barrier barrier;
+    struct table table;
+    bool in_transaction;
+    bool claim_in_flight; /* BEGIN, claim and Sync are sent, and nothing of them is read */
+    int level;            /* which claim statement comes next */
+};
+
+/* Rows that a claim asks for at this level. */
+int pipeline_limit(const struct outbox *outbox, int level);
+
+/* Connects, describes and prepares. */
+int pipeline_open(struct outbox *outbox, struct error *error);
+void pipeline_close(struct outbox *outbox);
+
+/* Closes after a failure that *error tells; returns -1. */
+int pipeline_abort(struct outbox *outbox);
+
+/* Queues a prepared statement with binary parameters; binary results when asked. */
+int pipeline_queue(struct outbox *outbox, const char *statement, int param_count,
+                   const struct array *params, bool binary, struct error *error);
+int pipeline_queue_claim(struct outbox *outbox, bool parked, struct error *error);
+int pipeline_sync(struct outbox *outbox, struct error *error);
+
+/* The next result, which must have this status. NULL: closed. PQclear() it. */
+PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct error *error);
+/* The same, when the result itself is not wanted. */
+int pipeline_skip(struct outbox *outbox, ExecStatusType status, struct error *error);
+
+/* One statement alone with text parameters; its text result. */
+PGresult *pipeline_run(struct outbox *outbox, const char *statement, int param_count,
+                       const char *const *params, struct error *error);
+
+#endif

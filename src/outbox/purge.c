@@ -1,0 +1,59 @@
+#include "outbox/admin_session.h"
+#include "outbox/sql.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PURGE_ROWS 1000
+
+int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, struct error *error)
+{
+    char age[32];
+    const char *params[1] = {age};
+    char *sql;
+
+    if (table_usable(&admin->table, admin->options, error) < 0)
+        return -1;
+    sql = sql_purge(&admin->table, PURGE_ROWS);
+    if (sql == NULL)
+        return error_no_memory(error);
+    (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
+    *purged = admin_number(admin, sql, 1, params, error);
+    free(sql);
+    return *purged < 0 ? -1 : 0;
+}
+
+static int64_t count_purgeable(struct admin *admin, int64_t age_ms, struct error *error)
+{
+    char sql[1024];
+    char age[32];
+    const char *params[1] = {age};
+
+    (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT (SELECT count(*) FROM %s WHERE %s < pg_catalog.now() - $1::int8 * interval"
+        " '1 millisecond') + (SELECT count(*) FROM %s WHERE sent_at < pg_catalog.now() -"
+        " $1::int8 * interval '1 millisecond')",
+        admin->table.quoted, admin->table.columns[COLUMN_SENT_AT].quoted,
+        admin->table.parked_quoted);
+    return admin_number(admin, sql, 1, params, error);
+}
+
+int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error)
+{
+    int64_t total = 0;
+    int64_t purged = 0;
+
+    if (table_usable(&admin->table, admin->options, error) < 0)
+        return -1;
+    if (dry_run)
+        return count_purgeable(admin, age_ms, error);
+    do {
+        if (admin_purge_batch(admin, age_ms, &purged, error) < 0)
+            return -1;
+        total += purged;
+    } while (purged > 0);
+    return total;
+}

@@ -1,0 +1,25 @@
+#ifndef OUTBOX_ROW_H
+#define OUTBOX_ROW_H
+
+#include "core/batch.h"
+
+/* The pure half of reading rows: what PostgreSQL sends -> what a message holds. */
+
+/* Big-endian integers of the binary protocol. */
+int32_t row_int4(const char *wire);
+int64_t row_int8(const char *wire);
+
+/*
+ * A flat JSON object of scalars -> headers, in the batch's memory: strings as they are, numbers and
+ * booleans as text, null makes no header. Returns NULL, or a constant text that says what is wrong;
+ * then the message has no headers.
+ */
+const char *row_headers(struct message *message, struct text json, struct batch *batch);
+
+#define ROW_TIME_BYTES 40
+
+/* Microseconds since 2000-01-01 UTC (timestamptz) -> RFC 3339 with microseconds. Returns the
+ * length; 0 for the infinities and for years that RFC 3339 cannot write. */
+size_t row_time(char out[ROW_TIME_BYTES], int64_t microseconds);
+
+#endif

@@ -1,0 +1,16 @@
+#ifndef OUTBOX_SCHEMA_H
+#define OUTBOX_SCHEMA_H
+
+#include "outbox/admin.h"
+#include "outbox/table.h"
+
+/* config/schema.sql, embedded at build time. */
+extern const char schema_sql_text[];
+
+/* The column's type in the table, or the one that `init` gives it. */
+const char *schema_type(const struct table *table, enum column column);
+
+/* CREATE INDEX CONCURRENTLY for the claim. NULL: no memory. free() it. */
+char *schema_index_sql(struct admin *admin);
+
+#endif

@@ -1,0 +1,367 @@
+#include "outbox/session.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECRET_BYTES_MAX 4096
+#define PARAMS_MAX 16
+
+/* SQLSTATE classes and codes that waiting may mend (PostgreSQL manual, appendix A). */
+static const char *const transient_states[] = {"08", "53", "57", "58", "40",
+                                               "55", "25", "XX", NULL};
+
+static bool is_transient(const char *sqlstate)
+{
+    for (int i = 0; transient_states[i] != NULL; i++)
+        if (strncmp(sqlstate, transient_states[i], strlen(transient_states[i])) == 0)
+            return true;
+    return false;
+}
+
+int session_fail(const struct session *session, const PGresult *result, struct error *error)
+{
+    const char *sqlstate = result != NULL ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    const char *text = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    const char *hint = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_HINT) : NULL;
+
+    if (text == NULL)
+        text = session->conn != NULL ? PQerrorMessage(session->conn) : "connection closed";
+    if (sqlstate == NULL)
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
+    (void)error_set(error, is_transient(sqlstate) ? ERROR_TRANSIENT : ERROR_PERMANENT,
+                    ERROR_DATABASE, "database: %s (SQLSTATE %s)", text, sqlstate);
+    if (hint != NULL)
+        (void)error_hint(error, "%s", hint);
+    return -1;
+}
+
+void session_close(struct session *session)
+{
+    PQfinish(session->conn);
+    session->conn = NULL;
+}
+
+/* Waits for the socket. 0, or -1 with the session closed. */
+static int wait_for(struct session *session, short events, int64_t deadline_ms, struct error *error)
+{
+    struct pollfd socket = {.fd = PQsocket(session->conn), .events = events};
+    int ready;
+
+    do {
+        ready = poll(&socket, 1, clock_left_ms(deadline_ms));
+    } while (ready < 0 && errno == EINTR);
+    if (ready > 0)
+        return 0;
+    session_close(session);
+    return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s",
+                     ready == 0 ? "no answer within the deadline" : strerror(errno));
+}
+
+static int lose(struct session *session, struct error *error)
+{
+    (void)session_fail(session, NULL, error);
+    session_close(session);
+    return -1;
+}
+
+int session_flush(struct session *session, int64_t deadline_ms, struct error *error)
+{
+    for (;;) {
+        int pending = PQflush(session->conn);
+
+        if (pending == 0)
+            return 0;
+        if (pending < 0)
+            return lose(session, error);
+        /* Reading meanwhile keeps a server that waits for us to read from blocking us. */
+        if (wait_for(session, POLLIN | POLLOUT, deadline_ms, error) < 0)
+            return -1;
+        if (PQconsumeInput(session->conn) == 0)
+            return lose(session, error);
+    }
+}
+
+static int wait_for_result(struct session *session, int64_t deadline_ms, struct error *error)
+{
+    while (PQisBusy(session->conn)) {
+        if (wait_for(session, POLLIN, deadline_ms, error) < 0)
+            return -1;
+        if (PQconsumeInput(session->conn) == 0)
+            return lose(session, error);
+    }
+    return 0;
+}
+
+PGresult *session_next(struct session *session, int64_t deadline_ms, struct error *error)
+{
+    PGresult *result = NULL;
+
+    for (int i = 0; i < 2 && result == NULL; i++) {
+        if (wait_for_result(session, deadline_ms, error) < 0)
+            return NULL;
+        result = PQgetResult(session->conn);
+    }
+    if (result == NULL || (PQstatus(session->conn) == CONNECTION_BAD)) {
+        (void)session_fail(session, result, error);
+        error->kind = ERROR_TRANSIENT;
+        PQclear(result);
+        session_close(session);
+        return NULL;
+    }
+    return result;
+}
+
+static int send_and_flush(struct session *session, int sent, struct error *error)
+{
+    if (session->conn == NULL || !sent)
+        return session->conn == NULL ? session_fail(session, NULL, error) : lose(session, error);
+    return session_flush(session, clock_now_ms() + SESSION_WAIT_MS, error);
+}
+
+/* Collects all results of a statement; the last one, or the first that is an error, is returned. */
+static PGresult *collect(struct session *session, struct error *error)
+{
+    int64_t deadline_ms = clock_now_ms() + SESSION_WAIT_MS;
+    PGresult *kept = NULL;
+
+    for (;;) {
+        PGresult *result;
+
+        if (wait_for_result(session, deadline_ms, error) < 0) {
+            PQclear(kept);
+            return NULL;
+        }
+        result = PQgetResult(session->conn);
+        if (result == NULL)
+            return kept;
+        if (kept != NULL && PQresultStatus(kept) == PGRES_FATAL_ERROR) {
+            PQclear(result);
+        } else {
+            PQclear(kept);
+            kept = result;
+        }
+    }
+}
+
+static PGresult *finish(struct session *session, struct error *error)
+{
+    PGresult *result = collect(session, error);
+    ExecStatusType status = PQresultStatus(result);
+
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+        return result;
+    if (session->conn != NULL)
+        (void)session_fail(session, result, error);
+    if (session->conn != NULL && PQstatus(session->conn) == CONNECTION_BAD)
+        session_close(session);
+    PQclear(result);
+    return NULL;
+}
+
+PGresult *session_query(struct session *session, const char *sql, int param_count,
+                        const char *const *params, struct error *error)
+{
+    int sent = session->conn != NULL &&
+               PQsendQueryParams(session->conn, sql, param_count, NULL, params, NULL, NULL, 0);
+
+    if (send_and_flush(session, sent, error) < 0)
+        return NULL;
+    return finish(session, error);
+}
+
+int session_command(struct session *session, const char *sql, int param_count,
+                    const char *const *params, const int *lengths, const int *formats,
+                    struct error *error)
+{
+    int sent = session->conn != NULL && PQsendQueryParams(session->conn, sql, param_count, NULL,
+                                                          params, lengths, formats, 0);
+    PGresult *result;
+
+    if (send_and_flush(session, sent, error) < 0)
+        return -1;
+    result = finish(session, error);
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+int session_execute(struct session *session, const char *sql, struct error *error)
+{
+    int sent = session->conn != NULL && PQsendQuery(session->conn, sql);
+    PGresult *result;
+
+    if (send_and_flush(session, sent, error) < 0)
+        return -1;
+    result = finish(session, error);
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+/* The first line of a small file; read anew at each connect, so that a rotated password is seen. */
+static int read_password(const char *path, char *out, size_t size, struct error *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t len;
+
+    if (fd < 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.password_file %s: %s",
+                         path, strerror(errno));
+    len = read(fd, out, size - 1);
+    (void)close(fd);
+    if (len < 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.password_file %s: %s",
+                         path, strerror(errno));
+    out[len] = '\0';
+    out[strcspn(out, "\r\n")] = '\0';
+    if (out[0] == '\0')
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.password_file %s: empty",
+                         path);
+    return 0;
+}
+
+/* What a server says once it has answered, and that no waiting mends. libpq 15 gives a failed
+ * connection no SQLSTATE; a translated message is taken for transient, and waited for. */
+static bool is_refusal(const char *text)
+{
+    static const char *const refusals[] = {
+        "authentication failed",     "no pg_hba.conf entry",
+        "no password supplied",      "\" does not exist",
+        "permission denied for",     "is not permitted to log in",
+        "certificate verify failed", "server does not support SSL",
+        "root certificate file",     NULL};
+
+    for (int i = 0; refusals[i] != NULL; i++)
+        if (strstr(text, refusals[i]) != NULL)
+            return true;
+    return false;
+}
+
+static int fail_to_connect(struct session *session, struct error *error)
+{
+    const char *text = PQerrorMessage(session->conn);
+
+    (void)error_set(error, is_refusal(text) ? ERROR_PERMANENT : ERROR_TRANSIENT, ERROR_DATABASE,
+                    "database: %s", text);
+    session_close(session);
+    return -1;
+}
+
+static int await_connection(struct session *session, struct error *error)
+{
+    int64_t deadline_ms = clock_now_ms() + SESSION_CONNECT_MS;
+    PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+
+    while (next != PGRES_POLLING_OK) {
+        if (next == PGRES_POLLING_FAILED)
+            return fail_to_connect(session, error);
+        if (wait_for(session, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_ms,
+                     error) < 0)
+            return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                             "database: no connection within 5 s");
+        next = PQconnectPoll(session->conn);
+    }
+    return 0;
+}
+
+static void on_notice(void *closure, const PGresult *result)
+{
+    (void)closure;
+    (void)result;
+}
+
+/* The conninfo's own words come after ours, so that they win; a password file comes last. */
+static int start_connection(struct session *session, const struct outbox_options *options,
+                            const char *name, const char *password, struct error *error)
+{
+    char application_name[64];
+    const char *keywords[PARAMS_MAX] = {"connect_timeout",
+                                        "keepalives_idle",
+                                        "keepalives_interval",
+                                        "keepalives_count",
+                                        "tcp_user_timeout",
+                                        "client_encoding",
+                                        "target_session_attrs",
+                                        "application_name",
+                                        "dbname",
+                                        password != NULL ? "password" : NULL};
+    const char *values[PARAMS_MAX] = {"5",          "10",    "5",          "3",
+                                      "15000",      "UTF8",  "read-write", application_name,
+                                      options->url, password};
+    PQconninfoOption *parsed = NULL;
+
+    if (options->url[0] != '\0' && strchr(options->url, '=') == NULL &&
+        strstr(options->url, "://") == NULL)
+        return error_set(
+            error, ERROR_PERMANENT, ERROR_CONFIG,
+            "database.url: not a connection string; use postgresql://USER@HOST/DATABASE");
+    parsed =
+        PQconninfoParse(options->url, NULL); /* libpq's message may quote the password: not shown */
+    if (parsed == NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "database.url: libpq does not understand this connection string");
+    PQconninfoFree(parsed);
+    (void)snprintf(application_name, sizeof application_name, "outbox-relay/%s", name);
+    session->conn = PQconnectStartParams(keywords, values, 1);
+    if (session->conn == NULL)
+        return error_no_memory(error);
+    if (PQstatus(session->conn) == CONNECTION_BAD)
+        return fail_to_connect(session, error);
+    (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
+    return 0;
+}
+
+/* The keepalive settings are what frees a dead relay's row locks; search_path is emptied once the
+ * table has been found by it (table.c). */
+static int apply_settings(struct session *session, const struct outbox_options *options,
+                          struct error *error)
+{
+    char sql[1024];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SET row_security = off; SET default_transaction_isolation = 'read committed';"
+                   "SET synchronous_commit = %s;"
+                   "SET idle_in_transaction_session_timeout = %" PRId64 ";"
+                   "SET statement_timeout = %d; SET lock_timeout = 1000;"
+                   "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
+                   "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 15000;"
+                   "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
+                   "SET enable_sort = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"
+                   "SET TimeZone = 'UTC'",
+                   options->synchronous_commit ? "on" : "off", options->publish_timeout_ms + 5000,
+                   SESSION_STATEMENT_MS);
+    return session_execute(session, sql, error);
+}
+
+int session_open(struct session *session, const struct outbox_options *options, const char *name,
+                 struct error *error)
+{
+    char password[SECRET_BYTES_MAX];
+    const char *from_file = NULL;
+    int status;
+
+    session->conn = NULL;
+    if (options->password_file != NULL) {
+        if (read_password(options->password_file, password, sizeof password, error) < 0)
+            return -1;
+        from_file = password;
+    }
+    status = start_connection(session, options, name, from_file, error);
+    explicit_bzero(password, sizeof password);
+    if (status < 0 || await_connection(session, error) < 0)
+        return -1;
+    if (PQsetnonblocking(session->conn, 1) < 0)
+        return lose(session, error);
+    if (apply_settings(session, options, error) < 0) {
+        session_close(session);
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,48 @@
+#ifndef OUTBOX_SESSION_H
+#define OUTBOX_SESSION_H
+
+#include "base/error.h"
+#include "outbox/options.h"
+
+#include <libpq-fe.h>
+
+/*
+ * One PostgreSQL connection on which no call waits for ever: libpq's blocking calls have no
+ * deadline (a black-holed COMMIT never returns), so every wait here is poll(2) with one.
+ * After a failed wait the session is closed: what the server did is unknown.
+ */
+
+#define SESSION_STATEMENT_MS 10000
+#define SESSION_CONNECT_MS 5000
+/* The client waits longer than the server's statement_timeout, so that the server's word arrives.
+ */
+#define SESSION_WAIT_MS (SESSION_STATEMENT_MS + 2000)
+
+struct session {
+    PGconn *conn; /* NULL: closed */
+};
+
+/* Connects and applies the session's settings. `name` becomes part of application_name. */
+int session_open(struct session *session, const struct outbox_options *options, const char *name,
+                 struct error *error);
+void session_close(struct session *session);
+
+/* One statement, text parameters and text results. NULL with *error set; PQclear() the result. */
+PGresult *session_query(struct session *session, const char *sql, int param_count,
+                        const char *const *params, struct error *error);
+/* One statement whose results are not wanted; formats as PQexecParams takes them. */
+int session_command(struct session *session, const char *sql, int param_count,
+                    const char *const *params, const int *lengths, const int *formats,
+                    struct error *error);
+/* The same for several statements without parameters or wanted results. */
+int session_execute(struct session *session, const char *sql, struct error *error);
+
+/* Pipeline mode: sends what is queued; then fetches the next result that is not a separator.
+ * NULL with *error set when the connection or the deadline is lost (and the session is closed). */
+int session_flush(struct session *session, int64_t deadline_ms, struct error *error);
+PGresult *session_next(struct session *session, int64_t deadline_ms, struct error *error);
+
+/* Fills *error from a result that is an error, or from the connection when `result` is NULL. */
+int session_fail(const struct session *session, const PGresult *result, struct error *error);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * Settle: write what became of each message and commit, in the transaction that claimed it.
+ *
+ * One pipeline carries the sent rows, the parked rows, COMMIT and, when wanted, BEGIN and the next
+ * claim. Any error skips everything behind it, so nothing is claimed after a failed COMMIT. Each
+ * statement raises when it touched another number of rows than it was given.
+ */
+#include "outbox/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int count_outcomes(const struct batch *batch, bool sent)
+{
+    int count = 0;
+
+    for (int i = 0; i < batch->count; i++) {
+        enum outcome outcome = batch->messages[i].outcome;
+
+        count +=
+            sent ? outcome == OUTCOME_SENT : outcome == OUTCOME_PARK || outcome == OUTCOME_DEAD;
+    }
+    return count;
+}
+
+/* A single int4 parameter, laid out like an array's bytes so that one function queues them all. */
+static void count_param(struct array *param, struct batch *batch, int count)
+{
+    struct array whole;
+
+    array_begin(&whole, batch, ARRAY_INT4, 1, sizeof(int32_t));
+    *param = (struct array){0};
+    if (whole.bytes == NULL)
+        return;
+    array_add_int4(&whole, count);
+    param->bytes = whole.bytes + whole.len - sizeof(int32_t);
+    param->len = sizeof(int32_t);
+}
+
+static int queue_sent(struct outbox *outbox, struct batch *batch, int count, struct error *error)
+{
+    struct array params[2];
+
+    array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
+    count_param(&params[1], batch, count);
+    if (params[0].bytes == NULL || params[1].bytes == NULL)
+        return error_no_memory(error);
+    for (int i = 0; i < batch->count; i++)
+        if (batch->messages[i].outcome == OUTCOME_SENT)
+            array_add(&params[0], batch->messages[i].row, MESSAGE_ROW_BYTES);
+    return pipeline_queue(outbox, batch->parked ? "sent_parked" : "sent", 2, params, false, error);
+}
+
+static const char *reason_of(const struct message *message)
+{
+    return message->reason != NULL ? message->reason : "";
+}
+
+static bool is_parked(const struct message *message)
+{
+    return message->outcome == OUTCOME_PARK || message->outcome == OUTCOME_DEAD;
+}
+
+static size_t reason_bytes(const struct batch *batch)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < batch->count; i++)
+        if (is_parked(&batch->messages[i]))
+            bytes += strlen(reason_of(&batch->messages[i]));
+    return bytes;
+}
+
+static int queue_parked(struct outbox *outbox, struct batch *batch, int count, struct error *error)
+{
+    struct array params[5];
+
+    array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
+    count_param(&params[1], batch, count);
+    array_begin(&params[2], batch, ARRAY_TEXT, count, reason_bytes(batch));
+    array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
+    array_begin(&params[4], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
+    for (int i = 0; i < 5; i++)
+        if (params[i].bytes == NULL)
+            return error_no_memory(error);
+    for (int i = 0; i < batch->count; i++) {
+        const struct message *message = &batch->messages[i];
+
+        if (!is_parked(message))
+            continue;
+        array_add(&params[0], message->row, MESSAGE_ROW_BYTES);
+        array_add(&params[2], reason_of(message), strlen(reason_of(message)));
+        array_add_int4(&params[3], message->attempts);
+        array_add_int8(&params[4], message->outcome == OUTCOME_DEAD ? -1 : message->retry_ms);
+    }
+    return pipeline_queue(outbox, batch->parked ? "park_parked" : "park", 5, params, false, error);
+}
+
+static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, int parked,
+                        struct error *error)
+{
+    if (sent > 0 && queue_sent(outbox, batch, sent, error) < 0)
+        return -1;
+    if (parked > 0 && queue_parked(outbox, batch, parked, error) < 0)
+        return -1;
+    return pipeline_queue(outbox, "commit", 0, NULL, false, error);
+}
+
+/* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
+static int queue_next_claim(struct outbox *outbox, struct error *error)
+{
+    if (PQsendFlushRequest(outbox->session.conn) != 1) {
+        (void)session_fail(&outbox->session, NULL, error);
+        return -1;
+    }
+    return pipeline_queue_claim(outbox, false, error);
+}
+
+/* A transaction that failed inside answers COMMIT with "ROLLBACK", which is no error to libpq. */
+static int read_commit(struct outbox *outbox, struct error *error)
+{
+    PGresult *result = pipeline_expect(outbox, PGRES_COMMAND_OK, error);
+    bool committed;
+
+    if (result == NULL)
+        return -1;
+    committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
+    PQclear(result);
+    if (!committed)
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                         "database: the settle was rolled back");
+    outbox->in_transaction = false;
+    return 0;
+}
+
+static int read_settle(struct outbox *outbox, int sent, int parked, struct error *error)
+{
+    if (sent > 0 && pipeline_skip(outbox, PGRES_TUPLES_OK, error) < 0)
+        return -1;
+    if (parked > 0 && pipeline_skip(outbox, PGRES_TUPLES_OK, error) < 0)
+        return -1;
+    return read_commit(outbox, error);
+}
+
+int outbox_settle(struct outbox *outbox, struct batch *batch, bool claim_next, struct error *error)
+{
+    int sent = count_outcomes(batch, true);
+    int parked = count_outcomes(batch, false);
+
+    if (queue_settle(outbox, batch, sent, parked, error) < 0 ||
+        (claim_next && queue_next_claim(outbox, error) < 0) || pipeline_sync(outbox, error) < 0 ||
+        read_settle(outbox, sent, parked, error) < 0)
+        return pipeline_abort(outbox);
+    outbox->claim_in_flight = claim_next;
+    return claim_next ? 0 : pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
+}
+
+int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error *error)
+{
+    PGresult *result = pipeline_run(outbox, "leftover", 0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    *due = PQgetvalue(result, 0, 0)[0] == 't';
+    *parked = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
+    PQclear(result);
+    return 0;
+}

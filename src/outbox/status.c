@@ -1,0 +1,138 @@
+#include "outbox/admin_session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Counting stops at STATUS_BACKLOG_MAX: count(*) over ten million rows takes more than a second. */
+static void put_sql(const struct admin *admin, FILE *out)
+{
+    const struct table *table = &admin->table;
+    bool mark = admin->options->on_sent == ON_SENT_MARK;
+    char unsent[QUOTED_BYTES_MAX + 32] = "";
+
+    if (mark)
+        (void)snprintf(unsent, sizeof unsent, "WHERE %s IS NULL",
+                       table->columns[COLUMN_SENT_AT].quoted);
+    (void)fprintf(out, "SELECT (SELECT count(*) FROM (SELECT FROM %s %s LIMIT %d) counted), ",
+                  table->quoted, unsent, STATUS_BACKLOG_MAX);
+    if (table_has(table, COLUMN_CREATED_AT))
+        (void)fprintf(
+            out,
+            "(SELECT extract(epoch FROM pg_catalog.clock_timestamp() - %s::timestamptz) FROM %s %s"
+            " ORDER BY %s LIMIT 1), ",
+            table->columns[COLUMN_CREATED_AT].quoted, table->quoted, unsent,
+            table->columns[COLUMN_ID].quoted);
+    else
+        (void)fprintf(out, "NULL, ");
+    (void)fprintf(
+        out,
+        "(SELECT count(*) FROM %s WHERE due IS NOT NULL),"
+        "(SELECT count(*) FROM %s WHERE due IS NULL AND sent_at IS NULL),"
+        "(SELECT %s FROM pg_catalog.pg_stat_user_tables WHERE relid = '%s'::pg_catalog.regclass)",
+        table->parked_quoted, table->parked_quoted, mark ? "n_tup_upd" : "n_tup_del",
+        table->quoted);
+}
+
+/* application_name is "outbox-relay/HOST:PID/LANE"; the commands' own is "outbox-relay/admin". */
+#define RELAYS                                                                                     \
+    "FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"                          \
+    " AND application_name LIKE 'outbox-relay/%/%'"
+
+static int read_relays(struct admin *admin, struct status *status, struct error *error)
+{
+    PGresult *result = session_query(
+        &admin->session,
+        "SELECT count(DISTINCT pg_catalog.split_part(application_name, '/', 2)), count(*) " RELAYS,
+        0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    status->relays = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    status->lanes = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
+    PQclear(result);
+    return 0;
+}
+
+int admin_status(struct admin *admin, struct status *status, struct error *error)
+{
+    char *sql = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&sql, &len);
+    PGresult *result;
+
+    *status = (struct status){.oldest_s = -1};
+    if (table_usable(&admin->table, admin->options, error) < 0 || out == NULL) {
+        if (out != NULL)
+            (void)fclose(out);
+        free(sql);
+        return -1;
+    }
+    put_sql(admin, out);
+    if (fclose(out) != 0)
+        return error_no_memory(error);
+    result = session_query(&admin->session, sql, 0, NULL, error);
+    free(sql);
+    if (result == NULL)
+        return -1;
+    status->backlog = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    status->backlog_is_bound = status->backlog == STATUS_BACKLOG_MAX;
+    if (!PQgetisnull(result, 0, 1))
+        status->oldest_s = strtod(PQgetvalue(result, 0, 1), NULL);
+    status->waiting = strtoll(PQgetvalue(result, 0, 2), NULL, 10);
+    status->dead = strtoll(PQgetvalue(result, 0, 3), NULL, 10);
+    status->settled_total = strtoll(PQgetvalue(result, 0, 4), NULL, 10);
+    PQclear(result);
+    return read_relays(admin, status, error);
+}
+
+int admin_list_relays(struct admin *admin, struct findings *relays, struct error *error)
+{
+    PGresult *result = session_query(
+        &admin->session,
+        "SELECT application_name, coalesce(client_addr::text, 'local'), coalesce(state, ''),"
+        " coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - xact_start), "
+        "0)::numeric(10,3) " RELAYS " ORDER BY 1",
+        0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++)
+        (void)findings_add(relays, FINDING_OK, "%s from %s, %s, transaction open %s s",
+                           PQgetvalue(result, row, 0) + strlen("outbox-relay/"),
+                           PQgetvalue(result, row, 1), PQgetvalue(result, row, 2),
+                           PQgetvalue(result, row, 3));
+    PQclear(result);
+    return 0;
+}
+
+int admin_sample_topics(struct admin *admin, char **topics, int size, struct error *error)
+{
+    const struct table *table = &admin->table;
+    char sql[1024];
+    char unsent[QUOTED_BYTES_MAX + 32] = "";
+    PGresult *result;
+    int count = 0;
+
+    if (admin->options->on_sent == ON_SENT_MARK)
+        (void)snprintf(unsent, sizeof unsent, "WHERE %s IS NULL",
+                       table->columns[COLUMN_SENT_AT].quoted);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT DISTINCT topic FROM (SELECT left(%s::text, 256) AS topic FROM %s %s"
+        " ORDER BY %s LIMIT 1000) oldest WHERE topic IS NOT NULL ORDER BY topic LIMIT %d",
+        table->columns[COLUMN_TOPIC].quoted, table->quoted, unsent,
+        table->columns[COLUMN_ID].quoted, size);
+    result = session_query(&admin->session, sql, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    while (count < PQntuples(result)) {
+        topics[count] = strdup(PQgetvalue(result, count, 0));
+        if (topics[count] == NULL)
+            break;
+        count++;
+    }
+    PQclear(result);
+    return count;
+}

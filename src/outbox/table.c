@@ -1,0 +1,204 @@
+#include "outbox/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* An unqualified name is looked up on the role's own search_path, as its other tools do. */
+static const char find_sql[] =
+    "SELECT coalesce(n.nspname, $1, pg_catalog.current_schema()), c.relkind, c.relpersistence,"
+    "       c.relrowsecurity, c.relhassubclass,"
+    "       pg_catalog.to_regclass(pg_catalog.format('%I.%I', coalesce(n.nspname, $1,"
+    "           pg_catalog.current_schema()), $2 || '_parked')) IS NOT NULL "
+    "FROM (VALUES (pg_catalog.to_regclass(CASE WHEN $1::text IS NULL THEN "
+    "pg_catalog.quote_ident($2)"
+    "                  ELSE pg_catalog.format('%I.%I', $1, $2) END))) AS t (oid) "
+    "LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid "
+    "LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
+
+static const char columns_sql[] =
+    "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull,"
+    "       EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND "
+    "i.indisunique"
+    "               AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1"
+    "               AND i.indkey[0] = a.attnum) "
+    "FROM pg_catalog.pg_attribute a "
+    "WHERE a.attrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
+    "  AND a.attnum > 0 AND NOT a.attisdropped";
+
+/* With "mark" the index must leave sent rows out; with "delete" any index on the id will do. */
+static const char index_sql[] =
+    "SELECT EXISTS (SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a"
+    "                   ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]"
+    "               WHERE i.indrelid = pg_catalog.format('%I.%I', $1::text, "
+    "$2::text)::pg_catalog.regclass"
+    "                 AND i.indisvalid AND a.attname = $3 AND CASE WHEN $4::text IS NULL"
+    "                     THEN i.indpred IS NULL"
+    "                     ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
+    "                          = pg_catalog.format('(%I IS NULL)', $4) END)";
+
+static void quote(PGconn *conn, const char *name, char *out, size_t size)
+{
+    char *quoted = PQescapeIdentifier(conn, name, strlen(name));
+
+    (void)snprintf(out, size, "%s", quoted != NULL ? quoted : "\"\"");
+    PQfreemem(quoted);
+}
+
+static void quote_names(struct table *table, PGconn *conn)
+{
+    char schema[QUOTED_BYTES_MAX];
+    char name[QUOTED_BYTES_MAX];
+    char parked[QUOTED_BYTES_MAX];
+    char quoted[QUOTED_BYTES_MAX];
+
+    quote(conn, table->schema, schema, sizeof schema);
+    quote(conn, table->name, name, sizeof name);
+    (void)snprintf(parked, sizeof parked, "%s_parked", table->name);
+    quote(conn, parked, quoted, sizeof quoted);
+    (void)snprintf(table->quoted, sizeof table->quoted, "%s.%s", schema, name);
+    (void)snprintf(table->parked_quoted, sizeof table->parked_quoted, "%s.%s", schema, quoted);
+}
+
+static void name_columns(struct table *table, PGconn *conn, const struct outbox_options *options)
+{
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        table->columns[i].name = outbox_column(options, (enum column)i);
+        if (table->columns[i].name != NULL)
+            quote(conn, table->columns[i].name, table->columns[i].quoted,
+                  sizeof table->columns[i].quoted);
+    }
+}
+
+static void split_name(const char *configured, char schema[64], const char **name)
+{
+    const char *dot = strchr(configured, '.');
+
+    *name = dot != NULL ? dot + 1 : configured;
+    (void)snprintf(schema, 64, "%.*s", dot != NULL ? (int)(dot - configured) : 0, configured);
+}
+
+static int find(struct table *table, struct session *session, const struct outbox_options *options,
+                struct error *error)
+{
+    const char *name;
+    const char *params[2];
+    PGresult *result;
+
+    split_name(options->table, table->schema, &name);
+    (void)snprintf(table->name, sizeof table->name, "%s", name);
+    params[0] = table->schema[0] != '\0' ? table->schema : NULL;
+    params[1] = name;
+    result = session_query(session, find_sql, 2, params, error);
+    if (result == NULL)
+        return -1;
+    (void)snprintf(table->schema, sizeof table->schema, "%s", PQgetvalue(result, 0, 0));
+    table->exists = !PQgetisnull(result, 0, 1);
+    table->kind = PQgetvalue(result, 0, 1)[0];
+    table->persistence = PQgetvalue(result, 0, 2)[0];
+    table->row_security = PQgetvalue(result, 0, 3)[0] == 't';
+    table->has_children = PQgetvalue(result, 0, 4)[0] == 't';
+    table->parked_exists = PQgetvalue(result, 0, 5)[0] == 't';
+    PQclear(result);
+    return 0;
+}
+
+static void take_column(struct table *table, const PGresult *result, int row)
+{
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        struct table_column *column = &table->columns[i];
+
+        if (column->name == NULL || strcmp(column->name, PQgetvalue(result, row, 0)) != 0)
+            continue;
+        (void)snprintf(column->type, sizeof column->type, "%s", PQgetvalue(result, row, 1));
+        column->not_null = PQgetvalue(result, row, 2)[0] == 't';
+        column->unique = PQgetvalue(result, row, 3)[0] == 't';
+    }
+}
+
+static int find_columns(struct table *table, struct session *session, struct error *error)
+{
+    const char *params[2] = {table->schema, table->name};
+    PGresult *result = session_query(session, columns_sql, 2, params, error);
+
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++)
+        take_column(table, result, row);
+    PQclear(result);
+    return 0;
+}
+
+static int find_index(struct table *table, struct session *session,
+                      const struct outbox_options *options, struct error *error)
+{
+    const char *params[4] = {table->schema, table->name, table->columns[COLUMN_ID].name,
+                             options->on_sent == ON_SENT_MARK ? table->columns[COLUMN_SENT_AT].name
+                                                              : NULL};
+    PGresult *result = session_query(session, index_sql, 4, params, error);
+
+    if (result == NULL)
+        return -1;
+    table->has_claim_index = PQgetvalue(result, 0, 0)[0] == 't';
+    PQclear(result);
+    return 0;
+}
+
+int table_describe(struct table *table, struct session *session,
+                   const struct outbox_options *options, struct error *error)
+{
+    *table = (struct table){0};
+    if (find(table, session, options, error) < 0 ||
+        session_execute(session, "SET search_path = ''", error) < 0)
+        return -1;
+    quote_names(table, session->conn);
+    name_columns(table, session->conn, options);
+    if (!table->exists)
+        return 0;
+    if (find_columns(table, session, error) < 0)
+        return -1;
+    return find_index(table, session, options, error);
+}
+
+bool table_has(const struct table *table, enum column column)
+{
+    return table->columns[column].type[0] != '\0';
+}
+
+/* A column that the user named must be there; one that only a preset names may be absent. */
+bool table_needs(const struct outbox_options *options, enum column column)
+{
+    if (column == COLUMN_SENT_AT)
+        return options->on_sent == ON_SENT_MARK;
+    return options->columns[column] != NULL || column == COLUMN_ID || column == COLUMN_EVENT_ID ||
+           column == COLUMN_TOPIC || column == COLUMN_PAYLOAD;
+}
+
+int table_usable(const struct table *table, const struct outbox_options *options,
+                 struct error *error)
+{
+    if (!table->exists) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
+                        table->quoted);
+        return error_hint(error, "outbox-relay init");
+    }
+    /* Rows are settled by ctid, which is unique within one table only. */
+    if (table->kind != 'r' || table->has_children)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "%s is not a plain table: views, partitioned, inherited and foreign tables"
+                         " are not supported",
+                         table->quoted);
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        if (!table_needs(options, (enum column)i) || table_has(table, (enum column)i))
+            continue;
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "table %s has no column \"%s\" (%s)", table->quoted,
+                         table->columns[i].name != NULL ? table->columns[i].name : "",
+                         column_name((enum column)i));
+    }
+    if (!table->parked_exists) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
+                        table->parked_quoted);
+        return error_hint(error, "outbox-relay init");
+    }
+    return 0;
+}

@@ -1,0 +1,49 @@
+#ifndef OUTBOX_TABLE_H
+#define OUTBOX_TABLE_H
+
+#include "outbox/session.h"
+
+/*
+ * What the catalog says of the outbox table, and of the relay's own beside it. Names are quoted by
+ * libpq here, once; nothing else pastes a name into SQL.
+ */
+
+#define QUOTED_BYTES_MAX 136 /* two quotes, 63 bytes that may all double, and a NUL */
+
+struct table_column {
+    const char *name; /* as configured, unquoted; NULL: the preset has none */
+    char quoted[QUOTED_BYTES_MAX];
+    char type[128]; /* format_type(); "" when the table has no such column */
+    bool not_null;
+    bool unique; /* a unique index on this column alone */
+};
+
+struct table {
+    char schema[64]; /* unquoted */
+    char name[64];
+    char quoted[2 * QUOTED_BYTES_MAX];        /* "schema"."table" */
+    char parked_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."table_parked" */
+    bool exists;
+    bool parked_exists;
+    char kind;        /* pg_class.relkind */
+    char persistence; /* pg_class.relpersistence */
+    bool row_security;
+    bool has_children;    /* partitions or inheriting tables */
+    bool has_claim_index; /* a valid index whose first column is id and that serves the claim */
+    struct table_column columns[COLUMN_COUNT];
+};
+
+/* Describes the table and empties the session's search_path. 0 also when it does not exist. */
+int table_describe(struct table *table, struct session *session,
+                   const struct outbox_options *options, struct error *error);
+
+bool table_has(const struct table *table, enum column column);
+
+/* Whether the relay cannot do without this column. */
+bool table_needs(const struct outbox_options *options, enum column column);
+
+/* 0, or -1: why the relay cannot work with this table, the first of what `check` lists in full. */
+int table_usable(const struct table *table, const struct outbox_options *options,
+                 struct error *error);
+
+#endif

@@ -1,0 +1,170 @@
+#include "relay/lane.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/backoff.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PARKED_LOOK_MS 1000
+
+static int publish(struct lane *lane);
+static int ready_brokers(struct lane *lane);
+static bool turn_to_parked(struct lane *lane);
+static bool claim_ahead(const struct lane *lane);
+static int64_t payload_max(const struct lane *lane);
+static void count_outcomes(struct lane *lane);
+static enum lane_result break_off(struct lane *lane);
+
+enum lane_result lane_step(struct lane *lane)
+{
+    struct batch *batch = &lane->batch;
+    bool parked = turn_to_parked(lane);
+    int published;
+
+    if (ready_brokers(lane) < 0 || outbox_ready(lane->outbox, &lane->error) < 0 ||
+        outbox_claim(lane->outbox, batch, parked, payload_max(lane), &lane->error) < 0)
+        return break_off(lane);
+    lane->claimed_ahead = false;
+    if (batch->count == 0)
+        return parked ? LANE_MORE : LANE_IDLE; /* the outbox has its turn at once */
+
+    route_batch(&lane->options->routes, batch);
+    published = publish(lane);
+    outcome_decide(batch, &lane->options->retry, ++lane->random);
+    lane->claimed_ahead = published == 0 && claim_ahead(lane);
+    if (outbox_settle(lane->outbox, batch, lane->claimed_ahead, &lane->error) < 0)
+        return break_off(lane);
+
+    count_outcomes(lane);
+    return published == 0 ? LANE_MORE : break_off(lane);
+}
+
+/* Every sink's messages are under way before the first acknowledgement is waited for. A sink that
+ * is away does not keep the others' acknowledgements from being settled. */
+static int publish(struct lane *lane)
+{
+    int64_t deadline_ms = clock_now_ms() + lane->options->publish_timeout_ms;
+    struct error error;
+    int status = 0;
+
+    for (int i = 0; i < lane->options->sink_count; i++)
+        broker_send(lane->brokers[i], &lane->batch, i);
+    for (int i = 0; i < lane->options->sink_count; i++) {
+        if (broker_await(lane->brokers[i], &lane->batch, i, deadline_ms, &error) == 0)
+            continue;
+        lane->error = error;
+        status = -1;
+    }
+    return status;
+}
+
+static int ready_brokers(struct lane *lane)
+{
+    for (int i = 0; i < lane->options->sink_count; i++)
+        if (broker_ready(lane->brokers[i], &lane->error) < 0)
+            return -1;
+    return 0;
+}
+
+static bool parked_is_due(const struct lane *lane)
+{
+    return clock_now_ms() >= lane->parked_look_ms;
+}
+
+static bool turn_to_parked(struct lane *lane)
+{
+    if (lane->claimed_ahead || !parked_is_due(lane))
+        return false;
+    lane->parked_look_ms = clock_now_ms() + PARKED_LOOK_MS;
+    return true;
+}
+
+/* A claim ahead locks rows, so it is made only when the next step will certainly be taken. */
+static bool claim_ahead(const struct lane *lane)
+{
+    return !lane->batch.parked && !parked_is_due(lane) && !stop_requested(lane->stop);
+}
+
+static int64_t payload_max(const struct lane *lane)
+{
+    int64_t largest = 0;
+
+    for (int i = 0; i < lane->options->sink_count; i++) {
+        int64_t bytes = broker_payload_max(lane->brokers[i]);
+
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+static void log_dead(const struct lane *lane, const struct message *message)
+{
+    log_warn("lane %d: row %.*s is dead: %s", lane->number, (int)message->id.len, message->id.data,
+             message->reason != NULL ? message->reason : "no reason given");
+}
+
+static void count_outcomes(struct lane *lane)
+{
+    struct lane_counts *counts = &lane->counts;
+    uint64_t by_outcome[OUTCOME_DEAD + 1] = {0};
+
+    for (int i = 0; i < lane->batch.count; i++) {
+        by_outcome[lane->batch.messages[i].outcome]++;
+        if (lane->batch.messages[i].outcome == OUTCOME_DEAD)
+            log_dead(lane, &lane->batch.messages[i]);
+    }
+    (void)atomic_fetch_add(&counts->sent, by_outcome[OUTCOME_SENT]);
+    (void)atomic_fetch_add(&counts->parked, by_outcome[OUTCOME_PARK]);
+    (void)atomic_fetch_add(&counts->dead, by_outcome[OUTCOME_DEAD]);
+    (void)atomic_fetch_add(&counts->batches, 1);
+}
+
+/* No transaction stays open while something is waited for. */
+static enum lane_result break_off(struct lane *lane)
+{
+    outbox_abandon(lane->outbox);
+    lane->claimed_ahead = false;
+    return LANE_BROKEN;
+}
+
+/* "HOST:PID/LANE": what pg_stat_activity and `status` show. */
+static void name_lane(char *out, size_t size, int number)
+{
+    char host[24] = "";
+
+    (void)gethostname(host, sizeof host - 1);
+    host[strcspn(host, "/")] = '\0';
+    (void)snprintf(out, size, "%s:%d/%d", host, (int)getpid(), number);
+}
+
+int lane_init(struct lane *lane, int number, const struct relay_options *options,
+              const struct stop *stop, struct error *error)
+{
+    char name[48];
+
+    *lane = (struct lane){.number = number, .options = options, .stop = stop};
+    lane->random = (uint32_t)clock_now_ms() * 2654435761U + (uint32_t)number;
+    name_lane(name, sizeof name, number);
+    lane->outbox = outbox_open(&options->outbox, name);
+    if (lane->outbox == NULL || batch_init(&lane->batch, options->outbox.batch) < 0)
+        return error_no_memory(error);
+    for (int i = 0; i < options->sink_count; i++) {
+        lane->brokers[i] = broker_open(&options->sinks[i], error);
+        if (lane->brokers[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+void lane_free(struct lane *lane)
+{
+    batch_free(&lane->batch);
+    outbox_close(lane->outbox);
+    for (int i = 0; i < SINKS_MAX; i++)
+        if (lane->brokers[i] != NULL)
+            broker_close(lane->brokers[i]);
+}

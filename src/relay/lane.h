@@ -1,0 +1,56 @@
+#ifndef RELAY_LANE_H
+#define RELAY_LANE_H
+
+#include "outbox/outbox.h"
+#include "relay/relay.h"
+#include "relay/stop.h"
+
+#include <stdatomic.h>
+
+/*
+ * A lane is one PostgreSQL connection, one handle of each broker and one batch. It knows nothing of
+ * threads: lane_step() is a plain blocking function, and a test calls it directly.
+ */
+
+struct lane_counts { /* written by the lane, read by anyone */
+    _Atomic uint64_t sent;
+    _Atomic uint64_t parked; /* moved aside to be tried again */
+    _Atomic uint64_t dead;
+    _Atomic uint64_t batches;
+};
+
+struct lane {
+    int number; /* from 1 */
+    const struct relay_options *options;
+    const struct stop *stop;
+    struct outbox *outbox;
+    struct broker *brokers[SINKS_MAX];
+    struct batch batch;
+    struct lane_counts counts;
+    struct error error;     /* why the last step was LANE_BROKEN */
+    bool claimed_ahead;     /* the next outbox claim is already under way */
+    int64_t parked_look_ms; /* when the parked rows are looked at next */
+    uint32_t random;
+};
+
+enum lane_result {
+    LANE_MORE,  /* a batch was settled; there may be another */
+    LANE_IDLE,  /* nothing to claim */
+    LANE_BROKEN /* the database or a broker is away, lane->error says which; nothing is claimed */
+};
+
+/* 0, or -1 with *error set. Free it in either case. */
+int lane_init(struct lane *lane, int number, const struct relay_options *options,
+              const struct stop *stop, struct error *error);
+void lane_free(struct lane *lane);
+
+/* One batch: claim, route, publish, settle. */
+enum lane_result lane_step(struct lane *lane);
+
+enum lane_end { LANE_STOPPED, LANE_DRAINED, LANE_LEFTOVER, LANE_FAILED };
+
+/* Steps until a stop is requested, until nothing is left (with `drain`), or until an error that
+ * waiting cannot mend: at the start any permanent one of the database, later only fatal ones. */
+enum lane_end lane_run(struct lane *lane, bool drain);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * What a lane does around its steps: wait when there is nothing to do, back off when something is
+ * broken, say so once, and know when it is done.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/backoff.h"
+#include "relay/lane.h"
+
+#include <string.h>
+
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MAX_MS 5000
+#define BACKOFF_PERMANENT_MAX_MS 30000
+#define REPEAT_LOG_MS 60000
+#define DRAIN_LOOK_MS 20
+
+struct rhythm {
+    int failures; /* in a row */
+    bool worked;  /* at least one step did not break */
+    int64_t broken_since_ms;
+    int64_t logged_ms;
+    char logged[sizeof((struct error *)0)->text];
+};
+
+static void log_failure(const struct lane *lane, struct rhythm *rhythm)
+{
+    int64_t now_ms = clock_now_ms();
+    bool repeats = strcmp(rhythm->logged, lane->error.text) == 0;
+
+    if (repeats && now_ms - rhythm->logged_ms < REPEAT_LOG_MS)
+        return;
+    log_error("lane %d: %s%s%s", lane->number, lane->error.text,
+              lane->error.hint[0] != '\0' ? "; " : "", lane->error.hint);
+    rhythm->logged_ms = now_ms;
+    memcpy(rhythm->logged, lane->error.text, sizeof rhythm->logged);
+}
+
+static void note_success(const struct lane *lane, struct rhythm *rhythm)
+{
+    rhythm->worked = true;
+    if (rhythm->failures == 0)
+        return;
+    log_info("lane %d: working again after %lld ms", lane->number,
+             (long long)(clock_now_ms() - rhythm->broken_since_ms));
+    rhythm->failures = 0;
+    rhythm->logged[0] = '\0';
+}
+
+static void wait_after_failure(struct lane *lane, struct rhythm *rhythm)
+{
+    int64_t max_ms =
+        lane->error.kind == ERROR_TRANSIENT ? BACKOFF_MAX_MS : BACKOFF_PERMANENT_MAX_MS;
+
+    if (rhythm->failures++ == 0)
+        rhythm->broken_since_ms = clock_now_ms();
+    log_failure(lane, rhythm);
+    lane->random = lane->random * 1664525U + 1013904223U;
+    (void)stop_wait(lane->stop,
+                    backoff_ms(BACKOFF_FIRST_MS, max_ms, rhythm->failures, lane->random));
+}
+
+/* A missing table or a wrong password at the start is told at once; later it may come back. */
+static bool is_hopeless(const struct lane *lane, const struct rhythm *rhythm)
+{
+    if (lane->error.kind == ERROR_FATAL)
+        return true;
+    return !rhythm->worked && lane->error.kind == ERROR_PERMANENT &&
+           lane->error.origin != ERROR_BROKER;
+}
+
+/* Drained when no unsent row is left, not even one that another relay has locked, and no parked row
+ * is due. A row that is due but parked is looked at without delay. */
+static bool is_drained(struct lane *lane, enum lane_end *end)
+{
+    bool due = true;
+    int parked = 0;
+
+    if (outbox_leftover(lane->outbox, &due, &parked, &lane->error) < 0)
+        return false;
+    lane->parked_look_ms = 0;
+    *end = parked > 0 ? LANE_LEFTOVER : LANE_DRAINED;
+    return !due;
+}
+
+enum lane_end lane_run(struct lane *lane, bool drain)
+{
+    struct rhythm rhythm = {0};
+    enum lane_end end = LANE_STOPPED;
+
+    while (!stop_requested(lane->stop)) {
+        enum lane_result result = lane_step(lane);
+
+        if (result == LANE_BROKEN) {
+            if (is_hopeless(lane, &rhythm))
+                return LANE_FAILED;
+            wait_after_failure(lane, &rhythm);
+            continue;
+        }
+        note_success(lane, &rhythm);
+        if (result == LANE_MORE)
+            continue;
+        if (drain && is_drained(lane, &end))
+            break;
+        (void)stop_wait(lane->stop, drain ? DRAIN_LOOK_MS : lane->options->poll_interval_ms);
+    }
+    outbox_abandon(lane->outbox);
+    return end;
+}

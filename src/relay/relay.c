@@ -1,0 +1,284 @@
+/*
+ * Lanes as threads, the janitor beside them, and the main thread as the only one that hears
+ * signals. No signal handlers: the signals are blocked before the first thread starts and read from
+ * a file descriptor. The first SIGTERM or SIGINT lets each lane finish the batch in hand; a second
+ * one, or the shutdown timeout, leaves at once, and PostgreSQL rolls back what was claimed.
+ */
+#include "relay/relay.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "relay/janitor.h"
+#include "relay/lane.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define REPORT_MS 10000
+
+struct worker {
+    pthread_t thread;
+    struct lane lane;
+    struct relay *relay;
+    enum lane_end end;
+    bool started;
+};
+
+struct relay {
+    const struct relay_options *options;
+    bool drain;
+    struct stop stop;
+    struct worker *workers;
+    pthread_t janitor;
+    bool janitor_started;
+    atomic_int running;
+    int ended_fd;   /* eventfd(2): readable when a lane has ended */
+    int signals_fd; /* signalfd(2) */
+};
+
+static void *run_worker(void *argument)
+{
+    struct worker *worker = argument;
+    struct relay *relay = worker->relay;
+    uint64_t one = 1;
+
+    worker->end = lane_run(&worker->lane, relay->drain);
+    (void)atomic_fetch_sub(&relay->running, 1);
+    if (write(relay->ended_fd, &one, sizeof one) < 0)
+        log_error("eventfd: %s", strerror(errno));
+    return NULL;
+}
+
+static void *run_janitor(void *argument)
+{
+    struct relay *relay = argument;
+
+    janitor_run(&relay->options->outbox, &relay->stop);
+    return NULL;
+}
+
+static int open_signals(struct error *error)
+{
+    sigset_t set;
+    int fd;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        (void)error_set(error, ERROR_FATAL, ERROR_SELF, "signalfd: %s", strerror(errno));
+    return fd;
+}
+
+static int start_lanes(struct relay *relay, struct error *error)
+{
+    for (int i = 0; i < relay->options->lanes; i++) {
+        struct worker *worker = &relay->workers[i];
+        int status;
+
+        worker->relay = relay;
+        if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
+            return -1;
+        (void)atomic_fetch_add(&relay->running, 1);
+        status = pthread_create(&worker->thread, NULL, run_worker, worker);
+        if (status != 0) {
+            (void)atomic_fetch_sub(&relay->running, 1);
+            return error_set(error, ERROR_FATAL, ERROR_SELF, "pthread_create: %s",
+                             strerror(status));
+        }
+        worker->started = true;
+    }
+    relay->janitor_started =
+        !relay->drain && pthread_create(&relay->janitor, NULL, run_janitor, relay) == 0;
+    return 0;
+}
+
+struct totals {
+    uint64_t sent;
+    uint64_t parked;
+    uint64_t dead;
+};
+
+static struct totals add_up(const struct relay *relay)
+{
+    struct totals totals = {0};
+
+    for (int i = 0; i < relay->options->lanes; i++) {
+        const struct lane_counts *counts = &relay->workers[i].lane.counts;
+
+        totals.sent += atomic_load(&counts->sent);
+        totals.parked += atomic_load(&counts->parked);
+        totals.dead += atomic_load(&counts->dead);
+    }
+    return totals;
+}
+
+static void report(const struct relay *relay, uint64_t *reported, int64_t elapsed_ms)
+{
+    struct totals totals = add_up(relay);
+    uint64_t per_s = (totals.sent - *reported) * 1000 / (uint64_t)(elapsed_ms > 0 ? elapsed_ms : 1);
+
+    if (totals.sent != *reported)
+        log_info("sent %" PRIu64 " (%" PRIu64 "/s), parked %" PRIu64 ", dead %" PRIu64, totals.sent,
+                 per_s, totals.parked, totals.dead);
+    *reported = totals.sent;
+}
+
+static bool a_lane_failed(const struct relay *relay)
+{
+    return atomic_load(&relay->running) < relay->options->lanes && !relay->drain;
+}
+
+/* Reads one signal if there is one. */
+static bool was_signalled(struct relay *relay)
+{
+    struct signalfd_siginfo info;
+
+    return read(relay->signals_fd, &info, sizeof info) == (ssize_t)sizeof info;
+}
+
+static void wait_for_event(struct relay *relay, int64_t wait_ms)
+{
+    struct pollfd events[2] = {{.fd = relay->signals_fd, .events = POLLIN},
+                               {.fd = relay->ended_fd, .events = POLLIN}};
+    uint64_t ended;
+
+    if (poll(events, 2, (int)wait_ms) > 0 && (events[1].revents & POLLIN) != 0)
+        (void)!read(relay->ended_fd, &ended, sizeof ended);
+}
+
+/* Watches until all lanes have ended. false: leave at once. */
+static bool watch(struct relay *relay)
+{
+    int64_t report_ms = clock_now_ms();
+    int64_t leave_ms = INT64_MAX;
+    uint64_t reported = 0;
+
+    while (atomic_load(&relay->running) > 0) {
+        int64_t now_ms;
+
+        wait_for_event(relay, REPORT_MS / 10);
+        now_ms = clock_now_ms();
+        if (was_signalled(relay)) {
+            if (stop_requested(&relay->stop))
+                return false;
+            log_info("stopping: finishing the batches in hand");
+            leave_ms = now_ms + relay->options->shutdown_timeout_ms;
+            stop_request(&relay->stop);
+        }
+        if (a_lane_failed(relay) && !stop_requested(&relay->stop)) {
+            leave_ms = now_ms + relay->options->shutdown_timeout_ms;
+            stop_request(&relay->stop);
+        }
+        if (now_ms > leave_ms)
+            return false;
+        if (now_ms - report_ms >= REPORT_MS) {
+            report(relay, &reported, now_ms - report_ms);
+            report_ms = now_ms;
+        }
+    }
+    return true;
+}
+
+static enum relay_result judge(const struct relay *relay, struct error *error)
+{
+    enum relay_result result = relay->drain ? RELAY_DRAINED : RELAY_STOPPED;
+
+    for (int i = 0; i < relay->options->lanes; i++) {
+        const struct worker *worker = &relay->workers[i];
+
+        if (worker->end == LANE_FAILED) {
+            *error = worker->lane.error;
+            return RELAY_FAILED;
+        }
+        if (worker->end == LANE_LEFTOVER && result == RELAY_DRAINED)
+            result = RELAY_LEFTOVER;
+        if (worker->end == LANE_STOPPED)
+            result = RELAY_STOPPED;
+    }
+    return result;
+}
+
+static void join(struct relay *relay)
+{
+    stop_request(&relay->stop);
+    for (int i = 0; i < relay->options->lanes; i++) {
+        if (relay->workers[i].started)
+            (void)pthread_join(relay->workers[i].thread, NULL);
+        lane_free(&relay->workers[i].lane);
+    }
+    if (relay->janitor_started)
+        (void)pthread_join(relay->janitor, NULL);
+}
+
+static enum relay_result run(struct relay *relay, struct error *error)
+{
+    int started = start_lanes(relay, error);
+    struct totals totals;
+
+    if (started == 0) {
+        log_info("relaying from %s with %d lanes of %d rows", relay->options->outbox.table,
+                 relay->options->lanes, relay->options->outbox.batch);
+        if (!watch(relay))
+            return RELAY_ABORTED;
+    }
+    join(relay);
+    if (started < 0)
+        return RELAY_FAILED;
+    totals = add_up(relay);
+    log_info("sent %" PRIu64 " in all, parked %" PRIu64 ", dead %" PRIu64, totals.sent, totals.parked,
+             totals.dead);
+    return judge(relay, error);
+}
+
+static int open_relay(struct relay *relay, struct error *error)
+{
+    relay->workers = calloc((size_t)relay->options->lanes, sizeof *relay->workers);
+    relay->ended_fd = eventfd(0, EFD_CLOEXEC);
+    relay->signals_fd = open_signals(error);
+    if (relay->workers == NULL)
+        return error_no_memory(error);
+    if (stop_init(&relay->stop) < 0 || relay->ended_fd < 0)
+        return error_set(error, ERROR_FATAL, ERROR_SELF, "eventfd: %s", strerror(errno));
+    return relay->signals_fd < 0 ? -1 : 0;
+}
+
+static void close_relay(struct relay *relay)
+{
+    if (relay->ended_fd >= 0)
+        (void)close(relay->ended_fd);
+    if (relay->signals_fd >= 0)
+        (void)close(relay->signals_fd);
+    stop_free(&relay->stop);
+    free(relay->workers);
+    free(relay);
+}
+
+enum relay_result relay_run(const struct relay_options *options, bool drain, struct error *error)
+{
+    struct relay *relay = calloc(1, sizeof *relay);
+    enum relay_result result = RELAY_FAILED;
+
+    if (relay == NULL) {
+        (void)error_no_memory(error);
+        return RELAY_FAILED;
+    }
+    *relay = (struct relay){
+        .options = options, .drain = drain, .ended_fd = -1, .signals_fd = -1, .stop.fd = -1};
+    if (open_relay(relay, error) == 0)
+        result = run(relay, error);
+    if (result != RELAY_ABORTED) /* else threads still use it, and the process leaves now */
+        close_relay(relay);
+    return result;
+}

@@ -1,0 +1,66 @@
+#ifndef INTEGRATION_HARNESS_H
+#define INTEGRATION_HARNESS_H
+
+#include <libpq-fe.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* cmocka wants these before its own header. */
+#include <setjmp.h>
+#include <cmocka.h>
+
+/*
+ * What integration tests share: a database of their own, SQL in one line, the built program as a
+ * child process, and waiting for a condition with a deadline. Every function fails the test when it
+ * cannot do its job.
+ */
+
+#define HARNESS_WAIT_MS 20000
+
+/* The variable's value; the test fails when it is not set: a server that is missing is no pass. */
+const char *harness_env(const char *name);
+
+/* A new empty database on the test server; its URL. The connection stays open for sql(). */
+PGconn *harness_database(char url[256]);
+/* One more connection to the same database. */
+PGconn *harness_connect(const char *url);
+/* Ends the connection and drops the database, other sessions or not. */
+void harness_drop(PGconn *conn);
+
+void sql(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
+long long sql_number(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The first value; "" for NULL. Valid until the next call. */
+const char *sql_text(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Polls until the query's number equals this. */
+void wait_for_number(PGconn *conn, long long number, const char *query);
+
+/* A file in a folder of the test's own, with this text. The path is valid until the test ends. */
+const char *harness_file(const char *name, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+struct process {
+    pid_t pid;
+    char *out; /* what it wrote to stdout, once process_wait has returned */
+    char *err;
+    int status; /* exit status; 128 + signal */
+    char out_path[256];
+    char err_path[256];
+};
+
+/* Starts build/outbox-relay ($RELAY) with these arguments, ended by NULL. `in`: its stdin, or NULL.
+ */
+void process_start(struct process *process, const char *in, ...);
+void process_wait(struct process *process);
+void process_free(struct process *process);
+/* Start and wait in one. Returns the exit status; fails the test on a deadline. */
+int process_run(struct process *process, const char *in, ...);
+/* Polls until it has written this to stdout or stderr. */
+void process_await_words(const struct process *process, const char *text);
+/* Sends the signal and waits for the end. */
+void process_stop(struct process *process, int signal);
+
+#endif

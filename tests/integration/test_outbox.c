@@ -1,0 +1,657 @@
+/* Claim and settle against a real PostgreSQL, on the level of outbox.h. */
+#include "integration/harness.h"
+
+#include "outbox/admin.h"
+#include "outbox/outbox.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAYLOAD_MAX (2 * 1024 * 1024)
+
+struct fixture {
+    char url[256];
+    PGconn *conn;
+    struct outbox_options options;
+    struct outbox *outbox;
+    struct batch batch;
+    struct error error;
+};
+
+static void init_tables(struct fixture *fixture)
+{
+    struct admin *admin = admin_open(&fixture->options, &fixture->error);
+    char *missing = NULL;
+
+    assert_non_null(admin);
+    assert_int_equal(admin_init(admin, &missing, &fixture->error), 0);
+    admin_close(admin);
+}
+
+static int set_up_with(void **state, enum on_sent on_sent)
+{
+    static char table[] = "public.outbox";
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    *state = fixture;
+    fixture->conn = harness_database(fixture->url);
+    fixture->options = (struct outbox_options){.url = fixture->url,
+                                               .table = table,
+                                               .on_sent = on_sent,
+                                               .order = ORDER_NONE,
+                                               .durable_before_publish = true,
+                                               .synchronous_commit = true,
+                                               .batch = 500,
+                                               .batch_bytes = 8 * 1024 * 1024,
+                                               .publish_timeout_ms = 10000};
+    init_tables(fixture);
+    fixture->outbox = outbox_open(&fixture->options, "test/1");
+    assert_non_null(fixture->outbox);
+    return batch_init(&fixture->batch, 500);
+}
+
+static int set_up(void **state)
+{
+    return set_up_with(state, ON_SENT_MARK);
+}
+
+static int set_up_delete(void **state)
+{
+    return set_up_with(state, ON_SENT_DELETE);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    batch_free(&fixture->batch);
+    outbox_close(fixture->outbox);
+    harness_drop(fixture->conn);
+    free(fixture);
+    return 0;
+}
+
+static int claim(struct fixture *fixture)
+{
+    if (outbox_ready(fixture->outbox, &fixture->error) < 0)
+        return -1;
+    return outbox_claim(fixture->outbox, &fixture->batch, false, PAYLOAD_MAX, &fixture->error);
+}
+
+static void claim_count(struct fixture *fixture, int count)
+{
+    if (claim(fixture) < 0)
+        fail_msg("%s", fixture->error.text);
+    assert_int_equal(fixture->batch.count, count);
+}
+
+static void decide_all(struct batch *batch, enum outcome outcome)
+{
+    for (int i = 0; i < batch->count; i++)
+        batch->messages[i].outcome = outcome;
+}
+
+static void settle(struct fixture *fixture, bool claim_next)
+{
+    if (outbox_settle(fixture->outbox, &fixture->batch, claim_next, &fixture->error) < 0)
+        fail_msg("%s", fixture->error.text);
+}
+
+static void insert_rows(struct fixture *fixture, int count)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i, to_jsonb(i)"
+        " FROM generate_series(1, %d) i",
+        count);
+}
+
+static void assert_text(struct text actual, const char *expected)
+{
+    if (expected == NULL) {
+        assert_null(actual.data);
+        return;
+    }
+    assert_non_null(actual.data);
+    assert_int_equal(actual.len, strlen(expected));
+    assert_memory_equal(actual.data, expected, actual.len);
+}
+
+static void a_claimed_row_carries_every_column(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct message *message = &fixture->batch.messages[0];
+
+    sql(fixture->conn,
+        "INSERT INTO outbox (event_id, topic, key, type, payload, headers, created_at) VALUES"
+        " ('00000000-0000-4000-8000-000000000001', 'order.paid', 'o-1', 'OrderPaid', '{\"a\": 1}',"
+        "  '{\"trace\": \"x\", \"n\": 7}', '2026-01-02 03:04:05.678901+00')");
+    claim_count(fixture, 1);
+    assert_text(message->id, "1");
+    assert_text(message->event_id, "00000000-0000-4000-8000-000000000001");
+    assert_text(message->topic, "order.paid");
+    assert_text(message->key, "o-1");
+    assert_text(message->type, "OrderPaid");
+    assert_text(message->payload, "{\"a\": 1}");
+    assert_text(message->created_at, "2026-01-02T03:04:05.678901Z");
+    assert_int_equal(message->payload_len, 8);
+    assert_true(message->payload_is_json);
+    assert_int_equal(message->header_count, 2);
+    assert_int_equal(message->attempts, 0);
+    assert_int_equal(message->verdict, VERDICT_PENDING);
+}
+
+static void rows_come_in_the_order_of_their_ids(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, 800);
+    claim_count(fixture, 500);
+    for (int i = 0; i < 500; i++)
+        assert_int_equal(strtol(fixture->batch.messages[i].id.data, NULL, 10), i + 1);
+}
+
+static void two_claimers_never_share_a_row(void **state)
+{
+    struct fixture *fixture = *state;
+    struct outbox *second = outbox_open(&fixture->options, "test/2");
+    struct batch batch;
+
+    insert_rows(fixture, 700);
+    claim_count(fixture, 500);
+    assert_int_equal(batch_init(&batch, 500), 0);
+    assert_int_equal(outbox_ready(second, &fixture->error), 0);
+    assert_int_equal(outbox_claim(second, &batch, false, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(batch.count, 200);
+    assert_text(batch.messages[0].id, "501");
+    batch_free(&batch);
+    outbox_close(second);
+}
+
+static void a_row_that_is_not_committed_is_not_claimed(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *writer = harness_connect(fixture->url);
+
+    sql(writer, "BEGIN");
+    sql(writer, "INSERT INTO outbox (topic) VALUES ('t')");
+    claim_count(fixture, 0);
+    sql(writer, "ROLLBACK");
+    claim_count(fixture, 0);
+    sql(writer, "INSERT INTO outbox (topic) VALUES ('t')");
+    claim_count(fixture, 1);
+    PQfinish(writer);
+}
+
+static void a_settled_row_is_marked_and_never_claimed_again(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, 3);
+    claim_count(fixture, 3);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, false);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL"), 3);
+    claim_count(fixture, 0);
+}
+
+static void with_delete_a_settled_row_is_gone(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, 3);
+    claim_count(fixture, 3);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, false);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
+}
+
+static void only_the_rows_that_were_sent_are_settled(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, 3);
+    claim_count(fixture, 3);
+    decide_all(&fixture->batch, OUTCOME_LEAVE);
+    fixture->batch.messages[1].outcome = OUTCOME_SENT;
+    settle(fixture, false);
+    assert_string_equal(
+        sql_text(fixture->conn,
+                 "SELECT string_agg(id::text, ',') FROM outbox WHERE sent_at IS NOT NULL"),
+        "2");
+    claim_count(fixture, 2);
+}
+
+static void the_next_claim_travels_with_the_settle(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, 600);
+    claim_count(fixture, 500);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, true);
+    claim_count(fixture, 100);
+    assert_text(fixture->batch.messages[0].id, "501");
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, true);
+    claim_count(fixture, 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
+                     0);
+}
+
+static void an_abandoned_claim_is_due_again(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, 2);
+    claim_count(fixture, 2);
+    outbox_abandon(fixture->outbox);
+    claim_count(fixture, 2);
+}
+
+static void an_abandoned_claim_ahead_is_due_again(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, 501);
+    claim_count(fixture, 500);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, true);
+    outbox_abandon(fixture->outbox);
+    claim_count(fixture, 1);
+}
+
+static void kill_relays(struct fixture *fixture)
+{
+    sql(fixture->conn,
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE application_name LIKE 'outbox-relay/%%' AND datname = current_database()");
+}
+
+static void a_connection_lost_between_claim_and_commit_rolls_back(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, 5);
+    claim_count(fixture, 5);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    kill_relays(fixture);
+    assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, true, &fixture->error), -1);
+    assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
+    assert_int_equal(fixture->error.origin, ERROR_DATABASE);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
+                     5);
+    claim_count(fixture, 5);
+}
+
+static void a_connection_lost_before_the_claim_is_replaced(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, 1);
+    claim_count(fixture, 1);
+    outbox_abandon(fixture->outbox);
+    kill_relays(fixture);
+    assert_int_equal(claim(fixture), -1);
+    claim_count(fixture, 1);
+}
+
+static void a_trigger_that_swallows_the_mark_makes_the_settle_fail(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS"
+                       " 'BEGIN RETURN NULL; END'");
+    sql(fixture->conn, "CREATE TRIGGER swallow BEFORE UPDATE ON outbox FOR EACH ROW"
+                       " EXECUTE FUNCTION swallow()");
+    insert_rows(fixture, 2);
+    claim_count(fixture, 2);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, false, &fixture->error), -1);
+    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
+    assert_non_null(strstr(fixture->error.text, "settled 0 rows instead of 2"));
+}
+
+static void null_empty_and_binary_values_are_three_things(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct message *messages = fixture->batch.messages;
+
+    sql(fixture->conn, "ALTER TABLE outbox ALTER payload TYPE bytea USING NULL");
+    sql(fixture->conn, "ALTER TABLE outbox_parked ALTER payload TYPE bytea USING NULL");
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type, payload) VALUES ('t', NULL, NULL, NULL),"
+        " ('t', '', '', ''), ('t', 'k', 'y', '\\x00ff0a005c'::bytea)");
+    claim_count(fixture, 3);
+    assert_text(messages[0].key, NULL);
+    assert_text(messages[0].type, NULL);
+    assert_text(messages[0].payload, NULL);
+    assert_int_equal(messages[0].payload_len, -1);
+    assert_text(messages[1].key, "");
+    assert_text(messages[1].type, "");
+    assert_text(messages[1].payload, "");
+    assert_int_equal(messages[1].payload_len, 0);
+    assert_int_equal(messages[2].payload.len, 5);
+    assert_memory_equal(messages[2].payload.data, "\x00\xff\x0a\x00\x5c", 5);
+    assert_false(messages[2].payload_is_json);
+}
+
+static void large_payloads_are_fetched_as_far_as_the_byte_limit_allows(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t bytes = 0;
+    int rows = 0;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(repeat(chr(96 + i), 1048576))"
+        " FROM generate_series(1, 20) i");
+    while (rows < 20) {
+        assert_int_equal(claim(fixture), 0);
+        assert_true(fixture->batch.count > 0);
+        bytes = 0;
+        for (int i = 0; i < fixture->batch.count; i++) {
+            const struct message *message = &fixture->batch.messages[i];
+
+            assert_int_equal(message->payload.len, 1048578);
+            assert_int_equal(message->payload.data[1], 'a' + rows + i);
+            bytes += (int64_t)message->payload.len;
+        }
+        assert_true(bytes <= fixture->options.batch_bytes);
+        rows += fixture->batch.count;
+        decide_all(&fixture->batch, OUTCOME_SENT);
+        settle(fixture, rows % 2 == 0);
+    }
+    claim_count(fixture, 0);
+}
+
+static void a_payload_above_the_limit_is_not_fetched(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1'),"
+                       " ('t', to_jsonb(repeat('x', 3000000))), ('t', '3')");
+    claim_count(fixture, 3);
+    assert_text(fixture->batch.messages[0].payload, "1");
+    assert_null(fixture->batch.messages[1].payload.data);
+    assert_int_equal(fixture->batch.messages[1].payload_len, 3000002);
+    assert_text(fixture->batch.messages[2].payload, "3");
+}
+
+static void a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) VALUES ('t', repeat('k', 200000), '1'),"
+        " ('t', repeat('k', 20000), '2')");
+    claim_count(fixture, 2);
+    assert_int_equal(fixture->batch.messages[0].verdict, VERDICT_REJECTED);
+    assert_int_equal(fixture->batch.messages[1].verdict, VERDICT_PENDING);
+    assert_int_equal(fixture->batch.messages[1].key.len, 20000);
+    assert_text(fixture->batch.messages[1].payload, "2");
+}
+
+static void headers_that_are_no_flat_object_refuse_the_row(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, headers) VALUES ('t', '[1]'), ('t', '{\"a\": {\"b\": 1}}'),"
+        " ('t', '\"x\"'), ('t', '{\"a\": null, \"b\": true}')");
+    claim_count(fixture, 4);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(fixture->batch.messages[i].verdict, VERDICT_REJECTED);
+    assert_int_equal(fixture->batch.messages[3].verdict, VERDICT_PENDING);
+    assert_int_equal(fixture->batch.messages[3].header_count, 1);
+    assert_text(fixture->batch.messages[3].headers[0].value, "true");
+}
+
+static void refuse_all(struct fixture *fixture, enum outcome outcome, int64_t retry_ms)
+{
+    for (int i = 0; i < fixture->batch.count; i++) {
+        struct message *message = &fixture->batch.messages[i];
+
+        batch_refuse(&fixture->batch, message, VERDICT_RETRY, "reason %d", i + 1);
+        message->attempts++;
+        message->outcome = outcome;
+        message->retry_ms = retry_ms;
+    }
+}
+
+static void a_parked_row_moves_with_its_reason_and_all_it_holds(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type, payload, headers) VALUES"
+        " ('t', 'k', 'y', '{\"a\": [1]}', '{\"h\": \"v\"}'), ('u', NULL, NULL, NULL, NULL)");
+    sql(fixture->conn, "CREATE TABLE before AS SELECT * FROM outbox");
+    claim_count(fixture, 2);
+    refuse_all(fixture, OUTCOME_DEAD, 0);
+    settle(fixture, false);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
+    assert_int_equal(
+        sql_number(
+            fixture->conn,
+            "SELECT count(*) FROM outbox_parked p JOIN before b USING (id) WHERE"
+            " (p.event_id, p.topic, p.key, p.type, p.payload, p.headers, p.created_at) IS NOT"
+            " DISTINCT FROM (b.event_id, b.topic, b.key, b.type, b.payload, b.headers, "
+            "b.created_at)"
+            " AND error = 'reason ' || id AND attempts = 1 AND due IS NULL AND p.sent_at IS NULL"),
+        2);
+}
+
+static void a_parked_row_comes_back_when_it_is_due_and_not_before(void **state)
+{
+    struct fixture *fixture = *state;
+    struct batch *batch = &fixture->batch;
+
+    insert_rows(fixture, 2);
+    claim_count(fixture, 2);
+    refuse_all(fixture, OUTCOME_PARK, 3600000);
+    settle(fixture, false);
+    assert_int_equal(outbox_claim(fixture->outbox, batch, true, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(batch->count, 0);
+    sql(fixture->conn, "UPDATE outbox_parked SET due = now() WHERE id = 2");
+    assert_int_equal(outbox_claim(fixture->outbox, batch, true, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(batch->count, 1);
+    assert_text(batch->messages[0].id, "2");
+    assert_text(batch->messages[0].payload, "2");
+    assert_int_equal(batch->messages[0].attempts, 1);
+    refuse_all(fixture, OUTCOME_PARK, 60000);
+    settle(fixture, false);
+    assert_int_equal(sql_number(fixture->conn, "SELECT attempts FROM outbox_parked WHERE id = 2"),
+                     2);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE"
+                                               " due > now() + interval '50 s'"),
+                     2);
+}
+
+static void claim_parked_and_send(struct fixture *fixture)
+{
+    struct batch *batch = &fixture->batch;
+
+    insert_rows(fixture, 1);
+    claim_count(fixture, 1);
+    refuse_all(fixture, OUTCOME_PARK, 0);
+    settle(fixture, false);
+    assert_int_equal(outbox_claim(fixture->outbox, batch, true, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(batch->count, 1);
+    decide_all(batch, OUTCOME_SENT);
+    settle(fixture, false);
+    assert_int_equal(outbox_claim(fixture->outbox, batch, true, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(batch->count, 0);
+}
+
+static void a_parked_row_that_is_sent_stays_marked(void **state)
+{
+    struct fixture *fixture = *state;
+
+    claim_parked_and_send(fixture);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM outbox_parked WHERE sent_at IS NOT NULL"
+                                " AND due IS NULL AND error IS NULL"),
+                     1);
+}
+
+static void with_delete_a_parked_row_that_is_sent_is_gone(void **state)
+{
+    struct fixture *fixture = *state;
+
+    claim_parked_and_send(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+}
+
+static void leftover_sees_locked_rows_and_counts_parked_ones(void **state)
+{
+    struct fixture *fixture = *state;
+    struct outbox *second = outbox_open(&fixture->options, "test/2");
+    bool due = false;
+    int parked = 0;
+
+    insert_rows(fixture, 2);
+    claim_count(fixture, 2);
+    assert_int_equal(outbox_ready(second, &fixture->error), 0);
+    assert_int_equal(outbox_leftover(second, &due, &parked, &fixture->error), 0);
+    assert_true(due);
+    refuse_all(fixture, OUTCOME_DEAD, 0);
+    settle(fixture, false);
+    assert_int_equal(outbox_leftover(second, &due, &parked, &fixture->error), 0);
+    assert_false(due);
+    assert_int_equal(parked, 2);
+    outbox_close(second);
+}
+
+static void a_foreign_key_share_lock_does_not_hide_a_row(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *other = harness_connect(fixture->url);
+
+    insert_rows(fixture, 3);
+    sql(other, "BEGIN");
+    sql(other, "SELECT FROM outbox WHERE id = 1 FOR KEY SHARE");
+    claim_count(fixture, 3);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, false);
+    PQfinish(other);
+}
+
+static void what_is_claimed_is_on_disk(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "SET synchronous_commit = off");
+    for (int i = 0; i < 20; i++) {
+        insert_rows(fixture, 1);
+        sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+        (void)snprintf(fixture->error.text, sizeof fixture->error.text, "%s",
+                       sql_text(fixture->conn, "SELECT pg_current_wal_insert_lsn()"));
+        claim_count(fixture, 2);
+        assert_string_equal(sql_text(fixture->conn, "SELECT pg_current_wal_flush_lsn() >= '%s'",
+                                     fixture->error.text),
+                            "t");
+        decide_all(&fixture->batch, OUTCOME_SENT);
+        settle(fixture, false);
+    }
+}
+
+static void a_missing_table_is_told_with_its_remedy(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox");
+    assert_int_equal(claim(fixture), -1);
+    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
+    assert_string_equal(fixture->error.text, "table \"public\".\"outbox\" does not exist");
+    assert_string_equal(fixture->error.hint, "outbox-relay init");
+}
+
+static void an_unreachable_server_is_a_transient_error(void **state)
+{
+    static char nowhere[] = "postgresql://postgres@127.0.0.1:1/postgres";
+    struct fixture *fixture = *state;
+
+    fixture->options.url = nowhere;
+    assert_int_equal(claim(fixture), -1);
+    assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
+    assert_int_equal(fixture->error.origin, ERROR_DATABASE);
+}
+
+static void a_wrong_database_is_a_permanent_error(void **state)
+{
+    struct fixture *fixture = *state;
+
+    (void)strcat(fixture->url, "_missing");
+    assert_int_equal(claim(fixture), -1);
+    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
+}
+
+static void a_claim_never_needs_a_sequential_scan_or_a_sort(void **state)
+{
+    struct fixture *fixture = *state;
+
+    /* Statistics of an empty table, then many rows: the worst a planner can be told. */
+    sql(fixture->conn, "ANALYZE outbox");
+    sql(fixture->conn, "ALTER TABLE outbox SET (autovacuum_enabled = off)");
+    insert_rows(fixture, 50000);
+    sql(fixture->conn, "SELECT pg_stat_reset()");
+    for (int i = 0; i < 3; i++) {
+        claim_count(fixture, 500);
+        decide_all(&fixture->batch, OUTCOME_SENT);
+        settle(fixture, false);
+    }
+    outbox_close(fixture->outbox); /* a session's figures are complete when it has ended */
+    fixture->outbox = outbox_open(&fixture->options, "test/1");
+    wait_for_number(
+        fixture->conn, 1,
+        "SELECT (n_tup_upd >= 1500)::int FROM pg_stat_user_tables WHERE relname = 'outbox'");
+    assert_int_equal(
+        sql_number(fixture->conn,
+                   "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'outbox'"),
+        0);
+    assert_true(sql_number(fixture->conn, "SELECT idx_tup_fetch FROM pg_stat_user_tables"
+                                          " WHERE relname = 'outbox'") < 3000);
+}
+
+int main(void)
+{
+#define IN_MARK(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define IN_DELETE(test) cmocka_unit_test_setup_teardown(test, set_up_delete, tear_down)
+    const struct CMUnitTest tests[] = {
+        IN_MARK(a_claimed_row_carries_every_column),
+        IN_MARK(rows_come_in_the_order_of_their_ids),
+        IN_MARK(two_claimers_never_share_a_row),
+        IN_DELETE(two_claimers_never_share_a_row),
+        IN_MARK(a_row_that_is_not_committed_is_not_claimed),
+        IN_MARK(a_settled_row_is_marked_and_never_claimed_again),
+        IN_DELETE(with_delete_a_settled_row_is_gone),
+        IN_MARK(only_the_rows_that_were_sent_are_settled),
+        IN_MARK(the_next_claim_travels_with_the_settle),
+        IN_MARK(an_abandoned_claim_is_due_again),
+        IN_DELETE(an_abandoned_claim_is_due_again),
+        IN_MARK(an_abandoned_claim_ahead_is_due_again),
+        IN_MARK(a_connection_lost_between_claim_and_commit_rolls_back),
+        IN_MARK(a_connection_lost_before_the_claim_is_replaced),
+        IN_MARK(a_trigger_that_swallows_the_mark_makes_the_settle_fail),
+        IN_MARK(null_empty_and_binary_values_are_three_things),
+        IN_MARK(large_payloads_are_fetched_as_far_as_the_byte_limit_allows),
+        IN_MARK(a_payload_above_the_limit_is_not_fetched),
+        IN_MARK(a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not),
+        IN_MARK(headers_that_are_no_flat_object_refuse_the_row),
+        IN_MARK(a_parked_row_moves_with_its_reason_and_all_it_holds),
+        IN_DELETE(a_parked_row_comes_back_when_it_is_due_and_not_before),
+        IN_MARK(a_parked_row_comes_back_when_it_is_due_and_not_before),
+        IN_MARK(a_parked_row_that_is_sent_stays_marked),
+        IN_DELETE(with_delete_a_parked_row_that_is_sent_is_gone),
+        IN_MARK(leftover_sees_locked_rows_and_counts_parked_ones),
+        IN_MARK(a_foreign_key_share_lock_does_not_hide_a_row),
+        IN_MARK(what_is_claimed_is_on_disk),
+        IN_MARK(a_missing_table_is_told_with_its_remedy),
+        IN_MARK(an_unreachable_server_is_a_transient_error),
+        IN_MARK(a_wrong_database_is_a_permanent_error),
+        IN_MARK(a_claim_never_needs_a_sequential_scan_or_a_sort),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,307 @@
+/*
+ * The reader's NATS half, on an ephemeral pull consumer without acknowledgements. The consumer
+ * numbers its deliveries from 1: a number that is skipped is a message lost on the way, and an error.
+ */
+
+#include "reader.h"
+
+#include <nats/nats.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FETCH_MESSAGES = 2000, FETCH_MS = 1000, ANSWER_MS = 10000 };
+
+struct nats_session {
+    natsConnection *connection;
+    jsCtx *js;
+};
+
+struct nats_reader {
+    const struct options *options;
+    struct nats_session session;
+    natsSubscription *subscription;
+    int64_t wanted;         /* messages to read in all */
+    int64_t seen;
+    uint64_t delivered;     /* the consumer's number of the last delivery */
+    uint64_t sequence;      /* the stream's number of the last message */
+    int64_t deadline_ms;
+};
+
+/* ---- the connection ----------------------------------------------------------------------- */
+
+static natsStatus connect_once(struct nats_session *session, const char *url)
+{
+    natsOptions *options = NULL;
+    jsOptions js_options;
+
+    natsStatus status = natsOptions_Create(&options);
+    if (status == NATS_OK)
+        status = natsOptions_SetURL(options, url);
+    if (status == NATS_OK)
+        status = natsOptions_SetMaxReconnect(options, -1);
+    if (status == NATS_OK)
+        status = natsOptions_SetReconnectWait(options, 100);
+    if (status == NATS_OK)
+        status = natsConnection_Connect(&session->connection, options);
+    natsOptions_Destroy(options);
+    if (status == NATS_OK) {
+        jsOptions_Init(&js_options);
+        js_options.Wait = ANSWER_MS;
+        status = natsConnection_JetStream(&session->js, session->connection, &js_options);
+    }
+    return status;
+}
+
+static void close_session(struct nats_session *session)
+{
+    jsCtx_Destroy(session->js);
+    natsConnection_Destroy(session->connection);
+    *session = (struct nats_session){0};
+}
+
+static struct nats_session open_session(const char *url, int64_t deadline_ms)
+{
+    struct nats_session session = {0};
+    natsStatus status;
+
+    while ((status = connect_once(&session, url)) != NATS_OK) {
+        close_session(&session);
+        if (now_ms() >= deadline_ms)
+            die("%s: %s", url, natsStatus_GetText(status));
+        pause_ms(50);
+    }
+    return session;
+}
+
+static void shut_down(struct nats_session *session)
+{
+    close_session(session);
+    nats_CloseAndWait(2000);
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static natsStatus subscribe(struct nats_reader *reader)
+{
+    const struct options *options = reader->options;
+    const char *filter = options->operand_count > 2 ? options->operands[2] : ">";
+    jsSubOptions sub;
+
+    jsSubOptions_Init(&sub);
+    sub.Stream = options->operands[1];
+    sub.Config.AckPolicy = js_AckNone;
+    sub.Config.DeliverPolicy = js_DeliverByStartSequence;
+    sub.Config.OptStartSeq = reader->sequence + 1;
+    sub.Config.FilterSubject = filter;
+    reader->delivered = 0;
+    natsStatus status = js_PullSubscribe(&reader->subscription, reader->session.js, filter, NULL,
+                                         NULL, &sub, NULL);
+    if (status == NATS_OK)
+        status = natsSubscription_SetPendingLimits(reader->subscription, -1, -1);
+    return status;
+}
+
+/* What the consumer was to deliver when it was made: the end as of the start. */
+static int64_t pending(struct nats_reader *reader)
+{
+    jsConsumerInfo *info = NULL;
+    natsStatus status = natsSubscription_GetConsumerInfo(&info, reader->subscription, NULL, NULL);
+
+    if (status != NATS_OK)
+        die("consumer: %s", natsStatus_GetText(status));
+    int64_t count = (int64_t)info->NumPending;
+    jsConsumerInfo_Destroy(info);
+    return count;
+}
+
+static struct field text_field(const char *text)
+{
+    return (struct field){text, strlen(text)};
+}
+
+static void add_headers(struct message *message, natsMsg *received)
+{
+    const char **names = NULL, **values = NULL;
+    int name_count = 0, value_count = 0;
+
+    if (natsMsgHeader_Keys(received, &names, &name_count) != NATS_OK)
+        return;
+    for (int i = 0; i < name_count; i++) {
+        if (natsMsgHeader_Values(received, names[i], &values, &value_count) != NATS_OK)
+            continue;
+        for (int j = 0; j < value_count; j++) {
+            if (strcmp(names[i], "key") == 0 && !message->key.data)
+                message->key = text_field(values[j]);
+            else
+                message_header(message, names[i], text_field(values[j]));
+        }
+        free(values);
+    }
+    free(names);
+}
+
+static bool next_in_order(struct nats_reader *reader, natsMsg *received)
+{
+    jsMsgMetaData *meta = NULL;
+
+    if (natsMsg_GetMetaData(&meta, received) != NATS_OK)
+        die("a message without JetStream's metadata on %s", natsMsg_GetSubject(received));
+    jsSequencePair numbers = meta->Sequence;
+    jsMsgMetaData_Destroy(meta);
+    if (numbers.Consumer != reader->delivered + 1 || numbers.Stream <= reader->sequence) {
+        if (!reader->options->follow)
+            die("delivery %llu (sequence %llu) came after %llu (%llu)",
+                (unsigned long long)numbers.Consumer, (unsigned long long)numbers.Stream,
+                (unsigned long long)reader->delivered, (unsigned long long)reader->sequence);
+        return false;
+    }
+    reader->delivered = numbers.Consumer;
+    reader->sequence = numbers.Stream;
+    return true;
+}
+
+static void take(struct nats_reader *reader, natsMsg *received)
+{
+    struct message message;
+
+    message_begin(&message);
+    message.destination = natsMsg_GetSubject(received);
+    message.position = (int64_t)reader->sequence;
+    message.payload = (struct field){natsMsg_GetData(received), (size_t)natsMsg_GetDataLength(received)};
+    if (!message.payload.data)
+        message.payload.data = ""; /* NATS knows no NULL */
+    add_headers(&message, received);
+    reader->seen = message_emit(reader->options, &message);
+}
+
+/* A server that was killed forgets the consumer, or where it stood: only a follower lives through
+ * that, with a new consumer behind the last message seen. */
+static void renew(struct nats_reader *reader, natsStatus why)
+{
+    if (!reader->options->follow)
+        die("fetch: %s", natsStatus_GetText(why));
+    natsSubscription_Destroy(reader->subscription);
+    reader->subscription = NULL;
+    while (subscribe(reader) != NATS_OK) {
+        if (now_ms() >= reader->deadline_ms)
+            die("consumer: %s", natsStatus_GetText(why));
+        natsSubscription_Destroy(reader->subscription);
+        reader->subscription = NULL;
+        pause_ms(50);
+    }
+}
+
+static bool consumer_lives(struct nats_reader *reader)
+{
+    jsConsumerInfo *info = NULL;
+    natsStatus status = natsSubscription_GetConsumerInfo(&info, reader->subscription, NULL, NULL);
+
+    jsConsumerInfo_Destroy(info);
+    return status == NATS_OK;
+}
+
+/* A timeout is also how a lost consumer shows: the request simply goes unanswered. */
+static void fetch(struct nats_reader *reader)
+{
+    natsMsgList list = {0};
+    int64_t missing = reader->wanted - reader->seen;
+    int batch = missing < FETCH_MESSAGES ? (int)missing : FETCH_MESSAGES;
+    natsStatus status = natsSubscription_Fetch(&list, reader->subscription, batch, FETCH_MS, NULL);
+
+    if (status == NATS_OK) {
+        int taken = 0;
+        for (; taken < list.Count && next_in_order(reader, list.Msgs[taken]); taken++)
+            take(reader, list.Msgs[taken]);
+        if (taken < list.Count)
+            renew(reader, NATS_MISMATCH);
+        if (!reader->options->follow)
+            reader->deadline_ms = deadline_of(reader->options);
+        natsMsgList_Destroy(&list);
+    } else if (status != NATS_TIMEOUT || !consumer_lives(reader)) {
+        renew(reader, status);
+    }
+}
+
+int verb_nats(const struct options *options)
+{
+    struct nats_reader reader = {.options = options, .deadline_ms = deadline_of(options)};
+
+    reader.session = open_session(options->operands[0], reader.deadline_ms);
+    natsStatus status = subscribe(&reader);
+    if (status != NATS_OK)
+        die("stream %s: %s", options->operands[1], nats_GetLastError(NULL));
+    reader.wanted = options->follow ? options->follow_count : pending(&reader);
+    while (reader.seen < reader.wanted && now_ms() < reader.deadline_ms)
+        fetch(&reader);
+    output_finish(options);
+    if (reader.seen < reader.wanted)
+        die("gave up after %d s with %lld of %lld messages", options->timeout_s,
+            (long long)reader.seen, (long long)reader.wanted);
+    natsSubscription_Unsubscribe(reader.subscription);
+    natsSubscription_Destroy(reader.subscription);
+    shut_down(&reader.session);
+    return 0;
+}
+
+/* ---- the small verbs ---------------------------------------------------------------------- */
+
+int verb_nats_end(const struct options *options)
+{
+    struct nats_session session = open_session(options->operands[0], deadline_of(options));
+    jsStreamInfo *info = NULL;
+    natsStatus status = js_GetStreamInfo(&info, session.js, options->operands[1], NULL, NULL);
+
+    if (status != NATS_OK)
+        die("stream %s: %s", options->operands[1], natsStatus_GetText(status));
+    printf("%llu\n", (unsigned long long)info->State.Msgs);
+    jsStreamInfo_Destroy(info);
+    shut_down(&session);
+    return 0;
+}
+
+int verb_nats_ping(const struct options *options)
+{
+    int64_t deadline_ms = deadline_of(options);
+    struct nats_session session = open_session(options->operands[0], deadline_ms);
+    jsAccountInfo *info = NULL;
+
+    while (js_GetAccountInfo(&info, session.js, NULL, NULL) != NATS_OK) {
+        if (now_ms() >= deadline_ms)
+            die("%s: JetStream does not answer", options->operands[0]);
+        pause_ms(50);
+    }
+    jsAccountInfo_Destroy(info);
+    shut_down(&session);
+    return 0;
+}
+
+static natsStatus create_stream(jsCtx *js, const struct options *options)
+{
+    jsStreamConfig config;
+
+    jsStreamConfig_Init(&config);
+    config.Name = options->operands[2];
+    config.Subjects = (const char **)(options->operands + 3);
+    config.SubjectsLen = options->operand_count - 3;
+    config.Storage = js_FileStorage;
+    return js_AddStream(NULL, js, &config, NULL, NULL);
+}
+
+int verb_stream(const struct options *options)
+{
+    const char *act = options->operands[1];
+    struct nats_session session = open_session(options->operands[0], deadline_of(options));
+    natsStatus status;
+
+    if (strcmp(act, "create") == 0 && options->operand_count > 3)
+        status = create_stream(session.js, options);
+    else if (strcmp(act, "delete") == 0)
+        status = js_DeleteStream(session.js, options->operands[2], NULL, NULL);
+    else
+        die("stream: create NAME SUBJECT... or delete NAME");
+    if (status != NATS_OK)
+        die("stream %s: %s", options->operands[2], nats_GetLastError(NULL));
+    shut_down(&session);
+    return 0;
+}

@@ -1,0 +1,73 @@
+#include "base/finding.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void findings_stand_in_order_with_level_text_and_fix(void **state)
+{
+    struct findings findings;
+    struct finding *finding;
+
+    (void)state;
+    assert_int_equal(findings_init(&findings), 0);
+    assert_int_equal(findings.count, 0);
+    findings_add(&findings, FINDING_OK, "connected to %s", "shop");
+    finding = findings_add(&findings, FINDING_ERROR, "no index on %s", "outbox");
+    (void)snprintf(finding->fix, sizeof finding->fix, "CREATE INDEX");
+    assert_int_equal(findings.count, 2);
+    assert_int_equal(findings.items[0].level, FINDING_OK);
+    assert_string_equal(findings.items[0].text, "connected to shop");
+    assert_string_equal(findings.items[0].fix, "");
+    assert_int_equal(findings.items[1].level, FINDING_ERROR);
+    assert_string_equal(findings.items[1].fix, "CREATE INDEX");
+    findings_free(&findings);
+}
+
+static void past_the_limit_the_last_finding_is_replaced(void **state)
+{
+    struct findings findings;
+    char text[16];
+
+    (void)state;
+    assert_int_equal(findings_init(&findings), 0);
+    for (int i = 0; i < FINDINGS_MAX + 3; i++) {
+        struct finding *finding = findings_add(&findings, FINDING_WARNING, "number %d", i);
+
+        assert_string_equal(finding->fix, "");
+        (void)snprintf(finding->fix, sizeof finding->fix, "mend %d", i);
+    }
+    assert_int_equal(findings.count, FINDINGS_MAX);
+    (void)snprintf(text, sizeof text, "number %d", FINDINGS_MAX + 2);
+    assert_string_equal(findings.items[FINDINGS_MAX - 1].text, text);
+    (void)snprintf(text, sizeof text, "number %d", FINDINGS_MAX - 2);
+    assert_string_equal(findings.items[FINDINGS_MAX - 2].text, text);
+    findings_free(&findings);
+}
+
+static void freed_findings_are_empty(void **state)
+{
+    struct findings findings;
+
+    (void)state;
+    assert_int_equal(findings_init(&findings), 0);
+    findings_free(&findings);
+    assert_int_equal(findings.count, 0);
+    assert_null(findings.items);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(findings_stand_in_order_with_level_text_and_fix),
+        cmocka_unit_test(past_the_limit_the_last_finding_is_replaced),
+        cmocka_unit_test(freed_findings_are_empty),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <regex.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/*
+ * Each test puts a pipe in the place of stderr, logs, puts stderr back, and only then asserts: the
+ * test's own failures are written to stderr too. A log call that blocked would be ended by alarm(2).
+ */
+
+#define BLOCKED_AFTER_S 20
+#define LINE_BYTES_MAX 2048
+#define WHEN "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z"
+
+struct capture {
+    int in; /* the pipe's reading end, non-blocking */
+    int stderr_before;
+    char text[65536 + 1];
+    size_t len;
+};
+
+static struct capture capture;
+
+static void capture_begin(void)
+{
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    capture.in = ends[0];
+    capture.len = 0;
+    assert_int_equal(fcntl(capture.in, F_SETFL, O_NONBLOCK), 0);
+    capture.stderr_before = dup(STDERR_FILENO);
+    assert_true(capture.stderr_before >= 0);
+    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    (void)close(ends[1]);
+    (void)alarm(BLOCKED_AFTER_S);
+}
+
+static void capture_discard(void)
+{
+    while (read(capture.in, capture.text, sizeof capture.text) > 0)
+        ;
+}
+
+static const char *capture_end(void)
+{
+    ssize_t got;
+
+    (void)alarm(0);
+    do {
+        got = read(capture.in, capture.text + capture.len, sizeof capture.text - 1 - capture.len);
+        capture.len += got > 0 ? (size_t)got : 0;
+    } while (got > 0);
+    capture.text[capture.len] = '\0';
+    (void)dup2(capture.stderr_before, STDERR_FILENO);
+    (void)close(capture.stderr_before);
+    (void)close(capture.in);
+    return capture.text;
+}
+
+/* Fills the pipe until it takes no byte more. Returns how many bytes it took. */
+static size_t fill_pipe(void)
+{
+    static const char filler[4096];
+    size_t filled = 0;
+    int flags = fcntl(STDERR_FILENO, F_GETFL);
+    ssize_t wrote;
+
+    (void)fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+    for (size_t step = sizeof filler; step > 0; step /= 2)
+        while ((wrote = write(STDERR_FILENO, filler, step)) > 0)
+            filled += (size_t)wrote;
+    (void)fcntl(STDERR_FILENO, F_SETFL, flags);
+    return filled;
+}
+
+static int configure(void **state)
+{
+    (void)state;
+    log_configure(LOG_INFO, LOG_TEXT);
+    return 0;
+}
+
+static bool matches(const char *text, const char *pattern)
+{
+    regex_t regex;
+    bool found;
+
+    assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    found = regexec(&regex, text, 0, NULL, 0) == 0;
+    regfree(&regex);
+    return found;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static json_t *capture_json(void)
+{
+    json_t *line = json_loads(capture_end(), 0, NULL);
+
+    assert_non_null(line);
+    assert_int_equal(count_lines(capture.text), 1);
+    return line;
+}
+
+static const char *member(const json_t *line, const char *name)
+{
+    return json_string_value(json_object_get(line, name));
+}
+
+static void a_text_line_has_time_level_and_message(void **state)
+{
+    (void)state;
+    capture_begin();
+    log_warn("lane %d: %s", 3, "broker away");
+    assert_true(matches(capture_end(), "^" WHEN " warn lane 3: broker away\n$"));
+}
+
+static void a_json_line_has_time_level_and_message(void **state)
+{
+    json_t *line;
+
+    (void)state;
+    log_configure(LOG_INFO, LOG_JSON);
+    capture_begin();
+    log_error("row %d: \"%s\"\n\x1b[31m", 7, "a\\b");
+    line = capture_json();
+    assert_true(matches(member(line, "time"), "^" WHEN "$"));
+    assert_string_equal(member(line, "level"), "error");
+    assert_string_equal(member(line, "message"), "row 7: \"a\\b\"\n\x1b[31m");
+    json_decref(line);
+}
+
+static void a_message_is_one_line_whatever_it_holds(void **state)
+{
+    const char *text;
+
+    (void)state;
+    capture_begin();
+    log_info("topic \"%s\"", "a\nfake line\r\x1b[2J\x7f\xC2\x9B\xFF");
+    text = capture_end();
+    assert_int_equal(count_lines(text), 1);
+    assert_non_null(strstr(text, "\"a\\nfake line\\x0d\\x1b[2J\\x7f\\xc2\\x9b\\xff\""));
+}
+
+static void json_lines_are_valid_whatever_bytes_they_hold(void **state)
+{
+    (void)state;
+    log_configure(LOG_INFO, LOG_JSON);
+    for (int byte = 1; byte <= 0xFF; byte++) {
+        capture_begin();
+        log_info("<%c>", byte);
+        json_decref(capture_json());
+    }
+}
+
+static void lines_below_the_level_are_not_written(void **state)
+{
+    (void)state;
+    for (int level = LOG_ERROR; level <= LOG_DEBUG; level++) {
+        log_configure((enum log_level)level, LOG_TEXT);
+        capture_begin();
+        log_error("e");
+        log_warn("w");
+        log_info("i");
+        log_debug("d");
+        assert_int_equal(count_lines(capture_end()), level + 1);
+        for (int other = LOG_ERROR; other <= LOG_DEBUG; other++)
+            assert_int_equal(log_wants((enum log_level)other), other <= level);
+    }
+}
+
+static void a_line_holds_at_most_two_kib(void **state)
+{
+    static const char *const fillings[] = {"x", "\x01", "\xE2\x82\xAC", "\"", "\xFF"};
+    char message[8192];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof fillings / sizeof fillings[0]; i++) {
+        message[0] = '\0';
+        while (strlen(message) + strlen(fillings[i]) < sizeof message)
+            memcpy(message + strlen(message), fillings[i], strlen(fillings[i]) + 1);
+        log_configure(LOG_INFO, LOG_TEXT);
+        capture_begin();
+        log_info("%s", message);
+        assert_int_equal(count_lines(capture_end()), 1);
+        assert_in_range(capture.len, LINE_BYTES_MAX / 2, LINE_BYTES_MAX);
+        log_configure(LOG_INFO, LOG_JSON);
+        capture_begin();
+        log_error("%s", message);
+        json_decref(capture_json());
+        assert_in_range(capture.len, LINE_BYTES_MAX / 2, LINE_BYTES_MAX);
+    }
+}
+
+static void a_full_pipe_drops_lines_and_never_blocks(void **state)
+{
+    const char *text;
+    size_t filled;
+
+    (void)state;
+    capture_begin();
+    filled = fill_pipe();
+    for (int i = 0; i < 3; i++)
+        log_info("lost %d", i);
+    capture_discard();
+    log_info("heard");
+    text = capture_end();
+    assert_true(filled >= 4096);
+    assert_true(matches(text, "^" WHEN " warn [^\n]*3 log lines[^\n]*\n" WHEN " info heard\n$"));
+}
+
+static void the_count_of_dropped_lines_is_told_once(void **state)
+{
+    (void)state;
+    capture_begin();
+    (void)fill_pipe();
+    log_info("lost");
+    capture_discard();
+    log_info("heard");
+    capture_discard();
+    log_info("heard again");
+    assert_true(matches(capture_end(), "^" WHEN " info heard again\n$"));
+}
+
+static void lines_that_fail_to_be_written_count_as_dropped(void **state)
+{
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+    const char *text;
+
+    (void)state;
+    capture_begin();
+    (void)close(capture.in);
+    for (int i = 0; i < 5; i++)
+        log_info("nobody reads %d", i);
+    (void)dup2(capture.stderr_before, STDERR_FILENO);
+    (void)close(capture.stderr_before);
+    (void)signal(SIGPIPE, before);
+    capture_begin();
+    log_info("heard");
+    text = capture_end();
+    assert_true(matches(text, "^" WHEN " warn [^\n]*5 log lines[^\n]*\n" WHEN " info heard\n$"));
+}
+
+static void *log_many(void *name)
+{
+    for (int i = 0; i < 50; i++)
+        log_info("%s %02d end", (const char *)name, i);
+    return NULL;
+}
+
+static void lines_of_threads_do_not_mix(void **state)
+{
+    static char names[][8] = {"aaaa", "bbbb", "cccc", "dddd"};
+    pthread_t threads[4];
+    const char *text;
+
+    (void)state;
+    capture_begin();
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, log_many, names[i]), 0);
+    for (int i = 0; i < 4; i++)
+        (void)pthread_join(threads[i], NULL);
+    text = capture_end();
+    assert_int_equal(count_lines(text), 4 * 50);
+    assert_true(
+        matches(text, "^(" WHEN " info (aaaa|bbbb|cccc|dddd) [0-9][0-9] end\n){200}$"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_text_line_has_time_level_and_message, configure),
+        cmocka_unit_test_setup(a_json_line_has_time_level_and_message, configure),
+        cmocka_unit_test_setup(a_message_is_one_line_whatever_it_holds, configure),
+        cmocka_unit_test_setup(json_lines_are_valid_whatever_bytes_they_hold, configure),
+        cmocka_unit_test_setup(lines_below_the_level_are_not_written, configure),
+        cmocka_unit_test_setup(a_line_holds_at_most_two_kib, configure),
+        cmocka_unit_test_setup(a_full_pipe_drops_lines_and_never_blocks, configure),
+        cmocka_unit_test_setup(the_count_of_dropped_lines_is_told_once, configure),
+        cmocka_unit_test_setup(lines_that_fail_to_be_written_count_as_dropped, configure),
+        cmocka_unit_test_setup(lines_of_threads_do_not_mix, configure),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,317 @@
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- UTF-8 (RFC 3629) ---- */
+
+/* The encoding as the RFC's table has it, with no regard to what it forbids. */
+static size_t encode(char out[4], uint32_t point)
+{
+    static const unsigned lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    size_t len = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+
+    if (len == 1) {
+        out[0] = (char)point;
+        return 1;
+    }
+    for (size_t i = len - 1; i > 0; i--, point >>= 6)
+        out[i] = (char)(0x80U | (point & 0x3FU));
+    out[0] = (char)(lead[len] | point);
+    return len;
+}
+
+static void every_code_point_but_the_surrogates_is_utf8(void **state)
+{
+    char bytes[4];
+
+    (void)state;
+    for (uint32_t point = 0; point <= 0x10FFFF; point++) {
+        size_t len = encode(bytes, point);
+        bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+
+        assert_int_equal(text_utf8_len(bytes, len), surrogate ? 0 : len);
+    }
+}
+
+static void what_lies_beyond_the_last_code_point_is_not_utf8(void **state)
+{
+    char bytes[4];
+
+    (void)state;
+    for (uint32_t point = 0x110000; point <= 0x1FFFFF; point++)
+        assert_int_equal(text_utf8_len(bytes, encode(bytes, point)), 0);
+}
+
+static void a_sequence_cut_short_is_not_utf8(void **state)
+{
+    static const uint32_t points[] = {0x80, 0x7FF, 0x800, 0xFFFD, 0x10000, 0x10FFFF};
+    char bytes[4];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        size_t len = encode(bytes, points[i]);
+
+        for (size_t cut = 1; cut < len; cut++)
+            assert_int_equal(text_utf8_len(bytes, cut), 0);
+    }
+}
+
+static void overlong_forms_are_not_utf8(void **state)
+{
+    (void)state;
+    for (unsigned low = 0x80; low <= 0xBF; low++) {
+        char two[] = {(char)0xC0, (char)low};
+        char also_two[] = {(char)0xC1, (char)low};
+
+        assert_int_equal(text_utf8_len(two, 2), 0);
+        assert_int_equal(text_utf8_len(also_two, 2), 0);
+    }
+    assert_int_equal(text_utf8_len("\xE0\x9F\xBF", 3), 0);
+    assert_int_equal(text_utf8_len("\xF0\x8F\xBF\xBF", 4), 0);
+}
+
+static void of_two_bytes_only_a_lead_and_a_continuation_are_one_character(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first <= 0xFF; first++)
+        for (unsigned second = 0; second <= 0xFF; second++) {
+            char bytes[] = {(char)first, (char)second};
+            bool pair = first >= 0xC2 && first <= 0xDF && second >= 0x80 && second <= 0xBF;
+
+            assert_int_equal(text_utf8_len(bytes, 2), first < 0x80 ? 1 : pair ? 2 : 0);
+        }
+}
+
+static void a_string_is_utf8_when_all_of_it_is(void **state)
+{
+    (void)state;
+    assert_true(text_is_utf8("", 0));
+    assert_true(text_is_utf8("a\0b", 3));
+    assert_true(text_is_utf8("gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x90\x98", 15));
+    assert_false(text_is_utf8("ok\xFF", 3));
+    assert_false(text_is_utf8("\x80ok", 3));
+    assert_false(text_is_utf8("ok\xE2\x82", 4));
+    assert_false(text_is_utf8("\xED\xA0\x80", 3));
+}
+
+/* ---- text ---- */
+
+static void null_equals_null_and_nothing_else(void **state)
+{
+    struct text null = {NULL, 0};
+
+    (void)state;
+    assert_true(text_equal(null, null));
+    assert_false(text_equal(null, text_of("")));
+    assert_false(text_equal(text_of(""), null));
+    assert_true(text_equal(text_of(""), text_of("")));
+    assert_null(text_of(NULL).data);
+}
+
+static void equal_texts_have_the_same_bytes_beyond_a_nul_too(void **state)
+{
+    (void)state;
+    assert_true(text_equal((struct text){"a\0b", 3}, (struct text){"a\0b", 3}));
+    assert_false(text_equal((struct text){"a\0b", 3}, (struct text){"a\0c", 3}));
+    assert_false(text_equal(text_of("ab"), text_of("abc")));
+    assert_int_equal(text_of("abc").len, 3);
+}
+
+/* ---- how alike two names are ---- */
+
+static void the_distance_is_the_least_number_of_edits(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        unsigned distance;
+    } cases[] = {
+        {"", "", 0},           {"", "abc", 3},           {"abc", "abc", 0},
+        {"bacth", "batch", 2}, {"kitten", "sitting", 3}, {"batch", "batches", 2},
+        {"lanes", "lane", 1},  {"flaw", "lawn", 2},      {"abc", "xyz", 3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(text_distance(cases[i].a, cases[i].b), cases[i].distance);
+        assert_int_equal(text_distance(cases[i].b, cases[i].a), cases[i].distance);
+    }
+}
+
+static void the_distance_counts_no_further_than_64_bytes(void **state)
+{
+    char a[200];
+    char b[200];
+
+    (void)state;
+    memset(a, 'a', sizeof a);
+    memset(b, 'a', sizeof b);
+    a[sizeof a - 1] = b[100] = '\0';
+    assert_int_equal(text_distance(a, b), 0);
+    assert_int_equal(text_distance(a, ""), 64);
+    b[63] = 'x';
+    assert_int_equal(text_distance(a, b), 1);
+    b[63] = 'a';
+    b[64] = 'x';
+    assert_int_equal(text_distance(a, b), 0);
+}
+
+/* ---- durations and sizes ---- */
+
+struct spelling {
+    const char *string;
+    int64_t value; /* -1: refused */
+};
+
+static const struct spelling durations[] = {
+    {"250ms", 250},
+    {"10s", 10000},
+    {"5m", 300000},
+    {"2h", 7200000},
+    {"7d", 604800000},
+    {"0", 0},
+    {"0s", 0},
+    {"1ms", 1},
+    {"9223372036854775807ms", INT64_MAX},
+    {"9223372036854775s", 9223372036854775000},
+    {"9223372036854776s", -1},
+    {"9223372036854775808ms", -1},
+    {"106751991167d", 9223372036828800000},
+    {"106751991168d", -1},
+    {"99999999999999999999999999s", -1},
+    {"", -1},
+    {"10", -1},
+    {"s", -1},
+    {"10 s", -1},
+    {" 10s", -1},
+    {"10s ", -1},
+    {"-10s", -1},
+    {"+10s", -1},
+    {"1.5s", -1},
+    {"1e3s", -1},
+    {"0x10s", -1},
+    {"10S", -1},
+    {"10sec", -1},
+    {"1m30s", -1},
+    {"10w", -1},
+    {"10KiB", -1},
+};
+
+static const struct spelling sizes[] = {
+    {"512", 512},
+    {"64KiB", 65536},
+    {"8MiB", 8388608},
+    {"1GiB", 1073741824},
+    {"0", 0},
+    {"0KiB", 0},
+    {"9223372036854775807", INT64_MAX},
+    {"8589934591GiB", 9223372035781033984},
+    {"8589934592GiB", -1},
+    {"9223372036854775808", -1},
+    {"", -1},
+    {"KiB", -1},
+    {"64KB", -1},
+    {"64kib", -1},
+    {"64K", -1},
+    {"64 KiB", -1},
+    {"64KiB ", -1},
+    {"-1", -1},
+    {"+1", -1},
+    {"1.5MiB", -1},
+    {"1TiB", -1},
+    {"10s", -1},
+};
+
+static void a_duration_is_a_whole_number_and_a_unit(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++)
+        if (text_parse_duration_ms(durations[i].string) != durations[i].value)
+            fail_msg("\"%s\"", durations[i].string);
+}
+
+static void a_size_is_a_whole_number_and_a_binary_unit_or_none(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (text_parse_size(sizes[i].string) != sizes[i].value)
+            fail_msg("\"%s\"", sizes[i].string);
+}
+
+static const int64_t values[] = {
+    0,       1,       7,        999,       1000,      1001,      1023,       1024,
+    1500,    2048,    60000,    61000,     90000,     3600000,   3660000,    86400000,
+    1048576, 8388608, 10485761, 604800000, 864000000, 999999936, 1073741824, INT64_MAX,
+};
+
+/* No whole number of any unit that means `value` may be spelt with fewer bytes than `len`. */
+static void assert_shortest(int64_t value, size_t len, const char *const units[],
+                            const int64_t factors[])
+{
+    char other[48];
+
+    for (int i = 0; units[i] != NULL; i++)
+        if (value % factors[i] == 0) {
+            (void)snprintf(other, sizeof other, "%lld%s", (long long)(value / factors[i]), units[i]);
+            assert_true(strlen(other) >= len || value == 0);
+        }
+}
+
+static void a_formatted_duration_is_the_shortest_that_parses_back(void **state)
+{
+    static const char *const units[] = {"ms", "s", "m", "h", "d", NULL};
+    static const int64_t factors[] = {1, 1000, 60000, 3600000, 86400000};
+    char out[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        assert_ptr_equal(text_format_duration(out, sizeof out, values[i]), out);
+        assert_int_equal(text_parse_duration_ms(out), values[i]);
+        assert_shortest(values[i], strlen(out), units, factors);
+    }
+    assert_string_equal(text_format_duration(out, sizeof out, 90000), "90s");
+    assert_string_equal(text_format_duration(out, sizeof out, 604800000), "7d");
+    assert_string_equal(text_format_duration(out, sizeof out, 0), "0");
+}
+
+static void a_formatted_size_is_the_shortest_that_parses_back(void **state)
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", NULL};
+    static const int64_t factors[] = {1, 1024, 1048576, 1073741824};
+    char out[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        assert_ptr_equal(text_format_size(out, sizeof out, values[i]), out);
+        assert_int_equal(text_parse_size(out), values[i]);
+        assert_shortest(values[i], strlen(out), units, factors);
+    }
+    assert_string_equal(text_format_size(out, sizeof out, 8388608), "8MiB");
+    assert_string_equal(text_format_size(out, sizeof out, 1025), "1025");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_code_point_but_the_surrogates_is_utf8),
+        cmocka_unit_test(what_lies_beyond_the_last_code_point_is_not_utf8),
+        cmocka_unit_test(a_sequence_cut_short_is_not_utf8),
+        cmocka_unit_test(overlong_forms_are_not_utf8),
+        cmocka_unit_test(of_two_bytes_only_a_lead_and_a_continuation_are_one_character),
+        cmocka_unit_test(a_string_is_utf8_when_all_of_it_is),
+        cmocka_unit_test(null_equals_null_and_nothing_else),
+        cmocka_unit_test(equal_texts_have_the_same_bytes_beyond_a_nul_too),
+        cmocka_unit_test(the_distance_is_the_least_number_of_edits),
+        cmocka_unit_test(the_distance_counts_no_further_than_64_bytes),
+        cmocka_unit_test(a_duration_is_a_whole_number_and_a_unit),
+        cmocka_unit_test(a_size_is_a_whole_number_and_a_binary_unit_or_none),
+        cmocka_unit_test(a_formatted_duration_is_the_shortest_that_parses_back),
+        cmocka_unit_test(a_formatted_size_is_the_shortest_that_parses_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+#include "base/text.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* text_escape and text_escape_json: what row data and brokers' words look like in a log. */
+
+typedef char *escaper(char *out, size_t size, const char *data, size_t len);
+
+struct escape_case {
+    const char *data;
+    size_t len;
+    const char *escaped;
+};
+
+static const struct escape_case plain[] = {
+    {"", 0, ""},
+    {"order.created", 13, "order.created"},
+    {"a\nb", 3, "a\\nb"},
+    {"C:\\x", 4, "C:\\\\x"},
+    {"say \"hi\"", 8, "say \"hi\""},
+    {"\x1b[31m", 5, "\\x1b[31m"},
+    {"a\0b", 3, "a\\x00b"},
+    {"\x7f", 1, "\\x7f"},
+    {"\xFF", 1, "\\xff"},
+    {"\x80\xBF", 2, "\\x80\\xbf"},
+    {"\xE2\x82", 2, "\\xe2\\x82"},
+    {"\xED\xA0\x80", 3, "\\xed\\xa0\\x80"},
+    {"\xC2\x9B"
+     "31m",
+     5, "\\xc2\\x9b31m"}, /* U+009B starts an escape sequence on a terminal */
+    {"\xC2\x80\xC2\x9F\xC2\xA0", 6, "\\xc2\\x80\\xc2\\x9f\xC2\xA0"},
+    {"gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x90\x98", 15,
+     "gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x90\x98"},
+};
+
+static const struct escape_case json[] = {
+    {"", 0, ""},
+    {"say \"hi\"", 8, "say \\\"hi\\\""},
+    {"C:\\x", 4, "C:\\\\x"},
+    {"a\nb", 3, "a\\nb"},
+    {"\x1b", 1, "\\u001b"},
+    {"a\0b", 3, "a\\u0000b"},
+    {"\xFF", 1, "\\ufffd"},
+    {"gr\xC3\xBC\xC3\x9F", 6, "gr\xC3\xBC\xC3\x9F"},
+};
+
+static void assert_escapes(escaper *escape, const struct escape_case *cases, size_t count)
+{
+    char out[128];
+
+    for (size_t i = 0; i < count; i++) {
+        assert_ptr_equal(escape(out, sizeof out, cases[i].data, cases[i].len), out);
+        assert_string_equal(out, cases[i].escaped);
+    }
+}
+
+static void control_bytes_and_broken_utf8_are_escaped_as_in_c(void **state)
+{
+    (void)state;
+    assert_escapes(text_escape, plain, sizeof plain / sizeof plain[0]);
+}
+
+static void json_escapes_are_those_of_rfc_8259(void **state)
+{
+    (void)state;
+    assert_escapes(text_escape_json, json, sizeof json / sizeof json[0]);
+}
+
+/* Printable ASCII, or UTF-8 that is no control character. */
+static void assert_safe(const char *out)
+{
+    size_t len = strlen(out);
+
+    assert_true(text_is_utf8(out, len));
+    for (size_t i = 0; i < len; i++) {
+        unsigned char byte = (unsigned char)out[i];
+
+        assert_true(byte >= 0x20 && byte != 0x7F);
+        if (byte == 0xC2)
+            assert_true((unsigned char)out[i + 1] >= 0xA0);
+    }
+}
+
+static void no_pair_of_bytes_reaches_the_terminal_as_a_control_character(void **state)
+{
+    char out[32];
+
+    (void)state;
+    for (unsigned first = 0; first <= 0xFF; first++)
+        for (unsigned second = 0; second <= 0xFF; second++) {
+            char bytes[] = {(char)first, (char)second};
+
+            assert_safe(text_escape(out, sizeof out, bytes, 2));
+            assert_safe(text_escape_json(out, sizeof out, bytes, 2));
+        }
+}
+
+/* Reads what text_escape wrote. Returns the length. */
+static size_t unescape(char *out, const char *escaped)
+{
+    size_t len = 0;
+    unsigned byte;
+
+    while (*escaped != '\0') {
+        if (*escaped != '\\') {
+            out[len++] = *escaped++;
+        } else if (escaped[1] == 'x') {
+            assert_int_equal(sscanf(escaped + 2, "%2x", &byte), 1);
+            out[len++] = (char)byte;
+            escaped += 4;
+        } else {
+            out[len++] = escaped[1] == 'n' ? '\n' : escaped[1];
+            escaped += 2;
+        }
+    }
+    return len;
+}
+
+static void no_byte_is_lost_by_escaping(void **state)
+{
+    char out[32];
+    char back[32];
+
+    (void)state;
+    for (unsigned first = 0; first <= 0xFF; first++)
+        for (unsigned second = 0; second <= 0xFF; second++) {
+            char bytes[] = {(char)first, (char)second};
+
+            text_escape(out, sizeof out, bytes, 2);
+            assert_int_equal(unescape(back, out), 2);
+            assert_memory_equal(back, bytes, 2);
+        }
+}
+
+/* What a JSON reader makes of the escaped bytes between quotes. The caller frees it. */
+static json_t *read_json(const char *escaped)
+{
+    char quoted[512];
+    json_t *value;
+
+    (void)snprintf(quoted, sizeof quoted, "\"%s\"", escaped);
+    value = json_loads(quoted, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    assert_non_null(value);
+    return value;
+}
+
+static void a_json_reader_gets_ascii_and_utf8_back(void **state)
+{
+    char data[128 + 4];
+    char out[1024];
+    json_t *value;
+
+    (void)state;
+    for (int i = 0; i < 128; i++)
+        data[i] = (char)i;
+    memcpy(data + 128, "\xF0\x9F\x90\x98", 4);
+    value = read_json(text_escape_json(out, sizeof out, data, sizeof data));
+    assert_int_equal(json_string_length(value), sizeof data);
+    assert_memory_equal(json_string_value(value), data, sizeof data);
+    json_decref(value);
+}
+
+static void a_json_reader_accepts_any_two_bytes_escaped(void **state)
+{
+    char out[32];
+
+    (void)state;
+    for (unsigned first = 0; first <= 0xFF; first++)
+        for (unsigned second = 0; second <= 0xFF; second += 3) {
+            char bytes[] = {(char)first, (char)second};
+
+            json_decref(read_json(text_escape_json(out, sizeof out, bytes, 2)));
+        }
+}
+
+/* ---- cutting ---- */
+
+/* The output of each size is the whole, or a prefix of it and "...", and never longer than it may. */
+static void assert_cut_well(escaper *escape, const char *data, size_t len)
+{
+    char whole[256];
+    char out[256];
+    size_t whole_len = strlen(escape(whole, sizeof whole, data, len));
+
+    for (size_t size = 1; size <= whole_len + 2; size++) {
+        size_t cut;
+
+        memset(out, '#', sizeof out);
+        escape(out, size, data, len);
+        assert_non_null(memchr(out, '\0', size));
+        assert_int_equal(out[size], '#');
+        if (size > whole_len) {
+            assert_string_equal(out, whole);
+            continue;
+        }
+        cut = strlen(out) < 3 ? 0 : strlen(out) - 3;
+        assert_memory_equal(out, whole, cut);
+        assert_memory_equal(out + cut, "...", strlen(out) - cut);
+        assert_true(text_is_utf8(out, strlen(out)));
+        if (size >= 4)
+            assert_true(strlen(out) + sizeof "\\u0000" + 3 >= size);
+    }
+}
+
+static void what_fits_is_whole_and_what_does_not_ends_in_three_dots(void **state)
+{
+    static const struct escape_case cases[] = {
+        {"abcd", 4, NULL},
+        {"abcdefghij", 10, NULL},
+        {"\x01\x02\x03\x04", 4, NULL},
+        {"a\xE2\x82\xAC\xE2\x82\xAC\xF0\x9F\x90\x98z", 12, NULL},
+        {"\xC2\x85\xC2\x85\\\\\"\"\n\n", 10, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_cut_well(text_escape, cases[i].data, cases[i].len);
+        assert_cut_well(text_escape_json, cases[i].data, cases[i].len);
+    }
+}
+
+static void a_cut_never_splits_an_escape_or_a_character(void **state)
+{
+    char out[16];
+
+    (void)state;
+    assert_string_equal(text_escape(out, 8, "ab\x01zz", 5), "ab...");
+    assert_string_equal(text_escape(out, 10, "ab\x01zzzzz", 8), "ab\\x01...");
+    assert_string_equal(text_escape(out, 8, "ab\xE2\x82\xACzzzz", 9), "ab...");
+    assert_string_equal(text_escape(out, 9, "ab\xE2\x82\xACzzzz", 9), "ab\xE2\x82\xAC...");
+    assert_string_equal(text_escape_json(out, 10, "ab\x01zzzzz", 8), "ab...");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(control_bytes_and_broken_utf8_are_escaped_as_in_c),
+        cmocka_unit_test(json_escapes_are_those_of_rfc_8259),
+        cmocka_unit_test(no_pair_of_bytes_reaches_the_terminal_as_a_control_character),
+        cmocka_unit_test(no_byte_is_lost_by_escaping),
+        cmocka_unit_test(a_json_reader_gets_ascii_and_utf8_back),
+        cmocka_unit_test(a_json_reader_accepts_any_two_bytes_escaped),
+        cmocka_unit_test(what_fits_is_whole_and_what_does_not_ends_in_three_dots),
+        cmocka_unit_test(a_cut_never_splits_an_escape_or_a_character),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+#include "parsed.h"
+
+#include "config/conninfo.h"
+
+struct expected {
+    const char *text;
+    const char *hosts;
+    const char *sslmode;
+    const char *masked;
+};
+
+static void hosts_sslmode_and_secrets_are_found_in_either_form(void **state)
+{
+    static const struct expected rows[] = {
+        {"", "", "", ""},
+        {"  ", "", "", "  "},
+        {"postgresql://", "", "", "postgresql://"},
+        {"postgresql:///shop", "", "", "postgresql:///shop"},
+        {"postgresql://h", "h", "", "postgresql://h"},
+        {"postgres://u@h:5432/shop", "h", "", "postgres://u@h:5432/shop"},
+        {"postgresql://u:pw@h/shop", "h", "", "postgresql://u:***@h/shop"},
+        {"postgresql://u:@h/shop", "h", "", "postgresql://u:@h/shop"},
+        {"postgresql://u:p%40w?x@h/shop?sslmode=require", "h", "require",
+         "postgresql://u:***@h/shop?sslmode=require"},
+        {"postgresql://a:1,[::1]:2,c", "a,[::1],c", "", "postgresql://a:1,[::1]:2,c"},
+        {"postgresql://%2Ftmp/shop", "/tmp", "", "postgresql://%2Ftmp/shop"},
+        {"postgresql:///shop?host=h&password=pw&sslmode=disable", "h", "disable",
+         "postgresql:///shop?host=h&password=***&sslmode=disable"},
+        {"postgresql://h?p%61ssword=pw&sslpassword=x", "h", "",
+         "postgresql://h?p%61ssword=***&sslpassword=***"},
+        {"postgresql://h?ssl=true", "h", "require", "postgresql://h?ssl=true"},
+        {"host=h dbname=shop sslmode=verify-full", "h", "verify-full",
+         "host=h dbname=shop sslmode=verify-full"},
+        {"host = h  password = pw", "h", "", "host = h  password = ***"},
+        {"password='p w\\'x' host='a,b'", "a,b", "", "password='***' host='a,b'"},
+        {"password=p\\ w host=h", "h", "", "password=*** host=h"},
+        {"password= host=h", "", "", "password= ***"},
+        {"host=a host=b", "b", "", "host=a host=b"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct conninfo conninfo;
+        char *masked = conninfo_mask(rows[i].text);
+
+        assert_int_equal(conninfo_parse(&conninfo, rows[i].text), 0);
+        assert_string_equal(conninfo.hosts, rows[i].hosts);
+        assert_string_equal(conninfo.sslmode, rows[i].sslmode);
+        assert_string_equal(masked, rows[i].masked);
+        free(masked);
+    }
+}
+
+static void what_is_no_connection_string_is_refused_and_masked_as_a_whole(void **state)
+{
+    static const char *const texts[] = {"shop",      "hunter2 host=h",   "=x",
+                                        "host='h",   "password='a\\'",   "postgresql://h?password",
+                                        "host h",    "mysql://u:pw@h/x", "password=a password=b "
+                                        "password=c password=d password=e"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct conninfo conninfo;
+        char *masked = conninfo_mask(texts[i]);
+
+        assert_int_equal(conninfo_parse(&conninfo, texts[i]), -1);
+        assert_string_equal(masked, "***");
+        free(masked);
+    }
+}
+
+static void local_hosts_are_told_from_remote_ones(void **state)
+{
+    static const char *const local[] = {"",    "localhost", "LocalHost", "127.0.0.1",    "127.1.2.3",
+                                        "::1", "[::1]",     "/tmp",      "@abstract",    "/a,::1,"};
+    static const char *const remote[] = {"db",        "10.0.0.1", "localhost.example.com",
+                                         "127.0.0.1.example.com", "localhost,db", "db,localhost",
+                                         "::2",       "128.0.0.1", "localhos"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
+        assert_false(conninfo_is_remote(local[i]));
+    for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
+        assert_true(conninfo_is_remote(remote[i]));
+}
+
+static void long_values_are_cut_and_never_overflow(void **state)
+{
+    char *text = calloc(9001, 1);
+    struct conninfo conninfo;
+
+    (void)state;
+    assert_non_null(text);
+    memcpy(text, "postgresql://", 13);
+    for (size_t i = 13; i < 9000; i += 2)
+        memcpy(text + i, "h,", 2);
+    text[9000] = '\0';
+    assert_int_equal(conninfo_parse(&conninfo, text), 0);
+    assert_true(conninfo_is_remote(conninfo.hosts));
+    free(text);
+}
+
+struct url {
+    const char *url;
+    bool accepted;
+};
+
+#define UNAUTHENTICATED                                                                            \
+    "relay.toml:6:1: url: the connection would not be authenticated; write sslmode=verify-full, "  \
+    "or sslmode=disable to say that this network is trusted"
+
+static void a_host_that_is_not_local_needs_an_sslmode(void **state)
+{
+    static const struct url urls[] = {
+        {"", true},
+        {"postgresql://localhost/shop", true},
+        {"postgresql://127.0.0.1,[::1]/shop", true},
+        {"host=/var/run/postgresql", true},
+        {"postgresql://db/shop?sslmode=verify-full", true},
+        {"postgresql://db/shop?sslmode=disable", true},
+        {"host=db sslmode=require", true},
+        {"service=shop", true},
+        {"postgresql://db/shop", false},
+        {"postgresql://db/shop?sslmode=prefer", false},
+        {"host=db sslmode=allow", false},
+        {"host=localhost,db", false},
+        {"host=localhost hostaddr=10.0.0.1", false},
+        {"postgresql:///shop?host=db", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        char text[256];
+
+        (void)snprintf(text, sizeof text, MINIMAL "[database]\nurl = \"%s\"\n", urls[i].url);
+        if (urls[i].accepted)
+            assert_accepted(text);
+        else
+            assert_only_problem(text, UNAUTHENTICATED);
+    }
+}
+
+static void the_environment_says_what_the_url_leaves_out(void **state)
+{
+    (void)state;
+    (void)setenv("PGSSLMODE", "verify-full", 1);
+    assert_accepted(MINIMAL "[database]\nurl = \"host=db\"\n");
+    assert_only_problem(MINIMAL "[database]\nurl = \"host=db sslmode=prefer\"\n", UNAUTHENTICATED);
+    (void)setenv("PGSSLMODE", "prefer", 1);
+    assert_only_problem(MINIMAL "[database]\nurl = \"host=db\"\n", UNAUTHENTICATED);
+    assert_int_equal(unsetenv("PGSSLMODE"), 0);
+    (void)setenv("PGHOST", "db", 1);
+    assert_only_problem(MINIMAL "[database]\nurl = \"dbname=shop\"\n", UNAUTHENTICATED);
+    assert_accepted(MINIMAL "[database]\nurl = \"host=localhost\"\n");
+    assert_int_equal(unsetenv("PGHOST"), 0);
+}
+
+static void a_malformed_url_is_refused_and_not_shown(void **state)
+{
+    (void)state;
+    assert_only_problem(MINIMAL "[database]\nurl = \"hunter2\"\n",
+                        "relay.toml:6:1: url: not a connection string; use "
+                        "\"postgresql://USER@HOST/DATABASE\" or \"host=HOST dbname=DATABASE\"");
+    assert_only_problem(MINIMAL "[database]\nurl = [\"hunter2\"]\n",
+                        "relay.toml:6:1: url: expected a string, got a list");
+    assert_not_shown(MINIMAL "[database]\nurl = \"postgresql://u:hunter2@db/x\"\n", "hunter2");
+}
+
+static void a_password_stands_in_one_place_only(void **state)
+{
+    (void)state;
+    assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://u:hunter2@localhost\"\n"
+                                "password_file = \"/x\"\n",
+                        "relay.toml:7:1: password_file: the url holds a password too; keep one of "
+                        "them");
+}
+
+int main(void)
+{
+    static const char *const inherited[] = {"PGSSLMODE", "PGHOST", "PGHOSTADDR"};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hosts_sslmode_and_secrets_are_found_in_either_form),
+        cmocka_unit_test(what_is_no_connection_string_is_refused_and_masked_as_a_whole),
+        cmocka_unit_test(local_hosts_are_told_from_remote_ones),
+        cmocka_unit_test(long_values_are_cut_and_never_overflow),
+        cmocka_unit_test(a_host_that_is_not_local_needs_an_sslmode),
+        cmocka_unit_test(the_environment_says_what_the_url_leaves_out),
+        cmocka_unit_test(a_malformed_url_is_refused_and_not_shown),
+        cmocka_unit_test(a_password_stands_in_one_place_only),
+    };
+
+    for (size_t i = 0; i < 3; i++)
+        (void)unsetenv(inherited[i]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

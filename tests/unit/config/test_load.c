@@ -1,0 +1,276 @@
+#include "parsed.h"
+
+static void an_unknown_key_names_the_nearest_one(void **state)
+{
+    static const struct refusal refusals[] = {
+        {MINIMAL "[relay]\nbacth = 5",
+         "relay.toml:6:1: unknown key \"bacth\" in [relay]; did you mean \"batch\"?"},
+        {MINIMAL "[relay]\n  \"bacth_size\" = 5",
+         "relay.toml:6:3: unknown key \"bacth_size\" in [relay]; known: \"lanes\", \"batch\", "
+         "\"batch_bytes\", \"poll_interval\", \"publish_timeout\", \"shutdown_timeout\", "
+         "\"synchronous_commit\""},
+        {MINIMAL "tpye = 5",
+         "relay.toml:5:1: unknown key \"tpye\" in [sink.out]; did you mean \"type\"?"},
+        {MINIMAL "propertys = {}",
+         "relay.toml:5:1: unknown key \"propertys\" in [sink.out]; did you mean \"properties\"?"},
+        {MINIMAL "[outbox.columns]\nevent-id = \"x\"",
+         "relay.toml:6:1: unknown key \"event-id\" in [outbox.columns]; did you mean \"event_id\"?"},
+        {MINIMAL "[[route]]\nmatch = \">\"\nsnik = 1",
+         "relay.toml:7:1: unknown key \"snik\" in [[route]]; did you mean \"sink\"?"},
+        {MINIMAL "[log]\n\"a\\nb\\u001b\" = 1",
+         "relay.toml:6:1: unknown key \"a\\nb\\x1b\" in [log]; known: \"level\", \"format\""},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void a_key_of_another_section_is_told_where_it_belongs(void **state)
+{
+    static const struct refusal refusals[] = {
+        {MINIMAL "[log]\nbatch = 5",
+         "relay.toml:6:1: unknown key \"batch\" in [log]; it belongs in [relay]"},
+        {"batch = 5\n" MINIMAL,
+         "relay.toml:1:1: unknown key \"batch\" before any section; it belongs in [relay]"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void an_unknown_section_names_the_nearest_one(void **state)
+{
+    static const struct refusal refusals[] = {
+        {MINIMAL "[relayy]", "relay.toml:5:1: unknown section [relayy]; did you mean \"relay\"?"},
+        {MINIMAL "[kubernetes]\na = 1",
+         "relay.toml:5:1: unknown section [kubernetes]; known: \"database\", \"outbox\", \"relay\", "
+         "\"retry\", \"sink\", \"route\", \"http\", \"log\""},
+        {MINIMAL "[outbox.column]",
+         "relay.toml:5:1: unknown key \"column\" in [outbox]; did you mean \"columns\"?"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void a_section_that_is_no_table_is_refused(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"relay = 5\n" MINIMAL, "relay.toml:1:1: relay: expected a section [relay], got an integer"},
+        {MINIMAL "[[relay]]", "relay.toml:5:1: relay: expected a section [relay], got a list"},
+        {"[outbox]\norder = \"none\"\ncolumns = 1\n[sink.out]\ntype = \"stdout\"",
+         "relay.toml:3:1: columns: expected a section [outbox.columns], got an integer"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void all_problems_are_reported_in_file_order(void **state)
+{
+    static const char *const expected[] = {
+        "relay.toml:2:1: unknown key \"tabel\" in [outbox]; did you mean \"table\"?",
+        "relay.toml:3:1: order = \"key\" is the default, and not available in this version; write "
+        "order = \"none\" in [outbox]",
+        "relay.toml:5:1: lanes = 65: must be 1..64",
+        "relay.toml:6:1: publish_timeout (30s) must not be longer than shutdown_timeout (15s)",
+        "relay.toml:9:1: there is no sink \"b\"; did you mean \"a\"?",
+        "relay.toml:10:1: a sink of type \"kafka\" needs brokers = [\"HOST:PORT\"]",
+        "relay.toml:13:1: unknown section [lgo]; did you mean \"log\"?",
+    };
+    struct parsed *parsed = parse_text("[outbox]\ntabel = \"x\"\norder = \"key\"\n"
+                                       "[relay]\nlanes = 65\npublish_timeout = \"30s\"\n"
+                                       "[[route]]\nmatch = \">\"\nsink = \"b\"\n"
+                                       "[sink.a]\ntype = \"kafka\"\n\n[lgo]\n");
+
+    (void)state;
+    assert_int_equal(parsed->problems.count, 7);
+    for (int i = 0; i < 7; i++)
+        assert_string_equal(parsed->problems.lines[i], expected[i]);
+    free_parsed(parsed);
+}
+
+static void a_flood_of_problems_ends_in_a_count(void **state)
+{
+    char *text = malloc(200000);
+    size_t used = 0;
+    struct parsed *parsed;
+
+    (void)state;
+    assert_non_null(text);
+    for (int i = 0; i < 10000; i++)
+        used += (size_t)snprintf(text + used, 200000 - used, "x%d = 1\n", i);
+    parsed = parse_text(text);
+    assert_int_equal(parsed->problems.count, CONFIG_PROBLEMS_MAX);
+    assert_string_equal(parsed->problems.lines[CONFIG_PROBLEMS_MAX - 1],
+                        "relay.toml: and 9939 more problems");
+    free_parsed(parsed);
+    free(text);
+}
+
+static void the_name_of_the_file_is_escaped(void **state)
+{
+    struct config config;
+    struct config_problems problems;
+
+    (void)state;
+    assert_int_equal(config_parse(&config, "a\nb", "x", 1, &problems), -1);
+    assert_string_equal(problems.lines[0],
+                        "a\\nb:1:2: in key-value pair: encountered end-of-file");
+    config_free(&config);
+    config_problems_free(&problems);
+}
+
+static void order_must_be_written_while_per_key_order_is_not_available(void **state)
+{
+#define ORDER                                                                                      \
+    ": order = \"key\" is the default, and not available in this version; write order = \"none\" " \
+    "in [outbox]"
+    static const struct refusal refusals[] = {
+        {"[sink.out]\ntype = \"stdout\"", "relay.toml:1:1" ORDER},
+        {"[sink.out]\ntype = \"stdout\"\n[outbox]\nslices = 4", "relay.toml:3:1" ORDER},
+        {"[sink.out]\ntype = \"stdout\"\n[outbox]\nslices = 4\norder = \"key\"",
+         "relay.toml:5:1" ORDER},
+        {"[sink.out]\ntype = \"stdout\"\n[outbox]\norder = \"kye\"",
+         "relay.toml:4:1: order = \"kye\": must be \"key\" or \"none\""},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void table_and_columns_must_be_names(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"[outbox]\norder = \"none\"\ntable = \"outbox; DROP TABLE x\"\n[sink.out]\ntype = \"stdout\"",
+         "relay.toml:3:1: table: \"outbox; DROP TABLE x\" is not a valid name; use \"table\" or "
+         "\"schema.table\""},
+        {MINIMAL "[outbox.columns]\nid = \"a b\"",
+         "relay.toml:6:1: id: \"a b\" is not a valid column name: letters, digits, \"_\" and \"$\", at "
+         "most 63"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void a_shorter_duration_must_be_shorter(void **state)
+{
+    static const struct refusal refusals[] = {
+        {MINIMAL "[relay]\npublish_timeout = \"16s\"",
+         "relay.toml:6:1: publish_timeout (16s) must not be longer than shutdown_timeout (15s)"},
+        {MINIMAL "[relay]\nshutdown_timeout = \"9999ms\"",
+         "relay.toml:6:1: publish_timeout (10s) must not be longer than shutdown_timeout (9999ms)"},
+        {MINIMAL "[retry]\nbackoff = \"6m\"",
+         "relay.toml:6:1: backoff (6m) must not be longer than backoff_max (5m)"},
+        {MINIMAL "[retry]\nbackoff_max = \"1ms\"",
+         "relay.toml:6:1: backoff (1s) must not be longer than backoff_max (1ms)"},
+        {MINIMAL "[relay]\npublish_timeout = \"16s\"\nshutdown_timeout = \"x\"",
+         "relay.toml:7:1: shutdown_timeout: expected a duration such as \"250ms\" or \"10s\", got a "
+         "string \"x\""},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+    assert_accepted(MINIMAL "[relay]\npublish_timeout = \"10m\"\nshutdown_timeout = \"0\"\n");
+    assert_accepted(MINIMAL "[relay]\npublish_timeout = \"15s\"\n");
+}
+
+static void listening_everywhere_is_a_warning(void **state)
+{
+    static const char *const addresses[] = {"0.0.0.0:9464", "[::]:9464", ":9464"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct parsed *parsed;
+        char text[128];
+
+        (void)snprintf(text, sizeof text, MINIMAL "[http]\nlisten = \"%s\"\n", addresses[i]);
+        parsed = parse_accepted(text);
+        assert_int_equal(parsed->problems.warning_count, 1);
+        assert_string_equal(parsed->problems.warnings[0],
+                            "relay.toml:6:1: listen: every machine that reaches this one could read "
+                            "the metrics; 127.0.0.1 keeps them here");
+        free_parsed(parsed);
+    }
+}
+
+static void an_address_to_listen_on_has_a_host_and_a_port(void **state)
+{
+    static const struct refusal refusals[] = {
+        {MINIMAL "[http]\nlisten = \"localhost\"",
+         "relay.toml:6:1: listen = \"localhost\": must be \"HOST:PORT\", or \"\" for none"},
+        {MINIMAL "[http]\nlisten = \"localhost:0\"",
+         "relay.toml:6:1: listen = \"localhost:0\": must be \"HOST:PORT\", or \"\" for none"},
+        {MINIMAL "[http]\nlisten = \"::1:80\"",
+         "relay.toml:6:1: listen = \"::1:80\": must be \"HOST:PORT\", or \"\" for none"},
+        {MINIMAL "[http]\nlisten = \"[::1:80\"",
+         "relay.toml:6:1: listen = \"[::1:80\": must be \"HOST:PORT\", or \"\" for none"},
+        {MINIMAL "[http]\nlisten = \"h:65536\"",
+         "relay.toml:6:1: listen = \"h:65536\": must be \"HOST:PORT\", or \"\" for none"},
+    };
+    struct parsed *parsed = parse_accepted(MINIMAL "[http]\nlisten = \"\"\n");
+
+    (void)state;
+    assert_int_equal(parsed->problems.warning_count, 0);
+    assert_string_equal(parsed->config.http_listen, "");
+    free_parsed(parsed);
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void fields_that_follow_from_other_sections_are_set(void **state)
+{
+    struct parsed *parsed = parse_accepted(
+        "[sink.a]\ntype = \"stdout\"\nallow = [\"x.>\", \"re:^y\"]\n[sink.b]\ntype = \"stdout\"\n"
+        "[[route]]\nmatch = \">\"\nsink = \"b\"\n[outbox]\norder = \"none\"\n"
+        "[relay]\nbatch = 7\nbatch_bytes = \"1MiB\"\npublish_timeout = \"3s\"\n"
+        "synchronous_commit = \"off\"\n");
+    const struct relay_options *relay = &parsed->config.relay;
+
+    (void)state;
+    assert_int_equal(relay->outbox.batch, 7);
+    assert_int_equal(relay->outbox.batch_bytes, 1048576);
+    assert_int_equal(relay->outbox.publish_timeout_ms, 3000);
+    assert_false(relay->outbox.synchronous_commit);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(relay->sinks[i].batch, 7);
+        assert_int_equal(relay->sinks[i].publish_timeout_ms, 3000);
+    }
+    assert_string_equal(relay->sinks[0].name, "a");
+    assert_true(match_topic(&relay->sinks[0].allowed[0], text_of("x.1")));
+    assert_true(match_topic(&relay->sinks[0].allowed[1], text_of("y")));
+    free_parsed(parsed);
+}
+
+static void an_empty_file_says_what_is_needed(void **state)
+{
+    struct parsed *parsed = parse_text("");
+
+    (void)state;
+    assert_int_equal(parsed->problems.count, 2);
+    assert_true(has_line(parsed, "relay.toml:1:1: there is no sink; add [sink.NAME] with a type: "
+                                 "\"kafka\", \"nats\", \"stdout\""));
+    free_parsed(parsed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_unknown_key_names_the_nearest_one),
+        cmocka_unit_test(a_key_of_another_section_is_told_where_it_belongs),
+        cmocka_unit_test(an_unknown_section_names_the_nearest_one),
+        cmocka_unit_test(a_section_that_is_no_table_is_refused),
+        cmocka_unit_test(all_problems_are_reported_in_file_order),
+        cmocka_unit_test(a_flood_of_problems_ends_in_a_count),
+        cmocka_unit_test(the_name_of_the_file_is_escaped),
+        cmocka_unit_test(order_must_be_written_while_per_key_order_is_not_available),
+        cmocka_unit_test(table_and_columns_must_be_names),
+        cmocka_unit_test(a_shorter_duration_must_be_shorter),
+        cmocka_unit_test(listening_everywhere_is_a_warning),
+        cmocka_unit_test(an_address_to_listen_on_has_a_host_and_a_port),
+        cmocka_unit_test(fields_that_follow_from_other_sections_are_set),
+        cmocka_unit_test(an_empty_file_says_what_is_needed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,316 @@
+#include "parsed.h"
+
+#define ORDER "[outbox]\norder = \"none\"\n"
+#define KAFKA ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = [\"a:9092\"]\n"
+#define NATS ORDER "[sink.n]\ntype = \"nats\"\nservers = [\"nats://a\"]\nstream = \"S\"\n"
+
+static void a_sink_has_a_type_that_is_known(void **state)
+{
+    static const struct refusal refusals[] = {
+        {ORDER "[sink.a]",
+         "relay.toml:3:1: a sink needs a type: \"kafka\", \"nats\", \"stdout\""},
+        {ORDER "[sink.a]\ntype = \"kafak\"",
+         "relay.toml:4:1: type: unknown type \"kafak\"; known: \"kafka\", \"nats\", \"stdout\""},
+        {ORDER "[sink.a]\ntype = 1", "relay.toml:4:1: type: expected a string, got an integer 1"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void a_sink_has_a_name(void **state)
+{
+#define BAD_NAME " is not a name for a sink; use 1 to 64 letters, digits, \"_\" and \"-\""
+    static const struct refusal refusals[] = {
+        {ORDER "[sink]\ntype = \"stdout\"",
+         "relay.toml:4:1: \"type\" stands in [sink] itself; a sink has a name: [sink.NAME]"},
+        {ORDER "[[sink]]", "relay.toml:3:1: sink: a sink has a name: [sink.NAME]"},
+        {ORDER "[sink]",
+         "relay.toml:1:1: there is no sink; add [sink.NAME] with a type: \"kafka\", \"nats\", "
+         "\"stdout\""},
+        {ORDER "[sink.\"a b\"]\ntype = \"stdout\"", "relay.toml:3:1: \"a b\"" BAD_NAME},
+        {ORDER "[sink.\"\"]\ntype = \"stdout\"", "relay.toml:3:1: \"\"" BAD_NAME},
+        {ORDER "[sink.\"\\u001b[2J\"]\ntype = \"stdout\"", "relay.toml:3:1: \"\\x1b[2J\"" BAD_NAME},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+    assert_accepted(ORDER "[sink.A-z_0]\ntype = \"stdout\"\n");
+}
+
+static void there_are_at_most_16_sinks(void **state)
+{
+    char text[2048] = ORDER "[[route]]\nmatch = \">\"\nsink = \"s0\"\n";
+
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        size_t used = strlen(text);
+
+        (void)snprintf(text + used, sizeof text - used, "[sink.s%d]\ntype = \"stdout\"\n", i);
+    }
+    assert_accepted(text);
+    (void)snprintf(text + strlen(text), sizeof text - strlen(text), "[sink.x]\ntype = \"stdout\"\n");
+    assert_only_problem(text, "relay.toml:38:1: more than 16 sinks");
+}
+
+static void each_type_needs_and_takes_its_own_keys(void **state)
+{
+#define NO_STREAM                                                                                  \
+    "no JetStream stream: a sink of type \"nats\" needs stream = \"NAME\"; at-most-once delivery " \
+    "without a stream is not supported"
+    static const struct refusal refusals[] = {
+        {ORDER "[sink.k]\ntype = \"kafka\"",
+         "relay.toml:3:1: a sink of type \"kafka\" needs brokers = [\"HOST:PORT\"]"},
+        {KAFKA "stream = \"S\"",
+         "relay.toml:6:1: stream: a sink of type \"kafka\" does not take it, only \"nats\"; "
+         "librdkafka's own settings go into properties"},
+        {KAFKA "username = \"u\"",
+         "relay.toml:6:1: username: a sink of type \"kafka\" does not take it, only \"nats\"; "
+         "librdkafka's own settings go into properties"},
+        {ORDER "[sink.n]\ntype = \"nats\"\nservers = [\"nats://a\"]", "relay.toml:3:1: " NO_STREAM},
+        {ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"",
+         "relay.toml:3:1: a sink of type \"nats\" needs servers = [\"nats://HOST:PORT\"]"},
+        {NATS "brokers = [\"a:1\"]",
+         "relay.toml:7:1: brokers: a sink of type \"nats\" does not take it, only \"kafka\""},
+        {NATS "properties = {}",
+         "relay.toml:7:1: properties: a sink of type \"nats\" does not take it, only \"kafka\""},
+        {MINIMAL "create = true",
+         "relay.toml:5:1: create: a sink of type \"stdout\" does not take it, only \"kafka\" and "
+         "\"nats\""},
+        {NATS "stream2 = 1", "relay.toml:7:1: unknown key \"stream2\" in [sink.n]; did you mean "
+                             "\"stream\"?"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+    assert_accepted(KAFKA "create = true\nallow = [\"a.>\"]\n");
+    assert_accepted(NATS "create = true\nallow = [\"a.>\"]\n");
+    assert_accepted(MINIMAL "allow = [\"a.>\"]\n");
+}
+
+static void lists_hold_1_to_32_strings(void **state)
+{
+    static const struct refusal refusals[] = {
+        {ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = []",
+         "relay.toml:5:1: brokers: 0 items; must be 1..32"},
+        {ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = \"a:1\"",
+         "relay.toml:5:1: brokers: expected a list of strings, got a string \"a:1\""},
+        {ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = [\"a:1\", 2]",
+         "relay.toml:5:19: brokers: expected a list of strings, got an integer 2 in it"},
+        {ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = [\"a:1\", \"\"]",
+         "relay.toml:5:19: brokers: must not be empty"},
+        {MINIMAL "allow = [1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6]",
+         "relay.toml:5:1: allow: 33 items; must be 1..32"},
+        {MINIMAL "allow = [\"a\", \"b..c\"]", "relay.toml:5:15: allow: empty token"},
+        {MINIMAL "allow = [\"a.>.b\"]", "relay.toml:5:10: allow: \">\" stands only at the end"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void brokers_are_host_and_port(void **state)
+{
+    static const char *const bad[] = {"localhost", "a:", ":1", "a:0", "a:65536", "a:1,b:2", "a b:1",
+                                      "http://a:1", "[::1]", "[::1:9092", "a:1x", "a:-1"};
+    static const char *const good[] = {"a:1", "a-b.c_d:65535", "[::1]:9092", "10.0.0.1:9092"};
+    char text[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char line[256];
+
+        (void)snprintf(text, sizeof text, ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n",
+                       bad[i]);
+        (void)snprintf(line, sizeof line,
+                       "relay.toml:5:12: brokers: \"%s\": must be \"HOST:PORT\", one broker an item",
+                       bad[i]);
+        assert_only_problem(text, line);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        (void)snprintf(text, sizeof text, ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n",
+                       good[i]);
+        assert_accepted(text);
+    }
+}
+
+static void servers_are_urls_without_credentials(void **state)
+{
+    static const char *const bad[] = {"localhost:4222", "nats://", "nats://a:", "nats://a/", "ws://a",
+                                      "tls://a:0", "nats://a,nats://b", "nats://a b"};
+    static const char *const good[] = {"nats://a", "tls://a:4222", "nats://[::1]:4222", "tls://[::1]"};
+    char text[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct parsed *parsed;
+
+        (void)snprintf(text, sizeof text,
+                       ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"\nservers = [\"%s\"]\n", bad[i]);
+        parsed = parse_text(text);
+        assert_int_equal(parsed->problems.count, 1);
+        assert_non_null(strstr(parsed->problems.lines[0], "relay.toml:6:12: servers: \""));
+        assert_non_null(strstr(parsed->problems.lines[0],
+                               "must be \"nats://HOST:PORT\" or \"tls://HOST:PORT\""));
+        free_parsed(parsed);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        (void)snprintf(text, sizeof text,
+                       ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"\nservers = [\"%s\"]\n",
+                       good[i]);
+        assert_accepted(text);
+    }
+    assert_only_problem(ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"\n"
+                              "servers = [\"nats://u:hunter2@a\"]",
+                        "relay.toml:6:12: servers: credentials do not belong in a URL, which ends up "
+                        "in logs; use username and password_file, token_file or credentials_file");
+}
+
+static void there_is_one_way_to_log_in(void **state)
+{
+    static const struct refusal refusals[] = {
+        {NATS "username = \"u\"\npassword = \"hunter2\"\npassword_file = \"/x\"",
+         "relay.toml:9:1: password_file: there is password too; keep one of them"},
+        {NATS "token = \"hunter2\"\ntoken_file = \"/x\"",
+         "relay.toml:8:1: token_file: there is token too; keep one of them"},
+        {NATS "token_file = \"/x\"\ncredentials_file = \"/x\"",
+         "relay.toml:8:1: credentials_file: there is token_file too; keep one of them"},
+        {NATS "username = \"u\"", "relay.toml:7:1: username: needs password_file too"},
+        {NATS "password_file = \"/x\"", "relay.toml:7:1: password_file: needs username too"},
+        {NATS "tls_cert_file = \"/x\"", "relay.toml:7:1: tls_cert_file: needs tls_key_file too"},
+        {NATS "tls_key_file = \"/x\"", "relay.toml:7:1: tls_key_file: needs tls_cert_file too"},
+        {NATS "token = \"\"", "relay.toml:7:1: token: must not be empty"},
+        {NATS "token = 5", "relay.toml:7:1: token: expected a string, got an integer"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+    assert_accepted(NATS "username = \"u\"\npassword = \"hunter2\"\n");
+    assert_accepted(NATS "username = \"u\"\npassword_file = \"/x\"\n");
+    assert_accepted(NATS "token_file = \"/x\"\ntls_ca_file = \"/x\"\n");
+    assert_accepted(NATS "credentials_file = \"/x\"\ntls_cert_file = \"/x\"\ntls_key_file = \"/x\"\n");
+}
+
+static void a_stream_is_created_with_subjects(void **state)
+{
+    static const struct refusal refusals[] = {
+        {NATS "create = true",
+         "relay.toml:7:1: create: needs allow too: its patterns become the stream's subjects"},
+        {NATS "create = true\nallow = [\"a\", \"re:b\"]",
+         "relay.toml:8:15: allow: a regular expression cannot be a subject of the stream that create "
+         "makes"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+    assert_accepted(NATS "create = false\nallow = [\"re:b\"]\n");
+}
+
+static void properties_are_kept_as_text_with_their_lines(void **state)
+{
+    struct parsed *parsed = parse_accepted(
+        KAFKA "[sink.k.properties]\n\"compression.type\" = \"lz4\"\n\"linger.ms\" = 5\n"
+              "\"socket.keepalive.enable\" = true\n");
+    const struct sink_options *sink = &parsed->config.relay.sinks[0];
+
+    (void)state;
+    assert_int_equal(sink->property_count, 3);
+    assert_string_equal(sink->properties[0].name, "compression.type");
+    assert_string_equal(sink->properties[0].value, "lz4");
+    assert_int_equal(sink->properties[0].line, 7);
+    assert_string_equal(sink->properties[1].value, "5");
+    assert_string_equal(sink->properties[2].value, "true");
+    free_parsed(parsed);
+}
+
+static void a_property_is_a_plain_value_with_a_quoted_name(void **state)
+{
+    static const struct refusal refusals[] = {
+        {KAFKA "[sink.k.properties]\ncompression.type = \"lz4\"",
+         "relay.toml:7:1: compression.type: write the whole name in quotes: \"compression.type\" = "
+         "\"...\""},
+        {KAFKA "[sink.k.properties]\n\"linger.ms\" = [5]",
+         "relay.toml:7:1: linger.ms: expected a string, an integer or a boolean, got a list"},
+        {KAFKA "[sink.k.properties]\n\"linger.ms\" = 0.5",
+         "relay.toml:7:1: linger.ms: expected a string, an integer or a boolean, got a float"},
+        {KAFKA "properties = 1",
+         "relay.toml:6:1: properties: expected a section [sink.NAME.properties], got an integer"},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+}
+
+static void there_are_at_most_32_properties(void **state)
+{
+    char text[2048] = KAFKA "[sink.k.properties]\n";
+
+    (void)state;
+    for (int i = 0; i < 33; i++) {
+        size_t used = strlen(text);
+
+        (void)snprintf(text + used, sizeof text - used, "\"x.%d\" = \"1\"\n", i);
+    }
+    assert_refused(text, "relay.toml:39:1: more than 32 properties");
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static void every_property_that_the_client_refuses_is_reported_where_it_stands(void **state)
+{
+    struct parsed *parsed = parse_text(KAFKA "[sink.k.properties]\n\"linger.mss\" = \"5\"\n"
+                                             "\"client.id\" = \"x\"\n\"acks\" = \"1\"\n");
+
+    (void)state;
+    assert_int_equal(parsed->status, -1);
+    assert_int_equal(parsed->problems.count, 2);
+    assert_true(begins_with(parsed->problems.lines[0], "relay.toml:7:1: "));
+    assert_non_null(strstr(parsed->problems.lines[0], "linger.mss"));
+    assert_true(begins_with(parsed->problems.lines[1], "relay.toml:9:1: "));
+    assert_non_null(strstr(parsed->problems.lines[1], "acks"));
+    free_parsed(parsed);
+}
+
+static void a_secret_is_never_shown(void **state)
+{
+    static const char *const texts[] = {
+        KAFKA "[sink.k.properties]\n\"ssl.key.password\" = \"hunter2\"\n\"acks\" = \"hunter2\"\n",
+        KAFKA "[sink.k.properties]\n\"sasl.password\" = [\"hunter2\"]\n",
+        KAFKA "[sink.k.properties]\nsasl.password = \"hunter2\"\n",
+        NATS "password = [\"hunter2\"]\n",
+        NATS "password = \"hunter2\"\ntoken = \"hunter2\"\n",
+        NATS "token = \"hunter2${\"\n",
+        NATS "tokne = \"hunter2\"\n",
+        NATS "servers = [\"nats://u:hunter2@a:x\"]\n",
+        ORDER "[sink.n]\ntype = \"nats\"\nservers = [\"nats://u:hunter2@a:x\", \"u:hunter2@a\"]\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_not_shown(texts[i], "hunter2");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sink_has_a_type_that_is_known),
+        cmocka_unit_test(a_sink_has_a_name),
+        cmocka_unit_test(there_are_at_most_16_sinks),
+        cmocka_unit_test(each_type_needs_and_takes_its_own_keys),
+        cmocka_unit_test(lists_hold_1_to_32_strings),
+        cmocka_unit_test(brokers_are_host_and_port),
+        cmocka_unit_test(servers_are_urls_without_credentials),
+        cmocka_unit_test(there_is_one_way_to_log_in),
+        cmocka_unit_test(a_stream_is_created_with_subjects),
+        cmocka_unit_test(properties_are_kept_as_text_with_their_lines),
+        cmocka_unit_test(a_property_is_a_plain_value_with_a_quoted_name),
+        cmocka_unit_test(there_are_at_most_32_properties),
+        cmocka_unit_test(every_property_that_the_client_refuses_is_reported_where_it_stands),
+        cmocka_unit_test(a_secret_is_never_shown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
