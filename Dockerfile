@@ -24,11 +24,12 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates \
         libpq5 librdkafka1 libnats3.4 libjansson4 libstdc++6 \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 10001 --user-group --no-create-home --home-dir /nonexistent \
+ && groupadd --gid 10001 outbox-relay \
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent \
         --shell /usr/sbin/nologin outbox-relay
 COPY --from=build /build/build/outbox-relay /usr/local/bin/
 # By number, so that an orchestrator can tell that it is not root.
-USER 10001
+USER 10001:10001
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["outbox-relay"]
 CMD ["run"]

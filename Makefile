@@ -21,8 +21,8 @@ PACKAGES   := libpq rdkafka libnats jansson
 TEST_ONLY  := cmocka
 pkg         = $(shell pkg-config $(1) $(2) 2>/dev/null)
 
-WARNINGS   := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wformat=2 -Wundef -Werror
-HARDENING  := -fstack-protector-strong -fstack-clash-protection -fPIE $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+WARNINGS   := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wformat=2 -Wno-format-nonliteral -Wundef -Werror
+HARDENING  := -fstack-protector-strong -fstack-clash-protection -fPIE $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(if $(findstring clang,$(CC)),2,3))
 ifeq ($(shell uname -m),x86_64)
 HARDENING  += -fcf-protection
 endif
@@ -43,6 +43,8 @@ INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integratio
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/integration/harness*.c))
 SUPPORT     := build/reader build/mock_kafka
 
+say = @printf '  %-5s %s\n'
+
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all demo test test-unit test-integration lint asan tsan valgrind fuzz bench services install deps readme clean help
@@ -58,19 +60,22 @@ deps: ## install what is missing (Debian, Ubuntu); elsewhere: name it
 # ---- the program ---------------------------------------------------------------------------------
 
 $(BINARY): $(BUILD)/obj/main.c.o $(LIBRARY)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(say) LINK $@
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@
-	$(AR) rcs $@ $(OBJECTS)
+	@$(AR) rcs $@ $(OBJECTS)
 
 $(BUILD)/obj/%.c.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(call pkg,--cflags,$(PACKAGES)) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(say) CC $@
+	@$(CC) $(CPPFLAGS) $(call pkg,--cflags,$(PACKAGES)) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.cpp.o: src/%.cpp
 	@mkdir -p $(@D)
-	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+	$(say) CXX $@
+	@$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
 # A file of config/ as an array of bytes.
 embed = { printf 'extern const char $(1)[];\nconst char $(1)[] = {\n'; od -An -v -tu1 $(2) | \
@@ -86,7 +91,8 @@ $(BUILD)/gen/schema.c: config/schema.sql Makefile
 
 $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c -o $@ $<
+	$(say) CC $@
+	@$(CC) $(CFLAGS) -c -o $@ $<
 
 install: all ## install the program and the sample configuration under $(PREFIX)
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/outbox-relay
@@ -96,23 +102,28 @@ install: all ## install the program and the sample configuration under $(PREFIX)
 
 $(BUILD)/obj/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests $(call pkg,--cflags,$(PACKAGES) $(TEST_ONLY)) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(say) CC $@
+	@$(CC) $(CPPFLAGS) -Itests $(call pkg,--cflags,$(PACKAGES) $(TEST_ONLY)) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
+	$(say) CC $@
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
 
 $(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o $(HARNESS) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
+	$(say) CC $@
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
 
 build/reader: $(wildcard tests/support/reader*.c tests/support/reader*.h)
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(call pkg,--cflags --libs,rdkafka libnats)
+	$(say) CC $@
+	@$(CC) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(call pkg,--cflags --libs,rdkafka libnats)
 
 build/mock_kafka: tests/support/mock_kafka.c
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) -o $@ $< $(call pkg,--cflags --libs,rdkafka)
+	$(say) CC $@
+	@$(CC) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) -o $@ $< $(call pkg,--cflags --libs,rdkafka)
 
 test: deps ## unit and integration tests, against real servers
 	@$(MAKE) --no-print-directory test-unit test-integration
@@ -139,8 +150,11 @@ valgrind: $(UNIT) ## unit tests under valgrind
 	@WRAP="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite" \
 		tests/support/run_tests $(UNIT)
 
-lint: ## function and file lengths, include directions, banned calls
+lint: $(BINARY) ## function and file lengths, include directions, banned calls, hardening
 	@python3 tests/support/lint.py
+	@readelf -hdl $(BINARY) > $(BUILD)/elf.txt; for want in 'DYN (Position-Independent' BIND_NOW GNU_RELRO; do \
+		grep -q "$$want" $(BUILD)/elf.txt || { echo "$(BINARY): no $$want"; exit 1; }; done
+	@nm -D $(BINARY) | grep -q __stack_chk_fail || { echo "$(BINARY): no stack protector"; exit 1; }
 
 # ---- seeing it work ------------------------------------------------------------------------------
 
@@ -154,13 +168,33 @@ services: deps build/reader ## PostgreSQL, nats-server and Kafka to play with, u
 bench: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 	@tests/support/services run -- tests/bench/drain $(or $(ROWS),1000000)
 
-FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_CC      ?= $(firstword $(shell command -v clang clang-19 clang-16 clang-14 2>/dev/null))
+FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+SECONDS_EACH ?= 60
 
-fuzz: ## each fuzzer for SECONDS_EACH=60 seconds (clang)
-	@$(MAKE) --no-print-directory CC=$(FUZZ_CC) CXX=$(subst clang,clang++,$(FUZZ_CC)) SANITIZE=fuzzer-no-link,address,undefined fuzz-run
+fuzz: ## each fuzzer for SECONDS_EACH=60 (clang and its libFuzzer)
+	@$(MAKE) --no-print-directory CC=$(FUZZ_CC) CXX=$(subst clang,clang++,$(FUZZ_CC)) \
+		SANITIZE=fuzzer-no-link,address,undefined fuzz-run
 
-readme: $(BUILD)/tests/reference ## write the key reference into README.md
-	@tests/support/reference $(BUILD)/tests/reference README.md
+.PHONY: fuzz-run
+fuzz-run: $(FUZZERS)
+	@for fuzzer in $^; do echo "== $$fuzzer"; mkdir -p $(BUILD)/corpus/$${fuzzer##*/}; \
+		$$fuzzer -max_total_time=$(SECONDS_EACH) -print_final_stats=1 -verbosity=0 \
+		-artifact_prefix=$(BUILD)/ $(BUILD)/corpus/$${fuzzer##*/} || exit 1; done
+
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(say) LINK $@
+	@$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+$(BUILD)/reference: tests/support/reference.c $(LIBRARY)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+readme: $(BUILD)/reference ## write the key reference into README.md
+	@$(BUILD)/reference > $(BUILD)/reference.md
+	@awk -v part=$(BUILD)/reference.md '/^<!-- end of keys/ {inside = 0} !inside {print} \
+		/^<!-- keys/ {inside = 1; while ((getline line < part) > 0) print line}' README.md > $(BUILD)/README.md
+	@cp $(BUILD)/README.md README.md
 
 clean: ## remove build/
 	rm -rf build

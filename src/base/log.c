@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define LINE_BYTES_MAX 2048
-#define TEXT_BYTES_MAX (LINE_BYTES_MAX - 96) /* what stands around the text takes 65 bytes at most */
+#define TEXT_BYTES_MAX (LINE_BYTES_MAX - 96) /* around it stand 65 bytes at most */
 
 static enum log_level level_max = LOG_INFO;
 static enum log_format line_format = LOG_TEXT;

@@ -84,3 +84,8 @@ bool sink_allows(const struct sink_options *options, struct text destination)
             return true;
     return options->allow.count == 0;
 }
+
+bool sink_pattern(const char *allowed)
+{
+    return strpbrk(allowed, "*>") != NULL || strncmp(allowed, "re:", 3) == 0;
+}

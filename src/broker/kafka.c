@@ -18,13 +18,15 @@
 
 #include "broker/kafka.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define METADATA_TIMEOUT_MS 4000
+#define PROBE_TIMEOUT_MS 4000
+#define PROBE_POLL_MS 250
 #define SYSLOG_WARNING 4
 
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
@@ -51,9 +53,13 @@ static void on_error(rd_kafka_t *client, int code, const char *reason, void *opa
     if (code == RD_KAFKA_RESP_ERR__FATAL) {
         kafka->broken = true;
         (void)rd_kafka_fatal_error(client, kafka->trouble, sizeof kafka->trouble);
-    } else {
-        (void)snprintf(kafka->trouble, sizeof kafka->trouble, "%s", reason);
+        return;
     }
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+        kafka->all_down = true;
+    /* Why each is down has been said before, and says more. */
+    if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || kafka->trouble[0] == '\0')
+        (void)snprintf(kafka->trouble, sizeof kafka->trouble, "%s", reason);
 }
 
 void kafka_discard_client(struct kafka *kafka)
@@ -81,6 +87,7 @@ static int open_client(struct kafka *kafka, struct error *error)
     rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
     kafka->trouble[0] = '\0';
     kafka->broken = false;
+    kafka->all_down = false;
     kafka->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     if (kafka->client != NULL)
         return 0;
@@ -89,18 +96,21 @@ static int open_client(struct kafka *kafka, struct error *error)
                      kafka->base.options->name, why);
 }
 
+/* In short steps: once every broker has refused, the time that is left cannot help. */
 static int probe(struct kafka *kafka, struct error *error)
 {
+    int64_t deadline_ms = clock_now_ms() + PROBE_TIMEOUT_MS;
     const struct rd_kafka_metadata *metadata;
-    rd_kafka_resp_err_t code =
-        rd_kafka_metadata(kafka->client, 0, NULL, &metadata, METADATA_TIMEOUT_MS);
+    rd_kafka_resp_err_t code;
 
-    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        rd_kafka_metadata_destroy(metadata);
-        return 0;
-    }
-    /* Serves on_error, which knows more than "transport failure". */
-    (void)rd_kafka_poll(kafka->client, 0);
+    do {
+        code = rd_kafka_metadata(kafka->client, 0, NULL, &metadata, PROBE_POLL_MS);
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+            rd_kafka_metadata_destroy(metadata);
+            return 0;
+        }
+        (void)rd_kafka_poll(kafka->client, 0);
+    } while (!kafka->all_down && clock_left_ms(deadline_ms) > 0);
     return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_err2str(code));
 }
 

@@ -22,6 +22,7 @@ struct kafka {
     struct broker_base base;
     rd_kafka_t *client; /* NULL: none yet, or given up; ready() makes one */
     bool broken; /* the client must go: fatal, or it has left messages without an answer */
+    bool all_down; /* no broker could be reached, at some time since the client was made */
     char trouble[256]; /* librdkafka's last word on its connections, "" when there is none */
     int64_t message_bytes_max;
 

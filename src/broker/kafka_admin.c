@@ -209,17 +209,12 @@ int kafka_inspect(struct broker *broker, const char *destination, char *warning,
     return inspect_topic(kafka, destination, warning, warning_size, error);
 }
 
-/* A pattern of the allow list names no topic: its topics are made when they are first used. */
-static bool is_pattern(const char *destination)
-{
-    return strpbrk(destination, "*>") != NULL || strncmp(destination, "re:", 3) == 0;
-}
-
+/* The topics of a pattern are made when they are first used. */
 int kafka_make(struct broker *broker, const char *destination, struct error *error)
 {
     struct kafka *kafka = (struct kafka *)broker;
 
-    if (is_pattern(destination))
+    if (sink_pattern(destination))
         return 0;
     if (check_destination(kafka, destination, error) < 0 || kafka_ready(broker, error) < 0)
         return -1;

@@ -31,6 +31,7 @@ static const struct setting settings[] = {
     {"client.id", "outbox-relay"},
     {"enable.idempotence", "true"},
     {"acks", "all"},
+    {"max.in.flight.requests.per.connection", "5"},
     {"linger.ms", "1"},
     {"partitioner", "murmur2_random"}, /* as Java's; librdkafka's own differs */
     {"allow.auto.create.topics", "false"},

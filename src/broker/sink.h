@@ -46,6 +46,9 @@ struct sink_options {
 /* Whether the sink's allow list (absent: everything) takes this destination. */
 bool sink_allows(const struct sink_options *options, struct text destination);
 
+/* An entry of the allow list that names no destination in particular. */
+bool sink_pattern(const char *allowed);
+
 /* Reads a one-line secret: the trailing newline is dropped. NULL with *error set. */
 char *secret_read(const char *path, struct error *error);
 /* Overwrites and frees it; NULL is allowed. */

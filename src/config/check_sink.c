@@ -181,36 +181,43 @@ static bool quotes_secret(const char *text, const struct sink_options *sink)
     return quotes_value(text, sink->password) || quotes_value(text, sink->token);
 }
 
-/* The property a message speaks of: the longest name in it; -1: none. */
+/* The property a message speaks of: the first whose name it quotes; -1: none. */
 static int find_named_property(const struct sink_options *sink, const char *text)
 {
+    const char *first = NULL;
     int found = -1;
 
     for (int i = 0; i < sink->property_count; i++) {
-        const char *name = sink->properties[i].name;
+        char quoted[128];
+        const char *at;
 
-        if (strstr(text, name) != NULL &&
-            (found < 0 || strlen(name) > strlen(sink->properties[found].name)))
+        (void)snprintf(quoted, sizeof quoted, "\"%s\"", sink->properties[i].name);
+        at = strstr(text, quoted);
+        if (at != NULL && (first == NULL || at < first)) {
+            first = at;
             found = i;
+        }
     }
     return found;
 }
 
+/* `name`: the property that the message speaks of; NULL: none. */
 static void report_client(const struct loader *loader, const struct sink_options *sink,
-                          struct toml_node *node, const struct error *error, int property)
+                          struct toml_node *node, const struct error *error, const char *name)
 {
-    const char *name = property >= 0 ? sink->properties[property].name : NULL;
     struct toml_node *at = name != NULL ? toml_find(toml_find(node, "properties"), name) : node;
-    char shown[512];
+    char text[384];
+    char hint[256];
 
     if (quotes_secret(error->text, sink) || quotes_secret(error->hint, sink))
         report_problem(loader->report, at,
-                       "%s: the client library does not accept a secret given here",
+                       "%s: the client library does not accept a value given here",
                        name != NULL ? name : sink->name);
     else
         report_problem(loader->report, at, "%s%s%s",
-                       text_escape(shown, sizeof shown, error->text, strlen(error->text)),
-                       error->hint[0] != '\0' ? "; " : "", error->hint);
+                       text_escape(text, sizeof text, error->text, strlen(error->text)),
+                       error->hint[0] != '\0' ? "; " : "",
+                       text_escape(hint, sizeof hint, error->hint, strlen(error->hint)));
 }
 
 /* A client stops at the first problem; without the property that it names it finds the next. */
@@ -223,7 +230,8 @@ static void check_client(const struct loader *loader, const struct sink_options 
     while (ops->check_options(&rest, &error) < 0) {
         int property = find_named_property(&rest, error.text);
 
-        report_client(loader, &rest, node, &error, property);
+        report_client(loader, sink, node, &error,
+                      property >= 0 ? rest.properties[property].name : NULL);
         if (property < 0)
             return;
         rest.properties[property] = rest.properties[--rest.property_count];

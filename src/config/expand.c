@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,14 @@ struct expander {
     size_t why_size;
 };
 
-static int refuse(struct expander *expander, const char *format, const char *name)
+__attribute__((format(printf, 2, 3))) static int refuse(struct expander *expander,
+                                                        const char *format, ...)
 {
-    (void)snprintf(expander->why, expander->why_size, format, name);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(expander->why, expander->why_size, format, args);
+    va_end(args);
     return -1;
 }
 
@@ -30,10 +36,10 @@ static int append(struct expander *expander, const char *bytes, size_t len)
     char *grown;
 
     if (len > EXPANDED_BYTES_MAX - expander->len)
-        return refuse(expander, "longer than 1 MiB%s", "");
+        return refuse(expander, "longer than 1 MiB");
     grown = realloc(expander->out, expander->len + len + 1);
     if (grown == NULL)
-        return refuse(expander, "out of memory%s", "");
+        return refuse(expander, "out of memory");
     memcpy(grown + expander->len, bytes, len);
     expander->out = grown;
     expander->len += len;
@@ -67,15 +73,15 @@ static int expand_variable(struct expander *expander)
     char copy[NAME_BYTES_MAX];
 
     if (end == NULL)
-        return refuse(expander, "\"${\" without \"}\"; write \"$${\" for a literal \"${\"%s", "");
+        return refuse(expander, "\"${\" without \"}\"; write \"$${\" for a literal \"${\"");
     if (len == 0 || len >= sizeof copy || (name[0] >= '0' && name[0] <= '9'))
-        return refuse(expander, "\"${\" without the name of a variable%s", "");
+        return refuse(expander, "\"${\" without the name of a variable");
     if (strncmp(name + len, ":-", 2) == 0)
         fallback = name + len + 2;
     else if (name + len != end)
-        return refuse(expander, "only ${VAR} and ${VAR:-default} are known%s", "");
+        return refuse(expander, "only ${VAR} and ${VAR:-default} are known");
     if (fallback != NULL && memmem(fallback, (size_t)(end - fallback), "${", 2) != NULL)
-        return refuse(expander, "a default cannot hold another variable%s", "");
+        return refuse(expander, "a default cannot hold another variable");
     memcpy(copy, name, len);
     copy[len] = '\0';
     expander->at = end + 1;

@@ -27,7 +27,7 @@ static const char *find_path(const char *path)
         return path;
     if (named != NULL && named[0] != '\0')
         return named;
-    if (access("relay.toml", F_OK) < 0 && access(SYSTEM_PATH, F_OK) == 0)
+    if (access("relay.toml", F_OK) < 0 && errno == ENOENT && access(SYSTEM_PATH, F_OK) == 0)
         return SYSTEM_PATH;
     return "relay.toml";
 }

@@ -139,6 +139,29 @@ static void load_tree(struct loader *loader)
     check_secrets(loader);
 }
 
+/* The parser repeats keys as they are. Its own escapes stay, so text_escape would double them. */
+static void make_printable(char *text)
+{
+    size_t len = strlen(text);
+
+    for (size_t at = 0; at < len;) {
+        size_t step = text_utf8_len(text + at, len - at);
+        unsigned char first = (unsigned char)text[at];
+        bool is_control = first < 0x20 || first == 0x7F ||
+                          (step == 2 && first == 0xC2 && (unsigned char)text[at + 1] < 0xA0);
+
+        if (step == 0 || is_control)
+            memset(text + at, '?', step == 0 ? 1 : step);
+        at += step == 0 ? 1 : step;
+    }
+}
+
+static void refuse_text(struct report *report, struct toml_error *error)
+{
+    make_printable(error->text);
+    report_at(report, error->line, error->column, "%s", error->text);
+}
+
 static void load_text(struct config *config, const char *text, size_t len, unsigned mode,
                       struct report *report)
 {
@@ -149,7 +172,7 @@ static void load_text(struct config *config, const char *text, size_t len, unsig
         report_at(report, 0, 0, "out of memory");
     else if (guard_text(text, len, &error) < 0 ||
              (loader.root = toml_parse(text, len, &error)) == NULL)
-        report_at(report, error.line, error.column, "%s", error.text);
+        refuse_text(report, &error);
     else
         load_tree(&loader);
     toml_free(loader.root);

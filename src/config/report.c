@@ -8,6 +8,20 @@
 
 #define NAME_BYTES_MAX 512
 
+/* A text that was cut may end in the middle of a character. */
+static void drop_partial_character(char *text)
+{
+    size_t len = strlen(text);
+
+    for (size_t at = 0; at < len;) {
+        size_t step = text_utf8_len(text + at, len - at);
+
+        if (step == 0)
+            text[at] = '\0';
+        at += step == 0 ? len : step;
+    }
+}
+
 static void add_problem(struct problem_list *list, int line, int column, const char *format,
                         va_list args)
 {
@@ -19,6 +33,7 @@ static void add_problem(struct problem_list *list, int line, int column, const c
     problem->line = line;
     problem->column = column;
     (void)vsnprintf(problem->text, sizeof problem->text, format, args);
+    drop_partial_character(problem->text);
 }
 
 void report_at(struct report *report, int line, int column, const char *format, ...)

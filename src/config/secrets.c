@@ -43,6 +43,20 @@ static void refuse(const struct loader *loader, const struct toml_node *node, co
         name, what, loader->mode, path, instead);
 }
 
+/* "sasl.password_file" stands for "sasl.password" (broker/kafka_options.c). */
+static void refuse_property(const struct loader *loader, const struct toml_node *property)
+{
+    static const char ending[] = "password";
+    size_t len = strlen(property->key);
+    char name[96];
+    char instead[128] = "";
+
+    if (len >= strlen(ending) && strcmp(property->key + len - strlen(ending), ending) == 0)
+        (void)snprintf(instead, sizeof instead, "\"%s_file\" or ",
+                       text_escape(name, sizeof name, property->key, len));
+    refuse(loader, property, "a secret", instead);
+}
+
 static void check_properties(const struct loader *loader, const struct toml_node *properties)
 {
     if (properties == NULL || properties->type != TOML_TABLE)
@@ -52,7 +66,7 @@ static void check_properties(const struct loader *loader, const struct toml_node
 
         if (is_secret_property(property->key) &&
             (property->type == TOML_INTEGER || is_written(property)))
-            refuse(loader, property, "a secret", "");
+            refuse_property(loader, property);
     }
 }
 

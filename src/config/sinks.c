@@ -38,8 +38,9 @@ static void refuse_dotted(struct loader *loader, struct toml_node *node)
         used = strlen(path);
         leaf = leaf->type == TOML_TABLE && leaf->count > 0 ? &leaf->children[0] : NULL;
     } while (leaf != NULL);
+    text_escape(shown, sizeof shown, path, used);
     report_refusal(loader->report, node, "%s: write the whole name in quotes: \"%s\" = \"...\"",
-                   text_escape(shown, sizeof shown, path, used), path);
+                   shown, shown);
 }
 
 /* NULL after a report. */

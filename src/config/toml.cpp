@@ -80,16 +80,24 @@ static bool precedes(const struct toml_node &a, const struct toml_node &b)
     return a.line != b.line ? a.line < b.line : a.column < b.column;
 }
 
+/* A [header] or [[header]] begins before the key in it; an inline value behind its key. */
+static toml::source_position position_of(const toml::key &key, const toml::node &value)
+{
+    const toml::table *table = value.as_table();
+    bool is_header =
+        table != nullptr ? !table->is_inline() : value.source().begin < key.source().begin;
+
+    return is_header ? value.source().begin : key.source().begin;
+}
+
 static bool fill_table(struct toml_node *node, const toml::table &table, struct toml_error *error)
 {
     if (!allocate_children(node, table.size(), error))
         return false;
     for (auto &&[key, value] : table) {
         struct toml_node *child = &node->children[node->count++];
-        const toml::table *inner = value.as_table();
 
-        set_position(child, inner != nullptr && !inner->is_inline() ? inner->source().begin
-                                                                    : key.source().begin);
+        set_position(child, position_of(key, value));
         child->key = copy_text(key.str(), key.source().begin, error);
         if (child->key == nullptr || !fill_node(child, value, error))
             return false;

@@ -120,7 +120,9 @@ const char *row_headers(struct message *message, struct text json, struct batch 
     root = json_loadb(json.data, json.len,
                       JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     if (root == NULL)
-        return "headers: not a JSON object with distinct names";
+        return json_error_code(&error) == json_error_numeric_overflow
+                   ? "headers: a number larger than 64 bits hold; write it as a string"
+                   : "headers: not a JSON object with distinct names";
     if (json_is_null(root))
         problem = NULL;
     else if (!json_is_object(root))

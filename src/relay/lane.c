@@ -25,7 +25,7 @@ enum lane_result lane_step(struct lane *lane)
     bool parked = turn_to_parked(lane);
     int published;
 
-    if (ready_brokers(lane) < 0 || outbox_ready(lane->outbox, &lane->error) < 0 ||
+    if (outbox_ready(lane->outbox, &lane->error) < 0 || ready_brokers(lane) < 0 ||
         outbox_claim(lane->outbox, batch, parked, payload_max(lane), &lane->error) < 0)
         return break_off(lane);
     lane->claimed_ahead = false;

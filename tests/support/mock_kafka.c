@@ -4,7 +4,7 @@
  *   mock_kafka BOOTSTRAP_FILE [TOPIC:PARTITIONS ...]
  *
  * Writes "host:port,..." to BOOTSTRAP_FILE once the cluster accepts clients and runs until SIGTERM.
- * Any other topic appears, with the library's default of partitions, when a client first asks for it.
+ * Any other topic appears when a client first names it, with the library's default of partitions.
  *
  * It keeps about 5 MB a partition, in memory; it neither fences producers nor checks their sequence
  * numbers. What must be proven of Kafka is proven against Apache Kafka.

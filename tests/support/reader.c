@@ -2,8 +2,8 @@
  * Reads back what reached the brokers, for tests and audits, and does the few administrative acts
  * that their scripts need. The verbs are in the table below.
  *
- * It shares no code with the relay: what it reports is a second opinion. It reads each message once,
- * in the broker's order, checks that the broker's client skipped none, and judges nothing else.
+ * It shares no code with the relay: what it reports is a second opinion. It reads each message
+ * once, in the broker's order, checks what NATS delivers for gaps, and judges nothing else.
  *
  * A message is one line of eleven columns, separated by tabs, as psql's \copy loads them:
  *
@@ -35,7 +35,7 @@ struct verb {
 
 static const struct verb verbs[] = {
     {"kafka", verb_kafka, 2, "BROKERS TOPIC...", "read all that is committed in the topics"},
-    {"nats", verb_nats, 2, "URL STREAM [SUBJECT]", "read the stream, or one filter of its subjects"},
+    {"nats", verb_nats, 2, "URL STREAM [SUBJECT]", "read the stream, or a filter of its subjects"},
     {"kafka-end", verb_kafka_end, 2, "BROKERS TOPIC...", "how many offsets the topics hold"},
     {"nats-end", verb_nats_end, 2, "URL STREAM", "how many messages the stream holds"},
     {"kafka-ping", verb_kafka_ping, 1, "BROKERS", "wait until it answers a metadata request"},
@@ -95,7 +95,8 @@ static _Noreturn void usage(void)
 {
     fprintf(stderr, "usage: reader VERB OPERANDS... [--count] [--follow N] [--timeout S]\n\n");
     for (int i = 0; i < VERBS; i++)
-        fprintf(stderr, "  %-10s %s\n%13s%s\n", verbs[i].name, verbs[i].operands, "", verbs[i].help);
+        fprintf(stderr, "  %-10s %s\n%13s%s\n", verbs[i].name, verbs[i].operands, "",
+                verbs[i].help);
     fprintf(stderr,
             "\n  --count      print only the number of messages\n"
             "  --follow N   read until N messages have come, not to the end as of the start\n"

@@ -103,19 +103,19 @@ static bool transient(rd_kafka_resp_err_t err)
 }
 
 /* A broker learns of its leadership a moment after the metadata tells of it. */
-static void query_range(rd_kafka_t *client, const char *topic, int32_t partition,
-                        int64_t deadline_ms, int64_t *low, int64_t *high)
+static void query_range(rd_kafka_t *client, const char *topic, int32_t number, int64_t deadline_ms,
+                        int64_t *low, int64_t *high)
 {
     rd_kafka_resp_err_t err;
 
-    while ((err = rd_kafka_query_watermark_offsets(client, topic, partition, low, high, ANSWER_MS))) {
+    while ((err = rd_kafka_query_watermark_offsets(client, topic, number, low, high, ANSWER_MS))) {
         if (!transient(err) || now_ms() >= deadline_ms)
-            die("%s, partition %d: %s", topic, partition, rd_kafka_err2str(err));
+            die("%s, partition %d: %s", topic, number, rd_kafka_err2str(err));
         pause_ms(50);
     }
     if (*low > 0)
         fprintf(stderr, "reader: %s, partition %d begins at offset %lld: older messages are gone\n",
-                topic, partition, (long long)*low);
+                topic, number, (long long)*low);
 }
 
 static void start_partition(struct kafka_reader *reader, struct topic *topic, int32_t number)
@@ -123,8 +123,8 @@ static void start_partition(struct kafka_reader *reader, struct topic *topic, in
     struct partition *partition = &topic->partitions[number];
     int64_t low;
 
-    query_range(reader->client, rd_kafka_topic_name(topic->handle), number, reader->deadline_ms, &low,
-                &partition->end);
+    query_range(reader->client, rd_kafka_topic_name(topic->handle), number, reader->deadline_ms,
+                &low, &partition->end);
     partition->done = !reader->options->follow && partition->end <= low;
     if (partition->done)
         return;
@@ -326,7 +326,8 @@ static const rd_kafka_topic_result_t **results_of(rd_kafka_event_t *event)
     if (!event || rd_kafka_event_error(event))
         return NULL;
     if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_CREATETOPICS_RESULT)
-        return rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &count);
+        return rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event),
+                                                   &count);
     return rd_kafka_DeleteTopics_result_topics(rd_kafka_event_DeleteTopics_result(event), &count);
 }
 

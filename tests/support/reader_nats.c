@@ -1,6 +1,6 @@
 /*
  * The reader's NATS half, on an ephemeral pull consumer without acknowledgements. The consumer
- * numbers its deliveries from 1: a number that is skipped is a message lost on the way, and an error.
+ * numbers its deliveries from 1: a number that is skipped is a message lost on the way: an error.
  */
 
 #include "reader.h"
@@ -168,7 +168,8 @@ static void take(struct nats_reader *reader, natsMsg *received)
     message_begin(&message);
     message.destination = natsMsg_GetSubject(received);
     message.position = (int64_t)reader->sequence;
-    message.payload = (struct field){natsMsg_GetData(received), (size_t)natsMsg_GetDataLength(received)};
+    message.payload.data = natsMsg_GetData(received);
+    message.payload.size = (size_t)natsMsg_GetDataLength(received);
     if (!message.payload.data)
         message.payload.data = ""; /* NATS knows no NULL */
     add_headers(&message, received);

@@ -126,8 +126,6 @@ int64_t message_emit(const struct options *options, const struct message *messag
     emitted++;
     if (options->count)
         return emitted;
-    struct field message_id = message->message_id.data ? message->message_id : (struct field){"", 0};
-
     printf("%lld\t", (long long)emitted);
     put_bytes(message->destination, strlen(message->destination));
     printf("\t%d\t%lld", message->partition, (long long)message->position);
@@ -135,7 +133,7 @@ int64_t message_emit(const struct options *options, const struct message *messag
     put_field(message->id);
     put_field(message->type);
     put_field(message->created_at);
-    put_field(message_id);
+    put_field(message->message_id.data ? message->message_id : (struct field){"", 0});
     put_field((struct field){others_size ? others : "", others_size});
     put_field(message->payload);
     putc_unlocked('\n', stdout);

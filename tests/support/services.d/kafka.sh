@@ -37,8 +37,10 @@ kafka_choose() {
     else
         return 0
     fi
-    [[ ${CI:-} != true ]] || fail "no Apache Kafka ($KAFKA_MOCK_REASON), and CI=true permits no mock"
-    [[ -x $BUILD/mock_kafka ]] || fail "no Apache Kafka ($KAFKA_MOCK_REASON), and build/mock_kafka is not built"
+    [[ ${CI:-} != true ]] ||
+        fail "no Apache Kafka ($KAFKA_MOCK_REASON), and CI=true permits no mock"
+    [[ -x $BUILD/mock_kafka ]] ||
+        fail "no Apache Kafka ($KAFKA_MOCK_REASON), and build/mock_kafka is not built"
     say "*** KAFKA IS librdkafka's MOCK CLUSTER, NOT APACHE KAFKA: $KAFKA_MOCK_REASON ***"
 }
 

@@ -36,7 +36,8 @@ postgres_create() {
     echo "$port" >"$dir/port"
     if [[ $EUID -eq 0 ]]; then chown postgres: "$dir" "$dir/log" || return 1; fi
     cd "$dir" || return 1
-    as_postgres "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 -N || return 1
+    as_postgres "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 -N ||
+        return 1
     postgres_settings "$port" >>"$dir/data/postgresql.conf"
     as_postgres "$bin/postgres" --single -D "$dir/data" postgres <<<'CREATE DATABASE test'
 }
@@ -67,7 +68,7 @@ postgres_env() {
 
 # A postmaster killed by SIGKILL leaves a shared memory segment; its number is in the seventh line.
 postgres_free_memory() {
-    local segment
-    segment=$(awk 'NR == 7 { print $2 }' "$TEST_DIR/postgres/data/postmaster.pid" 2>/dev/null) || true
+    local lock=$TEST_DIR/postgres/data/postmaster.pid segment
+    segment=$(awk 'NR == 7 { print $2 }' "$lock" 2>/dev/null) || true
     if [[ -n $segment ]]; then ipcrm -m "$segment" 2>/dev/null || true; fi
 }

@@ -48,7 +48,7 @@ static void an_error_is_one_line(void **state)
 {
     static const char *const texts[][2] = {
         {"connection refused\n", "connection refused"},
-        {"server closed the connection\n\tThis means\n", "server closed the connection  This means"},
+        {"server closed it\n\tThis means\n", "server closed it  This means"},
         {"trailing  \n\n", "trailing"},
         {"one\r\ntwo", "one  two"},
     };

@@ -15,7 +15,7 @@
 
 /*
  * Each test puts a pipe in the place of stderr, logs, puts stderr back, and only then asserts: the
- * test's own failures are written to stderr too. A log call that blocked would be ended by alarm(2).
+ * test's own failures are written to stderr too. alarm(2) would end a log call that blocked.
  */
 
 #define BLOCKED_AFTER_S 20

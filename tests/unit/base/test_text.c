@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -256,7 +257,7 @@ static void assert_shortest(int64_t value, size_t len, const char *const units[]
 
     for (int i = 0; units[i] != NULL; i++)
         if (value % factors[i] == 0) {
-            (void)snprintf(other, sizeof other, "%lld%s", (long long)(value / factors[i]), units[i]);
+            (void)snprintf(other, sizeof other, "%" PRId64 "%s", value / factors[i], units[i]);
             assert_true(strlen(other) >= len || value == 0);
         }
 }

@@ -181,7 +181,7 @@ static void a_json_reader_accepts_any_two_bytes_escaped(void **state)
 
 /* ---- cutting ---- */
 
-/* The output of each size is the whole, or a prefix of it and "...", and never longer than it may. */
+/* The output of each size is the whole, or a prefix of it and "...", within its bounds. */
 static void assert_cut_well(escaper *escape, const char *data, size_t len)
 {
     char whole[256];

@@ -29,8 +29,8 @@ static struct parsed *parse_text(const char *text)
     struct parsed *parsed = calloc(1, sizeof *parsed);
 
     assert_non_null(parsed);
-    parsed->status = config_parse(&parsed->config, "relay.toml", text, strlen(text),
-                                  &parsed->problems);
+    parsed->status =
+        config_parse(&parsed->config, "relay.toml", text, strlen(text), &parsed->problems);
     return parsed;
 }
 

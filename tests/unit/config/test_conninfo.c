@@ -53,10 +53,10 @@ static void hosts_sslmode_and_secrets_are_found_in_either_form(void **state)
 
 static void what_is_no_connection_string_is_refused_and_masked_as_a_whole(void **state)
 {
-    static const char *const texts[] = {"shop",      "hunter2 host=h",   "=x",
-                                        "host='h",   "password='a\\'",   "postgresql://h?password",
-                                        "host h",    "mysql://u:pw@h/x", "password=a password=b "
-                                        "password=c password=d password=e"};
+#define FIVE_PASSWORDS "password=a password=b password=c password=d password=e"
+    static const char *const texts[] = {"shop",    "hunter2 host=h",   "=x",
+                                        "host='h", "password='a\\'",   "postgresql://h?password",
+                                        "host h",  "mysql://u:pw@h/x", FIVE_PASSWORDS};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -71,11 +71,17 @@ static void what_is_no_connection_string_is_refused_and_masked_as_a_whole(void *
 
 static void local_hosts_are_told_from_remote_ones(void **state)
 {
-    static const char *const local[] = {"",    "localhost", "LocalHost", "127.0.0.1",    "127.1.2.3",
-                                        "::1", "[::1]",     "/tmp",      "@abstract",    "/a,::1,"};
-    static const char *const remote[] = {"db",        "10.0.0.1", "localhost.example.com",
-                                         "127.0.0.1.example.com", "localhost,db", "db,localhost",
-                                         "::2",       "128.0.0.1", "localhos"};
+    static const char *const local[] = {"",    "localhost", "LocalHost", "127.0.0.1", "127.1.2.3",
+                                        "::1", "[::1]",     "/tmp",      "@abstract", "/a,::1,"};
+    static const char *const remote[] = {"db",
+                                         "10.0.0.1",
+                                         "localhost.example.com",
+                                         "127.0.0.1.example.com",
+                                         "localhost,db",
+                                         "db,localhost",
+                                         "::2",
+                                         "128.0.0.1",
+                                         "localhos"};
 
     (void)state;
     for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)

@@ -47,10 +47,11 @@ static void variables_are_replaced_by_their_values(void **state)
 
 static void a_dollar_alone_stands_for_itself(void **state)
 {
-    static const struct expansion expansions[] = {
-        {"$", "$"},           {"$$", "$$"},         {"a$b", "a$b"},       {"$RELAY_A", "$RELAY_A"},
-        {"$${X}", "${X}"},    {"$$${X}", "$${X}"},  {"$ {X}", "$ {X}"},   {"{X}", "{X}"},
-        {"$${", "${"},        {"cost: 5$", "cost: 5$"}};
+    static const struct expansion expansions[] = {{"$", "$"},         {"$$", "$$"},
+                                                  {"a$b", "a$b"},     {"$RELAY_A", "$RELAY_A"},
+                                                  {"$${X}", "${X}"},  {"$$${X}", "$${X}"},
+                                                  {"$ {X}", "$ {X}"}, {"{X}", "{X}"},
+                                                  {"$${", "${"},      {"cost: 5$", "cost: 5$"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof expansions / sizeof expansions[0]; i++) {
@@ -152,9 +153,10 @@ static void strings_lists_and_properties_are_expanded(void **state)
 
 static void a_number_or_a_boolean_may_come_from_a_variable(void **state)
 {
-    struct parsed *parsed = parse_accepted(
-        "[sink.out]\ntype = \"stdout\"\n[outbox]\norder = \"none\"\n"
-        "durable_before_publish = \"${RELAY_UNSET:-false}\"\n[relay]\nlanes = \"${RELAY_NUMBER}\"\n");
+    struct parsed *parsed =
+        parse_accepted("[sink.out]\ntype = \"stdout\"\n[outbox]\norder = \"none\"\n"
+                       "durable_before_publish = \"${RELAY_UNSET:-false}\"\n[relay]\nlanes = "
+                       "\"${RELAY_NUMBER}\"\n");
 
     (void)state;
     assert_int_equal(parsed->config.relay.lanes, 7);
@@ -167,9 +169,8 @@ static void a_number_or_a_boolean_may_come_from_a_variable(void **state)
 static void a_message_names_the_variable_and_not_its_value(void **state)
 {
     (void)state;
-    assert_only_problem(
-        MINIMAL "[database]\nurl = \"${RELAY_UNSET}\"\n",
-        "relay.toml:6:1: url: the environment variable RELAY_UNSET is not set");
+    assert_only_problem(MINIMAL "[database]\nurl = \"${RELAY_UNSET}\"\n",
+                        "relay.toml:6:1: url: the environment variable RELAY_UNSET is not set");
     assert_only_problem(MINIMAL "[relay]\npoll_interval = \"${RELAY_A}\"\n",
                         "relay.toml:6:1: poll_interval: expected a duration such as \"250ms\" or "
                         "\"10s\", got a string \"${RELAY_A}\"");

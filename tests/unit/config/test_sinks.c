@@ -7,8 +7,7 @@
 static void a_sink_has_a_type_that_is_known(void **state)
 {
     static const struct refusal refusals[] = {
-        {ORDER "[sink.a]",
-         "relay.toml:3:1: a sink needs a type: \"kafka\", \"nats\", \"stdout\""},
+        {ORDER "[sink.a]", "relay.toml:3:1: a sink needs a type: \"kafka\", \"nats\", \"stdout\""},
         {ORDER "[sink.a]\ntype = \"kafak\"",
          "relay.toml:4:1: type: unknown type \"kafak\"; known: \"kafka\", \"nats\", \"stdout\""},
         {ORDER "[sink.a]\ntype = 1", "relay.toml:4:1: type: expected a string, got an integer 1"},
@@ -49,7 +48,8 @@ static void there_are_at_most_16_sinks(void **state)
         (void)snprintf(text + used, sizeof text - used, "[sink.s%d]\ntype = \"stdout\"\n", i);
     }
     assert_accepted(text);
-    (void)snprintf(text + strlen(text), sizeof text - strlen(text), "[sink.x]\ntype = \"stdout\"\n");
+    (void)snprintf(text + strlen(text), sizeof text - strlen(text),
+                   "[sink.x]\ntype = \"stdout\"\n");
     assert_only_problem(text, "relay.toml:38:1: more than 16 sinks");
 }
 
@@ -111,8 +111,9 @@ static void lists_hold_1_to_32_strings(void **state)
 
 static void brokers_are_host_and_port(void **state)
 {
-    static const char *const bad[] = {"localhost", "a:", ":1", "a:0", "a:65536", "a:1,b:2", "a b:1",
-                                      "http://a:1", "[::1]", "[::1:9092", "a:1x", "a:-1"};
+    static const char *const bad[] = {"localhost", "a:",        ":1",    "a:0",
+                                      "a:65536",   "a:1,b:2",   "a b:1", "http://a:1",
+                                      "[::1]",     "[::1:9092", "a:1x",  "a:-1"};
     static const char *const good[] = {"a:1", "a-b.c_d:65535", "[::1]:9092", "10.0.0.1:9092"};
     char text[256];
 
@@ -122,9 +123,9 @@ static void brokers_are_host_and_port(void **state)
 
         (void)snprintf(text, sizeof text, ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n",
                        bad[i]);
-        (void)snprintf(line, sizeof line,
-                       "relay.toml:5:12: brokers: \"%s\": must be \"HOST:PORT\", one broker an item",
-                       bad[i]);
+        (void)snprintf(
+            line, sizeof line,
+            "relay.toml:5:12: brokers: \"%s\": must be \"HOST:PORT\", one broker an item", bad[i]);
         assert_only_problem(text, line);
     }
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -136,9 +137,11 @@ static void brokers_are_host_and_port(void **state)
 
 static void servers_are_urls_without_credentials(void **state)
 {
-    static const char *const bad[] = {"localhost:4222", "nats://", "nats://a:", "nats://a/", "ws://a",
-                                      "tls://a:0", "nats://a,nats://b", "nats://a b"};
-    static const char *const good[] = {"nats://a", "tls://a:4222", "nats://[::1]:4222", "tls://[::1]"};
+    static const char *const bad[] = {
+        "localhost:4222", "nats://",   "nats://a:",         "nats://a/",
+        "ws://a",         "tls://a:0", "nats://a,nats://b", "nats://a b"};
+    static const char *const good[] = {"nats://a", "tls://a:4222", "nats://[::1]:4222",
+                                       "tls://[::1]"};
     char text[256];
 
     (void)state;
@@ -146,7 +149,8 @@ static void servers_are_urls_without_credentials(void **state)
         struct parsed *parsed;
 
         (void)snprintf(text, sizeof text,
-                       ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"\nservers = [\"%s\"]\n", bad[i]);
+                       ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"\nservers = [\"%s\"]\n",
+                       bad[i]);
         parsed = parse_text(text);
         assert_int_equal(parsed->problems.count, 1);
         assert_non_null(strstr(parsed->problems.lines[0], "relay.toml:6:12: servers: \""));
@@ -160,10 +164,11 @@ static void servers_are_urls_without_credentials(void **state)
                        good[i]);
         assert_accepted(text);
     }
-    assert_only_problem(ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"\n"
-                              "servers = [\"nats://u:hunter2@a\"]",
-                        "relay.toml:6:12: servers: credentials do not belong in a URL, which ends up "
-                        "in logs; use username and password_file, token_file or credentials_file");
+    assert_only_problem(
+        ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"\n"
+              "servers = [\"nats://u:hunter2@a\"]",
+        "relay.toml:6:12: servers: credentials do not belong in a URL, which ends up "
+        "in logs; use username and password_file, token_file or credentials_file");
 }
 
 static void there_is_one_way_to_log_in(void **state)
@@ -188,7 +193,8 @@ static void there_is_one_way_to_log_in(void **state)
     assert_accepted(NATS "username = \"u\"\npassword = \"hunter2\"\n");
     assert_accepted(NATS "username = \"u\"\npassword_file = \"/x\"\n");
     assert_accepted(NATS "token_file = \"/x\"\ntls_ca_file = \"/x\"\n");
-    assert_accepted(NATS "credentials_file = \"/x\"\ntls_cert_file = \"/x\"\ntls_key_file = \"/x\"\n");
+    assert_accepted(NATS
+                    "credentials_file = \"/x\"\ntls_cert_file = \"/x\"\ntls_key_file = \"/x\"\n");
 }
 
 static void a_stream_is_created_with_subjects(void **state)
@@ -197,7 +203,8 @@ static void a_stream_is_created_with_subjects(void **state)
         {NATS "create = true",
          "relay.toml:7:1: create: needs allow too: its patterns become the stream's subjects"},
         {NATS "create = true\nallow = [\"a\", \"re:b\"]",
-         "relay.toml:8:15: allow: a regular expression cannot be a subject of the stream that create "
+         "relay.toml:8:15: allow: a regular expression cannot be a subject of the stream that "
+         "create "
          "makes"},
     };
 

@@ -23,9 +23,9 @@ static void values_keep_their_types(void **state)
 {
     struct toml_node *root = parse_tree("a = 'x'\nb = -5\nc = 1.5\nd = true\ne = [1]\nf = {}\n"
                                         "g = 1979-05-27\nh = 07:32:00\ni = 1979-05-27T07:32:00Z\n");
-    static const enum toml_type types[] = {TOML_STRING, TOML_INTEGER, TOML_FLOAT,
-                                           TOML_BOOLEAN, TOML_ARRAY, TOML_TABLE,
-                                           TOML_DATE, TOML_DATE, TOML_DATE};
+    static const enum toml_type types[] = {TOML_STRING,  TOML_INTEGER, TOML_FLOAT,
+                                           TOML_BOOLEAN, TOML_ARRAY,   TOML_TABLE,
+                                           TOML_DATE,    TOML_DATE,    TOML_DATE};
 
     (void)state;
     assert_int_equal(root->count, 9);
@@ -53,7 +53,8 @@ static void children_stand_in_file_order(void **state)
 
 static void positions_are_those_of_keys_headers_and_items(void **state)
 {
-    struct toml_node *root = parse_tree("a = [1,\n 2]\n [b]\n  \"c.d\" = 1\n[[e]]\n[[e]]\nf = {g = 1}");
+    struct toml_node *root =
+        parse_tree("a = [1,\n 2]\n [b]\n  \"c.d\" = 1\n[[e]]\n[[e]]\nf = {g = 1}");
 
     (void)state;
     assert_position(root, 1, 1);
@@ -85,8 +86,7 @@ static void a_syntax_error_names_line_and_column(void **state)
         {"[relay]\n[relay]",
          "relay.toml:2:1: in table header: cannot redefine existing table 'relay'"},
         {"[a", "relay.toml:1:3: in table header: encountered end-of-file"},
-        {"a = \"\\u0000\"",
-         "relay.toml:1:5: a NUL character (\\u0000) cannot be part of a string"},
+        {"a = \"\\u0000\"", "relay.toml:1:5: a NUL character (\\u0000) cannot be part of a string"},
         {"\"a\\u0000\" = 1",
          "relay.toml:1:1: a NUL character (\\u0000) cannot be part of a string"},
         {"a = \"\\ud800\"", "relay.toml:1:12: in unicode scalar sequence: unicode surrogates "
@@ -112,12 +112,46 @@ static void a_value_is_not_repeated_by_the_parser(void **state)
 /* Each of these met an assertion or undefined behaviour in the parser itself at some time. */
 static void malformed_keys_are_reported_and_do_not_abort(void **state)
 {
-    static const char *const texts[] = {
-        "[.",    "[ ]",   "[",     "[[",      "[=]",    "[a.]",    "[a.",    "a.",  "a.=1",
-        "= 1",   ".a=1",  "a={.b=1}", "a={",  "a=[",    "a={b",    "'''a'''=1", "[[]]", "[a]]",
-        "[[a]",  "a=\"\"\"", "\"",  "'",      "\\",     "a=+",     "a=1_",   "a=0x", "a=1979-05-27T",
-        "a=\"\\u12\"", "a=\"\\", "[[a]ed.", "[\n", "a.\n", "\r",    "a=1\r",  "\x7f", "a=\"\"\"\\ x",
-        "[a\xd0\xa2]", "a=1 \xc2\xa7", "a=-1\"\xd0\x8f", "a=\"\"\"\\\xc3\xa9\"\"\""};
+    static const char *const texts[] = {"[.",
+                                        "[ ]",
+                                        "[",
+                                        "[[",
+                                        "[=]",
+                                        "[a.]",
+                                        "[a.",
+                                        "a.",
+                                        "a.=1",
+                                        "= 1",
+                                        ".a=1",
+                                        "a={.b=1}",
+                                        "a={",
+                                        "a=[",
+                                        "a={b",
+                                        "'''a'''=1",
+                                        "[[]]",
+                                        "[a]]",
+                                        "[[a]",
+                                        "a=\"\"\"",
+                                        "\"",
+                                        "'",
+                                        "\\",
+                                        "a=+",
+                                        "a=1_",
+                                        "a=0x",
+                                        "a=1979-05-27T",
+                                        "a=\"\\u12\"",
+                                        "a=\"\\",
+                                        "[[a]ed.",
+                                        "[\n",
+                                        "a.\n",
+                                        "\r",
+                                        "a=1\r",
+                                        "\x7f",
+                                        "a=\"\"\"\\ x",
+                                        "[a\xd0\xa2]",
+                                        "a=1 \xc2\xa7",
+                                        "a=-1\"\xd0\x8f",
+                                        "a=\"\"\"\\\xc3\xa9\"\"\""};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -139,6 +173,23 @@ static void invalid_utf_8_is_refused_with_its_position(void **state)
 
     (void)state;
     assert_each_refused(REFUSALS(refusals));
+}
+
+static void a_key_in_a_message_of_the_parser_is_made_printable(void **state)
+{
+    struct parsed *parsed = parse_text("\"\xc2\x9b\t\x7f\" = 1\n\"\xc2\x9b\t\" = 2\n");
+    struct parsed *twice = parse_text("\"\xc2\x9b\t\" = 1\n\"\xc2\x9b\t\" = 2\n");
+
+    (void)state;
+    assert_int_equal(parsed->problems.count, 1);
+    assert_int_equal(twice->problems.count, 1);
+    assert_non_null(strstr(twice->problems.lines[0], "cannot redefine existing integer"));
+    for (const char *at = twice->problems.lines[0]; *at != '\0'; at++)
+        assert_true(*at >= 0x20 && *at < 0x7f);
+    free_parsed(parsed);
+    free_parsed(twice);
+    assert_only_problem("[\n", "relay.toml:1:2: in key: expected bare key starting character or "
+                               "string delimiter, saw '\\n'");
 }
 
 static void a_nul_byte_is_refused_with_its_position(void **state)
@@ -193,9 +244,11 @@ static void nesting_is_bounded(void **state)
 
 static void brackets_and_dots_in_strings_and_comments_do_not_nest(void **state)
 {
-    static const char *const frames[] = {"# %s\n", "a = \"\\\"%s\"\n", "a = '%s'\n",
-                                         "a = \"\"\"\n\\\"\"\"\\\"%s\"\"\"\"\n",
-                                         "a = ''''%s'''''\n"};
+    static const char *const frames[][2] = {{"# ", "\n"},
+                                            {"a = \"\\\"", "\"\n"},
+                                            {"a = '", "'\n"},
+                                            {"a = \"\"\"\n\\\"\"\"\\\"", "\"\"\"\"\n"},
+                                            {"a = ''''", "'''''\n"}};
     char *many = repeated("[.{", 100, "");
     struct toml_error error;
 
@@ -203,9 +256,9 @@ static void brackets_and_dots_in_strings_and_comments_do_not_nest(void **state)
     for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
         char text[1024];
 
-        (void)snprintf(text, sizeof text, frames[i], many);
+        (void)snprintf(text, sizeof text, "%s%s%s", frames[i][0], many, frames[i][1]);
         if (guard_text(text, strlen(text), &error) < 0)
-            fail_msg("%s: %s", frames[i], error.text);
+            fail_msg("%s: %s", text, error.text);
         toml_free(parse_tree(text));
     }
     free(many);
@@ -245,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_value_is_not_repeated_by_the_parser),
         cmocka_unit_test(malformed_keys_are_reported_and_do_not_abort),
         cmocka_unit_test(invalid_utf_8_is_refused_with_its_position),
+        cmocka_unit_test(a_key_in_a_message_of_the_parser_is_made_printable),
         cmocka_unit_test(a_nul_byte_is_refused_with_its_position),
         cmocka_unit_test(a_byte_order_mark_is_accepted),
         cmocka_unit_test(text_in_strings_and_comments_may_be_any_language),

@@ -1,0 +1,108 @@
+/*
+ * NATS JetStream, through nats.c: one connection and one publishing context a broker object.
+ *
+ * Guarantee: a message is SENT only when the configured stream has acknowledged this very message
+ * with a number of its own; the library's other "yes" (a reply of the server's API, another stream)
+ * counts for nothing. nats.c checks no subject and no header, and the server obeys some of them, so
+ * each byte is checked here before the library sees it. When await() returns without every
+ * acknowledgement the connection is closed and destroyed: nothing of the batch is published later.
+ * Each message carries its event_id as Nats-Msg-Id: a repeat within the stream's duplicate window
+ * is stored once.
+ *
+ * Deliberately not done: core NATS without a stream (nothing acknowledges), the library's own
+ * reconnect (it publishes what was given up).
+ *
+ *   nats_connect.c  servers, secrets, TLS       nats_publish.c  send, await
+ *   nats_acks.c     reports of the library      nats_stream.c   inspect, create
+ */
+
+#include "broker/nats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_BYTES_MAX_DEFAULT (1024 * 1024) /* a server's default, until one has told */
+#define NATS_HEADER_FRAME_BYTES 12 /* "NATS/1.0", two line ends */
+
+static int check_options(const struct sink_options *options, struct error *error)
+{
+    if (options->servers.count == 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] servers: write at least one, as in [\"nats://localhost:4222\"]",
+                         options->name);
+    if (options->stream == NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] stream: without a JetStream stream nothing is acknowledged",
+                         options->name);
+    if (options->stream[0] == '\0' || strpbrk(options->stream, " .*>/\\\t\r\n") != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] stream: a name has no spaces, dots, wildcards or slashes",
+                         options->name);
+    return 0;
+}
+
+static struct broker *create(const struct sink_options *options, struct error *error)
+{
+    struct nats *nats;
+
+    if (check_options(options, error) < 0)
+        return NULL;
+    nats = calloc(1, sizeof *nats);
+    if (nats == NULL) {
+        error_no_memory(error);
+        return NULL;
+    }
+    nats->base = (struct broker_base){.ops = &nats_ops, .options = options};
+    nats->message_bytes_max = MESSAGE_BYTES_MAX_DEFAULT;
+    nats->acks = nats_acks_take();
+    if (nats->acks == NULL) {
+        free(nats);
+        error_no_memory(error);
+        return NULL;
+    }
+    nats->server = nats->acks->number;
+    return (struct broker *)nats;
+}
+
+static int ready(struct broker *broker, struct error *error)
+{
+    struct nats *nats = (struct nats *)broker;
+
+    if (nats_connect(nats, error) < 0)
+        return -1;
+    if (nats->stream_checked)
+        return 0;
+    if (nats_check_stream(nats, error) < 0) {
+        nats_disconnect(nats);
+        return -1;
+    }
+    nats->stream_checked = true;
+    return 0;
+}
+
+static int64_t payload_max(const struct broker *broker)
+{
+    return ((const struct nats *)broker)->message_bytes_max - NATS_HEADER_FRAME_BYTES;
+}
+
+static void destroy(struct broker *broker)
+{
+    struct nats *nats = (struct nats *)broker;
+
+    nats_disconnect(nats);
+    nats_acks_return(nats->acks);
+    free(nats);
+}
+
+const struct broker_ops nats_ops = {
+    .type = "nats",
+    .check_options = check_options,
+    .create = create,
+    .ready = ready,
+    .send = nats_send,
+    .await = nats_await,
+    .payload_max = payload_max,
+    .inspect = nats_inspect,
+    .make = nats_make,
+    .destroy = destroy,
+};

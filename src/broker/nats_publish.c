@@ -1,0 +1,233 @@
+/*
+ * send and await: check every byte, build all messages, expect them, publish them, wait.
+ *
+ * The messages are built before the first is published, because the table of acknowledgements is
+ * filled in one go. The library copies subject, headers and payload: nothing of the batch is in its
+ * hands. A publish that the connection refuses ends the batch: the rest would be refused too.
+ */
+
+#include "broker/nats.h"
+
+#include "core/rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER_BYTES_MAX (64 * 1024) /* JetStream's limit */
+#define HEADER_LINE_BYTES 4 /* ": " and a line end */
+#define OWN_HEADERS 6
+
+struct own_header {
+    const char *name;
+    struct text value;
+};
+
+/* The relay's own, and two for the server: by which id it drops repeats, and which stream must
+ * answer. A NULL makes no header. */
+static void own_headers_of(const struct nats *nats, const struct message *message,
+                           struct own_header own[OWN_HEADERS])
+{
+    own[0] = (struct own_header){"id", message->event_id};
+    own[1] = (struct own_header){"type", message->type};
+    own[2] = (struct own_header){"created_at", message->created_at};
+    own[3] = (struct own_header){"key", message->route_key};
+    own[4] = (struct own_header){"Nats-Msg-Id", message->event_id};
+    own[5] = (struct own_header){"Nats-Expected-Stream", text_of(nats->base.options->stream)};
+}
+
+static bool is_header_value(struct text value)
+{
+    return memchr(value.data, '\r', value.len) == NULL &&
+           memchr(value.data, '\n', value.len) == NULL &&
+           memchr(value.data, '\0', value.len) == NULL;
+}
+
+static size_t header_bytes_of(const struct message *message,
+                              const struct own_header own[OWN_HEADERS])
+{
+    size_t bytes = NATS_HEADER_FRAME_BYTES;
+
+    for (int i = 0; i < OWN_HEADERS; i++)
+        if (own[i].value.data != NULL)
+            bytes += strlen(own[i].name) + HEADER_LINE_BYTES + own[i].value.len;
+    for (int i = 0; i < message->header_count; i++)
+        bytes += message->headers[i].name.len + HEADER_LINE_BYTES + message->headers[i].value.len;
+    return bytes;
+}
+
+static void reject(struct nats *nats, struct message *message, const char *what, const char *why)
+{
+    batch_refuse(nats->acks->batch, message, VERDICT_REJECTED, "%s%s", what, why);
+}
+
+static void check_size(struct nats *nats, struct message *message,
+                       const struct own_header own[OWN_HEADERS])
+{
+    size_t header_bytes = header_bytes_of(message, own);
+    int64_t payload_bytes = message->payload_len > 0 ? message->payload_len : 0;
+
+    if (header_bytes > HEADER_BYTES_MAX)
+        reject(nats, message, "", "headers (the key is one) larger than 64 KiB");
+    else if ((int64_t)header_bytes + payload_bytes > nats->message_bytes_max)
+        batch_refuse(nats->acks->batch, message, VERDICT_REJECTED,
+                     "payload %lld bytes, with %zu of headers, is larger than max_payload %lld",
+                     (long long)payload_bytes, header_bytes, (long long)nats->message_bytes_max);
+    else if (message->payload.data == NULL && message->payload_len >= 0)
+        batch_refuse(nats->acks->batch, message, VERDICT_REJECTED,
+                     "payload %lld bytes is too large to be fetched", (long long)payload_bytes);
+}
+
+static void check_message(struct nats *nats, struct message *message)
+{
+    const char *broken = rules_nats_subject(message->destination);
+    struct own_header own[OWN_HEADERS];
+
+    if (broken == NULL && !sink_allows(nats->base.options, message->destination))
+        broken = "the sink's allow list does not take this subject";
+    if (broken == NULL)
+        broken = rules_nats_headers(message->headers, message->header_count);
+    if (broken != NULL) {
+        reject(nats, message, broken, "");
+        return;
+    }
+    own_headers_of(nats, message, own);
+    for (int i = 0; i < OWN_HEADERS; i++)
+        if (own[i].value.data != NULL && !is_header_value(own[i].value)) {
+            reject(nats, message, own[i].name, ": line ends and NUL are not allowed in a header");
+            return;
+        }
+    check_size(nats, message, own);
+}
+
+static natsStatus set_header(struct nats *nats, natsMsg *built, struct text name, struct text value)
+{
+    struct text name_copy;
+    struct text value_copy;
+
+    if (value.data == NULL)
+        return NATS_OK;
+    name_copy = batch_copy(nats->acks->batch, name.data, name.len);
+    value_copy = batch_copy(nats->acks->batch, value.data, value.len);
+    if (name_copy.data == NULL || value_copy.data == NULL)
+        return NATS_NO_MEMORY;
+    return natsMsgHeader_Set(built, name_copy.data, value_copy.data);
+}
+
+static natsStatus set_headers(struct nats *nats, natsMsg *built, const struct message *message)
+{
+    struct own_header own[OWN_HEADERS];
+    natsStatus status = NATS_OK;
+
+    own_headers_of(nats, message, own);
+    for (int i = 0; status == NATS_OK && i < OWN_HEADERS; i++)
+        status = set_header(nats, built, text_of(own[i].name), own[i].value);
+    for (int i = 0; status == NATS_OK && i < message->header_count; i++)
+        status = set_header(nats, built, message->headers[i].name, message->headers[i].value);
+    return status;
+}
+
+/* NULL when there is no memory: the message stays as it is. */
+static natsMsg *build(struct nats *nats, const struct message *message)
+{
+    struct text subject =
+        batch_copy(nats->acks->batch, message->destination.data, message->destination.len);
+    natsMsg *built = NULL;
+
+    if (subject.data == NULL)
+        return NULL;
+    if (natsMsg_Create(&built, subject.data, NULL, message->payload.data,
+                       (int)message->payload.len) != NATS_OK)
+        return NULL;
+    if (set_headers(nats, built, message) == NATS_OK)
+        return built;
+    natsMsg_Destroy(built);
+    return NULL;
+}
+
+static int build_messages(struct nats *nats, struct batch *batch, int sink)
+{
+    int count = 0;
+
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+
+        if (message->verdict != VERDICT_PENDING || message->sink != sink)
+            continue;
+        check_message(nats, message);
+        if (message->verdict == VERDICT_PENDING)
+            nats->acks->built[i] = build(nats, message);
+        count += nats->acks->built[i] != NULL;
+    }
+    return count;
+}
+
+static natsStatus publish(struct nats *nats, natsMsg *built)
+{
+    jsPubOptions options;
+    natsStatus status = jsPubOptions_Init(&options);
+
+    /* Without it a lost acknowledgement stays pending in the library for ever. */
+    options.MaxWait = nats->base.options->publish_timeout_ms;
+    return status == NATS_OK ? js_PublishMsgAsync(nats->context, &built, &options) : status;
+}
+
+/* Refused by the library: by the message's own fault, or because the connection is gone. */
+static bool conclude_refused(struct nats *nats, natsMsg *built, natsStatus status)
+{
+    bool is_own =
+        status == NATS_MAX_PAYLOAD || status == NATS_INVALID_SUBJECT || status == NATS_INVALID_ARG;
+
+    nats_acks_refuse(nats->acks, built, VERDICT_REJECTED,
+                     is_own ? natsStatus_GetText(status) : NULL);
+    natsMsg_Destroy(built);
+    return is_own;
+}
+
+/* From the first publish on the batch belongs to the acknowledgements as well: only `built` is
+ * looked at here. */
+static void publish_messages(struct nats *nats, int count)
+{
+    bool goes_on = nats->connection != NULL;
+
+    for (int i = 0; i < count; i++) {
+        natsMsg *built = nats->acks->built[i];
+        natsStatus status = NATS_CONNECTION_CLOSED;
+
+        if (built == NULL)
+            continue;
+        if (goes_on)
+            status = publish(nats, built);
+        if (status != NATS_OK)
+            goes_on = conclude_refused(nats, built, status) && goes_on;
+    }
+}
+
+void nats_send(struct broker *broker, struct batch *batch, int sink)
+{
+    struct nats *nats = (struct nats *)broker;
+
+    if (nats_acks_begin(nats->acks, batch, nats->base.options->stream) < 0 ||
+        build_messages(nats, batch, sink) == 0)
+        return;
+    nats_acks_expect(nats->acks);
+    publish_messages(nats, batch->count);
+}
+
+int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
+               struct error *error)
+{
+    struct nats *nats = (struct nats *)broker;
+    int unanswered = nats_acks_await(nats->acks, deadline_ms);
+    bool lost = nats_acks_lost(nats->acks);
+    char text[96];
+
+    (void)batch;
+    (void)sink;
+    if (unanswered == 0)
+        return 0;
+    nats_disconnect(nats);
+    (void)snprintf(text, sizeof text, "%d messages were not acknowledged (%s)", unanswered,
+                   lost ? "connection lost" : "no answer in time");
+    return nats_fail(nats, error, ERROR_TRANSIENT, text);
+}

@@ -1,0 +1,295 @@
+/*
+ * Messages as lines of JSON on standard output: for pipes, for demonstrations, for tests.
+ *
+ * Guarantee: a message is SENT when every byte of its line has been written, and lines of several
+ * lanes never mix, because all lanes write under one mutex. A reader that stalls costs at most the
+ * deadline: its unwritten lines stay pending. Of a line that was cut by the deadline the rest is
+ * kept and written before anything else, so that no line is ever torn; that message comes again.
+ *
+ * Deliberately not done: fsync; whoever reads the pipe is the one who keeps. SIGPIPE is expected to
+ * be ignored, as everywhere in this program.
+ */
+
+#include "broker/broker.h"
+#include "broker/json_line.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FLUSH_BYTES (64 * 1024)
+#define KEPT_BYTES_MAX (1024 * 1024)
+#define PAYLOAD_BYTES_MAX (64 * 1024 * 1024)
+
+struct stdout_sink {
+    struct broker_base base;
+    struct json_line line; /* the lines that are not yet written */
+    size_t *ends; /* by place in the batch: where its line ends */
+    int ends_capacity;
+    bool no_memory;
+};
+
+enum write_result { WRITE_DONE, WRITE_TIMEOUT, WRITE_FAILED };
+
+/* The rest of a line that a deadline has cut; under the mutex. */
+static pthread_mutex_t out_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct json_line torn;
+
+static int check_options(const struct sink_options *options, struct error *error)
+{
+    (void)options;
+    (void)error;
+    return 0;
+}
+
+static struct broker *create(const struct sink_options *options, struct error *error)
+{
+    struct stdout_sink *sink = calloc(1, sizeof *sink);
+
+    if (sink == NULL)
+        error_no_memory(error);
+    else
+        sink->base = (struct broker_base){.ops = &stdout_ops, .options = options};
+    return (struct broker *)sink;
+}
+
+static int ready(struct broker *broker, struct error *error)
+{
+    (void)broker;
+    (void)error;
+    return 0;
+}
+
+static void check_message(struct stdout_sink *stdout_sink, struct batch *batch,
+                          struct message *message)
+{
+    if (!sink_allows(stdout_sink->base.options, message->destination))
+        batch_refuse(batch, message, VERDICT_REJECTED,
+                     "the sink's allow list does not take this topic");
+    else if (message->payload.data == NULL && message->payload_len >= 0)
+        batch_refuse(batch, message, VERDICT_REJECTED,
+                     "payload %lld bytes is too large to be fetched",
+                     (long long)message->payload_len);
+}
+
+static bool is_ours(const struct message *message, int sink)
+{
+    return message->verdict == VERDICT_PENDING && message->sink == sink;
+}
+
+static void send(struct broker *broker, struct batch *batch, int sink)
+{
+    for (int i = 0; i < batch->count; i++)
+        if (is_ours(&batch->messages[i], sink))
+            check_message((struct stdout_sink *)broker, batch, &batch->messages[i]);
+}
+
+static bool wait_writable(int64_t deadline_ms)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    int count;
+
+    do
+        count = poll(&out, 1, clock_left_ms(deadline_ms));
+    while (count < 0 && errno == EINTR);
+    return count == 1;
+}
+
+/* A pipe that poll(2) calls writable takes PIPE_BUF bytes without blocking, no more for sure. */
+static enum write_result write_some(const char *data, size_t len, size_t *written,
+                                    int64_t deadline_ms)
+{
+    for (*written = 0; *written < len;) {
+        size_t left = len - *written;
+        ssize_t count;
+
+        if (!wait_writable(deadline_ms))
+            return WRITE_TIMEOUT;
+        count = write(STDOUT_FILENO, data + *written, left < PIPE_BUF ? left : PIPE_BUF);
+        if (count > 0)
+            *written += (size_t)count;
+        else if (count < 0 && errno != EINTR && errno != EAGAIN)
+            return WRITE_FAILED;
+    }
+    return WRITE_DONE;
+}
+
+static enum write_result finish_torn_line(int64_t deadline_ms)
+{
+    size_t written = 0;
+    enum write_result result = write_some(torn.data, torn.len, &written, deadline_ms);
+
+    json_line_drop(&torn, written);
+    return result;
+}
+
+/* Up to `written` the lines are out; what is left of the line in which that lies must follow. */
+static int keep_torn_line(const struct json_line *line, size_t written)
+{
+    const char *end;
+
+    if (written == 0 || line->data[written - 1] == '\n')
+        return 0;
+    end = memchr(line->data + written, '\n', line->len - written);
+    return json_line_raw(&torn, line->data + written, (size_t)(end - line->data) + 1 - written);
+}
+
+static enum write_result write_lines(struct stdout_sink *stdout_sink, size_t *written,
+                                     int64_t deadline_ms)
+{
+    struct json_line *line = &stdout_sink->line;
+    enum write_result result;
+
+    *written = 0;
+    result = finish_torn_line(deadline_ms);
+    if (result == WRITE_DONE)
+        result = write_some(line->data, line->len, written, deadline_ms);
+    if (result == WRITE_TIMEOUT && keep_torn_line(line, *written) < 0)
+        stdout_sink->no_memory = true;
+    return result;
+}
+
+static enum write_result lock_and_write(struct stdout_sink *stdout_sink, size_t *written,
+                                        int64_t deadline_ms)
+{
+    struct timespec deadline = {deadline_ms / 1000, deadline_ms % 1000 * 1000000};
+    enum write_result result;
+
+    *written = 0;
+    if (pthread_mutex_clocklock(&out_mutex, CLOCK_MONOTONIC, &deadline) != 0)
+        return WRITE_TIMEOUT;
+    result = write_lines(stdout_sink, written, deadline_ms);
+    (void)pthread_mutex_unlock(&out_mutex);
+    return result;
+}
+
+/* Writes what is rendered; the messages from..to, whose lines these are, get their verdicts. */
+static enum write_result flush(struct stdout_sink *stdout_sink, struct batch *batch, int sink,
+                               int from, int to, int64_t deadline_ms)
+{
+    size_t written;
+    enum write_result result = lock_and_write(stdout_sink, &written, deadline_ms);
+    int write_errno = errno;
+
+    for (int i = from; i < to; i++)
+        if (is_ours(&batch->messages[i], sink) && stdout_sink->ends[i] <= written)
+            batch->messages[i].verdict = VERDICT_SENT;
+    json_line_reset(&stdout_sink->line, KEPT_BYTES_MAX);
+    errno = write_errno;
+    return result;
+}
+
+static int reserve_ends(struct stdout_sink *stdout_sink, int count)
+{
+    size_t *grown;
+
+    if (stdout_sink->ends_capacity >= count)
+        return 0;
+    grown = realloc(stdout_sink->ends, (size_t)count * sizeof(*grown));
+    if (grown == NULL)
+        return -1;
+    stdout_sink->ends = grown;
+    stdout_sink->ends_capacity = count;
+    return 0;
+}
+
+static enum write_result write_batch(struct stdout_sink *stdout_sink, struct batch *batch, int sink,
+                                     int64_t deadline_ms)
+{
+    enum write_result result = WRITE_DONE;
+    int from = 0;
+
+    for (int i = 0; i < batch->count && result == WRITE_DONE; i++) {
+        if (!is_ours(&batch->messages[i], sink))
+            continue;
+        if (json_line_message(&stdout_sink->line, &batch->messages[i]) < 0) {
+            stdout_sink->no_memory = true;
+            return WRITE_FAILED;
+        }
+        stdout_sink->ends[i] = stdout_sink->line.len;
+        if (stdout_sink->line.len < FLUSH_BYTES)
+            continue;
+        result = flush(stdout_sink, batch, sink, from, i + 1, deadline_ms);
+        from = i + 1;
+    }
+    if (result == WRITE_DONE && stdout_sink->line.len > 0)
+        result = flush(stdout_sink, batch, sink, from, batch->count, deadline_ms);
+    return result;
+}
+
+static int await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
+                 struct error *error)
+{
+    struct stdout_sink *stdout_sink = (struct stdout_sink *)broker;
+    enum write_result result;
+
+    stdout_sink->no_memory = reserve_ends(stdout_sink, batch->count) < 0;
+    json_line_reset(&stdout_sink->line, KEPT_BYTES_MAX);
+    if (stdout_sink->no_memory)
+        return error_no_memory(error);
+    result = write_batch(stdout_sink, batch, sink, deadline_ms);
+    if (stdout_sink->no_memory)
+        return error_no_memory(error);
+    if (result == WRITE_FAILED)
+        return error_set(error, ERROR_FATAL, ERROR_BROKER, "stdout: %s", strerror(errno));
+    if (result == WRITE_TIMEOUT)
+        return error_set(error, ERROR_TRANSIENT, ERROR_BROKER, "stdout: nobody reads it");
+    return 0;
+}
+
+static int64_t payload_max(const struct broker *broker)
+{
+    (void)broker;
+    return PAYLOAD_BYTES_MAX;
+}
+
+static int inspect(struct broker *broker, const char *destination, char *warning,
+                   size_t warning_size, struct error *error)
+{
+    const struct sink_options *options = ((struct stdout_sink *)broker)->base.options;
+
+    (void)warning;
+    (void)warning_size;
+    if (sink_allows(options, text_of(destination)))
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                     "[sink.%s]: topic \"%s\": the sink's allow list does not take this topic",
+                     options->name, destination);
+}
+
+static int make(struct broker *broker, const char *destination, struct error *error)
+{
+    (void)broker;
+    (void)destination;
+    (void)error;
+    return 0;
+}
+
+static void destroy(struct broker *broker)
+{
+    struct stdout_sink *stdout_sink = (struct stdout_sink *)broker;
+
+    json_line_free(&stdout_sink->line);
+    free(stdout_sink->ends);
+    free(stdout_sink);
+}
+
+const struct broker_ops stdout_ops = {
+    .type = "stdout",
+    .check_options = check_options,
+    .create = create,
+    .ready = ready,
+    .send = send,
+    .await = await,
+    .payload_max = payload_max,
+    .inspect = inspect,
+    .make = make,
+    .destroy = destroy,
+};

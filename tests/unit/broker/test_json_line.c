@@ -1,0 +1,169 @@
+#include "broker/json_line.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+static struct json_line line;
+
+static int teardown(void **state)
+{
+    (void)state;
+    json_line_free(&line);
+    return 0;
+}
+
+static struct message message_with_payload(const char *payload, size_t len, bool is_json)
+{
+    return (struct message){.destination = text_of("t"),
+                            .payload = {payload, len},
+                            .payload_len = (int64_t)len,
+                            .payload_is_json = is_json};
+}
+
+static void assert_line(const struct message *message, const char *expected)
+{
+    json_line_reset(&line, SIZE_MAX);
+    assert_int_equal(json_line_message(&line, message), 0);
+    assert_int_equal(line.len, strlen(expected));
+    assert_memory_equal(line.data, expected, line.len);
+}
+
+static void every_member_stands_in_its_place(void **state)
+{
+    struct header headers[] = {{text_of("a"), text_of("1")}, {text_of("b"), text_of("")}};
+    struct message message = {.destination = text_of("shop.order"),
+                              .route_key = text_of("k1"),
+                              .event_id = text_of("e-1"),
+                              .type = text_of("created"),
+                              .created_at = text_of("2026-01-02T03:04:05Z"),
+                              .headers = headers,
+                              .header_count = 2,
+                              .payload = text_of("{\"n\":1}"),
+                              .payload_is_json = true};
+
+    (void)state;
+    assert_line(&message, "{\"topic\":\"shop.order\",\"key\":\"k1\",\"id\":\"e-1\","
+                          "\"type\":\"created\",\"created_at\":\"2026-01-02T03:04:05Z\","
+                          "\"headers\":{\"a\":\"1\",\"b\":\"\"},\"payload\":{\"n\":1}}\n");
+}
+
+static void what_is_null_is_absent_and_what_is_empty_is_there(void **state)
+{
+    struct message message = {.destination = text_of("t"), .payload_len = -1};
+
+    (void)state;
+    assert_line(&message, "{\"topic\":\"t\"}\n");
+    message.route_key = text_of("");
+    message.payload = text_of("");
+    assert_line(&message, "{\"topic\":\"t\",\"key\":\"\",\"payload\":\"\"}\n");
+}
+
+static void newlines_in_json_become_spaces(void **state)
+{
+    struct message message = message_with_payload("{\n\"a\":\r\n1}", 10, true);
+
+    (void)state;
+    assert_line(&message, "{\"topic\":\"t\",\"payload\":{ \"a\":  1}}\n");
+}
+
+static void text_that_is_not_json_becomes_a_string(void **state)
+{
+    struct message message = message_with_payload("a\"\\\b\t\n\v\f\r\x01\x7f/\xc3\xa4", 14, false);
+
+    (void)state;
+    assert_line(&message, "{\"topic\":\"t\",\"payload\":\"a\\\"\\\\\\b\\t\\n\\u000b\\f\\r\\u0001"
+                          "\\u007f/\xc3\xa4\"}\n");
+}
+
+static void bytes_that_are_not_utf8_become_base64(void **state)
+{
+    struct message one = message_with_payload("\xff", 1, false);
+    struct message two = message_with_payload("\xff\xfe", 2, false);
+    struct message three = message_with_payload("\xff\xfe\xfd", 3, false);
+    struct message four = message_with_payload("\xff\xfe\xfd\x00", 4, false);
+
+    (void)state;
+    assert_line(&one, "{\"topic\":\"t\",\"payload_base64\":\"/w==\"}\n");
+    assert_line(&two, "{\"topic\":\"t\",\"payload_base64\":\"//4=\"}\n");
+    assert_line(&three, "{\"topic\":\"t\",\"payload_base64\":\"//79\"}\n");
+    assert_line(&four, "{\"topic\":\"t\",\"payload_base64\":\"//79AA==\"}\n");
+}
+
+static void a_key_that_is_not_utf8_is_still_json(void **state)
+{
+    struct message message = {.destination = text_of("t"), .route_key = {"a\xffz", 3}};
+
+    (void)state;
+    assert_line(&message, "{\"topic\":\"t\",\"key\":\"a\\ufffdz\"}\n");
+}
+
+static void every_byte_in_every_place_makes_one_valid_line(void **state)
+{
+    (void)state;
+    for (int byte = 0; byte < 256; byte++) {
+        char bytes[3] = {(char)byte, 'm', (char)byte};
+        struct message message = message_with_payload(bytes, sizeof bytes, false);
+        json_t *parsed;
+
+        message.route_key = message.payload;
+        json_line_reset(&line, SIZE_MAX);
+        assert_int_equal(json_line_message(&line, &message), 0);
+        assert_ptr_equal(memchr(line.data, '\n', line.len), line.data + line.len - 1);
+        parsed = json_loadb(line.data, line.len, JSON_ALLOW_NUL, NULL);
+        assert_non_null(parsed);
+        json_decref(parsed);
+    }
+}
+
+static void a_large_payload_grows_the_buffer_and_a_reset_returns_it(void **state)
+{
+    size_t len = 1024 * 1024;
+    char *payload = malloc(len);
+    struct message message;
+
+    (void)state;
+    assert_non_null(payload);
+    memset(payload, 1, len);
+    message = message_with_payload(payload, len, false);
+    assert_int_equal(json_line_message(&line, &message), 0);
+    assert_true(line.len > 6 * len);
+    json_line_reset(&line, len);
+    assert_int_equal(line.capacity, 0);
+    free(payload);
+}
+
+static void dropping_bytes_keeps_the_rest(void **state)
+{
+    (void)state;
+    json_line_reset(&line, SIZE_MAX);
+    assert_int_equal(json_line_raw(&line, "abcdef", 6), 0);
+    json_line_drop(&line, 0);
+    json_line_drop(&line, 4);
+    assert_int_equal(line.len, 2);
+    assert_memory_equal(line.data, "ef", 2);
+    json_line_drop(&line, 2);
+    assert_int_equal(line.len, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_member_stands_in_its_place),
+        cmocka_unit_test(what_is_null_is_absent_and_what_is_empty_is_there),
+        cmocka_unit_test(newlines_in_json_become_spaces),
+        cmocka_unit_test(text_that_is_not_json_becomes_a_string),
+        cmocka_unit_test(bytes_that_are_not_utf8_become_base64),
+        cmocka_unit_test(a_key_that_is_not_utf8_is_still_json),
+        cmocka_unit_test(every_byte_in_every_place_makes_one_valid_line),
+        cmocka_unit_test(a_large_payload_grows_the_buffer_and_a_reset_returns_it),
+        cmocka_unit_test(dropping_bytes_keeps_the_rest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, teardown);
+}

@@ -1,0 +1,205 @@
+#include "unit/broker/fixture.h"
+
+#include <unistd.h>
+
+static struct error error;
+
+static struct sink_options kafka_sink(void)
+{
+    struct sink_options options = sink_of_type("kafka");
+
+    options.brokers = (struct text_list){.items = {"localhost:1", "localhost:2"}, .count = 2};
+    return options;
+}
+
+static int check(const struct sink_options *options)
+{
+    error = (struct error){0};
+    return broker_ops_find("kafka")->check_options(options, &error);
+}
+
+static void assert_refused_property(char *name, char *value, const char *why)
+{
+    struct sink_options options = kafka_sink();
+
+    set_property(&options, name, value);
+    assert_int_equal(check(&options), -1);
+    assert_int_equal(error.kind, ERROR_PERMANENT);
+    assert_int_equal(error.origin, ERROR_CONFIG);
+    assert_says(&error, "[sink.events.properties]");
+    assert_says(&error, name);
+    assert_says(&error, why);
+}
+
+static void assert_accepted(char *name, char *value)
+{
+    struct sink_options options = kafka_sink();
+
+    set_property(&options, name, value);
+    if (check(&options) < 0)
+        fail_msg("%s", error.text);
+}
+
+static void a_plain_sink_is_accepted(void **state)
+{
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_int_equal(check(&options), 0);
+}
+
+static void properties_reach_librdkafka(void **state)
+{
+    struct sink_options options = kafka_sink();
+    struct broker *broker;
+
+    (void)state;
+    set_property(&options, "message.max.bytes", "4096");
+    set_property(&options, "compression.type", "lz4");
+    broker = broker_open(&options, &error);
+    assert_non_null(broker);
+    assert_int_equal(broker_payload_max(broker), 4096);
+    broker_close(broker);
+}
+
+static void the_largest_payload_is_librdkafkas_default(void **state)
+{
+    struct sink_options options = kafka_sink();
+    struct broker *broker = broker_open(&options, &error);
+
+    (void)state;
+    assert_non_null(broker);
+    assert_int_equal(broker_payload_max(broker), 1000000);
+    broker_close(broker);
+}
+
+static void weaker_acknowledgements_are_refused_under_each_name(void **state)
+{
+    (void)state;
+    assert_refused_property("acks", "1", "contradicts");
+    assert_refused_property("acks", "0", "contradicts");
+    assert_refused_property("request.required.acks", "1", "contradicts");
+    assert_accepted("acks", "all");
+    assert_accepted("request.required.acks", "-1");
+}
+
+static void weaker_idempotence_is_refused(void **state)
+{
+    (void)state;
+    assert_refused_property("enable.idempotence", "false", "contradicts");
+    assert_refused_property("max.in.flight", "6", "at most 5");
+    assert_refused_property("max.in.flight.requests.per.connection", "1000", "at most 5");
+    assert_refused_property("retries", "0", "at least 1");
+    assert_refused_property("message.send.max.retries", "0", "at least 1");
+    assert_refused_property("enable.gapless.guarantee", "true", "contradicts");
+    assert_accepted("max.in.flight", "1");
+}
+
+static void a_message_timeout_within_two_publish_timeouts_is_refused(void **state)
+{
+    (void)state;
+    assert_refused_property("message.timeout.ms", "19999", "at least 20000");
+    assert_refused_property("delivery.timeout.ms", "5000", "at least 20000");
+    assert_refused_property("message.timeout.ms", "0", "at least 20000");
+    assert_accepted("message.timeout.ms", "20000");
+}
+
+static void what_hides_delivery_reports_is_refused(void **state)
+{
+    (void)state;
+    assert_refused_property("delivery.report.only.error", "true", "contradicts");
+    assert_refused_property("dr_msg_cb", "x", "");
+    assert_refused_property("transactional.id", "x", "contradicts");
+    assert_refused_property("linger.ms", "10000", "at most 9999");
+    assert_accepted("linger.ms", "100");
+}
+
+static void servers_are_written_as_brokers(void **state)
+{
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_refused_property("bootstrap.servers", "x:1", "write brokers");
+    assert_refused_property("metadata.broker.list", "x:1", "write brokers");
+    options.brokers.count = 0;
+    assert_int_equal(check(&options), -1);
+    assert_says(&error, "brokers");
+}
+
+static void wrong_names_and_values_come_with_librdkafkas_text(void **state)
+{
+    (void)state;
+    assert_refused_property("linger.mss", "1", "No such configuration property");
+    assert_refused_property("compression.type", "brotli", "Invalid value");
+    assert_refused_property("nosuch.password_file", "/nowhere", "No such configuration property");
+}
+
+static void a_password_file_is_not_read_before_it_is_needed(void **state)
+{
+    struct sink_options options = kafka_sink();
+    struct broker *broker;
+
+    (void)state;
+    set_property(&options, "sasl.password_file", "/nowhere/at/all");
+    assert_int_equal(check(&options), 0);
+    broker = broker_open(&options, &error);
+    assert_non_null(broker);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_says(&error, "/nowhere/at/all");
+    broker_close(broker);
+}
+
+static void a_broker_that_never_was_ready_leaves_messages_pending(void **state)
+{
+    struct sink_options options = kafka_sink();
+    struct broker *broker = broker_open(&options, &error);
+    struct batch batch;
+    struct message *message;
+
+    (void)state;
+    assert_non_null(broker);
+    assert_int_equal(batch_init(&batch, 1), 0);
+    message = add_message(&batch, "orders", NULL, "x");
+    broker_send(broker, &batch, SINK);
+    assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + 1000, &error), -1);
+    assert_says(&error, "1 messages were not acknowledged");
+    assert_int_equal(message->verdict, VERDICT_PENDING);
+    broker_close(broker);
+    batch_free(&batch);
+}
+
+static void an_unreachable_broker_is_told_within_five_seconds(void **state)
+{
+    struct sink_options options = kafka_sink();
+    struct broker *broker = broker_open(&options, &error);
+    int64_t started_ms = clock_now_ms();
+
+    (void)state;
+    assert_non_null(broker);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_int_equal(error.kind, ERROR_TRANSIENT);
+    assert_int_equal(error.origin, ERROR_BROKER);
+    assert_says(&error, "kafka at localhost:1");
+    broker_close(broker);
+    assert_true(clock_now_ms() - started_ms < 6000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_sink_is_accepted),
+        cmocka_unit_test(properties_reach_librdkafka),
+        cmocka_unit_test(the_largest_payload_is_librdkafkas_default),
+        cmocka_unit_test(weaker_acknowledgements_are_refused_under_each_name),
+        cmocka_unit_test(weaker_idempotence_is_refused),
+        cmocka_unit_test(a_message_timeout_within_two_publish_timeouts_is_refused),
+        cmocka_unit_test(what_hides_delivery_reports_is_refused),
+        cmocka_unit_test(servers_are_written_as_brokers),
+        cmocka_unit_test(wrong_names_and_values_come_with_librdkafkas_text),
+        cmocka_unit_test(a_password_file_is_not_read_before_it_is_needed),
+        cmocka_unit_test(a_broker_that_never_was_ready_leaves_messages_pending),
+        cmocka_unit_test(an_unreachable_broker_is_told_within_five_seconds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+#include "broker/nats.h"
+#include "unit/broker/fixture.h"
+
+/* The library's reports, made by hand: no server is needed to judge them. */
+
+static struct nats_acks *acks;
+static struct batch batch;
+static natsMsg *keys[8];
+
+static int setup(void **state)
+{
+    (void)state;
+    acks = nats_acks_take();
+    return acks == NULL ? -1 : batch_init(&batch, 8);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    nats_acks_return(acks);
+    batch_free(&batch);
+    return 0;
+}
+
+static void expect_messages(int count)
+{
+    for (int i = 0; i < count; i++)
+        (void)add_message(&batch, "shop.order", "k", "x");
+    assert_int_equal(nats_acks_begin(acks, &batch, "EVENTS"), 0);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(natsMsg_Create(&keys[i], "shop.order", NULL, "x", 1), NATS_OK);
+        acks->built[i] = keys[i];
+    }
+    nats_acks_expect(acks);
+}
+
+static void acknowledge(int at, char *stream, uint64_t number)
+{
+    jsPubAck ack = {.Stream = stream, .Sequence = number};
+
+    on_ack(NULL, keys[at], &ack, NULL, acks);
+}
+
+static void refuse(int at, natsStatus status, int code, const char *text)
+{
+    jsPubAckErr refusal = {.Err = status, .ErrCode = (jsErrCode)code, .ErrText = text};
+
+    on_ack(NULL, keys[at], NULL, &refusal, acks);
+}
+
+static int await_ms(int64_t ms)
+{
+    return nats_acks_await(acks, clock_now_ms() + ms);
+}
+
+static void an_acknowledgement_of_the_stream_is_sent(void **state)
+{
+    (void)state;
+    expect_messages(2);
+    acknowledge(1, "EVENTS", 8);
+    acknowledge(0, "EVENTS", 7);
+    assert_int_equal(await_ms(1000), 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
+}
+
+static void an_acknowledgement_without_a_number_is_none(void **state)
+{
+    (void)state;
+    expect_messages(1);
+    acknowledge(0, "EVENTS", 0);
+    assert_int_equal(await_ms(1000), 0);
+    assert_refused(&batch.messages[0], VERDICT_WAIT, "number 0");
+}
+
+static void an_acknowledgement_of_another_stream_is_none(void **state)
+{
+    (void)state;
+    expect_messages(2);
+    acknowledge(0, "OTHER", 9);
+    acknowledge(1, NULL, 9);
+    assert_int_equal(await_ms(1000), 0);
+    assert_refused(&batch.messages[0], VERDICT_WAIT, "stream \"OTHER\"");
+    assert_refused(&batch.messages[1], VERDICT_WAIT, "not by \"EVENTS\"");
+}
+
+static void each_refusal_has_its_verdict(void **state)
+{
+    static const struct {
+        natsStatus status;
+        int code;
+        enum verdict verdict;
+    } refusals[] = {
+        {NATS_NO_RESPONDERS, 0, VERDICT_WAIT},  {NATS_ERR, 10077, VERDICT_WAIT},
+        {NATS_ERR, 10059, VERDICT_WAIT},        {NATS_ERR, 10060, VERDICT_WAIT},
+        {NATS_ERR, 10054, VERDICT_REJECTED},    {NATS_ERR, 10097, VERDICT_REJECTED},
+        {NATS_ERR, 10071, VERDICT_RETRY},       {NATS_ERR, 10164, VERDICT_RETRY},
+    };
+
+    (void)state;
+    expect_messages(8);
+    for (int i = 0; i < 8; i++)
+        refuse(i, refusals[i].status, refusals[i].code, "the server's text");
+    assert_int_equal(await_ms(1000), 0);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(batch.messages[i].verdict, refusals[i].verdict);
+    assert_refused(&batch.messages[0], VERDICT_WAIT, "no stream takes subject \"shop.order\"");
+    assert_refused(&batch.messages[1], VERDICT_WAIT, "the server's text (10077)");
+}
+
+static void a_timeout_of_the_library_blames_no_message(void **state)
+{
+    (void)state;
+    expect_messages(2);
+    refuse(0, NATS_TIMEOUT, 0, NULL);
+    acknowledge(1, "EVENTS", 1);
+    assert_int_equal(await_ms(1000), 1);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
+    assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
+}
+
+static void a_report_after_the_deadline_is_ignored(void **state)
+{
+    (void)state;
+    expect_messages(2);
+    acknowledge(0, "EVENTS", 1);
+    assert_int_equal(await_ms(0), 1);
+    acknowledge(1, "EVENTS", 2);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_int_equal(batch.messages[1].verdict, VERDICT_PENDING);
+}
+
+static void a_second_report_of_one_message_is_ignored(void **state)
+{
+    (void)state;
+    expect_messages(2);
+    acknowledge(0, "EVENTS", 1);
+    assert_int_equal(natsMsg_Create(&keys[0], "other", NULL, "x", 1), NATS_OK);
+    acknowledge(0, "EVENTS", 2);
+    acknowledge(1, "EVENTS", 2);
+    assert_int_equal(await_ms(1000), 0);
+}
+
+static void a_lost_connection_ends_the_wait_at_once(void **state)
+{
+    int64_t started_ms = clock_now_ms();
+    natsConnection *connection = (natsConnection *)(void *)&batch;
+
+    (void)state;
+    expect_messages(2);
+    acks->connection = connection;
+    acknowledge(0, "EVENTS", 1);
+    on_lost(connection, acks);
+    assert_int_equal(await_ms(60000), 1);
+    assert_true(clock_now_ms() - started_ms < 1000);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    natsMsg_Destroy(keys[1]);
+    nats_acks_watch(acks, NULL);
+}
+
+static void the_loss_of_another_connection_is_nobodys(void **state)
+{
+    (void)state;
+    nats_acks_watch(acks, NULL);
+    on_lost((natsConnection *)(void *)&batch, acks);
+    assert_false(nats_acks_lost(acks));
+}
+
+static int open_library(void **state)
+{
+    (void)state;
+    return nats_Open(-1) == NATS_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_acknowledgement_of_the_stream_is_sent, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_acknowledgement_without_a_number_is_none, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_acknowledgement_of_another_stream_is_none, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(each_refusal_has_its_verdict, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_timeout_of_the_library_blames_no_message, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_report_after_the_deadline_is_ignored, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_second_report_of_one_message_is_ignored, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_lost_connection_ends_the_wait_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_loss_of_another_connection_is_nobodys, setup,
+                                        teardown),
+    };
+
+    return cmocka_run_group_tests(tests, open_library, NULL);
+}

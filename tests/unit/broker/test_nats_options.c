@@ -1,0 +1,131 @@
+#include "unit/broker/fixture.h"
+
+static struct error error;
+
+static struct sink_options nats_sink(void)
+{
+    struct sink_options options = sink_of_type("nats");
+
+    options.servers = (struct text_list){.items = {"nats://127.0.0.1:1"}, .count = 1};
+    options.stream = "EVENTS";
+    return options;
+}
+
+static int check(const struct sink_options *options)
+{
+    error = (struct error){0};
+    return broker_ops_find("nats")->check_options(options, &error);
+}
+
+static void a_plain_sink_is_accepted(void **state)
+{
+    struct sink_options options = nats_sink();
+
+    (void)state;
+    assert_int_equal(check(&options), 0);
+}
+
+static void servers_and_a_stream_are_needed(void **state)
+{
+    struct sink_options options = nats_sink();
+
+    (void)state;
+    options.servers.count = 0;
+    assert_int_equal(check(&options), -1);
+    assert_says(&error, "servers");
+    options = nats_sink();
+    options.stream = NULL;
+    assert_int_equal(check(&options), -1);
+    assert_says(&error, "stream");
+    assert_null(broker_open(&options, &error));
+}
+
+static void a_stream_name_that_would_be_another_subject_is_refused(void **state)
+{
+    static char *const names[] = {"", "a.b", "a b", "*", ">", "a\r\nPING", "a/b", "a\\b", NULL};
+
+    (void)state;
+    for (int i = 0; names[i] != NULL; i++) {
+        struct sink_options options = nats_sink();
+
+        options.stream = names[i];
+        assert_int_equal(check(&options), -1);
+        assert_says(&error, "stream");
+    }
+}
+
+static void the_largest_payload_is_a_servers_default_before_one_is_known(void **state)
+{
+    struct sink_options options = nats_sink();
+    struct broker *broker = broker_open(&options, &error);
+
+    (void)state;
+    assert_non_null(broker);
+    assert_in_range(broker_payload_max(broker), 1024 * 1024 - 64, 1024 * 1024);
+    broker_close(broker);
+}
+
+static void an_unreachable_server_is_told_at_once(void **state)
+{
+    struct sink_options options = nats_sink();
+    struct broker *broker = broker_open(&options, &error);
+    int64_t started_ms = clock_now_ms();
+
+    (void)state;
+    assert_non_null(broker);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_int_equal(error.kind, ERROR_TRANSIENT);
+    assert_int_equal(error.origin, ERROR_BROKER);
+    assert_says(&error, "nats at nats://127.0.0.1:1");
+    assert_true(clock_now_ms() - started_ms < 5000);
+    broker_close(broker);
+}
+
+static void a_broker_that_never_was_ready_leaves_messages_pending(void **state)
+{
+    struct sink_options options = nats_sink();
+    struct broker *broker = broker_open(&options, &error);
+    struct batch batch;
+    struct message *message;
+
+    (void)state;
+    assert_non_null(broker);
+    assert_int_equal(batch_init(&batch, 1), 0);
+    message = add_message(&batch, "orders", NULL, "x");
+    broker_send(broker, &batch, SINK);
+    assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + 1000, &error), -1);
+    assert_says(&error, "1 messages were not acknowledged");
+    assert_int_equal(message->verdict, VERDICT_PENDING);
+    broker_close(broker);
+    batch_free(&batch);
+}
+
+static void a_secret_that_cannot_be_read_names_its_file(void **state)
+{
+    struct sink_options options = nats_sink();
+    struct broker *broker;
+
+    (void)state;
+    options.token_file = "/nowhere/at/all";
+    broker = broker_open(&options, &error);
+    assert_non_null(broker);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_says(&error, "/nowhere/at/all");
+    assert_int_equal(error.origin, ERROR_CONFIG);
+    broker_close(broker);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_sink_is_accepted),
+        cmocka_unit_test(servers_and_a_stream_are_needed),
+        cmocka_unit_test(a_stream_name_that_would_be_another_subject_is_refused),
+        cmocka_unit_test(the_largest_payload_is_a_servers_default_before_one_is_known),
+        cmocka_unit_test(an_unreachable_server_is_told_at_once),
+        cmocka_unit_test(a_broker_that_never_was_ready_leaves_messages_pending),
+        cmocka_unit_test(a_secret_that_cannot_be_read_names_its_file),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

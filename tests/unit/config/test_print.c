@@ -1,0 +1,152 @@
+#include "parsed.h"
+
+#include "config/keys.h"
+
+#define FULL                                                                                       \
+    "[database]\nurl = \"postgresql://u:hunter2@localhost/shop?sslmode=disable\"\n"                \
+    "[outbox]\ntable = \"app.events\"\non_sent = \"delete\"\nretention = \"0\"\norder = "          \
+    "\"none\"\n"                                                                                   \
+    "preset = \"debezium\"\ncolumns.key = \"aggregate\"\n"                                         \
+    "[relay]\nlanes = 64\nbatch_bytes = 65537\nshutdown_timeout = \"0\"\n"                         \
+    "synchronous_commit = \"off\"\n"                                                               \
+    "[sink.events]\ntype = \"kafka\"\nbrokers = [\"a:1\", \"b:2\"]\ncreate = true\n"               \
+    "[sink.events.properties]\n\"compression.type\" = \"lz4\"\n\"sasl.password\" = \"hunter2\"\n"  \
+    "[sink.bus]\ntype = \"nats\"\nservers = [\"tls://a\"]\nstream = \"S$${x}\"\n"                  \
+    "allow = [\"a.>\", \"re:\\\\.\\\"b\"]\nusername = \"\\u0001\\t\\n\xc3\xa9\"\n"                 \
+    "password = \"hunter2\"\ntls_ca_file = \"/x\"\n"                                               \
+    "[sink.bus2]\ntype = \"nats\"\nservers = [\"nats://b:4222\"]\nstream = \"T\"\n"                \
+    "token = \"hunter2\"\n[sink.out]\ntype = \"stdout\"\n"                                         \
+    "[[route]]\nmatch = \"re:^a{1,2}$\"\nsink = \"bus\"\ntopic = \"a.{{x}}.{topic}\"\nkey = "      \
+    "\"\"\n"                                                                                       \
+    "[[route]]\nmatch = \">\"\nsink = \"out\"\n[log]\nlevel = \"debug\"\nformat = \"json\"\n"
+
+static void what_is_printed_is_the_same_configuration(void **state)
+{
+    struct parsed *first = parse_accepted(FULL);
+    char *first_text = printed(&first->config);
+    struct parsed *second = parse_accepted(first_text);
+    char *second_text = printed(&second->config);
+
+    (void)state;
+    assert_string_equal(first_text, second_text);
+    assert_string_equal(second->config.relay.sinks[1].stream, "S${x}");
+    assert_string_equal(second->config.relay.sinks[1].username, "\x01\t\n\xc3\xa9");
+    assert_string_equal(second->config.relay.sinks[1].allow.items[1], "re:\\.\"b");
+    assert_int_equal(second->config.relay.sink_count, 4);
+    assert_int_equal(second->config.relay.routes.count, 2);
+    assert_int_equal(second->config.relay.routes.entries[0].sink, 1);
+    free(first_text);
+    free(second_text);
+    free_parsed(first);
+    free_parsed(second);
+}
+
+static void secrets_are_masked(void **state)
+{
+    struct parsed *parsed = parse_accepted(FULL);
+    char *text = printed(&parsed->config);
+
+    (void)state;
+    assert_null(strstr(text, "hunter2"));
+    assert_non_null(strstr(text, "url = \"postgresql://u:***@localhost/shop?sslmode=disable\"\n"));
+    assert_non_null(strstr(text, "\"sasl.password\" = \"***\"\n"));
+    assert_non_null(strstr(text, "\npassword = \"***\"\n"));
+    assert_non_null(strstr(text, "\ntoken = \"***\"\n"));
+    free(text);
+    free_parsed(parsed);
+}
+
+static void only_the_keys_of_a_sinks_type_are_printed(void **state)
+{
+    struct parsed *parsed = parse_accepted(MINIMAL);
+    char *text = printed(&parsed->config);
+
+    (void)state;
+    assert_non_null(strstr(text, "[sink.out]\ntype = \"stdout\"\n\n"));
+    free(text);
+    free_parsed(parsed);
+}
+
+static void a_refused_configuration_can_be_printed_too(void **state)
+{
+    struct parsed *parsed = parse_text("[sink.a]\n[sink.b]\ntype = \"x\"\n[[route]]\nmatch = 1\n");
+
+    (void)state;
+    free(printed(&parsed->config));
+    free_parsed(parsed);
+}
+
+static char *reference(void)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    assert_non_null(out);
+    config_print_reference(out);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void the_reference_has_every_section_and_key(void **state)
+{
+    char *text = reference();
+    const char *at = text;
+
+    (void)state;
+    for (size_t i = 0; i < key_count; i++) {
+        char wanted[64];
+
+        if (i == 0 || keys[i].section != keys[i - 1].section) {
+            (void)snprintf(wanted, sizeof wanted, "### `[%s]`\n", section_title(keys[i].section));
+            at = strstr(at, wanted);
+            assert_non_null(at);
+        }
+        (void)snprintf(wanted, sizeof wanted, "\n| `%s` | ", keys[i].name);
+        at = strstr(at, wanted);
+        assert_non_null(at);
+    }
+    free(text);
+}
+
+static void every_row_of_the_reference_has_four_cells(void **state)
+{
+    char *text = reference();
+    char *rest = text;
+    char *line;
+
+    (void)state;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        int bars = 0;
+
+        for (const char *c = line; *c != '\0'; c++)
+            bars += *c == '|';
+        assert_true(bars == 0 || bars == 5);
+    }
+    free(text);
+}
+
+static void what_the_program_does_not_do_yet_is_said_plainly(void **state)
+{
+    (void)state;
+    assert_non_null(
+        strstr(key_find(SECTION_HTTP, "listen")->help, "Reserved: nothing listens yet"));
+    assert_non_null(
+        strstr(key_find(SECTION_OUTBOX, "slices")->help, "Reserved for order = \"key\""));
+    assert_non_null(strstr(key_find(SECTION_OUTBOX, "order")->help, "is not available yet"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_printed_is_the_same_configuration),
+        cmocka_unit_test(secrets_are_masked),
+        cmocka_unit_test(only_the_keys_of_a_sinks_type_are_printed),
+        cmocka_unit_test(a_refused_configuration_can_be_printed_too),
+        cmocka_unit_test(the_reference_has_every_section_and_key),
+        cmocka_unit_test(every_row_of_the_reference_has_four_cells),
+        cmocka_unit_test(what_the_program_does_not_do_yet_is_said_plainly),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+#include "outbox/row.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* ---- integers ---- */
+
+static void integers_are_read_big_endian(void **state)
+{
+    (void)state;
+    assert_int_equal(row_int4("\0\0\0\0"), 0);
+    assert_int_equal(row_int4("\0\0\0\1"), 1);
+    assert_int_equal(row_int4("\x12\x34\x56\x78"), 0x12345678);
+    assert_true(row_int4("\xff\xff\xff\xff") == -1);
+    assert_true(row_int4("\x7f\xff\xff\xff") == INT32_MAX);
+    assert_true(row_int4("\x80\0\0\0") == INT32_MIN);
+    assert_true(row_int8("\0\0\0\0\0\0\0\0") == 0);
+    assert_true(row_int8("\1\2\3\4\5\6\7\x8") == 0x0102030405060708);
+    assert_true(row_int8("\xff\xff\xff\xff\xff\xff\xff\xfe") == -2);
+    assert_true(row_int8("\x7f\xff\xff\xff\xff\xff\xff\xff") == INT64_MAX);
+    assert_true(row_int8("\x80\0\0\0\0\0\0\0") == INT64_MIN);
+}
+
+/* ---- times ---- */
+
+#define SECOND INT64_C(1000000)
+#define DAY (86400 * SECOND)
+#define YEAR_0 INT64_C(-63113904000000000)
+#define YEAR_10000 INT64_C(252455616000000000)
+
+struct moment {
+    int64_t microseconds; /* as `SELECT extract(epoch FROM t - '2000-01-01Z') * 1000000` has it */
+    const char *text;     /* "": none */
+};
+
+static const struct moment moments[] = {
+    {0, "2000-01-01T00:00:00.000000Z"},
+    {1, "2000-01-01T00:00:00.000001Z"},
+    {-1, "1999-12-31T23:59:59.999999Z"},
+    {-SECOND, "1999-12-31T23:59:59.000000Z"},
+    {INT64_C(5142896789012), "2000-02-29T12:34:56.789012Z"},
+    {INT64_C(3160857599000000), "2100-02-28T23:59:59.000000Z"},
+    {INT64_C(3160857600000000), "2100-03-01T00:00:00.000000Z"},
+    {INT64_C(-3150576000000000), "1900-03-01T00:00:00.000000Z"},
+    {INT64_C(-946684800000000), "1970-01-01T00:00:00.000000Z"},
+    {INT64_C(-946684800000001), "1969-12-31T23:59:59.999999Z"},
+    {INT64_C(1200798848000000), "2038-01-19T03:14:08.000000Z"},
+    {INT64_C(762480000000000), "2024-02-29T00:00:00.000000Z"},
+    {INT64_C(785463249000001), "2024-11-21T00:14:09.000001Z"},
+    {INT64_C(-63082281600000000), "0001-01-01T00:00:00.000000Z"},
+    {YEAR_0, "0000-01-01T00:00:00.000000Z"}, /* 1 BC */
+    {YEAR_10000 - 1, "9999-12-31T23:59:59.999999Z"},
+    /* What has no four-digit year, and no date at all. */
+    {YEAR_0 - 1, ""},
+    {YEAR_10000, ""},
+    {INT64_C(-211813488000000000), ""}, /* 4714-11-24 BC, PostgreSQL's first */
+    {INT64_C(9223371331199999999), ""}, /* 294276-12-31, its last */
+    {INT64_MAX, ""},                    /* infinity */
+    {INT64_MIN, ""},                    /* -infinity */
+    {INT64_MAX - 1, ""},
+    {INT64_MIN + 1, ""},
+};
+
+static void known_moments_are_written_as_rfc_3339(void **state)
+{
+    char out[ROW_TIME_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof moments / sizeof moments[0]; i++) {
+        size_t len = row_time(out, moments[i].microseconds);
+
+        assert_int_equal(len, strlen(moments[i].text));
+        if (len > 0)
+            assert_string_equal(out, moments[i].text);
+    }
+}
+
+static int days_of(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return month == 2 && leap ? 29 : days[month - 1];
+}
+
+/* From 0000 to 9999, counting days: the leap days fall out of the sum. */
+static void the_first_and_last_day_of_every_month_are_right(void **state)
+{
+    int64_t day = YEAR_0 / DAY;
+    char want[64];
+    char out[ROW_TIME_BYTES];
+
+    (void)state;
+    for (int year = 0; year <= 9999; year++)
+        for (int month = 1; month <= 12; month++) {
+            (void)snprintf(want, sizeof want, "%04d-%02d-01T00:00:00.000000Z", year, month);
+            assert_int_equal(row_time(out, day * DAY), 27);
+            assert_string_equal(out, want);
+            day += days_of(year, month);
+            (void)snprintf(want, sizeof want, "%04d-%02d-%02dT23:59:59.999999Z", year, month,
+                           days_of(year, month));
+            assert_int_equal(row_time(out, day * DAY - 1), 27);
+            assert_string_equal(out, want);
+        }
+    assert_int_equal(row_time(out, day * DAY), 0);
+}
+
+static void the_time_of_day_is_right_at_every_second(void **state)
+{
+    char want[64];
+    char out[ROW_TIME_BYTES];
+
+    (void)state;
+    for (int second = 0; second < 86400; second += 7) {
+        (void)snprintf(want, sizeof want, "1999-12-31T%02d:%02d:%02d.000123Z", second / 3600,
+                       second / 60 % 60, second % 60);
+        assert_int_equal(row_time(out, -DAY + second * SECOND + 123), 27);
+        assert_string_equal(out, want);
+    }
+}
+
+static void times_sort_as_text_as_they_do_as_numbers(void **state)
+{
+    const char *given = getenv("TEST_SEED");
+    unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
+    char first[ROW_TIME_BYTES];
+    char second[ROW_TIME_BYTES];
+
+    (void)state;
+    print_message("TEST_SEED=%u\n", seed);
+    srand(seed);
+    for (int i = 0; i < 20000; i++) {
+        int64_t a = YEAR_0 + ((int64_t)rand() << 31 | rand()) % (YEAR_10000 - YEAR_0);
+        int64_t b = a + 1 + rand() % (1 << rand() % 30);
+
+        assert_int_equal(row_time(first, a), 27);
+        if (b < YEAR_10000) {
+            assert_int_equal(row_time(second, b), 27);
+            assert_true(strcmp(first, second) < 0);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(integers_are_read_big_endian),
+        cmocka_unit_test(known_moments_are_written_as_rfc_3339),
+        cmocka_unit_test(the_first_and_last_day_of_every_month_are_right),
+        cmocka_unit_test(the_time_of_day_is_right_at_every_second),
+        cmocka_unit_test(times_sort_as_text_as_they_do_as_numbers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
