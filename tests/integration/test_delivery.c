@@ -1,0 +1,351 @@
+/* The built program from PostgreSQL to real brokers, read back by the independent reader. */
+#include "integration/harness.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct fixture {
+    char url[256];
+    PGconn *conn;
+    char config[256];
+    char name[64]; /* of this test's stream; its topics and subjects begin with it, in lower case */
+    struct process process;
+};
+
+/* Runs a shell command; its output is valid until the next call. Fails the test on a status. */
+static char *shell(const char *format, ...)
+{
+    static char output[1 << 20];
+    char command[2048];
+    va_list args;
+    FILE *pipe;
+    size_t len;
+    int status;
+
+    va_start(args, format);
+    (void)vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    len = fread(output, 1, sizeof output - 1, pipe);
+    output[len] = '\0';
+    status = pclose(pipe);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("%s: status %d: %s", command, status, output);
+    return output;
+}
+
+static void make_topic(const char *topic)
+{
+    (void)shell("build/reader topics %s create %s 3 2>&1", harness_env("TEST_KAFKA_BROKERS"),
+                topic);
+}
+
+static void make_stream(const struct fixture *fixture)
+{
+    (void)shell("build/reader stream %s create %s '%s.>' 2>&1", harness_env("TEST_NATS_URL"),
+                fixture->name, fixture->name);
+}
+
+static long count_in_kafka(const char *topic)
+{
+    return strtol(
+        shell("build/reader kafka %s %s --count", harness_env("TEST_KAFKA_BROKERS"), topic), NULL,
+        10);
+}
+
+static long count_in_nats(const struct fixture *fixture)
+{
+    return strtol(
+        shell("build/reader nats %s %s --count", harness_env("TEST_NATS_URL"), fixture->name), NULL,
+        10);
+}
+
+static void write_config(struct fixture *fixture, const char *more_kafka, const char *more_nats)
+{
+    (void)snprintf(
+        fixture->config, sizeof fixture->config, "%s",
+        harness_file("relay.toml",
+                     "[database]\nurl = \"%s\"\n[outbox]\norder = \"none\"\n"
+                     "[relay]\npoll_interval = \"20ms\"\npublish_timeout = \"3s\"\n"
+                     "[retry]\nbackoff = \"200ms\"\nbackoff_max = \"400ms\"\n"
+                     "[sink.k]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n%s\n"
+                     "[sink.n]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\n%s\n"
+                     "[[route]]\nmatch = \"k.>\"\nsink = \"k\"\ntopic = \"%s.{topic}\"\n"
+                     "[[route]]\nmatch = \"n.>\"\nsink = \"n\"\ntopic = \"%s.{topic}\"\n",
+                     fixture->url, harness_env("TEST_KAFKA_BROKERS"), more_kafka,
+                     harness_env("TEST_NATS_URL"), fixture->name, more_nats, fixture->name,
+                     fixture->name));
+}
+
+static int set_up(void **state)
+{
+    static int number;
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    *state = fixture;
+    (void)snprintf(fixture->name, sizeof fixture->name, "d%d_%d", (int)getpid(), ++number);
+    fixture->conn = harness_database(fixture->url);
+    write_config(fixture, "", "");
+    if (process_run(&fixture->process, NULL, "init", "-c", fixture->config, NULL) != 0)
+        fail_msg("%s", fixture->process.err);
+    process_free(&fixture->process);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    process_free(&fixture->process);
+    harness_drop(fixture->conn);
+    free(fixture);
+    return 0;
+}
+
+#define run(fixture, ...)                                                                          \
+    (process_free(&(fixture)->process), process_run(&(fixture)->process, NULL, __VA_ARGS__, NULL))
+
+static void expect(struct fixture *fixture, int status, int expected)
+{
+    if (status != expected)
+        fail_msg("exit status %d instead of %d; it said: %s%s", status, expected,
+                 fixture->process.out, fixture->process.err);
+}
+
+static void assert_says(const char *text, const char *expected)
+{
+    if (strstr(text, expected) == NULL)
+        fail_msg("expected \"%s\" in: %s", expected, text);
+}
+
+static const char *topic_of(const struct fixture *fixture, const char *topic)
+{
+    static char names[4][128];
+    static unsigned next;
+    char *name = names[next++ % 4];
+
+    (void)snprintf(name, sizeof names[0], "%s.%s", fixture->name, topic);
+    return name;
+}
+
+static void insert_rows(struct fixture *fixture, const char *topic, int count)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type, payload, headers) SELECT '%s', 'k' || i %% 7, 'T',"
+        " jsonb_build_object('n', i), '{\"h\": \"v\"}' FROM generate_series(1, %d) i",
+        topic, count);
+}
+
+static void every_event_reaches_its_broker_once(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_topic(topic_of(fixture, "k.a"));
+    make_stream(fixture);
+    insert_rows(fixture, "k.a", 3000);
+    insert_rows(fixture, "n.a", 3000);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_int_equal(count_in_kafka(topic_of(fixture, "k.a")), 3000);
+    assert_int_equal(count_in_nats(fixture), 3000);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
+                     0);
+}
+
+static void a_message_carries_key_payload_and_headers(void **state)
+{
+    struct fixture *fixture = *state;
+    char *read;
+
+    make_topic(topic_of(fixture, "k.a"));
+    make_stream(fixture);
+    sql(fixture->conn,
+        "INSERT INTO outbox (event_id, topic, key, type, payload, headers, created_at)"
+        " SELECT ('00000000-0000-4000-8000-00000000000' || i)::uuid, t, 'key', 'T',"
+        " '{\"a\": \"ü\"}', '{\"trace\": \"x\"}', '2026-01-02 03:04:05.000006+00'"
+        " FROM (VALUES (1, 'k.a'), (2, 'n.a')) v (i, t)");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    read = shell("build/reader kafka %s %s", harness_env("TEST_KAFKA_BROKERS"),
+                 topic_of(fixture, "k.a"));
+    assert_says(read,
+                "\tkey\t00000000-0000-4000-8000-000000000001\tT\t2026-01-02T03:04:05.000006Z\t");
+    assert_says(read, "\ttrace=x\t{\"a\": \"ü\"}\n");
+    read = shell("build/reader nats %s %s", harness_env("TEST_NATS_URL"), fixture->name);
+    assert_says(read,
+                "\tkey\t00000000-0000-4000-8000-000000000002\tT\t2026-01-02T03:04:05.000006Z\t"
+                "00000000-0000-4000-8000-000000000002\t");
+    assert_says(read, "trace=x\t{\"a\": \"ü\"}\n");
+}
+
+static void poison_rows_are_dead_at_once_and_their_neighbours_arrive(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_topic(topic_of(fixture, "k.a"));
+    make_stream(fixture);
+    insert_rows(fixture, "k.a", 500);
+    insert_rows(fixture, "n.a", 500);
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, payload, headers) VALUES ('k.a b', '1', NULL),"
+        " ('n.a b', '1', NULL), ('n.*', '1', NULL), ('n.a..b', '1', NULL),"
+        " (E'n.a\\r\\nPUB x 0', '1', NULL), ('elsewhere', '1', NULL), ('', '1', NULL),"
+        " ('k.a', to_jsonb(repeat('x', 1100000)), NULL),"
+        " ('n.a', to_jsonb(repeat('x', 1100000)), NULL),"
+        " ('n.a', '1', '{\"Nats-Rollup\": \"all\"}'), ('k.a', '1', '{\"id\": \"x\"}'),"
+        " ('k.a', '1', '[1]')");
+    insert_rows(fixture, "k.a", 500);
+    insert_rows(fixture, "n.a", 500);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    assert_int_equal(count_in_kafka(topic_of(fixture, "k.a")), 1000);
+    assert_int_equal(count_in_nats(fixture), 1000);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE due IS NULL"), 12);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
+                     0);
+    assert_says(sql_text(fixture->conn, "SELECT string_agg(error, ';') FROM outbox_parked"),
+                "larger than message.max.bytes");
+}
+
+static void rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    make_topic(topic_of(fixture, "k.known"));
+    make_stream(fixture);
+    insert_rows(fixture, "k.late", 20);
+    insert_rows(fixture, "k.known", 20);
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 20, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
+    wait_for_number(fixture->conn, 20,
+                    "SELECT count(*) FROM outbox_parked WHERE due IS NOT NULL"
+                    " AND attempts = 0 AND error LIKE 'unknown topic %'");
+    make_topic(topic_of(fixture, "k.late"));
+    wait_for_number(fixture->conn, 20,
+                    "SELECT count(*) FROM outbox_parked WHERE sent_at IS NOT NULL");
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(relay.status, 0);
+    process_free(&relay);
+    assert_int_equal(count_in_kafka(topic_of(fixture, "k.late")), 20);
+}
+
+static void create_makes_the_topic_and_the_stream(void **state)
+{
+    struct fixture *fixture = *state;
+    char allow_nats[128];
+
+    (void)snprintf(allow_nats, sizeof allow_nats, "create = true\nallow = [\"%s.n.>\"]",
+                   fixture->name);
+    write_config(fixture, "create = true", allow_nats);
+    insert_rows(fixture, "k.made", 10);
+    insert_rows(fixture, "n.made", 10);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_int_equal(count_in_kafka(topic_of(fixture, "k.made")), 10);
+    assert_int_equal(count_in_nats(fixture), 10);
+}
+
+static void check_names_missing_destinations_and_how_to_make_them(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_rows(fixture, "k.missing", 1);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+    assert_says(fixture->process.out, "k.missing");
+    assert_says(fixture->process.out, "kafka-topics");
+    assert_says(fixture->process.out, "nats stream add");
+    make_topic(topic_of(fixture, "k.missing"));
+    make_stream(fixture);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+}
+
+static void check_reports_brokers_that_cannot_be_reached(void **state)
+{
+    struct fixture *fixture = *state;
+
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("away.toml",
+                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"none\"\n"
+                                "[sink.k]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n"
+                                "[sink.n]\ntype = \"nats\"\nservers = [\"nats://127.0.0.1:1\"]\n"
+                                "stream = \"S\"\n[[route]]\nmatch = \">\"\nsink = \"k\"\n",
+                                fixture->url));
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+    assert_says(fixture->process.out, "error: kafka at 127.0.0.1:1");
+    assert_says(fixture->process.out, "error: nats at nats://127.0.0.1:1");
+}
+
+static long long open_transactions(struct fixture *fixture)
+{
+    return sql_number(fixture->conn,
+                      "SELECT count(*) FROM pg_stat_activity WHERE xact_start IS NOT NULL"
+                      " AND application_name LIKE 'outbox-relay/%%'"
+                      " AND datname = current_database()");
+}
+
+/* While it is away nothing is claimed; afterwards everything arrives. */
+static void survive_an_outage(struct fixture *fixture, const char *server, const char *topic)
+{
+    struct process relay;
+
+    make_topic(topic_of(fixture, "k.a"));
+    make_stream(fixture);
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    insert_rows(fixture, topic, 1000);
+    wait_for_number(fixture->conn, 1000, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
+    (void)shell("tests/support/services kill %s 2>&1", server);
+    insert_rows(fixture, topic, 1000);
+    process_await_words(&relay, "error lane");
+    wait_for_number(fixture->conn, 0,
+                    "SELECT count(*) FROM pg_stat_activity WHERE xact_start IS NOT NULL"
+                    " AND application_name LIKE 'outbox-relay/%'"
+                    " AND datname = current_database()");
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(open_transactions(fixture), 0);
+    (void)shell("tests/support/services start %s 2>&1", server);
+    wait_for_number(fixture->conn, 2000, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(relay.status, 0);
+    process_free(&relay);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+}
+
+static void a_nats_server_that_dies_costs_nothing_but_time(void **state)
+{
+    struct fixture *fixture = *state;
+
+    survive_an_outage(fixture, "nats", "n.a");
+    assert_int_equal(count_in_nats(fixture), 2000); /* JetStream drops repeats by their id */
+}
+
+static void a_kafka_broker_that_dies_costs_nothing_but_time(void **state)
+{
+    struct fixture *fixture = *state;
+    long count;
+
+    survive_an_outage(fixture, "kafka", "k.a");
+    count = count_in_kafka(topic_of(fixture, "k.a"));
+    assert_true(count >= 2000 && count <= 2000 + 2 * 500); /* lanes x batch */
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(every_event_reaches_its_broker_once),
+        TEST(a_message_carries_key_payload_and_headers),
+        TEST(poison_rows_are_dead_at_once_and_their_neighbours_arrive),
+        TEST(rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there),
+        TEST(create_makes_the_topic_and_the_stream),
+        TEST(check_names_missing_destinations_and_how_to_make_them),
+        TEST(check_reports_brokers_that_cannot_be_reached),
+        TEST(a_nats_server_that_dies_costs_nothing_but_time),
+        TEST(a_kafka_broker_that_dies_costs_nothing_but_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
