@@ -31,7 +31,7 @@ CPPFLAGS   += -D_GNU_SOURCE -DRELAY_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen
 CFLAGS     += -std=c17 $(WARNINGS) $(HARDENING) $(OPTIMISE) -pthread
 CXXFLAGS   += -std=c++17 $(WARNINGS) $(HARDENING) $(OPTIMISE) -fno-exceptions -fno-rtti
 LDFLAGS    += -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -pthread
-LDLIBS      = $(call pkg,--libs,$(PACKAGES)) -lstdc++
+LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 
 SOURCES    := $(filter-out src/main.c,$(wildcard src/*/*.c)) $(wildcard src/*/*.cpp)
 OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o
@@ -61,7 +61,7 @@ deps: ## install what is missing (Debian, Ubuntu); elsewhere: name it
 
 $(BINARY): $(BUILD)/obj/main.c.o $(LIBRARY)
 	$(say) LINK $@
-	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	@$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@
@@ -108,12 +108,12 @@ $(BUILD)/obj/tests/%.o: tests/%.c
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(say) CC $@
-	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
+	@$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
 
 $(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o $(HARNESS) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(say) CC $@
-	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
+	@$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
 
 build/reader: $(wildcard tests/support/reader*.c tests/support/reader*.h)
 	@mkdir -p $(@D)
@@ -185,10 +185,10 @@ fuzz-run: $(FUZZERS)
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(say) LINK $@
-	@$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+	@$(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
-$(BUILD)/reference: tests/support/reference.c $(LIBRARY)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(BUILD)/reference: $(BUILD)/obj/tests/support/reference.o $(LIBRARY)
+	@$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 readme: $(BUILD)/reference ## write the key reference into README.md
 	@$(BUILD)/reference > $(BUILD)/reference.md

@@ -15,14 +15,15 @@ const struct command commands[] = {
     {"status", "[--json] [--watch]", "backlog, oldest age, parked and dead, who relays",
      "json watch", 0, 0, true, cli_status},
     {"emit", "TOPIC [KEY] [PAYLOAD|-] [--type T]",
-     "insert an event; without TOPIC: NDJSON from stdin", "type", 0, 3, true, cli_emit},
+     "insert an event (no PAYLOAD: a tombstone); no TOPIC: NDJSON from stdin", "type", 0, 3, true,
+     cli_emit},
     {"dead", "list [--json] | drop ID...|--all", "parked and dead rows: list them, drop them",
      "json all", 1, OPERANDS_MAX, true, cli_dead},
     {"purge", "[--older-than 7d] [--dry-run]", "delete sent rows older than the retention",
      "older-than dry-run", 0, 0, true, cli_purge},
     {"config", "[--defaults]", "the effective configuration, secrets hidden", "defaults", 0, 0,
      false, cli_config},
-    {"version", "", "version, and those of the libraries", "", 0, 0, false, cli_version},
+    {"version", "", "the version", "", 0, 0, false, cli_version},
     {"help", "[COMMAND]", "this", "", 0, 1, false, cli_help},
     {NULL, NULL, NULL, NULL, 0, 0, false, NULL}};
 

@@ -19,8 +19,10 @@ static enum exit_status create(struct admin *admin)
     char *missing = NULL;
     enum exit_status status;
 
-    if (admin_init(admin, &missing, &error) == 0)
+    if (admin_init(admin, &missing, &error) == 0) {
+        (void)printf("the tables are ready\n");
         return EXIT_DONE;
+    }
     status = cli_fail(&error);
     if (missing != NULL)
         (void)print_and_free(missing);
@@ -41,6 +43,8 @@ static enum exit_status make_destinations(const struct sink_options *options)
         status = -1;
     for (int i = 0; status == 0 && i < options->allow.count; i++)
         status = broker_make(broker, options->allow.items[i], &error);
+    if (status == 0)
+        (void)printf("sink %s: the destinations in allow are ready\n", options->name);
     if (broker != NULL)
         broker_close(broker);
     return status == 0 ? EXIT_DONE : cli_fail(&error);

@@ -7,7 +7,7 @@
 struct file {
     char *text; /* owned */
     size_t len;
-    unsigned mode; /* permission bits; 0 for a pipe */
+    unsigned mode;   /* permission bits; 0 for a pipe */
     char error[256]; /* "" when it was read */
 };
 

@@ -31,8 +31,8 @@ const struct key keys[] = {
     {SECTION_OUTBOX, "on_sent", KEY_WORD, IN_OUTBOX(on_sent), "mark", 0, 0, on_sent_words, 0,
      "\"mark\" sets sent_at; \"delete\" removes the row."},
     {SECTION_OUTBOX, "retention", KEY_DURATION, IN_OUTBOX(retention_ms), "7d", SECONDS(1),
-     DAYS(3650), NULL, KEY_ZERO | KEY_RELOADABLE,
-     "Marked rows older than this may be purged; \"0\" keeps them."},
+     DAYS(3650), NULL, KEY_ZERO,
+     "Marked rows older than this are purged, in small batches; \"0\" keeps them."},
     {SECTION_OUTBOX, "order", KEY_WORD, IN_OUTBOX(order), "key", 0, 0, order_words, 0,
      "\"none\": first come. \"key\" (per-key order across all relays) is not available yet: "
      "write \"none\"."},
@@ -70,12 +70,11 @@ const struct key keys[] = {
     {SECTION_RELAY, "batch_bytes", KEY_SIZE, IN_OUTBOX(batch_bytes), "8MiB", KIB(64), GIB, NULL, 0,
      "Bytes a claim: what a lane holds in memory."},
     {SECTION_RELAY, "poll_interval", KEY_DURATION, IN_CONFIG(relay.poll_interval_ms), "250ms", 1,
-     HOUR, NULL, KEY_RELOADABLE,
-     "The wait when idle; a notification from the database ends it early."},
+     HOUR, NULL, 0, "How long an idle lane waits before it looks again."},
     {SECTION_RELAY, "publish_timeout", KEY_DURATION, IN_CONFIG(relay.publish_timeout_ms), "10s",
      100, SECONDS(600), NULL, 0, "How long a batch waits for the broker's acknowledgements."},
     {SECTION_RELAY, "shutdown_timeout", KEY_DURATION, IN_CONFIG(relay.shutdown_timeout_ms), "15s",
-     0, HOUR, NULL, KEY_RELOADABLE,
+     0, HOUR, NULL, 0,
      "How long a stopping relay may finish its batches: at least publish_timeout; \"0\" leaves at "
      "once."},
     {SECTION_RELAY, "synchronous_commit", KEY_SWITCH, IN_OUTBOX(synchronous_commit), "on", 0, 0,
@@ -83,11 +82,11 @@ const struct key keys[] = {
      "Of the relay's own session; \"off\" is faster and repeats messages after a database crash."},
 
     {SECTION_RETRY, "max_attempts", KEY_INTEGER, IN_CONFIG(relay.retry.max_attempts), "10", 1, 1000,
-     NULL, KEY_RELOADABLE, "A message is dead after as many tries."},
+     NULL, 0, "A message is dead after as many tries."},
     {SECTION_RETRY, "backoff", KEY_DURATION, IN_CONFIG(relay.retry.backoff_ms), "1s", 1, HOUR, NULL,
-     KEY_RELOADABLE, "The wait before the second try; doubled at each further one, jittered."},
+     0, "The wait before the second try; doubled at each further one, jittered."},
     {SECTION_RETRY, "backoff_max", KEY_DURATION, IN_CONFIG(relay.retry.backoff_max_ms), "5m", 1,
-     HOUR, NULL, KEY_RELOADABLE, "The longest wait between two tries."},
+     HOUR, NULL, 0, "The longest wait between two tries."},
 
     {SECTION_SINK, "type", KEY_STRING, IN_SINK(type), NULL, 1, 0, NULL, KEY_ANY_SINK,
      "\"kafka\", \"nats\" or \"stdout\"; required."},
@@ -135,10 +134,10 @@ const struct key keys[] = {
     {SECTION_HTTP, "listen", KEY_STRING, IN_CONFIG(http_listen), "127.0.0.1:9464", 0, 0, NULL, 0,
      "Reserved: nothing listens yet. \"HOST:PORT\" of /metrics, /healthz and /readyz; \"\": none."},
 
-    {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words,
-     KEY_RELOADABLE, "The least urgent lines that are written."},
-    {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words,
-     KEY_RELOADABLE, "\"json\" writes an object a line."},
+    {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, 0,
+     "The least urgent lines that are written."},
+    {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words, 0,
+     "\"json\" writes an object a line."},
 };
 
 const size_t key_count = sizeof keys / sizeof keys[0];

@@ -31,12 +31,11 @@ enum key_type {
 };
 
 enum key_flags {
-    KEY_SECRET = 1U << 0,     /* its value is never shown */
-    KEY_RELOADABLE = 1U << 1, /* a running relay could take a new value without a restart */
-    KEY_ZERO = 1U << 2,       /* 0 is allowed below the minimum */
-    KEY_KAFKA = 1U << 3,      /* sinks: the types that take the key */
-    KEY_NATS = 1U << 4,
-    KEY_STDOUT = 1U << 5,
+    KEY_SECRET = 1U << 0, /* its value is never shown */
+    KEY_ZERO = 1U << 1,   /* 0 is allowed below the minimum */
+    KEY_KAFKA = 1U << 2,  /* sinks: the types that take the key */
+    KEY_NATS = 1U << 3,
+    KEY_STDOUT = 1U << 4,
     KEY_ANY_SINK = KEY_KAFKA | KEY_NATS | KEY_STDOUT
 };
 

@@ -28,12 +28,12 @@ struct toml_node {
     enum toml_type type;
     int line; /* of the key, of the [header], or of an array's value; 1-based */
     int column;
-    char *key; /* owned; NULL for the root and in an array */
+    char *key;    /* owned; NULL for the root and in an array */
     char *string; /* owned; TOML_STRING only */
     int64_t integer;
     double real;
     bool boolean;
-    bool refused; /* set by whoever reported a problem with the value */
+    bool refused;               /* set by whoever reported a problem with the value */
     struct toml_node *children; /* owned; of a table or an array */
     int count;
 };

@@ -1,13 +1,25 @@
 #include "outbox/barrier.h"
 
+#include <stdio.h>
+
+/* "LANE/flush": `status` counts lanes by their own sessions. */
+static int open_session(struct barrier *barrier, const struct outbox_options *options,
+                        const char *name, struct error *error)
+{
+    struct outbox_options durable = *options;
+    char flush_name[64];
+
+    durable.synchronous_commit = true;
+    (void)snprintf(flush_name, sizeof flush_name, "%s/flush", name);
+    return session_open(&barrier->session, &durable, flush_name, error);
+}
+
 int barrier_wait(struct barrier *barrier, const struct outbox_options *options, const char *name,
                  struct error *error)
 {
-    struct outbox_options durable = *options;
     PGresult *result;
 
-    durable.synchronous_commit = true;
-    if (barrier->session.conn == NULL && session_open(&barrier->session, &durable, name, error) < 0)
+    if (barrier->session.conn == NULL && open_session(barrier, options, name, error) < 0)
         return -1;
     result = session_query(&barrier->session,
                            "SELECT pg_catalog.pg_logical_emit_message(true, 'outbox-relay', '')", 0,

@@ -38,7 +38,7 @@ static void put_sql(const struct admin *admin, FILE *out)
 /* application_name is "outbox-relay/HOST:PID/LANE"; the commands' own is "outbox-relay/admin". */
 #define RELAYS                                                                                     \
     "FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"                          \
-    " AND application_name LIKE 'outbox-relay/%/%'"
+    " AND application_name ~ '^outbox-relay/[^/]+/[0-9]+$'"
 
 static int read_relays(struct admin *admin, struct status *status, struct error *error)
 {

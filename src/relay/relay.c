@@ -237,8 +237,8 @@ static enum relay_result run(struct relay *relay, struct error *error)
     if (started < 0)
         return RELAY_FAILED;
     totals = add_up(relay);
-    log_info("sent %" PRIu64 " in all, parked %" PRIu64 ", dead %" PRIu64, totals.sent, totals.parked,
-             totals.dead);
+    log_info("sent %" PRIu64 " in all, parked %" PRIu64 ", dead %" PRIu64, totals.sent,
+             totals.parked, totals.dead);
     return judge(relay, error);
 }
 

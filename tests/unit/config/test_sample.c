@@ -60,7 +60,7 @@ static void every_key_is_in_the_sample_with_its_default(void **state)
         const char *quote = value_is_quoted(&keys[i]) ? "\"" : "";
         const char *part = find_part(keys[i].section);
         char expected[128];
-        bool commented;
+        bool commented = false;
         const char *line;
 
         assert_non_null(part);
