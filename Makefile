@@ -5,9 +5,9 @@
 CC       ?= cc
 CXX      ?= c++
 SANITIZE ?=
+comma    := ,
 VERSION  := 0.1.0
 BUILD    := build$(if $(SANITIZE),/$(firstword $(subst $(comma), ,$(SANITIZE))))
-comma    := ,
 PREFIX   ?= /usr/local
 
 ifeq ($(origin CC),default)

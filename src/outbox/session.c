@@ -167,28 +167,30 @@ static PGresult *finish(struct session *session, struct error *error)
     return NULL;
 }
 
-PGresult *session_query(struct session *session, const char *sql, int param_count,
-                        const char *const *params, struct error *error)
+static PGresult *run(struct session *session, const char *sql, int param_count,
+                     const char *const *params, const int *lengths, const int *formats,
+                     struct error *error)
 {
-    int sent = session->conn != NULL &&
-               PQsendQueryParams(session->conn, sql, param_count, NULL, params, NULL, NULL, 0);
+    int sent = session->conn != NULL && PQsendQueryParams(session->conn, sql, param_count, NULL,
+                                                          params, lengths, formats, 0);
 
     if (send_and_flush(session, sent, error) < 0)
         return NULL;
     return finish(session, error);
 }
 
+PGresult *session_query(struct session *session, const char *sql, int param_count,
+                        const char *const *params, struct error *error)
+{
+    return run(session, sql, param_count, params, NULL, NULL, error);
+}
+
 int session_command(struct session *session, const char *sql, int param_count,
                     const char *const *params, const int *lengths, const int *formats,
                     struct error *error)
 {
-    int sent = session->conn != NULL && PQsendQueryParams(session->conn, sql, param_count, NULL,
-                                                          params, lengths, formats, 0);
-    PGresult *result;
+    PGresult *result = run(session, sql, param_count, params, lengths, formats, error);
 
-    if (send_and_flush(session, sent, error) < 0)
-        return -1;
-    result = finish(session, error);
     PQclear(result);
     return result != NULL ? 0 : -1;
 }

@@ -342,3 +342,40 @@ void process_stop(struct process *process, int signal)
     assert_int_equal(kill(process->pid, signal), 0);
     process_wait(process);
 }
+
+int fixture_open(void **state, void (*configure)(struct fixture *))
+{
+    static int number;
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    assert_non_null(fixture);
+    *state = fixture;
+    (void)snprintf(fixture->name, sizeof fixture->name, "t%d_%d", (int)getpid(), ++number);
+    fixture->conn = harness_database(fixture->url);
+    configure(fixture);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    return 0;
+}
+
+int fixture_close(void **state)
+{
+    struct fixture *fixture = *state;
+
+    process_free(&fixture->process);
+    harness_drop(fixture->conn);
+    free(fixture);
+    return 0;
+}
+
+void expect(struct fixture *fixture, int status, int expected)
+{
+    if (status != expected)
+        fail_msg("exit status %d instead of %d; it said: %s%s", status, expected,
+                 fixture->process.out, fixture->process.err);
+}
+
+void assert_says(const char *text, const char *expected)
+{
+    if (strstr(text, expected) == NULL)
+        fail_msg("expected \"%s\" in: %s", expected, text);
+}

@@ -63,4 +63,25 @@ void process_await_words(const struct process *process, const char *text);
 /* Sends the signal and waits for the end. */
 void process_stop(struct process *process, int signal);
 
+/* A database of the test's own and the program with a configuration for it: cmocka's fixture. */
+struct fixture {
+    char url[256];
+    PGconn *conn;
+    char config[256]; /* path */
+    char name[64];    /* unlike any other test's; fit for a stream or the start of a topic */
+    struct process process;
+};
+
+/* Makes the database; `configure` writes fixture->config; then `init` must succeed. */
+int fixture_open(void **state, void (*configure)(struct fixture *));
+int fixture_close(void **state);
+
+/* Runs the program; its status. The output of the run before is freed. */
+#define run(fixture, ...)                                                                          \
+    (process_free(&(fixture)->process), process_run(&(fixture)->process, NULL, __VA_ARGS__, NULL))
+
+/* Fails the test, showing what the program said, unless its status is this one. */
+void expect(struct fixture *fixture, int status, int expected);
+void assert_says(const char *text, const char *expected);
+
 #endif

@@ -8,14 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct fixture {
-    char url[256];
-    PGconn *conn;
-    char config[256];
-    char name[64]; /* of this test's stream; its topics and subjects begin with it, in lower case */
-    struct process process;
-};
-
 /* Runs a shell command; its output is valid until the next call. Fails the test on a status. */
 static char *shell(const char *format, ...)
 {
@@ -82,45 +74,14 @@ static void write_config(struct fixture *fixture, const char *more_kafka, const 
                      fixture->name));
 }
 
+static void configure(struct fixture *fixture)
+{
+    write_config(fixture, "", "");
+}
+
 static int set_up(void **state)
 {
-    static int number;
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    *state = fixture;
-    (void)snprintf(fixture->name, sizeof fixture->name, "d%d_%d", (int)getpid(), ++number);
-    fixture->conn = harness_database(fixture->url);
-    write_config(fixture, "", "");
-    if (process_run(&fixture->process, NULL, "init", "-c", fixture->config, NULL) != 0)
-        fail_msg("%s", fixture->process.err);
-    process_free(&fixture->process);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-
-    process_free(&fixture->process);
-    harness_drop(fixture->conn);
-    free(fixture);
-    return 0;
-}
-
-#define run(fixture, ...)                                                                          \
-    (process_free(&(fixture)->process), process_run(&(fixture)->process, NULL, __VA_ARGS__, NULL))
-
-static void expect(struct fixture *fixture, int status, int expected)
-{
-    if (status != expected)
-        fail_msg("exit status %d instead of %d; it said: %s%s", status, expected,
-                 fixture->process.out, fixture->process.err);
-}
-
-static void assert_says(const char *text, const char *expected)
-{
-    if (strstr(text, expected) == NULL)
-        fail_msg("expected \"%s\" in: %s", expected, text);
+    return fixture_open(state, configure);
 }
 
 static const char *topic_of(const struct fixture *fixture, const char *topic)
@@ -334,7 +295,7 @@ static void a_kafka_broker_that_dies_costs_nothing_but_time(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, fixture_close)
     const struct CMUnitTest tests[] = {
         TEST(every_event_reaches_its_broker_once),
         TEST(a_message_carries_key_payload_and_headers),

@@ -1,8 +1,10 @@
 #include "unit/broker/fixture.h"
 
+#include <jansson.h>
 #include <nats/nats.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -200,9 +202,45 @@ static void assert_header(natsMsg *message, const char *name, const char *expect
     assert_string_equal(value, expected);
 }
 
+static void decode_base64(const char *text, char *out, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned bits = 0;
+    size_t len = 0;
+
+    for (int i = 0; text[i] != '\0' && text[i] != '=' && len + 1 < size; i++) {
+        bits = bits << 6 | (unsigned)(strchr(digits, text[i]) - digits);
+        if (i % 4 > 0)
+            out[len++] = (char)(bits >> (6 - 2 * (i % 4)) & 0xFF);
+    }
+    out[len] = '\0';
+}
+
+/* As the server holds it: nats.c 3.4 cannot read a header whose value is empty. */
+static void assert_raw_header(int sequence, const char *line)
+{
+    natsMsg *reply = NULL;
+    char subject[96];
+    char request[32];
+    char raw[1024];
+    json_t *root;
+
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.MSG.GET.%s", stream);
+    (void)snprintf(request, sizeof request, "{\"seq\":%d}", sequence);
+    assert_int_equal(natsConnection_RequestString(&reply, connection, subject, request, WAIT_MS),
+                     NATS_OK);
+    root = json_loadb(natsMsg_GetData(reply), (size_t)natsMsg_GetDataLength(reply), 0, NULL);
+    decode_base64(json_string_value(json_object_get(json_object_get(root, "message"), "hdrs")), raw,
+                  sizeof raw);
+    json_decref(root);
+    natsMsg_Destroy(reply);
+    if (strstr(raw, line) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", line, raw);
+}
+
 static void a_message_arrives_with_all_its_parts(void **state)
 {
-    struct header headers[] = {{text_of("trace"), text_of("abc")}, {text_of("empty"), text_of("")}};
+    struct header headers[] = {{text_of("trace"), text_of("abc")}, {text_of("x.y"), text_of("0")}};
     struct message *message = add_message(&batch, subject_of("order"), "key 1", "{\"n\":1}");
     natsMsg *found;
 
@@ -223,7 +261,8 @@ static void a_message_arrives_with_all_its_parts(void **state)
     assert_header(found, "created_at", "2026-01-02T03:04:05Z");
     assert_header(found, "key", "key 1");
     assert_header(found, "trace", "abc");
-    assert_header(found, "empty", "");
+    assert_header(found, "x.y", "0");
+    assert_header(found, "Nats-Expected-Stream", stream);
     natsMsg_Destroy(found);
 }
 
@@ -242,9 +281,7 @@ static void what_is_null_makes_no_header(void **state)
     assert_header(found, "type", NULL);
     assert_header(found, "created_at", NULL);
     natsMsg_Destroy(found);
-    found = read_back(2);
-    assert_header(found, "key", "");
-    natsMsg_Destroy(found);
+    assert_raw_header(2, "\r\nkey: \r\n");
 }
 
 static void a_payload_up_to_the_servers_limit_arrives_whole(void **state)
@@ -269,9 +306,10 @@ static void a_payload_up_to_the_servers_limit_arrives_whole(void **state)
 
 static void what_can_never_be_sent_is_rejected_and_harms_no_neighbour(void **state)
 {
-    static const char *const subjects[] = {
-        "", ".", "a..b", "a b", "a\tb", "a\r\nPING", "a.*", "a.>", "$JS.API.STREAM.PURGE.S",
-        "$SYS.x", "_INBOX.x", "\x80"};
+    static const char *const subjects[] = {"",       ".",        "a..b",
+                                           "a b",    "a\tb",     "a\r\nPING",
+                                           "a.*",    "a.>",      "$JS.API.STREAM.PURGE.S",
+                                           "$SYS.x", "_INBOX.x", "\x80"};
     struct header injected = {text_of("Nats-Rollup"), text_of("all")};
     struct header broken = {text_of("a"), {"1\r\nNats-Rollup: all", 19}};
     struct header own = {text_of("id"), text_of("x")};
@@ -495,9 +533,8 @@ static void late_acknowledgements_touch_nothing(void **state)
         wait_until_ready();
         fill_batch(BATCH);
         (void)publish_within(round % 4);
-        assert_int_equal(count_verdicts(&batch, VERDICT_SENT) +
-                             count_verdicts(&batch, VERDICT_PENDING),
-                         BATCH);
+        assert_int_equal(
+            count_verdicts(&batch, VERDICT_SENT) + count_verdicts(&batch, VERDICT_PENDING), BATCH);
     }
     wait_until_ready();
     publish();
@@ -524,8 +561,8 @@ static void create_adds_the_missing_stream(void **state)
     assert_int_equal(broker_make(broker, subject_of(">"), &error), 0);
     assert_int_equal(broker_make(broker, subject_of("order"), &error), 0);
     assert_int_equal(broker_ready(broker, &error), 0);
-    assert_int_equal(
-        broker_inspect(broker, subject_of("order"), warning, sizeof warning, &error), 0);
+    assert_int_equal(broker_inspect(broker, subject_of("order"), warning, sizeof warning, &error),
+                     0);
     delete_stream(stream);
     broker_close(broker);
     broker = broker_open(&options, &error);
@@ -628,18 +665,18 @@ static void start_own_server(void)
     assert_non_null(mkdtemp(own_folder));
     (void)snprintf(secret_path, sizeof secret_path, "%s/secret", own_folder);
     (void)snprintf(config, sizeof config, "%s/conf", own_folder);
-    write_own_file("conf",
-                   "listen: 127.0.0.1:-1\n"
-                   "jetstream {store_dir: js}\n"
-                   "authorization { users: [\n"
-                   "  {user: admin, password: admin}\n"
-                   "  {user: relay, password: s3cret, permissions: {\n"
-                   "    publish: {allow: [\"in.>\", \"$JS.API.STREAM.INFO.*\"]},\n"
-                   "    subscribe: {allow: [\"_INBOX.>\"]}}}\n"
-                   "]}\n");
+    write_own_file("conf", "listen: 127.0.0.1:-1\n"
+                           "jetstream {store_dir: js}\n"
+                           "authorization { users: [\n"
+                           "  {user: admin, password: admin}\n"
+                           "  {user: relay, password: s3cret, permissions: {\n"
+                           "    publish: {allow: [\"in.>\", \"$JS.API.STREAM.INFO.*\"]},\n"
+                           "    subscribe: {allow: [\"_INBOX.>\"]}}}\n"
+                           "]}\n");
     own_server = fork();
     if (own_server == 0) {
-        (void)(chdir(own_folder) == 0 && freopen("log", "w", stderr) != NULL &&
+        (void)(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && chdir(own_folder) == 0 &&
+               freopen("log", "w", stdout) != NULL && freopen("log", "a", stderr) != NULL &&
                execlp("nats-server", "nats-server", "-c", config, "--ports_file_dir", own_folder,
                       (char *)NULL));
         _exit(127);
@@ -667,7 +704,7 @@ static void add_own_stream(void)
     assert_int_equal(natsConnection_ConnectTo(&connection, url), NATS_OK);
     assert_int_equal(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
     (void)jsStreamConfig_Init(&config);
-    add_stream(stream, &config, ">.x");
+    add_stream(stream, &config, "*.x");
 }
 
 static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)

@@ -10,7 +10,7 @@
 
 #define PAYLOAD_MAX (2 * 1024 * 1024)
 
-struct fixture {
+struct lane_fixture {
     char url[256];
     PGconn *conn;
     struct outbox_options options;
@@ -19,7 +19,7 @@ struct fixture {
     struct error error;
 };
 
-static void init_tables(struct fixture *fixture)
+static void init_tables(struct lane_fixture *fixture)
 {
     struct admin *admin = admin_open(&fixture->options, &fixture->error);
     char *missing = NULL;
@@ -32,7 +32,7 @@ static void init_tables(struct fixture *fixture)
 static int set_up_with(void **state, enum on_sent on_sent)
 {
     static char table[] = "public.outbox";
-    struct fixture *fixture = calloc(1, sizeof *fixture);
+    struct lane_fixture *fixture = calloc(1, sizeof *fixture);
 
     *state = fixture;
     fixture->conn = harness_database(fixture->url);
@@ -63,7 +63,7 @@ static int set_up_delete(void **state)
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     batch_free(&fixture->batch);
     outbox_close(fixture->outbox);
@@ -72,14 +72,14 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int claim(struct fixture *fixture)
+static int claim(struct lane_fixture *fixture)
 {
     if (outbox_ready(fixture->outbox, &fixture->error) < 0)
         return -1;
     return outbox_claim(fixture->outbox, &fixture->batch, false, PAYLOAD_MAX, &fixture->error);
 }
 
-static void claim_count(struct fixture *fixture, int count)
+static void claim_count(struct lane_fixture *fixture, int count)
 {
     if (claim(fixture) < 0)
         fail_msg("%s", fixture->error.text);
@@ -92,13 +92,13 @@ static void decide_all(struct batch *batch, enum outcome outcome)
         batch->messages[i].outcome = outcome;
 }
 
-static void settle(struct fixture *fixture, bool claim_next)
+static void settle(struct lane_fixture *fixture, bool claim_next)
 {
     if (outbox_settle(fixture->outbox, &fixture->batch, claim_next, &fixture->error) < 0)
         fail_msg("%s", fixture->error.text);
 }
 
-static void insert_rows(struct fixture *fixture, int count)
+static void insert_rows(struct lane_fixture *fixture, int count)
 {
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i, to_jsonb(i)"
@@ -119,7 +119,7 @@ static void assert_text(struct text actual, const char *expected)
 
 static void a_claimed_row_carries_every_column(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
     const struct message *message = &fixture->batch.messages[0];
 
     sql(fixture->conn,
@@ -143,7 +143,7 @@ static void a_claimed_row_carries_every_column(void **state)
 
 static void rows_come_in_the_order_of_their_ids(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     insert_rows(fixture, 800);
     claim_count(fixture, 500);
@@ -153,7 +153,7 @@ static void rows_come_in_the_order_of_their_ids(void **state)
 
 static void two_claimers_never_share_a_row(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
     struct outbox *second = outbox_open(&fixture->options, "test/2");
     struct batch batch;
 
@@ -170,7 +170,7 @@ static void two_claimers_never_share_a_row(void **state)
 
 static void a_row_that_is_not_committed_is_not_claimed(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
     PGconn *writer = harness_connect(fixture->url);
 
     sql(writer, "BEGIN");
@@ -185,7 +185,7 @@ static void a_row_that_is_not_committed_is_not_claimed(void **state)
 
 static void a_settled_row_is_marked_and_never_claimed_again(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     insert_rows(fixture, 3);
     claim_count(fixture, 3);
@@ -198,7 +198,7 @@ static void a_settled_row_is_marked_and_never_claimed_again(void **state)
 
 static void with_delete_a_settled_row_is_gone(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     insert_rows(fixture, 3);
     claim_count(fixture, 3);
@@ -209,7 +209,7 @@ static void with_delete_a_settled_row_is_gone(void **state)
 
 static void only_the_rows_that_were_sent_are_settled(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     insert_rows(fixture, 3);
     claim_count(fixture, 3);
@@ -225,7 +225,7 @@ static void only_the_rows_that_were_sent_are_settled(void **state)
 
 static void the_next_claim_travels_with_the_settle(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     insert_rows(fixture, 600);
     claim_count(fixture, 500);
@@ -242,7 +242,7 @@ static void the_next_claim_travels_with_the_settle(void **state)
 
 static void an_abandoned_claim_is_due_again(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     insert_rows(fixture, 2);
     claim_count(fixture, 2);
@@ -252,7 +252,7 @@ static void an_abandoned_claim_is_due_again(void **state)
 
 static void an_abandoned_claim_ahead_is_due_again(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     insert_rows(fixture, 501);
     claim_count(fixture, 500);
@@ -262,7 +262,7 @@ static void an_abandoned_claim_ahead_is_due_again(void **state)
     claim_count(fixture, 1);
 }
 
-static void kill_relays(struct fixture *fixture)
+static void kill_relays(struct lane_fixture *fixture)
 {
     sql(fixture->conn,
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
@@ -271,7 +271,7 @@ static void kill_relays(struct fixture *fixture)
 
 static void a_connection_lost_between_claim_and_commit_rolls_back(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     insert_rows(fixture, 5);
     claim_count(fixture, 5);
@@ -287,7 +287,7 @@ static void a_connection_lost_between_claim_and_commit_rolls_back(void **state)
 
 static void a_connection_lost_before_the_claim_is_replaced(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     insert_rows(fixture, 1);
     claim_count(fixture, 1);
@@ -299,7 +299,7 @@ static void a_connection_lost_before_the_claim_is_replaced(void **state)
 
 static void a_trigger_that_swallows_the_mark_makes_the_settle_fail(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     sql(fixture->conn, "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS"
                        " 'BEGIN RETURN NULL; END'");
@@ -315,7 +315,7 @@ static void a_trigger_that_swallows_the_mark_makes_the_settle_fail(void **state)
 
 static void null_empty_and_binary_values_are_three_things(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
     const struct message *messages = fixture->batch.messages;
 
     sql(fixture->conn, "ALTER TABLE outbox ALTER payload TYPE bytea USING NULL");
@@ -339,7 +339,7 @@ static void null_empty_and_binary_values_are_three_things(void **state)
 
 static void large_payloads_are_fetched_as_far_as_the_byte_limit_allows(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
     int64_t bytes = 0;
     int rows = 0;
 
@@ -367,7 +367,7 @@ static void large_payloads_are_fetched_as_far_as_the_byte_limit_allows(void **st
 
 static void a_payload_above_the_limit_is_not_fetched(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1'),"
                        " ('t', to_jsonb(repeat('x', 3000000))), ('t', '3')");
@@ -380,7 +380,7 @@ static void a_payload_above_the_limit_is_not_fetched(void **state)
 
 static void a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) VALUES ('t', repeat('k', 200000), '1'),"
@@ -394,7 +394,7 @@ static void a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not(void **s
 
 static void headers_that_are_no_flat_object_refuse_the_row(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     sql(fixture->conn,
         "INSERT INTO outbox (topic, headers) VALUES ('t', '[1]'), ('t', '{\"a\": {\"b\": 1}}'),"
@@ -407,7 +407,7 @@ static void headers_that_are_no_flat_object_refuse_the_row(void **state)
     assert_text(fixture->batch.messages[3].headers[0].value, "true");
 }
 
-static void refuse_all(struct fixture *fixture, enum outcome outcome, int64_t retry_ms)
+static void refuse_all(struct lane_fixture *fixture, enum outcome outcome, int64_t retry_ms)
 {
     for (int i = 0; i < fixture->batch.count; i++) {
         struct message *message = &fixture->batch.messages[i];
@@ -421,7 +421,7 @@ static void refuse_all(struct fixture *fixture, enum outcome outcome, int64_t re
 
 static void a_parked_row_moves_with_its_reason_and_all_it_holds(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, type, payload, headers) VALUES"
@@ -444,7 +444,7 @@ static void a_parked_row_moves_with_its_reason_and_all_it_holds(void **state)
 
 static void a_parked_row_comes_back_when_it_is_due_and_not_before(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
     struct batch *batch = &fixture->batch;
 
     insert_rows(fixture, 2);
@@ -468,7 +468,7 @@ static void a_parked_row_comes_back_when_it_is_due_and_not_before(void **state)
                      2);
 }
 
-static void claim_parked_and_send(struct fixture *fixture)
+static void claim_parked_and_send(struct lane_fixture *fixture)
 {
     struct batch *batch = &fixture->batch;
 
@@ -486,7 +486,7 @@ static void claim_parked_and_send(struct fixture *fixture)
 
 static void a_parked_row_that_is_sent_stays_marked(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     claim_parked_and_send(fixture);
     assert_int_equal(sql_number(fixture->conn,
@@ -497,7 +497,7 @@ static void a_parked_row_that_is_sent_stays_marked(void **state)
 
 static void with_delete_a_parked_row_that_is_sent_is_gone(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     claim_parked_and_send(fixture);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
@@ -505,7 +505,7 @@ static void with_delete_a_parked_row_that_is_sent_is_gone(void **state)
 
 static void leftover_sees_locked_rows_and_counts_parked_ones(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
     struct outbox *second = outbox_open(&fixture->options, "test/2");
     bool due = false;
     int parked = 0;
@@ -525,7 +525,7 @@ static void leftover_sees_locked_rows_and_counts_parked_ones(void **state)
 
 static void a_foreign_key_share_lock_does_not_hide_a_row(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
 
     insert_rows(fixture, 3);
@@ -539,7 +539,7 @@ static void a_foreign_key_share_lock_does_not_hide_a_row(void **state)
 
 static void what_is_claimed_is_on_disk(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     sql(fixture->conn, "SET synchronous_commit = off");
     for (int i = 0; i < 20; i++) {
@@ -558,7 +558,7 @@ static void what_is_claimed_is_on_disk(void **state)
 
 static void a_missing_table_is_told_with_its_remedy(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     sql(fixture->conn, "DROP TABLE outbox");
     assert_int_equal(claim(fixture), -1);
@@ -570,7 +570,7 @@ static void a_missing_table_is_told_with_its_remedy(void **state)
 static void an_unreachable_server_is_a_transient_error(void **state)
 {
     static char nowhere[] = "postgresql://postgres@127.0.0.1:1/postgres";
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     fixture->options.url = nowhere;
     assert_int_equal(claim(fixture), -1);
@@ -580,7 +580,7 @@ static void an_unreachable_server_is_a_transient_error(void **state)
 
 static void a_wrong_database_is_a_permanent_error(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     (void)strcat(fixture->url, "_missing");
     assert_int_equal(claim(fixture), -1);
@@ -589,7 +589,7 @@ static void a_wrong_database_is_a_permanent_error(void **state)
 
 static void a_claim_never_needs_a_sequential_scan_or_a_sort(void **state)
 {
-    struct fixture *fixture = *state;
+    struct lane_fixture *fixture = *state;
 
     /* Statistics of an empty table, then many rows: the worst a planner can be told. */
     sql(fixture->conn, "ANALYZE outbox");

@@ -8,13 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct fixture {
-    char url[256];
-    PGconn *conn;
-    char config[256];
-    struct process process;
-};
-
 static void write_config(struct fixture *fixture, const char *outbox, const char *rest)
 {
     (void)snprintf(
@@ -25,43 +18,14 @@ static void write_config(struct fixture *fixture, const char *outbox, const char
                      fixture->url, outbox, rest));
 }
 
+static void configure(struct fixture *fixture)
+{
+    write_config(fixture, "", "[sink.out]\ntype = \"stdout\"");
+}
+
 static int set_up(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    *state = fixture;
-    fixture->conn = harness_database(fixture->url);
-    write_config(fixture, "", "[sink.out]\ntype = \"stdout\"");
-    if (process_run(&fixture->process, NULL, "init", "-c", fixture->config, NULL) != 0)
-        fail_msg("%s", fixture->process.err);
-    process_free(&fixture->process);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-
-    process_free(&fixture->process);
-    harness_drop(fixture->conn);
-    free(fixture);
-    return 0;
-}
-
-#define run(fixture, ...)                                                                          \
-    (process_free(&(fixture)->process), process_run(&(fixture)->process, NULL, __VA_ARGS__, NULL))
-
-static void assert_says(const char *text, const char *expected)
-{
-    if (strstr(text, expected) == NULL)
-        fail_msg("expected \"%s\" in: %s", expected, text);
-}
-
-static void expect(struct fixture *fixture, int status, int expected)
-{
-    if (status != expected)
-        fail_msg("exit status %d instead of %d; it said: %s%s", status, expected,
-                 fixture->process.out, fixture->process.err);
+    return fixture_open(state, configure);
 }
 
 static int count_lines(const char *text)
@@ -451,7 +415,7 @@ static void no_output_ever_holds_a_password(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, fixture_close)
     const struct CMUnitTest tests[] = {
         TEST(emit_then_drain_prints_the_event_and_marks_the_row),
         TEST(emit_reads_a_payload_and_ndjson_from_stdin),

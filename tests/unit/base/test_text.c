@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -59,6 +60,39 @@ static void a_sequence_cut_short_is_not_utf8(void **state)
 
         for (size_t cut = 1; cut < len; cut++)
             assert_int_equal(text_utf8_len(bytes, cut), 0);
+    }
+}
+
+static void a_sequence_with_a_broken_continuation_is_not_utf8(void **state)
+{
+    static const uint32_t points[] = {0x80, 0x7FF, 0x800, 0xFFFD, 0x10000, 0x10FFFF};
+    char bytes[4];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
+        for (size_t at = 1; at < encode(bytes, points[i]); at++)
+            for (unsigned byte = 0; byte <= 0xFF; byte++) {
+                size_t len = encode(bytes, points[i]);
+
+                bytes[at] = (char)byte;
+                if ((byte & 0xC0U) != 0x80U)
+                    assert_int_equal(text_utf8_len(bytes, len), 0);
+            }
+}
+
+static void no_byte_behind_the_text_is_read(void **state)
+{
+    static const char *const texts[] = {"a", "\xC2", "\xE2\x82", "\xF0\x9F\x90", "\xC3\xBC"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        size_t len = strlen(texts[i]);
+        char *bytes = malloc(len); /* so that a sanitizer sees it */
+
+        assert_non_null(bytes);
+        memcpy(bytes, texts[i], len);
+        assert_int_equal(text_is_utf8(bytes, len), i == 0 || i == 4);
+        free(bytes);
     }
 }
 
@@ -301,6 +335,8 @@ int main(void)
         cmocka_unit_test(every_code_point_but_the_surrogates_is_utf8),
         cmocka_unit_test(what_lies_beyond_the_last_code_point_is_not_utf8),
         cmocka_unit_test(a_sequence_cut_short_is_not_utf8),
+        cmocka_unit_test(a_sequence_with_a_broken_continuation_is_not_utf8),
+        cmocka_unit_test(no_byte_behind_the_text_is_read),
         cmocka_unit_test(overlong_forms_are_not_utf8),
         cmocka_unit_test(of_two_bytes_only_a_lead_and_a_continuation_are_one_character),
         cmocka_unit_test(a_string_is_utf8_when_all_of_it_is),

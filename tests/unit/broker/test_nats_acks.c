@@ -90,10 +90,10 @@ static void each_refusal_has_its_verdict(void **state)
         int code;
         enum verdict verdict;
     } refusals[] = {
-        {NATS_NO_RESPONDERS, 0, VERDICT_WAIT},  {NATS_ERR, 10077, VERDICT_WAIT},
-        {NATS_ERR, 10059, VERDICT_WAIT},        {NATS_ERR, 10060, VERDICT_WAIT},
-        {NATS_ERR, 10054, VERDICT_REJECTED},    {NATS_ERR, 10097, VERDICT_REJECTED},
-        {NATS_ERR, 10071, VERDICT_RETRY},       {NATS_ERR, 10164, VERDICT_RETRY},
+        {NATS_NO_RESPONDERS, 0, VERDICT_WAIT}, {NATS_ERR, 10077, VERDICT_WAIT},
+        {NATS_ERR, 10059, VERDICT_WAIT},       {NATS_ERR, 10060, VERDICT_WAIT},
+        {NATS_ERR, 10054, VERDICT_REJECTED},   {NATS_ERR, 10097, VERDICT_REJECTED},
+        {NATS_ERR, 10071, VERDICT_RETRY},      {NATS_ERR, 10164, VERDICT_RETRY},
     };
 
     (void)state;
@@ -183,11 +183,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_timeout_of_the_library_blames_no_message, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_report_after_the_deadline_is_ignored, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_second_report_of_one_message_is_ignored, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(a_second_report_of_one_message_is_ignored, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lost_connection_ends_the_wait_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_loss_of_another_connection_is_nobodys, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(the_loss_of_another_connection_is_nobodys, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, open_library, NULL);

@@ -204,6 +204,17 @@ static void messages_that_have_a_verdict_are_left_alone(void **state)
     }
 }
 
+static void a_full_batch_is_routed_to_its_last_message(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CAPACITY; i++)
+        add_message("order", "k");
+    add_route(">", 4, "{topic}", "{key}");
+    route_batch(&routes, &batch);
+    for (int i = 0; i < CAPACITY; i++)
+        assert_routed(&batch.messages[i], 4, "order");
+}
+
 static void freed_routes_are_an_empty_table(void **state)
 {
     (void)state;
@@ -228,6 +239,7 @@ int main(void)
         TEST(the_topic_in_a_reason_is_escaped_and_cut),
         TEST(a_destination_built_from_a_null_column_is_rejected),
         TEST(messages_that_have_a_verdict_are_left_alone),
+        TEST(a_full_batch_is_routed_to_its_last_message),
         TEST(freed_routes_are_an_empty_table),
     };
 
