@@ -26,7 +26,7 @@ HARDENING  := -fstack-protector-strong -fstack-clash-protection -fPIE $(if $(SAN
 ifeq ($(shell uname -m),x86_64)
 HARDENING  += -fcf-protection
 endif
-OPTIMISE   := $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE),-O2) -g
+OPTIMISE   := $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all,-O2) -g
 CPPFLAGS   += -D_GNU_SOURCE -DRELAY_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen
 CFLAGS     += -std=c17 $(WARNINGS) $(HARDENING) $(OPTIMISE) -pthread
 CXXFLAGS   += -std=c++17 $(WARNINGS) $(HARDENING) $(OPTIMISE) -fno-exceptions -fno-rtti

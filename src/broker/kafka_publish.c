@@ -117,7 +117,8 @@ void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opa
         break;
     case BLAME_MESSAGE:
     case BLAME_UNKNOWN:
-        suspect(kafka, message, blame, rd_kafka_message_errstr(report));
+        /* Not rd_kafka_message_errstr: it takes the payload for a text. */
+        suspect(kafka, message, blame, rd_kafka_err2str(report->err));
         break;
     case BLAME_TOPIC:
         kafka_topic_doubt(kafka, rd_kafka_topic_name(report->rkt));

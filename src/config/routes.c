@@ -29,6 +29,7 @@ static void refuse_sink(const struct loader *loader, struct toml_node *node, con
     const struct relay_options *relay = &loader->config->relay;
     const char *nearest = relay->sinks[0].name;
     char shown[NAME_SHOWN_BYTES];
+    char candidate_shown[NAME_SHOWN_BYTES];
     char known[256] = "";
 
     text_escape(shown, sizeof shown, name, strlen(name));
@@ -36,14 +37,16 @@ static void refuse_sink(const struct loader *loader, struct toml_node *node, con
         const char *candidate = relay->sinks[i].name;
         size_t used = strlen(known);
 
+        text_escape(candidate_shown, sizeof candidate_shown, candidate, strlen(candidate));
         (void)snprintf(known + used, sizeof known - used, "%s\"%s\"", used > 0 ? ", " : "",
-                       candidate);
+                       candidate_shown);
         if (text_distance(name, candidate) < text_distance(name, nearest))
             nearest = candidate;
     }
+    text_escape(candidate_shown, sizeof candidate_shown, nearest, strlen(nearest));
     if (is_slip(name, nearest))
         report_refusal(loader->report, node, "there is no sink \"%s\"; did you mean \"%s\"?", shown,
-                       nearest);
+                       candidate_shown);
     else
         report_refusal(loader->report, node, "there is no sink \"%s\"; known: %s", shown, known);
 }

@@ -87,6 +87,15 @@ static bool is_relay_header(struct text name)
     return false;
 }
 
+/* RFC 7230, 3.2.6: what a header's name may consist of. */
+static bool is_token(struct text name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!is_alphanumeric(name.data[i]) && !is_one_of(name.data[i], "!#$%&'*+-.^_`|~"))
+            return false;
+    return true;
+}
+
 const char *rules_kafka_headers(const struct header *headers, int count)
 {
     size_t bytes = 0;
@@ -96,6 +105,8 @@ const char *rules_kafka_headers(const struct header *headers, int count)
     for (int i = 0; i < count; i++) {
         if (headers[i].name.len == 0)
             return "empty header name";
+        if (!is_token(headers[i].name))
+            return "invalid header name: only letters, digits and !#$%&'*+-.^_`|~ are allowed";
         if (is_relay_header(headers[i].name))
             return "reserved header: id, type and created_at are the relay's own";
         bytes += headers[i].name.len + headers[i].value.len;
@@ -103,16 +114,24 @@ const char *rules_kafka_headers(const struct header *headers, int count)
     return bytes > HEADER_BYTES_MAX ? "headers larger than 16 KiB" : NULL;
 }
 
+/* Servers up to 2.9.3 also obeyed headers that only end in one of theirs. */
+static bool names_server_header(struct text name)
+{
+    static const char reserved[] = "Nats-";
+    size_t len = sizeof reserved - 1;
+
+    for (size_t i = 0; i + len <= name.len; i++)
+        if (strncasecmp(name.data + i, reserved, len) == 0)
+            return true;
+    return false;
+}
+
 static const char *check_nats_header(const struct header *header)
 {
-    for (size_t i = 0; i < header->name.len; i++)
-        if (!is_alphanumeric(header->name.data[i]) &&
-            !is_one_of(header->name.data[i], "!#$%&'*+-.^_`|~"))
-            return "invalid header name: only letters, digits and !#$%&'*+-.^_`|~ are allowed";
     if (text_equal(header->name, text_of("key")))
         return "reserved header: key is the relay's own";
-    if (header->name.len >= 5 && strncasecmp(header->name.data, "Nats-", 5) == 0)
-        return "reserved header: names that begin with \"Nats-\" are commands to the server";
+    if (names_server_header(header->name))
+        return "reserved header: names with \"Nats-\" in them are commands to the server";
     for (size_t i = 0; i < header->value.len; i++)
         if (is_one_of(header->value.data[i], "\r\n") || header->value.data[i] == '\0')
             return "invalid header value: line ends and NUL are not allowed";

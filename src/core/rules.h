@@ -14,12 +14,11 @@ const char *rules_kafka_topic(struct text topic);
 /* Tokens of printable ASCII without wildcards, at most 255 bytes, outside $... and _INBOX. */
 const char *rules_nats_subject(struct text subject);
 
-/* At most 64 headers and 16 KiB; no empty name, no name of the relay's own: id, type, created_at.
- */
+/* At most 64 headers and 16 KiB; names are RFC 7230 tokens, and none is the relay's own: id, type,
+ * created_at. */
 const char *rules_kafka_headers(const struct header *headers, int count);
 
-/* The same, plus: `key` is the relay's own; names are RFC 7230 tokens outside Nats-*; no CR, LF or
- * NUL in values. */
+/* The same, plus: `key` is the relay's own; no name holds "Nats-"; no CR, LF or NUL in values. */
 const char *rules_nats_headers(const struct header *headers, int count);
 
 #endif

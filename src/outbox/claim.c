@@ -113,7 +113,8 @@ static void refuse_headers(struct batch *batch, struct message *message, struct 
     const char *problem = row_headers(message, json, batch);
 
     if (problem != NULL)
-        batch_refuse(batch, message, VERDICT_REJECTED, "%s", problem);
+        batch_refuse(batch, message, problem == row_no_memory ? VERDICT_WAIT : VERDICT_REJECTED,
+                     "%s", problem);
 }
 
 static void take_row(struct outbox *outbox, struct batch *batch, struct message *message, int row)

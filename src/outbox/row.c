@@ -63,14 +63,16 @@ static void format_real(char out[NUMBER_BYTES], double value)
     }
 }
 
-/* Copies one scalar. false: a nested value, or no memory. */
-static bool take_scalar(struct text *out, const json_t *value, struct batch *batch)
+const char row_no_memory[] = "out of memory";
+
+/* NULL, or why not. */
+static const char *take_scalar(struct text *out, const json_t *value, struct batch *batch)
 {
     char number[NUMBER_BYTES];
 
     if (json_is_string(value)) {
         *out = batch_copy(batch, json_string_value(value), json_string_length(value));
-        return out->data != NULL;
+        return out->data != NULL ? NULL : row_no_memory;
     }
     if (json_is_integer(value))
         (void)snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
@@ -79,9 +81,10 @@ static bool take_scalar(struct text *out, const json_t *value, struct batch *bat
     else if (json_is_boolean(value))
         (void)snprintf(number, sizeof number, "%s", json_is_true(value) ? "true" : "false");
     else
-        return false;
+        return "headers: a value is an object or an array; only strings, numbers and booleans are "
+               "allowed";
     *out = batch_copy(batch, number, strlen(number));
-    return out->data != NULL;
+    return out->data != NULL ? NULL : row_no_memory;
 }
 
 static const char *take_headers(struct message *message, json_t *object, struct batch *batch)
@@ -92,16 +95,19 @@ static const char *take_headers(struct message *message, json_t *object, struct 
     int count = 0;
 
     if (headers == NULL)
-        return "out of memory";
+        return row_no_memory;
     json_object_foreach(object, name, value)
     {
+        const char *problem;
+
         if (json_is_null(value))
             continue;
         headers[count].name = batch_copy(batch, name, strlen(name));
-        if (headers[count].name.data == NULL || !take_scalar(&headers[count].value, value, batch))
-            return "headers: a value is an object or an array; only strings, numbers and booleans "
-                   "are"
-                   " allowed";
+        if (headers[count].name.data == NULL)
+            return row_no_memory;
+        problem = take_scalar(&headers[count].value, value, batch);
+        if (problem != NULL)
+            return problem;
         count++;
     }
     message->headers = headers;

@@ -9,6 +9,9 @@
 int32_t row_int4(const char *wire);
 int64_t row_int8(const char *wire);
 
+/* The one answer of row_headers that says nothing about the row. */
+extern const char row_no_memory[];
+
 /*
  * A flat JSON object of scalars -> headers, in the batch's memory: strings as they are, numbers and
  * booleans as text, null makes no header. Returns NULL, or a constant text that says what is wrong;

@@ -407,6 +407,20 @@ static void headers_that_are_no_flat_object_refuse_the_row(void **state)
     assert_text(fixture->batch.messages[3].headers[0].value, "true");
 }
 
+static void numbers_in_headers_keep_every_digit(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    const struct message *message = &fixture->batch.messages[0];
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, headers) VALUES"
+                       " ('t', '{\"a\": 12345678901234567890, \"b\": 1.10, \"c\": \"7\"}')");
+    claim_count(fixture, 1);
+    assert_int_equal(message->header_count, 3);
+    assert_text(message->headers[0].value, "12345678901234567890");
+    assert_text(message->headers[1].value, "1.10");
+    assert_text(message->headers[2].value, "7");
+}
+
 static void refuse_all(struct lane_fixture *fixture, enum outcome outcome, int64_t retry_ms)
 {
     for (int i = 0; i < fixture->batch.count; i++) {
@@ -639,6 +653,7 @@ int main(void)
         IN_MARK(a_payload_above_the_limit_is_not_fetched),
         IN_MARK(a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not),
         IN_MARK(headers_that_are_no_flat_object_refuse_the_row),
+        IN_MARK(numbers_in_headers_keep_every_digit),
         IN_MARK(a_parked_row_moves_with_its_reason_and_all_it_holds),
         IN_DELETE(a_parked_row_comes_back_when_it_is_due_and_not_before),
         IN_MARK(a_parked_row_comes_back_when_it_is_due_and_not_before),

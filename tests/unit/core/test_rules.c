@@ -242,16 +242,17 @@ static void the_relays_own_headers_cannot_be_overridden(void **state)
     assert_non_null(try_header(rules_nats_headers, text_of("key"), text_of("v")));
 }
 
-static void a_nats_header_name_is_a_token_of_rfc_7230(void **state)
+static void a_header_name_is_a_token_of_rfc_7230(void **state)
 {
+    static header_rule *const both[] = {rules_kafka_headers, rules_nats_headers};
     char data[3];
 
     (void)state;
-    for (int byte = 0; byte <= 0xFF; byte++)
-        for (int at = 0; at < 3; at++)
-            assert_rule(
-                try_header(rules_nats_headers, with_byte(data, byte, at), text_of("v")),
-                is_in(ALNUM "!#$%&'*+-.^_`|~", byte), "header name", byte, at);
+    for (size_t rule = 0; rule < sizeof both / sizeof *both; rule++)
+        for (int byte = 0; byte <= 0xFF; byte++)
+            for (int at = 0; at < 3; at++)
+                assert_rule(try_header(both[rule], with_byte(data, byte, at), text_of("v")),
+                            is_in(ALNUM "!#$%&'*+-.^_`|~", byte), "header name", byte, at);
 }
 
 static void a_nats_header_value_holds_no_line_end_and_no_nul(void **state)
@@ -293,6 +294,8 @@ static void headers_that_command_the_nats_server_are_refused_in_any_case(void **
     }
     assert_non_null(try_header(rules_nats_headers, text_of("Nats-"), text_of("v")));
     assert_non_null(try_header(rules_nats_headers, text_of("Nats-Msg-Id"), text_of("v")));
+    assert_non_null(try_header(rules_nats_headers, text_of("X-Nats-Msg-Id"), text_of("v")));
+    assert_non_null(try_header(rules_nats_headers, text_of("x-nats-rollup"), text_of("v")));
     assert_non_null(try_header(rules_nats_headers, text_of("Nats-Expected-Stream"), text_of("v")));
     assert_null(try_header(rules_nats_headers, text_of("Nats"), text_of("v")));
     assert_null(try_header(rules_nats_headers, text_of("Natsy-x"), text_of("v")));
@@ -334,7 +337,7 @@ int main(void)
         cmocka_unit_test(headers_take_at_most_16_kib_names_and_values_together),
         cmocka_unit_test(a_header_has_a_name),
         cmocka_unit_test(the_relays_own_headers_cannot_be_overridden),
-        cmocka_unit_test(a_nats_header_name_is_a_token_of_rfc_7230),
+        cmocka_unit_test(a_header_name_is_a_token_of_rfc_7230),
         cmocka_unit_test(a_nats_header_value_holds_no_line_end_and_no_nul),
         cmocka_unit_test(a_kafka_header_value_holds_any_byte),
         cmocka_unit_test(headers_that_command_the_nats_server_are_refused_in_any_case),

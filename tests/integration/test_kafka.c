@@ -1,0 +1,745 @@
+#include "unit/broker/fixture.h"
+
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+#include <unistd.h>
+
+/*
+ * Against the real Kafka at $TEST_KAFKA_BROKERS, read back by a consumer of the test's own; and,
+ * for errors that a healthy broker does not give, against librdkafka's mock cluster in this
+ * process. Each test has a topic of its own.
+ */
+
+#define WAIT_MS 20000
+#define BATCH 500
+#define QUICK_MS 4000
+#define CONSUMED_MAX 1024
+#define PRODUCE_REQUEST 0 /* the protocol's number */
+
+static rd_kafka_t *reader; /* also the admin client */
+static rd_kafka_message_t *consumed[CONSUMED_MAX];
+static int consumed_count;
+static struct sink_options options;
+static struct broker *broker;
+static struct batch batch;
+static struct error error;
+static char topic[64];
+static int number;
+
+static rd_kafka_t *mock_owner;
+static rd_kafka_mock_cluster_t *mock;
+
+static const char *bootstrap(void)
+{
+    const char *brokers = getenv("TEST_KAFKA_BROKERS");
+
+    if (brokers == NULL)
+        fail_msg("TEST_KAFKA_BROKERS is not set: run this through tests/support/services");
+    return brokers;
+}
+
+static void services(const char *verb)
+{
+    char command[128];
+
+    (void)snprintf(command, sizeof command, "tests/support/services %s kafka", verb);
+    assert_int_equal(system(command), 0);
+}
+
+static rd_kafka_t *open_client(rd_kafka_type_t type, const char *brokers)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_t *client;
+    char why[256];
+
+    if (brokers != NULL)
+        (void)rd_kafka_conf_set(conf, "bootstrap.servers", brokers, why, sizeof why);
+    (void)rd_kafka_conf_set(conf, "log_level", "0", why, sizeof why);
+    if (type == RD_KAFKA_CONSUMER) {
+        (void)rd_kafka_conf_set(conf, "group.id", "test", why, sizeof why);
+        (void)rd_kafka_conf_set(conf, "enable.auto.commit", "false", why, sizeof why);
+        (void)rd_kafka_conf_set(conf, "fetch.message.max.bytes", "4194304", why, sizeof why);
+    }
+    client = rd_kafka_new(type, conf, why, sizeof why);
+    assert_non_null(client);
+    return client;
+}
+
+static rd_kafka_resp_err_t request_topic(const char *name, int partitions, const char *max_bytes)
+{
+    char why[256];
+    rd_kafka_NewTopic_t *new_topic = rd_kafka_NewTopic_new(name, partitions, 1, why, sizeof why);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(reader);
+    rd_kafka_event_t *event;
+    rd_kafka_resp_err_t code;
+    size_t count;
+
+    assert_non_null(new_topic);
+    if (max_bytes != NULL)
+        (void)rd_kafka_NewTopic_set_config(new_topic, "max.message.bytes", max_bytes);
+    rd_kafka_CreateTopics(reader, &new_topic, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, WAIT_MS);
+    assert_non_null(event);
+    code = rd_kafka_event_error(event);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        code = rd_kafka_topic_result_error(rd_kafka_CreateTopics_result_topics(
+            rd_kafka_event_CreateTopics_result(event), &count)[0]);
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_NewTopic_destroy(new_topic);
+    return code;
+}
+
+static bool has_leaders(int partitions)
+{
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(reader, topic, NULL);
+    const struct rd_kafka_metadata *metadata;
+    int leaders = 0;
+
+    assert_int_equal(rd_kafka_metadata(reader, 0, handle, &metadata, WAIT_MS), 0);
+    for (int i = 0; i < metadata->topics[0].partition_cnt; i++)
+        leaders += metadata->topics[0].partitions[i].leader >= 0;
+    rd_kafka_metadata_destroy(metadata);
+    rd_kafka_topic_destroy(handle);
+    return leaders == partitions;
+}
+
+/* Created is not yet announced: the first batch would wait for it. */
+static void create_topic(int partitions, const char *max_bytes)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    assert_int_equal(request_topic(topic, partitions, max_bytes), RD_KAFKA_RESP_ERR_NO_ERROR);
+    while (!has_leaders(partitions))
+        assert_true(clock_left_ms(deadline_ms) > 0);
+}
+
+static int64_t stored(int partitions)
+{
+    int64_t count = 0;
+
+    for (int i = 0; i < partitions; i++) {
+        int64_t low;
+        int64_t high;
+
+        assert_int_equal(rd_kafka_query_watermark_offsets(reader, topic, i, &low, &high, WAIT_MS),
+                         0);
+        count += high - low;
+    }
+    return count;
+}
+
+static void forget_consumed(void)
+{
+    while (consumed_count > 0)
+        rd_kafka_message_destroy(consumed[--consumed_count]);
+}
+
+/* All partitions from their beginning, until so many messages have come. */
+static void consume(int partitions, int expected)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(partitions);
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    for (int i = 0; i < partitions; i++)
+        rd_kafka_topic_partition_list_add(list, topic, i)->offset = 0;
+    assert_int_equal(rd_kafka_assign(reader, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+    while (consumed_count < expected && clock_left_ms(deadline_ms) > 0) {
+        rd_kafka_message_t *message = rd_kafka_consumer_poll(reader, 100);
+
+        if (message != NULL && message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+            consumed[consumed_count++] = message;
+        else if (message != NULL)
+            rd_kafka_message_destroy(message);
+    }
+    (void)rd_kafka_assign(reader, NULL);
+    rd_kafka_topic_partition_list_destroy(list);
+    assert_int_equal(consumed_count, expected);
+}
+
+static const rd_kafka_message_t *consumed_value(const char *value)
+{
+    for (int i = 0; i < consumed_count; i++)
+        if (consumed[i]->len == strlen(value) &&
+            memcmp(consumed[i]->payload, value, strlen(value)) == 0)
+            return consumed[i];
+    fail_msg("no message \"%s\"", value);
+    return NULL;
+}
+
+static void assert_header(const rd_kafka_message_t *message, size_t at, const char *name,
+                          const char *expected)
+{
+    rd_kafka_headers_t *headers = NULL;
+    const char *found;
+    const void *value;
+    size_t len;
+
+    assert_int_equal(rd_kafka_message_headers(message, &headers), RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_int_equal(rd_kafka_header_get_all(headers, at, &found, &value, &len),
+                     RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_string_equal(found, name);
+    assert_int_equal(len, strlen(expected));
+    assert_memory_equal(value, expected, len);
+}
+
+static int setup_brokers(const char *brokers)
+{
+    number++;
+    (void)snprintf(topic, sizeof topic, "t%d.%d", (int)getpid(), number);
+    options = sink_of_type("kafka");
+    options.brokers = (struct text_list){.items = {(char *)(uintptr_t)brokers}, .count = 1};
+    return batch_init(&batch, BATCH);
+}
+
+static void open_broker(void)
+{
+    broker = broker_open(&options, &error);
+    assert_non_null(broker);
+    if (broker_ready(broker, &error) < 0)
+        fail_msg("%s", error.text);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return setup_brokers(bootstrap());
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    broker_close(broker);
+    broker = NULL;
+    batch_free(&batch);
+    forget_consumed();
+    allow_nothing_more(&options);
+    return 0;
+}
+
+static int setup_mock(void **state)
+{
+    (void)state;
+    mock_owner = open_client(RD_KAFKA_PRODUCER, NULL);
+    mock = rd_kafka_mock_cluster_new(mock_owner, 1);
+    if (mock == NULL || setup_brokers(rd_kafka_mock_cluster_bootstraps(mock)) < 0)
+        return -1;
+    if (rd_kafka_mock_topic_create(mock, topic, 1, 1) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return -1;
+    open_broker();
+    return 0;
+}
+
+static int teardown_mock(void **state)
+{
+    (void)teardown(state);
+    rd_kafka_mock_cluster_destroy(mock);
+    rd_kafka_destroy(mock_owner);
+    return 0;
+}
+
+static int publish_within(int64_t ms)
+{
+    int64_t deadline_ms = clock_now_ms() + ms;
+
+    broker_send(broker, &batch, SINK);
+    return broker_await(broker, &batch, SINK, deadline_ms, &error);
+}
+
+static void publish(void)
+{
+    if (publish_within(WAIT_MS) < 0)
+        fail_msg("%s", error.text);
+}
+
+static void publish_quickly(void)
+{
+    int64_t started_ms = clock_now_ms();
+
+    publish();
+    assert_true(clock_now_ms() - started_ms < QUICK_MS);
+}
+
+static void fill_batch(int count)
+{
+    batch_reset(&batch);
+    for (int i = 0; i < count; i++) {
+        char value[32];
+
+        (void)snprintf(value, sizeof value, "m%d", i);
+        (void)add_message(&batch, topic, "k", batch_copy(&batch, value, strlen(value)).data);
+    }
+}
+
+static void wait_until_ready(void)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    while (broker_ready(broker, &error) < 0)
+        if (clock_left_ms(deadline_ms) == 0)
+            fail_msg("%s", error.text);
+}
+
+static void a_message_arrives_with_all_its_parts(void **state)
+{
+    struct header headers[] = {{text_of("trace"), text_of("a\r\nb")},
+                               {text_of("null"), {NULL, 0}},
+                               {text_of("empty"), text_of("")}};
+    struct message *message;
+    const rd_kafka_message_t *found;
+    rd_kafka_headers_t *found_headers;
+
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    message = add_message(&batch, topic, "key 1", "{\"n\":1}");
+    message->type = text_of("created");
+    message->created_at = text_of("2026-01-02T03:04:05Z");
+    message->headers = headers;
+    message->header_count = 3;
+    publish_quickly();
+    assert_int_equal(message->verdict, VERDICT_SENT);
+    consume(1, 1);
+    found = consumed_value("{\"n\":1}");
+    assert_int_equal(found->key_len, 5);
+    assert_memory_equal(found->key, "key 1", 5);
+    assert_header(found, 0, "id", "00000000-0000-4000-8000-000000000001");
+    assert_header(found, 1, "type", "created");
+    assert_header(found, 2, "created_at", "2026-01-02T03:04:05Z");
+    assert_header(found, 3, "trace", "a\r\nb");
+    assert_header(found, 4, "empty", "");
+    assert_int_equal(rd_kafka_message_headers(found, &found_headers), RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_int_equal(rd_kafka_header_cnt(found_headers), 5);
+}
+
+static void null_and_empty_are_two_things(void **state)
+{
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    (void)add_message(&batch, topic, NULL, "no key");
+    (void)add_message(&batch, topic, "", "empty key");
+    (void)add_message(&batch, topic, "tombstone", NULL);
+    (void)add_message(&batch, topic, "empty", "");
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 4);
+    consume(1, 4);
+    assert_null(consumed_value("no key")->key);
+    assert_non_null(consumed_value("empty key")->key);
+    assert_int_equal(consumed_value("empty key")->key_len, 0);
+    for (int i = 0; i < 4; i++)
+        if (consumed[i]->key != NULL && memcmp(consumed[i]->key, "tombstone", 9) == 0)
+            assert_null(consumed[i]->payload);
+        else
+            assert_non_null(consumed[i]->payload);
+}
+
+static void a_large_payload_arrives_whole(void **state)
+{
+    size_t len = 1024 * 1024;
+    char *payload = malloc(len);
+
+    (void)state;
+    assert_non_null(payload);
+    for (size_t i = 0; i < len; i++)
+        payload[i] = (char)(i * 31);
+    set_property(&options, "message.max.bytes", "2097152");
+    create_topic(1, "4194304");
+    open_broker();
+    set_payload(add_message(&batch, topic, "k", NULL), payload, len);
+    publish();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    consume(1, 1);
+    assert_int_equal(consumed[0]->len, len);
+    assert_memory_equal(consumed[0]->payload, payload, len);
+    free(payload);
+}
+
+/* The hashes that Kafka's own tests of its murmur2 expect, and "abc". */
+static void keys_go_to_the_partitions_that_java_chooses(void **state)
+{
+    static const struct {
+        const char *key;
+        int32_t hash;
+    } vectors[] = {
+        {"21", -973932308},
+        {"foobar", -790332482},
+        {"a-little-bit-long-string", -985981536},
+        {"a-little-bit-longer-string", -1486304829},
+        {"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971},
+        {"abc", 479470107},
+    };
+    int count = (int)(sizeof vectors / sizeof *vectors);
+
+    (void)state;
+    create_topic(7, NULL);
+    open_broker();
+    for (int i = 0; i < count; i++)
+        (void)add_message(&batch, topic, vectors[i].key, vectors[i].key);
+    publish_quickly();
+    consume(7, count);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(consumed_value(vectors[i].key)->partition,
+                         (vectors[i].hash & 0x7FFFFFFF) % 7);
+}
+
+static void a_full_batch_keeps_its_order(void **state)
+{
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    fill_batch(BATCH);
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
+    consume(1, BATCH);
+    for (int i = 0; i < BATCH; i++)
+        assert_memory_equal(consumed[i]->payload, batch.messages[i].payload.data, consumed[i]->len);
+}
+
+static void a_full_client_queue_is_waited_for(void **state)
+{
+    (void)state;
+    set_property(&options, "queue.buffering.max.messages", "10");
+    create_topic(1, NULL);
+    open_broker();
+    fill_batch(BATCH);
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
+    assert_int_equal(stored(1), BATCH);
+}
+
+static void what_can_never_be_sent_is_rejected_and_harms_no_neighbour(void **state)
+{
+    static const char *const names[] = {"", ".", "..", "a/b", "a b", "__consumer_offsets", "\xff"};
+    struct header own = {text_of("id"), text_of("x")};
+    struct header unnamed = {text_of(""), text_of("x")};
+    int rejected = (int)(sizeof names / sizeof *names);
+
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    (void)add_message(&batch, topic, NULL, "first");
+    for (int i = 0; i < rejected; i++)
+        (void)add_message(&batch, names[i], NULL, "x");
+    add_message(&batch, topic, NULL, "x")->headers = &own;
+    batch.messages[batch.count - 1].header_count = 1;
+    add_message(&batch, topic, NULL, "x")->headers = &unnamed;
+    batch.messages[batch.count - 1].header_count = 1;
+    add_message(&batch, topic, NULL, NULL)->payload_len = 200000000;
+    (void)add_message(&batch, topic, NULL, "last");
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_REJECTED), rejected + 3);
+    assert_refused(&batch.messages[batch.count - 2], VERDICT_REJECTED,
+                   "payload 200000000 bytes is larger than message.max.bytes 1000000");
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
+    assert_int_equal(stored(1), 2);
+}
+
+static void the_allow_list_is_kept(void **state)
+{
+    (void)state;
+    create_topic(1, NULL);
+    allow(&options, topic);
+    open_broker();
+    (void)add_message(&batch, topic, NULL, "x");
+    (void)add_message(&batch, "another.topic", NULL, "x");
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_refused(&batch.messages[1], VERDICT_REJECTED, "allow list");
+}
+
+static void a_message_that_is_just_too_large_is_rejected_alone(void **state)
+{
+    static char payload[1000000];
+
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    (void)add_message(&batch, topic, "k", "before");
+    set_payload(add_message(&batch, topic, "k", NULL), payload, sizeof payload);
+    (void)add_message(&batch, topic, "k", "after");
+    publish_quickly();
+    assert_refused(&batch.messages[1], VERDICT_REJECTED, "message.max.bytes 1000000");
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
+}
+
+/* The broker refuses the record batch: only the large message is to blame. */
+static void a_message_too_large_for_its_topic_harms_no_neighbour(void **state)
+{
+    static char payload[5000];
+
+    (void)state;
+    create_topic(1, "2000");
+    open_broker();
+    for (int i = 0; i < 9; i++)
+        if (i == 4)
+            set_payload(add_message(&batch, topic, "k", NULL), payload, sizeof payload);
+        else
+            (void)add_message(&batch, topic, "k", "small");
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 8);
+    assert_refused(&batch.messages[4], VERDICT_REJECTED, "the broker refuses it");
+    assert_int_equal(stored(1), 8);
+}
+
+static void an_unknown_topic_waits_while_its_neighbours_are_sent(void **state)
+{
+    char missing[96];
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    (void)state;
+    (void)snprintf(missing, sizeof missing, "%s.missing", topic);
+    create_topic(1, NULL);
+    open_broker();
+    for (int i = 0; i < 100; i++)
+        (void)add_message(&batch, i % 2 == 0 ? topic : missing, NULL, "x");
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 50);
+    assert_refused(&batch.messages[1], VERDICT_WAIT, "unknown topic \"");
+    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 50);
+    assert_int_equal(request_topic(missing, 1, NULL), RD_KAFKA_RESP_ERR_NO_ERROR);
+    do {
+        batch_reset(&batch);
+        (void)add_message(&batch, missing, NULL, "x");
+        publish_quickly();
+    } while (batch.messages[0].verdict == VERDICT_WAIT && clock_left_ms(deadline_ms) > 0);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+}
+
+static void create_makes_unknown_topics_as_they_are_met(void **state)
+{
+    char other[96];
+
+    (void)state;
+    (void)snprintf(other, sizeof other, "%s.other", topic);
+    options.create = true;
+    open_broker();
+    (void)add_message(&batch, topic, NULL, "x");
+    (void)add_message(&batch, other, NULL, "x");
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
+}
+
+static void a_topic_is_inspected_and_made(void **state)
+{
+    char warning[512];
+
+    (void)state;
+    open_broker();
+    assert_int_equal(broker_inspect(broker, topic, warning, sizeof warning, &error), -1);
+    assert_says(&error, "unknown topic");
+    assert_non_null(strstr(error.hint, "kafka-topics.sh"));
+    assert_non_null(strstr(error.hint, topic));
+    assert_int_equal(broker_inspect(broker, "a/b", warning, sizeof warning, &error), -1);
+    assert_says(&error, "invalid topic name");
+    assert_int_equal(broker_make(broker, "shop.>", &error), 0);
+    assert_int_equal(broker_make(broker, topic, &error), 0);
+    assert_int_equal(broker_make(broker, topic, &error), 0);
+    assert_int_equal(broker_inspect(broker, topic, warning, sizeof warning, &error), 0);
+    assert_non_null(strstr(warning, "replication factor 1"));
+}
+
+static void a_killed_broker_ends_the_wait_and_nothing_is_published_later(void **state)
+{
+    int64_t started_ms;
+
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    fill_batch(10);
+    publish();
+    services("kill");
+    fill_batch(BATCH);
+    started_ms = clock_now_ms();
+    assert_int_equal(publish_within(1000), -1);
+    assert_int_equal(error.kind, ERROR_TRANSIENT);
+    assert_true(clock_now_ms() - started_ms < 2000);
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    services("start");
+    wait_until_ready();
+    fill_batch(10);
+    publish();
+    assert_int_equal(stored(1), 20);
+}
+
+static void a_silent_broker_ends_the_wait_at_the_deadline(void **state)
+{
+    int64_t started_ms;
+
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    fill_batch(1);
+    publish();
+    services("pause");
+    fill_batch(BATCH);
+    started_ms = clock_now_ms();
+    assert_int_equal(publish_within(500), -1);
+    assert_true(clock_now_ms() - started_ms < 1500);
+    assert_says(&error, "500 messages were not acknowledged");
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
+    /* The bytes of the batch are no longer the client's. */
+    batch_reset(&batch);
+    services("resume");
+    wait_until_ready();
+    fill_batch(BATCH);
+    publish();
+    assert_in_range(stored(1), BATCH + 1, 2 * BATCH + 1);
+}
+
+static void reports_that_have_come_count_after_the_deadline(void **state)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    fill_batch(10);
+    broker_send(broker, &batch, SINK);
+    while (stored(1) < 10 && clock_left_ms(deadline_ms) > 0)
+        ;
+    /* One more exchange with the broker than the acknowledgement takes. */
+    assert_int_equal(stored(1), 10);
+    assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms(), &error), 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+}
+
+/* ---- errors by injection ----------------------------------------------------------------------- */
+
+static void inject(int count, rd_kafka_resp_err_t code)
+{
+    for (int i = 0; i < count; i++)
+        rd_kafka_mock_push_request_errors(mock, PRODUCE_REQUEST, 1, code);
+}
+
+static void one_refused_record_batch_blames_nobody(void **state)
+{
+    (void)state;
+    inject(1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
+    fill_batch(5);
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
+}
+
+static void only_a_message_that_is_refused_alone_is_rejected(void **state)
+{
+    (void)state;
+    inject(2, RD_KAFKA_RESP_ERR_INVALID_RECORD);
+    fill_batch(5);
+    publish();
+    assert_refused(&batch.messages[0], VERDICT_REJECTED, "the broker refuses it");
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 4);
+}
+
+static void an_error_that_is_not_known_costs_an_attempt(void **state)
+{
+    (void)state;
+    inject(2, RD_KAFKA_RESP_ERR_POLICY_VIOLATION);
+    fill_batch(3);
+    publish();
+    assert_refused(&batch.messages[0], VERDICT_RETRY, "olicy");
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
+}
+
+static void a_busy_cluster_is_retried_by_the_library(void **state)
+{
+    (void)state;
+    inject(2, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
+    fill_batch(5);
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
+}
+
+static void a_forbidden_topic_waits_and_is_tried_again(void **state)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    (void)state;
+    inject(1, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+    fill_batch(3);
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 3);
+    do {
+        fill_batch(3);
+        publish();
+    } while (count_verdicts(&batch, VERDICT_WAIT) > 0 && clock_left_ms(deadline_ms) > 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 3);
+}
+
+static void a_fatal_error_ends_the_client_not_the_relay(void **state)
+{
+    (void)state;
+    fill_batch(5);
+    publish();
+    inject(1, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+    fill_batch(5);
+    assert_int_equal(publish_within(WAIT_MS), -1);
+    assert_int_equal(error.kind, ERROR_TRANSIENT);
+    assert_says(&error, "5 messages were not acknowledged");
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 5);
+    wait_until_ready();
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
+}
+
+static void a_broker_that_is_down_is_told_by_ready(void **state)
+{
+    (void)state;
+    assert_int_equal(rd_kafka_mock_broker_set_down(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+    fill_batch(5);
+    assert_int_equal(publish_within(300), -1);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+    wait_until_ready();
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
+}
+
+static int open_reader(void **state)
+{
+    (void)state;
+    reader = open_client(RD_KAFKA_CONSUMER, bootstrap());
+    return 0;
+}
+
+static int close_reader(void **state)
+{
+    (void)state;
+    rd_kafka_destroy_flags(reader, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_WITH_MOCK(name) cmocka_unit_test_setup_teardown(name, setup_mock, teardown_mock)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_message_arrives_with_all_its_parts),
+        TEST(null_and_empty_are_two_things),
+        TEST(a_large_payload_arrives_whole),
+        TEST(keys_go_to_the_partitions_that_java_chooses),
+        TEST(a_full_batch_keeps_its_order),
+        TEST(a_full_client_queue_is_waited_for),
+        TEST(what_can_never_be_sent_is_rejected_and_harms_no_neighbour),
+        TEST(the_allow_list_is_kept),
+        TEST(a_message_that_is_just_too_large_is_rejected_alone),
+        TEST(a_message_too_large_for_its_topic_harms_no_neighbour),
+        TEST(an_unknown_topic_waits_while_its_neighbours_are_sent),
+        TEST(create_makes_unknown_topics_as_they_are_met),
+        TEST(a_topic_is_inspected_and_made),
+        TEST(a_killed_broker_ends_the_wait_and_nothing_is_published_later),
+        TEST(a_silent_broker_ends_the_wait_at_the_deadline),
+        TEST(reports_that_have_come_count_after_the_deadline),
+        TEST_WITH_MOCK(one_refused_record_batch_blames_nobody),
+        TEST_WITH_MOCK(only_a_message_that_is_refused_alone_is_rejected),
+        TEST_WITH_MOCK(an_error_that_is_not_known_costs_an_attempt),
+        TEST_WITH_MOCK(a_busy_cluster_is_retried_by_the_library),
+        TEST_WITH_MOCK(a_forbidden_topic_waits_and_is_tried_again),
+        TEST_WITH_MOCK(a_fatal_error_ends_the_client_not_the_relay),
+        TEST_WITH_MOCK(a_broker_that_is_down_is_told_by_ready),
+    };
+
+    return cmocka_run_group_tests(tests, open_reader, close_reader);
+}

@@ -1,0 +1,315 @@
+#include "unit/broker/fixture.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* Standard output is a pipe during each test; a thread of the test reads it. */
+
+#define BATCH 500
+#define LANES 4
+#define WAIT_MS 20000
+
+static int saved_stdout;
+static int pipe_end;
+static pthread_t reader;
+static bool reading;
+static char *output; /* all that was read, terminated */
+static size_t output_len;
+
+static struct sink_options options;
+static struct broker *broker;
+static struct batch batch;
+static struct error error;
+
+static void replace_stdout(int fd)
+{
+    (void)fflush(stdout);
+    assert_return_code(dup2(fd, STDOUT_FILENO), 0);
+    assert_int_equal(close(fd), 0);
+}
+
+static int setup(void **state)
+{
+    int ends[2];
+
+    (void)state;
+    saved_stdout = dup(STDOUT_FILENO);
+    if (saved_stdout < 0 || pipe(ends) < 0)
+        return -1;
+    replace_stdout(ends[1]);
+    pipe_end = ends[0];
+    options = sink_of_type("stdout");
+    broker = broker_open(&options, &error);
+    return broker == NULL ? -1 : batch_init(&batch, BATCH);
+}
+
+static void restore_stdout(void)
+{
+    if (saved_stdout < 0)
+        return;
+    replace_stdout(saved_stdout);
+    saved_stdout = -1;
+}
+
+static void *read_to_the_end(void *unused)
+{
+    FILE *stream = open_memstream(&output, &output_len);
+    char bytes[4096];
+    ssize_t count;
+
+    (void)unused;
+    while ((count = read(pipe_end, bytes, sizeof bytes)) > 0)
+        (void)fwrite(bytes, 1, (size_t)count, stream);
+    (void)fclose(stream);
+    return NULL;
+}
+
+static void start_reading(void)
+{
+    assert_int_equal(pthread_create(&reader, NULL, read_to_the_end, NULL), 0);
+    reading = true;
+}
+
+/* Ends the pipe, so that the reader ends. */
+static void finish_reading(void)
+{
+    restore_stdout();
+    if (!reading)
+        return;
+    reading = false;
+    assert_int_equal(pthread_join(reader, NULL), 0);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    finish_reading();
+    (void)close(pipe_end);
+    free(output);
+    output = NULL;
+    broker_close(broker);
+    batch_free(&batch);
+    allow_nothing_more(&options);
+    return 0;
+}
+
+static int publish_within(int64_t ms)
+{
+    broker_send(broker, &batch, SINK);
+    return broker_await(broker, &batch, SINK, clock_now_ms() + ms, &error);
+}
+
+/* How many lines there are; each must be one JSON object with this topic. */
+static int count_lines(const char *topic)
+{
+    int count = 0;
+
+    for (char *line = output; *line != '\0'; count++) {
+        size_t len = strcspn(line, "\n");
+        json_t *root = json_loadb(line, len, 0, NULL);
+
+        assert_non_null(root);
+        assert_string_equal(json_string_value(json_object_get(root, "topic")), topic);
+        json_decref(root);
+        assert_int_equal(line[len], '\n');
+        line += len + 1;
+    }
+    return count;
+}
+
+static void each_message_is_a_line(void **state)
+{
+    (void)state;
+    start_reading();
+    (void)add_message(&batch, "a", "k", "one");
+    (void)add_message(&batch, "b", NULL, NULL);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    assert_int_equal(publish_within(WAIT_MS), 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
+    finish_reading();
+    assert_string_equal(output,
+                        "{\"topic\":\"a\",\"key\":\"k\",\"id\":\"00000000-0000-4000-8000-"
+                        "000000000001\",\"payload\":\"one\"}\n"
+                        "{\"topic\":\"b\",\"id\":\"00000000-0000-4000-8000-000000000002\"}\n");
+}
+
+static void a_batch_larger_than_the_pipe_arrives_whole(void **state)
+{
+    static char payload[20001];
+
+    (void)state;
+    memset(payload, 'x', sizeof payload - 1);
+    start_reading();
+    for (int i = 0; i < BATCH; i++)
+        (void)add_message(&batch, "t", NULL, payload);
+    assert_int_equal(publish_within(WAIT_MS), 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
+    finish_reading();
+    assert_int_equal(count_lines("t"), BATCH);
+    assert_true(output_len > BATCH * sizeof payload);
+}
+
+static void what_the_sink_does_not_take_is_rejected(void **state)
+{
+    (void)state;
+    start_reading();
+    allow(&options, "in.>");
+    (void)add_message(&batch, "out", NULL, "x");
+    (void)add_message(&batch, "in.a", NULL, "x");
+    add_message(&batch, "in.a", NULL, NULL)->payload_len = 200000000;
+    assert_int_equal(publish_within(WAIT_MS), 0);
+    assert_refused(&batch.messages[0], VERDICT_REJECTED, "allow list");
+    assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
+    assert_refused(&batch.messages[2], VERDICT_REJECTED, "payload 200000000 bytes");
+}
+
+static void messages_of_other_sinks_are_left_alone(void **state)
+{
+    (void)state;
+    start_reading();
+    add_message(&batch, "t", NULL, "x")->sink = SINK + 1;
+    assert_int_equal(publish_within(WAIT_MS), 0);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
+    finish_reading();
+    assert_int_equal(output_len, 0);
+}
+
+struct lane {
+    pthread_t thread;
+    int number;
+    bool failed;
+};
+
+static void *relay_one_batch(void *argument)
+{
+    struct lane *lane = argument;
+    struct broker *own = broker_open(&options, &error);
+    struct error own_error;
+    struct batch own_batch;
+    char payload[3000];
+
+    memset(payload, 'a' + lane->number, sizeof payload);
+    payload[sizeof payload - 1] = '\0';
+    if (own == NULL || batch_init(&own_batch, BATCH) < 0) {
+        lane->failed = true;
+        return NULL;
+    }
+    for (int i = 0; i < BATCH; i++)
+        (void)add_message(&own_batch, "t", NULL, payload);
+    broker_send(own, &own_batch, SINK);
+    lane->failed = broker_await(own, &own_batch, SINK, clock_now_ms() + WAIT_MS, &own_error) < 0 ||
+                   count_verdicts(&own_batch, VERDICT_SENT) != BATCH;
+    broker_close(own);
+    batch_free(&own_batch);
+    return NULL;
+}
+
+static void lines_of_several_lanes_do_not_mix(void **state)
+{
+    struct lane lanes[LANES] = {0};
+
+    (void)state;
+    start_reading();
+    for (int i = 0; i < LANES; i++) {
+        lanes[i].number = i;
+        assert_int_equal(pthread_create(&lanes[i].thread, NULL, relay_one_batch, &lanes[i]), 0);
+    }
+    for (int i = 0; i < LANES; i++) {
+        assert_int_equal(pthread_join(lanes[i].thread, NULL), 0);
+        assert_false(lanes[i].failed);
+    }
+    finish_reading();
+    assert_int_equal(count_lines("t"), LANES * BATCH);
+}
+
+static void a_stalled_reader_costs_the_deadline_and_tears_no_line(void **state)
+{
+    static char payload[30001];
+    int64_t started_ms = clock_now_ms();
+    int sent;
+
+    (void)state;
+    memset(payload, 'x', sizeof payload - 1);
+    for (int i = 0; i < 10; i++)
+        (void)add_message(&batch, "t", NULL, payload);
+    assert_int_equal(publish_within(200), -1);
+    assert_int_equal(error.kind, ERROR_TRANSIENT);
+    assert_true(clock_now_ms() - started_ms < 1200);
+    sent = count_verdicts(&batch, VERDICT_SENT);
+    assert_in_range(sent, 1, 5);
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 10 - sent);
+    assert_int_equal(publish_within(100), -1);
+    start_reading();
+    assert_int_equal(publish_within(WAIT_MS), 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+    finish_reading();
+    assert_in_range(count_lines("t"), 10, 11);
+}
+
+static void a_reader_that_has_gone_ends_the_relay(void **state)
+{
+    (void)state;
+    assert_int_equal(close(pipe_end), 0);
+    pipe_end = -1;
+    (void)add_message(&batch, "t", NULL, "x");
+    assert_int_equal(publish_within(WAIT_MS), -1);
+    assert_int_equal(error.kind, ERROR_FATAL);
+    assert_string_equal(error.text, "stdout: Broken pipe");
+    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
+}
+
+static void a_file_takes_lines_as_well(void **state)
+{
+    char path[] = "/tmp/test_stdout.XXXXXX";
+    int fd = mkstemp(path);
+    char written[256] = "";
+    FILE *file;
+
+    (void)state;
+    assert_return_code(fd, 0);
+    replace_stdout(fd);
+    (void)add_message(&batch, "t", NULL, "x");
+    assert_int_equal(publish_within(WAIT_MS), 0);
+    restore_stdout();
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(written, sizeof written, file));
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_non_null(strstr(written, "\"payload\":\"x\"}\n"));
+}
+
+static void every_destination_exists(void **state)
+{
+    char warning[64];
+
+    (void)state;
+    assert_int_equal(broker_inspect(broker, "t", warning, sizeof warning, &error), 0);
+    assert_string_equal(warning, "");
+    assert_int_equal(broker_make(broker, "t", &error), 0);
+    allow(&options, "in.>");
+    assert_int_equal(broker_inspect(broker, "t", warning, sizeof warning, &error), -1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_message_is_a_line),
+        TEST(a_batch_larger_than_the_pipe_arrives_whole),
+        TEST(what_the_sink_does_not_take_is_rejected),
+        TEST(messages_of_other_sinks_are_left_alone),
+        TEST(lines_of_several_lanes_do_not_mix),
+        TEST(a_stalled_reader_costs_the_deadline_and_tears_no_line),
+        TEST(a_reader_that_has_gone_ends_the_relay),
+        TEST(a_file_takes_lines_as_well),
+        TEST(every_destination_exists),
+    };
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
