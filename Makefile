@@ -168,11 +168,12 @@ services: deps build/reader ## PostgreSQL, nats-server and Kafka to play with, u
 bench: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 	@tests/support/services run -- tests/bench/drain $(or $(ROWS),1000000)
 
-FUZZ_CC      ?= $(firstword $(shell command -v clang clang-19 clang-16 clang-14 2>/dev/null))
+FUZZ_CC      ?= $(shell for cc in clang clang-19 clang-16 clang-14; do command -v $$cc && break; done)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 SECONDS_EACH ?= 60
 
 fuzz: ## each fuzzer for SECONDS_EACH=60 (clang and its libFuzzer)
+	@test -n "$(FUZZ_CC)" || { echo 'missing, by their Debian names: clang-14 libclang-rt-14-dev'; exit 1; }
 	@$(MAKE) --no-print-directory CC=$(FUZZ_CC) CXX=$(subst clang,clang++,$(FUZZ_CC)) \
 		SANITIZE=fuzzer-no-link,address,undefined fuzz-run
 

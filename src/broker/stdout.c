@@ -2,7 +2,7 @@
  * Messages as lines of JSON on standard output: for pipes, for demonstrations, for tests.
  *
  * Guarantee: a message is SENT when every byte of its line has been written, and lines of several
- * lanes never mix, because all lanes write under one mutex. A reader that stalls costs at most the
+ * lanes never mix, because lanes take turns in writing. A reader that stalls costs at most the
  * deadline: its unwritten lines stay pending. Of a line that was cut by the deadline the rest is
  * kept and written before anything else, so that no line is ever torn; that message comes again.
  *
@@ -38,8 +38,12 @@ struct stdout_sink {
 
 enum write_result { WRITE_DONE, WRITE_TIMEOUT, WRITE_FAILED };
 
-/* The rest of a line that a deadline has cut; under the mutex. */
-static pthread_mutex_t out_mutex = PTHREAD_MUTEX_INITIALIZER;
+/* One writes at a time; the others wait for their turn no longer than their deadlines. */
+static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_is_free = PTHREAD_COND_INITIALIZER;
+static bool turn_is_taken;
+
+/* The rest of a line that a deadline has cut: whose turn it is writes it first. */
 static struct json_line torn;
 
 static int check_options(const struct sink_options *options, struct error *error)
@@ -156,27 +160,42 @@ static enum write_result write_lines(struct stdout_sink *stdout_sink, size_t *wr
     return result;
 }
 
-static enum write_result lock_and_write(struct stdout_sink *stdout_sink, size_t *written,
-                                        int64_t deadline_ms)
+static bool take_turn(int64_t deadline_ms)
 {
     struct timespec deadline = {deadline_ms / 1000, deadline_ms % 1000 * 1000000};
-    enum write_result result;
+    bool taken;
 
-    *written = 0;
-    if (pthread_mutex_clocklock(&out_mutex, CLOCK_MONOTONIC, &deadline) != 0)
-        return WRITE_TIMEOUT;
-    result = write_lines(stdout_sink, written, deadline_ms);
-    (void)pthread_mutex_unlock(&out_mutex);
-    return result;
+    (void)pthread_mutex_lock(&turn_mutex);
+    while (turn_is_taken)
+        if (pthread_cond_clockwait(&turn_is_free, &turn_mutex, CLOCK_MONOTONIC, &deadline) != 0)
+            break;
+    taken = !turn_is_taken;
+    turn_is_taken = true;
+    (void)pthread_mutex_unlock(&turn_mutex);
+    return taken;
+}
+
+static void end_turn(void)
+{
+    (void)pthread_mutex_lock(&turn_mutex);
+    turn_is_taken = false;
+    (void)pthread_cond_signal(&turn_is_free);
+    (void)pthread_mutex_unlock(&turn_mutex);
 }
 
 /* Writes what is rendered; the messages from..to, whose lines these are, get their verdicts. */
 static enum write_result flush(struct stdout_sink *stdout_sink, struct batch *batch, int sink,
                                int from, int to, int64_t deadline_ms)
 {
-    size_t written;
-    enum write_result result = lock_and_write(stdout_sink, &written, deadline_ms);
-    int write_errno = errno;
+    size_t written = 0;
+    enum write_result result = WRITE_TIMEOUT;
+    int write_errno = 0;
+
+    if (take_turn(deadline_ms)) {
+        result = write_lines(stdout_sink, &written, deadline_ms);
+        write_errno = errno;
+        end_turn();
+    }
 
     for (int i = from; i < to; i++)
         if (is_ours(&batch->messages[i], sink) && stdout_sink->ends[i] <= written)

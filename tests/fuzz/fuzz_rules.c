@@ -62,7 +62,8 @@ static bool are_kafka_headers(const struct header *headers, int count)
 
     for (int i = 0; i < count; i++) {
         bytes += headers[i].name.len + headers[i].value.len;
-        if (headers[i].name.len == 0 || is_own(headers[i].name))
+        if (headers[i].name.len == 0 || is_own(headers[i].name) ||
+            !consists_of(headers[i].name, ALNUM "!#$%&'*+-.^_`|~"))
             return false;
     }
     return count <= 64 && bytes <= 16384;
@@ -70,11 +71,11 @@ static bool are_kafka_headers(const struct header *headers, int count)
 
 static bool is_nats_header(const struct header *header)
 {
-    if (!consists_of(header->name, ALNUM "!#$%&'*+-.^_`|~") ||
-        text_equal(header->name, text_of("key")))
+    if (text_equal(header->name, text_of("key")))
         return false;
-    if (header->name.len >= 5 && strncasecmp(header->name.data, "nats-", 5) == 0)
-        return false;
+    for (size_t i = 0; i + 5 <= header->name.len; i++)
+        if (strncasecmp(header->name.data + i, "nats-", 5) == 0)
+            return false;
     return !holds(header->value, '\r') && !holds(header->value, '\n') && !holds(header->value, 0);
 }
 

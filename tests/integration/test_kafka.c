@@ -696,6 +696,21 @@ static void a_broker_that_is_down_is_told_by_ready(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
 }
 
+static void an_unreachable_broker_is_told_within_five_seconds(void **state)
+{
+    int64_t started_ms = clock_now_ms();
+
+    (void)state;
+    options.brokers.items[0] = "localhost:1";
+    broker = broker_open(&options, &error);
+    assert_non_null(broker);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_int_equal(error.kind, ERROR_TRANSIENT);
+    assert_int_equal(error.origin, ERROR_BROKER);
+    assert_says(&error, "kafka at localhost:1");
+    assert_true(clock_now_ms() - started_ms < 5000);
+}
+
 static int open_reader(void **state)
 {
     (void)state;
@@ -732,6 +747,7 @@ int main(void)
         TEST(a_killed_broker_ends_the_wait_and_nothing_is_published_later),
         TEST(a_silent_broker_ends_the_wait_at_the_deadline),
         TEST(reports_that_have_come_count_after_the_deadline),
+        TEST(an_unreachable_broker_is_told_within_five_seconds),
         TEST_WITH_MOCK(one_refused_record_batch_blames_nobody),
         TEST_WITH_MOCK(only_a_message_that_is_refused_alone_is_rejected),
         TEST_WITH_MOCK(an_error_that_is_not_known_costs_an_attempt),
