@@ -61,6 +61,7 @@ static struct broker *create(const struct sink_options *options, struct error *e
         return NULL;
     }
     nats->server = nats->acks->number;
+    nats->address = options->servers.items[0];
     return (struct broker *)nats;
 }
 

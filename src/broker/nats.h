@@ -41,6 +41,7 @@ struct nats {
     bool stream_checked; /* on this connection */
     struct nats_acks *acks;
     int64_t message_bytes_max; /* the server's max_payload: headers and payload */
+    const char *address; /* the server tried last */
     unsigned server; /* the next to try */
     natsMsg **built; /* by place in the batch; NULL: not to be published */
     int built_capacity;
@@ -73,6 +74,7 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
 /* nats_connect.c: nothing when the connection stands. */
 int nats_connect(struct nats *nats, struct error *error);
 void nats_disconnect(struct nats *nats);
+const char *nats_text(natsStatus status);
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text);
 
 /* nats_stream.c: missing streams are added when the sink says create. */

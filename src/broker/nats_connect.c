@@ -28,16 +28,19 @@
 
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text)
 {
-    return error_set(error, kind, ERROR_BROKER, "nats at %s: %s",
-                     nats->base.options->servers.items[0], text);
+    return error_set(error, kind, ERROR_BROKER, "nats at %s: %s", nats->address, text);
 }
 
-/* The library's last word, which knows more than the status. */
-static const char *text_of_status(natsStatus status)
+/* The library's last word knows more than the status; "(conn.c:733): " before it is the library's
+ * own concern. */
+const char *nats_text(natsStatus status)
 {
     const char *text = nats_GetLastError(NULL);
+    const char *end = text != NULL && text[0] == '(' ? strstr(text, "): ") : NULL;
 
-    return text != NULL && text[0] != '\0' ? text : natsStatus_GetText(status);
+    if (text == NULL || text[0] == '\0')
+        return natsStatus_GetText(status);
+    return end != NULL ? end + 3 : text;
 }
 
 static bool is_secure(const struct sink_options *options, const char *server)
@@ -58,6 +61,7 @@ static void host_of(const char *server, char *host, size_t size)
     (void)snprintf(host, size, "%.*s", (int)len, start);
 }
 
+/* The host name always: a server may ask a plain URL for TLS. */
 static natsStatus set_tls(natsOptions *library, const struct sink_options *options,
                           const char *server)
 {
@@ -65,9 +69,9 @@ static natsStatus set_tls(natsOptions *library, const struct sink_options *optio
     natsStatus status;
 
     host_of(server, host, sizeof host);
-    status = natsOptions_SetSecure(library, true);
-    if (status == NATS_OK)
-        status = natsOptions_SetExpectedHostname(library, host);
+    status = natsOptions_SetExpectedHostname(library, host);
+    if (status == NATS_OK && is_secure(options, server))
+        status = natsOptions_SetSecure(library, true);
     if (status == NATS_OK && options->tls_ca_file != NULL)
         status = natsOptions_LoadCATrustedCertificates(library, options->tls_ca_file);
     if (status == NATS_OK && options->tls_cert_file != NULL)
@@ -106,7 +110,7 @@ static int set_login(natsOptions *library, const struct sink_options *options, s
     secret_free(token);
     if (status != NATS_OK)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s", options->name,
-                         text_of_status(status));
+                         nats_text(status));
     return read;
 }
 
@@ -137,11 +141,11 @@ static natsOptions *make_options(const struct nats *nats, const char *server, in
 
     if (status == NATS_OK)
         status = set_behaviour(library, nats->acks, server, timeout_ms);
-    if (status == NATS_OK && is_secure(options, server))
+    if (status == NATS_OK)
         status = set_tls(library, options, server);
     if (status != NATS_OK)
         error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s: %s", options->name, server,
-                  text_of_status(status));
+                  nats_text(status));
     else if (set_login(library, options, error) == 0)
         return library;
     natsOptions_Destroy(library);
@@ -169,13 +173,13 @@ static int connect_to(struct nats *nats, const char *server, int timeout_ms, str
 
     if (library == NULL)
         return -1;
+    nats->address = server;
     status = natsConnection_Connect(&nats->connection, library);
     natsOptions_Destroy(library);
     if (status == NATS_OK)
         return 0;
     nats->connection = NULL;
-    return error_set(error, kind_of(status), ERROR_BROKER, "nats at %s: %s", server,
-                     text_of_status(status));
+    return nats_fail(nats, error, kind_of(status), nats_text(status));
 }
 
 static int connect_to_any(struct nats *nats, struct error *error)
@@ -212,7 +216,7 @@ static int open_context(struct nats *nats, struct error *error)
         status = natsConnection_JetStream(&nats->context, nats->connection, &library);
     if (status == NATS_OK)
         return 0;
-    return nats_fail(nats, error, ERROR_TRANSIENT, text_of_status(status));
+    return nats_fail(nats, error, ERROR_TRANSIENT, nats_text(status));
 }
 
 int nats_connect(struct nats *nats, struct error *error)

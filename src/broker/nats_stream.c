@@ -57,7 +57,6 @@ static int ask(struct nats *nats, jsStreamInfo **info, struct error *error)
     const char *stream = nats->base.options->stream;
     jsErrCode code = 0;
     natsStatus status = js_GetStreamInfo(info, nats->context, stream, NULL, &code);
-    const char *text;
 
     if (status == NATS_OK)
         return 0;
@@ -72,8 +71,7 @@ static int ask(struct nats *nats, jsStreamInfo **info, struct error *error)
         return error_hint(
             error, "the user needs the permission to publish to $JS.API.STREAM.INFO.%s", stream);
     }
-    text = nats_GetLastError(NULL);
-    return fail(nats, error, ERROR_TRANSIENT, text != NULL ? text : natsStatus_GetText(status));
+    return fail(nats, error, ERROR_TRANSIENT, nats_text(status));
 }
 
 static int add(struct nats *nats, const char *destination, struct error *error)
@@ -83,7 +81,6 @@ static int add(struct nats *nats, const char *destination, struct error *error)
     jsStreamConfig config;
     jsErrCode code = 0;
     natsStatus status = jsStreamConfig_Init(&config);
-    const char *text;
 
     for (int i = 0; i < options->allow.count; i++)
         subjects[i] = options->allow.items[i];
@@ -98,9 +95,7 @@ static int add(struct nats *nats, const char *destination, struct error *error)
     /* Another relay may have been first. */
     if (status == NATS_OK || code == JSStreamNameExistErr)
         return 0;
-    text = nats_GetLastError(NULL);
-    return fail(nats, error, code != 0 ? ERROR_PERMANENT : ERROR_TRANSIENT,
-                text != NULL ? text : natsStatus_GetText(status));
+    return fail(nats, error, code != 0 ? ERROR_PERMANENT : ERROR_TRANSIENT, nats_text(status));
 }
 
 static int check_config(struct nats *nats, const jsStreamConfig *config, struct error *error)

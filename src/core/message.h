@@ -49,6 +49,7 @@ struct message {
     bool payload_is_json;   /* the column is json or jsonb: the bytes are valid JSON */
     struct text created_at; /* RFC 3339, UTC; NULL when the table has none */
     int attempts;           /* tries that counted so far */
+    int64_t waited_ms;      /* since it was parked; 0: it was not */
     struct header *headers; /* the row's own */
     int header_count;
 

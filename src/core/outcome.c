@@ -14,6 +14,16 @@ static uint32_t next_random(uint32_t *state)
     return x;
 }
 
+/* No attempt is counted, so the time it has waited doubles the wait instead. */
+static int64_t wait_again_ms(const struct message *message, const struct retry_options *options,
+                             uint32_t random)
+{
+    int64_t first_ms =
+        message->waited_ms > options->backoff_ms ? message->waited_ms : options->backoff_ms;
+
+    return backoff_ms(first_ms, options->backoff_max_ms, 1, random);
+}
+
 static void decide(struct message *message, const struct retry_options *options, uint32_t random)
 {
     switch (message->verdict) {
@@ -29,14 +39,15 @@ static void decide(struct message *message, const struct retry_options *options,
         break;
     case VERDICT_WAIT:
         message->outcome = OUTCOME_PARK;
-        break;
+        message->retry_ms = wait_again_ms(message, options, random);
+        return;
     case VERDICT_REJECTED:
         message->attempts++;
         message->outcome = OUTCOME_DEAD;
         return;
     }
-    message->retry_ms = backoff_ms(options->backoff_ms, options->backoff_max_ms,
-                                   message->attempts > 0 ? message->attempts : 1, random);
+    message->retry_ms =
+        backoff_ms(options->backoff_ms, options->backoff_max_ms, message->attempts, random);
 }
 
 void outcome_decide(struct batch *batch, const struct retry_options *options, uint32_t random)

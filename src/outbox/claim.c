@@ -132,6 +132,7 @@ static void take_row(struct outbox *outbox, struct batch *batch, struct message 
     message->payload_is_json = is_json(&outbox->table);
     message->created_at = created_at(result, row, batch);
     message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
+    message->waited_ms = row_int8(PQgetvalue(result, row, CLAIM_WAITED));
     refuse_headers(batch, message, field(result, row, CLAIM_HEADERS));
     if (message->event_id.data == NULL)
         batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");

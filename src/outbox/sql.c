@@ -102,7 +102,10 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
                       parked ? "created_at" : table->columns[COLUMN_CREATED_AT].quoted);
     else
         (void)fprintf(out, ", NULL::timestamptz AS created_at");
-    (void)fprintf(out, ", %s AS attempts FROM (", parked ? "attempts" : "0");
+    (void)fprintf(out, ", %s AS attempts, %s AS waited_ms FROM (", parked ? "attempts" : "0",
+                  parked ? "(extract(epoch FROM pg_catalog.clock_timestamp() - parked_at) * 1000)"
+                           "::bigint"
+                         : "0::bigint");
     put_lock_and_source(out, table, options, parked, limit);
     (void)fprintf(out, ") locked OFFSET 0");
 }
@@ -122,7 +125,7 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
                   " CASE WHEN octet_length(topic) <= 1024 THEN topic END,"
                   " CASE WHEN small THEN key END, CASE WHEN small THEN type END,"
                   " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END,"
-                  " created_at, attempts, payload_len, rest_len,"
+                  " created_at, attempts, waited_ms, payload_len, rest_len,"
                   " pg_catalog.current_setting('synchronous_standby_names') = ''"
                   "   AND pg_catalog.pg_current_wal_flush_lsn() >= (SELECT lsn FROM wal) "
                   "FROM (SELECT *, payload_len::bigint + rest_len <= %" PRId64

@@ -21,6 +21,7 @@ enum claim_column {
     CLAIM_HEADERS,
     CLAIM_CREATED_AT,  /* timestamptz, binary: int8 microseconds since 2000-01-01 */
     CLAIM_ATTEMPTS,    /* int4, binary */
+    CLAIM_WAITED,      /* int8, binary: ms since the row was parked; 0 in the outbox */
     CLAIM_PAYLOAD_LEN, /* int8, binary; NULL when the payload is */
     CLAIM_REST_LEN,    /* int8, binary: bytes of key, type and headers */
     CLAIM_FLUSHED,     /* bool: what the claim saw was on disk when it ended */

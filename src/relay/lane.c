@@ -70,23 +70,33 @@ static int ready_brokers(struct lane *lane)
     return 0;
 }
 
+/* Parked rows and the outbox take turns, so that neither holds up the other. */
 static bool parked_is_due(const struct lane *lane)
 {
-    return clock_now_ms() >= lane->parked_look_ms;
+    return !lane->parked_last && clock_now_ms() >= lane->parked_look_ms;
 }
 
 static bool turn_to_parked(struct lane *lane)
 {
-    if (lane->claimed_ahead || !parked_is_due(lane))
-        return false;
-    lane->parked_look_ms = clock_now_ms() + PARKED_LOOK_MS;
-    return true;
+    bool parked = !lane->claimed_ahead && parked_is_due(lane);
+
+    lane->parked_last = parked;
+    if (parked)
+        lane->parked_look_ms = clock_now_ms() + PARKED_LOOK_MS;
+    return parked;
+}
+
+/* A full batch of parked rows: there are more, and they have waited long enough. */
+static void look_again_soon(struct lane *lane)
+{
+    if (lane->batch.parked && lane->batch.count == lane->batch.capacity)
+        lane->parked_look_ms = 0;
 }
 
 /* A claim ahead locks rows, so it is made only when the next step will certainly be taken. */
 static bool claim_ahead(const struct lane *lane)
 {
-    return !lane->batch.parked && !parked_is_due(lane) && !stop_requested(lane->stop);
+    return !parked_is_due(lane) && !stop_requested(lane->stop);
 }
 
 static int64_t payload_max(const struct lane *lane)
@@ -121,6 +131,7 @@ static void count_outcomes(struct lane *lane)
     (void)atomic_fetch_add(&counts->parked, by_outcome[OUTCOME_PARK]);
     (void)atomic_fetch_add(&counts->dead, by_outcome[OUTCOME_DEAD]);
     (void)atomic_fetch_add(&counts->batches, 1);
+    look_again_soon(lane);
 }
 
 /* No transaction stays open while something is waited for. */

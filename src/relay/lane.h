@@ -30,6 +30,7 @@ struct lane {
     struct error error;     /* why the last step was LANE_BROKEN */
     bool claimed_ahead;     /* the next outbox claim is already under way */
     int64_t parked_look_ms; /* when the parked rows are looked at next */
+    bool parked_last;       /* the last claim was of parked rows: now it is the outbox's turn */
     uint32_t random;
 };
 

@@ -105,6 +105,24 @@ static void waiting_for_a_destination_costs_nothing_however_often(void **state)
     assert_int_equal(spent->attempts, 1000);
 }
 
+static void a_destination_is_asked_for_less_and_less_often(void **state)
+{
+    static const struct {
+        int64_t waited_ms;
+        int64_t least_ms;
+        int64_t most_ms;
+    } cases[] = {{0, 500, 1000}, {10000, 5000, 10000}, {1000000000, 150000, 300000}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct message *message = add(VERDICT_WAIT, 0);
+
+        message->waited_ms = cases[i].waited_ms;
+        outcome_decide(&batch, &options, (uint32_t)i);
+        assert_in_range(message->retry_ms, cases[i].least_ms, cases[i].most_ms);
+    }
+}
+
 static void a_rejected_message_is_dead_at_once(void **state)
 {
     struct message *message = add(VERDICT_REJECTED, 0);
@@ -180,6 +198,7 @@ int main(void)
         TEST(with_one_attempt_the_first_failure_is_the_end),
         TEST(more_attempts_than_allowed_are_dead_too),
         TEST(waiting_for_a_destination_costs_nothing_however_often),
+        TEST(a_destination_is_asked_for_less_and_less_often),
         TEST(a_rejected_message_is_dead_at_once),
         TEST(each_message_is_judged_by_its_own_verdict),
         TEST(the_delay_doubles_with_the_attempts_up_to_the_cap),
