@@ -12,6 +12,7 @@
 #include "broker/kafka.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -135,8 +136,10 @@ static void create(struct kafka *kafka, struct kafka_topic *topic, int64_t deadl
 {
     struct error error;
 
-    if (kafka_topic_create(kafka, topic->name, clock_left_ms(deadline_ms), &error) < 0)
+    if (kafka_topic_create(kafka, topic->name, clock_left_ms(deadline_ms), &error) < 0) {
+        log_warn("%s", error.text);
         return;
+    }
     while (ask(kafka, topic->handle, clock_left_ms(deadline_ms)) == 0 && is_unknown(topic) &&
            clock_left_ms(deadline_ms) > 0)
         (void)rd_kafka_poll(kafka->client, SETTLE_POLL_MS);

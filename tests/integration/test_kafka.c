@@ -605,7 +605,7 @@ static void reports_that_have_come_count_after_the_deadline(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
 }
 
-/* ---- errors by injection ----------------------------------------------------------------------- */
+/* ---- errors by injection ---- */
 
 static void inject(int count, rd_kafka_resp_err_t code)
 {

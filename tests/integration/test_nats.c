@@ -614,7 +614,7 @@ static void a_subject_that_the_stream_does_not_take_is_told(void **state)
     assert_says(&error, "invalid subject");
 }
 
-/* ---- a server of the test's own, with users ---------------------------------------------------- */
+/* ---- a server of the test's own, with users ---- */
 
 static pid_t own_server;
 static char own_folder[64];
