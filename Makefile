@@ -47,7 +47,7 @@ say = @printf '  %-5s %s\n'
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all demo test test-unit test-integration lint asan tsan valgrind fuzz bench services install deps readme clean help
+.PHONY: all demo test test-unit test-integration test-audit lint asan tsan valgrind fuzz bench services install deps readme clean help
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -126,7 +126,10 @@ build/mock_kafka: tests/support/mock_kafka.c
 	@$(CC) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) -o $@ $< $(call pkg,--cflags --libs,rdkafka)
 
 test: deps ## unit and integration tests, against real servers
-	@$(MAKE) --no-print-directory test-unit test-integration
+	@$(MAKE) --no-print-directory test-unit test-integration test-audit
+
+test-audit: # the demo's audit must catch what is planted
+	@tests/demo/audit_test
 
 test-unit: $(UNIT)
 	@tests/support/run_tests $(UNIT)

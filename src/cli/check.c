@@ -8,15 +8,9 @@
 
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TOPICS_MAX 64
-
-struct topics {
-    char *items[TOPICS_MAX]; /* owned */
-    int count;
-};
 
 static void add_error(struct findings *findings, const struct error *error)
 {
@@ -33,26 +27,36 @@ static bool has_error(const struct findings *findings)
     return false;
 }
 
-static void check_database(const struct config *config, struct findings *findings,
-                           struct topics *topics)
+/* Waiting rows are routed as `run` would; those that it could not route are told here. */
+static void route_waiting(const struct config *config, struct batch *waiting,
+                          struct findings *findings)
+{
+    char topic[256];
+
+    route_batch(&config->relay.routes, waiting);
+    for (int i = 0; i < waiting->count; i++) {
+        const struct message *message = &waiting->messages[i];
+
+        if (message->verdict == VERDICT_REJECTED)
+            (void)findings_add(
+                findings, FINDING_ERROR, "a row waits with topic \"%s\": %s",
+                text_escape(topic, sizeof topic, message->topic.data, message->topic.len),
+                message->reason);
+    }
+}
+
+static enum exit_status check_database(const struct config *config, struct findings *findings,
+                                       struct batch *waiting)
 {
     struct error error;
     struct admin *admin = admin_open(&config->relay.outbox, &error);
 
-    if (admin == NULL) {
+    if (admin == NULL || admin_inspect(admin, findings, &error) < 0)
         add_error(findings, &error);
-        return;
-    }
-    if (admin_inspect(admin, findings, &error) < 0)
+    if (!has_error(findings) && admin_sample(admin, waiting, &error) < 0)
         add_error(findings, &error);
-    if (!has_error(findings)) {
-        topics->count = admin_sample_topics(admin, topics->items, TOPICS_MAX, &error);
-        if (topics->count < 0) {
-            topics->count = 0;
-            add_error(findings, &error);
-        }
-    }
     admin_close(admin);
+    return has_error(findings) ? EXIT_DATABASE : EXIT_DONE;
 }
 
 static void check_destination(struct broker *broker, const char *sink, const char *destination,
@@ -83,34 +87,22 @@ static void check_routes(const struct config *config, int sink, struct broker *b
     }
 }
 
-/* Routes the topics of waiting rows as `run` would, and looks at where they would go. */
 static void check_waiting(const struct config *config, int sink, struct broker *broker,
-                          const struct topics *topics, struct findings *findings)
+                          struct batch *waiting, struct findings *findings)
 {
-    struct batch batch;
-
-    if (batch_init(&batch, TOPICS_MAX) < 0)
-        return;
-    for (int i = 0; i < topics->count; i++)
-        batch_add(&batch)->topic = text_of(topics->items[i]);
-    route_batch(&config->relay.routes, &batch);
-    for (int i = 0; i < batch.count; i++) {
-        const struct message *message = &batch.messages[i];
+    for (int i = 0; i < waiting->count; i++) {
+        const struct message *message = &waiting->messages[i];
         struct text copy;
 
-        if (message->verdict == VERDICT_REJECTED && sink == 0)
-            (void)findings_add(findings, FINDING_ERROR, "a row waits with topic \"%s\": %s",
-                               topics->items[i], message->reason);
         if (message->verdict != VERDICT_PENDING || message->sink != sink)
             continue;
-        copy = batch_copy(&batch, message->destination.data, message->destination.len);
+        copy = batch_copy(waiting, message->destination.data, message->destination.len);
         if (copy.data != NULL)
             check_destination(broker, config->relay.sinks[sink].name, copy.data, findings);
     }
-    batch_free(&batch);
 }
 
-static void check_broker(const struct config *config, int sink, const struct topics *topics,
+static void check_broker(const struct config *config, int sink, struct batch *waiting,
                          struct findings *findings)
 {
     const struct sink_options *options = &config->relay.sinks[sink];
@@ -123,7 +115,7 @@ static void check_broker(const struct config *config, int sink, const struct top
         (void)findings_add(findings, FINDING_OK, "sink %s (%s): reachable", options->name,
                            options->type);
         check_routes(config, sink, broker, findings);
-        check_waiting(config, sink, broker, topics, findings);
+        check_waiting(config, sink, broker, waiting, findings);
     }
     if (broker != NULL)
         broker_close(broker);
@@ -136,10 +128,9 @@ static const char *level_name(enum finding_level level)
     return names[level];
 }
 
-static void print_json(const struct finding *finding)
+static void print_json(const char *level, const char *text, const char *fix)
 {
-    json_t *object = json_pack("{s:s, s:s, s:s}", "level", level_name(finding->level), "text",
-                               finding->text, "fix", finding->fix);
+    json_t *object = json_pack("{s:s, s:s, s:s}", "level", level, "text", text, "fix", fix);
 
     if (object != NULL)
         (void)json_dumpf(object, stdout, JSON_COMPACT);
@@ -147,16 +138,20 @@ static void print_json(const struct finding *finding)
     json_decref(object);
 }
 
+/* Findings quote topics and server messages: what reaches the terminal is escaped. */
 static void print_findings(const struct findings *findings, bool json)
 {
+    char text[2048];
+
     for (int i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->items[i];
 
+        text_escape(text, sizeof text, finding->text, strlen(finding->text));
         if (json) {
-            print_json(finding);
+            print_json(level_name(finding->level), text, finding->fix);
             continue;
         }
-        (void)printf("%s: %s\n", level_name(finding->level), finding->text);
+        (void)printf("%s: %s\n", level_name(finding->level), text);
         if (finding->fix[0] != '\0')
             (void)printf("  fix: %s\n", finding->fix);
     }
@@ -165,23 +160,21 @@ static void print_findings(const struct findings *findings, bool json)
 enum exit_status cli_check(const struct arguments *arguments, struct config *config)
 {
     struct findings findings;
-    struct topics topics = {.count = 0};
-    enum exit_status status = EXIT_DONE;
+    struct batch waiting;
+    enum exit_status status;
 
-    if (findings_init(&findings) < 0)
+    if (findings_init(&findings) < 0 || batch_init(&waiting, TOPICS_MAX) < 0)
         return EXIT_RUNTIME;
     (void)findings_add(&findings, FINDING_OK, "configuration %s",
                        config->path != NULL ? config->path : "");
-    check_database(config, &findings, &topics);
-    if (has_error(&findings))
-        status = EXIT_DATABASE;
+    status = check_database(config, &findings, &waiting);
+    route_waiting(config, &waiting, &findings);
     for (int i = 0; i < config->relay.sink_count; i++)
-        check_broker(config, i, &topics, &findings);
+        check_broker(config, i, &waiting, &findings);
     if (status == EXIT_DONE && has_error(&findings))
         status = EXIT_BROKER;
     print_findings(&findings, arguments->json);
-    for (int i = 0; i < topics.count; i++)
-        free(topics.items[i]);
+    batch_free(&waiting);
     findings_free(&findings);
     return status;
 }

@@ -10,15 +10,16 @@ const struct command commands[] = {
      "drain", 0, 0, true, cli_run},
     {"init", "[--print] [--grant ROLE]", "create the tables and indexes, or print the SQL",
      "print grant", 0, 0, true, cli_init},
-    {"check", "", "configuration, then database, then brokers: every problem", "json", 0, 0, true,
-     cli_check},
+    {"check", "[--json]", "configuration, then database, then brokers: every problem", "json", 0, 0,
+     true, cli_check},
     {"status", "[--json] [--watch]", "backlog, oldest age, parked and dead, who relays",
      "json watch", 0, 0, true, cli_status},
     {"emit", "TOPIC [KEY] [PAYLOAD|-] [--type T]",
      "insert an event (no PAYLOAD: a tombstone); no TOPIC: NDJSON from stdin", "type", 0, 3, true,
      cli_emit},
-    {"dead", "list [--json] | drop ID...|--all", "parked and dead rows: list them, drop them",
-     "json all", 1, OPERANDS_MAX, true, cli_dead},
+    {"dead", "list [--json] | drop ID...|--all",
+     "list parked and dead rows; drop them (--all: the dead ones)", "json all", 1, OPERANDS_MAX,
+     true, cli_dead},
     {"purge", "[--older-than 7d] [--dry-run]", "delete sent rows older than the retention",
      "older-than dry-run", 0, 0, true, cli_purge},
     {"config", "[--defaults]", "the effective configuration, secrets hidden", "defaults", 0, 0,
@@ -95,6 +96,15 @@ static enum exit_status complain_of_command(const char *name)
     return EXIT_USAGE;
 }
 
+/* A list that did not fit on the disk is no list. */
+static enum exit_status check_output(enum exit_status status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    perror("outbox-relay: stdout");
+    return status == EXIT_DONE ? EXIT_RUNTIME : status;
+}
+
 static bool asks_for_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
@@ -120,6 +130,6 @@ enum exit_status cli_main(int argc, char **argv)
                             NULL);
     if (!cli_parse(command, argc - 1, argv + 1, &arguments))
         return EXIT_USAGE;
-    return command->needs_config ? run_with_config(command, &arguments)
-                                 : command->run(&arguments, NULL);
+    return check_output(command->needs_config ? run_with_config(command, &arguments)
+                                              : command->run(&arguments, NULL));
 }

@@ -5,11 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIST_MAX 1000
-
 static int list(struct admin *admin, const struct arguments *arguments, struct error *error)
 {
-    return admin_print_parked(admin, stdout, arguments->json, LIST_MAX, error);
+    return admin_print_parked(admin, stdout, arguments->json, error);
 }
 
 static int drop(struct admin *admin, const struct arguments *arguments, struct error *error)

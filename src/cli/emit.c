@@ -81,13 +81,17 @@ static int emit_lines(struct admin *admin, struct error *error)
 {
     char *line = NULL;
     size_t size = 0;
+    ssize_t len;
     long number = 0;
     int status = admin_begin(admin, error);
 
-    while (status == 0 && getline(&line, &size, stdin) >= 0) {
+    while (status == 0 && (len = getline(&line, &size, stdin)) >= 0) {
         number++;
+        if (memchr(line, '\0', (size_t)len) != NULL)
+            status = error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                               "stdin:%ld: a NUL byte; nothing was inserted", number);
         line[strcspn(line, "\n")] = '\0';
-        if (line[0] != '\0')
+        if (status == 0 && line[0] != '\0')
             status = emit_line(admin, line, number, error);
     }
     free(line);

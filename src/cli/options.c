@@ -132,7 +132,10 @@ bool cli_parse(const struct command *command, int argc, char **argv, struct argu
     optind = 0; /* glibc: start afresh, permuting */
     opterr = 0;
     while ((code = getopt_long(argc, argv, ":c:", options, NULL)) != -1) {
-        const char *value = code == '?' || code == ':' ? argv[optind - 1] : optarg;
+        char letter[3] = {'-', (char)optopt, '\0'};
+        const char *value = code != '?' && code != ':'   ? optarg
+                            : optopt > 0 && optopt < 256 ? letter
+                                                         : argv[optind - 1];
 
         if (!apply(command, arguments, code, value))
             return false;

@@ -36,11 +36,13 @@ static void print_text(const struct status *status, double per_s, const struct f
 static void print_json(const struct status *status, double per_s, const struct findings *relays)
 {
     json_t *names = json_array();
-    json_t *object = json_pack("{s:I, s:b, s:f, s:I, s:I, s:f, s:I, s:I, s:O}", "backlog",
-                               status->backlog, "backlog_is_lower_bound", status->backlog_is_bound,
-                               "oldest_seconds", status->oldest_s, "parked", status->waiting,
-                               "dead", status->dead, "rate_per_second", per_s, "relays",
-                               status->relays, "lanes", status->lanes, "sessions", names);
+    json_t *known_rate = per_s >= 0 ? json_real(per_s) : json_null();
+    json_t *oldest = status->oldest_s >= 0 ? json_real(status->oldest_s) : json_null();
+    json_t *object =
+        json_pack("{s:I, s:b, s:o, s:I, s:I, s:o, s:I, s:I, s:O}", "backlog", status->backlog,
+                  "backlog_is_lower_bound", status->backlog_is_bound, "oldest_seconds", oldest,
+                  "parked", status->waiting, "dead", status->dead, "rate_per_second", known_rate,
+                  "relays", status->relays, "lanes", status->lanes, "sessions", names);
 
     for (int i = 0; i < relays->count; i++)
         (void)json_array_append_new(names, json_string(relays->items[i].text));

@@ -57,7 +57,8 @@ void batch_reset(struct batch *batch)
     release_rows(batch);
     batch->count = 0;
     batch->parked = false;
-    batch->cut = false;
+    batch->more = false;
+    batch->unparked = NULL;
     batch->chunks = drop_large_chunks(batch->chunks);
     batch->chunk = batch->chunks;
 }

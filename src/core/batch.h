@@ -14,8 +14,10 @@ struct batch {
     struct message *messages;
     int count;
     int capacity;
-    bool parked;   /* claimed from the parked rows, not from the outbox */
-    bool cut;      /* the byte limit, not the row limit, ended the claim */
+    bool parked; /* claimed from the parked rows, not from the outbox */
+    bool more;   /* a limit, of rows or of bytes, ended the claim: there may be others */
+    const char
+        *unparked; /* settled, but for the rows to be parked: why they stayed; NULL: none did */
     void *rows[2]; /* what holds the claimed bytes, freed by `release_rows`; NULL: nothing */
     void (*release_rows)(void *rows);
     struct batch_chunk *chunks; /* arena for what later stages render */

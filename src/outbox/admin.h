@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/finding.h"
+#include "core/batch.h"
 #include "outbox/options.h"
 
 #include <stdbool.h>
@@ -27,9 +28,9 @@ char *admin_grant_sql(struct admin *admin, const char *role);
 /* Every problem of the table, the role and the server. Returns 0, or -1 when the look-up failed. */
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
 
-/* Topics of unsent rows, for `check`: at most `size` distinct ones of the oldest 1,000 rows.
- * Returns their number or -1; free() each. */
-int admin_sample_topics(struct admin *admin, char **topics, int size, struct error *error);
+/* One unsent row of each topic among the oldest 1,000, for `check`: topic, key, type and ids, in
+ * the batch's memory, as many as it has room for. 0 or -1. */
+int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
 
 struct status {
     int64_t backlog;       /* unsent rows */
@@ -65,8 +66,9 @@ int admin_emit(struct admin *admin, const struct event *event, struct error *err
 int admin_emit_json(struct admin *admin, const char *json, struct error *error);
 
 /* The parked rows, the newest first. */
-int admin_print_parked(struct admin *admin, FILE *out, bool json, int limit, struct error *error);
-/* Removes parked and dead rows by row id or event_id (NULL: all). Returns their number, or -1. */
+int admin_print_parked(struct admin *admin, FILE *out, bool json, struct error *error);
+/* Removes a parked or dead row by its row id or event_id; NULL: all dead ones, and none that still
+ * waits for another try. Returns their number, or -1. */
 int64_t admin_drop_parked(struct admin *admin, const char *id, struct error *error);
 
 /* Deletes sent rows older than this in batches, or only counts them. Returns their number, or -1.

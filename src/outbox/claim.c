@@ -8,6 +8,8 @@
 #include "outbox/pipeline.h"
 #include "outbox/row.h"
 
+#include "base/clock.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,8 @@
 /* Beside a payload that is checked against the broker's limit: what keeps the rest of a row sane.
  */
 #define REST_BYTES_MAX (128 * 1024)
+
+#define FLUSH_MS_MAX 3000
 
 struct outbox *outbox_open(const struct outbox_options *options, const char *name)
 {
@@ -227,18 +231,20 @@ static int fetch_deferred(struct outbox *outbox, struct batch *batch, const bool
 static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, int64_t payload_max)
 {
     int limit = pipeline_limit(outbox, outbox->level);
+    int rows = PQntuples(batch->rows[CLAIMED]);
     int64_t bytes = 0;
 
-    for (int row = 0; row < PQntuples(batch->rows[CLAIMED]); row++) {
+    batch->more = rows == limit;
+    for (int row = 0; row < rows; row++) {
         struct weight weight = weigh(outbox, batch, row, limit, payload_max);
         struct message *message;
 
-        if (batch->count > 0 && bytes + weight.bytes > outbox->options->batch_bytes) {
-            batch->cut = true;
+        if (row > 0 && bytes + weight.bytes > outbox->options->batch_bytes) {
+            batch->more = true;
             return bytes;
         }
         bytes += weight.bytes;
-        deferred[batch->count] = !weight.whole && !weight.too_large;
+        deferred[row] = !weight.whole && !weight.too_large;
         message = batch_add(batch);
         take_row(outbox, batch, message, row);
         if (weight.too_large)
@@ -247,12 +253,15 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, 
     return bytes;
 }
 
-/* A cut batch means rows were locked and read for nothing: the next claim asks for fewer. */
+/* A batch that was cut means rows were locked and read for nothing: the next claim asks for fewer.
+ */
 static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_t bytes)
 {
-    if (batch->cut && outbox->level < CLAIM_LEVELS - 1)
+    bool cut = batch->count < PQntuples(batch->rows[CLAIMED]);
+
+    if (cut && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
-    else if (!batch->cut && outbox->level > 0 && bytes <= outbox->options->batch_bytes / 8)
+    else if (!cut && outbox->level > 0 && bytes <= outbox->options->batch_bytes / 8)
         outbox->level--;
 }
 
@@ -260,11 +269,16 @@ static int read_claim(struct outbox *outbox, struct batch *batch, struct error *
 {
     outbox->claim_in_flight = false;
     outbox->in_transaction = true;
-    if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+    outbox->overloaded = false;
+    if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
+        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
         return -1;
     hold(batch, CLAIMED, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
-    if (batch->rows[CLAIMED] == NULL)
+    if (batch->rows[CLAIMED] == NULL) {
+        if (outbox->overloaded && outbox->level < CLAIM_LEVELS - 1)
+            outbox->level++;
         return -1;
+    }
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 
@@ -282,13 +296,19 @@ static bool is_flushed(const PGresult *claimed)
     return PQgetvalue(claimed, PQntuples(claimed) - 1, CLAIM_FLUSHED)[0] != 0;
 }
 
+/* A flush that takes long would leave too little of the transaction's time for the publish. */
 static int make_durable(struct outbox *outbox, const struct batch *batch, struct error *error)
 {
+    int64_t deadline_ms = clock_now_ms() + FLUSH_MS_MAX;
+
     if (!outbox->options->durable_before_publish || is_flushed(batch->rows[CLAIMED]))
         return 0;
     if (barrier_wait(&outbox->barrier, outbox->options, outbox->name, error) < 0)
-        return pipeline_abort(outbox);
-    return 0;
+        return -1;
+    if (clock_left_ms(deadline_ms) > 0)
+        return 0;
+    return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                     "database: flushing the WAL took longer than %d ms", FLUSH_MS_MAX);
 }
 
 static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,

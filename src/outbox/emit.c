@@ -1,6 +1,8 @@
 #include "outbox/admin_session.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int admin_begin(struct admin *admin, struct error *error)
@@ -31,6 +33,12 @@ int admin_emit(struct admin *admin, const struct event *event, struct error *err
     char sql[2048];
     int count = 0;
 
+    if (event->payload != NULL && formats[1] == 0 &&
+        memchr(event->payload, '\0', event->payload_len) != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "the payload holds a NUL byte; column %s of type %s cannot",
+                         admin->table.columns[COLUMN_PAYLOAD].quoted,
+                         admin->table.columns[COLUMN_PAYLOAD].type);
     /* A column that the table lacks may only be left out when there is nothing to put into it. */
     for (int i = 0; i < 4; i++) {
         if (!table_has(&admin->table, columns[i])) {
@@ -52,31 +60,104 @@ int admin_emit(struct admin *admin, const struct event *event, struct error *err
     return session_command(&admin->session, sql, count, values, lengths, formats, error);
 }
 
-/* PostgreSQL takes the line apart, so that numbers and nested values arrive exactly as written. */
+static const enum column emitted[] = {COLUMN_TOPIC, COLUMN_KEY, COLUMN_TYPE, COLUMN_PAYLOAD,
+                                      COLUMN_HEADERS};
+#define EMITTED (sizeof emitted / sizeof *emitted)
+
+/* A misspelt field would otherwise be an event without its payload. */
+static int check_field(const struct admin *admin, const char *name, struct error *error)
+{
+    for (size_t i = 0; i < EMITTED; i++) {
+        if (strcmp(name, column_name(emitted[i])) != 0)
+            continue;
+        if (table_has(&admin->table, emitted[i]))
+            return 0;
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "table %s has no column for the %s", admin->table.quoted, name);
+    }
+    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                     "unknown field \"%.64s\"; known: topic, key, type, payload, headers", name);
+}
+
+static int check_fields(const struct admin *admin, const char *json, struct error *error)
+{
+    json_error_t problem;
+    json_t *object = json_loads(json, JSON_ALLOW_NUL, &problem);
+    const char *name;
+    json_t *value;
+    int status = 0;
+
+    if (!json_is_object(object)) {
+        json_decref(object);
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "not a JSON object: %s",
+                         object == NULL ? problem.text : "another value");
+    }
+    json_object_foreach(object, name, value)
+    {
+        if (status == 0)
+            status = check_field(admin, name, error);
+    }
+    json_decref(object);
+    return status;
+}
+
+/* How a field of `line` becomes the column's value. Text needs no cast, and an explicit one would
+ * cut what is longer than a varchar; a JSON null is no payload at all. */
+static void put_value(FILE *out, enum column column, const char *type)
+{
+    const char *name = column_name(column);
+
+    if (strncmp(type, "json", 4) == 0)
+        (void)fprintf(out, "nullif(line -> '%s', 'null')::%s", name, type);
+    else if (strcmp(type, "bytea") == 0)
+        (void)fprintf(out, "pg_catalog.convert_to(line ->> '%s', 'UTF8')", name);
+    else if (strncmp(type, "text", 4) == 0 || strncmp(type, "character", 9) == 0)
+        (void)fprintf(out, "line ->> '%s'", name);
+    else
+        (void)fprintf(out, "(line ->> '%s')::%s", name, type);
+}
+
+static void put_insert(const struct admin *admin, FILE *out)
+{
+    const struct table *table = &admin->table;
+    const char *separator = "";
+
+    (void)fprintf(out, "INSERT INTO %s (", table->quoted);
+    for (size_t i = 0; i < EMITTED; i++) {
+        if (!table_has(table, emitted[i]))
+            continue;
+        (void)fprintf(out, "%s%s", separator, table->columns[emitted[i]].quoted);
+        separator = ", ";
+    }
+    (void)fprintf(out, ") SELECT ");
+    separator = "";
+    for (size_t i = 0; i < EMITTED; i++) {
+        if (!table_has(table, emitted[i]))
+            continue;
+        (void)fprintf(out, "%s", separator);
+        put_value(out, emitted[i], table->columns[emitted[i]].type);
+        separator = ", ";
+    }
+    (void)fprintf(out, " FROM (SELECT $1::jsonb AS line) input");
+}
+
+/* PostgreSQL takes the line apart, so that no digit of a number is lost. */
 int admin_emit_json(struct admin *admin, const char *json, struct error *error)
 {
-    static const enum column columns[] = {COLUMN_TOPIC, COLUMN_KEY, COLUMN_TYPE, COLUMN_PAYLOAD,
-                                          COLUMN_HEADERS};
-    const struct table *table = &admin->table;
-    char names[5 * QUOTED_BYTES_MAX + 10] = "";
-    char values[1024] = "";
-    char sql[3072];
+    char *sql = NULL;
+    size_t len = 0;
+    FILE *out;
+    int status;
 
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        const char *type = table->columns[columns[i]].type;
-        bool is_json = strncmp(type, "json", 4) == 0;
-
-        if (!table_has(table, columns[i]))
-            continue;
-        (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
-                       i > 0 ? ", " : "", table->columns[columns[i]].quoted);
-        (void)snprintf(values + strlen(values), sizeof values - strlen(values),
-                       strcmp(type, "bytea") == 0 ? "%spg_catalog.convert_to(line %s '%s', 'UTF8')"
-                                                  : "%s(line %s '%s')::%s",
-                       i > 0 ? ", " : "", is_json ? "->" : "->>", column_name(columns[i]), type);
-    }
-    (void)snprintf(sql, sizeof sql,
-                   "INSERT INTO %s (%s) SELECT %s FROM (SELECT $1::jsonb AS line) input",
-                   table->quoted, names, values);
-    return session_command(&admin->session, sql, 1, &json, NULL, NULL, error);
+    if (check_fields(admin, json, error) < 0)
+        return -1;
+    out = open_memstream(&sql, &len);
+    if (out == NULL)
+        return error_no_memory(error);
+    put_insert(admin, out);
+    if (fclose(out) != 0)
+        return error_no_memory(error);
+    status = session_command(&admin->session, sql, 1, &json, NULL, NULL, error);
+    free(sql);
+    return status;
 }

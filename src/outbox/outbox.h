@@ -39,6 +39,9 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, bool parked, int64_
  */
 int outbox_settle(struct outbox *outbox, struct batch *batch, bool claim_next, struct error *error);
 
+/* Also 0 when rows could not be parked (batch->unparked says why): the rest is settled, they stay.
+ */
+
 /* Rolls back what is claimed. The connection stays when it is healthy. */
 void outbox_abandon(struct outbox *outbox);
 

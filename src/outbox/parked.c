@@ -4,40 +4,57 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* jsonb_build_object and row text both come from PostgreSQL: the caller only prints lines. */
-int admin_print_parked(struct admin *admin, FILE *out, bool json, int limit, struct error *error)
+#define PAGE_ROWS 1000
+
+/* Both the text and the JSON come from PostgreSQL; column 0 is where the next page begins. */
+static const char *page_sql(bool json)
+{
+    return json ? "SELECT seq, jsonb_build_object('id', id::text, 'event_id', event_id::text, "
+                  "'topic',"
+                  " topic, 'key', key, 'type', type, 'attempts', attempts, 'due', due, 'error', "
+                  "error,"
+                  " 'parked_at', parked_at) FROM %s WHERE sent_at IS NULL AND seq < $1"
+                  " ORDER BY seq DESC LIMIT %d"
+                : "SELECT seq, id::text, event_id::text, topic::text, attempts::text,"
+                  " coalesce(to_char(due, 'YYYY-MM-DD HH24:MI:SS'), 'dead'), error"
+                  " FROM %s WHERE sent_at IS NULL AND seq < $1 ORDER BY seq DESC LIMIT %d";
+}
+
+static void print_row(const PGresult *result, int row, FILE *out, bool json)
+{
+    for (int i = 1; i < PQnfields(result); i++) {
+        char safe[1024];
+        const char *value = PQgetvalue(result, row, i);
+
+        if (!json)
+            value = text_escape(safe, sizeof safe, value, (size_t)PQgetlength(result, row, i));
+        (void)fprintf(out, "%s%s", i > 1 ? "  " : "", value);
+    }
+    (void)fputc('\n', out);
+}
+
+int admin_print_parked(struct admin *admin, FILE *out, bool json, struct error *error)
 {
     char sql[1024];
-    PGresult *result;
+    char before[32] = "9223372036854775807";
+    const char *params[1] = {before};
+    int rows = PAGE_ROWS;
 
     if (table_usable(&admin->table, admin->options, error) < 0)
         return -1;
-    (void)snprintf(
-        sql, sizeof sql,
-        json ? "SELECT jsonb_build_object('id', id::text, 'event_id', event_id::text, 'topic', "
-               "topic,"
-               " 'key', key, 'type', type, 'attempts', attempts, 'due', due, 'error', error,"
-               " 'parked_at', parked_at) FROM %s WHERE sent_at IS NULL ORDER BY seq DESC LIMIT %d"
-             : "SELECT id::text, event_id::text, topic::text, attempts::text,"
-               " coalesce(to_char(due, 'YYYY-MM-DD HH24:MI:SS'), 'dead'), error"
-               " FROM %s WHERE sent_at IS NULL ORDER BY seq DESC LIMIT %d",
-        admin->table.parked_quoted, limit);
-    result = session_query(&admin->session, sql, 0, NULL, error);
-    if (result == NULL)
-        return -1;
-    for (int row = 0; row < PQntuples(result); row++) {
-        for (int i = 0; i < PQnfields(result); i++) {
-            char safe[1024];
-            const char *value = PQgetvalue(result, row, i);
+    (void)snprintf(sql, sizeof sql, page_sql(json), admin->table.parked_quoted, PAGE_ROWS);
+    while (rows == PAGE_ROWS && !ferror(out)) {
+        PGresult *result = session_query(&admin->session, sql, 1, params, error);
 
-            (void)fprintf(
-                out, "%s%s", i > 0 ? "  " : "",
-                json ? value
-                     : text_escape(safe, sizeof safe, value, (size_t)PQgetlength(result, row, i)));
-        }
-        (void)fputc('\n', out);
+        if (result == NULL)
+            return -1;
+        rows = PQntuples(result);
+        for (int row = 0; row < rows; row++)
+            print_row(result, row, out, json);
+        if (rows > 0)
+            (void)snprintf(before, sizeof before, "%s", PQgetvalue(result, rows - 1, 0));
+        PQclear(result);
     }
-    PQclear(result);
     return 0;
 }
 
@@ -50,8 +67,9 @@ int64_t admin_drop_parked(struct admin *admin, const char *id, struct error *err
         return -1;
     (void)snprintf(
         sql, sizeof sql,
-        "WITH dropped AS (DELETE FROM %s WHERE sent_at IS NULL AND ($1::text IS NULL"
-        " OR id::text = $1 OR event_id::text = $1) RETURNING 1) SELECT count(*) FROM dropped",
+        "WITH dropped AS (DELETE FROM %s WHERE sent_at IS NULL AND CASE WHEN $1::text IS NULL"
+        " THEN due IS NULL ELSE $1 IN (id::text, event_id::text) END RETURNING 1)"
+        " SELECT count(*) FROM dropped",
         admin->table.parked_quoted);
     return admin_number(admin, sql, 1, params, error);
 }

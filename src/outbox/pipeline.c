@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATEMENTS_MAX (9 + 2 * CLAIM_LEVELS)
+#define STATEMENTS_MAX (12 + 2 * CLAIM_LEVELS)
 #define LEVEL_FACTOR 8
 
 int pipeline_limit(const struct outbox *outbox, int level)
@@ -46,6 +46,15 @@ int pipeline_sync(struct outbox *outbox, struct error *error)
     return 0;
 }
 
+/* query_canceled (here: statement_timeout), program_limit_exceeded, out_of_memory. */
+static bool is_overload(const PGresult *result)
+{
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+    return sqlstate != NULL && (strcmp(sqlstate, "57014") == 0 || strcmp(sqlstate, "54000") == 0 ||
+                                strcmp(sqlstate, "53200") == 0);
+}
+
 PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct error *error)
 {
     PGresult *result = session_next(&outbox->session, clock_now_ms() + SESSION_WAIT_MS, error);
@@ -56,9 +65,23 @@ PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct e
     }
     if (PQresultStatus(result) == status)
         return result;
+    outbox->overloaded = is_overload(result);
     (void)fail(outbox, result, error);
     PQclear(result);
     return NULL;
+}
+
+int pipeline_try(struct outbox *outbox, struct error *error)
+{
+    PGresult *result = session_next(&outbox->session, clock_now_ms() + SESSION_WAIT_MS, error);
+    bool done = result != NULL && PQresultStatus(result) == PGRES_TUPLES_OK;
+
+    if (result == NULL)
+        return pipeline_abort(outbox);
+    if (!done)
+        (void)session_fail(&outbox->session, result, error);
+    PQclear(result);
+    return done;
 }
 
 int pipeline_skip(struct outbox *outbox, ExecStatusType status, struct error *error)
@@ -99,7 +122,8 @@ int pipeline_queue_claim(struct outbox *outbox, bool parked, struct error *error
     char name[32];
 
     name_claim(name, parked, outbox->level);
-    if (pipeline_queue(outbox, "begin", 0, NULL, false, error) < 0)
+    if (pipeline_queue(outbox, "begin", 0, NULL, false, error) < 0 ||
+        pipeline_queue(outbox, "lock", 0, NULL, false, error) < 0)
         return -1;
     return pipeline_queue(outbox, name, 0, NULL, true, error);
 }
@@ -161,6 +185,9 @@ static int prepare_all(struct outbox *outbox, struct error *error)
 
     if (prepare(outbox, "begin", strdup("BEGIN"), error) < 0 ||
         prepare(outbox, "commit", strdup("COMMIT"), error) < 0 ||
+        prepare(outbox, "savepoint", strdup("SAVEPOINT parking"), error) < 0 ||
+        prepare(outbox, "rollback_to", strdup("ROLLBACK TO SAVEPOINT parking"), error) < 0 ||
+        prepare(outbox, "lock", sql_lock(table), error) < 0 ||
         prepare(outbox, "fetch", sql_fetch(table, false), error) < 0 ||
         prepare(outbox, "fetch_parked", sql_fetch(table, true), error) < 0 ||
         prepare(outbox, "sent", sql_sent(table, options, false), error) < 0 ||
@@ -180,7 +207,6 @@ int pipeline_open(struct outbox *outbox, struct error *error)
 {
     if (session_open(&outbox->session, outbox->options, outbox->name, error) < 0)
         return -1;
-    outbox->level = 0;
     if (table_describe(&outbox->table, &outbox->session, outbox->options, error) < 0 ||
         table_usable(&outbox->table, outbox->options, error) < 0)
         return pipeline_abort(outbox);

@@ -23,6 +23,7 @@ struct outbox {
     bool in_transaction;
     bool claim_in_flight; /* BEGIN, claim and Sync are sent, and nothing of them is read */
     int level;            /* which claim statement comes next */
+    bool overloaded;      /* the last claim took too long, or too much of the server's memory */
 };
 
 /* Rows that a claim asks for at this level. */
@@ -43,7 +44,10 @@ int pipeline_sync(struct outbox *outbox, struct error *error);
 
 /* The next result, which must have this status. NULL: closed. PQclear() it. */
 PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct error *error);
-/* The same, when the result itself is not wanted. */
+/* A statement that may fail without ending the session: 1, or 0 with *error set when it did fail;
+ * -1: closed. */
+int pipeline_try(struct outbox *outbox, struct error *error);
+/* The same as expect, when the result itself is not wanted. */
 int pipeline_skip(struct outbox *outbox, ExecStatusType status, struct error *error);
 
 /* One statement alone with text parameters; its text result. */

@@ -148,14 +148,13 @@ static bool wants_index(const struct admin *admin)
 
 char *admin_schema_sql(struct admin *admin)
 {
-    const struct expansion expansion = {.admin = admin};
+    /* Of somebody else's table only the relay's own part is ours to create. */
+    bool ours = admin->options->preset == PRESET_DEFAULT;
+    const struct expansion expansion = {.admin = admin, .concurrently = !ours};
     const char *const sections[] = {"outbox", "index", "parked", NULL};
     const char *const without_index[] = {"outbox", "parked", NULL};
 
-    /* Of somebody else's table only the relay's own part is ours to create. */
-    if (admin->options->preset != PRESET_DEFAULT)
-        return render(&expansion, sections + 1);
-    return render(&expansion, wants_index(admin) ? sections : without_index);
+    return render(&expansion, (wants_index(admin) ? sections : without_index) + !ours);
 }
 
 char *admin_grant_sql(struct admin *admin, const char *role)

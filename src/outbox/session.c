@@ -1,6 +1,7 @@
 #include "outbox/session.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #define SECRET_BYTES_MAX 4096
-#define PARAMS_MAX 16
 
 /* SQLSTATE classes and codes that waiting may mend (PostgreSQL manual, appendix A). */
 static const char *const transient_states[] = {"08", "53", "57", "58", "40",
@@ -256,65 +256,72 @@ static int fail_to_connect(struct session *session, struct error *error)
     return -1;
 }
 
-static int await_connection(struct session *session, struct error *error)
-{
-    int64_t deadline_ms = clock_now_ms() + SESSION_CONNECT_MS;
-    PostgresPollingStatusType next = PGRES_POLLING_WRITING;
-
-    while (next != PGRES_POLLING_OK) {
-        if (next == PGRES_POLLING_FAILED)
-            return fail_to_connect(session, error);
-        if (wait_for(session, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_ms,
-                     error) < 0)
-            return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                             "database: no connection within 5 s");
-        next = PQconnectPoll(session->conn);
-    }
-    return 0;
-}
-
+/* A warning can say that a commit did not wait for its synchronous standby after all. */
 static void on_notice(void *closure, const PGresult *result)
 {
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
     (void)closure;
-    (void)result;
+    if (severity != NULL && text != NULL && strcmp(severity, "WARNING") == 0)
+        log_warn("database: %s", text);
 }
 
-/* The conninfo's own words come after ours, so that they win; a password file comes last. */
-static int start_connection(struct session *session, const struct outbox_options *options,
-                            const char *name, const char *password, struct error *error)
+/* The url's own connect_timeout, unless it means for ever. It counts for each host of a list. */
+static void take_connect_timeout(const PQconninfoOption *parsed, char timeout[16])
 {
-    char application_name[64];
-    const char *keywords[PARAMS_MAX] = {"connect_timeout",
-                                        "keepalives_idle",
-                                        "keepalives_interval",
-                                        "keepalives_count",
-                                        "tcp_user_timeout",
-                                        "client_encoding",
-                                        "target_session_attrs",
-                                        "application_name",
-                                        "dbname",
-                                        password != NULL ? "password" : NULL};
-    const char *values[PARAMS_MAX] = {"5",          "10",    "5",          "3",
-                                      "15000",      "UTF8",  "read-write", application_name,
-                                      options->url, password};
+    (void)snprintf(timeout, 16, "%d", SESSION_CONNECT_S);
+    for (const PQconninfoOption *option = parsed; option->keyword != NULL; option++)
+        if (strcmp(option->keyword, "connect_timeout") == 0 && option->val != NULL &&
+            strtol(option->val, NULL, 10) > 0)
+            (void)snprintf(timeout, 16, "%ld", strtol(option->val, NULL, 10));
+}
+
+/* libpq's message on a malformed string may quote the password, so it is not shown. */
+static int parse_url(const char *url, char timeout[16], struct error *error)
+{
     PQconninfoOption *parsed = NULL;
 
-    if (options->url[0] != '\0' && strchr(options->url, '=') == NULL &&
-        strstr(options->url, "://") == NULL)
-        return error_set(
-            error, ERROR_PERMANENT, ERROR_CONFIG,
-            "database.url: not a connection string; use postgresql://USER@HOST/DATABASE");
-    parsed =
-        PQconninfoParse(options->url, NULL); /* libpq's message may quote the password: not shown */
+    if (url[0] != '\0' && strchr(url, '=') == NULL && strstr(url, "://") == NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "database.url: not a connection string; use postgresql://USER@HOST/DB");
+    parsed = PQconninfoParse(url, NULL);
     if (parsed == NULL)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "database.url: libpq does not understand this connection string");
+    take_connect_timeout(parsed, timeout);
     PQconninfoFree(parsed);
+    return 0;
+}
+
+/* Defaults come before the url, whose own words win; what stands after it wins over the url. */
+static int connect_session(struct session *session, const struct outbox_options *options,
+                           const char *name, const char *password, struct error *error)
+{
+    char application_name[80];
+    char timeout[16];
+    const char *keywords[] = {"keepalives_idle",
+                              "keepalives_interval",
+                              "keepalives_count",
+                              "tcp_user_timeout",
+                              "client_encoding",
+                              "target_session_attrs",
+                              "application_name",
+                              "dbname",
+                              "connect_timeout",
+                              password != NULL ? "password" : NULL,
+                              NULL};
+    const char *values[] = {
+        "10",         "5",     "3",      "15000", "UTF8", "read-write", application_name,
+        options->url, timeout, password, NULL};
+
+    if (parse_url(options->url, timeout, error) < 0)
+        return -1;
     (void)snprintf(application_name, sizeof application_name, "outbox-relay/%s", name);
-    session->conn = PQconnectStartParams(keywords, values, 1);
+    session->conn = PQconnectdbParams(keywords, values, 1);
     if (session->conn == NULL)
         return error_no_memory(error);
-    if (PQstatus(session->conn) == CONNECTION_BAD)
+    if (PQstatus(session->conn) != CONNECTION_OK)
         return fail_to_connect(session, error);
     (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
     return 0;
@@ -355,9 +362,9 @@ int session_open(struct session *session, const struct outbox_options *options, 
             return -1;
         from_file = password;
     }
-    status = start_connection(session, options, name, from_file, error);
+    status = connect_session(session, options, name, from_file, error);
     explicit_bzero(password, sizeof password);
-    if (status < 0 || await_connection(session, error) < 0)
+    if (status < 0)
         return -1;
     if (PQsetnonblocking(session->conn, 1) < 0)
         return lose(session, error);

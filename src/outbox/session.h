@@ -7,13 +7,13 @@
 #include <libpq-fe.h>
 
 /*
- * One PostgreSQL connection on which no call waits for ever: libpq's blocking calls have no
- * deadline (a black-holed COMMIT never returns), so every wait here is poll(2) with one.
+ * One PostgreSQL connection on which no call waits for ever: but for connecting, libpq's blocking
+ * calls have no deadline (a black-holed COMMIT never returns), so every wait is poll(2) with one.
  * After a failed wait the session is closed: what the server did is unknown.
  */
 
 #define SESSION_STATEMENT_MS 10000
-#define SESSION_CONNECT_MS 5000
+#define SESSION_CONNECT_S 5 /* a host; libpq keeps this one itself */
 /* The client waits longer than the server's statement_timeout, so that the server's word arrives.
  */
 #define SESSION_WAIT_MS (SESSION_STATEMENT_MS + 2000)

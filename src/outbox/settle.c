@@ -1,12 +1,14 @@
 /*
  * Settle: write what became of each message and commit, in the transaction that claimed it.
  *
- * One pipeline carries the sent rows, the parked rows, COMMIT and, when wanted, BEGIN and the next
- * claim. Any error skips everything behind it, so nothing is claimed after a failed COMMIT. Each
- * statement raises when it touched another number of rows than it was given.
+ * One pipeline carries the sent rows, COMMIT and, when wanted, BEGIN and the next claim; rows to be
+ * parked, which are few, go before it under a savepoint. Any error skips everything behind it, so
+ * nothing is claimed after a failed COMMIT. Each statement raises when it touched another number of
+ * rows than it was given.
  */
 #include "outbox/pipeline.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,14 +98,41 @@ static int queue_parked(struct outbox *outbox, struct batch *batch, int count, s
     return pipeline_queue(outbox, batch->parked ? "park_parked" : "park", 5, params, false, error);
 }
 
-static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, int parked,
-                        struct error *error)
+static int queue_plain(struct outbox *outbox, const char *statement, struct error *error)
+{
+    return pipeline_queue(outbox, statement, 0, NULL, false, error);
+}
+
+/* Parks apart from the rest: a row that cannot be moved (a foreign key, a lock, another type of a
+ * column) must not keep the acknowledged ones from being settled. -1: the session is closed. */
+static int park(struct outbox *outbox, struct batch *batch, int count, struct error *error)
+{
+    struct error ignored;
+    const char *why;
+    int parked;
+
+    if (queue_plain(outbox, "savepoint", error) < 0 ||
+        queue_parked(outbox, batch, count, error) < 0 || pipeline_sync(outbox, error) < 0 ||
+        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+        return -1;
+    parked = pipeline_try(outbox, error);
+    if (parked < 0 || pipeline_skip(outbox, PGRES_PIPELINE_SYNC, &ignored) < 0)
+        return -1;
+    if (parked > 0)
+        return 0;
+    why = batch_copy(batch, error->text, strlen(error->text)).data;
+    batch->unparked = why != NULL ? why : "out of memory";
+    if (queue_plain(outbox, "rollback_to", error) < 0 || pipeline_sync(outbox, error) < 0 ||
+        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+        return -1;
+    return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
+}
+
+static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, struct error *error)
 {
     if (sent > 0 && queue_sent(outbox, batch, sent, error) < 0)
         return -1;
-    if (parked > 0 && queue_parked(outbox, batch, parked, error) < 0)
-        return -1;
-    return pipeline_queue(outbox, "commit", 0, NULL, false, error);
+    return queue_plain(outbox, "commit", error);
 }
 
 /* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
@@ -133,13 +162,25 @@ static int read_commit(struct outbox *outbox, struct error *error)
     return 0;
 }
 
-static int read_settle(struct outbox *outbox, int sent, int parked, struct error *error)
+static int read_settle(struct outbox *outbox, int sent, struct error *error)
 {
     if (sent > 0 && pipeline_skip(outbox, PGRES_TUPLES_OK, error) < 0)
         return -1;
-    if (parked > 0 && pipeline_skip(outbox, PGRES_TUPLES_OK, error) < 0)
-        return -1;
     return read_commit(outbox, error);
+}
+
+/* The wrong count is raised as a failing cast, whose text says more than an operator needs. */
+static void explain_count(const struct outbox *outbox, struct error *error)
+{
+    char *settled = strstr(error->text, "settled ");
+    char counted[64];
+
+    if (settled == NULL)
+        return;
+    (void)snprintf(counted, sizeof counted, "%.*s", (int)strcspn(settled, "\""), settled);
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "database: %s: a trigger or a rule on table %s interferes", counted,
+                    outbox->table.quoted);
 }
 
 int outbox_settle(struct outbox *outbox, struct batch *batch, bool claim_next, struct error *error)
@@ -147,10 +188,14 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, bool claim_next, s
     int sent = count_outcomes(batch, true);
     int parked = count_outcomes(batch, false);
 
-    if (queue_settle(outbox, batch, sent, parked, error) < 0 ||
+    batch->unparked = NULL;
+    if ((parked > 0 && park(outbox, batch, parked, error) < 0) ||
+        queue_settle(outbox, batch, sent, error) < 0 ||
         (claim_next && queue_next_claim(outbox, error) < 0) || pipeline_sync(outbox, error) < 0 ||
-        read_settle(outbox, sent, parked, error) < 0)
+        read_settle(outbox, sent, error) < 0) {
+        explain_count(outbox, error);
         return pipeline_abort(outbox);
+    }
     outbox->claim_in_flight = claim_next;
     return claim_next ? 0 : pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }

@@ -27,15 +27,14 @@ static char *end(struct writer *writer)
     return NULL;
 }
 
-static bool is_type(const struct table_column *column, const char *type)
+static bool is_bytes_or_text(const char *type)
 {
-    return strncmp(column->type, type, strlen(type)) == 0;
-}
+    static const char varying[] = "character varying";
 
-static bool is_bytes_or_text(const struct table_column *column)
-{
-    return is_type(column, "bytea") || is_type(column, "text") ||
-           is_type(column, "character varying");
+    if (strstr(type, "[]") != NULL)
+        return false;
+    return strcmp(type, "bytea") == 0 || strcmp(type, "text") == 0 ||
+           strncmp(type, varying, sizeof varying - 1) == 0;
 }
 
 /* Numbers become strings here, because a JSON library would make them doubles. A nested value, or
@@ -63,7 +62,7 @@ static void put_text_column(FILE *out, const struct table *table, enum column co
     if (!table_has(table, column))
         (void)fprintf(out, "NULL::text");
     else
-        (void)fprintf(out, "%s%s", name, is_bytes_or_text(described) ? "" : "::text");
+        (void)fprintf(out, "%s%s", name, is_bytes_or_text(described->type) ? "" : "::text");
     (void)fprintf(out, " AS %s", column_name(column));
 }
 
@@ -110,6 +109,17 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
     (void)fprintf(out, ") locked OFFSET 0");
 }
 
+char *sql_lock(const struct table *table)
+{
+    struct writer writer;
+
+    if (!begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out, "LOCK TABLE ONLY %s, ONLY %s IN ROW EXCLUSIVE MODE", table->quoted,
+                  table->parked_quoted);
+    return end(&writer);
+}
+
 char *sql_claim(const struct table *table, const struct outbox_options *options, bool parked,
                 int limit, int64_t inline_bytes)
 {
@@ -122,7 +132,7 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
     (void)fprintf(writer.out,
                   "WITH wal AS MATERIALIZED (SELECT pg_catalog.pg_current_wal_insert_lsn() AS lsn) "
                   "SELECT relay_row, id, event_id,"
-                  " CASE WHEN octet_length(topic) <= 1024 THEN topic END,"
+                  " left(topic, 1025),"
                   " CASE WHEN small THEN key END, CASE WHEN small THEN type END,"
                   " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END,"
                   " created_at, attempts, waited_ms, payload_len, rest_len,"
@@ -256,22 +266,46 @@ char *sql_leftover(const struct table *table, const struct outbox_options *optio
 
 #define CUTOFF "pg_catalog.clock_timestamp() - $1::int8 * interval '1 millisecond'"
 
-char *sql_purge(const struct table *table, int limit)
+/* Ids that are handed out in order let the purge stop at the first young rows; others need a look
+ * at every row. */
+static bool has_sequential_ids(const struct table *table)
+{
+    const char *type = table->columns[COLUMN_ID].type;
+
+    return strcmp(type, "bigint") == 0 || strcmp(type, "integer") == 0 ||
+           strcmp(type, "smallint") == 0 || strncmp(type, "numeric", 7) == 0;
+}
+
+static void put_oldest(FILE *out, const struct table *table, int limit)
 {
     const char *sent_at = table->columns[COLUMN_SENT_AT].quoted;
+
+    if (has_sequential_ids(table))
+        (void)fprintf(out,
+                      "SELECT ctid FROM (SELECT ctid, %s AS sent_at FROM %s ORDER BY %s LIMIT %d)"
+                      " oldest WHERE sent_at < " CUTOFF,
+                      sent_at, table->quoted, table->columns[COLUMN_ID].quoted, limit);
+    else
+        (void)fprintf(out, "SELECT ctid FROM %s WHERE %s < " CUTOFF " LIMIT %d", table->quoted,
+                      sent_at, limit);
+}
+
+char *sql_purge(const struct table *table, int limit)
+{
     struct writer writer;
 
     if (!begin(&writer))
         return NULL;
+    (void)fprintf(writer.out, "WITH purged AS (DELETE FROM %s WHERE ctid = ANY (ARRAY(",
+                  table->quoted);
+    put_oldest(writer.out, table, limit);
     (void)fprintf(writer.out,
-                  "WITH purged AS (DELETE FROM %s WHERE ctid = ANY (ARRAY(SELECT ctid FROM"
-                  " (SELECT ctid, %s AS sent_at FROM %s ORDER BY %s LIMIT %d) oldest"
-                  " WHERE sent_at < " CUTOFF ")) AND %s < " CUTOFF " RETURNING 1),"
+                  ")) AND %s < " CUTOFF " RETURNING 1),"
                   " purged_parked AS (DELETE FROM %s WHERE ctid = ANY (ARRAY(SELECT ctid FROM %s"
                   " WHERE sent_at < " CUTOFF " ORDER BY sent_at LIMIT %d)) AND sent_at < " CUTOFF
                   " RETURNING 1)"
                   " SELECT (SELECT count(*) FROM purged) + (SELECT count(*) FROM purged_parked)",
-                  table->quoted, sent_at, table->quoted, table->columns[COLUMN_ID].quoted, limit,
-                  sent_at, table->parked_quoted, table->parked_quoted, limit);
+                  table->columns[COLUMN_SENT_AT].quoted, table->parked_quoted, table->parked_quoted,
+                  limit);
     return end(&writer);
 }

@@ -28,6 +28,10 @@ enum claim_column {
     CLAIM_COLUMNS
 };
 
+/* Takes the table lock that the settle needs, before anything is published: behind a lock that a
+ * CREATE INDEX got in between, the settle would time out and the batch would be repeated. */
+char *sql_lock(const struct table *table);
+
 /* Rows whose key, type, headers and payload together exceed `inline_bytes` come without them. */
 char *sql_claim(const struct table *table, const struct outbox_options *options, bool parked,
                 int limit, int64_t inline_bytes);
@@ -48,9 +52,8 @@ char *sql_park(const struct table *table, bool parked);
  * time has come); the number of parked and dead rows, counted no further than 1,000. */
 char *sql_leftover(const struct table *table, const struct outbox_options *options);
 
-/* $1 ms: deletes sent rows that are older, from the oldest ids on, at most `limit` of each table,
- * and returns the number. The scan is bounded too: it looks at `limit` rows and no index on sent_at
- * is needed, because rows are sent nearly in the order of their ids. */
+/* $1 ms: deletes sent rows that are older, at most `limit` of each table, and returns the number.
+ * With sequential ids it looks only at the `limit` oldest rows, and needs no index on sent_at. */
 char *sql_purge(const struct table *table, int limit);
 
 #endif

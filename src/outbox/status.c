@@ -30,9 +30,8 @@ static void put_sql(const struct admin *admin, FILE *out)
         out,
         "(SELECT count(*) FROM %s WHERE due IS NOT NULL),"
         "(SELECT count(*) FROM %s WHERE due IS NULL AND sent_at IS NULL),"
-        "(SELECT %s FROM pg_catalog.pg_stat_user_tables WHERE relid = '%s'::pg_catalog.regclass)",
-        table->parked_quoted, table->parked_quoted, mark ? "n_tup_upd" : "n_tup_del",
-        table->quoted);
+        "(SELECT %s FROM pg_catalog.pg_stat_user_tables WHERE relid = $1::pg_catalog.regclass)",
+        table->parked_quoted, table->parked_quoted, mark ? "n_tup_upd" : "n_tup_del");
 }
 
 /* application_name is "outbox-relay/HOST:PID/LANE"; the commands' own is "outbox-relay/admin". */
@@ -57,6 +56,7 @@ static int read_relays(struct admin *admin, struct status *status, struct error 
 
 int admin_status(struct admin *admin, struct status *status, struct error *error)
 {
+    const char *params[1] = {admin->table.quoted};
     char *sql = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&sql, &len);
@@ -72,7 +72,7 @@ int admin_status(struct admin *admin, struct status *status, struct error *error
     put_sql(admin, out);
     if (fclose(out) != 0)
         return error_no_memory(error);
-    result = session_query(&admin->session, sql, 0, NULL, error);
+    result = session_query(&admin->session, sql, 1, params, error);
     free(sql);
     if (result == NULL)
         return -1;
@@ -107,32 +107,60 @@ int admin_list_relays(struct admin *admin, struct findings *relays, struct error
     return 0;
 }
 
-int admin_sample_topics(struct admin *admin, char **topics, int size, struct error *error)
+static void put_sample_sql(const struct admin *admin, FILE *out, int size)
 {
+    static const enum column columns[] = {COLUMN_KEY, COLUMN_TYPE, COLUMN_ID, COLUMN_EVENT_ID};
     const struct table *table = &admin->table;
-    char sql[1024];
-    char unsent[QUOTED_BYTES_MAX + 32] = "";
-    PGresult *result;
-    int count = 0;
 
+    (void)fprintf(out,
+                  "SELECT DISTINCT ON (topic) topic, key, type, id, event_id FROM"
+                  " (SELECT left(%s::text, 256) AS topic",
+                  table->columns[COLUMN_TOPIC].quoted);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        (void)fprintf(out, ", left(%s::text, 256) AS %s",
+                      table_has(table, columns[i]) ? table->columns[columns[i]].quoted : "NULL",
+                      column_name(columns[i]));
+    (void)fprintf(out, " FROM %s", table->quoted);
     if (admin->options->on_sent == ON_SENT_MARK)
-        (void)snprintf(unsent, sizeof unsent, "WHERE %s IS NULL",
-                       table->columns[COLUMN_SENT_AT].quoted);
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT DISTINCT topic FROM (SELECT left(%s::text, 256) AS topic FROM %s %s"
-        " ORDER BY %s LIMIT 1000) oldest WHERE topic IS NOT NULL ORDER BY topic LIMIT %d",
-        table->columns[COLUMN_TOPIC].quoted, table->quoted, unsent,
-        table->columns[COLUMN_ID].quoted, size);
+        (void)fprintf(out, " WHERE %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+    (void)fprintf(out,
+                  " ORDER BY %s LIMIT 1000) oldest WHERE topic IS NOT NULL ORDER BY topic LIMIT %d",
+                  table->columns[COLUMN_ID].quoted, size);
+}
+
+static struct text copy_field(struct batch *batch, const PGresult *result, int row, int column)
+{
+    if (PQgetisnull(result, row, column))
+        return (struct text){NULL, 0};
+    return batch_copy(batch, PQgetvalue(result, row, column),
+                      (size_t)PQgetlength(result, row, column));
+}
+
+int admin_sample(struct admin *admin, struct batch *batch, struct error *error)
+{
+    char *sql = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&sql, &len);
+    PGresult *result;
+
+    if (out == NULL)
+        return error_no_memory(error);
+    put_sample_sql(admin, out, batch->capacity);
+    if (fclose(out) != 0)
+        return error_no_memory(error);
     result = session_query(&admin->session, sql, 0, NULL, error);
+    free(sql);
     if (result == NULL)
         return -1;
-    while (count < PQntuples(result)) {
-        topics[count] = strdup(PQgetvalue(result, count, 0));
-        if (topics[count] == NULL)
-            break;
-        count++;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct message *message = batch_add(batch);
+
+        message->topic = copy_field(batch, result, row, 0);
+        message->key = copy_field(batch, result, row, 1);
+        message->type = copy_field(batch, result, row, 2);
+        message->id = copy_field(batch, result, row, 3);
+        message->event_id = copy_field(batch, result, row, 4);
     }
     PQclear(result);
-    return count;
+    return 0;
 }

@@ -89,6 +89,9 @@ static int find(struct table *table, struct session *session, const struct outbo
     params[0] = table->schema[0] != '\0' ? table->schema : NULL;
     params[1] = name;
     result = session_query(session, find_sql, 2, params, error);
+    if (result == NULL && strstr(error->text, "denied for schema") != NULL)
+        (void)error_hint(error, "GRANT USAGE ON SCHEMA %s TO \"%s\";",
+                         table->schema[0] != '\0' ? table->schema : "...", PQuser(session->conn));
     if (result == NULL)
         return -1;
     (void)snprintf(table->schema, sizeof table->schema, "%s", PQgetvalue(result, 0, 0));

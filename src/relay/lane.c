@@ -17,6 +17,7 @@ static bool turn_to_parked(struct lane *lane);
 static bool claim_ahead(const struct lane *lane);
 static int64_t payload_max(const struct lane *lane);
 static void count_outcomes(struct lane *lane);
+static enum lane_result conclude(struct lane *lane);
 static enum lane_result break_off(struct lane *lane);
 
 enum lane_result lane_step(struct lane *lane)
@@ -36,11 +37,11 @@ enum lane_result lane_step(struct lane *lane)
     published = publish(lane);
     outcome_decide(batch, &lane->options->retry, ++lane->random);
     lane->claimed_ahead = published == 0 && claim_ahead(lane);
-    if (outbox_settle(lane->outbox, batch, lane->claimed_ahead, &lane->error) < 0)
+    lane->unsettled = outbox_settle(lane->outbox, batch, lane->claimed_ahead, &lane->error) < 0;
+    if (lane->unsettled)
         return break_off(lane);
-
     count_outcomes(lane);
-    return published == 0 ? LANE_MORE : break_off(lane);
+    return published == 0 ? conclude(lane) : break_off(lane);
 }
 
 /* Every sink's messages are under way before the first acknowledgement is waited for. A sink that
@@ -86,13 +87,6 @@ static bool turn_to_parked(struct lane *lane)
     return parked;
 }
 
-/* A full batch of parked rows: there are more, and they have waited long enough. */
-static void look_again_soon(struct lane *lane)
-{
-    if (lane->batch.parked && lane->batch.count == lane->batch.capacity)
-        lane->parked_look_ms = 0;
-}
-
 /* A claim ahead locks rows, so it is made only when the next step will certainly be taken. */
 static bool claim_ahead(const struct lane *lane)
 {
@@ -117,21 +111,48 @@ static void log_dead(const struct lane *lane, const struct message *message)
              message->reason != NULL ? message->reason : "no reason given");
 }
 
+static int count_outcome(const struct batch *batch, enum outcome outcome)
+{
+    int count = 0;
+
+    for (int i = 0; i < batch->count; i++)
+        count += batch->messages[i].outcome == outcome;
+    return count;
+}
+
+/* A row is counted when it is parked for the first time, not at each further try. */
 static void count_outcomes(struct lane *lane)
 {
+    const struct batch *batch = &lane->batch;
     struct lane_counts *counts = &lane->counts;
-    uint64_t by_outcome[OUTCOME_DEAD + 1] = {0};
 
-    for (int i = 0; i < lane->batch.count; i++) {
-        by_outcome[lane->batch.messages[i].outcome]++;
-        if (lane->batch.messages[i].outcome == OUTCOME_DEAD)
-            log_dead(lane, &lane->batch.messages[i]);
-    }
-    (void)atomic_fetch_add(&counts->sent, by_outcome[OUTCOME_SENT]);
-    (void)atomic_fetch_add(&counts->parked, by_outcome[OUTCOME_PARK]);
-    (void)atomic_fetch_add(&counts->dead, by_outcome[OUTCOME_DEAD]);
-    (void)atomic_fetch_add(&counts->batches, 1);
-    look_again_soon(lane);
+    (void)atomic_fetch_add(&counts->sent, (uint64_t)count_outcome(batch, OUTCOME_SENT));
+    if (batch->more && batch->parked)
+        lane->parked_look_ms = 0; /* the rest has waited long enough too */
+    if (batch->unparked != NULL)
+        return;
+    if (!batch->parked)
+        (void)atomic_fetch_add(&counts->parked, (uint64_t)count_outcome(batch, OUTCOME_PARK));
+    (void)atomic_fetch_add(&counts->dead, (uint64_t)count_outcome(batch, OUTCOME_DEAD));
+    for (int i = 0; i < batch->count; i++)
+        if (batch->messages[i].outcome == OUTCOME_DEAD)
+            log_dead(lane, &batch->messages[i]);
+}
+
+/* Rows that cannot be parked come back with each claim. As long as others leave with them that is a
+ * price; when they are alone, the lane rests as if there was nothing. */
+static enum lane_result conclude(struct lane *lane)
+{
+    const struct batch *batch = &lane->batch;
+
+    if (batch->unparked == NULL)
+        return LANE_MORE;
+    (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "rows that can never be sent could not be parked: %s", batch->unparked);
+    if (count_outcome(batch, OUTCOME_SENT) > 0)
+        return LANE_MORE;
+    (void)break_off(lane);
+    return LANE_IDLE;
 }
 
 /* No transaction stays open while something is waited for. */
@@ -171,11 +192,14 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
     return 0;
 }
 
-void lane_free(struct lane *lane)
+void lane_close(struct lane *lane)
 {
     batch_free(&lane->batch);
     outbox_close(lane->outbox);
-    for (int i = 0; i < SINKS_MAX; i++)
+    lane->outbox = NULL;
+    for (int i = 0; i < SINKS_MAX; i++) {
         if (lane->brokers[i] != NULL)
             broker_close(lane->brokers[i]);
+        lane->brokers[i] = NULL;
+    }
 }

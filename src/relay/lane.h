@@ -16,7 +16,6 @@ struct lane_counts { /* written by the lane, read by anyone */
     _Atomic uint64_t sent;
     _Atomic uint64_t parked; /* moved aside to be tried again */
     _Atomic uint64_t dead;
-    _Atomic uint64_t batches;
 };
 
 struct lane {
@@ -30,6 +29,7 @@ struct lane {
     struct error error;     /* why the last step was LANE_BROKEN */
     bool claimed_ahead;     /* the next outbox claim is already under way */
     int64_t parked_look_ms; /* when the parked rows are looked at next */
+    bool unsettled;         /* the last settle failed: only one that succeeds proves otherwise */
     bool parked_last;       /* the last claim was of parked rows: now it is the outbox's turn */
     uint32_t random;
 };
@@ -40,15 +40,16 @@ enum lane_result {
     LANE_BROKEN /* the database or a broker is away, lane->error says which; nothing is claimed */
 };
 
-/* 0, or -1 with *error set. Free it in either case. */
+/* 0, or -1 with *error set. Close it in either case. */
 int lane_init(struct lane *lane, int number, const struct relay_options *options,
               const struct stop *stop, struct error *error);
-void lane_free(struct lane *lane);
+/* Lets go of the connections and the memory; may be called twice. The counts and the error stay. */
+void lane_close(struct lane *lane);
 
 /* One batch: claim, route, publish, settle. */
 enum lane_result lane_step(struct lane *lane);
 
-enum lane_end { LANE_STOPPED, LANE_DRAINED, LANE_LEFTOVER, LANE_FAILED };
+enum lane_end { LANE_STOPPED, LANE_DRAINED, LANE_FAILED };
 
 /* Steps until a stop is requested, until nothing is left (with `drain`), or until an error that
  * waiting cannot mend: at the start any permanent one of the database, later only fatal ones. */

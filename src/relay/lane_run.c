@@ -39,7 +39,8 @@ static void log_failure(const struct lane *lane, struct rhythm *rhythm)
 static void note_success(const struct lane *lane, struct rhythm *rhythm)
 {
     rhythm->worked = true;
-    if (rhythm->failures == 0)
+    /* An idle look proves nothing while what was published cannot be settled. */
+    if (rhythm->failures == 0 || lane->unsettled)
         return;
     log_info("lane %d: working again after %lld ms", lane->number,
              (long long)(clock_now_ms() - rhythm->broken_since_ms));
@@ -71,16 +72,16 @@ static bool is_hopeless(const struct lane *lane, const struct rhythm *rhythm)
 
 /* Drained when no unsent row is left, not even one that another relay has locked, and no parked row
  * is due. A row that is due but parked is looked at without delay. */
-static bool is_drained(struct lane *lane, enum lane_end *end)
+static enum lane_result look_for_leftover(struct lane *lane, enum lane_end *end)
 {
     bool due = true;
     int parked = 0;
 
     if (outbox_leftover(lane->outbox, &due, &parked, &lane->error) < 0)
-        return false;
+        return LANE_BROKEN;
     lane->parked_look_ms = 0;
-    *end = parked > 0 ? LANE_LEFTOVER : LANE_DRAINED;
-    return !due;
+    *end = due ? LANE_STOPPED : LANE_DRAINED;
+    return LANE_IDLE;
 }
 
 enum lane_end lane_run(struct lane *lane, bool drain)
@@ -88,9 +89,11 @@ enum lane_end lane_run(struct lane *lane, bool drain)
     struct rhythm rhythm = {0};
     enum lane_end end = LANE_STOPPED;
 
-    while (!stop_requested(lane->stop)) {
+    while (!stop_requested(lane->stop) && end == LANE_STOPPED) {
         enum lane_result result = lane_step(lane);
 
+        if (result == LANE_IDLE && drain)
+            result = look_for_leftover(lane, &end);
         if (result == LANE_BROKEN) {
             if (is_hopeless(lane, &rhythm))
                 return LANE_FAILED;
@@ -98,11 +101,10 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             continue;
         }
         note_success(lane, &rhythm);
-        if (result == LANE_MORE)
-            continue;
-        if (drain && is_drained(lane, &end))
-            break;
-        (void)stop_wait(lane->stop, drain ? DRAIN_LOOK_MS : lane->options->poll_interval_ms);
+        if (lane->batch.unparked != NULL)
+            log_failure(lane, &rhythm);
+        if (result == LANE_IDLE && end == LANE_STOPPED)
+            (void)stop_wait(lane->stop, drain ? DRAIN_LOOK_MS : lane->options->poll_interval_ms);
     }
     outbox_abandon(lane->outbox);
     return end;

@@ -39,21 +39,30 @@ struct relay {
     struct worker *workers;
     pthread_t janitor;
     bool janitor_started;
-    atomic_int running;
+    atomic_int running; /* threads */
+    atomic_int lanes_running;
     int ended_fd;   /* eventfd(2): readable when a lane has ended */
     int signals_fd; /* signalfd(2) */
 };
+
+static void note_end(struct relay *relay)
+{
+    uint64_t one = 1;
+
+    (void)atomic_fetch_sub(&relay->running, 1);
+    if (write(relay->ended_fd, &one, sizeof one) < 0)
+        log_error("eventfd: %s", strerror(errno));
+}
 
 static void *run_worker(void *argument)
 {
     struct worker *worker = argument;
     struct relay *relay = worker->relay;
-    uint64_t one = 1;
 
     worker->end = lane_run(&worker->lane, relay->drain);
-    (void)atomic_fetch_sub(&relay->running, 1);
-    if (write(relay->ended_fd, &one, sizeof one) < 0)
-        log_error("eventfd: %s", strerror(errno));
+    lane_close(&worker->lane); /* bounded, but slow when a server is away: still watched */
+    (void)atomic_fetch_sub(&relay->lanes_running, 1);
+    note_end(relay);
     return NULL;
 }
 
@@ -62,6 +71,7 @@ static void *run_janitor(void *argument)
     struct relay *relay = argument;
 
     janitor_run(&relay->options->outbox, &relay->stop);
+    note_end(relay);
     return NULL;
 }
 
@@ -90,6 +100,7 @@ static int start_lanes(struct relay *relay, struct error *error)
         worker->relay = relay;
         if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
             return -1;
+        (void)atomic_fetch_add(&relay->lanes_running, 1);
         (void)atomic_fetch_add(&relay->running, 1);
         status = pthread_create(&worker->thread, NULL, run_worker, worker);
         if (status != 0) {
@@ -99,9 +110,18 @@ static int start_lanes(struct relay *relay, struct error *error)
         }
         worker->started = true;
     }
-    relay->janitor_started =
-        !relay->drain && pthread_create(&relay->janitor, NULL, run_janitor, relay) == 0;
     return 0;
+}
+
+/* A relay without its janitor still relays. */
+static void start_janitor(struct relay *relay)
+{
+    (void)atomic_fetch_add(&relay->running, 1);
+    relay->janitor_started = pthread_create(&relay->janitor, NULL, run_janitor, relay) == 0;
+    if (relay->janitor_started)
+        return;
+    (void)atomic_fetch_sub(&relay->running, 1);
+    log_warn("the janitor could not be started: nothing is purged");
 }
 
 struct totals {
@@ -137,7 +157,7 @@ static void report(const struct relay *relay, uint64_t *reported, int64_t elapse
 
 static bool a_lane_failed(const struct relay *relay)
 {
-    return atomic_load(&relay->running) < relay->options->lanes && !relay->drain;
+    return atomic_load(&relay->lanes_running) < relay->options->lanes && !relay->drain;
 }
 
 /* Reads one signal if there is one. */
@@ -191,9 +211,27 @@ static bool watch(struct relay *relay)
     return true;
 }
 
+/* Asked once the last lane has ended: what one lane saw parked, another may have sent since. */
+static enum relay_result judge_drained(const struct relay *relay, struct error *error)
+{
+    struct outbox *outbox = outbox_open(&relay->options->outbox, "drain");
+    bool due = false;
+    int parked = 0;
+    int status = -1;
+
+    if (outbox == NULL)
+        (void)error_no_memory(error);
+    else if (outbox_ready(outbox, error) == 0)
+        status = outbox_leftover(outbox, &due, &parked, error);
+    outbox_close(outbox);
+    if (status < 0)
+        return RELAY_FAILED;
+    return parked > 0 ? RELAY_LEFTOVER : RELAY_DRAINED;
+}
+
 static enum relay_result judge(const struct relay *relay, struct error *error)
 {
-    enum relay_result result = relay->drain ? RELAY_DRAINED : RELAY_STOPPED;
+    bool drained = true;
 
     for (int i = 0; i < relay->options->lanes; i++) {
         const struct worker *worker = &relay->workers[i];
@@ -202,12 +240,9 @@ static enum relay_result judge(const struct relay *relay, struct error *error)
             *error = worker->lane.error;
             return RELAY_FAILED;
         }
-        if (worker->end == LANE_LEFTOVER && result == RELAY_DRAINED)
-            result = RELAY_LEFTOVER;
-        if (worker->end == LANE_STOPPED)
-            result = RELAY_STOPPED;
+        drained = drained && worker->end == LANE_DRAINED;
     }
-    return result;
+    return drained ? judge_drained(relay, error) : RELAY_STOPPED;
 }
 
 static void join(struct relay *relay)
@@ -216,7 +251,7 @@ static void join(struct relay *relay)
     for (int i = 0; i < relay->options->lanes; i++) {
         if (relay->workers[i].started)
             (void)pthread_join(relay->workers[i].thread, NULL);
-        lane_free(&relay->workers[i].lane);
+        lane_close(&relay->workers[i].lane);
     }
     if (relay->janitor_started)
         (void)pthread_join(relay->janitor, NULL);
@@ -227,6 +262,8 @@ static enum relay_result run(struct relay *relay, struct error *error)
     int started = start_lanes(relay, error);
     struct totals totals;
 
+    if (started == 0 && !relay->drain)
+        start_janitor(relay);
     if (started == 0) {
         log_info("relaying from %s with %d lanes of %d rows", relay->options->outbox.table,
                  relay->options->lanes, relay->options->outbox.batch);
