@@ -4,9 +4,13 @@
 #include "outbox/admin.h"
 #include "outbox/outbox.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define PAYLOAD_MAX (2 * 1024 * 1024)
 
@@ -551,6 +555,88 @@ static void a_foreign_key_share_lock_does_not_hide_a_row(void **state)
     PQfinish(other);
 }
 
+static void nothing_can_lock_the_table_between_claim_and_settle(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *other = harness_connect(fixture->url);
+    PGresult *result;
+
+    insert_rows(fixture, 1);
+    claim_count(fixture, 1);
+    sql(other, "BEGIN");
+    result = PQexec(other, "LOCK TABLE outbox IN SHARE MODE NOWAIT"); /* as CREATE INDEX does */
+    assert_int_equal(PQresultStatus(result), PGRES_FATAL_ERROR);
+    assert_string_equal(PQresultErrorField(result, PG_DIAG_SQLSTATE), "55P03");
+    PQclear(result);
+    PQfinish(other);
+}
+
+static void a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert_rows(fixture, 3);
+    sql(fixture->conn, "CREATE TABLE witness (outbox_id bigint REFERENCES outbox (id))");
+    sql(fixture->conn, "INSERT INTO witness VALUES (2)");
+    claim_count(fixture, 3);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    batch_refuse(&fixture->batch, &fixture->batch.messages[1], VERDICT_REJECTED, "poison");
+    fixture->batch.messages[1].outcome = OUTCOME_DEAD;
+    settle(fixture, true);
+    assert_non_null(fixture->batch.unparked);
+    assert_non_null(strstr(fixture->batch.unparked, "foreign key"));
+    assert_string_equal(sql_text(fixture->conn,
+                                 "SELECT string_agg(id::text, ',' ORDER BY id) FROM outbox"
+                                 " WHERE sent_at IS NOT NULL"),
+                        "1,3");
+    claim_count(fixture, 1);
+}
+
+static void a_silent_host_is_passed_over(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t len = sizeof address;
+    int silent = socket(AF_INET, SOCK_STREAM, 0);
+    const char *at = strchr(fixture->url, '@') + 1;
+    static char url[512];
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(silent, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(silent, 1), 0);
+    assert_int_equal(getsockname(silent, (struct sockaddr *)&address, &len), 0);
+    (void)snprintf(url, sizeof url, "postgresql://postgres@127.0.0.1:%d,%s?connect_timeout=2",
+                   ntohs(address.sin_port), at);
+    fixture->options.url = url;
+    insert_rows(fixture, 1);
+    claim_count(fixture, 1);
+    (void)close(silent);
+}
+
+static void a_purge_finds_old_rows_whatever_the_order_of_the_ids(void **state)
+{
+    static char table[] = "public.theirs";
+    struct lane_fixture *fixture = *state;
+    struct admin *admin;
+    char *missing = NULL;
+
+    sql(fixture->conn, "CREATE TABLE theirs (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
+                       " aggregatetype text, aggregateid text, type text, payload jsonb,"
+                       " sent_at timestamptz)");
+    sql(fixture->conn, "INSERT INTO theirs (aggregatetype, sent_at) SELECT 't', now() - CASE WHEN"
+                       " i %% 2 = 0 THEN interval '30 days' ELSE interval '1 minute' END"
+                       " FROM generate_series(1, 6000) i");
+    sql(fixture->conn, "CREATE INDEX ON theirs (id) WHERE sent_at IS NULL");
+    fixture->options.table = table;
+    fixture->options.preset = PRESET_DEBEZIUM;
+    admin = admin_open(&fixture->options, &fixture->error);
+    assert_non_null(admin);
+    assert_int_equal(admin_init(admin, &missing, &fixture->error), 0);
+    assert_int_equal(admin_purge(admin, 86400000, false, &fixture->error), 3000);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM theirs"), 3000);
+    admin_close(admin);
+}
+
 static void what_is_claimed_is_on_disk(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -661,6 +747,10 @@ int main(void)
         IN_DELETE(with_delete_a_parked_row_that_is_sent_is_gone),
         IN_MARK(leftover_sees_locked_rows_and_counts_parked_ones),
         IN_MARK(a_foreign_key_share_lock_does_not_hide_a_row),
+        IN_MARK(nothing_can_lock_the_table_between_claim_and_settle),
+        IN_MARK(a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled),
+        IN_MARK(a_silent_host_is_passed_over),
+        IN_MARK(a_purge_finds_old_rows_whatever_the_order_of_the_ids),
         IN_MARK(what_is_claimed_is_on_disk),
         IN_MARK(a_missing_table_is_told_with_its_remedy),
         IN_MARK(an_unreachable_server_is_a_transient_error),
