@@ -69,9 +69,7 @@ static void check_url(const struct loader *loader)
     if (is_refused(loader, "database", "url"))
         return;
     if (conninfo_parse(&conninfo, outbox->url) < 0)
-        report_problem(loader->report, node,
-                       "url: not a connection string; use \"postgresql://USER@HOST/DATABASE\" or "
-                       "\"host=HOST dbname=DATABASE\"");
+        report_problem(loader->report, node, "url: %s", conninfo.problem);
     else if (is_unauthenticated(&conninfo))
         report_problem(
             loader->report, node,

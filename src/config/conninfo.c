@@ -13,6 +13,93 @@
 
 enum spelling { SPELLING_WORDS, SPELLING_URI };
 
+struct parameter {
+    const char *name;
+    bool secret;
+};
+
+/* PostgreSQL 18, "34.1.2. Parameter Key Words". What stands under another name could be a secret
+ * that nobody hides, so it is refused; libpq would refuse it too. */
+static const struct parameter parameters[] = {
+    {"application_name", false},
+    {"channel_binding", false},
+    {"client_encoding", false},
+    {"connect_timeout", false},
+    {"dbname", false},
+    {"fallback_application_name", false},
+    {"gssdelegation", false},
+    {"gssencmode", false},
+    {"gsslib", false},
+    {"host", false},
+    {"hostaddr", false},
+    {"keepalives", false},
+    {"keepalives_count", false},
+    {"keepalives_idle", false},
+    {"keepalives_interval", false},
+    {"krbsrvname", false},
+    {"load_balance_hosts", false},
+    {"max_protocol_version", false},
+    {"min_protocol_version", false},
+    {"oauth_client_id", false},
+    {"oauth_client_secret", true},
+    {"oauth_issuer", false},
+    {"oauth_scope", false},
+    {"options", false},
+    {"passfile", false},
+    {"password", true},
+    {"port", false},
+    {"replication", false},
+    {"require_auth", false},
+    {"requirepeer", false},
+    {"scram_client_key", true},
+    {"scram_server_key", true},
+    {"service", false},
+    {"ssl_max_protocol_version", false},
+    {"ssl_min_protocol_version", false},
+    {"sslcert", false},
+    {"sslcertmode", false},
+    {"sslcompression", false},
+    {"sslcrl", false},
+    {"sslcrldir", false},
+    {"sslkey", false},
+    {"sslkeylogfile", false},
+    {"sslmode", false},
+    {"sslnegotiation", false},
+    {"sslpassword", true},
+    {"sslrootcert", false},
+    {"sslsni", false},
+    {"target_session_attrs", false},
+    {"tcp_user_timeout", false},
+    {"user", false},
+};
+
+#define PARAMETERS (sizeof parameters / sizeof parameters[0])
+
+/* The one with this name, else the nearest. */
+static const struct parameter *find_parameter(const char *name)
+{
+    const struct parameter *nearest = &parameters[0];
+
+    for (size_t i = 1; i < PARAMETERS; i++)
+        if (text_distance(name, parameters[i].name) < text_distance(name, nearest->name))
+            nearest = &parameters[i];
+    return nearest;
+}
+
+static int refuse(struct conninfo *conninfo, const char *format, const char *word)
+{
+    (void)snprintf(conninfo->problem, sizeof conninfo->problem, format, word);
+    return -1;
+}
+
+/* The name itself is not repeated: it may be a piece of a password. */
+static int refuse_name(struct conninfo *conninfo, const struct parameter *nearest)
+{
+    return refuse(conninfo,
+                  "a keyword that libpq does not know; the nearest that it does is \"%s\"",
+                  nearest->name);
+}
+
 static int hex_value(char c)
 {
     if (c >= '0' && c <= '9')
@@ -52,24 +139,34 @@ static int add_secret(struct conninfo *conninfo, const char *text, struct text r
     return 0;
 }
 
+/* JDBC's word, which libpq takes in a URI. */
+static int keep_ssl(struct conninfo *conninfo, struct text raw)
+{
+    if (!text_equal(raw, text_of("true")))
+        return refuse(conninfo, "ssl may only be %s; use sslmode", "true");
+    (void)snprintf(conninfo->sslmode, sizeof conninfo->sslmode, "require");
+    return 0;
+}
+
 static int keep_parameter(struct conninfo *conninfo, const char *text, const char *name,
                           struct text raw, enum spelling spelling)
 {
-    char value[8];
+    const struct parameter *parameter = find_parameter(name);
 
-    decode(value, sizeof value, raw, spelling);
+    if (spelling == SPELLING_URI && strcmp(name, "ssl") == 0)
+        return keep_ssl(conninfo, raw);
+    if (strcmp(name, parameter->name) != 0)
+        return refuse_name(conninfo, parameter);
+    if (parameter->secret)
+        return add_secret(conninfo, text, raw);
     if (strcmp(name, "host") == 0)
         decode(conninfo->hosts, sizeof conninfo->hosts, raw, spelling);
     else if (strcmp(name, "hostaddr") == 0)
         decode(conninfo->addresses, sizeof conninfo->addresses, raw, spelling);
     else if (strcmp(name, "sslmode") == 0)
         decode(conninfo->sslmode, sizeof conninfo->sslmode, raw, spelling);
-    else if (strcmp(name, "ssl") == 0 && strcmp(value, "true") == 0)
-        (void)snprintf(conninfo->sslmode, sizeof conninfo->sslmode, "require");
     else if (strcmp(name, "service") == 0)
         conninfo->has_service = true;
-    else if (strcmp(name, "password") == 0 || strcmp(name, "sslpassword") == 0)
-        return add_secret(conninfo, text, raw);
     return 0;
 }
 
@@ -182,8 +279,20 @@ static int parse_parameters(struct conninfo *conninfo, const char *text, const c
     return 0;
 }
 
+/* To libpq the first "@" or "/" ends the user and password: where an "@" follows, a password was
+ * cut in two, and its second half would stand in the open. */
+static bool has_stray_at(const char *at)
+{
+    size_t len = strcspn(at, "@/");
+
+    return at[len] != '\0' && strchr(at + len + 1, '@') != NULL;
+}
+
 static int parse_uri(struct conninfo *conninfo, const char *text, const char *at)
 {
+    if (has_stray_at(at))
+        return refuse(conninfo, "an \"@\" that separates nothing; %s",
+                      "percent-encode /, ? and @ in the password (%2F, %3F, %40)");
     at = parse_user(conninfo, text, at);
     if (at == NULL)
         return -1;
@@ -192,15 +301,25 @@ static int parse_uri(struct conninfo *conninfo, const char *text, const char *at
     return *at == '?' ? parse_parameters(conninfo, text, at + 1) : 0;
 }
 
-int conninfo_parse(struct conninfo *conninfo, const char *text)
+static int parse(struct conninfo *conninfo, const char *text)
 {
     static const char *const schemes[] = {"postgresql://", "postgres://"};
 
-    *conninfo = (struct conninfo){0};
     for (size_t i = 0; i < 2; i++)
         if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
             return parse_uri(conninfo, text, text + strlen(schemes[i]));
     return parse_words(conninfo, text);
+}
+
+int conninfo_parse(struct conninfo *conninfo, const char *text)
+{
+    *conninfo = (struct conninfo){0};
+    if (parse(conninfo, text) == 0)
+        return 0;
+    if (conninfo->problem[0] == '\0')
+        (void)refuse(conninfo, "not a connection string; use %s",
+                     "\"postgresql://USER@HOST/DATABASE\" or \"host=HOST dbname=DATABASE\"");
+    return -1;
 }
 
 static bool is_local(const char *host, size_t len)

@@ -21,9 +21,13 @@ struct conninfo {
         size_t len;
     } secrets[CONNINFO_SECRETS_MAX]; /* passwords that are not empty, in order */
     int secret_count;
+    char problem[160]; /* why it was refused; repeats nothing of the string */
 };
 
-/* 0, or -1: not a connection string. */
+/*
+ * 0, or -1 with the problem: not a connection string, or one in which a secret may stand where
+ * nothing would hide it (an "@" too many in a URI, a keyword that libpq does not know).
+ */
 int conninfo_parse(struct conninfo *conninfo, const char *text);
 
 /* Whether one of the comma-separated hosts is neither this machine nor a socket. */

@@ -1,20 +1,15 @@
 #include "integration/harness.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define ARGUMENTS_MAX 32
-
-static int64_t now_ms(void)
+int64_t harness_now_ms(void)
 {
     struct timespec now;
 
@@ -95,6 +90,22 @@ void sql(PGconn *conn, const char *format, ...)
     PQclear(query(conn, text));
 }
 
+void sql_copy(PGconn *conn, const char *copy, const char *lines)
+{
+    PGresult *result = PQexec(conn, copy);
+
+    if (PQresultStatus(result) != PGRES_COPY_IN)
+        fail_msg("%s: %s", copy, PQerrorMessage(conn));
+    PQclear(result);
+    assert_int_equal(PQputCopyData(conn, lines, (int)strlen(lines)), 1);
+    assert_int_equal(PQputCopyEnd(conn, NULL), 1);
+    while ((result = PQgetResult(conn)) != NULL) {
+        if (PQresultStatus(result) != PGRES_COMMAND_OK)
+            fail_msg("%s: %s", copy, PQerrorMessage(conn));
+        PQclear(result);
+    }
+}
+
 static const char *first_value(PGconn *conn, const char *text)
 {
     static char value[65536];
@@ -128,24 +139,24 @@ const char *sql_text(PGconn *conn, const char *format, ...)
     return first_value(conn, text);
 }
 
-static void pause_briefly(void)
+void harness_pause(void)
 {
     (void)poll(NULL, 0, 5);
 }
 
 void wait_for_number(PGconn *conn, long long number, const char *text)
 {
-    int64_t deadline_ms = now_ms() + HARNESS_WAIT_MS;
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
     while (sql_number(conn, "%s", text) != number) {
-        if (now_ms() > deadline_ms)
+        if (harness_now_ms() > deadline_ms)
             fail_msg("waited %d ms for %lld, found %lld: %s", HARNESS_WAIT_MS, number,
                      sql_number(conn, "%s", text), text);
-        pause_briefly();
+        harness_pause();
     }
 }
 
-static const char *folder(void)
+const char *harness_folder(void)
 {
     static char path[128];
 
@@ -165,7 +176,7 @@ const char *harness_file(const char *name, const char *format, ...)
     va_list args;
     FILE *file;
 
-    (void)snprintf(path, sizeof paths[0], "%s/%s", folder(), name);
+    (void)snprintf(path, sizeof paths[0], "%s/%s", harness_folder(), name);
     file = fopen(path, "w");
     assert_non_null(file);
     va_start(args, format);
@@ -174,173 +185,6 @@ const char *harness_file(const char *name, const char *format, ...)
     assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(path, 0600), 0);
     return path;
-}
-
-static void redirect(int fd, const char *path, int flags)
-{
-    int opened = open(path, flags, 0600);
-
-    if (opened < 0 || dup2(opened, fd) < 0)
-        _exit(127);
-    (void)close(opened);
-}
-
-static void feed(int fd, const char *text)
-{
-    size_t len = strlen(text);
-
-    (void)signal(SIGPIPE, SIG_IGN);
-    while (len > 0) {
-        ssize_t written = write(fd, text, len);
-
-        if (written <= 0)
-            break;
-        text += written;
-        len -= (size_t)written;
-    }
-    (void)close(fd);
-}
-
-static void start(struct process *process, const char *in, char **argv)
-{
-    static int number;
-    int stdin_pipe[2];
-
-    *process = (struct process){.status = -1};
-    number++;
-    (void)snprintf(process->out_path, sizeof process->out_path, "%s/%d.out", folder(), number);
-    (void)snprintf(process->err_path, sizeof process->err_path, "%s/%d.err", folder(), number);
-    assert_int_equal(pipe(stdin_pipe), 0);
-    (void)close(creat(process->out_path, 0600)); /* so that it can be read at once */
-    (void)close(creat(process->err_path, 0600));
-    process->pid = fork();
-    assert_true(process->pid >= 0);
-    if (process->pid == 0) {
-        (void)dup2(stdin_pipe[0], STDIN_FILENO);
-        (void)close(stdin_pipe[0]);
-        (void)close(stdin_pipe[1]);
-        redirect(STDOUT_FILENO, process->out_path, O_WRONLY | O_CREAT | O_TRUNC);
-        redirect(STDERR_FILENO, process->err_path, O_WRONLY | O_CREAT | O_TRUNC);
-        (void)execv(argv[0], argv);
-        _exit(127);
-    }
-    (void)close(stdin_pipe[0]);
-    feed(stdin_pipe[1], in != NULL ? in : "");
-}
-
-static void collect_arguments(char **argv, va_list args)
-{
-    int count = 0;
-
-    argv[count++] = (char *)harness_env("RELAY");
-    while (count < ARGUMENTS_MAX && (argv[count] = va_arg(args, char *)) != NULL)
-        count++;
-    assert_true(count < ARGUMENTS_MAX);
-}
-
-void process_start(struct process *process, const char *in, ...)
-{
-    char *argv[ARGUMENTS_MAX];
-    va_list args;
-
-    va_start(args, in);
-    collect_arguments(argv, args);
-    va_end(args);
-    start(process, in, argv);
-}
-
-static char *slurp(const char *path)
-{
-    struct stat status;
-    char *text;
-    FILE *file = fopen(path, "r");
-    size_t len;
-
-    assert_non_null(file);
-    assert_int_equal(fstat(fileno(file), &status), 0);
-    text = malloc((size_t)status.st_size + 1);
-    assert_non_null(text);
-    len = fread(text, 1, (size_t)status.st_size, file);
-    text[len] = '\0';
-    (void)fclose(file);
-    return text;
-}
-
-static bool has_ended(void *closure)
-{
-    struct process *process = closure;
-    int status;
-
-    if (waitpid(process->pid, &status, WNOHANG) != process->pid)
-        return false;
-    process->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return true;
-}
-
-void process_wait(struct process *process)
-{
-    int64_t deadline_ms = now_ms() + 3LL * HARNESS_WAIT_MS;
-
-    while (!has_ended(process)) {
-        if (now_ms() > deadline_ms) {
-            (void)kill(process->pid, SIGKILL);
-            (void)waitpid(process->pid, NULL, 0);
-            process->err = slurp(process->err_path);
-            fail_msg("the program did not end; it said: %s", process->err);
-        }
-        pause_briefly();
-    }
-    process->out = slurp(process->out_path);
-    process->err = slurp(process->err_path);
-}
-
-void process_free(struct process *process)
-{
-    free(process->out);
-    free(process->err);
-    process->out = NULL;
-    process->err = NULL;
-}
-
-int process_run(struct process *process, const char *in, ...)
-{
-    char *argv[ARGUMENTS_MAX];
-    va_list args;
-
-    va_start(args, in);
-    collect_arguments(argv, args);
-    va_end(args);
-    start(process, in, argv);
-    process_wait(process);
-    return process->status;
-}
-
-static bool has_said(const struct process *process, const char *text)
-{
-    char *out = slurp(process->out_path);
-    char *err = slurp(process->err_path);
-    bool said = strstr(out, text) != NULL || strstr(err, text) != NULL;
-
-    free(out);
-    free(err);
-    return said;
-}
-
-void process_await_words(const struct process *process, const char *text)
-{
-    int64_t deadline_ms = now_ms() + HARNESS_WAIT_MS;
-
-    while (!has_said(process, text)) {
-        if (now_ms() > deadline_ms)
-            fail_msg("waited %d ms for the program to say: %s", HARNESS_WAIT_MS, text);
-        pause_briefly();
-    }
-}
-
-void process_stop(struct process *process, int signal)
-{
-    assert_int_equal(kill(process->pid, signal), 0);
-    process_wait(process);
 }
 
 int fixture_open(void **state, void (*configure)(struct fixture *))

@@ -35,12 +35,20 @@ long long sql_number(PGconn *conn, const char *format, ...) __attribute__((forma
 /* The first value; "" for NULL. Valid until the next call. */
 const char *sql_text(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* COPY ... FROM STDIN of these lines. */
+void sql_copy(PGconn *conn, const char *copy, const char *lines);
+
 /* Polls until the query's number equals this. */
 void wait_for_number(PGconn *conn, long long number, const char *query);
 
 /* A file in a folder of the test's own, with this text. The path is valid until the test ends. */
 const char *harness_file(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+const char *harness_folder(void);
+
+int64_t harness_now_ms(void);
+/* A few milliseconds, between two looks at something that is waited for. */
+void harness_pause(void);
 
 struct process {
     pid_t pid;
@@ -51,15 +59,17 @@ struct process {
     char err_path[256];
 };
 
-/* Starts build/outbox-relay ($RELAY) with these arguments, ended by NULL. `in`: its stdin, or NULL.
- */
+/* Starts build/outbox-relay ($RELAY) with these arguments, ended by NULL; it dies with the test.
+ * `in`: its stdin, or NULL. */
 void process_start(struct process *process, const char *in, ...);
 void process_wait(struct process *process);
 void process_free(struct process *process);
 /* Start and wait in one. Returns the exit status; fails the test on a deadline. */
 int process_run(struct process *process, const char *in, ...);
-/* Polls until it has written this to stdout or stderr. */
-void process_await_words(const struct process *process, const char *text);
+/* How often it has written this to stdout and stderr; polling until it is so often, or once. */
+int process_count_words(const struct process *process, const char *words);
+void process_await_times(const struct process *process, const char *words, int times);
+void process_await_words(const struct process *process, const char *words);
 /* Sends the signal and waits for the end. */
 void process_stop(struct process *process, int signal);
 

@@ -36,6 +36,11 @@ static void hosts_sslmode_and_secrets_are_found_in_either_form(void **state)
         {"password=p\\ w host=h", "h", "", "password=*** host=h"},
         {"password= host=h", "", "", "password= ***"},
         {"host=a host=b", "b", "", "host=a host=b"},
+        {"postgresql://u:a%2Fb%3Fc%40d@h/shop", "h", "", "postgresql://u:***@h/shop"},
+        {"postgresql://h/shop?oauth_client_secret=a&scram_client_key=b", "h", "",
+         "postgresql://h/shop?oauth_client_secret=***&scram_client_key=***"},
+        {"application_name=a connect_timeout=3 load_balance_hosts=random user=u@tenant", "", "",
+         "application_name=a connect_timeout=3 load_balance_hosts=random user=u@tenant"},
     };
 
     (void)state;
@@ -67,6 +72,60 @@ static void what_is_no_connection_string_is_refused_and_masked_as_a_whole(void *
         assert_string_equal(masked, "***");
         free(masked);
     }
+}
+
+static void assert_problem(const char *text, const char *problem)
+{
+    struct conninfo conninfo;
+    char *masked = conninfo_mask(text);
+
+    assert_int_equal(conninfo_parse(&conninfo, text), -1);
+    assert_string_equal(conninfo.problem, problem);
+    assert_string_equal(masked, "***");
+    free(masked);
+}
+
+#define STRAY_AT                                                                                   \
+    "an \"@\" that separates nothing; percent-encode /, ? and @ in the password (%2F, %3F, %40)"
+
+static void an_at_sign_too_many_is_refused_because_it_cuts_a_password_in_two(void **state)
+{
+    static const char *const texts[] = {"postgresql://u:can/ary7@localhost/db?sslmode=disable",
+                                        "postgresql://u:can@ary7@localhost",
+                                        "postgres://u:can@ary7@localhost/db",
+                                        "postgresql://u:c/an?ary7@localhost/db?sslmode=disable",
+                                        "postgresql://u:c/a?host=n@ary7",
+                                        "postgresql://u@h/db?user=can@ary7",
+                                        "postgresql:///@"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_problem(texts[i], STRAY_AT);
+}
+
+static void
+a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named(void **state)
+{
+    static const char *const rows[][2] = {
+        {"host=localhost pasword=canary7", "password"},
+        {"host=localhost Password=canary7", "password"},
+        {"hots=localhost", "host"},
+        {"password=can ssl-mode=ary7", "sslmode"},
+        {"postgresql://localhost/db?pasword=canary7", "password"},
+        {"postgresql://localhost/db?sslpasword=canary7&x=y", "sslpassword"},
+        {"host=h sslmod=require", "sslmode"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char problem[160];
+
+        (void)snprintf(problem, sizeof problem,
+                       "a keyword that libpq does not know; the nearest that it does is \"%s\"",
+                       rows[i][1]);
+        assert_problem(rows[i][0], problem);
+    }
+    assert_problem("postgresql://h?ssl=canary7", "ssl may only be true; use sslmode");
 }
 
 static void local_hosts_are_told_from_remote_ones(void **state)
@@ -169,7 +228,23 @@ static void a_malformed_url_is_refused_and_not_shown(void **state)
                         "\"postgresql://USER@HOST/DATABASE\" or \"host=HOST dbname=DATABASE\"");
     assert_only_problem(MINIMAL "[database]\nurl = [\"hunter2\"]\n",
                         "relay.toml:6:1: url: expected a string, got a list");
+    assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://u:hun/ter2@localhost/x\"\n",
+                        "relay.toml:6:1: url: " STRAY_AT);
+    assert_only_problem(MINIMAL "[database]\nurl = \"host=localhost pasword=hunter2\"\n",
+                        "relay.toml:6:1: url: a keyword that libpq does not know; the nearest "
+                        "that it does is \"password\"");
     assert_not_shown(MINIMAL "[database]\nurl = \"postgresql://u:hunter2@db/x\"\n", "hunter2");
+}
+
+static void a_password_of_the_environment_has_to_be_percent_encoded_too(void **state)
+{
+    (void)state;
+    (void)setenv("PASSWORD", "hun/ter2", 1);
+    assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://u:${PASSWORD}@localhost/x\"\n",
+                        "relay.toml:6:1: url: " STRAY_AT);
+    (void)setenv("PASSWORD", "hun%2Fter2", 1);
+    assert_accepted(MINIMAL "[database]\nurl = \"postgresql://u:${PASSWORD}@localhost/x\"\n");
+    assert_int_equal(unsetenv("PASSWORD"), 0);
 }
 
 static void a_password_stands_in_one_place_only(void **state)
@@ -187,11 +262,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_sslmode_and_secrets_are_found_in_either_form),
         cmocka_unit_test(what_is_no_connection_string_is_refused_and_masked_as_a_whole),
+        cmocka_unit_test(an_at_sign_too_many_is_refused_because_it_cuts_a_password_in_two),
+        cmocka_unit_test(
+            a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named),
         cmocka_unit_test(local_hosts_are_told_from_remote_ones),
         cmocka_unit_test(long_values_are_cut_and_never_overflow),
         cmocka_unit_test(a_host_that_is_not_local_needs_an_sslmode),
         cmocka_unit_test(the_environment_says_what_the_url_leaves_out),
         cmocka_unit_test(a_malformed_url_is_refused_and_not_shown),
+        cmocka_unit_test(a_password_of_the_environment_has_to_be_percent_encoded_too),
         cmocka_unit_test(a_password_stands_in_one_place_only),
     };
 

@@ -1,0 +1,203 @@
+/* The built program as a child process. */
+#include "integration/harness.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGUMENTS_MAX 32
+
+static void redirect(int fd, const char *path, int flags)
+{
+    int opened = open(path, flags, 0600);
+
+    if (opened < 0 || dup2(opened, fd) < 0)
+        _exit(127);
+    (void)close(opened);
+}
+
+static void feed(int fd, const char *text)
+{
+    size_t len = strlen(text);
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    while (len > 0) {
+        ssize_t written = write(fd, text, len);
+
+        if (written <= 0)
+            break;
+        text += written;
+        len -= (size_t)written;
+    }
+    (void)close(fd);
+}
+
+/* A test that fails leaves no relay behind. The parent may have ended before the request. */
+static void die_with(pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+        _exit(127);
+}
+
+static void start(struct process *process, const char *in, char **argv)
+{
+    static int number;
+    int stdin_pipe[2];
+    pid_t test = getpid();
+
+    *process = (struct process){.status = -1};
+    number++;
+    (void)snprintf(process->out_path, sizeof process->out_path, "%s/%d.out", harness_folder(),
+                   number);
+    (void)snprintf(process->err_path, sizeof process->err_path, "%s/%d.err", harness_folder(),
+                   number);
+    assert_int_equal(pipe(stdin_pipe), 0);
+    (void)close(creat(process->out_path, 0600)); /* so that it can be read at once */
+    (void)close(creat(process->err_path, 0600));
+    process->pid = fork();
+    assert_true(process->pid >= 0);
+    if (process->pid == 0) {
+        (void)dup2(stdin_pipe[0], STDIN_FILENO);
+        (void)close(stdin_pipe[0]);
+        (void)close(stdin_pipe[1]);
+        redirect(STDOUT_FILENO, process->out_path, O_WRONLY | O_CREAT | O_TRUNC);
+        redirect(STDERR_FILENO, process->err_path, O_WRONLY | O_CREAT | O_TRUNC);
+        die_with(test);
+        (void)execv(argv[0], argv);
+        _exit(127);
+    }
+    (void)close(stdin_pipe[0]);
+    feed(stdin_pipe[1], in != NULL ? in : "");
+}
+
+static void collect_arguments(char **argv, va_list args)
+{
+    int count = 0;
+
+    argv[count++] = (char *)harness_env("RELAY");
+    while (count < ARGUMENTS_MAX && (argv[count] = va_arg(args, char *)) != NULL)
+        count++;
+    assert_true(count < ARGUMENTS_MAX);
+}
+
+void process_start(struct process *process, const char *in, ...)
+{
+    char *argv[ARGUMENTS_MAX];
+    va_list args;
+
+    va_start(args, in);
+    collect_arguments(argv, args);
+    va_end(args);
+    start(process, in, argv);
+}
+
+static char *slurp(const char *path)
+{
+    struct stat status;
+    char *text;
+    FILE *file = fopen(path, "r");
+    size_t len;
+
+    assert_non_null(file);
+    assert_int_equal(fstat(fileno(file), &status), 0);
+    text = malloc((size_t)status.st_size + 1);
+    assert_non_null(text);
+    len = fread(text, 1, (size_t)status.st_size, file);
+    text[len] = '\0';
+    (void)fclose(file);
+    return text;
+}
+
+static bool has_ended(void *closure)
+{
+    struct process *process = closure;
+    int status;
+
+    if (waitpid(process->pid, &status, WNOHANG) != process->pid)
+        return false;
+    process->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return true;
+}
+
+void process_wait(struct process *process)
+{
+    int64_t deadline_ms = harness_now_ms() + 3LL * HARNESS_WAIT_MS;
+
+    while (!has_ended(process)) {
+        if (harness_now_ms() > deadline_ms) {
+            (void)kill(process->pid, SIGKILL);
+            (void)waitpid(process->pid, NULL, 0);
+            process->err = slurp(process->err_path);
+            fail_msg("the program did not end; it said: %s", process->err);
+        }
+        harness_pause();
+    }
+    process->out = slurp(process->out_path);
+    process->err = slurp(process->err_path);
+}
+
+void process_free(struct process *process)
+{
+    free(process->out);
+    free(process->err);
+    process->out = NULL;
+    process->err = NULL;
+}
+
+int process_run(struct process *process, const char *in, ...)
+{
+    char *argv[ARGUMENTS_MAX];
+    va_list args;
+
+    va_start(args, in);
+    collect_arguments(argv, args);
+    va_end(args);
+    start(process, in, argv);
+    process_wait(process);
+    return process->status;
+}
+
+static int count_words(const char *path, const char *words)
+{
+    char *text = slurp(path);
+    int count = 0;
+
+    for (const char *at = text; (at = strstr(at, words)) != NULL; at += strlen(words))
+        count++;
+    free(text);
+    return count;
+}
+
+int process_count_words(const struct process *process, const char *words)
+{
+    return count_words(process->out_path, words) + count_words(process->err_path, words);
+}
+
+void process_await_times(const struct process *process, const char *words, int times)
+{
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    while (process_count_words(process, words) < times) {
+        if (harness_now_ms() > deadline_ms)
+            fail_msg("waited %d ms for the program to say %d times: %s", HARNESS_WAIT_MS, times,
+                     words);
+        harness_pause();
+    }
+}
+
+void process_await_words(const struct process *process, const char *words)
+{
+    process_await_times(process, words, 1);
+}
+
+void process_stop(struct process *process, int signal)
+{
+    assert_int_equal(kill(process->pid, signal), 0);
+    process_wait(process);
+}

@@ -1,0 +1,235 @@
+/* The built program relaying to stdout: sharing, stopping, dying, and tables that misbehave. */
+#include "integration/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static void sigterm_finishes_the_batch_and_exits_0(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+    long long sent;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(i)"
+                       " FROM generate_series(1, 200000) i");
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT EXISTS (SELECT FROM outbox WHERE sent_at IS NOT NULL)::int");
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+    sent = sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
+    assert_int_equal(count_lines(process->out), sent);
+}
+
+#define SLEEPERS                                                                                   \
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"                     \
+    " AND state = 'active' AND wait_event = 'PgSleep'"
+
+static void a_second_sigterm_ends_the_program_while_a_purge_hangs(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    write_config(fixture, "retention = \"1s\"", STDOUT_SINK);
+    sql(fixture->conn,
+        "CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM pg_sleep(8); RETURN OLD; END';"
+        "CREATE TRIGGER hang BEFORE DELETE ON outbox FOR EACH ROW EXECUTE FUNCTION hang();"
+        "INSERT INTO outbox (topic, sent_at) VALUES ('t', now() - interval '1 day')");
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1, SLEEPERS);
+    assert_int_equal(kill(process->pid, SIGTERM), 0);
+    process_await_words(process, "stopping");
+    process_stop(process, SIGTERM);
+    assert_int_equal(sql_number(fixture->conn, SLEEPERS), 1);
+    expect(fixture, process->status, 1);
+}
+
+static void run_waits_for_new_rows_and_three_relays_share_them(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relays[3];
+    int lines = 0;
+
+    for (int i = 0; i < 3; i++)
+        process_start(&relays[i], NULL, "run", "-c", fixture->config, NULL);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(i)"
+                       " FROM generate_series(1, 5000) i");
+    wait_for_number(fixture->conn, 5000, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
+    for (int i = 0; i < 3; i++) {
+        process_stop(&relays[i], SIGTERM);
+        assert_int_equal(relays[i].status, 0);
+        lines += count_lines(relays[i].out);
+        process_free(&relays[i]);
+    }
+    assert_int_equal(lines, 5000);
+}
+
+static void a_relay_killed_in_flight_loses_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(i)"
+                       " FROM generate_series(1, 100000) i");
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT EXISTS (SELECT FROM outbox WHERE sent_at IS NOT NULL)::int");
+    process_stop(process, SIGKILL);
+    load_printed(fixture, process->out);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    load_printed(fixture, process->out);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
+                     0);
+    assert_all_printed(fixture);
+    assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed") <=
+                100000 + 2 * 500); /* lanes x batch */
+}
+
+/* The sequence counts the attempts: it is not rolled back. Seven with the back-off growing between
+ * them take more than three seconds; slower machines take longer, so the bound cannot be missed. */
+static void a_mark_that_is_swallowed_repeats_its_neighbours_less_and_less(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+    int64_t start_ms;
+    long long attempts;
+
+    write_config(fixture, "", "lanes = 1\n" STDOUT_SINK);
+    sql(fixture->conn,
+        "CREATE SEQUENCE attempts;"
+        "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM nextval(''public.attempts''); RETURN NULL; END';"
+        "CREATE TRIGGER swallow BEFORE UPDATE ON outbox FOR EACH ROW WHEN (OLD.topic = 'bad')"
+        " EXECUTE FUNCTION swallow();"
+        "INSERT INTO outbox (topic) SELECT CASE i WHEN 5 THEN 'bad' ELSE 'good' END"
+        " FROM generate_series(1, 10) i");
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(process, "settled");
+    start_ms = harness_now_ms();
+    wait_for_number(fixture->conn, 1, "SELECT (last_value >= 7)::int FROM attempts");
+    assert_true(harness_now_ms() - start_ms >= 2500);
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+    attempts = sql_number(fixture->conn, "SELECT last_value FROM attempts");
+    assert_true(count_lines(process->out) <= (attempts + 1) * 10);
+}
+
+static void a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic) SELECT CASE i WHEN 5 THEN '' ELSE 'good' END"
+                       " FROM generate_series(1, 11) i");
+    sql(fixture->conn, "CREATE TABLE notes (id bigint REFERENCES outbox (id))");
+    sql(fixture->conn, "INSERT INTO notes VALUES (5)");
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 10, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
+    process_await_words(process, "notes");
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+    load_printed(fixture, process->out);
+    assert_int_equal(count_lines(process->out), 10);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     10);
+    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(id::text, ',') FROM outbox"
+                                                " WHERE sent_at IS NULL"),
+                        "5");
+}
+
+static void a_schema_problem_at_the_start_exits_3_with_the_remedy(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox");
+    expect(fixture, run(fixture, "run", "-c", fixture->config), 3);
+    assert_says(fixture->process.err, "table \"public\".\"outbox\" does not exist");
+    assert_says(fixture->process.err, "outbox-relay init");
+}
+
+static void an_unreachable_database_is_waited_for(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:1/x");
+    write_config(fixture, "", STDOUT_SINK);
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(process, "lane 1: database:");
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+}
+
+static void a_closed_stdout_ends_the_relay_with_the_broker_status(void **state)
+{
+    struct fixture *fixture = *state;
+    char command[1024];
+    FILE *pipe;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(repeat('x', 1000))"
+                       " FROM generate_series(1, 5000) i");
+    (void)snprintf(command, sizeof command, "bash %s | tail -n 1",
+                   harness_file("pipe.sh",
+                                "%s run -c %s 2>/dev/null | head -n 1; echo ${PIPESTATUS[0]}\n",
+                                harness_env("RELAY"), fixture->config));
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    assert_non_null(fgets(command, sizeof command, pipe));
+    (void)pclose(pipe);
+    assert_string_equal(command, "4\n");
+}
+
+static void a_running_relay_purges_by_itself(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    write_config(fixture, "retention = \"1s\"", STDOUT_SINK);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(i)"
+                       " FROM generate_series(1, 3000) i");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(count_lines(relay.out), 3000);
+    process_free(&relay);
+}
+
+static void a_mapped_table_is_relayed_without_any_change_to_it(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "CREATE TABLE public.their_events (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
+        " aggregatetype varchar(255) NOT NULL, aggregateid varchar(255) NOT NULL,"
+        " type varchar(255) NOT NULL, payload jsonb)");
+    sql(fixture->conn, "INSERT INTO their_events (aggregatetype, aggregateid, type, payload)"
+                       " VALUES ('order', 'o-1', 'OrderPaid', '{\"a\": 1}')");
+    write_config(fixture,
+                 "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"",
+                 STDOUT_SINK);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "\"topic\":\"order\",\"key\":\"o-1\"");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM their_events"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(sigterm_finishes_the_batch_and_exits_0),
+        TEST(a_second_sigterm_ends_the_program_while_a_purge_hangs),
+        TEST(run_waits_for_new_rows_and_three_relays_share_them),
+        TEST(a_relay_killed_in_flight_loses_nothing),
+        TEST(a_mark_that_is_swallowed_repeats_its_neighbours_less_and_less),
+        TEST(a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours),
+        TEST(a_schema_problem_at_the_start_exits_3_with_the_remedy),
+        TEST(an_unreachable_database_is_waited_for),
+        TEST(a_closed_stdout_ends_the_relay_with_the_broker_status),
+        TEST(a_running_relay_purges_by_itself),
+        TEST(a_mapped_table_is_relayed_without_any_change_to_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+/* Whatever the program is asked to do, and however a secret is written down, no output holds it. */
+#include "integration/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every secret holds it, and so does each of their spellings. */
+#define CANARY "anary7f3a"
+
+/* "run" is not here: it does not end by itself. */
+static const char *const commands[][5] = {
+    {"emit", "a", "k", "{}"},
+    {"init"},
+    {"init", "--print"},
+    {"check"},
+    {"check", "--json"},
+    {"status"},
+    {"status", "--json"},
+    {"dead", "list"},
+    {"dead", "list", "--json"},
+    {"purge", "--dry-run"},
+    {"purge"},
+    {"config"},
+    {"version"},
+};
+
+struct spelling {
+    const char *database; /* printf format: the server's address and the database's name */
+    const char *sink;
+    const char *run_says; /* `run` is stopped then; NULL: it ends by itself, with status 2 */
+};
+
+#define NATS "[sink.out]\ntype = \"nats\"\nservers = [\"nats://127.0.0.1:1\"]\nstream = \"S\"\n"
+#define KAFKA "[sink.out]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n[sink.out.properties]\n"
+#define SASL                                                                                       \
+    "\"security.protocol\" = \"SASL_SSL\"\n\"sasl.mechanism\" = \"PLAIN\"\n"                       \
+    "\"sasl.username\" = \"u\"\n"
+#define PLAIN "url = \"postgresql://postgres@%s/%s\""
+#define PRINTED "\"topic\":\"a\""
+
+static const struct spelling spellings[] = {
+    /* The role is let in, or is not there. */
+    {"url = \"postgresql://postgres:canary7f3a@%s/%s\"", STDOUT_SINK, PRINTED},
+    {"url = \"postgresql://nobody:canary7f3a@%s/%s\"", STDOUT_SINK, "role \"nobody\""},
+    {"url = \"postgresql://postgres:%%63anary7f3a%%2F%%40@%s/%s\"", STDOUT_SINK, PRINTED},
+    {"url = \"postgresql://nobody:%%63anary7f3a%%2F%%40@%s/%s\"", STDOUT_SINK, "role \"nobody\""},
+    {"url = \"postgresql://%s/%s?user=nobody&p%%61ssword=canary7f3a\"", STDOUT_SINK,
+     "role \"nobody\""},
+    {"url = \"user=postgres password='canary7f3a x' hostaddr=%s dbname=%s\"", STDOUT_SINK, PRINTED},
+    {"url = \"user=nobody password=canary7f3a hostaddr=%s dbname=%s\"", STDOUT_SINK,
+     "role \"nobody\""},
+    {"url = \"postgresql://postgres:${DATABASE_SECRET}@%s/%s\"", STDOUT_SINK, PRINTED},
+    {"url = \"postgresql://nobody:${DATABASE_SECRET}@%s/%s\"", STDOUT_SINK, "role \"nobody\""},
+    {PLAIN "\npassword_file = \"${SECRET_FILE}\"", STDOUT_SINK, PRINTED},
+    {"url = \"postgresql://nobody@%s/%s\"\npassword_file = \"${SECRET_FILE}\"", STDOUT_SINK,
+     "role \"nobody\""},
+
+    /* Refused, because nobody could tell where the password ends. */
+    {"url = \"postgresql://u:c/anary7f3a@%s/%s?sslmode=disable\"", STDOUT_SINK, NULL},
+    {"url = \"postgresql://u:c@anary7f3a@%s/%s\"", STDOUT_SINK, NULL},
+    {"url = \"postgresql://u:x${SECRET_WITH_SLASH}@%s/%s\"", STDOUT_SINK, NULL},
+    {"url = \"user=postgres pasword=canary7f3a hostaddr=%s dbname=%s\"", STDOUT_SINK, NULL},
+    {"url = \"postgresql://%s/%s?pasword=canary7f3a\"", STDOUT_SINK, NULL},
+    {"url = \"canary7f3a %s %s\"", STDOUT_SINK, NULL},
+
+    {PLAIN, NATS "username = \"u\"\npassword = \"canary7f3a\"", "error lane"},
+    {PLAIN, NATS "username = \"u\"\npassword = \"${SINK_SECRET}\"", "error lane"},
+    {PLAIN, NATS "username = \"u\"\npassword_file = \"${SECRET_FILE}\"", "error lane"},
+    {PLAIN, NATS "token = \"canary7f3a\"", "error lane"},
+    {PLAIN, NATS "token_file = \"${SECRET_FILE}\"", "error lane"},
+    {PLAIN, NATS "token = [\"canary7f3a\"]", NULL},
+    {PLAIN,
+     "[sink.out]\ntype = \"nats\"\nservers = [\"nats://u:canary7f3a@127.0.0.1:1\"]\n"
+     "stream = \"S\"",
+     NULL},
+
+    {PLAIN, KAFKA SASL "\"sasl.password\" = \"canary7f3a\"", "error lane"},
+    {PLAIN, KAFKA SASL "\"sasl.password\" = \"${SINK_SECRET}\"", "error lane"},
+    {PLAIN, KAFKA SASL "\"sasl.password_file\" = \"${SECRET_FILE}\"", "error lane"},
+    {PLAIN, KAFKA "\"ssl.key.password\" = \"canary7f3a\"", "error lane"},
+    {PLAIN, KAFKA SASL "\"sasl.pasword\" = \"canary7f3a\"", NULL},
+};
+
+static void set_variables(void)
+{
+    assert_int_equal(setenv("DATABASE_SECRET", "canary7f3a%2F", 1), 0);
+    assert_int_equal(setenv("SECRET_WITH_SLASH", "c/anary7f3a", 1), 0);
+    assert_int_equal(setenv("SINK_SECRET", "canary7f3a", 1), 0);
+    assert_int_equal(setenv("SECRET_FILE", harness_file("secret", "canary7f3a\n"), 1), 0);
+}
+
+static void write_spelling(struct fixture *fixture, const struct spelling *spelling)
+{
+    bool words = strstr(spelling->database, "hostaddr") != NULL;
+    char server[64];
+    char database[512];
+
+    (void)snprintf(server, sizeof server, words ? "127.0.0.1 port=%s" : "127.0.0.1:%s",
+                   PQport(fixture->conn));
+    (void)snprintf(database, sizeof database, spelling->database, server, PQdb(fixture->conn));
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\n%s\n[outbox]\norder = \"none\"\n"
+                                "[relay]\npoll_interval = \"20ms\"\npublish_timeout = \"500ms\"\n"
+                                "shutdown_timeout = \"500ms\"\nlanes = 1\n"
+                                "[log]\nlevel = \"debug\"\n%s\n",
+                                database, spelling->sink));
+}
+
+static void assert_silent(const struct fixture *fixture, const struct spelling *spelling,
+                          const char *command)
+{
+    const struct process *process = &fixture->process;
+
+    if (strstr(process->out, CANARY) != NULL || strstr(process->err, CANARY) != NULL)
+        fail_msg("%s shows the secret of: %s %s\n%s%s", command, spelling->database, spelling->sink,
+                 process->out, process->err);
+}
+
+static void run_command(struct fixture *fixture, const struct spelling *spelling,
+                        const char *const command[5])
+{
+    const char *words[8];
+    int count = 0;
+    bool takes_config = strcmp(command[0], "version") != 0;
+
+    for (; command[count] != NULL; count++)
+        words[count] = command[count];
+    words[count] = takes_config ? "-c" : NULL;
+    words[count + 1] = fixture->config;
+    words[count + 2] = NULL;
+    for (int i = count + 3; i < 8; i++)
+        words[i] = NULL;
+    (void)run(fixture, words[0], words[1], words[2], words[3], words[4], words[5], words[6]);
+    assert_silent(fixture, spelling, command[0]);
+    if (takes_config && spelling->run_says == NULL)
+        expect(fixture, fixture->process.status, 2);
+}
+
+static void run_relay(struct fixture *fixture, const struct spelling *spelling)
+{
+    struct process *process = &fixture->process;
+
+    if (spelling->run_says == NULL) {
+        expect(fixture, run(fixture, "run", "-c", fixture->config), 2);
+    } else {
+        process_free(process);
+        process_start(process, NULL, "run", "-c", fixture->config, NULL);
+        process_await_words(process, spelling->run_says);
+        process_stop(process, SIGTERM);
+    }
+    assert_silent(fixture, spelling, "run");
+}
+
+static void no_output_ever_holds_a_password(void **state)
+{
+    struct fixture *fixture = *state;
+
+    set_variables();
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        write_spelling(fixture, &spellings[i]);
+        for (size_t j = 0; j < sizeof commands / sizeof commands[0]; j++)
+            run_command(fixture, &spellings[i], commands[j]);
+        run_relay(fixture, &spellings[i]);
+        sql(fixture->conn, "TRUNCATE outbox, outbox_parked");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(no_output_ever_holds_a_password),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
