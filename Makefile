@@ -144,10 +144,11 @@ tsan: ## unit and NATS tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=thread tsan-run
 
 .PHONY: tsan-run
-tsan-run: $(UNIT) $(BUILD)/tests/integration/test_nats
+tsan-run: $(UNIT) $(BUILD)/tests/integration/test_nats $(BUILD)/tests/integration/test_sinks
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" tests/support/run_tests $(UNIT)
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" \
-		tests/support/services run --only nats -- tests/support/run_tests $(BUILD)/tests/integration/test_nats
+		tests/support/services run --only nats -- tests/support/run_tests \
+		$(BUILD)/tests/integration/test_nats $(BUILD)/tests/integration/test_sinks
 
 valgrind: $(UNIT) ## unit tests under valgrind
 	@WRAP="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite" \

@@ -152,6 +152,7 @@ static struct broker *kafka_create(const struct sink_options *options, struct er
     } else {
         kafka->base = (struct broker_base){.ops = &kafka_ops, .options = options};
         kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
+        kafka_warn_of_weak_tls(conf, options);
     }
     rd_kafka_conf_destroy(conf);
     return (struct broker *)kafka;

@@ -31,6 +31,7 @@ struct kafka {
     int64_t send_deadline_ms;
     int outstanding; /* handed over, no delivery report yet */
     int unanswered; /* neither acknowledged nor refused */
+    bool queue_full; /* why some were not handed over */
     struct message *alone; /* produced by itself: a refusal is its own */
     struct message **suspects;
     int suspect_count;
@@ -45,6 +46,8 @@ rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_se
                                 struct error *error);
 int kafka_check_options(const struct sink_options *options, struct error *error);
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
+/* Logs what makes the connection less safe than TLS is meant to be. */
+void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_options *options);
 
 /* kafka.c */
 int kafka_ready(struct broker *broker, struct error *error);

@@ -12,12 +12,15 @@
 
 #include "broker/kafka.h"
 
+#include "base/log.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MESSAGE_TIMEOUT_MS_MIN 60000
 #define QUEUE_MESSAGES_MIN 100000
+#define QUEUE_KBYTES "queue.buffering.max.kbytes"
 #define SECRET_SUFFIX "password_file"
 #define FILE_SUFFIX "_file"
 #define VALUE_BYTES_MAX 4096
@@ -47,6 +50,7 @@ static const struct setting required[] = {
     {"delivery.report.only.error", "false"},
     {"log.queue", "false"},
     {"transactional.id", ""},
+    {"test.mock.num.brokers", "0"}, /* a mock in this process would acknowledge, and forget */
 };
 
 static const char *const server_names[] = {"bootstrap.servers", "metadata.broker.list"};
@@ -244,6 +248,22 @@ static int check_ranges(const rd_kafka_conf_t *conf, const struct sink_options *
     return 0;
 }
 
+/* A message larger than the whole queue would find it full for ever. */
+static int check_queue(const rd_kafka_conf_t *conf, const struct sink_options *options,
+                       struct error *error)
+{
+    int64_t queue_kbytes = kafka_conf_number(conf, QUEUE_KBYTES);
+    int64_t message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
+
+    if (queue_kbytes * 1024 >= message_bytes_max)
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                     "[sink.%s.properties] \"%s\": %lld KiB cannot hold a message of "
+                     "message.max.bytes = %lld; at least %lld is needed",
+                     options->name, QUEUE_KBYTES, (long long)queue_kbytes,
+                     (long long)message_bytes_max, (long long)((message_bytes_max + 1023) / 1024));
+}
+
 /* Judged one by one, so that the message names the property as its user wrote it. */
 static int fill(rd_kafka_conf_t *conf, const struct sink_options *options, bool with_secrets,
                 struct error *error)
@@ -258,7 +278,7 @@ static int fill(rd_kafka_conf_t *conf, const struct sink_options *options, bool 
             check_ranges(conf, options, property, error) < 0)
             return -1;
     }
-    return 0;
+    return check_queue(conf, options, error);
 }
 
 rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_secrets,
@@ -280,4 +300,26 @@ int kafka_check_options(const struct sink_options *options, struct error *error)
         return -1;
     rd_kafka_conf_destroy(conf);
     return 0;
+}
+
+static bool has_value(const rd_kafka_conf_t *conf, const char *name, const char *wanted)
+{
+    char value[64] = "";
+
+    return strcmp(conf_value(conf, name, value, sizeof value), wanted) == 0;
+}
+
+void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_options *options)
+{
+    if (!has_value(conf, "security.protocol", "ssl") &&
+        !has_value(conf, "security.protocol", "sasl_ssl"))
+        return;
+    if (has_value(conf, "enable.ssl.certificate.verification", "false"))
+        log_warn("[sink.%s.properties] enable.ssl.certificate.verification = false: whoever is "
+                 "in between can read and answer as the broker",
+                 options->name);
+    else if (has_value(conf, "ssl.endpoint.identification.algorithm", "none"))
+        log_warn("[sink.%s.properties] ssl.endpoint.identification.algorithm = none: a certificate "
+                 "of any host is taken for the broker's",
+                 options->name);
 }

@@ -23,11 +23,11 @@
 #define HEADERS_OF_OURS 3
 
 enum blame {
-    BLAME_NOBODY, /* acknowledged */
+    BLAME_NOBODY,  /* acknowledged */
     BLAME_MESSAGE, /* this message, or one beside it in its record batch */
-    BLAME_TOPIC, /* its destination is not there, or not ours to write to */
+    BLAME_TOPIC,   /* its destination is not there, or not ours to write to */
     BLAME_CLUSTER, /* nothing about this message */
-    BLAME_UNKNOWN /* a code that is not in this table */
+    BLAME_UNKNOWN  /* a code that is not in this table */
 };
 
 static enum blame blame_of(rd_kafka_resp_err_t code)
@@ -48,11 +48,14 @@ static enum blame blame_of(rd_kafka_resp_err_t code)
     case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
         return BLAME_TOPIC;
     case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT:
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
     case RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE:
     case RD_KAFKA_RESP_ERR__TRANSPORT:
+    case RD_KAFKA_RESP_ERR__RESOLVE:
+    case RD_KAFKA_RESP_ERR__SSL:
     case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
     case RD_KAFKA_RESP_ERR__PURGE_QUEUE:
     case RD_KAFKA_RESP_ERR__PURGE_INFLIGHT:
@@ -73,6 +76,7 @@ static enum blame blame_of(rd_kafka_resp_err_t code)
     case RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE:
     case RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION:
     case RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR:
+    case RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED:
         return BLAME_CLUSTER;
     default:
         return BLAME_UNKNOWN;
@@ -213,10 +217,12 @@ static void conclude_refused(struct kafka *kafka, struct message *message, rd_ka
         kafka->unanswered++;
         break;
     case BLAME_UNKNOWN:
-        if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
-            kafka->unanswered++;
-        else
+        if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
             batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", rd_kafka_err2str(code));
+            break;
+        }
+        kafka->queue_full = true;
+        kafka->unanswered++;
         break;
     }
 }
@@ -298,6 +304,7 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink)
     kafka->suspect_count = 0;
     kafka->alone = NULL;
     kafka->unanswered = 0;
+    kafka->queue_full = false;
     kafka->send_deadline_ms = clock_now_ms() + kafka->base.options->publish_timeout_ms;
     pending = check_messages(kafka, sink);
     if (pending == 0)
@@ -358,7 +365,8 @@ static int give_up(struct kafka *kafka, struct error *error)
         (void)rd_kafka_poll(kafka->client, clock_left_ms(deadline_ms));
     kafka->unanswered += kafka->outstanding;
     kafka_discard_client(kafka);
-    (void)snprintf(text, sizeof text, "%d messages were not acknowledged", kafka->unanswered);
+    (void)snprintf(text, sizeof text, "%d messages were not acknowledged%s", kafka->unanswered,
+                   kafka->queue_full ? " (the client's queue is full)" : "");
     return kafka_fail(kafka, error, ERROR_TRANSIENT, text);
 }
 

@@ -169,7 +169,8 @@ static bool is_due(const struct kafka_topic *topic, int64_t now_ms)
 int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
 {
     int64_t now_ms = clock_now_ms();
-    rd_kafka_topic_t *only = NULL;
+    struct text last = {NULL, 0};
+    struct kafka_topic *only;
     int due = 0;
 
     for (int i = 0; i < batch->count; i++) {
@@ -181,14 +182,16 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
         topic = kafka_topic_find(kafka, message->destination);
         if (topic == NULL)
             topic = add(kafka, message->destination);
-        if (topic == NULL || !is_due(topic, now_ms) || topic->handle == only)
+        if (topic == NULL || !is_due(topic, now_ms) || text_equal(message->destination, last))
             continue;
-        only = topic->handle;
+        last = message->destination;
         due++;
     }
     if (due == 0)
         return 0;
-    if (ask(kafka, due == 1 ? only : NULL, ASK_TIMEOUT_MS) < 0)
+    /* By name: the table may have been emptied since, and its handles with it. */
+    only = due == 1 ? kafka_topic_find(kafka, last) : NULL;
+    if (ask(kafka, only != NULL ? only->handle : NULL, ASK_TIMEOUT_MS) < 0)
         return -1;
     if (kafka->base.options->create)
         create_unknown(kafka, batch, sink);

@@ -5,15 +5,17 @@
  * with a number of its own; the library's other "yes" (a reply of the server's API, another stream)
  * counts for nothing. nats.c checks no subject and no header, and the server obeys some of them, so
  * each byte is checked here before the library sees it. When await() returns without every
- * acknowledgement the connection is closed and destroyed: nothing of the batch is published later.
- * Each message carries its event_id as Nats-Msg-Id: a repeat within the stream's duplicate window
- * is stored once.
+ * acknowledgement the connection is closed and destroyed: this side writes nothing of the batch
+ * later. A server that was paused may still read, and store, what lay in the kernel's socket
+ * buffers. That is harmless: each message carries its event_id as Nats-Msg-Id, and a repeat within
+ * the stream's duplicate window is stored once.
  *
  * Deliberately not done: core NATS without a stream (nothing acknowledges), the library's own
  * reconnect (it publishes what was given up).
  *
- *   nats_connect.c  servers, secrets, TLS       nats_publish.c  send, await
- *   nats_acks.c     reports of the library      nats_stream.c   inspect, create
+ *   nats_connect.c  servers, secrets, TLS       nats_publish.c   send, await
+ *   nats_acks.c     reports of the library      nats_verdicts.c  what they mean
+ *   nats_stream.c   inspect, create
  */
 
 #include "broker/nats.h"
@@ -22,7 +24,6 @@
 #include <string.h>
 
 #define MESSAGE_BYTES_MAX_DEFAULT (1024 * 1024) /* a server's default, until one has told */
-#define NATS_HEADER_FRAME_BYTES 12 /* "NATS/1.0", two line ends */
 
 static int check_options(const struct sink_options *options, struct error *error)
 {
@@ -92,6 +93,7 @@ static void destroy(struct broker *broker)
 
     nats_disconnect(nats);
     nats_acks_return(nats->acks);
+    free(nats->built);
     free(nats);
 }
 

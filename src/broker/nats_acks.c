@@ -5,29 +5,31 @@
  * the message it belongs to: the lane enters all pointers of a batch before it publishes the first,
  * and waits until none is left, the connection is lost, or its deadline has come.
  *
- * Guarantee: after await() the table is empty, and whatever the library still reports is not found
- * in it and ignored. A pointer cannot mislead: as long as a late report holds its message, no other
- * message has that address.
+ * Guarantee: the library's threads never see the batch. While they answer, the lane's thread sends
+ * to its next sink out of the same batch, whose memory has no lock. They fill in answers of fixed
+ * size, found by pointer and numbered by place in the batch; await() turns these into verdicts on
+ * the lane's own thread. After await() the table is empty, and whatever the library still reports
+ * is not found in it and ignored. A pointer cannot mislead: as long as a late report holds its
+ * message, no other message has that address.
  *
  * These structs are never freed, because nats.c does not say when its last callback on a context
  * or connection has returned. They go to a pool and from there to the next broker, so that there
- * are as many as brokers were ever alive at once. Their batch is touched only through the table,
- * under the mutex, and thus never after await().
+ * are as many as brokers were ever alive at once.
  */
 
-#include "broker/nats.h"
+#include "broker/nats_acks.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define SLOTS_MIN 1024
-#define HEADER_TOO_LARGE 10097 /* not in the library's list of codes */
 
 static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct nats_acks *pool;
@@ -119,39 +121,26 @@ static int reserve_slots(struct nats_acks *acks, int count)
     return acks->slots != NULL ? 0 : -1;
 }
 
-static int reserve_built(struct nats_acks *acks, int count)
+static int reserve_answers(struct nats_acks *acks, int count)
 {
-    natsMsg **grown;
+    struct nats_answer *grown;
 
-    if (acks->built_capacity >= count)
+    if (acks->answer_capacity >= count)
         return 0;
-    grown = realloc(acks->built, (size_t)count * sizeof(*grown));
+    grown = realloc(acks->answers, (size_t)count * sizeof *grown);
     if (grown == NULL)
         return -1;
-    acks->built = grown;
-    acks->built_capacity = count;
+    acks->answers = grown;
+    acks->answer_capacity = count;
     return 0;
 }
 
-int nats_acks_begin(struct nats_acks *acks, struct batch *batch, const char *stream)
+/* From here on a late report finds nothing, and the answers are the lane's. */
+static void forget(struct nats_acks *acks)
 {
-    int status = 0;
-
-    (void)pthread_mutex_lock(&acks->mutex);
-    acks->batch = batch;
-    acks->stream = stream;
     acks->outstanding = 0;
-    acks->unanswered = 0;
     acks->duplicates = 0;
-    if (reserve_slots(acks, batch->count) < 0 || reserve_built(acks, batch->count) < 0) {
-        acks->unanswered = batch->count;
-        status = -1;
-    }
     empty_slots(acks);
-    (void)pthread_mutex_unlock(&acks->mutex);
-    for (int i = 0; status == 0 && i < batch->count; i++)
-        acks->built[i] = NULL;
-    return status;
 }
 
 /* Where the pointer stands, or the free slot where it would. */
@@ -167,123 +156,122 @@ static struct nats_slot *slot_of(struct nats_acks *acks, const natsMsg *key)
     }
 }
 
-void nats_acks_expect(struct nats_acks *acks)
+static void set_text(struct nats_answer *answer, const char *text)
 {
-    (void)pthread_mutex_lock(&acks->mutex);
-    for (int i = 0; i < acks->batch->count; i++) {
-        const natsMsg *key = acks->built[i];
-
-        if (key == NULL)
-            continue;
-        *slot_of(acks, key) = (struct nats_slot){key, &acks->batch->messages[i]};
-        acks->outstanding++;
-    }
-    (void)pthread_mutex_unlock(&acks->mutex);
+    (void)snprintf(answer->text, sizeof answer->text, "%s", text != NULL ? text : "");
 }
 
-/* NULL when nobody waits for it any more: a late report. */
-static struct message *take_message(struct nats_acks *acks, const natsMsg *key)
+static void enter(struct nats_acks *acks, const natsMsg *key, int place)
 {
-    struct nats_slot *slot = acks->outstanding > 0 ? slot_of(acks, key) : NULL;
-    struct message *message = slot != NULL ? slot->message : NULL;
+    struct nats_answer *answer = &acks->answers[place];
 
-    if (message == NULL)
+    answer->state = key != NULL ? NATS_EXPECTED : NATS_NOT_EXPECTED;
+    answer->code = 0;
+    if (key == NULL)
+        return;
+    set_text(answer, natsMsg_GetSubject(key));
+    *slot_of(acks, key) = (struct nats_slot){key, place};
+    acks->outstanding++;
+}
+
+int nats_acks_expect(struct nats_acks *acks, natsMsg *const *built, int count, const char *stream)
+{
+    int status = -1;
+
+    (void)pthread_mutex_lock(&acks->mutex);
+    acks->stream = stream;
+    acks->count = 0;
+    if (reserve_slots(acks, count) == 0 && reserve_answers(acks, count) == 0) {
+        acks->count = count;
+        status = 0;
+    }
+    forget(acks);
+    for (int i = 0; i < acks->count; i++)
+        enter(acks, built[i], i);
+    (void)pthread_mutex_unlock(&acks->mutex);
+    return status;
+}
+
+/* NULL when nobody waits for it any more. */
+static struct nats_answer *take_answer(struct nats_acks *acks, int place, enum nats_state state)
+{
+    struct nats_answer *answer = &acks->answers[place];
+
+    if (acks->outstanding == 0 || answer->state != NATS_EXPECTED)
         return NULL;
-    slot->message = NULL;
+    answer->state = state;
     if (--acks->outstanding == 0)
         (void)pthread_cond_signal(&acks->ended);
-    return message;
+    return answer;
 }
 
-void nats_acks_refuse(struct nats_acks *acks, const natsMsg *key, enum verdict verdict,
-                      const char *reason)
+void nats_acks_refuse(struct nats_acks *acks, int place, const char *reason)
 {
-    struct message *message;
+    struct nats_answer *answer;
 
     (void)pthread_mutex_lock(&acks->mutex);
-    message = take_message(acks, key);
-    if (message != NULL && reason != NULL)
-        batch_refuse(acks->batch, message, verdict, "%s", reason);
-    else if (message != NULL)
-        acks->unanswered++;
+    answer = take_answer(acks, place, reason != NULL ? NATS_UNFIT : NATS_UNANSWERED);
+    if (answer != NULL)
+        set_text(answer, reason);
     (void)pthread_mutex_unlock(&acks->mutex);
 }
 
 /* A positive acknowledgement can also come from another stream, or from the server's own API. */
-static void judge_ack(struct nats_acks *acks, struct message *message, const jsPubAck *ack)
+static void note_ack(struct nats_acks *acks, struct nats_answer *answer, const jsPubAck *ack)
 {
     const char *stream = ack->Stream != NULL ? ack->Stream : "";
 
     if (ack->Sequence > 0 && strcmp(stream, acks->stream) == 0) {
-        message->verdict = VERDICT_SENT;
+        answer->state = NATS_STORED;
         acks->duplicates += ack->Duplicate;
         return;
     }
-    batch_refuse(acks->batch, message, VERDICT_WAIT,
-                 "acknowledged by stream \"%.64s\" as number %llu, not by \"%.64s\"", stream,
-                 (unsigned long long)ack->Sequence, acks->stream);
+    answer->state = NATS_STORED_ELSEWHERE;
+    (void)snprintf(answer->text, sizeof answer->text, "stream \"%.64s\" as number %llu", stream,
+                   (unsigned long long)ack->Sequence);
 }
 
-static enum verdict verdict_of(const jsPubAckErr *refusal)
+static void note_refusal(struct nats_answer *answer, const jsPubAckErr *refusal)
 {
-    switch ((int)refusal->ErrCode) {
-    case JSStreamMessageExceedsMaximumErr:
-    case HEADER_TOO_LARGE:
-        return VERDICT_REJECTED;
-    case JSStreamStoreFailedErr: /* the stream is full */
-    case JSStreamNotFoundErr:
-    case JSStreamNotMatchErr:
-    case JSNotEnabledErr:
-    case JSNotEnabledForAccountErr:
-    case JSAccountResourcesExceededErr:
-    case JSInsufficientResourcesErr:
-    case JSMemoryResourcesExceededErr:
-    case JSStorageResourcesExceededErr:
-    case JSClusterNotAvailErr:
-    case JSClusterNotLeaderErr:
-        return VERDICT_WAIT;
-    default:
-        return VERDICT_RETRY;
-    }
-}
-
-static void judge_refusal(struct nats_acks *acks, struct message *message,
-                          const jsPubAckErr *refusal)
-{
-    const char *text =
-        refusal->ErrText != NULL ? refusal->ErrText : natsStatus_GetText(refusal->Err);
-
     switch (refusal->Err) {
     case NATS_TIMEOUT:
     case NATS_CONNECTION_CLOSED:
     case NATS_CONNECTION_DISCONNECTED:
-        acks->unanswered++;
         break;
     case NATS_NO_RESPONDERS:
-        batch_refuse(acks->batch, message, VERDICT_WAIT, "no stream takes subject \"%.*s\"",
-                     (int)message->destination.len, message->destination.data);
+        answer->state = NATS_NO_STREAM;
         break;
     default:
-        batch_refuse(acks->batch, message, verdict_of(refusal), "stream \"%.64s\": %.256s (%d)",
-                     acks->stream, text, (int)refusal->ErrCode);
+        answer->state = NATS_REFUSED;
+        answer->code = (int)refusal->ErrCode;
+        set_text(answer,
+                 refusal->ErrText != NULL ? refusal->ErrText : natsStatus_GetText(refusal->Err));
     }
+}
+
+/* NULL: a late report. */
+static struct nats_answer *find_answer(struct nats_acks *acks, const natsMsg *key)
+{
+    struct nats_slot *slot = acks->outstanding > 0 ? slot_of(acks, key) : NULL;
+
+    if (slot == NULL || slot->key == NULL)
+        return NULL;
+    return take_answer(acks, slot->place, NATS_UNANSWERED);
 }
 
 /* Runs on a thread of the library; the message is ours to destroy. */
 void on_ack(jsCtx *context, natsMsg *key, jsPubAck *ack, jsPubAckErr *refusal, void *closure)
 {
     struct nats_acks *acks = closure;
-    struct message *message;
+    struct nats_answer *answer;
 
     (void)context;
     (void)pthread_mutex_lock(&acks->mutex);
-    message = take_message(acks, key);
-    if (message != NULL && ack != NULL)
-        judge_ack(acks, message, ack);
-    else if (message != NULL && refusal != NULL)
-        judge_refusal(acks, message, refusal);
-    else if (message != NULL)
-        acks->unanswered++;
+    answer = find_answer(acks, key);
+    if (answer != NULL && ack != NULL)
+        note_ack(acks, answer, ack);
+    else if (answer != NULL && refusal != NULL)
+        note_refusal(answer, refusal);
     (void)pthread_mutex_unlock(&acks->mutex);
     natsMsg_Destroy(key);
 }
@@ -301,16 +289,14 @@ void on_lost(natsConnection *connection, void *closure)
     (void)pthread_mutex_unlock(&acks->mutex);
 }
 
-static void refuse_subject(struct nats_acks *acks, struct text subject)
+static void forbid_subject(struct nats_acks *acks, const char *subject, size_t len)
 {
-    for (size_t i = 0; i < acks->slot_count; i++) {
-        struct message *message = acks->slots[i].message;
+    for (int i = 0; i < acks->count; i++) {
+        const char *text = acks->answers[i].text;
 
-        if (message == NULL || !text_equal(message->destination, subject))
-            continue;
-        (void)take_message(acks, acks->slots[i].key);
-        batch_refuse(acks->batch, message, VERDICT_WAIT, "not permitted to publish to \"%.*s\"",
-                     (int)subject.len, subject.data);
+        if (acks->answers[i].state == NATS_EXPECTED && strncmp(text, subject, len) == 0 &&
+            text[len] == '\0')
+            (void)take_answer(acks, i, NATS_FORBIDDEN);
     }
 }
 
@@ -329,7 +315,7 @@ void on_problem(natsConnection *connection, natsSubscription *subscription, nats
         return;
     (void)pthread_mutex_lock(&acks->mutex);
     if (acks->connection == connection && acks->outstanding > 0)
-        refuse_subject(acks, (struct text){quoted + 1, strcspn(quoted + 1, "\"")});
+        forbid_subject(acks, quoted + 1, strcspn(quoted + 1, "\""));
     (void)pthread_mutex_unlock(&acks->mutex);
 }
 
@@ -338,39 +324,42 @@ static struct timespec timespec_of(int64_t ms)
     return (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 }
 
-/* From here on a late report finds nothing. */
-static void forget_batch(struct nats_acks *acks)
+/* How many have no answer. */
+static int judge_all(struct nats_acks *acks, struct batch *batch)
 {
-    acks->outstanding = 0;
-    acks->unanswered = 0;
-    acks->duplicates = 0;
-    acks->batch = NULL;
-    empty_slots(acks);
+    int unanswered = 0;
+
+    for (int i = 0; i < acks->count; i++) {
+        const struct nats_answer *answer = &acks->answers[i];
+
+        nats_judge(batch, &batch->messages[i], answer, acks->stream);
+        unanswered += answer->state == NATS_EXPECTED || answer->state == NATS_UNANSWERED;
+    }
+    acks->count = 0;
+    return unanswered;
 }
 
-int nats_acks_await(struct nats_acks *acks, int64_t deadline_ms)
+int nats_acks_await(struct nats_acks *acks, struct batch *batch, int64_t deadline_ms)
 {
     struct timespec deadline = timespec_of(deadline_ms);
-    int unanswered;
     int duplicates;
 
     (void)pthread_mutex_lock(&acks->mutex);
     while (acks->outstanding > 0 && !acks->lost)
         if (pthread_cond_timedwait(&acks->ended, &acks->mutex, &deadline) == ETIMEDOUT)
             break;
-    unanswered = acks->unanswered + acks->outstanding;
     duplicates = acks->duplicates;
-    forget_batch(acks);
+    forget(acks);
     (void)pthread_mutex_unlock(&acks->mutex);
     if (duplicates > 0)
         log_debug("nats: %d messages were in the stream already", duplicates);
-    return unanswered;
+    return judge_all(acks, batch);
 }
 
 void nats_acks_return(struct nats_acks *acks)
 {
     (void)pthread_mutex_lock(&acks->mutex);
-    forget_batch(acks);
+    forget(acks);
     (void)pthread_mutex_unlock(&acks->mutex);
     (void)pthread_mutex_lock(&pool_mutex);
     acks->next = pool;

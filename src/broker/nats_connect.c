@@ -22,7 +22,7 @@
 #define SERVER_TIMEOUT_MS_MIN 500
 #define PING_INTERVAL_MS 5000
 #define PINGS_OUT_MAX 2
-#define WRITE_DEADLINE_MS 5000
+#define WRITE_DEADLINE_MS_MAX 5000
 #define API_TIMEOUT_MS 1000
 #define HOST_BYTES_MAX 256
 
@@ -114,16 +114,26 @@ static int set_login(natsOptions *library, const struct sink_options *options, s
     return read;
 }
 
-static natsStatus set_behaviour(natsOptions *library, struct nats_acks *acks, const char *server,
+/* One for a write that is stuck, and one for the flush when the connection is closed. */
+static int64_t write_deadline_ms(const struct nats *nats)
+{
+    int64_t half_ms = nats->base.options->publish_timeout_ms / 2;
+
+    return half_ms < WRITE_DEADLINE_MS_MAX ? half_ms : WRITE_DEADLINE_MS_MAX;
+}
+
+static natsStatus set_behaviour(natsOptions *library, const struct nats *nats, const char *server,
                                 int timeout_ms)
 {
+    struct nats_acks *acks = nats->acks;
+
     if (natsOptions_SetURL(library, server) != NATS_OK ||
         natsOptions_SetName(library, "outbox-relay") != NATS_OK ||
         natsOptions_SetAllowReconnect(library, false) != NATS_OK ||
         natsOptions_SetTimeout(library, timeout_ms) != NATS_OK ||
         natsOptions_SetPingInterval(library, PING_INTERVAL_MS) != NATS_OK ||
         natsOptions_SetMaxPingsOut(library, PINGS_OUT_MAX) != NATS_OK ||
-        natsOptions_SetWriteDeadline(library, WRITE_DEADLINE_MS) != NATS_OK ||
+        natsOptions_SetWriteDeadline(library, write_deadline_ms(nats)) != NATS_OK ||
         natsOptions_SetFailRequestsOnDisconnect(library, true) != NATS_OK ||
         natsOptions_SetDisconnectedCB(library, on_lost, acks) != NATS_OK ||
         natsOptions_SetClosedCB(library, on_lost, acks) != NATS_OK ||
@@ -140,7 +150,7 @@ static natsOptions *make_options(const struct nats *nats, const char *server, in
     natsStatus status = natsOptions_Create(&library);
 
     if (status == NATS_OK)
-        status = set_behaviour(library, nats->acks, server, timeout_ms);
+        status = set_behaviour(library, nats, server, timeout_ms);
     if (status == NATS_OK)
         status = set_tls(library, options, server);
     if (status != NATS_OK)

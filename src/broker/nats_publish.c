@@ -3,11 +3,13 @@
  *
  * The messages are built before the first is published, because the table of acknowledgements is
  * filled in one go. The library copies subject, headers and payload: nothing of the batch is in its
- * hands. A publish that the connection refuses ends the batch: the rest would be refused too.
+ * hands. A publish that the connection refuses ends the batch: the rest would be refused too. So
+ * does the deadline: a server that reads slowly costs no more than publish_timeout and one write.
  */
 
 #include "broker/nats.h"
 
+#include "base/clock.h"
 #include "core/rules.h"
 
 #include <stdio.h>
@@ -15,7 +17,7 @@
 #include <string.h>
 
 #define HEADER_BYTES_MAX (64 * 1024) /* JetStream's limit */
-#define HEADER_LINE_BYTES 4 /* ": " and a line end */
+#define HEADER_LINE_BYTES 4          /* ": " and a line end */
 #define OWN_HEADERS 6
 
 struct own_header {
@@ -56,29 +58,29 @@ static size_t header_bytes_of(const struct message *message,
     return bytes;
 }
 
-static void reject(struct nats *nats, struct message *message, const char *what, const char *why)
+static void reject(struct batch *batch, struct message *message, const char *what, const char *why)
 {
-    batch_refuse(nats->acks->batch, message, VERDICT_REJECTED, "%s%s", what, why);
+    batch_refuse(batch, message, VERDICT_REJECTED, "%s%s", what, why);
 }
 
-static void check_size(struct nats *nats, struct message *message,
+static void check_size(const struct nats *nats, struct batch *batch, struct message *message,
                        const struct own_header own[OWN_HEADERS])
 {
     size_t header_bytes = header_bytes_of(message, own);
     int64_t payload_bytes = message->payload_len > 0 ? message->payload_len : 0;
 
     if (header_bytes > HEADER_BYTES_MAX)
-        reject(nats, message, "", "headers (the key is one) larger than 64 KiB");
+        reject(batch, message, "", "headers (the key is one) larger than 64 KiB");
     else if ((int64_t)header_bytes + payload_bytes > nats->message_bytes_max)
-        batch_refuse(nats->acks->batch, message, VERDICT_REJECTED,
+        batch_refuse(batch, message, VERDICT_REJECTED,
                      "payload %lld bytes, with %zu of headers, is larger than max_payload %lld",
                      (long long)payload_bytes, header_bytes, (long long)nats->message_bytes_max);
     else if (message->payload.data == NULL && message->payload_len >= 0)
-        batch_refuse(nats->acks->batch, message, VERDICT_REJECTED,
+        batch_refuse(batch, message, VERDICT_REJECTED,
                      "payload %lld bytes is too large to be fetched", (long long)payload_bytes);
 }
 
-static void check_message(struct nats *nats, struct message *message)
+static void check_message(const struct nats *nats, struct batch *batch, struct message *message)
 {
     const char *broken = rules_nats_subject(message->destination);
     struct own_header own[OWN_HEADERS];
@@ -88,50 +90,51 @@ static void check_message(struct nats *nats, struct message *message)
     if (broken == NULL)
         broken = rules_nats_headers(message->headers, message->header_count);
     if (broken != NULL) {
-        reject(nats, message, broken, "");
+        reject(batch, message, broken, "");
         return;
     }
     own_headers_of(nats, message, own);
     for (int i = 0; i < OWN_HEADERS; i++)
         if (own[i].value.data != NULL && !is_header_value(own[i].value)) {
-            reject(nats, message, own[i].name, ": line ends and NUL are not allowed in a header");
+            reject(batch, message, own[i].name, ": line ends and NUL are not allowed in a header");
             return;
         }
-    check_size(nats, message, own);
+    check_size(nats, batch, message, own);
 }
 
-static natsStatus set_header(struct nats *nats, natsMsg *built, struct text name, struct text value)
+static natsStatus set_header(struct batch *batch, natsMsg *built, struct text name,
+                             struct text value)
 {
     struct text name_copy;
     struct text value_copy;
 
     if (value.data == NULL)
         return NATS_OK;
-    name_copy = batch_copy(nats->acks->batch, name.data, name.len);
-    value_copy = batch_copy(nats->acks->batch, value.data, value.len);
+    name_copy = batch_copy(batch, name.data, name.len);
+    value_copy = batch_copy(batch, value.data, value.len);
     if (name_copy.data == NULL || value_copy.data == NULL)
         return NATS_NO_MEMORY;
     return natsMsgHeader_Set(built, name_copy.data, value_copy.data);
 }
 
-static natsStatus set_headers(struct nats *nats, natsMsg *built, const struct message *message)
+static natsStatus set_headers(const struct nats *nats, struct batch *batch, natsMsg *built,
+                              const struct message *message)
 {
     struct own_header own[OWN_HEADERS];
     natsStatus status = NATS_OK;
 
     own_headers_of(nats, message, own);
     for (int i = 0; status == NATS_OK && i < OWN_HEADERS; i++)
-        status = set_header(nats, built, text_of(own[i].name), own[i].value);
+        status = set_header(batch, built, text_of(own[i].name), own[i].value);
     for (int i = 0; status == NATS_OK && i < message->header_count; i++)
-        status = set_header(nats, built, message->headers[i].name, message->headers[i].value);
+        status = set_header(batch, built, message->headers[i].name, message->headers[i].value);
     return status;
 }
 
 /* NULL when there is no memory: the message stays as it is. */
-static natsMsg *build(struct nats *nats, const struct message *message)
+static natsMsg *build(const struct nats *nats, struct batch *batch, const struct message *message)
 {
-    struct text subject =
-        batch_copy(nats->acks->batch, message->destination.data, message->destination.len);
+    struct text subject = batch_copy(batch, message->destination.data, message->destination.len);
     natsMsg *built = NULL;
 
     if (subject.data == NULL)
@@ -139,27 +142,48 @@ static natsMsg *build(struct nats *nats, const struct message *message)
     if (natsMsg_Create(&built, subject.data, NULL, message->payload.data,
                        (int)message->payload.len) != NATS_OK)
         return NULL;
-    if (set_headers(nats, built, message) == NATS_OK)
+    if (set_headers(nats, batch, built, message) == NATS_OK)
         return built;
     natsMsg_Destroy(built);
     return NULL;
 }
 
-static int build_messages(struct nats *nats, struct batch *batch, int sink)
+static int reserve_built(struct nats *nats, int count)
 {
-    int count = 0;
+    natsMsg **grown;
 
+    if (nats->built_capacity >= count)
+        return 0;
+    grown = realloc(nats->built, (size_t)count * sizeof(*grown));
+    if (grown == NULL)
+        return -1;
+    nats->built = grown;
+    nats->built_capacity = count;
+    return 0;
+}
+
+static void build_messages(struct nats *nats, struct batch *batch, int sink)
+{
     for (int i = 0; i < batch->count; i++) {
         struct message *message = &batch->messages[i];
 
+        nats->built[i] = NULL;
         if (message->verdict != VERDICT_PENDING || message->sink != sink)
             continue;
-        check_message(nats, message);
-        if (message->verdict == VERDICT_PENDING)
-            nats->acks->built[i] = build(nats, message);
-        count += nats->acks->built[i] != NULL;
+        check_message(nats, batch, message);
+        if (message->verdict != VERDICT_PENDING)
+            continue;
+        nats->built[i] = build(nats, batch, message);
+        nats->unsent += nats->built[i] == NULL;
     }
-    return count;
+}
+
+static void destroy_built(struct nats *nats, int count)
+{
+    for (int i = 0; i < count; i++) {
+        nats->unsent += nats->built[i] != NULL;
+        natsMsg_Destroy(nats->built[i]);
+    }
 }
 
 static natsStatus publish(struct nats *nats, natsMsg *built)
@@ -173,33 +197,31 @@ static natsStatus publish(struct nats *nats, natsMsg *built)
 }
 
 /* Refused by the library: by the message's own fault, or because the connection is gone. */
-static bool conclude_refused(struct nats *nats, natsMsg *built, natsStatus status)
+static bool conclude_refused(struct nats *nats, int place, natsStatus status)
 {
     bool is_own =
         status == NATS_MAX_PAYLOAD || status == NATS_INVALID_SUBJECT || status == NATS_INVALID_ARG;
 
-    nats_acks_refuse(nats->acks, built, VERDICT_REJECTED,
-                     is_own ? natsStatus_GetText(status) : NULL);
-    natsMsg_Destroy(built);
+    nats_acks_refuse(nats->acks, place, is_own ? natsStatus_GetText(status) : NULL);
+    natsMsg_Destroy(nats->built[place]);
     return is_own;
 }
 
-/* From the first publish on the batch belongs to the acknowledgements as well: only `built` is
- * looked at here. */
 static void publish_messages(struct nats *nats, int count)
 {
+    int64_t deadline_ms = clock_now_ms() + nats->base.options->publish_timeout_ms;
     bool goes_on = nats->connection != NULL;
 
     for (int i = 0; i < count; i++) {
-        natsMsg *built = nats->acks->built[i];
         natsStatus status = NATS_CONNECTION_CLOSED;
 
-        if (built == NULL)
+        if (nats->built[i] == NULL)
             continue;
+        goes_on = goes_on && clock_left_ms(deadline_ms) > 0;
         if (goes_on)
-            status = publish(nats, built);
+            status = publish(nats, nats->built[i]);
         if (status != NATS_OK)
-            goes_on = conclude_refused(nats, built, status) && goes_on;
+            goes_on = conclude_refused(nats, i, status) && goes_on;
     }
 }
 
@@ -207,22 +229,26 @@ void nats_send(struct broker *broker, struct batch *batch, int sink)
 {
     struct nats *nats = (struct nats *)broker;
 
-    if (nats_acks_begin(nats->acks, batch, nats->base.options->stream) < 0 ||
-        build_messages(nats, batch, sink) == 0)
+    nats->unsent = 0;
+    if (reserve_built(nats, batch->count) < 0) {
+        nats->unsent = batch->count;
         return;
-    nats_acks_expect(nats->acks);
-    publish_messages(nats, batch->count);
+    }
+    build_messages(nats, batch, sink);
+    if (nats_acks_expect(nats->acks, nats->built, batch->count, nats->base.options->stream) < 0)
+        destroy_built(nats, batch->count);
+    else
+        publish_messages(nats, batch->count);
 }
 
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error)
 {
     struct nats *nats = (struct nats *)broker;
-    int unanswered = nats_acks_await(nats->acks, deadline_ms);
+    int unanswered = nats_acks_await(nats->acks, batch, deadline_ms) + nats->unsent;
     bool lost = nats_acks_lost(nats->acks);
     char text[96];
 
-    (void)batch;
     (void)sink;
     if (unanswered == 0)
         return 0;

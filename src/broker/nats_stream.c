@@ -25,30 +25,57 @@ static int fail(struct nats *nats, struct error *error, enum error_kind kind, co
     return nats_fail(nats, error, kind, text);
 }
 
-/* "a.>,b": what the stream has to take. */
-static const char *format_subjects(const struct nats *nats, const char *destination, char *out,
-                                   size_t size)
+/* What the stream has to take, as far as it is known; a regular expression names no subjects. How
+ * many there are. */
+static int subjects_of(const struct nats *nats, const char *destination,
+                       const char *subjects[SINK_LIST_MAX])
 {
     const struct text_list *allow = &nats->base.options->allow;
-    size_t len = 0;
+    int count = 0;
 
-    (void)snprintf(out, size, "%s", destination != NULL ? destination : "SUBJECTS");
-    for (int i = 0; i < allow->count && len < size; i++) {
-        int count = snprintf(out + len, size - len, "%s%s", i > 0 ? "," : "", allow->items[i]);
-
-        len += count > 0 ? (size_t)count : 0;
-    }
-    return out;
+    for (int i = 0; i < allow->count; i++)
+        if (strncmp(allow->items[i], "re:", 3) != 0)
+            subjects[count++] = allow->items[i];
+    if (count == 0 && destination != NULL && strncmp(destination, "re:", 3) != 0)
+        subjects[count++] = destination;
+    return count;
 }
 
+/* "a.>,b" */
+static void format_subjects(const char *const *subjects, int count, char *out, size_t size)
+{
+    size_t len = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < count && len < size; i++) {
+        int added = snprintf(out + len, size - len, "%s%s", i > 0 ? "," : "", subjects[i]);
+
+        len += added > 0 ? (size_t)added : 0;
+    }
+}
+
+/* An example when no subject is known. Not '>': newer servers let such a stream acknowledge
+ * nothing. */
 static int fail_missing(struct nats *nats, const char *destination, struct error *error)
 {
+    const char *stream = nats->base.options->stream;
+    const char *known[SINK_LIST_MAX];
     char subjects[SUBJECTS_BYTES_MAX];
+    char why[TEXT_BYTES_MAX] = "there is no such stream";
+    int count = subjects_of(nats, destination, known);
 
-    fail(nats, error, ERROR_PERMANENT, "there is no such stream");
+    format_subjects(known, count, subjects, sizeof subjects);
+    if (count == 0) {
+        (void)snprintf(subjects, sizeof subjects, "%s.>", stream);
+        (void)snprintf(why, sizeof why,
+                       "there is no such stream; allow names no subjects: put yours in the place "
+                       "of '%s' below",
+                       subjects);
+    }
+    fail(nats, error, ERROR_PERMANENT, why);
     return error_hint(
         error, "nats stream add %s --subjects '%s' --storage file --dupe-window 2m --defaults",
-        nats->base.options->stream, format_subjects(nats, destination, subjects, sizeof subjects));
+        stream, subjects);
 }
 
 /* 0 with the information, which the caller destroys, or NULL when there is no such stream. */
@@ -77,18 +104,16 @@ static int ask(struct nats *nats, jsStreamInfo **info, struct error *error)
 static int add(struct nats *nats, const char *destination, struct error *error)
 {
     const struct sink_options *options = nats->base.options;
-    const char *subjects[SINK_LIST_MAX] = {destination};
+    const char *subjects[SINK_LIST_MAX];
     jsStreamConfig config;
     jsErrCode code = 0;
     natsStatus status = jsStreamConfig_Init(&config);
 
-    for (int i = 0; i < options->allow.count; i++)
-        subjects[i] = options->allow.items[i];
     config.Name = options->stream;
     config.Subjects = subjects;
-    config.SubjectsLen = options->allow.count > 0 ? options->allow.count : 1;
+    config.SubjectsLen = subjects_of(nats, destination, subjects);
     config.Storage = js_FileStorage;
-    if (subjects[0] == NULL)
+    if (config.SubjectsLen == 0)
         return fail(nats, error, ERROR_PERMANENT, "cannot be added: allow names its subjects");
     if (status == NATS_OK)
         status = js_AddStream(NULL, nats->context, &config, NULL, &code);

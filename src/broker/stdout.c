@@ -3,8 +3,9 @@
  *
  * Guarantee: a message is SENT when every byte of its line has been written, and lines of several
  * lanes never mix, because lanes take turns in writing. A reader that stalls costs at most the
- * deadline: its unwritten lines stay pending. Of a line that was cut by the deadline the rest is
- * kept and written before anything else, so that no line is ever torn; that message comes again.
+ * deadline: its unwritten lines stay pending. Of a line that was cut, by the deadline or
+ * by an error, the rest is kept and written before anything else, so that no line is ever torn;
+ * that message comes again.
  *
  * Deliberately not done: fsync; whoever reads the pipe is the one who keeps. SIGPIPE is expected to
  * be ignored, as everywhere in this program.
@@ -31,7 +32,7 @@
 struct stdout_sink {
     struct broker_base base;
     struct json_line line; /* the lines that are not yet written */
-    size_t *ends; /* by place in the batch: where its line ends */
+    size_t *ends;          /* by place in the batch: where its line ends */
     int ends_capacity;
     bool no_memory;
 };
@@ -43,7 +44,7 @@ static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn_is_free = PTHREAD_COND_INITIALIZER;
 static bool turn_is_taken;
 
-/* The rest of a line that a deadline has cut: whose turn it is writes it first. */
+/* The rest of a line that was cut: whose turn it is writes it first. */
 static struct json_line torn;
 
 static int check_options(const struct sink_options *options, struct error *error)
@@ -150,13 +151,16 @@ static enum write_result write_lines(struct stdout_sink *stdout_sink, size_t *wr
 {
     struct json_line *line = &stdout_sink->line;
     enum write_result result;
+    int write_errno;
 
     *written = 0;
     result = finish_torn_line(deadline_ms);
     if (result == WRITE_DONE)
         result = write_some(line->data, line->len, written, deadline_ms);
-    if (result == WRITE_TIMEOUT && keep_torn_line(line, *written) < 0)
+    write_errno = errno;
+    if (result != WRITE_DONE && keep_torn_line(line, *written) < 0)
         stdout_sink->no_memory = true;
+    errno = write_errno;
     return result;
 }
 

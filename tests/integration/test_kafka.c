@@ -635,10 +635,10 @@ static void only_a_message_that_is_refused_alone_is_rejected(void **state)
 static void an_error_that_is_not_known_costs_an_attempt(void **state)
 {
     (void)state;
-    inject(2, RD_KAFKA_RESP_ERR_POLICY_VIOLATION);
+    inject(2, RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP);
     fill_batch(3);
     publish();
-    assert_refused(&batch.messages[0], VERDICT_RETRY, "olicy");
+    assert_refused(&batch.messages[0], VERDICT_RETRY, "imestamp");
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
 }
 
@@ -649,6 +649,21 @@ static void a_busy_cluster_is_retried_by_the_library(void **state)
     fill_batch(5);
     publish();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
+}
+
+static void a_policy_lets_the_topic_wait_and_a_quota_blames_nobody(void **state)
+{
+    (void)state;
+    inject(1, RD_KAFKA_RESP_ERR_POLICY_VIOLATION);
+    fill_batch(3);
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 3);
+    batch.messages[0].verdict = VERDICT_PENDING;
+    inject(1, RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED);
+    options.publish_timeout_ms = WAIT_MS;
+    while (publish_within(WAIT_MS) == 0 && batch.messages[0].verdict == VERDICT_WAIT)
+        batch.messages[0].verdict = VERDICT_PENDING;
+    assert_in_set(batch.messages[0].verdict, ((unsigned long[]){VERDICT_PENDING, VERDICT_SENT}), 2);
 }
 
 static void a_forbidden_topic_waits_and_is_tried_again(void **state)
@@ -694,6 +709,23 @@ static void a_broker_that_is_down_is_told_by_ready(void **state)
     wait_until_ready();
     publish();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
+}
+
+static void a_queue_that_stays_full_is_told(void **state)
+{
+    (void)state;
+    broker_close(broker);
+    set_property(&options, "queue.buffering.max.messages", "2");
+    options.publish_timeout_ms = 500;
+    open_broker();
+    fill_batch(1);
+    publish();
+    assert_int_equal(rd_kafka_mock_broker_set_down(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+    fill_batch(3);
+    assert_int_equal(publish_within(500), -1);
+    assert_says(&error, "3 messages were not acknowledged (the client's queue is full)");
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 3);
+    assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
 static void an_unreachable_broker_is_told_within_five_seconds(void **state)
@@ -752,7 +784,9 @@ int main(void)
         TEST_WITH_MOCK(only_a_message_that_is_refused_alone_is_rejected),
         TEST_WITH_MOCK(an_error_that_is_not_known_costs_an_attempt),
         TEST_WITH_MOCK(a_busy_cluster_is_retried_by_the_library),
+        TEST_WITH_MOCK(a_policy_lets_the_topic_wait_and_a_quota_blames_nobody),
         TEST_WITH_MOCK(a_forbidden_topic_waits_and_is_tried_again),
+        TEST_WITH_MOCK(a_queue_that_stays_full_is_told),
         TEST_WITH_MOCK(a_fatal_error_ends_the_client_not_the_relay),
         TEST_WITH_MOCK(a_broker_that_is_down_is_told_by_ready),
     };

@@ -551,6 +551,23 @@ static void a_missing_stream_is_told_with_the_command_that_adds_it(void **state)
     assert_non_null(strstr(error.hint, subject_of(">")));
 }
 
+static void the_command_is_usable_without_an_allow_list_as_well(void **state)
+{
+    char expected[96];
+    char warning[512];
+
+    (void)open_broker(state);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    (void)snprintf(expected, sizeof expected, "--subjects '%s.>' ", stream);
+    assert_non_null(strstr(error.hint, expected));
+    assert_says(&error, "put yours in the place of");
+    assert_int_equal(broker_inspect(broker, "orders.new", warning, sizeof warning, &error), -1);
+    assert_non_null(strstr(error.hint, "--subjects 'orders.new' "));
+    allow(&options, "re:^orders");
+    assert_int_equal(broker_inspect(broker, "orders.new", warning, sizeof warning, &error), -1);
+    assert_non_null(strstr(error.hint, "--subjects 'orders.new' "));
+}
+
 static void create_adds_the_missing_stream(void **state)
 {
     char warning[512];
@@ -732,6 +749,57 @@ static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)
     stop_own_server();
 }
 
+/* Its socket buffers are full after a few of these: then each write waits for its deadline. */
+static void a_stuck_server_costs_no_more_than_two_publish_timeouts(void **state)
+{
+    size_t len = 900000;
+    char *payload = calloc(1, len);
+    int64_t deadline_ms = clock_now_ms() + 2 * WAIT_MS;
+    int64_t started_ms;
+
+    (void)open_broker(state);
+    assert_non_null(payload);
+    start_own_server();
+    add_own_stream();
+    options.servers.items[0] = own_url;
+    options.username = "admin";
+    options.password = "admin";
+    options.publish_timeout_ms = 1000;
+    assert_int_equal(broker_ready(broker, &error), 0);
+    for (int i = 0; i < 40; i++)
+        set_payload(add_message(&batch, "in.x", NULL, NULL), payload, len);
+    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    started_ms = clock_now_ms();
+    assert_int_equal(publish_within(options.publish_timeout_ms), -1);
+    assert_in_range(clock_now_ms() - started_ms, 0, 2000);
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 40);
+    assert_int_equal(kill(own_server, SIGCONT), 0);
+    do
+        wait_until_ready();
+    while (publish_within(options.publish_timeout_ms) < 0 && clock_left_ms(deadline_ms) > 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 40);
+    assert_int_equal(stored(stream), 40);
+    free(payload);
+    stop_own_server();
+}
+
+static void an_error_names_the_server_in_use(void **state)
+{
+    (void)state;
+    broker_close(broker);
+    options.servers = (struct text_list){
+        .items = {"nats://127.0.0.1:1", (char *)(uintptr_t)server_url()}, .count = 2};
+    broker = broker_open(&options, &error);
+    assert_non_null(broker);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    services("pause");
+    fill_batch(1);
+    assert_int_equal(publish_within(100), -1);
+    services("resume");
+    assert_says(&error, server_url());
+    assert_null(strstr(error.text, "127.0.0.1:1:"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
 
@@ -755,10 +823,13 @@ int main(void)
         TEST(a_silent_server_ends_the_wait_at_the_deadline),
         TEST(late_acknowledgements_touch_nothing),
         TEST_WITHOUT_STREAM(a_missing_stream_is_told_with_the_command_that_adds_it),
+        TEST_WITHOUT_STREAM(the_command_is_usable_without_an_allow_list_as_well),
         TEST_WITHOUT_STREAM(create_adds_the_missing_stream),
         TEST_WITHOUT_STREAM(a_stream_that_never_acknowledges_is_refused),
         TEST_WITHOUT_STREAM(a_weak_stream_is_warned_about),
         TEST(a_subject_that_the_stream_does_not_take_is_told),
+        TEST(an_error_names_the_server_in_use),
+        TEST_WITHOUT_STREAM(a_stuck_server_costs_no_more_than_two_publish_timeouts),
         TEST_WITHOUT_STREAM(a_password_is_read_anew_and_a_forbidden_subject_waits),
     };
 

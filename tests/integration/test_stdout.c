@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Standard output is a pipe during each test; a thread of the test reads it. */
@@ -282,6 +283,44 @@ static void a_file_takes_lines_as_well(void **state)
     assert_non_null(strstr(written, "\"payload\":\"x\"}\n"));
 }
 
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* As with a disk that is full, and then is not. */
+static void a_line_that_an_error_has_cut_is_finished_first(void **state)
+{
+    static char payload[3001];
+    char path[] = "/tmp/test_stdout.XXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_return_code(fd, 0);
+    memset(payload, 'x', sizeof payload - 1);
+    replace_stdout(fd);
+    for (int i = 0; i < 3; i++)
+        (void)add_message(&batch, "t", NULL, payload);
+    limit_files(5000);
+    assert_int_equal(publish_within(WAIT_MS), -1);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(error.kind, ERROR_FATAL);
+    assert_string_equal(error.text, "stdout: File too large");
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 1);
+    assert_int_equal(publish_within(WAIT_MS), 0);
+    restore_stdout();
+    (void)close(pipe_end);
+    pipe_end = open(path, O_RDONLY);
+    start_reading();
+    finish_reading();
+    assert_int_equal(count_lines("t"), 4);
+    assert_int_equal(unlink(path), 0);
+}
+
 static void every_destination_exists(void **state)
 {
     char warning[64];
@@ -307,9 +346,11 @@ int main(void)
         TEST(a_stalled_reader_costs_the_deadline_and_tears_no_line),
         TEST(a_reader_that_has_gone_ends_the_relay),
         TEST(a_file_takes_lines_as_well),
+        TEST(a_line_that_an_error_has_cut_is_finished_first),
         TEST(every_destination_exists),
     };
 
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 #include "unit/broker/fixture.h"
 
+#include <unistd.h>
+
 /* Without a network and without librdkafka's threads, so that ThreadSanitizer can run it. */
 
 static struct error error;
@@ -114,6 +116,61 @@ static void what_hides_delivery_reports_is_refused(void **state)
     assert_accepted("linger.ms", "100");
 }
 
+static void a_mock_that_would_acknowledge_is_refused(void **state)
+{
+    (void)state;
+    assert_refused_property("test.mock.num.brokers", "1", "contradicts");
+    assert_accepted("test.mock.num.brokers", "0");
+}
+
+static void a_queue_holds_the_largest_message(void **state)
+{
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_refused_property("queue.buffering.max.kbytes", "976", "at least 977");
+    assert_accepted("queue.buffering.max.kbytes", "977");
+    set_property(&options, "queue.buffering.max.kbytes", "4");
+    set_property(&options, "message.max.bytes", "4096");
+    assert_int_equal(check(&options), 0);
+    options.properties[1].value = "4097";
+    assert_int_equal(check(&options), -1);
+    assert_says(&error, "at least 5");
+}
+
+/* What opening a broker with these two properties writes to stderr. */
+static const char *warning_of(char *protocol, char *name, char *value)
+{
+    static char written[512];
+    struct sink_options options = kafka_sink();
+    FILE *file = tmpfile();
+    int saved = dup(STDERR_FILENO);
+
+    assert_non_null(file);
+    assert_return_code(dup2(fileno(file), STDERR_FILENO), 0);
+    set_property(&options, "security.protocol", protocol);
+    set_property(&options, name, value);
+    broker_close(broker_open(&options, &error));
+    assert_return_code(dup2(saved, STDERR_FILENO), 0);
+    assert_int_equal(close(saved), 0);
+    rewind(file);
+    written[fread(written, 1, sizeof written - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    return written;
+}
+
+static void weakened_tls_is_warned_about(void **state)
+{
+    static char verification[] = "enable.ssl.certificate.verification";
+    static char identification[] = "ssl.endpoint.identification.algorithm";
+
+    (void)state;
+    assert_non_null(strstr(warning_of("ssl", verification, "false"), verification));
+    assert_non_null(strstr(warning_of("sasl_ssl", identification, "none"), identification));
+    assert_string_equal(warning_of("ssl", identification, "https"), "");
+    assert_string_equal(warning_of("plaintext", verification, "false"), "");
+}
+
 static void servers_are_written_as_brokers(void **state)
 {
     struct sink_options options = kafka_sink();
@@ -178,6 +235,9 @@ int main(void)
         cmocka_unit_test(weaker_idempotence_is_refused),
         cmocka_unit_test(a_message_timeout_within_two_publish_timeouts_is_refused),
         cmocka_unit_test(what_hides_delivery_reports_is_refused),
+        cmocka_unit_test(a_mock_that_would_acknowledge_is_refused),
+        cmocka_unit_test(a_queue_holds_the_largest_message),
+        cmocka_unit_test(weakened_tls_is_warned_about),
         cmocka_unit_test(servers_are_written_as_brokers),
         cmocka_unit_test(wrong_names_and_values_come_with_librdkafkas_text),
         cmocka_unit_test(a_password_file_is_not_read_before_it_is_needed),

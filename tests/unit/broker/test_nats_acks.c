@@ -1,17 +1,19 @@
-#include "broker/nats.h"
+#include "broker/nats_acks.h"
 #include "unit/broker/fixture.h"
 
 /* The library's reports, made by hand: no server is needed to judge them. */
 
 static struct nats_acks *acks;
+#define MESSAGES_MAX 16
+
 static struct batch batch;
-static natsMsg *keys[8];
+static natsMsg *keys[MESSAGES_MAX];
 
 static int setup(void **state)
 {
     (void)state;
     acks = nats_acks_take();
-    return acks == NULL ? -1 : batch_init(&batch, 8);
+    return acks == NULL ? -1 : batch_init(&batch, MESSAGES_MAX);
 }
 
 static int teardown(void **state)
@@ -26,12 +28,9 @@ static void expect_messages(int count)
 {
     for (int i = 0; i < count; i++)
         (void)add_message(&batch, "shop.order", "k", "x");
-    assert_int_equal(nats_acks_begin(acks, &batch, "EVENTS"), 0);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         assert_int_equal(natsMsg_Create(&keys[i], "shop.order", NULL, "x", 1), NATS_OK);
-        acks->built[i] = keys[i];
-    }
-    nats_acks_expect(acks);
+    assert_int_equal(nats_acks_expect(acks, keys, count, "EVENTS"), 0);
 }
 
 static void acknowledge(int at, char *stream, uint64_t number)
@@ -50,7 +49,7 @@ static void refuse(int at, natsStatus status, int code, const char *text)
 
 static int await_ms(int64_t ms)
 {
-    return nats_acks_await(acks, clock_now_ms() + ms);
+    return nats_acks_await(acks, &batch, clock_now_ms() + ms);
 }
 
 static void an_acknowledgement_of_the_stream_is_sent(void **state)
@@ -94,17 +93,51 @@ static void each_refusal_has_its_verdict(void **state)
         {NATS_ERR, 10059, VERDICT_WAIT},       {NATS_ERR, 10060, VERDICT_WAIT},
         {NATS_ERR, 10054, VERDICT_REJECTED},   {NATS_ERR, 10097, VERDICT_REJECTED},
         {NATS_ERR, 10071, VERDICT_RETRY},      {NATS_ERR, 10164, VERDICT_RETRY},
+        {NATS_ERR, 10008, VERDICT_WAIT},       {NATS_ERR, 10118, VERDICT_WAIT},
+        {NATS_ERR, 10035, VERDICT_WAIT},       {NATS_ERR, 10109, VERDICT_WAIT},
+        {NATS_ERR, 10194, VERDICT_WAIT},       {NATS_ERR, 10036, VERDICT_WAIT},
     };
 
+    int count = (int)(sizeof refusals / sizeof *refusals);
+
     (void)state;
-    expect_messages(8);
-    for (int i = 0; i < 8; i++)
+    expect_messages(count);
+    for (int i = 0; i < count; i++)
         refuse(i, refusals[i].status, refusals[i].code, "the server's text");
     assert_int_equal(await_ms(1000), 0);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < count; i++)
         assert_int_equal(batch.messages[i].verdict, refusals[i].verdict);
     assert_refused(&batch.messages[0], VERDICT_WAIT, "no stream takes subject \"shop.order\"");
     assert_refused(&batch.messages[1], VERDICT_WAIT, "the server's text (10077)");
+}
+
+static void a_report_touches_no_message_before_the_lane_waits(void **state)
+{
+    struct message before[3];
+
+    (void)state;
+    expect_messages(3);
+    memcpy(before, batch.messages, sizeof before);
+    acknowledge(0, "EVENTS", 1);
+    refuse(1, NATS_ERR, 10077, "full");
+    refuse(2, NATS_NO_RESPONDERS, 0, NULL);
+    assert_memory_equal(before, batch.messages, sizeof before);
+    assert_int_equal(await_ms(1000), 0);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 2);
+}
+
+static void a_long_text_is_cut(void **state)
+{
+    char text[2 * NATS_TEXT_BYTES];
+
+    (void)state;
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    expect_messages(1);
+    refuse(0, NATS_ERR, 10054, text);
+    assert_int_equal(await_ms(1000), 0);
+    assert_refused(&batch.messages[0], VERDICT_REJECTED, "x (10054)");
 }
 
 static void a_timeout_of_the_library_blames_no_message(void **state)
@@ -180,6 +213,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_acknowledgement_of_another_stream_is_none, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(each_refusal_has_its_verdict, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_report_touches_no_message_before_the_lane_waits, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_long_text_is_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(a_timeout_of_the_library_blames_no_message, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_report_after_the_deadline_is_ignored, setup, teardown),
