@@ -99,10 +99,10 @@ static void a_reset_forgets_what_was_said_of_the_cycle(void **state)
 {
     (void)state;
     batch.parked = true;
-    batch.cut = true;
+    batch.more = true;
     batch_reset(&batch);
     assert_false(batch.parked);
-    assert_false(batch.cut);
+    assert_false(batch.more);
     assert_int_equal(batch.capacity, CAPACITY);
 }
 
