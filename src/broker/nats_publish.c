@@ -186,14 +186,12 @@ static void destroy_built(struct nats *nats, int count)
     }
 }
 
+/* Without MaxWait: it keeps an entry a message until its time is over, which grew with the rate to
+ * tens of MiB and took half of the CPU. A lost acknowledgement is bounded by await's deadline,
+ * after which the context is destroyed and whatever it holds with it. */
 static natsStatus publish(struct nats *nats, natsMsg *built)
 {
-    jsPubOptions options;
-    natsStatus status = jsPubOptions_Init(&options);
-
-    /* Without it a lost acknowledgement stays pending in the library for ever. */
-    options.MaxWait = nats->base.options->publish_timeout_ms;
-    return status == NATS_OK ? js_PublishMsgAsync(nats->context, &built, &options) : status;
+    return js_PublishMsgAsync(nats->context, &built, NULL);
 }
 
 /* Refused by the library: by the message's own fault, or because the connection is gone. */
