@@ -198,6 +198,7 @@ int fixture_open(void **state, void (*configure)(struct fixture *))
     fixture->conn = harness_database(fixture->url);
     configure(fixture);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    process_free(&fixture->process); /* a test may start another in its place */
     return 0;
 }
 
