@@ -36,11 +36,9 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, bool parked, int64_
 /*
  * Writes the batch's outcomes and commits. With `claim_next` the next claim from the outbox travels
  * in the same round trip, and the next outbox_claim must be for the outbox (or outbox_abandon).
+ * When rows could not be parked the rest is settled all the same: 0, and batch->unparked says why.
  */
 int outbox_settle(struct outbox *outbox, struct batch *batch, bool claim_next, struct error *error);
-
-/* Also 0 when rows could not be parked (batch->unparked says why): the rest is settled, they stay.
- */
 
 /* Rolls back what is claimed. The connection stays when it is healthy. */
 void outbox_abandon(struct outbox *outbox);

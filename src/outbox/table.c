@@ -16,7 +16,7 @@ static const char find_sql[] =
     "LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
 
 static const char columns_sql[] =
-    "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull,"
+    "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),"
     "       EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND "
     "i.indisunique"
     "               AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1"
@@ -113,8 +113,7 @@ static void take_column(struct table *table, const PGresult *result, int row)
         if (column->name == NULL || strcmp(column->name, PQgetvalue(result, row, 0)) != 0)
             continue;
         (void)snprintf(column->type, sizeof column->type, "%s", PQgetvalue(result, row, 1));
-        column->not_null = PQgetvalue(result, row, 2)[0] == 't';
-        column->unique = PQgetvalue(result, row, 3)[0] == 't';
+        column->unique = PQgetvalue(result, row, 2)[0] == 't';
     }
 }
 

@@ -14,7 +14,6 @@ struct table_column {
     const char *name; /* as configured, unquoted; NULL: the preset has none */
     char quoted[QUOTED_BYTES_MAX];
     char type[128]; /* format_type(); "" when the table has no such column */
-    bool not_null;
     bool unique; /* a unique index on this column alone */
 };
 
