@@ -1,4 +1,4 @@
-#include "unit/broker/fixture.h"
+#include "integration/publishing.h"
 
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
@@ -10,19 +10,13 @@
  * process. Each test has a topic of its own.
  */
 
-#define WAIT_MS 20000
 #define BATCH 500
-#define QUICK_MS 4000
 #define CONSUMED_MAX 1024
 #define PRODUCE_REQUEST 0 /* the protocol's number */
 
 static rd_kafka_t *reader; /* also the admin client */
 static rd_kafka_message_t *consumed[CONSUMED_MAX];
 static int consumed_count;
-static struct sink_options options;
-static struct broker *broker;
-static struct batch batch;
-static struct error error;
 static char topic[64];
 static int number;
 
@@ -238,28 +232,6 @@ static int teardown_mock(void **state)
     return 0;
 }
 
-static int publish_within(int64_t ms)
-{
-    int64_t deadline_ms = clock_now_ms() + ms;
-
-    broker_send(broker, &batch, SINK);
-    return broker_await(broker, &batch, SINK, deadline_ms, &error);
-}
-
-static void publish(void)
-{
-    if (publish_within(WAIT_MS) < 0)
-        fail_msg("%s", error.text);
-}
-
-static void publish_quickly(void)
-{
-    int64_t started_ms = clock_now_ms();
-
-    publish();
-    assert_true(clock_now_ms() - started_ms < QUICK_MS);
-}
-
 static void fill_batch(int count)
 {
     batch_reset(&batch);
@@ -269,15 +241,6 @@ static void fill_batch(int count)
         (void)snprintf(value, sizeof value, "m%d", i);
         (void)add_message(&batch, topic, "k", batch_copy(&batch, value, strlen(value)).data);
     }
-}
-
-static void wait_until_ready(void)
-{
-    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
-
-    while (broker_ready(broker, &error) < 0)
-        if (clock_left_ms(deadline_ms) == 0)
-            fail_msg("%s", error.text);
 }
 
 static void a_message_arrives_with_all_its_parts(void **state)

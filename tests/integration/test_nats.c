@@ -1,4 +1,4 @@
-#include "unit/broker/fixture.h"
+#include "integration/publishing.h"
 
 #include <jansson.h>
 #include <nats/nats.h>
@@ -13,16 +13,10 @@
  * test's own. Each test has a stream of its own, which takes "PREFIX.>".
  */
 
-#define WAIT_MS 10000
 #define BATCH 500
-#define QUICK_MS 3000
 
 static natsConnection *connection;
 static jsCtx *context;
-static struct sink_options options;
-static struct broker *broker;
-static struct batch batch;
-static struct error error;
 static char stream[32];
 static char prefix[32];
 static int number;
@@ -146,28 +140,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static int publish_within(int64_t ms)
-{
-    int64_t deadline_ms = clock_now_ms() + ms;
-
-    broker_send(broker, &batch, SINK);
-    return broker_await(broker, &batch, SINK, deadline_ms, &error);
-}
-
-static void publish(void)
-{
-    if (publish_within(WAIT_MS) < 0)
-        fail_msg("%s", error.text);
-}
-
-static void publish_quickly(void)
-{
-    int64_t started_ms = clock_now_ms();
-
-    publish();
-    assert_true(clock_now_ms() - started_ms < QUICK_MS);
-}
-
 static void fill_batch(int count)
 {
     batch_reset(&batch);
@@ -178,15 +150,6 @@ static void fill_batch(int count)
         (void)snprintf(id, sizeof id, "%s-%d-%lld", stream, i, (long long)clock_now_ms());
         message->event_id = batch_copy(&batch, id, strlen(id));
     }
-}
-
-static void wait_until_ready(void)
-{
-    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
-
-    while (broker_ready(broker, &error) < 0)
-        if (clock_left_ms(deadline_ms) == 0)
-            fail_msg("%s", error.text);
 }
 
 static void assert_header(natsMsg *message, const char *name, const char *expected)

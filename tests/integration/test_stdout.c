@@ -1,4 +1,4 @@
-#include "unit/broker/fixture.h"
+#include "integration/publishing.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -11,7 +11,6 @@
 
 #define BATCH 500
 #define LANES 4
-#define WAIT_MS 20000
 
 static int saved_stdout;
 static int pipe_end;
@@ -19,11 +18,6 @@ static pthread_t reader;
 static bool reading;
 static char *output; /* all that was read, terminated */
 static size_t output_len;
-
-static struct sink_options options;
-static struct broker *broker;
-static struct batch batch;
-static struct error error;
 
 static void replace_stdout(int fd)
 {
@@ -95,12 +89,6 @@ static int teardown(void **state)
     batch_free(&batch);
     allow_nothing_more(&options);
     return 0;
-}
-
-static int publish_within(int64_t ms)
-{
-    broker_send(broker, &batch, SINK);
-    return broker_await(broker, &batch, SINK, clock_now_ms() + ms, &error);
 }
 
 /* How many lines there are; each must be one JSON object with this topic. */

@@ -1,0 +1,51 @@
+#ifndef INTEGRATION_PUBLISHING_H
+#define INTEGRATION_PUBLISHING_H
+
+#include "unit/broker/fixture.h"
+
+/* What the tests of one broker client share: one broker object, one batch, and waiting with a
+ * deadline. A test program has these once, so they are its own file-scope state. */
+
+#define WAIT_MS 20000
+/* What must not wait for a library's own patience of five seconds and more. */
+#define QUICK_MS 4000
+
+static struct sink_options options;
+static struct broker *broker;
+static struct batch batch;
+static struct error error;
+
+static inline int publish_within(int64_t ms)
+{
+    int64_t deadline_ms = clock_now_ms() + ms;
+
+    broker_send(broker, &batch, SINK);
+    return broker_await(broker, &batch, SINK, deadline_ms, &error);
+}
+
+static inline void publish_by_deadline(int64_t ms)
+{
+    if (publish_within(ms) < 0)
+        fail_msg("%s", error.text);
+}
+
+static inline void publish(void)
+{
+    publish_by_deadline(WAIT_MS);
+}
+
+static inline void publish_quickly(void)
+{
+    publish_by_deadline(QUICK_MS);
+}
+
+static inline void wait_until_ready(void)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    while (broker_ready(broker, &error) < 0)
+        if (clock_left_ms(deadline_ms) == 0)
+            fail_msg("%s", error.text);
+}
+
+#endif
