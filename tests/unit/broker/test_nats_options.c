@@ -84,20 +84,9 @@ static void an_unreachable_server_is_told_at_once(void **state)
 static void a_broker_that_never_was_ready_leaves_messages_pending(void **state)
 {
     struct sink_options options = nats_sink();
-    struct broker *broker = broker_open(&options, &error);
-    struct batch batch;
-    struct message *message;
 
     (void)state;
-    assert_non_null(broker);
-    assert_int_equal(batch_init(&batch, 1), 0);
-    message = add_message(&batch, "orders", NULL, "x");
-    broker_send(broker, &batch, SINK);
-    assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + 1000, &error), -1);
-    assert_says(&error, "1 messages were not acknowledged");
-    assert_int_equal(message->verdict, VERDICT_PENDING);
-    broker_close(broker);
-    batch_free(&batch);
+    expect_pending_without_ready(&options);
 }
 
 static void a_secret_that_cannot_be_read_names_its_file(void **state)
