@@ -47,7 +47,7 @@ say = @printf '  %-5s %s\n'
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all demo test test-unit test-integration test-audit lint asan tsan valgrind fuzz bench services install deps readme clean help
+.PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz bench bench-poison services install deps readme clean help
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -125,17 +125,47 @@ build/mock_kafka: tests/support/mock_kafka.c
 	$(say) CC $@
 	@$(CC) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) -o $@ $< $(call pkg,--cflags --libs,rdkafka)
 
+# Faults at exact points of the unmodified program, by LD_PRELOAD.
+build/crash.so: tests/chaos/crash.c
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CC) -D_GNU_SOURCE $(filter-out -fPIE,$(CFLAGS)) -fPIC -shared -o $@ $< \
+		$(call pkg,--cflags --libs,libpq rdkafka libnats) -ldl
+
+# Relays that break a promise, for the audit to notice: the relay's own objects, some calls diverted.
+WRAPPED := broker_send broker_await outbox_claim outbox_settle natsMsgHeader_Set \
+	natsOptions_SetAllowReconnect natsOptions_SetDisconnectedCB
+
+build/mutant: $(BUILD)/obj/tests/chaos/mutants.o $(BUILD)/obj/main.c.o $(LIBRARY)
+	$(say) LINK $@
+	@$(CXX) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(WRAPPED)) -o $@ $^ $(LDLIBS)
+
 test: deps ## unit and integration tests, against real servers
 	@$(MAKE) --no-print-directory test-unit test-integration test-audit
 
-test-audit: # the demo's audit must catch what is planted
+test-audit: $(BINARY) # the audits of the demo and of the chaos run must catch what is planted
 	@tests/demo/audit_test
+	@tests/chaos/audit_test
 
 test-unit: $(UNIT)
 	@tests/support/run_tests $(UNIT)
 
+# Two sets of servers at the same time: most tests wait for something.
 test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT)
-	@RELAY=$(BINARY) tests/support/services run -- tests/support/run_tests $(INTEGRATION)
+	@$(MAKE) --no-print-directory -j2 --output-sync=target test-with-kafka test-without-kafka
+
+.PHONY: test-with-kafka test-without-kafka
+WITH_KAFKA := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
+
+test-with-kafka:
+	@RELAY=$(BINARY) tests/support/services run -- tests/support/run_tests $(WITH_KAFKA)
+
+test-without-kafka:
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
+		$(filter-out $(WITH_KAFKA),$(INTEGRATION))
+
+test-crash: $(BINARY) build/reader build/crash.so ## a relay killed, stopped and cut off at every point of its cycle
+	@RELAY=$(BINARY) tests/chaos/crash_test
 
 asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined test-unit test-integration
@@ -144,11 +174,11 @@ tsan: ## unit and NATS tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=thread tsan-run
 
 .PHONY: tsan-run
-tsan-run: $(UNIT) $(BUILD)/tests/integration/test_nats $(BUILD)/tests/integration/test_sinks
+tsan-run: $(UNIT) $(filter %/test_sinks,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" tests/support/run_tests $(UNIT)
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" \
 		tests/support/services run --only nats -- tests/support/run_tests \
-		$(BUILD)/tests/integration/test_nats $(BUILD)/tests/integration/test_sinks
+		$(filter $(BUILD)/tests/integration/%,$^)
 
 valgrind: $(UNIT) ## unit tests under valgrind
 	@WRAP="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite" \
@@ -156,6 +186,7 @@ valgrind: $(UNIT) ## unit tests under valgrind
 
 lint: $(BINARY) ## function and file lengths, include directions, banned calls, hardening
 	@python3 tests/support/lint.py
+	@tests/chaos/faults --matrix
 	@readelf -hdl $(BINARY) > $(BUILD)/elf.txt; for want in 'DYN (Position-Independent' BIND_NOW GNU_RELRO; do \
 		grep -q "$$want" $(BUILD)/elf.txt || { echo "$(BINARY): no $$want"; exit 1; }; done
 	@nm -D $(BINARY) | grep -q __stack_chk_fail || { echo "$(BINARY): no stack protector"; exit 1; }
@@ -166,11 +197,37 @@ demo: deps ## real transactions -> outbox -> relays -> NATS and Kafka, audited
 	@$(MAKE) --no-print-directory all $(SUPPORT)
 	@tests/support/services run -- tests/demo/demo
 
+# Each option of `make chaos` is one of tests/chaos/chaos: BROKER=nats is --broker nats.
+CHAOS_OPTIONS = $(foreach option,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS,$(if $($(option)),--$(shell \
+	echo $(option) | tr A-Z_ a-z-) $($(option))))
+CHAOS_NEEDS   = all build/reader build/crash.so
+
+chaos: deps ## relays and servers killed, cut off and starved under load, and every event audited: SEED= MINUTES= BROKER= ...
+	@$(MAKE) --no-print-directory $(CHAOS_NEEDS)
+	@tests/support/services run -- tests/chaos/chaos $(CHAOS_OPTIONS)
+
+chaos-short: SEED ?= 1
+chaos-short: deps ## the same in three minutes: each kill point and the connection faults
+	@$(MAKE) --no-print-directory $(CHAOS_NEEDS)
+	@tests/support/services run -- tests/chaos/chaos --profile short $(CHAOS_OPTIONS)
+
+faults: deps ## each fault of tests/chaos/MATRIX.md: ONLY=20
+	@$(MAKE) --no-print-directory all build/reader
+	@tests/chaos/proxy_test
+	@tests/support/services run --only postgres,nats -- tests/chaos/faults $(addprefix --only ,$(ONLY))
+
+mutants: deps ## relays that are broken on purpose: the audit must catch each
+	@$(MAKE) --no-print-directory $(CHAOS_NEEDS) build/mutant
+	@tests/chaos/mutants
+
 services: deps build/reader ## PostgreSQL, nats-server and Kafka to play with, until Ctrl-C
 	@tests/support/services up
 
 bench: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 	@tests/support/services run -- tests/bench/drain $(or $(ROWS),1000000)
+
+bench-poison: all $(SUPPORT) ## 100 kinds of poison rows among good ones, against a clean run
+	@tests/support/services run -- tests/bench/poison $(or $(ROWS),100000)
 
 FUZZ_CC      ?= $(shell for cc in clang clang-19 clang-16 clang-14; do command -v $$cc && break; done)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -29,14 +29,20 @@ CREATE TABLE @parked@ (
     created_at @type:created_at@,
     attempts   int         NOT NULL DEFAULT 0,
     due        timestamptz,                        -- the next try; NULL: dead, or sent
+    waits_for  text,                               -- a missing destination; its first row probes it, the rest is due at 'infinity'
     error      text,                               -- why it is here
     parked_at  timestamptz NOT NULL DEFAULT now(),
     sent_at    timestamptz                         -- sent after all; kept until the retention ends
 );
 CREATE INDEX ON @parked@ (due) WHERE due IS NOT NULL;
+CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
 
 --[grant]
 GRANT USAGE ON SCHEMA @schema@ TO @role@;
 GRANT SELECT, DELETE, UPDATE (@lock_column@) ON @outbox@ TO @role@;
 GRANT SELECT, INSERT, UPDATE, DELETE ON @parked@ TO @role@;
+
+--[grant_identity]
+-- A superuser's to give: taken from PUBLIC here, and the relay tells clusters apart by it.
+GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO @role@;

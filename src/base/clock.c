@@ -3,12 +3,22 @@
 #include <limits.h>
 #include <time.h>
 
-int64_t clock_now_ms(void)
+static int64_t read_ms(clockid_t clock)
 {
     struct timespec now;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t clock_now_ms(void)
+{
+    return read_ms(CLOCK_MONOTONIC);
+}
+
+int64_t clock_boot_ms(void)
+{
+    return read_ms(CLOCK_BOOTTIME);
 }
 
 int clock_left_ms(int64_t deadline_ms)

@@ -44,14 +44,31 @@ void broker_close(struct broker *broker)
         ops_of(broker)->destroy(broker);
 }
 
+void broker_end(void)
+{
+    for (size_t i = 0; i < sizeof clients / sizeof *clients; i++)
+        if (clients[i]->end != NULL)
+            clients[i]->end();
+}
+
+void broker_set_patience(struct broker *broker, int patience_ms)
+{
+    ((struct broker_base *)(void *)broker)->patience_ms = patience_ms;
+}
+
+int broker_patience_ms(const struct broker_base *base)
+{
+    return base->patience_ms > 0 ? base->patience_ms : BROKER_PATIENCE_MS;
+}
+
 int broker_ready(struct broker *broker, struct error *error)
 {
     return ops_of(broker)->ready(broker, error);
 }
 
-void broker_send(struct broker *broker, struct batch *batch, int sink)
+void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
-    ops_of(broker)->send(broker, batch, sink);
+    ops_of(broker)->send(broker, batch, sink, deadline_ms);
 }
 
 int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,

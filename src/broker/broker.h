@@ -23,16 +23,18 @@ struct broker_ops {
 
     /*
      * Makes the broker usable: connects, or probes a connection that failed. Cheap (no network)
-     * when nothing is wrong. Bounded by 5 s. 0, or -1: unreachable or refused (origin
-     * ERROR_BROKER).
+     * when nothing is wrong. Bounded by its patience and a second. 0, or -1: unreachable or
+     * refused (origin ERROR_BROKER).
      */
     int (*ready)(struct broker *broker, struct error *error);
 
     /*
      * Hands every pending message of `sink` to the client library; refuses at once what can never
-     * be sent. Does not wait for acknowledgements. Messages stay untouched until await returns.
+     * be sent. Does not wait for acknowledgements; asks a
+     * server until the deadline at most (clock_now_ms). Messages stay untouched until await
+     * returns.
      */
-    void (*send)(struct broker *broker, struct batch *batch, int sink);
+    void (*send)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 
     /*
      * Waits until each message that send handed over has a verdict, at most until the deadline
@@ -57,15 +59,20 @@ struct broker_ops {
 
     /* Bounded by 5 s; frees the broker. */
     void (*destroy)(struct broker *broker);
+
+    /* Ends the library's own threads, within 1 s. NULL: it keeps none. */
+    void (*end)(void);
 };
 
-/* The first member of every client's struct. */
 struct broker_base {
     const struct broker_ops *ops;
     const struct sink_options *options;
+    int patience_ms; /* 0: BROKER_PATIENCE_MS */
 };
 
-/* The clients behind the table. */
+#define BROKER_PATIENCE_MS 4000
+int broker_patience_ms(const struct broker_base *base);
+
 extern const struct broker_ops kafka_ops;
 extern const struct broker_ops nats_ops;
 extern const struct broker_ops stdout_ops;
@@ -76,9 +83,13 @@ const char *broker_types(void);
 
 struct broker *broker_open(const struct sink_options *options, struct error *error);
 void broker_close(struct broker *broker);
+/* After the last broker_close(): a library whose threads outlive main() may crash at the exit. */
+void broker_end(void);
 
+/* For the next ready(): less when others wait while this one connects. */
+void broker_set_patience(struct broker *broker, int patience_ms);
 int broker_ready(struct broker *broker, struct error *error);
-void broker_send(struct broker *broker, struct batch *batch, int sink);
+void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
 int64_t broker_payload_max(const struct broker *broker);

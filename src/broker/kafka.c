@@ -14,6 +14,7 @@
  *
  *   kafka_options.c  properties    kafka_topics.c  which topics exist
  *   kafka_publish.c  send, await   kafka_admin.c   inspect, create
+ *   kafka_verdicts.c error codes
  */
 
 #include "broker/kafka.h"
@@ -25,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROBE_TIMEOUT_MS 4000
-#define PROBE_POLL_MS 250
+#define ASK_REFUSED_MS 1000 /* a name's second address is tried after the first refused */
+#define ASK_STEP_MS 250
 #define SYSLOG_WARNING 4
 
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
@@ -67,11 +68,10 @@ void kafka_discard_client(struct kafka *kafka)
     if (kafka->client == NULL)
         return;
     (void)rd_kafka_purge(kafka->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-    kafka_topics_empty(kafka);
+    kafka_topics_release(kafka);
     rd_kafka_destroy_flags(kafka->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     kafka->client = NULL;
     kafka->broken = false;
-    kafka->outstanding = 0;
 }
 
 static int open_client(struct kafka *kafka, struct error *error)
@@ -87,7 +87,7 @@ static int open_client(struct kafka *kafka, struct error *error)
     rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
     kafka->trouble[0] = '\0';
     kafka->broken = false;
-    kafka->all_down = false;
+    kafka->answered = false;
     kafka->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     if (kafka->client != NULL)
         return 0;
@@ -96,37 +96,70 @@ static int open_client(struct kafka *kafka, struct error *error)
                      kafka->base.options->name, why);
 }
 
-/* In short steps: once every broker has refused, the time that is left cannot help. */
-static int probe(struct kafka *kafka, struct error *error)
+/* In steps, to hear of refusals in between: once every broker has refused, little patience is left.
+ * Each step is longer than the ones before, because a late answer is lost with its step. */
+const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka_topic_t *only,
+                                                   int timeout_ms, rd_kafka_resp_err_t *code)
 {
-    int64_t deadline_ms = clock_now_ms() + PROBE_TIMEOUT_MS;
-    const struct rd_kafka_metadata *metadata;
-    rd_kafka_resp_err_t code;
+    int64_t started_ms = clock_now_ms();
+    const struct rd_kafka_metadata *metadata = NULL;
+    int step_ms = ASK_STEP_MS < timeout_ms ? ASK_STEP_MS : timeout_ms;
+    int left_ms = timeout_ms;
 
-    do {
-        code = rd_kafka_metadata(kafka->client, 0, NULL, &metadata, PROBE_POLL_MS);
-        if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
-            rd_kafka_metadata_destroy(metadata);
-            return 0;
-        }
+    for (; left_ms > 0; step_ms = 3 * step_ms < left_ms ? 3 * step_ms : left_ms) {
+        *code = rd_kafka_metadata(kafka->client, 0, only, &metadata, step_ms);
         (void)rd_kafka_poll(kafka->client, 0);
-    } while (!kafka->all_down && clock_left_ms(deadline_ms) > 0);
-    return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_err2str(code));
+        if (*code == RD_KAFKA_RESP_ERR_NO_ERROR)
+            return metadata;
+        if (kafka->all_down && timeout_ms > ASK_REFUSED_MS)
+            timeout_ms = ASK_REFUSED_MS;
+        left_ms = clock_left_ms(started_ms + timeout_ms);
+    }
+    return NULL;
 }
 
-/* A client that fails its probe goes, so that the next one reads rotated secrets. */
+static int probe(struct kafka *kafka, struct error *error)
+{
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+
+    kafka->all_down = false;
+    metadata = kafka_ask_metadata(kafka, NULL, broker_patience_ms(&kafka->base), &code);
+    if (metadata == NULL)
+        return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_err2str(code));
+    rd_kafka_metadata_destroy(metadata);
+    kafka->all_down = false;
+    kafka->answered = true;
+    kafka->trouble[0] = '\0';
+    return 0;
+}
+
+static bool is_spent(const struct kafka *kafka)
+{
+    return kafka->client != NULL &&
+           (kafka->broken || rd_kafka_fatal_error(kafka->client, NULL, 0) != 0);
+}
+
+/*
+ * A client that was refused goes, so that the next one reads rotated secrets. One that was only not
+ * answered in time stays: a slow cluster needs more than one probe to let it in.
+ */
 int kafka_ready(struct broker *broker, struct error *error)
 {
     struct kafka *kafka = (struct kafka *)broker;
 
-    if (kafka->client != NULL && !kafka->broken)
-        return 0;
-    kafka_discard_client(kafka);
-    if (open_client(kafka, error) < 0)
+    if (kafka->client != NULL)
+        (void)rd_kafka_poll(kafka->client, 0); /* what happened while the lane was idle */
+    if (is_spent(kafka))
+        kafka_discard_client(kafka);
+    if (kafka->client == NULL && open_client(kafka, error) < 0)
         return -1;
+    if (kafka->answered && !kafka->all_down)
+        return 0;
     if (probe(kafka, error) == 0)
         return 0;
-    kafka_discard_client(kafka);
+    if (kafka->trouble[0] != '\0')
+        kafka_discard_client(kafka);
     return -1;
 }
 
@@ -135,6 +168,7 @@ static void kafka_destroy(struct broker *broker)
     struct kafka *kafka = (struct kafka *)broker;
 
     kafka_discard_client(kafka);
+    kafka_topics_empty(kafka);
     free(kafka->suspects);
     free(kafka);
 }
@@ -152,6 +186,7 @@ static struct broker *kafka_create(const struct sink_options *options, struct er
     } else {
         kafka->base = (struct broker_base){.ops = &kafka_ops, .options = options};
         kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
+        kafka->refresh_ms = kafka_conf_number(conf, "topic.metadata.refresh.interval.ms");
         kafka_warn_of_weak_tls(conf, options);
     }
     rd_kafka_conf_destroy(conf);

@@ -2,6 +2,7 @@
 #define BROKER_KAFKA_H
 
 #include "broker/broker.h"
+#include "broker/kafka_verdicts.h"
 
 #include <librdkafka/rdkafka.h>
 
@@ -13,29 +14,33 @@
 struct kafka_topic {
     char *name; /* owned; NULL: a free slot */
     size_t name_len;
-    rd_kafka_topic_t *handle;
+    rd_kafka_topic_t *handle;    /* NULL: none in this client */
+    int partition_count;         /* as last seen, by an earlier client perhaps; 0: never */
     rd_kafka_resp_err_t refusal; /* why nothing can be sent to it; NO_ERROR: it exists */
-    int64_t ask_again_ms; /* when a refused topic is worth another question */
+    int64_t ask_again_ms;        /* when it is worth another question */
 };
 
 struct kafka {
     struct broker_base base;
     rd_kafka_t *client; /* NULL: none yet, or given up; ready() makes one */
-    bool broken; /* the client must go: fatal, or it has left messages without an answer */
-    bool all_down; /* no broker could be reached, at some time since the client was made */
-    char trouble[256]; /* librdkafka's last word on its connections, "" when there is none */
+    bool broken;        /* the client must go: fatal, or it has left messages without an answer */
+    bool answered;      /* this client has been answered by a broker */
+    bool all_down;      /* since that answer no broker could be reached, at some time */
+    char trouble[256];  /* librdkafka's last word on its connections, "" when there is none */
     int64_t message_bytes_max;
+    int64_t refresh_ms; /* a topic that exists is asked about as often; -1: never */
 
     /* the batch in hand, from send() to the end of await() */
     struct batch *batch;
     int64_t send_deadline_ms;
-    int outstanding; /* handed over, no delivery report yet */
-    int unanswered; /* neither acknowledged nor refused */
-    bool queue_full; /* why some were not handed over */
+    int enqueued;          /* handed over to librdkafka: owes one delivery report each */
+    int acked, failed;     /* by those reports */
+    int unanswered;        /* neither acknowledged nor refused */
+    int maybe_stored;      /* of those: may be in the log all the same */
+    bool queue_full;       /* why some were not handed over */
     struct message *alone; /* produced by itself: a refusal is its own */
     struct message **suspects;
-    int suspect_count;
-    int suspect_capacity;
+    int suspect_count, suspect_capacity;
 
     struct kafka_topic topics[KAFKA_TOPIC_SLOTS];
     int topic_count;
@@ -52,20 +57,31 @@ void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_optio
 /* kafka.c */
 int kafka_ready(struct broker *broker, struct error *error);
 void kafka_discard_client(struct kafka *kafka);
+/* Of this topic, or of all that are known. NULL with *code: no answer in time. */
+const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka_topic_t *only,
+                                                   int timeout_ms, rd_kafka_resp_err_t *code);
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
                const char *text);
 
 /* kafka_publish.c */
-void kafka_send(struct broker *broker, struct batch *batch, int sink);
+void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                 struct error *error);
+
+/* kafka_verdicts.c */
+bool kafka_is_unknown(rd_kafka_resp_err_t code);
 void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque);
+/* What librdkafka says before it has sent anything. */
+void kafka_conclude_refused(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code);
+void kafka_wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code);
 
 /* kafka_topics.c: the topics this client has asked about. NULL: not in the table. */
 struct kafka_topic *kafka_topic_find(struct kafka *kafka, struct text name);
 /* Learns about each topic that the pending messages need, in one request. -1: no answer in time. */
 int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink);
-void kafka_topic_doubt(struct kafka *kafka, const char *name);
+void kafka_topic_doubt(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why);
+/* Before a client goes: its handles go, what was seen of the topics stays. */
+void kafka_topics_release(struct kafka *kafka);
 void kafka_topics_empty(struct kafka *kafka);
 
 /* kafka_admin.c */

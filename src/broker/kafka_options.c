@@ -40,6 +40,7 @@ static const struct setting settings[] = {
     {"allow.auto.create.topics", "false"},
     {"socket.keepalive.enable", "true"},
     {"topic.metadata.propagation.max.ms", "5000"},
+    {"reconnect.backoff.max.ms", "1000"}, /* librdkafka's 10 s outlast a publish timeout */
     {"statistics.interval.ms", "0"},
 };
 
@@ -264,6 +265,17 @@ static int check_queue(const rd_kafka_conf_t *conf, const struct sink_options *o
                      (long long)message_bytes_max, (long long)((message_bytes_max + 1023) / 1024));
 }
 
+/* librdkafka refuses a back-off above its maximum, and the maximum is ours unless it was written.
+ */
+static int fit_reconnect(rd_kafka_conf_t *conf, struct error *error)
+{
+    int64_t first_ms = kafka_conf_number(conf, "reconnect.backoff.ms");
+
+    if (first_ms <= kafka_conf_number(conf, "reconnect.backoff.max.ms"))
+        return 0;
+    return set_own_number(conf, "reconnect.backoff.max.ms", first_ms, error);
+}
+
 /* Judged one by one, so that the message names the property as its user wrote it. */
 static int fill(rd_kafka_conf_t *conf, const struct sink_options *options, bool with_secrets,
                 struct error *error)
@@ -278,6 +290,8 @@ static int fill(rd_kafka_conf_t *conf, const struct sink_options *options, bool 
             check_ranges(conf, options, property, error) < 0)
             return -1;
     }
+    if (fit_reconnect(conf, error) < 0)
+        return -1;
     return check_queue(conf, options, error);
 }
 

@@ -3,8 +3,9 @@
  *
  * Guarantee: every message that was handed to librdkafka is judged by its own delivery report, and
  * exactly one comes for each while the client lives. A report that blames the cluster blames no
- * message: it stays pending. A broker refuses whole record batches, so a refused message is only
- * suspected; it is produced once more, alone, and rejected only when it is refused alone.
+ * message: it stays pending (kafka_verdicts.c has the table). A broker refuses whole record
+ * batches, so a refused message is only suspected; suspects are produced again in ever smaller
+ * groups, and one is rejected only when it is refused alone.
  *
  * Deliberately not done: keeping the order of two messages of one key when the first is refused.
  * Whoever needs that hands over one message of a key at a time.
@@ -21,118 +22,7 @@
 #define POLL_MS 100
 #define PURGE_TIMEOUT_MS 1000
 #define HEADERS_OF_OURS 3
-
-enum blame {
-    BLAME_NOBODY,  /* acknowledged */
-    BLAME_MESSAGE, /* this message, or one beside it in its record batch */
-    BLAME_TOPIC,   /* its destination is not there, or not ours to write to */
-    BLAME_CLUSTER, /* nothing about this message */
-    BLAME_UNKNOWN  /* a code that is not in this table */
-};
-
-static enum blame blame_of(rd_kafka_resp_err_t code)
-{
-    switch ((int)code) {
-    case RD_KAFKA_RESP_ERR_NO_ERROR:
-        return BLAME_NOBODY;
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
-    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
-    case RD_KAFKA_RESP_ERR__INVALID_ARG:
-        return BLAME_MESSAGE;
-    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
-    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
-    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
-        return BLAME_TOPIC;
-    case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT:
-    case RD_KAFKA_RESP_ERR__TIMED_OUT:
-    case RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE:
-    case RD_KAFKA_RESP_ERR__TRANSPORT:
-    case RD_KAFKA_RESP_ERR__RESOLVE:
-    case RD_KAFKA_RESP_ERR__SSL:
-    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
-    case RD_KAFKA_RESP_ERR__PURGE_QUEUE:
-    case RD_KAFKA_RESP_ERR__PURGE_INFLIGHT:
-    case RD_KAFKA_RESP_ERR__FATAL:
-    case RD_KAFKA_RESP_ERR__FENCED:
-    case RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE:
-    case RD_KAFKA_RESP_ERR__STATE:
-    case RD_KAFKA_RESP_ERR__DESTROY:
-    case RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER:
-    case RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID:
-    case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
-    case RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS:
-    case RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND:
-    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
-    case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
-    case RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION:
-    case RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE:
-    case RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE:
-    case RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION:
-    case RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR:
-    case RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED:
-        return BLAME_CLUSTER;
-    default:
-        return BLAME_UNKNOWN;
-    }
-}
-
-static void wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code)
-{
-    int len = (int)message->destination.len;
-    const char *name = message->destination.data;
-
-    if (code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC || code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
-        batch_refuse(kafka->batch, message, VERDICT_WAIT, "unknown topic \"%.*s\"", len, name);
-    else
-        batch_refuse(kafka->batch, message, VERDICT_WAIT, "topic \"%.*s\": %s", len, name,
-                     rd_kafka_err2str(code));
-}
-
-static void suspect(struct kafka *kafka, struct message *message, enum blame blame,
-                    const char *text)
-{
-    if (kafka->alone != message)
-        kafka->suspects[kafka->suspect_count++] = message;
-    else if (blame == BLAME_MESSAGE)
-        batch_refuse(kafka->batch, message, VERDICT_REJECTED, "the broker refuses it: %s", text);
-    else
-        batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", text);
-}
-
-/* Runs in this lane's rd_kafka_poll. */
-void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque)
-{
-    struct kafka *kafka = opaque;
-    struct message *message = report->_private;
-    enum blame blame = blame_of(report->err);
-
-    (void)client;
-    kafka->outstanding--;
-    switch (blame) {
-    case BLAME_NOBODY:
-        message->verdict = VERDICT_SENT;
-        break;
-    case BLAME_MESSAGE:
-    case BLAME_UNKNOWN:
-        /* Not rd_kafka_message_errstr: it takes the payload for a text. */
-        suspect(kafka, message, blame, rd_kafka_err2str(report->err));
-        break;
-    case BLAME_TOPIC:
-        kafka_topic_doubt(kafka, rd_kafka_topic_name(report->rkt));
-        wait_for_topic(kafka, message, report->err);
-        break;
-    case BLAME_CLUSTER:
-        kafka->unanswered++;
-        break;
-    }
-}
+#define GROUPS 4 /* that suspects are divided into, again and again */
 
 static void add_header(rd_kafka_headers_t *headers, const char *name, size_t name_len,
                        struct text value)
@@ -162,7 +52,7 @@ static rd_kafka_resp_err_t hand_over(struct kafka *kafka, const rd_kafka_vu_t *v
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
 
     if (refused == NULL) {
-        kafka->outstanding++;
+        kafka->enqueued++;
         return code;
     }
     code = rd_kafka_error_code(refused);
@@ -197,47 +87,17 @@ static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic
     return code;
 }
 
-/* What librdkafka says before it has sent anything. */
-static void conclude_refused(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code)
-{
-    switch (blame_of(code)) {
-    case BLAME_NOBODY:
-        break;
-    case BLAME_MESSAGE:
-        batch_refuse(
-            kafka->batch, message, VERDICT_REJECTED,
-            "payload %zu bytes, with its key and headers, is refused (message.max.bytes %lld): %s",
-            message->payload.len, (long long)kafka->message_bytes_max, rd_kafka_err2str(code));
-        break;
-    case BLAME_TOPIC:
-        wait_for_topic(kafka, message, code);
-        break;
-    case BLAME_CLUSTER:
-        kafka->broken = true;
-        kafka->unanswered++;
-        break;
-    case BLAME_UNKNOWN:
-        if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-            batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", rd_kafka_err2str(code));
-            break;
-        }
-        kafka->queue_full = true;
-        kafka->unanswered++;
-        break;
-    }
-}
-
 static void send_message(struct kafka *kafka, struct message *message)
 {
     struct kafka_topic *topic = kafka_topic_find(kafka, message->destination);
 
     /* The table was emptied while it was being filled: the next batch asks again. */
-    if (topic == NULL)
+    if (topic == NULL || topic->handle == NULL)
         return;
     if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR)
-        wait_for_topic(kafka, message, topic->refusal);
+        kafka_wait_for_topic(kafka, message, topic->refusal);
     else
-        conclude_refused(kafka, message, produce(kafka, topic, message));
+        kafka_conclude_refused(kafka, message, produce(kafka, topic, message));
 }
 
 static void check_message(struct kafka *kafka, struct message *message)
@@ -295,7 +155,7 @@ static int reserve_suspects(struct kafka *kafka, int capacity)
     return 0;
 }
 
-void kafka_send(struct broker *broker, struct batch *batch, int sink)
+void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
     struct kafka *kafka = (struct kafka *)broker;
     int pending;
@@ -303,9 +163,13 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink)
     kafka->batch = batch;
     kafka->suspect_count = 0;
     kafka->alone = NULL;
+    kafka->enqueued = 0;
+    kafka->acked = 0;
+    kafka->failed = 0;
     kafka->unanswered = 0;
+    kafka->maybe_stored = 0;
     kafka->queue_full = false;
-    kafka->send_deadline_ms = clock_now_ms() + kafka->base.options->publish_timeout_ms;
+    kafka->send_deadline_ms = deadline_ms;
     pending = check_messages(kafka, sink);
     if (pending == 0)
         return;
@@ -319,10 +183,15 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink)
             send_message(kafka, &batch->messages[i]);
 }
 
+static int outstanding(const struct kafka *kafka)
+{
+    return kafka->enqueued - kafka->acked - kafka->failed;
+}
+
 /* Once even after the deadline: the reports may be waiting in the queue. */
 static void poll_reports(struct kafka *kafka, int64_t deadline_ms)
 {
-    while (kafka->outstanding > 0 && !kafka->broken) {
+    while (outstanding(kafka) > 0 && !kafka->broken) {
         int left_ms = clock_left_ms(deadline_ms);
 
         (void)rd_kafka_poll(kafka->client, left_ms);
@@ -339,35 +208,79 @@ static int compare_places(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
-/* One at a time, in the batch's order, so that each refusal is the message's own. */
-static void try_suspects(struct kafka *kafka, int64_t deadline_ms)
+static bool may_go_on(const struct kafka *kafka, int64_t deadline_ms)
+{
+    return outstanding(kafka) == 0 && !kafka->broken && clock_left_ms(deadline_ms) > 0;
+}
+
+/* In the batch's order, one group under way at a time. Whoever is refused again moves to the front
+ * of the array, which never overtakes the reading of it. */
+static void try_groups(struct kafka *kafka, int size, int64_t deadline_ms)
 {
     int count = kafka->suspect_count;
+    int at = 0;
 
     qsort(kafka->suspects, (size_t)count, sizeof(*kafka->suspects), compare_places);
-    for (int i = 0; i < count && !kafka->broken && clock_left_ms(deadline_ms) > 0; i++) {
-        kafka->alone = kafka->suspects[i];
-        send_message(kafka, kafka->alone);
+    kafka->suspect_count = 0;
+    while (at < count && may_go_on(kafka, deadline_ms)) {
+        int end = at + size < count ? at + size : count;
+
+        kafka->alone = size == 1 ? kafka->suspects[at] : NULL;
+        while (at < end)
+            send_message(kafka, kafka->suspects[at++]);
         poll_reports(kafka, deadline_ms);
     }
+    kafka->unanswered += count - at;
+}
+
+/* Smaller groups each time: of 500 messages with one to blame, some 20 requests find it where one
+ * by one takes 500, and all the others have been sent by then. Only alone is a refusal one's own.
+ */
+static void try_suspects(struct kafka *kafka, int64_t deadline_ms)
+{
+    int size = kafka->suspect_count;
+
+    while (kafka->suspect_count > 0 && may_go_on(kafka, deadline_ms)) {
+        size = (size + GROUPS - 1) / GROUPS;
+        try_groups(kafka, size, deadline_ms);
+    }
+}
+
+static void describe_failure(const struct kafka *kafka, char *text, size_t size)
+{
+    char stored[64] = "";
+
+    if (kafka->maybe_stored > 0)
+        (void)snprintf(stored, sizeof stored, " (%d of them may be stored, and come again)",
+                       kafka->maybe_stored);
+    (void)snprintf(text, size, "%d messages were not acknowledged%s%s", kafka->unanswered,
+                   kafka->queue_full ? " (the client's queue is full)" : "", stored);
 }
 
 /* The reports of purged messages come at once; the rest ends with the client. */
 static int give_up(struct kafka *kafka, struct error *error)
 {
     int64_t deadline_ms = clock_now_ms() + PURGE_TIMEOUT_MS;
-    char text[128];
+    char text[192];
 
-    kafka->suspect_count = 0;
-    if (kafka->client != NULL)
+    if (kafka->client != NULL) {
         (void)rd_kafka_purge(kafka->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-    while (kafka->outstanding > 0 && clock_left_ms(deadline_ms) > 0)
+        (void)rd_kafka_poll(kafka->client, 0); /* why, if the client is fatal */
+    }
+    while (outstanding(kafka) > 0 && clock_left_ms(deadline_ms) > 0)
         (void)rd_kafka_poll(kafka->client, clock_left_ms(deadline_ms));
-    kafka->unanswered += kafka->outstanding;
+    kafka->unanswered += outstanding(kafka) + kafka->suspect_count;
+    kafka->maybe_stored += outstanding(kafka);
     kafka_discard_client(kafka);
-    (void)snprintf(text, sizeof text, "%d messages were not acknowledged%s", kafka->unanswered,
-                   kafka->queue_full ? " (the client's queue is full)" : "");
+    describe_failure(kafka, text, sizeof text);
     return kafka_fail(kafka, error, ERROR_TRANSIENT, text);
+}
+
+/* Every message that was handed over is accounted for by exactly one report, or nothing is sure. */
+static bool is_complete(const struct kafka *kafka)
+{
+    return kafka->acked + kafka->failed == kafka->enqueued && kafka->unanswered == 0 &&
+           kafka->suspect_count == 0 && !kafka->broken;
 }
 
 int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
@@ -378,11 +291,11 @@ int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t de
     (void)batch;
     (void)sink;
     poll_reports(kafka, deadline_ms);
-    if (kafka->outstanding == 0 && kafka->suspect_count > 0)
-        try_suspects(kafka, deadline_ms);
-    if (kafka->outstanding > 0 || kafka->unanswered > 0 || kafka->broken)
+    try_suspects(kafka, deadline_ms);
+    if (!is_complete(kafka))
         return give_up(kafka, error);
     kafka->batch = NULL;
     kafka->trouble[0] = '\0';
+    kafka->all_down = false;
     return 0;
 }

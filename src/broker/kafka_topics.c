@@ -4,7 +4,8 @@
  * Purpose: librdkafka lets a message for a topic that it does not know wait for seconds before it
  * fails, and the whole batch would wait with it. So the first use of a topic asks the broker, for
  * all new topics of a batch in one request, and an unknown topic is known as such before anything
- * is produced. A "no" is believed for a second, a "yes" until a delivery report says otherwise.
+ * is produced. A "no" is believed for a second, a "yes" until a delivery report says otherwise or
+ * topic.metadata.refresh.interval.ms has passed; then a changed number of partitions is told.
  *
  * The table is bounded: when it is full it is emptied, which costs one more question a topic.
  */
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASK_TIMEOUT_MS 2000
 #define ASK_AGAIN_MS 1000
 #define CREATE_TIMEOUT_MS 2000
 #define SETTLE_POLL_MS 20
@@ -60,14 +60,27 @@ void kafka_topics_empty(struct kafka *kafka)
 
         if (topic->name == NULL)
             continue;
-        rd_kafka_topic_destroy(topic->handle);
+        if (topic->handle != NULL)
+            rd_kafka_topic_destroy(topic->handle);
         free(topic->name);
         *topic = (struct kafka_topic){0};
         kafka->topic_count--;
     }
 }
 
-/* NULL when the library or memory refuses it: its messages wait for the next batch. */
+void kafka_topics_release(struct kafka *kafka)
+{
+    for (size_t i = 0; kafka->topic_count > 0 && i < KAFKA_TOPIC_SLOTS; i++) {
+        struct kafka_topic *topic = &kafka->topics[i];
+
+        if (topic->handle != NULL)
+            rd_kafka_topic_destroy(topic->handle);
+        topic->handle = NULL;
+        topic->refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+        topic->ask_again_ms = 0;
+    }
+}
+
 static struct kafka_topic *add(struct kafka *kafka, struct text name)
 {
     struct kafka_topic added = {.name_len = name.len, .refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC};
@@ -78,25 +91,50 @@ static struct kafka_topic *add(struct kafka *kafka, struct text name)
     added.name = strndup(name.data, name.len);
     if (added.name == NULL)
         return NULL;
-    added.handle = rd_kafka_topic_new(kafka->client, added.name, NULL);
-    if (added.handle == NULL) {
-        free(added.name);
-        return NULL;
-    }
     slot = slot_of(kafka, name);
     *slot = added;
     kafka->topic_count++;
     return slot;
 }
 
-void kafka_topic_doubt(struct kafka *kafka, const char *name)
+/* With a handle. NULL when the library or memory refuses it: its messages wait for the next
+ * batch. */
+static struct kafka_topic *find_or_add(struct kafka *kafka, struct text name)
 {
-    struct kafka_topic *topic = kafka_topic_find(kafka, text_of(name));
+    struct kafka_topic *topic = kafka_topic_find(kafka, name);
+
+    if (topic == NULL)
+        topic = add(kafka, name);
+    if (topic != NULL && topic->handle == NULL)
+        topic->handle = rd_kafka_topic_new(kafka->client, topic->name, NULL);
+    return topic != NULL && topic->handle != NULL ? topic : NULL;
+}
+
+void kafka_topic_doubt(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why)
+{
+    struct kafka_topic *topic = kafka_topic_find(kafka, name);
 
     if (topic == NULL)
         return;
-    topic->refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+    topic->refusal = why;
     topic->ask_again_ms = clock_now_ms() + ASK_AGAIN_MS;
+}
+
+/* The partition of a key is a hash modulo their number: from here on a key may have another. */
+static void note_partitions(struct kafka_topic *topic, int count)
+{
+    if (topic->partition_count != 0 && topic->partition_count != count)
+        log_warn("topic \"%s\" has %d partitions instead of %d: the order of its keys is broken "
+                 "across this point",
+                 topic->name, count, topic->partition_count);
+    topic->partition_count = count;
+}
+
+static int64_t next_refresh_ms(const struct kafka *kafka)
+{
+    if (kafka->refresh_ms < 0)
+        return INT64_MAX;
+    return clock_now_ms() + (kafka->refresh_ms > ASK_AGAIN_MS ? kafka->refresh_ms : ASK_AGAIN_MS);
 }
 
 static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topic *answer)
@@ -105,30 +143,33 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
 
     if (topic == NULL)
         return;
+    topic->ask_again_ms = clock_now_ms() + ASK_AGAIN_MS;
     topic->refusal = answer->err;
+    /* A leader that is being elected is no reason to park what is for a topic that was there. */
+    if (topic->partition_count > 0 && kafka_class_of(answer->err) == KAFKA_BROKER_DOWN) {
+        topic->refusal = RD_KAFKA_RESP_ERR_NO_ERROR;
+        return;
+    }
     if (answer->err == RD_KAFKA_RESP_ERR_NO_ERROR && answer->partition_cnt == 0)
         topic->refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
-    topic->ask_again_ms = clock_now_ms() + ASK_AGAIN_MS;
+    if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return;
+    note_partitions(topic, answer->partition_cnt);
+    topic->ask_again_ms = next_refresh_ms(kafka);
 }
 
 /* About one topic, or about all in the table: librdkafka has no request for a list. */
 static int ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms)
 {
-    const struct rd_kafka_metadata *metadata;
+    rd_kafka_resp_err_t code;
+    const struct rd_kafka_metadata *metadata = kafka_ask_metadata(kafka, only, timeout_ms, &code);
 
-    if (rd_kafka_metadata(kafka->client, 0, only, &metadata, timeout_ms) !=
-        RD_KAFKA_RESP_ERR_NO_ERROR)
+    if (metadata == NULL)
         return -1;
     for (int i = 0; i < metadata->topic_cnt; i++)
         note_answer(kafka, &metadata->topics[i]);
     rd_kafka_metadata_destroy(metadata);
     return 0;
-}
-
-static bool is_unknown(const struct kafka_topic *topic)
-{
-    return topic->refusal == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
-           topic->refusal == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 }
 
 /* A created topic takes the cluster a moment to announce. */
@@ -140,8 +181,8 @@ static void create(struct kafka *kafka, struct kafka_topic *topic, int64_t deadl
         log_warn("%s", error.text);
         return;
     }
-    while (ask(kafka, topic->handle, clock_left_ms(deadline_ms)) == 0 && is_unknown(topic) &&
-           clock_left_ms(deadline_ms) > 0)
+    while (ask(kafka, topic->handle, clock_left_ms(deadline_ms)) == 0 &&
+           kafka_is_unknown(topic->refusal) && clock_left_ms(deadline_ms) > 0)
         (void)rd_kafka_poll(kafka->client, SETTLE_POLL_MS);
 }
 
@@ -156,14 +197,20 @@ static void create_unknown(struct kafka *kafka, const struct batch *batch, int s
         if (message->verdict != VERDICT_PENDING || message->sink != sink)
             continue;
         topic = kafka_topic_find(kafka, message->destination);
-        if (topic != NULL && is_unknown(topic) && clock_left_ms(deadline_ms) > 0)
+        if (topic != NULL && kafka_is_unknown(topic->refusal) && clock_left_ms(deadline_ms) > 0)
             create(kafka, topic, deadline_ms);
     }
 }
 
 static bool is_due(const struct kafka_topic *topic, int64_t now_ms)
 {
-    return topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR && topic->ask_again_ms <= now_ms;
+    return topic->ask_again_ms <= now_ms;
+}
+
+/* The other half is for publishing: a slow cluster gets both done. */
+static int ask_timeout_ms(const struct kafka *kafka)
+{
+    return clock_left_ms(kafka->send_deadline_ms) / 2;
 }
 
 int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
@@ -179,9 +226,7 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
 
         if (message->verdict != VERDICT_PENDING || message->sink != sink)
             continue;
-        topic = kafka_topic_find(kafka, message->destination);
-        if (topic == NULL)
-            topic = add(kafka, message->destination);
+        topic = find_or_add(kafka, message->destination);
         if (topic == NULL || !is_due(topic, now_ms) || text_equal(message->destination, last))
             continue;
         last = message->destination;
@@ -191,7 +236,7 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
         return 0;
     /* By name: the table may have been emptied since, and its handles with it. */
     only = due == 1 ? kafka_topic_find(kafka, last) : NULL;
-    if (ask(kafka, only != NULL ? only->handle : NULL, ASK_TIMEOUT_MS) < 0)
+    if (ask(kafka, only != NULL ? only->handle : NULL, ask_timeout_ms(kafka)) < 0)
         return -1;
     if (kafka->base.options->create)
         create_unknown(kafka, batch, sink);

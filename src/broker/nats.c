@@ -15,7 +15,7 @@
  *
  *   nats_connect.c  servers, secrets, TLS       nats_publish.c   send, await
  *   nats_acks.c     reports of the library      nats_verdicts.c  what they mean
- *   nats_stream.c   inspect, create
+ *   nats_stream.c   inspect, create             nats_duplicates.c  is it the same event?
  */
 
 #include "broker/nats.h"
@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define END_TIMEOUT_MS 1000
 #define MESSAGE_BYTES_MAX_DEFAULT (1024 * 1024) /* a server's default, until one has told */
 
 static int check_options(const struct sink_options *options, struct error *error)
@@ -97,6 +98,11 @@ static void destroy(struct broker *broker)
     free(nats);
 }
 
+static void end(void)
+{
+    (void)nats_CloseAndWait(END_TIMEOUT_MS);
+}
+
 const struct broker_ops nats_ops = {
     .type = "nats",
     .check_options = check_options,
@@ -108,4 +114,5 @@ const struct broker_ops nats_ops = {
     .inspect = nats_inspect,
     .make = nats_make,
     .destroy = destroy,
+    .end = end,
 };

@@ -78,6 +78,7 @@ void nats_acks_watch(struct nats_acks *acks, natsConnection *connection)
 
     (void)pthread_mutex_lock(&acks->mutex);
     acks->lost = closed;
+    acks->may_not_fetch = false;
     acks->connection = connection;
     (void)pthread_mutex_unlock(&acks->mutex);
     if (connection != NULL && !closed && natsConnection_IsClosed(connection))
@@ -92,6 +93,16 @@ bool nats_acks_lost(struct nats_acks *acks)
     lost = acks->lost;
     (void)pthread_mutex_unlock(&acks->mutex);
     return lost;
+}
+
+bool nats_acks_may_not_fetch(struct nats_acks *acks)
+{
+    bool may_not;
+
+    (void)pthread_mutex_lock(&acks->mutex);
+    may_not = acks->may_not_fetch;
+    (void)pthread_mutex_unlock(&acks->mutex);
+    return may_not;
 }
 
 static size_t slots_for(int count)
@@ -139,7 +150,6 @@ static int reserve_answers(struct nats_acks *acks, int count)
 static void forget(struct nats_acks *acks)
 {
     acks->outstanding = 0;
-    acks->duplicates = 0;
     empty_slots(acks);
 }
 
@@ -205,25 +215,34 @@ static struct nats_answer *take_answer(struct nats_acks *acks, int place, enum n
     return answer;
 }
 
-void nats_acks_refuse(struct nats_acks *acks, int place, const char *reason)
+static void note_refusal(struct nats_answer *answer, natsStatus status, int code, const char *text)
+{
+    answer->status = status;
+    answer->code = code;
+    set_text(answer, text != NULL ? text : natsStatus_GetText(status));
+}
+
+void nats_acks_refuse(struct nats_acks *acks, int place, natsStatus status)
 {
     struct nats_answer *answer;
 
     (void)pthread_mutex_lock(&acks->mutex);
-    answer = take_answer(acks, place, reason != NULL ? NATS_UNFIT : NATS_UNANSWERED);
+    answer = take_answer(acks, place, NATS_REFUSED);
     if (answer != NULL)
-        set_text(answer, reason);
+        note_refusal(answer, status, 0, NULL);
     (void)pthread_mutex_unlock(&acks->mutex);
 }
 
-/* A positive acknowledgement can also come from another stream, or from the server's own API. */
+/* A positive acknowledgement can also come from another stream, or from the server's own API. A
+ * duplicate without a number is no proof (nats_duplicates.c): servers note an id before its message
+ * is stored, and a stream with interest retention keeps nothing that no consumer wants. */
 static void note_ack(struct nats_acks *acks, struct nats_answer *answer, const jsPubAck *ack)
 {
     const char *stream = ack->Stream != NULL ? ack->Stream : "";
 
-    if (ack->Sequence > 0 && strcmp(stream, acks->stream) == 0) {
-        answer->state = NATS_STORED;
-        acks->duplicates += ack->Duplicate;
+    answer->sequence = ack->Sequence;
+    if (strcmp(stream, acks->stream) == 0 && (ack->Sequence > 0 || ack->Duplicate)) {
+        answer->state = ack->Duplicate ? NATS_DUPLICATE : NATS_STORED;
         return;
     }
     answer->state = NATS_STORED_ELSEWHERE;
@@ -231,21 +250,17 @@ static void note_ack(struct nats_acks *acks, struct nats_answer *answer, const j
                    (unsigned long long)ack->Sequence);
 }
 
-static void note_refusal(struct nats_answer *answer, const jsPubAckErr *refusal)
+/* What is neither silence nor a refusal is an answer that the library cannot read. */
+static natsStatus status_of(const jsPubAckErr *refusal)
 {
     switch (refusal->Err) {
     case NATS_TIMEOUT:
     case NATS_CONNECTION_CLOSED:
     case NATS_CONNECTION_DISCONNECTED:
-        break;
     case NATS_NO_RESPONDERS:
-        answer->state = NATS_NO_STREAM;
-        break;
+        return refusal->Err;
     default:
-        answer->state = NATS_REFUSED;
-        answer->code = (int)refusal->ErrCode;
-        set_text(answer,
-                 refusal->ErrText != NULL ? refusal->ErrText : natsStatus_GetText(refusal->Err));
+        return NATS_ERR;
     }
 }
 
@@ -256,7 +271,7 @@ static struct nats_answer *find_answer(struct nats_acks *acks, const natsMsg *ke
 
     if (slot == NULL || slot->key == NULL)
         return NULL;
-    return take_answer(acks, slot->place, NATS_UNANSWERED);
+    return take_answer(acks, slot->place, NATS_REFUSED);
 }
 
 /* Runs on a thread of the library; the message is ours to destroy. */
@@ -271,7 +286,7 @@ void on_ack(jsCtx *context, natsMsg *key, jsPubAck *ack, jsPubAckErr *refusal, v
     if (answer != NULL && ack != NULL)
         note_ack(acks, answer, ack);
     else if (answer != NULL && refusal != NULL)
-        note_refusal(answer, refusal);
+        note_refusal(answer, status_of(refusal), (int)refusal->ErrCode, refusal->ErrText);
     (void)pthread_mutex_unlock(&acks->mutex);
     natsMsg_Destroy(key);
 }
@@ -289,14 +304,28 @@ void on_lost(natsConnection *connection, void *closure)
     (void)pthread_mutex_unlock(&acks->mutex);
 }
 
-static void forbid_subject(struct nats_acks *acks, const char *subject, size_t len)
+/* Whether `quoted`, up to its closing quote, is this subject. The server escapes as Go does, and
+ * the library cuts its text at 255 bytes: then the beginning has to do. */
+static bool is_quoted(const char *quoted, const char *subject)
 {
-    for (int i = 0; i < acks->count; i++) {
-        const char *text = acks->answers[i].text;
+    for (; *quoted != '\0' && *quoted != '"'; quoted++, subject++) {
+        if (*quoted == '\\' && quoted[1] != '\0')
+            quoted++;
+        if (*quoted != *subject)
+            return false;
+    }
+    return *quoted == '\0' || *subject == '\0';
+}
 
-        if (acks->answers[i].state == NATS_EXPECTED && strncmp(text, subject, len) == 0 &&
-            text[len] == '\0')
-            (void)take_answer(acks, i, NATS_FORBIDDEN);
+static void forbid_subject(struct nats_acks *acks, const char *quoted)
+{
+    for (int i = 0; i < acks->count && acks->outstanding > 0; i++) {
+        struct nats_answer *answer = &acks->answers[i];
+
+        if (answer->state != NATS_EXPECTED || !is_quoted(quoted, answer->text))
+            continue;
+        (void)take_answer(acks, i, NATS_REFUSED);
+        note_refusal(answer, NATS_NOT_PERMITTED, 0, NULL);
     }
 }
 
@@ -305,17 +334,22 @@ static void forbid_subject(struct nats_acks *acks, const char *subject, size_t l
 void on_problem(natsConnection *connection, natsSubscription *subscription, natsStatus status,
                 void *closure)
 {
+    static const char forbidden[] = "Permissions Violation for Publish to \"";
     struct nats_acks *acks = closure;
     const char *text = nats_GetLastError(NULL);
-    const char *quoted = text != NULL ? strchr(text, '"') : NULL;
+    const char *found = text != NULL ? strstr(text, forbidden) : NULL;
+    const char *quoted = found != NULL ? found + sizeof forbidden - 1 : NULL;
 
     (void)subscription;
     log_debug("nats: %s: %s", natsStatus_GetText(status), text != NULL ? text : "");
     if (quoted == NULL)
         return;
     (void)pthread_mutex_lock(&acks->mutex);
-    if (acks->connection == connection && acks->outstanding > 0)
-        forbid_subject(acks, quoted + 1, strcspn(quoted + 1, "\""));
+    if (acks->connection == connection) {
+        forbid_subject(acks, quoted);
+        if (strncmp(quoted, NATS_FETCH_PREFIX, sizeof NATS_FETCH_PREFIX - 1) == 0)
+            acks->may_not_fetch = true;
+    }
     (void)pthread_mutex_unlock(&acks->mutex);
 }
 
@@ -332,27 +366,24 @@ static int judge_all(struct nats_acks *acks, struct batch *batch)
     for (int i = 0; i < acks->count; i++) {
         const struct nats_answer *answer = &acks->answers[i];
 
+        if (answer->state == NATS_NOT_EXPECTED || answer->state == NATS_DUPLICATE)
+            continue;
         nats_judge(batch, &batch->messages[i], answer, acks->stream);
-        unanswered += answer->state == NATS_EXPECTED || answer->state == NATS_UNANSWERED;
+        unanswered += batch->messages[i].verdict == VERDICT_PENDING;
     }
-    acks->count = 0;
     return unanswered;
 }
 
 int nats_acks_await(struct nats_acks *acks, struct batch *batch, int64_t deadline_ms)
 {
     struct timespec deadline = timespec_of(deadline_ms);
-    int duplicates;
 
     (void)pthread_mutex_lock(&acks->mutex);
     while (acks->outstanding > 0 && !acks->lost)
         if (pthread_cond_timedwait(&acks->ended, &acks->mutex, &deadline) == ETIMEDOUT)
             break;
-    duplicates = acks->duplicates;
     forget(acks);
     (void)pthread_mutex_unlock(&acks->mutex);
-    if (duplicates > 0)
-        log_debug("nats: %d messages were in the stream already", duplicates);
     return judge_all(acks, batch);
 }
 

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONNECT_TIMEOUT_MS 4000 /* all servers together */
 #define SERVER_TIMEOUT_MS_MIN 500
 #define PING_INTERVAL_MS 5000
 #define PINGS_OUT_MAX 2
@@ -195,7 +194,7 @@ static int connect_to(struct nats *nats, const char *server, int timeout_ms, str
 static int connect_to_any(struct nats *nats, struct error *error)
 {
     const struct text_list *servers = &nats->base.options->servers;
-    int64_t deadline_ms = clock_now_ms() + CONNECT_TIMEOUT_MS;
+    int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&nats->base);
 
     for (int untried = servers->count; untried > 0; untried--) {
         const char *server = servers->items[nats->server++ % (unsigned)servers->count];
@@ -240,6 +239,8 @@ int nats_connect(struct nats *nats, struct error *error)
     if (open_context(nats, error) == 0) {
         nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
         nats->stream_checked = false;
+        nats->warned = false;
+        nats->fetches_end = false;
         return 0;
     }
     nats_disconnect(nats);

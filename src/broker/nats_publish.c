@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER_BYTES_MAX (64 * 1024) /* JetStream's limit */
-#define HEADER_LINE_BYTES 4          /* ": " and a line end */
+#define HEADER_BYTES_MAX (64 * 1024 - 1) /* JetStream's limit */
+#define HEADER_LINE_BYTES 4              /* ": " and a line end */
 #define OWN_HEADERS 6
 
 struct own_header {
@@ -38,13 +38,6 @@ static void own_headers_of(const struct nats *nats, const struct message *messag
     own[5] = (struct own_header){"Nats-Expected-Stream", text_of(nats->base.options->stream)};
 }
 
-static bool is_header_value(struct text value)
-{
-    return memchr(value.data, '\r', value.len) == NULL &&
-           memchr(value.data, '\n', value.len) == NULL &&
-           memchr(value.data, '\0', value.len) == NULL;
-}
-
 static size_t header_bytes_of(const struct message *message,
                               const struct own_header own[OWN_HEADERS])
 {
@@ -58,9 +51,9 @@ static size_t header_bytes_of(const struct message *message,
     return bytes;
 }
 
-static void reject(struct batch *batch, struct message *message, const char *what, const char *why)
+static void reject(struct batch *batch, struct message *message, const char *why)
 {
-    batch_refuse(batch, message, VERDICT_REJECTED, "%s%s", what, why);
+    batch_refuse(batch, message, VERDICT_REJECTED, "%s", why);
 }
 
 static void check_size(const struct nats *nats, struct batch *batch, struct message *message,
@@ -70,7 +63,7 @@ static void check_size(const struct nats *nats, struct batch *batch, struct mess
     int64_t payload_bytes = message->payload_len > 0 ? message->payload_len : 0;
 
     if (header_bytes > HEADER_BYTES_MAX)
-        reject(batch, message, "", "headers (the key is one) larger than 64 KiB");
+        reject(batch, message, "headers (the key is one) larger than 64 KiB");
     else if ((int64_t)header_bytes + payload_bytes > nats->message_bytes_max)
         batch_refuse(batch, message, VERDICT_REJECTED,
                      "payload %lld bytes, with %zu of headers, is larger than max_payload %lld",
@@ -78,6 +71,22 @@ static void check_size(const struct nats *nats, struct batch *batch, struct mess
     else if (message->payload.data == NULL && message->payload_len >= 0)
         batch_refuse(batch, message, VERDICT_REJECTED,
                      "payload %lld bytes is too large to be fetched", (long long)payload_bytes);
+}
+
+/* Of the headers that the row does not name itself. An empty event_id would be no Nats-Msg-Id. */
+static void check_own_headers(struct batch *batch, struct message *message,
+                              const struct own_header own[OWN_HEADERS])
+{
+    for (int i = 0; i < OWN_HEADERS; i++) {
+        const char *broken = rules_nats_header_value(own[i].value);
+
+        if (broken == NULL)
+            continue;
+        batch_refuse(batch, message, VERDICT_REJECTED, "%s: %s", own[i].name, broken);
+        return;
+    }
+    if (message->event_id.data != NULL && message->event_id.len == 0)
+        reject(batch, message, "the event id is empty");
 }
 
 static void check_message(const struct nats *nats, struct batch *batch, struct message *message)
@@ -90,16 +99,13 @@ static void check_message(const struct nats *nats, struct batch *batch, struct m
     if (broken == NULL)
         broken = rules_nats_headers(message->headers, message->header_count);
     if (broken != NULL) {
-        reject(batch, message, broken, "");
+        reject(batch, message, broken);
         return;
     }
     own_headers_of(nats, message, own);
-    for (int i = 0; i < OWN_HEADERS; i++)
-        if (own[i].value.data != NULL && !is_header_value(own[i].value)) {
-            reject(batch, message, own[i].name, ": line ends and NUL are not allowed in a header");
-            return;
-        }
-    check_size(nats, batch, message, own);
+    check_own_headers(batch, message, own);
+    if (message->verdict == VERDICT_PENDING)
+        check_size(nats, batch, message, own);
 }
 
 static natsStatus set_header(struct batch *batch, natsMsg *built, struct text name,
@@ -131,8 +137,7 @@ static natsStatus set_headers(const struct nats *nats, struct batch *batch, nats
     return status;
 }
 
-/* NULL when there is no memory: the message stays as it is. */
-static natsMsg *build(const struct nats *nats, struct batch *batch, const struct message *message)
+natsMsg *nats_build(const struct nats *nats, struct batch *batch, const struct message *message)
 {
     struct text subject = batch_copy(batch, message->destination.data, message->destination.len);
     natsMsg *built = NULL;
@@ -173,7 +178,7 @@ static void build_messages(struct nats *nats, struct batch *batch, int sink)
         check_message(nats, batch, message);
         if (message->verdict != VERDICT_PENDING)
             continue;
-        nats->built[i] = build(nats, batch, message);
+        nats->built[i] = nats_build(nats, batch, message);
         nats->unsent += nats->built[i] == NULL;
     }
 }
@@ -197,17 +202,13 @@ static natsStatus publish(struct nats *nats, natsMsg *built)
 /* Refused by the library: by the message's own fault, or because the connection is gone. */
 static bool conclude_refused(struct nats *nats, int place, natsStatus status)
 {
-    bool is_own =
-        status == NATS_MAX_PAYLOAD || status == NATS_INVALID_SUBJECT || status == NATS_INVALID_ARG;
-
-    nats_acks_refuse(nats->acks, place, is_own ? natsStatus_GetText(status) : NULL);
+    nats_acks_refuse(nats->acks, place, status);
     natsMsg_Destroy(nats->built[place]);
-    return is_own;
+    return nats_verdict_of(status, 0) == VERDICT_REJECTED;
 }
 
-static void publish_messages(struct nats *nats, int count)
+static void publish_messages(struct nats *nats, int count, int64_t deadline_ms)
 {
-    int64_t deadline_ms = clock_now_ms() + nats->base.options->publish_timeout_ms;
     bool goes_on = nats->connection != NULL;
 
     for (int i = 0; i < count; i++) {
@@ -223,7 +224,7 @@ static void publish_messages(struct nats *nats, int count)
     }
 }
 
-void nats_send(struct broker *broker, struct batch *batch, int sink)
+void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
     struct nats *nats = (struct nats *)broker;
 
@@ -236,7 +237,23 @@ void nats_send(struct broker *broker, struct batch *batch, int sink)
     if (nats_acks_expect(nats->acks, nats->built, batch->count, nats->base.options->stream) < 0)
         destroy_built(nats, batch->count);
     else
-        publish_messages(nats, batch->count);
+        publish_messages(nats, batch->count, deadline_ms);
+}
+
+/* What was forbidden got no reply. Without MaxWait the library would keep it for the life of the
+ * connection: a row that waits for its permission would leave a copy there at each try. */
+static void drop_forbidden(const struct nats *nats)
+{
+    const struct nats_acks *acks = nats->acks;
+    natsMsgList unreplied;
+
+    for (int i = 0; i < acks->count; i++)
+        if (acks->answers[i].state == NATS_REFUSED &&
+            acks->answers[i].status == NATS_NOT_PERMITTED) {
+            if (js_PublishAsyncGetPendingList(&unreplied, nats->context) == NATS_OK)
+                natsMsgList_Destroy(&unreplied);
+            return;
+        }
 }
 
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
@@ -244,12 +261,17 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
 {
     struct nats *nats = (struct nats *)broker;
     int unanswered = nats_acks_await(nats->acks, batch, deadline_ms) + nats->unsent;
-    bool lost = nats_acks_lost(nats->acks);
+    bool lost;
     char text[96];
 
     (void)sink;
+    unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
+    if (unanswered == 0)
+        drop_forbidden(nats);
+    nats->acks->count = 0;
     if (unanswered == 0)
         return 0;
+    lost = nats_acks_lost(nats->acks);
     nats_disconnect(nats);
     (void)snprintf(text, sizeof text, "%d messages were not acknowledged (%s)", unanswered,
                    lost ? "connection lost" : "no answer in time");

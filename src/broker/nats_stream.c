@@ -78,6 +78,17 @@ static int fail_missing(struct nats *nats, const char *destination, struct error
         stream, subjects);
 }
 
+/* A stream that takes "*.>" or ">" takes the question too, and answers as to any message. */
+static int check_info(struct nats *nats, jsStreamInfo **info, struct error *error)
+{
+    if ((*info)->Config != NULL)
+        return 0;
+    jsStreamInfo_Destroy(*info);
+    *info = NULL;
+    return fail(nats, error, ERROR_PERMANENT,
+                "the answer about it was none: does a stream take $JS.API.> as a subject?");
+}
+
 /* 0 with the information, which the caller destroys, or NULL when there is no such stream. */
 static int ask(struct nats *nats, jsStreamInfo **info, struct error *error)
 {
@@ -86,7 +97,7 @@ static int ask(struct nats *nats, jsStreamInfo **info, struct error *error)
     natsStatus status = js_GetStreamInfo(info, nats->context, stream, NULL, &code);
 
     if (status == NATS_OK)
-        return 0;
+        return check_info(nats, info, error);
     *info = NULL;
     if (status == NATS_NOT_FOUND || code == JSStreamNotFoundErr)
         return 0;
@@ -96,7 +107,10 @@ static int ask(struct nats *nats, jsStreamInfo **info, struct error *error)
     if (status == NATS_TIMEOUT) {
         fail(nats, error, ERROR_TRANSIENT, "no answer about it");
         return error_hint(
-            error, "the user needs the permission to publish to $JS.API.STREAM.INFO.%s", stream);
+            error,
+            "the user needs the permissions to publish to $JS.API.STREAM.INFO.%s and to subscribe "
+            "to _INBOX.>",
+            stream);
     }
     return fail(nats, error, ERROR_TRANSIENT, nats_text(status));
 }
@@ -138,10 +152,13 @@ int nats_check_stream(struct nats *nats, struct error *error)
 
     if (ask(nats, &info, error) < 0)
         return -1;
+    nats->keeps_unwanted = true;
     if (info == NULL)
         return nats->base.options->create ? add(nats, NULL, error)
                                           : fail_missing(nats, NULL, error);
     status = check_config(nats, info->Config, error);
+    nats->keeps_unwanted = info->Config == NULL || info->Config->Retention != js_InterestPolicy ||
+                           info->Config->Replicas > 1;
     jsStreamInfo_Destroy(info);
     return status;
 }

@@ -89,8 +89,9 @@ static bool is_ours(const struct message *message, int sink)
     return message->verdict == VERDICT_PENDING && message->sink == sink;
 }
 
-static void send(struct broker *broker, struct batch *batch, int sink)
+static void send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
+    (void)deadline_ms;
     for (int i = 0; i < batch->count; i++)
         if (is_ours(&batch->messages[i], sink))
             check_message((struct stdout_sink *)broker, batch, &batch->messages[i]);

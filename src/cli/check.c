@@ -176,5 +176,6 @@ enum exit_status cli_check(const struct arguments *arguments, struct config *con
     print_findings(&findings, arguments->json);
     batch_free(&waiting);
     findings_free(&findings);
+    broker_end();
     return status;
 }

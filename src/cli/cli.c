@@ -5,6 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DEAD_HELP                                                                                  \
+    "\n\n"                                                                                         \
+    "  list           waiting and dead rows, the newest first\n"                                   \
+    "  show ID        all of one row, its payload too\n"                                           \
+    "  retry, drop    the rows with these ids, waiting or dead: all of them or, when one is\n"     \
+    "                 not found, none; or the dead rows that a filter chooses\n\n"                 \
+    "  --type T       of this type\n"                                                              \
+    "  --topic T      with this topic; * and > by token as in routes\n"                            \
+    "  --since WHEN   parked since: 2h, 7d, or \"2026-01-31 22:15\" (UTC)\n"                       \
+    "  --all          every dead row (list: every row)\n"                                          \
+    "  --dry-run      retry, drop: show what would be done\n"                                      \
+    "  --json         one object a line\n\n"                                                       \
+    "An ID is a row id or an event_id; -- stands before a negative one."
+
 const struct command commands[] = {
     {"run", "[-c relay.toml] [--drain]", "relay until stopped; --drain: until nothing is left",
      "drain", 0, 0, true, cli_run},
@@ -17,9 +31,9 @@ const struct command commands[] = {
     {"emit", "TOPIC [KEY] [PAYLOAD|-] [--type T]",
      "insert an event (no PAYLOAD: a tombstone); no TOPIC: NDJSON from stdin", "type", 0, 3, true,
      cli_emit},
-    {"dead", "list [--json] | drop ID...|--all",
-     "list parked and dead rows; drop them (--all: the dead ones)", "json all", 1, OPERANDS_MAX,
-     true, cli_dead},
+    {"dead", "list | show ID | retry|drop ID...|--all",
+     "parked and dead rows: see them, send them again, delete them" DEAD_HELP,
+     "json all type topic since dry-run", 1, OPERANDS_MAX, true, cli_dead},
     {"purge", "[--older-than 7d] [--dry-run]", "delete sent rows older than the retention",
      "older-than dry-run", 0, 0, true, cli_purge},
     {"config", "[--defaults]", "the effective configuration, secrets hidden", "defaults", 0, 0,

@@ -16,7 +16,7 @@ enum exit_status {
     EXIT_BROKER = 4
 };
 
-#define OPERANDS_MAX 1024
+#define OPERANDS_MAX 16384 /* as many row ids as one xargs hands over */
 
 /* What the command line said. Pointers are into argv. */
 struct arguments {
@@ -27,6 +27,8 @@ struct arguments {
     bool json;
     bool watch;
     const char *type;
+    const char *topic;
+    const char *since;     /* a duration, or what begins with a date */
     int64_t older_than_ms; /* -1: not given */
     bool dry_run;
     bool defaults;
@@ -38,7 +40,7 @@ struct arguments {
 struct command {
     const char *name;
     const char *synopsis; /* what follows the name */
-    const char *help;     /* one line */
+    const char *help;     /* its first line is for the list of all commands */
     const char *options;  /* the long options it takes, parted by blanks */
     int operands_min;
     int operands_max;

@@ -14,7 +14,8 @@ static void print_all(void)
         "outbox-relay: from a transactional outbox in PostgreSQL to Kafka or NATS JetStream\n\n"
         "usage: outbox-relay COMMAND [-c relay.toml] ...\n\n");
     for (const struct command *command = commands; command->name != NULL; command++)
-        (void)printf("  %-8s %-40s %s\n", command->name, command->synopsis, command->help);
+        (void)printf("  %-8s %-40s %.*s\n", command->name, command->synopsis,
+                     (int)strcspn(command->help, "\n"), command->help);
     (void)printf(
         "\nConfiguration: -c FILE, or $OUTBOX_RELAY_CONFIG, ./relay.toml,"
         " /etc/outbox-relay/relay.toml; `outbox-relay config --defaults` shows every key.\n"

@@ -50,6 +50,19 @@ static enum exit_status make_destinations(const struct sink_options *options)
     return status == 0 ? EXIT_DONE : cli_fail(&error);
 }
 
+static enum exit_status print(struct admin *admin, const struct arguments *arguments)
+{
+    struct error error;
+    enum exit_status status =
+        arguments->print ? print_and_free(admin_schema_sql(admin)) : EXIT_DONE;
+    char *grants;
+
+    if (status != EXIT_DONE || arguments->grant == NULL)
+        return status;
+    grants = admin_grant_sql(admin, arguments->grant, &error);
+    return grants != NULL ? print_and_free(grants) : cli_fail(&error);
+}
+
 enum exit_status cli_init(const struct arguments *arguments, struct config *config)
 {
     struct error error;
@@ -59,9 +72,7 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
     if (admin == NULL)
         return cli_fail(&error);
     if (arguments->print || arguments->grant != NULL) {
-        status = arguments->print ? print_and_free(admin_schema_sql(admin)) : EXIT_DONE;
-        if (status == EXIT_DONE && arguments->grant != NULL)
-            status = print_and_free(admin_grant_sql(admin, arguments->grant));
+        status = print(admin, arguments);
         admin_close(admin);
         return status;
     }
@@ -69,5 +80,6 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
     admin_close(admin);
     for (int i = 0; status == EXIT_DONE && i < config->relay.sink_count; i++)
         status = make_destinations(&config->relay.sinks[i]);
+    broker_end();
     return status;
 }

@@ -16,7 +16,9 @@ enum option_code {
     OPTION_OLDER_THAN,
     OPTION_DRY_RUN,
     OPTION_DEFAULTS,
-    OPTION_ALL
+    OPTION_ALL,
+    OPTION_TOPIC,
+    OPTION_SINCE
 };
 
 static const struct option options[] = {{"config", required_argument, NULL, OPTION_CONFIG},
@@ -30,6 +32,8 @@ static const struct option options[] = {{"config", required_argument, NULL, OPTI
                                         {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
                                         {"defaults", no_argument, NULL, OPTION_DEFAULTS},
                                         {"all", no_argument, NULL, OPTION_ALL},
+                                        {"topic", required_argument, NULL, OPTION_TOPIC},
+                                        {"since", required_argument, NULL, OPTION_SINCE},
                                         {NULL, 0, NULL, 0}};
 
 static const char *option_name(int code)
@@ -83,14 +87,21 @@ static bool apply_flag(struct arguments *arguments, int code)
     }
 }
 
-static bool apply(const struct command *command, struct arguments *arguments, int code,
-                  const char *value)
+/* A duration, or what begins as a date does: PostgreSQL, which reads the rest, would also take
+ * words such as "now" or a bare number. */
+static bool is_moment(const char *value)
 {
-    if (code == '?' || code == ':')
-        return complain(command, code == '?' ? "unknown option" : "a value is missing after",
-                        value);
-    if (code != OPTION_CONFIG && !takes(command, option_name(code)))
-        return complain(command, "option does not apply here:", option_name(code));
+    static const char date[] = "0000-00-00";
+
+    for (size_t i = 0; i < sizeof date - 1; i++)
+        if (date[i] == '0' ? value[i] < '0' || value[i] > '9' : value[i] != date[i])
+            return text_parse_duration_ms(value) >= 0;
+    return true;
+}
+
+static bool apply_value(const struct command *command, struct arguments *arguments, int code,
+                        const char *value)
+{
     switch (code) {
     case OPTION_CONFIG:
         arguments->config = value;
@@ -101,14 +112,32 @@ static bool apply(const struct command *command, struct arguments *arguments, in
     case OPTION_TYPE:
         arguments->type = value;
         return true;
-    case OPTION_OLDER_THAN:
-        arguments->older_than_ms = text_parse_duration_ms(value);
-        if (arguments->older_than_ms < 0)
-            return complain(command, "--older-than wants a duration such as 12h or 7d, not", value);
+    case OPTION_TOPIC:
+        arguments->topic = value;
         return true;
+    case OPTION_SINCE:
+        arguments->since = value;
+        return is_moment(value) || complain(command,
+                                            "--since wants a duration such as 2h, or a time such as"
+                                            " \"2026-01-31 22:15\", not",
+                                            value);
     default:
-        return apply_flag(arguments, code);
+        arguments->older_than_ms = text_parse_duration_ms(value);
+        return arguments->older_than_ms >= 0 ||
+               complain(command, "--older-than wants a duration such as 12h or 7d, not", value);
     }
+}
+
+static bool apply(const struct command *command, struct arguments *arguments, int code,
+                  const char *value)
+{
+    if (code == '?' || code == ':')
+        return complain(command, code == '?' ? "unknown option" : "a value is missing after",
+                        value);
+    if (code != OPTION_CONFIG && !takes(command, option_name(code)))
+        return complain(command, "option does not apply here:", option_name(code));
+    return value != NULL ? apply_value(command, arguments, code, value)
+                         : apply_flag(arguments, code);
 }
 
 static bool take_operands(const struct command *command, int argc, char **argv,

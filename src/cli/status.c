@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/terminal.h"
 #include "outbox/admin.h"
 #include "base/clock.h"
 
@@ -18,6 +19,18 @@ static double rate(const struct status *now, const struct status *before, int64_
     return (double)(now->settled_total - before->settled_total) * 1000.0 / (double)elapsed_ms;
 }
 
+static void print_reasons(const struct status *status)
+{
+    char text[256];
+
+    for (int i = 0; i < status->reason_count; i++) {
+        const struct reason *reason = &status->reasons[i];
+
+        (void)printf("  %" PRId64 "  %s\n", reason->count,
+                     terminal_text(text, sizeof text, text_of(reason->text), false));
+    }
+}
+
 static void print_text(const struct status *status, double per_s, const struct findings *relays)
 {
     (void)printf("backlog  %" PRId64 "%s\n", status->backlog,
@@ -25,6 +38,7 @@ static void print_text(const struct status *status, double per_s, const struct f
     if (status->oldest_s >= 0)
         (void)printf("oldest   %.1f s\n", status->oldest_s);
     (void)printf("parked   %" PRId64 "\ndead     %" PRId64 "\n", status->waiting, status->dead);
+    print_reasons(status);
     if (per_s >= 0)
         (void)printf("rate     %.0f/s\n", per_s);
     (void)printf("relays   %" PRId64 " with %" PRId64 " lanes\n", status->relays, status->lanes);
@@ -33,23 +47,36 @@ static void print_text(const struct status *status, double per_s, const struct f
     (void)fflush(stdout);
 }
 
+static json_t *pack_reasons(const struct status *status)
+{
+    json_t *reasons = json_array();
+
+    for (int i = 0; i < status->reason_count; i++)
+        (void)json_array_append_new(reasons,
+                                    json_pack("{s:I, s:s}", "count", status->reasons[i].count,
+                                              "reason", status->reasons[i].text));
+    return reasons;
+}
+
 static void print_json(const struct status *status, double per_s, const struct findings *relays)
 {
     json_t *names = json_array();
     json_t *known_rate = per_s >= 0 ? json_real(per_s) : json_null();
     json_t *oldest = status->oldest_s >= 0 ? json_real(status->oldest_s) : json_null();
     json_t *object =
-        json_pack("{s:I, s:b, s:o, s:I, s:I, s:o, s:I, s:I, s:O}", "backlog", status->backlog,
+        json_pack("{s:I, s:b, s:o, s:I, s:I, s:o, s:o, s:I, s:I, s:O}", "backlog", status->backlog,
                   "backlog_is_lower_bound", status->backlog_is_bound, "oldest_seconds", oldest,
-                  "parked", status->waiting, "dead", status->dead, "rate_per_second", known_rate,
-                  "relays", status->relays, "lanes", status->lanes, "sessions", names);
+                  "parked", status->waiting, "dead", status->dead, "parked_reasons",
+                  pack_reasons(status), "rate_per_second", known_rate, "relays", status->relays,
+                  "lanes", status->lanes, "sessions", names);
+    char *text;
 
     for (int i = 0; i < relays->count; i++)
         (void)json_array_append_new(names, json_string(relays->items[i].text));
-    if (object != NULL)
-        (void)json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    (void)putchar('\n');
+    text = object != NULL ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+    terminal_print_json(text_of(text));
     (void)fflush(stdout);
+    free(text);
     json_decref(names);
     json_decref(object);
 }

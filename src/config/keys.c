@@ -122,8 +122,8 @@ const struct key keys[] = {
      "The client's private key, PEM."},
 
     {SECTION_ROUTE, "match", KEY_STRING, IN_ROUTE(match), NULL, 1, PATTERN_MAX, NULL, 0,
-     "A pattern on the topic column: `*` and `>` by token as in NATS, or \"re:\" and a regular "
-     "expression; required."},
+     "A pattern on the topic column: `*` and `>` by token as in NATS, or \"re:\" and a POSIX "
+     "extended regular expression (no \\w, no \\d: [[:alnum:]_], [0-9]); required."},
     {SECTION_ROUTE, "sink", KEY_STRING, IN_ROUTE(sink), NULL, 1, 0, NULL, 0,
      "The name of a sink; not needed when there is only one."},
     {SECTION_ROUTE, "topic", KEY_STRING, IN_ROUTE(topic), "{topic}", 1, PATTERN_MAX, NULL, 0,

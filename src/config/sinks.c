@@ -133,12 +133,13 @@ static void load_sink(struct loader *loader, struct toml_node *node)
         report_refusal(loader->report, node, "more than %d sinks", SINKS_MAX);
         return;
     }
-    relay->sink_count++;
     sink->name = strdup(node->key);
     if (sink->name == NULL || value_set_defaults(SECTION_SINK, sink) < 0) {
+        free_sink(sink);
         report_refusal(loader->report, node, "out of memory");
         return;
     }
+    relay->sink_count++;
     load_section(loader, SECTION_SINK, node, sink);
     parse_allow(loader, node, sink);
 }

@@ -65,6 +65,7 @@ struct message {
     /* outcome */
     enum outcome outcome;
     int64_t retry_ms;
+    struct text waits_for; /* the sink and the destination that is not there; NULL: none */
 };
 
 #endif

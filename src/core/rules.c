@@ -126,16 +126,38 @@ static bool names_server_header(struct text name)
     return false;
 }
 
+/* A server looks for the two headers that it needs from us by their names alone, and gives up when
+ * the first place it finds is no header: a repeat would be stored twice, or in another stream. */
+static bool hides_server_header(struct text value)
+{
+    static const char *const needed[] = {"Nats-Msg-Id", "Nats-Expected-Stream"};
+
+    for (int i = 0; i < 2; i++)
+        if (value.len > 0 && memmem(value.data, value.len, needed[i], strlen(needed[i])) != NULL)
+            return true;
+    return false;
+}
+
+const char *rules_nats_header_value(struct text value)
+{
+    for (size_t i = 0; i < value.len; i++)
+        if (is_one_of(value.data[i], "\r\n") || value.data[i] == '\0')
+            return "invalid header value: line ends and NUL are not allowed";
+    if (value.len > 0 &&
+        (is_one_of(value.data[0], " \t") || is_one_of(value.data[value.len - 1], " \t")))
+        return "invalid header value: blanks at its ends would be lost";
+    if (hides_server_header(value))
+        return "invalid header value: it would hide Nats-Msg-Id or Nats-Expected-Stream";
+    return NULL;
+}
+
 static const char *check_nats_header(const struct header *header)
 {
     if (text_equal(header->name, text_of("key")))
         return "reserved header: key is the relay's own";
     if (names_server_header(header->name))
         return "reserved header: names with \"Nats-\" in them are commands to the server";
-    for (size_t i = 0; i < header->value.len; i++)
-        if (is_one_of(header->value.data[i], "\r\n") || header->value.data[i] == '\0')
-            return "invalid header value: line ends and NUL are not allowed";
-    return NULL;
+    return rules_nats_header_value(header->value);
 }
 
 const char *rules_nats_headers(const struct header *headers, int count)

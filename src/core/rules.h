@@ -18,7 +18,11 @@ const char *rules_nats_subject(struct text subject);
  * created_at. */
 const char *rules_kafka_headers(const struct header *headers, int count);
 
-/* The same, plus: `key` is the relay's own; no name holds "Nats-"; no CR, LF or NUL in values. */
+/* The same, plus: `key` is the relay's own; no name holds "Nats-"; values as below. */
 const char *rules_nats_headers(const struct header *headers, int count);
+
+/* No CR, LF or NUL; no blank at either end, which readers of NATS headers take away. NULL is fine.
+ */
+const char *rules_nats_header_value(struct text value);
 
 #endif

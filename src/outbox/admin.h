@@ -18,12 +18,13 @@ struct admin;
 struct admin *admin_open(const struct outbox_options *options, struct error *error);
 void admin_close(struct admin *admin);
 
-/* Creates what is missing. 0; -1: failed, or an existing outbox table lacks something: the error's
+/* Creates what is missing. 0; -1: failed, or an existing table lacks something: the error's
  * hint says where; `missing` (if not NULL after the call; free() it) is the SQL that adds it. */
 int admin_init(struct admin *admin, char **missing, struct error *error);
-/* The SQL of a complete set-up, or of the grants for a role. NULL: no memory. free() it. */
+/* The SQL of a complete set-up. NULL: no memory. free() it. */
 char *admin_schema_sql(struct admin *admin);
-char *admin_grant_sql(struct admin *admin, const char *role);
+/* The grants that a role needs. NULL with *error set. free() it. */
+char *admin_grant_sql(struct admin *admin, const char *role, struct error *error);
 
 /* Every problem of the table, the role and the server. Returns 0, or -1 when the look-up failed. */
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
@@ -31,6 +32,14 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
 /* One unsent row of each topic among the oldest 1,000, for `check`: topic, key, type and ids, in
  * the batch's memory, as many as it has room for. 0 or -1. */
 int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
+
+#define REASONS_MAX 5
+
+/* Why rows are parked or dead, and how many are for this reason. */
+struct reason {
+    int64_t count;
+    char text[512]; /* its first 120 characters, UTF-8 */
+};
 
 struct status {
     int64_t backlog;       /* unsent rows */
@@ -42,9 +51,13 @@ struct status {
     int64_t lanes;         /* their connections */
     int64_t settled_total; /* rows that left the outbox or were marked, ever, by PostgreSQL's
                               statistics */
+    struct reason reasons[REASONS_MAX]; /* of the newest REASONS_ROWS parked and dead rows, the most
+                                           frequent first */
+    int reason_count;
 };
 
 #define STATUS_BACKLOG_MAX 100000
+#define REASONS_ROWS 1000
 
 int admin_status(struct admin *admin, struct status *status, struct error *error);
 /* One line for each connected relay session: its name, where from, state, age of its transaction.
@@ -65,17 +78,14 @@ int admin_emit(struct admin *admin, const struct event *event, struct error *err
 /* One JSON object: topic, and optionally key, type, payload, headers. */
 int admin_emit_json(struct admin *admin, const char *json, struct error *error);
 
-/* The parked rows, the newest first. */
-int admin_print_parked(struct admin *admin, FILE *out, bool json, struct error *error);
-/* Removes a parked or dead row by its row id or event_id; NULL: all dead ones, and none that still
- * waits for another try. Returns their number, or -1. */
-int64_t admin_drop_parked(struct admin *admin, const char *id, struct error *error);
-
 /* Deletes sent rows older than this in batches, or only counts them. Returns their number, or -1.
  */
 int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error);
 
 /* One purge batch for the running relay; *purged is 0 when nothing old enough was at the front. */
 int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, struct error *error);
+
+/* Parked rows that wait for a destination, and whose probe was dropped, get another. 0 or -1. */
+int admin_adopt_waiting(struct admin *admin, struct error *error);
 
 #endif

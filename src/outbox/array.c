@@ -38,6 +38,13 @@ void array_add(struct array *array, const void *bytes, size_t len)
     array->len += len;
 }
 
+/* The header's flag may stay 0: array_recv goes by the lengths. */
+void array_add_null(struct array *array)
+{
+    if (array->bytes != NULL && array->len + 4 <= array->size)
+        put_int4(array, UINT32_MAX);
+}
+
 void array_add_int4(struct array *array, int32_t value)
 {
     uint32_t wire = htonl((uint32_t)value);

@@ -22,6 +22,7 @@ enum { ARRAY_INT8 = 20, ARRAY_INT4 = 23, ARRAY_TEXT = 25, ARRAY_TID = 27 };
 void array_begin(struct array *array, struct batch *batch, uint32_t element_oid, int count,
                  size_t element_bytes);
 void array_add(struct array *array, const void *bytes, size_t len);
+void array_add_null(struct array *array);
 void array_add_int4(struct array *array, int32_t value);
 void array_add_int8(struct array *array, int64_t value);
 

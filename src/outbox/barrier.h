@@ -1,7 +1,7 @@
 #ifndef OUTBOX_BARRIER_H
 #define OUTBOX_BARRIER_H
 
-#include "outbox/session.h"
+#include "outbox/server.h"
 
 /*
  * Makes sure that everything committed so far is on disk (and on the synchronous standbys), by
@@ -13,8 +13,13 @@ struct barrier {
     struct session session; /* opened when first needed */
 };
 
-int barrier_wait(struct barrier *barrier, const struct outbox_options *options, const char *name,
-                 struct error *error);
+/* A flush that takes longer leaves too little of the claim's time for the publish. */
+#define BARRIER_MS_MAX 3000
+
+/* On this server and no other. 0; -1: it could not be made sure, after BARRIER_MS_MAX at the latest
+ * once connected. */
+int barrier_wait(struct barrier *barrier, const struct server *server,
+                 const struct outbox_options *options, const char *name, struct error *error);
 void barrier_close(struct barrier *barrier);
 
 #endif

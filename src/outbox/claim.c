@@ -19,15 +19,15 @@
  */
 #define REST_BYTES_MAX (128 * 1024)
 
-#define FLUSH_MS_MAX 3000
-
-struct outbox *outbox_open(const struct outbox_options *options, const char *name)
+struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,
+                           const char *name)
 {
     struct outbox *outbox = calloc(1, sizeof *outbox);
 
     if (outbox == NULL)
         return NULL;
     outbox->options = options;
+    outbox->routes = routes;
     (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
     return outbox;
 }
@@ -62,6 +62,7 @@ void outbox_abandon(struct outbox *outbox)
 {
     struct error ignored;
 
+    pipeline_forget_passed(outbox); /* what is let go may lie before it */
     if (outbox->claim_in_flight)
         pipeline_close(outbox);
     if (outbox->session.conn != NULL && outbox->in_transaction)
@@ -265,6 +266,20 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
         outbox->level--;
 }
 
+static int64_t xact_of(const PGresult *claimed)
+{
+    return PQntuples(claimed) > 0 && !PQgetisnull(claimed, 0, CLAIM_XACT)
+               ? row_int8(PQgetvalue(claimed, 0, CLAIM_XACT))
+               : 0;
+}
+
+static int64_t worked_on(const PGresult *claimed)
+{
+    return PQntuples(claimed) > 0
+               ? row_int8(PQgetvalue(claimed, PQntuples(claimed) - 1, CLAIM_TOOK))
+               : 0;
+}
+
 static int read_claim(struct outbox *outbox, struct batch *batch, struct error *error)
 {
     outbox->claim_in_flight = false;
@@ -279,14 +294,16 @@ static int read_claim(struct outbox *outbox, struct batch *batch, struct error *
             outbox->level++;
         return -1;
     }
+    outbox->xact = xact_of(batch->rows[CLAIMED]);
+    outbox->worked_ms = worked_on(batch->rows[CLAIMED]);
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 
-static int start_claim(struct outbox *outbox, bool parked, struct error *error)
+static int start_claim(struct outbox *outbox, const struct claim *claim, struct error *error)
 {
     if (outbox->claim_in_flight)
         return 0;
-    if (pipeline_queue_claim(outbox, parked, error) < 0)
+    if (pipeline_queue_claim(outbox, claim, error) < 0)
         return -1;
     return pipeline_sync(outbox, error);
 }
@@ -296,46 +313,51 @@ static bool is_flushed(const PGresult *claimed)
     return PQgetvalue(claimed, PQntuples(claimed) - 1, CLAIM_FLUSHED)[0] != 0;
 }
 
-/* A flush that takes long would leave too little of the transaction's time for the publish. */
 static int make_durable(struct outbox *outbox, const struct batch *batch, struct error *error)
 {
-    int64_t deadline_ms = clock_now_ms() + FLUSH_MS_MAX;
-
     if (!outbox->options->durable_before_publish || is_flushed(batch->rows[CLAIMED]))
         return 0;
-    if (barrier_wait(&outbox->barrier, outbox->options, outbox->name, error) < 0)
-        return -1;
-    if (clock_left_ms(deadline_ms) > 0)
-        return 0;
-    return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                     "database: flushing the WAL took longer than %d ms", FLUSH_MS_MAX);
+    return barrier_wait(&outbox->barrier, &outbox->server, outbox->options, outbox->name, error);
 }
 
 static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,
                      struct error *error)
 {
     bool *deferred = batch_alloc(batch, (size_t)batch->capacity * sizeof *deferred);
+    int64_t began_ms = clock_boot_ms();
+    int64_t took_ms;
 
     if (deferred == NULL)
         return error_no_memory(error);
     adapt_level(outbox, batch, fill(outbox, batch, deferred, payload_max));
     if (fetch_deferred(outbox, batch, deferred, error) < 0)
         return -1;
-    return make_durable(outbox, batch, error);
+    if (make_durable(outbox, batch, error) < 0)
+        return -1;
+    took_ms = clock_boot_ms() - began_ms;
+    outbox->worked_ms += took_ms < SESSION_STATEMENT_MS ? took_ms : SESSION_STATEMENT_MS;
+    return 0;
 }
 
-int outbox_claim(struct outbox *outbox, struct batch *batch, bool parked, int64_t payload_max,
+/* What the server has worked is no pause, and what the fetch and the flush took hardly ever one. */
+int64_t outbox_claim_slept_ms(const struct outbox *outbox)
+{
+    return clock_boot_ms() - outbox->asked_ms - outbox->worked_ms;
+}
+
+int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
                  struct error *error)
 {
     batch_reset(batch);
-    batch->parked = parked;
-    if (start_claim(outbox, parked, error) < 0 || read_claim(outbox, batch, error) < 0)
+    batch->parked = claim->parked;
+    if (start_claim(outbox, claim, error) < 0 || read_claim(outbox, batch, error) < 0)
         return -1;
-    if (PQntuples(batch->rows[CLAIMED]) == 0)
-        return end_transaction(outbox, error);
-    if (take_rows(outbox, batch, payload_max, error) < 0) {
+    if (PQntuples(batch->rows[CLAIMED]) == 0) {
+        if (end_transaction(outbox, error) < 0)
+            return -1;
+    } else if (take_rows(outbox, batch, claim->payload_max, error) < 0) {
         batch_reset(batch);
         return pipeline_abort(outbox);
     }
-    return 0;
+    return pipeline_remember_passed(outbox, batch, claim, error);
 }

@@ -3,6 +3,7 @@
  * that mends it. It goes on after a finding, so that one run shows everything.
  */
 #include "outbox/admin_session.h"
+#include "outbox/parked_table.h"
 #include "outbox/schema.h"
 
 #include <stdio.h>
@@ -218,6 +219,26 @@ static int inspect_privilege(struct admin *admin, struct findings *findings, con
     return 0;
 }
 
+/* Before it publishes, `run` makes sure which cluster it is connected to. */
+static int inspect_identity(struct admin *admin, struct findings *findings, struct error *error)
+{
+    const char *role = PQuser(admin->session.conn);
+    struct finding *finding;
+    int64_t held = admin_number(
+        admin, "SELECT pg_catalog.has_function_privilege(" IDENTITY_FUNCTION ", 'EXECUTE')::int", 0,
+        NULL, error);
+
+    if (held != 0)
+        return held < 0 ? -1 : 0;
+    finding = findings_add(findings, FINDING_ERROR,
+                           "missing privilege: EXECUTE on pg_catalog.pg_control_system() for role"
+                           " \"%s\" (a superuser can grant it)",
+                           role);
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO \"%s\";", role);
+    return 0;
+}
+
 static int inspect_privileges(struct admin *admin, struct findings *findings, struct error *error)
 {
     bool mark = admin->options->on_sent == ON_SENT_MARK;
@@ -239,29 +260,86 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
     return 0;
 }
 
-static void inspect_parked(struct admin *admin, struct findings *findings)
+/* A cast between bytea and anything else would go by the bytes' spelling, so they are converted. */
+static void put_conversion(struct finding *finding, const char *table,
+                           const struct parked_column *column)
+{
+    const char *format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING %s::%s;";
+
+    if (strcmp(column->type, "bytea") == 0)
+        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING convert_to(%s::text, 'UTF8')::%s;";
+    else if (strcmp(column->has_type, "bytea") == 0)
+        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING convert_from(%s, 'UTF8')::%s;";
+    (void)snprintf(finding->fix, sizeof finding->fix, format, table, column->name, column->type,
+                   column->name, column->type);
+}
+
+static void inspect_parked_column(struct findings *findings, const struct table *table,
+                                  const struct parked_column *column)
+{
+    const char *parked = table->parked_quoted;
+    struct finding *finding;
+
+    if (column->has_type[0] == '\0') {
+        finding = findings_add(findings, FINDING_ERROR, "column %s is missing in %s", column->name,
+                               parked);
+        (void)parked_column_sql(column, table, finding->fix, sizeof finding->fix);
+    } else if (column->type != NULL && strcmp(column->has_type, column->type) != 0) {
+        finding = findings_add(findings, FINDING_ERROR,
+                               "column %s of %s has type %s, not %s:"
+                               " rows may not be parked",
+                               column->name, parked, column->has_type, column->type);
+        put_conversion(finding, parked, column);
+    }
+}
+
+static void inspect_parked_index(struct findings *findings, const struct table *table,
+                                 const struct parked_index *index)
 {
     struct finding *finding;
 
-    if (admin->table.parked_exists)
+    if (index->exists)
         return;
-    finding =
-        findings_add(findings, FINDING_ERROR, "table %s not found", admin->table.parked_quoted);
-    (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
+    finding = findings_add(findings, FINDING_WARNING,
+                           "table %s has no index by %s where %s is not NULL: each search for such"
+                           " rows reads all that are parked",
+                           table->parked_quoted, index->columns, index->unless_null);
+    (void)parked_index_sql(index, table, finding->fix, sizeof finding->fix);
+}
+
+static int inspect_parked(struct admin *admin, struct findings *findings, struct error *error)
+{
+    struct parked_table parked;
+    struct finding *finding;
+
+    if (!admin->table.parked_exists) {
+        finding =
+            findings_add(findings, FINDING_ERROR, "table %s not found", admin->table.parked_quoted);
+        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
+        return 0;
+    }
+    if (parked_describe(&parked, admin, error) < 0)
+        return -1;
+    for (int i = 0; i < PARKED_COLUMN_COUNT; i++)
+        inspect_parked_column(findings, &admin->table, &parked.columns[i]);
+    for (int i = 0; i < PARKED_INDEX_COUNT; i++)
+        inspect_parked_index(findings, &admin->table, &parked.indexes[i]);
+    return 0;
 }
 
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)
 {
     inspect_server(admin, findings);
-    if (inspect_pooler(admin, findings, error) < 0 || inspect_role(admin, findings, error) < 0)
+    if (inspect_pooler(admin, findings, error) < 0 || inspect_role(admin, findings, error) < 0 ||
+        inspect_identity(admin, findings, error) < 0)
         return -1;
     inspect_table(admin, findings);
     if (!admin->table.exists)
         return 0;
     inspect_columns(admin, findings);
     inspect_index(admin, findings);
-    inspect_parked(admin, findings);
-    if (inspect_row_security(admin, findings, error) < 0)
+    if (inspect_parked(admin, findings, error) < 0 ||
+        inspect_row_security(admin, findings, error) < 0)
         return -1;
     return inspect_privileges(admin, findings, error);
 }

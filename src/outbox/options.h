@@ -25,6 +25,9 @@ enum on_sent { ON_SENT_MARK, ON_SENT_DELETE };
 enum order { ORDER_KEY, ORDER_NONE };
 enum preset { PRESET_DEFAULT, PRESET_DEBEZIUM };
 
+/* What a claim transaction may take beside the publish: PostgreSQL ends one that idles longer. */
+#define OUTBOX_SLACK_MS 5000
+
 struct outbox_options {
     char *url; /* libpq conninfo; owned, as every string here */
     char *password_file;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "core/batch.h"
+#include "core/route.h"
 #include "outbox/options.h"
 
 /*
@@ -17,28 +18,42 @@
 
 struct outbox;
 
-/* Allocates; no network. `name` becomes part of application_name. NULL: no memory. */
-struct outbox *outbox_open(const struct outbox_options *options, const char *name);
+/* Allocates; no network. `name` becomes part of application_name; the routes tell whose rows to
+ * leave while a sink is away (NULL: there is one sink). NULL: no memory. */
+struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,
+                           const char *name);
 void outbox_close(struct outbox *outbox);
 
 /* Connects, describes the table and prepares the statements; returns at once when that is done. */
 int outbox_ready(struct outbox *outbox, struct error *error);
 
-/*
- * Locks the next rows of the outbox in id order, or of the parked rows that are due, skipping
- * locked ones, and fills the batch. Rows larger than `payload_max` come without their payload. An
- * empty batch leaves no transaction open. With durable_before_publish it returns when everything
- * the claim saw is flushed to disk.
- */
-int outbox_claim(struct outbox *outbox, struct batch *batch, bool parked, int64_t payload_max,
-                 struct error *error);
+/* What a claim looks for. */
+struct claim {
+    bool parked;         /* the parked rows that are due, instead of the outbox */
+    int64_t payload_max; /* rows larger than this come without their payload */
+    uint64_t away;       /* a bit for each sink that takes nothing now: its rows are left */
+};
 
 /*
- * Writes the batch's outcomes and commits. With `claim_next` the next claim from the outbox travels
- * in the same round trip, and the next outbox_claim must be for the outbox (or outbox_abandon).
- * When rows could not be parked the rest is settled all the same: 0, and batch->unparked says why.
+ * Locks the next rows of the outbox in id order, or of the parked rows that are due, skipping
+ * locked ones, and fills the batch. An empty batch leaves no transaction open. With
+ * durable_before_publish it returns when everything the claim saw is flushed to disk.
  */
-int outbox_settle(struct outbox *outbox, struct batch *batch, bool claim_next, struct error *error);
+int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                 struct error *error);
+
+/* Milliseconds since the claim in hand was sent in which the server did not work on it: many when
+ * the process or the machine slept. */
+int64_t outbox_claim_slept_ms(const struct outbox *outbox);
+
+/*
+ * Writes the batch's outcomes and commits. With `next` (of the outbox, not of the parked rows) that
+ * claim travels in the same round trip, and the next outbox_claim must be for the outbox (or
+ * outbox_abandon). When rows could not be parked the rest is settled all the same: 0, and
+ * batch->unparked says why.
+ */
+int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
+                  struct error *error);
 
 /* Rolls back what is claimed. The connection stays when it is healthy. */
 void outbox_abandon(struct outbox *outbox);

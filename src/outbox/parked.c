@@ -1,75 +1,195 @@
-#include "base/text.h"
-#include "outbox/admin_session.h"
+/*
+ * The parked rows, for `dead`. Ids are looked up, locked and changed in one statement, so that a
+ * missing one leaves everything as it was. A filter may choose a million rows: it goes through them
+ * by seq in pages that commit each, so that no statement and no transaction grows with their number
+ * and a row that dies again meanwhile is not met twice.
+ */
+#include "outbox/parked.h"
 
+#include "outbox/admin_session.h"
+#include "outbox/parked_sql.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define PAGE_ROWS 1000
+#define BYTEA_OID 17 /* pg_type.dat */
+#define VALUES_MAX 32
+#define FIRST_VALUE 2
 
-/* Both the text and the JSON come from PostgreSQL; column 0 is where the next page begins. */
-static const char *page_sql(bool json)
+enum param { PARAM_LOW, PARAM_HIGH, PARAM_TYPE, PARAM_TOPIC, PARAM_REGEX, PARAM_SINCE, PARAMS };
+
+/* Where a walk over the rows is, and what it is asked. */
+struct walk {
+    const struct parked_request *request;
+    const struct parked_rows *rows;
+    char *sql;
+    char *array; /* of the ids */
+    char *regex;
+    char since[64];
+    char low[32];
+    char high[32];
+    int64_t total;
+};
+
+static struct text take_value(const PGresult *result, int row, int column, unsigned char **bytes)
 {
-    return json ? "SELECT seq, jsonb_build_object('id', id::text, 'event_id', event_id::text, "
-                  "'topic',"
-                  " topic, 'key', key, 'type', type, 'attempts', attempts, 'due', due, 'error', "
-                  "error,"
-                  " 'parked_at', parked_at) FROM %s WHERE sent_at IS NULL AND seq < $1"
-                  " ORDER BY seq DESC LIMIT %d"
-                : "SELECT seq, id::text, event_id::text, topic::text, attempts::text,"
-                  " coalesce(to_char(due, 'YYYY-MM-DD HH24:MI:SS'), 'dead'), error"
-                  " FROM %s WHERE sent_at IS NULL AND seq < $1 ORDER BY seq DESC LIMIT %d";
+    size_t len = (size_t)PQgetlength(result, row, column);
+
+    *bytes = NULL;
+    if (PQgetisnull(result, row, column))
+        return (struct text){NULL, 0};
+    if (PQftype(result, column) != BYTEA_OID)
+        return (struct text){PQgetvalue(result, row, column), len};
+    *bytes = PQunescapeBytea((const unsigned char *)PQgetvalue(result, row, column), &len);
+    return (struct text){(const char *)*bytes, *bytes != NULL ? len : 0};
 }
 
-static void print_row(const PGresult *result, int row, FILE *out, bool json)
+static void hand_over(const struct parked_rows *rows, const PGresult *result, int row)
 {
-    for (int i = 1; i < PQnfields(result); i++) {
-        char safe[1024];
-        const char *value = PQgetvalue(result, row, i);
+    struct parked_value values[VALUES_MAX];
+    unsigned char *bytes[VALUES_MAX];
+    int count = 0;
 
-        if (!json)
-            value = text_escape(safe, sizeof safe, value, (size_t)PQgetlength(result, row, i));
-        (void)fprintf(out, "%s%s", i > 1 ? "  " : "", value);
+    for (int i = FIRST_VALUE; i < PQnfields(result) && count < VALUES_MAX; i++, count++) {
+        values[count].name = PQfname(result, i);
+        values[count].value = take_value(result, row, i, &bytes[count]);
     }
-    (void)fputc('\n', out);
+    rows->on_row(rows->closure, values, count);
+    for (int i = 0; i < count; i++)
+        PQfreemem(bytes[i]);
 }
 
-int admin_print_parked(struct admin *admin, FILE *out, bool json, struct error *error)
+static int fail_missing(const struct parked_request *request, const char *words,
+                        struct error *error)
 {
-    char sql[1024];
-    char before[32] = "9223372036854775807";
-    const char *params[1] = {before};
-    int rows = PAGE_ROWS;
+    char safe[512];
 
-    if (table_usable(&admin->table, admin->options, error) < 0)
+    return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row has the id %s%s",
+                     text_escape(safe, sizeof safe, words, strlen(words)),
+                     request->verb == PARKED_SHOW ? "" : ": nothing was done");
+}
+
+/* Hands the rows of one result over. Their number, or -1. */
+static int take_rows(struct walk *walk, const PGresult *result, struct error *error)
+{
+    int count = PQgetisnull(result, 0, 1) ? 0 : PQntuples(result);
+
+    if (!PQgetisnull(result, 0, 0))
+        return fail_missing(walk->request, PQgetvalue(result, 0, 0), error);
+    for (int row = 0; row < count && walk->rows->on_row != NULL; row++)
+        hand_over(walk->rows, result, row);
+    if (count > 0)
+        (void)snprintf(walk->request->verb == PARKED_LIST ? walk->high : walk->low,
+                       sizeof walk->low, "%s", PQgetvalue(result, count - 1, 1));
+    walk->total += count;
+    return count;
+}
+
+static int step(struct walk *walk, struct admin *admin, struct error *error)
+{
+    const struct parked_request *request = walk->request;
+    const char *by_id[1] = {walk->array};
+    const char *by_filter[PARAMS] = {
+        [PARAM_LOW] = walk->low,      [PARAM_HIGH] = walk->high,
+        [PARAM_TYPE] = request->type, [PARAM_TOPIC] = walk->regex == NULL ? request->topic : NULL,
+        [PARAM_REGEX] = walk->regex,  [PARAM_SINCE] = request->since != NULL ? walk->since : NULL};
+    bool ids = request->id_count > 0;
+    PGresult *result =
+        session_query(&admin->session, walk->sql, ids ? 1 : PARAMS, ids ? by_id : by_filter, error);
+    int count = result != NULL ? take_rows(walk, result, error) : -1;
+
+    PQclear(result);
+    return count;
+}
+
+/* The end of the walk, so that it ends although rows die meanwhile, and --since as one moment. */
+static int find_bounds(struct walk *walk, struct admin *admin, struct error *error)
+{
+    const char *since = walk->request->since;
+    int64_t ago_ms = since != NULL ? text_parse_duration_ms(since) : -1;
+    char ago[32];
+    const char *params[2] = {ago_ms >= 0 ? ago : NULL, ago_ms >= 0 ? NULL : since};
+    char sql[768];
+    PGresult *result;
+
+    (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce((SELECT min(seq) FROM %s), 1) - 1, coalesce((SELECT max(seq)"
+                   " FROM %s), 0) + 1, CASE WHEN $1::int8 IS NOT NULL THEN now() - $1::int8"
+                   " * interval '1 millisecond' ELSE $2::timestamptz END",
+                   admin->table.parked_quoted, admin->table.parked_quoted);
+    result = session_query(&admin->session, sql, 2, params, error);
+    if (result == NULL && since != NULL && strstr(error->text, "(SQLSTATE 22") != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "--since: not a duration or a timestamp: %s", since);
+    if (result == NULL)
         return -1;
-    (void)snprintf(sql, sizeof sql, page_sql(json), admin->table.parked_quoted, PAGE_ROWS);
-    while (rows == PAGE_ROWS && !ferror(out)) {
-        PGresult *result = session_query(&admin->session, sql, 1, params, error);
-
-        if (result == NULL)
-            return -1;
-        rows = PQntuples(result);
-        for (int row = 0; row < rows; row++)
-            print_row(result, row, out, json);
-        if (rows > 0)
-            (void)snprintf(before, sizeof before, "%s", PQgetvalue(result, rows - 1, 0));
-        PQclear(result);
-    }
+    (void)snprintf(walk->low, sizeof walk->low, "%s", PQgetvalue(result, 0, 0));
+    (void)snprintf(walk->high, sizeof walk->high, "%s", PQgetvalue(result, 0, 1));
+    (void)snprintf(walk->since, sizeof walk->since, "%s", PQgetvalue(result, 0, 2));
+    PQclear(result);
     return 0;
 }
 
-int64_t admin_drop_parked(struct admin *admin, const char *id, struct error *error)
+static int open_walk(struct walk *walk, struct admin *admin, struct error *error)
 {
-    char sql[512];
-    const char *params[1] = {id};
+    const struct parked_request *request = walk->request;
+    const char *params[1] = {admin->table.parked_quoted};
+    int64_t bytea = 0;
+
+    if (request->verb == PARKED_SHOW)
+        bytea = admin_number(admin,
+                             "SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid ="
+                             " $1::pg_catalog.regclass AND attname = 'payload' AND atttypid ="
+                             " 'pg_catalog.bytea'::pg_catalog.regtype",
+                             1, params, error);
+    if (bytea < 0)
+        return -1;
+    walk->sql = parked_sql(&admin->table, request, bytea > 0);
+    if (walk->sql == NULL)
+        return error_no_memory(error);
+    if (request->id_count > 0) {
+        walk->array = parked_sql_array(request->ids, request->id_count);
+        return walk->array != NULL ? 0 : error_no_memory(error);
+    }
+    if (request->topic != NULL && parked_topic_regex(request->topic, &walk->regex) < 0)
+        return error_no_memory(error);
+    return find_bounds(walk, admin, error);
+}
+
+static int64_t explain(const struct walk *walk, struct error *error)
+{
+    struct error cause = *error;
+
+    if (strstr(error->text, "(SQLSTATE 55P03)") != NULL)
+        (void)error_set(&cause, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "database: another session holds these rows or the table locked, most"
+                        " likely a relay that is sending them; try again in a moment");
+    if (walk->total > 0 && walk->request->verb != PARKED_LIST)
+        return error_set(error, cause.kind, cause.origin, "%.500s (%" PRId64 " rows were done)",
+                         cause.text, walk->total);
+    *error = cause;
+    return -1;
+}
+
+int64_t admin_parked(struct admin *admin, const struct parked_request *request,
+                     const struct parked_rows *rows, struct error *error)
+{
+    struct walk walk = {.request = request, .rows = rows};
+    int count;
 
     if (table_usable(&admin->table, admin->options, error) < 0)
         return -1;
-    (void)snprintf(
-        sql, sizeof sql,
-        "WITH dropped AS (DELETE FROM %s WHERE sent_at IS NULL AND CASE WHEN $1::text IS NULL"
-        " THEN due IS NULL ELSE $1 IN (id::text, event_id::text) END RETURNING 1)"
-        " SELECT count(*) FROM dropped",
-        admin->table.parked_quoted);
-    return admin_number(admin, sql, 1, params, error);
+    count = open_walk(&walk, admin, error);
+    while (count >= 0) {
+        count = step(&walk, admin, error);
+        if (count < PARKED_PAGE_ROWS || request->id_count > 0)
+            break;
+    }
+    free(walk.sql);
+    free(walk.array);
+    free(walk.regex);
+    return count < 0 ? explain(&walk, error) : walk.total;
 }

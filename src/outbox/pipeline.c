@@ -1,12 +1,14 @@
 #include "outbox/pipeline.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STATEMENTS_MAX (12 + 2 * CLAIM_LEVELS)
+#define STATEMENTS_MAX (14 + CLAIM_KINDS * CLAIM_LEVELS)
 #define LEVEL_FACTOR 8
 
 int pipeline_limit(const struct outbox *outbox, int level)
@@ -95,7 +97,7 @@ int pipeline_skip(struct outbox *outbox, ExecStatusType status, struct error *er
 int pipeline_queue(struct outbox *outbox, const char *statement, int param_count,
                    const struct array *params, bool binary, struct error *error)
 {
-    enum { PARAMS_MAX = 5 };
+    enum { PARAMS_MAX = 6 };
     const char *values[PARAMS_MAX];
     int lengths[PARAMS_MAX];
     int formats[PARAMS_MAX];
@@ -112,20 +114,31 @@ int pipeline_queue(struct outbox *outbox, const char *statement, int param_count
     return fail(outbox, NULL, error);
 }
 
-static void name_claim(char name[32], bool parked, int level)
+static void name_claim(char name[32], enum claim_kind kind, int level)
 {
-    (void)snprintf(name, 32, "%s_%d", parked ? "claim_parked" : "claim", level);
+    static const char *const kinds[CLAIM_KINDS] = {"claim", "claim_after", "claim_window",
+                                                   "claim_parked"};
+
+    (void)snprintf(name, 32, "%s_%d", kinds[kind], level);
 }
 
-int pipeline_queue_claim(struct outbox *outbox, bool parked, struct error *error)
+int pipeline_queue_claim(struct outbox *outbox, const struct claim *claim, struct error *error)
 {
+    static const int param_counts[CLAIM_KINDS] = {1, 2, 3, 1};
+    enum claim_kind kind = pipeline_choose_claim(outbox, claim);
+    uint64_t away = htobe64(claim->away);
+    char *from = strdupa(pipeline_passed_from(outbox));
+    struct array params[3] = {{.bytes = (char *)&away, .len = sizeof away},
+                              {.bytes = from, .len = strlen(from)},
+                              {.bytes = outbox->passed.to, .len = strlen(outbox->passed.to)}};
     char name[32];
 
-    name_claim(name, parked, outbox->level);
+    name_claim(name, kind, outbox->level);
+    outbox->asked_ms = clock_boot_ms();
     if (pipeline_queue(outbox, "begin", 0, NULL, false, error) < 0 ||
         pipeline_queue(outbox, "lock", 0, NULL, false, error) < 0)
         return -1;
-    return pipeline_queue(outbox, name, 0, NULL, true, error);
+    return pipeline_queue(outbox, name, param_counts[kind], params, true, error);
 }
 
 PGresult *pipeline_run(struct outbox *outbox, const char *statement, int param_count,
@@ -163,16 +176,15 @@ static int prepare_claims(struct outbox *outbox, struct error *error)
 {
     char name[32];
 
-    for (int i = 0; i < 2 * CLAIM_LEVELS; i++) {
-        bool parked = i % 2 == 1;
-        int level = i / 2;
-        int limit = pipeline_limit(outbox, level);
+    for (int i = 0; i < CLAIM_KINDS * CLAIM_LEVELS; i++) {
+        int level = i / CLAIM_KINDS;
+        struct claim_text text = {.kind = (enum claim_kind)(i % CLAIM_KINDS),
+                                  .limit = pipeline_limit(outbox, level),
+                                  .routes = outbox->routes};
 
-        name_claim(name, parked, level);
-        if (prepare(outbox, name,
-                    sql_claim(&outbox->table, outbox->options, parked, limit,
-                              outbox->options->batch_bytes / limit),
-                    error) < 0)
+        text.inline_bytes = outbox->options->batch_bytes / text.limit;
+        name_claim(name, text.kind, level);
+        if (prepare(outbox, name, sql_claim(&outbox->table, outbox->options, &text), error) < 0)
             return -1;
     }
     return 0;
@@ -192,8 +204,10 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         prepare(outbox, "fetch_parked", sql_fetch(table, true), error) < 0 ||
         prepare(outbox, "sent", sql_sent(table, options, false), error) < 0 ||
         prepare(outbox, "sent_parked", sql_sent(table, options, true), error) < 0 ||
-        prepare(outbox, "park", sql_park(table, false), error) < 0 ||
-        prepare(outbox, "park_parked", sql_park(table, true), error) < 0 ||
+        prepare(outbox, "park", sql_park(table, options, false), error) < 0 ||
+        prepare(outbox, "park_parked", sql_park(table, options, true), error) < 0 ||
+        prepare(outbox, "last", sql_last(table, options), error) < 0 ||
+        prepare(outbox, "window", sql_window(table, options), error) < 0 ||
         prepare(outbox, "leftover", sql_leftover(table, options), error) < 0 ||
         prepare_claims(outbox, error) < 0 || pipeline_sync(outbox, error) < 0)
         return -1;
@@ -203,12 +217,40 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 
+/* Nobody can tell a table without the column from one whose column was renamed a moment ago. */
+static void warn_of_absent_columns(const struct table *table)
+{
+    for (int i = 0; i < COLUMN_SENT_AT; i++)
+        if (table->columns[i].name != NULL && !table_has(table, (enum column)i))
+            log_warn("table %s has no column \"%s\": its messages go without", table->quoted,
+                     table->columns[i].name);
+}
+
+/* What is remembered is the last table that was whole. */
+static int describe(struct outbox *outbox, struct error *error)
+{
+    struct table table = {0};
+    bool first = !outbox->table.exists;
+
+    if (table_describe(&table, &outbox->session, outbox->options, error) < 0 ||
+        table_usable(&table, outbox->options, error) < 0 ||
+        table_still_whole(&table, &outbox->table, error) < 0)
+        return -1;
+    outbox->table = table;
+    if (first)
+        warn_of_absent_columns(&table);
+    return 0;
+}
+
 int pipeline_open(struct outbox *outbox, struct error *error)
 {
     if (session_open(&outbox->session, outbox->options, outbox->name, error) < 0)
         return -1;
-    if (table_describe(&outbox->table, &outbox->session, outbox->options, error) < 0 ||
-        table_usable(&outbox->table, outbox->options, error) < 0)
+    if (server_recognise(&outbox->server, &outbox->session, error) < 0 ||
+        server_end_previous(&outbox->session, error) < 0)
+        return pipeline_abort(outbox);
+    server_tell_commit(&outbox->server, &outbox->session);
+    if (describe(outbox, error) < 0)
         return pipeline_abort(outbox);
     if (PQenterPipelineMode(outbox->session.conn) != 1)
         return fail(outbox, NULL, error);

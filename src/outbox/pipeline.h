@@ -4,6 +4,7 @@
 #include "outbox/array.h"
 #include "outbox/barrier.h"
 #include "outbox/outbox.h"
+#include "outbox/server.h"
 #include "outbox/sql.h"
 
 /*
@@ -14,12 +15,35 @@
 /* Claims shrink by these factors while rows are so large that the byte limit cuts them. */
 #define CLAIM_LEVELS 4
 
+/* Where the claims stand while a sink is away (passed.c). Ids as text. */
+#define PASSED_ID_BYTES 64
+
+struct passed {
+    uint64_t away;              /* whose rows are left */
+    bool begun;                 /* the tail is known */
+    char tail[PASSED_ID_BYTES]; /* new rows are looked for beyond it */
+    char last[PASSED_ID_BYTES]; /* the last row there was when none was found; "": unknown */
+    bool sweeping;              /* a walk through the table is under way */
+    bool in_window;             /* the claim under way is of the window, not of new rows */
+    char from[PASSED_ID_BYTES]; /* the window: beyond this id, */
+    char to[PASSED_ID_BYTES];   /* up to this one, when bounded, else to the end */
+    bool bounded;
+    int64_t swept_ms; /* what the walk has taken */
+    int64_t sweep_ms; /* when the next one begins (clock_now_ms) */
+};
+
 struct outbox {
     const struct outbox_options *options;
+    const struct routes *routes;
     char name[48];
     struct session session;
     struct barrier barrier;
     struct table table;
+    struct server server;
+    struct passed passed;
+    int64_t xact;      /* of the claim in hand */
+    int64_t asked_ms;  /* when that claim was sent (clock_boot_ms) */
+    int64_t worked_ms; /* how long the server has worked on it since */
     bool in_transaction;
     bool claim_in_flight; /* BEGIN, claim and Sync are sent, and nothing of them is read */
     int level;            /* which claim statement comes next */
@@ -28,6 +52,13 @@ struct outbox {
 
 /* Rows that a claim asks for at this level. */
 int pipeline_limit(const struct outbox *outbox, int level);
+
+/* passed.c: which claim comes next, and what is remembered of the one that was made. */
+void pipeline_forget_passed(struct outbox *outbox);
+const char *pipeline_passed_from(const struct outbox *outbox);
+enum claim_kind pipeline_choose_claim(struct outbox *outbox, const struct claim *claim);
+int pipeline_remember_passed(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                             struct error *error);
 
 /* Connects, describes and prepares. */
 int pipeline_open(struct outbox *outbox, struct error *error);
@@ -39,7 +70,7 @@ int pipeline_abort(struct outbox *outbox);
 /* Queues a prepared statement with binary parameters; binary results when asked. */
 int pipeline_queue(struct outbox *outbox, const char *statement, int param_count,
                    const struct array *params, bool binary, struct error *error);
-int pipeline_queue_claim(struct outbox *outbox, bool parked, struct error *error);
+int pipeline_queue_claim(struct outbox *outbox, const struct claim *claim, struct error *error);
 int pipeline_sync(struct outbox *outbox, struct error *error);
 
 /* The next result, which must have this status. NULL: closed. PQclear() it. */

@@ -57,3 +57,18 @@ int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct er
     } while (purged > 0);
     return total;
 }
+
+int admin_adopt_waiting(struct admin *admin, struct error *error)
+{
+    char *sql;
+    int status;
+
+    if (table_usable(&admin->table, admin->options, error) < 0)
+        return -1;
+    sql = sql_adopt(&admin->table);
+    if (sql == NULL)
+        return error_no_memory(error);
+    status = session_execute(&admin->session, sql, error);
+    free(sql);
+    return status;
+}

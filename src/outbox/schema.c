@@ -1,10 +1,10 @@
 /*
  * init: config/schema.sql with the configured names and types filled in.
  *
- * An existing outbox table is never altered: what it lacks is handed back as SQL. The relay's own
- * tables are created beside it. Two inits at once are kept apart by an advisory lock.
+ * An existing table is never altered: what it lacks is handed back as SQL, of the relay's own too.
+ * What does not exist is created. Two inits at once are kept apart by an advisory lock.
  */
-#include "outbox/admin_session.h"
+#include "outbox/parked_table.h"
 #include "outbox/schema.h"
 
 #include <stdio.h>
@@ -157,14 +157,32 @@ char *admin_schema_sql(struct admin *admin)
     return render(&expansion, (wants_index(admin) ? sections : without_index) + !ours);
 }
 
-char *admin_grant_sql(struct admin *admin, const char *role)
+/* 1, 0, or -1. A role that is yet to be made will have what everybody has. */
+static int may_identify(struct admin *admin, const char *role, struct error *error)
 {
-    char *quoted = PQescapeIdentifier(admin->session.conn, role, strlen(role));
-    const struct expansion expansion = {.admin = admin, .role = quoted};
-    const char *const sections[] = {"grant", NULL};
-    char *sql = quoted != NULL ? render(&expansion, sections) : NULL;
+    static const char sql[] =
+        "SELECT pg_catalog.has_function_privilege(coalesce((SELECT rolname FROM"
+        " pg_catalog.pg_roles WHERE rolname = $1), 'public'), " IDENTITY_FUNCTION
+        ", 'EXECUTE')::int";
 
+    return (int)admin_number(admin, sql, 1, &role, error);
+}
+
+char *admin_grant_sql(struct admin *admin, const char *role, struct error *error)
+{
+    int identifies = may_identify(admin, role, error);
+    char *quoted =
+        identifies < 0 ? NULL : PQescapeIdentifier(admin->session.conn, role, strlen(role));
+    const struct expansion expansion = {.admin = admin, .role = quoted};
+    const char *const sections[] = {"grant", identifies == 0 ? "grant_identity" : NULL, NULL};
+    char *sql;
+
+    if (identifies < 0)
+        return NULL;
+    sql = quoted != NULL ? render(&expansion, sections) : NULL;
     PQfreemem(quoted);
+    if (sql == NULL)
+        (void)error_no_memory(error);
     return sql;
 }
 
@@ -220,7 +238,26 @@ static void put_missing_columns(struct admin *admin, FILE *out)
     }
 }
 
-static char *missing_sql(struct admin *admin)
+static void put_missing_parked(const struct parked_table *parked, const struct table *table,
+                               FILE *out)
+{
+    char sql[1024];
+
+    for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
+        if (parked->columns[i].has_type[0] != '\0')
+            continue;
+        (void)parked_column_sql(&parked->columns[i], table, sql, sizeof sql);
+        (void)fprintf(out, "%s\n", sql);
+    }
+    for (int i = 0; i < PARKED_INDEX_COUNT; i++) {
+        if (parked->indexes[i].exists)
+            continue;
+        (void)parked_index_sql(&parked->indexes[i], table, sql, sizeof sql);
+        (void)fprintf(out, "%s\n", sql);
+    }
+}
+
+static char *missing_sql(struct admin *admin, const struct parked_table *parked)
 {
     const struct expansion expansion = {.admin = admin, .concurrently = true};
     char *text = NULL;
@@ -232,6 +269,7 @@ static char *missing_sql(struct admin *admin)
     put_missing_columns(admin, out);
     if (!admin->table.has_claim_index)
         put_section(&expansion, out, "index");
+    put_missing_parked(parked, &admin->table, out);
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -240,19 +278,25 @@ static char *missing_sql(struct admin *admin)
 
 int admin_init(struct admin *admin, char **missing, struct error *error)
 {
+    struct parked_table parked;
+
     *missing = NULL;
-    if (session_execute(&admin->session,
-                        "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock(7246113, 1)", error) < 0 ||
+    if (session_execute(
+            &admin->session,
+            "BEGIN; SET LOCAL lock_timeout = 0; SELECT pg_catalog.pg_advisory_xact_lock(7246113,"
+            " 1)",
+            error) < 0 ||
         create_missing(admin, error) < 0 || session_execute(&admin->session, "COMMIT", error) < 0 ||
-        table_describe(&admin->table, &admin->session, admin->options, error) < 0)
+        table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
+        parked_describe(&parked, admin, error) < 0)
         return -1;
-    *missing = missing_sql(admin);
+    *missing = missing_sql(admin, &parked);
     if (*missing == NULL)
         return error_no_memory(error);
     if ((*missing)[0] != '\0')
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                         "table %s exists and is not altered; it lacks what this SQL adds:",
-                         admin->table.quoted);
+                         "what exists of %s and %s is not altered; it lacks what this SQL adds:",
+                         admin->table.quoted, admin->table.parked_quoted);
     free(*missing);
     *missing = NULL;
     return 0;

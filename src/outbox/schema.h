@@ -7,6 +7,9 @@
 /* config/schema.sql, embedded at build time. */
 extern const char schema_sql_text[];
 
+/* What server.c tells clusters apart by, as a regprocedure literal. */
+#define IDENTITY_FUNCTION "'pg_catalog.pg_control_system()'"
+
 /* The column's type in the table, or the one that `init` gives it. */
 const char *schema_type(const struct table *table, enum column column);
 

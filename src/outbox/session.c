@@ -120,17 +120,22 @@ PGresult *session_next(struct session *session, int64_t deadline_ms, struct erro
     return result;
 }
 
+static int64_t answer_deadline_ms(const struct session *session)
+{
+    return clock_now_ms() + (session->wait_ms > 0 ? session->wait_ms : SESSION_WAIT_MS);
+}
+
 static int send_and_flush(struct session *session, int sent, struct error *error)
 {
     if (session->conn == NULL || !sent)
         return session->conn == NULL ? session_fail(session, NULL, error) : lose(session, error);
-    return session_flush(session, clock_now_ms() + SESSION_WAIT_MS, error);
+    return session_flush(session, answer_deadline_ms(session), error);
 }
 
 /* Collects all results of a statement; the last one, or the first that is an error, is returned. */
 static PGresult *collect(struct session *session, struct error *error)
 {
-    int64_t deadline_ms = clock_now_ms() + SESSION_WAIT_MS;
+    int64_t deadline_ms = answer_deadline_ms(session);
     PGresult *kept = NULL;
 
     for (;;) {
@@ -344,8 +349,8 @@ static int apply_settings(struct session *session, const struct outbox_options *
                    "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
                    "SET enable_sort = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"
                    "SET TimeZone = 'UTC'",
-                   options->synchronous_commit ? "on" : "off", options->publish_timeout_ms + 5000,
-                   SESSION_STATEMENT_MS);
+                   options->synchronous_commit ? "on" : "off",
+                   options->publish_timeout_ms + OUTBOX_SLACK_MS, SESSION_STATEMENT_MS);
     return session_execute(session, sql, error);
 }
 

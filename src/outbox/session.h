@@ -19,7 +19,9 @@
 #define SESSION_WAIT_MS (SESSION_STATEMENT_MS + 2000)
 
 struct session {
-    PGconn *conn; /* NULL: closed */
+    PGconn *conn;     /* NULL: closed */
+    char backend[64]; /* of the last connection, its pid and start; "": there was none */
+    int wait_ms;      /* how long an answer may take; 0: SESSION_WAIT_MS */
 };
 
 /* Connects and applies the session's settings. `name` becomes part of application_name. */

@@ -8,6 +8,8 @@
  */
 #include "outbox/pipeline.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,16 +75,35 @@ static size_t reason_bytes(const struct batch *batch)
     return bytes;
 }
 
+static size_t awaited_bytes(const struct batch *batch)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < batch->count; i++)
+        if (is_parked(&batch->messages[i]))
+            bytes += batch->messages[i].waits_for.len;
+    return bytes;
+}
+
+static void add_awaited(struct array *array, const struct message *message)
+{
+    if (message->waits_for.data == NULL)
+        array_add_null(array);
+    else
+        array_add(array, message->waits_for.data, message->waits_for.len);
+}
+
 static int queue_parked(struct outbox *outbox, struct batch *batch, int count, struct error *error)
 {
-    struct array params[5];
+    struct array params[6];
 
     array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
     count_param(&params[1], batch, count);
     array_begin(&params[2], batch, ARRAY_TEXT, count, reason_bytes(batch));
     array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
     array_begin(&params[4], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
-    for (int i = 0; i < 5; i++)
+    array_begin(&params[5], batch, ARRAY_TEXT, count, awaited_bytes(batch));
+    for (int i = 0; i < 6; i++)
         if (params[i].bytes == NULL)
             return error_no_memory(error);
     for (int i = 0; i < batch->count; i++) {
@@ -94,8 +115,9 @@ static int queue_parked(struct outbox *outbox, struct batch *batch, int count, s
         array_add(&params[2], reason_of(message), strlen(reason_of(message)));
         array_add_int4(&params[3], message->attempts);
         array_add_int8(&params[4], message->outcome == OUTCOME_DEAD ? -1 : message->retry_ms);
+        add_awaited(&params[5], message);
     }
-    return pipeline_queue(outbox, batch->parked ? "park_parked" : "park", 5, params, false, error);
+    return pipeline_queue(outbox, batch->parked ? "park_parked" : "park", 6, params, false, error);
 }
 
 static int queue_plain(struct outbox *outbox, const char *statement, struct error *error)
@@ -136,13 +158,13 @@ static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, st
 }
 
 /* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
-static int queue_next_claim(struct outbox *outbox, struct error *error)
+static int queue_next_claim(struct outbox *outbox, const struct claim *next, struct error *error)
 {
     if (PQsendFlushRequest(outbox->session.conn) != 1) {
         (void)session_fail(&outbox->session, NULL, error);
         return -1;
     }
-    return pipeline_queue_claim(outbox, false, error);
+    return pipeline_queue_claim(outbox, next, error);
 }
 
 /* A transaction that failed inside answers COMMIT with "ROLLBACK", which is no error to libpq. */
@@ -183,21 +205,34 @@ static void explain_count(const struct outbox *outbox, struct error *error)
                     outbox->table.quoted);
 }
 
-int outbox_settle(struct outbox *outbox, struct batch *batch, bool claim_next, struct error *error)
+static int settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
+                  struct error *error)
 {
     int sent = count_outcomes(batch, true);
     int parked = count_outcomes(batch, false);
 
-    batch->unparked = NULL;
     if ((parked > 0 && park(outbox, batch, parked, error) < 0) ||
         queue_settle(outbox, batch, sent, error) < 0 ||
-        (claim_next && queue_next_claim(outbox, error) < 0) || pipeline_sync(outbox, error) < 0 ||
-        read_settle(outbox, sent, error) < 0) {
+        (next != NULL && queue_next_claim(outbox, next, error) < 0))
+        return -1;
+    server_doubt_commit(&outbox->server, outbox->xact);
+    if (pipeline_sync(outbox, error) < 0 || read_settle(outbox, sent, error) < 0)
+        return -1;
+    server_doubt_commit(&outbox->server, 0);
+    return 0;
+}
+
+int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
+                  struct error *error)
+{
+    batch->unparked = NULL;
+    if (settle(outbox, batch, next, error) < 0) {
         explain_count(outbox, error);
         return pipeline_abort(outbox);
     }
-    outbox->claim_in_flight = claim_next;
-    return claim_next ? 0 : pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
+    outbox->claim_in_flight = next != NULL;
+    outbox->asked_ms = clock_boot_ms(); /* a COMMIT that took long is no pause of the claim's */
+    return next != NULL ? 0 : pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 
 int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error *error)

@@ -1,6 +1,7 @@
 #ifndef OUTBOX_SQL_H
 #define OUTBOX_SQL_H
 
+#include "core/route.h"
 #include "outbox/table.h"
 
 /*
@@ -25,6 +26,8 @@ enum claim_column {
     CLAIM_PAYLOAD_LEN, /* int8, binary; NULL when the payload is */
     CLAIM_REST_LEN,    /* int8, binary: bytes of key, type and headers */
     CLAIM_FLUSHED,     /* bool: what the claim saw was on disk when it ended */
+    CLAIM_XACT,        /* xid8, binary: the transaction, for pg_xact_status() */
+    CLAIM_TOOK,        /* int8, binary: ms that the server has worked since BEGIN */
     CLAIM_COLUMNS
 };
 
@@ -32,9 +35,32 @@ enum claim_column {
  * CREATE INDEX got in between, the settle would time out and the batch would be repeated. */
 char *sql_lock(const struct table *table);
 
-/* Rows whose key, type, headers and payload together exceed `inline_bytes` come without them. */
-char *sql_claim(const struct table *table, const struct outbox_options *options, bool parked,
-                int limit, int64_t inline_bytes);
+enum claim_kind {
+    CLAIM_OUTBOX,
+    CLAIM_AFTER,  /* of the outbox, beyond an id */
+    CLAIM_WINDOW, /* of the outbox, beyond an id and up to another */
+    CLAIM_PARKED, /* what is due of the parked rows */
+    CLAIM_KINDS
+};
+
+struct claim_text {
+    enum claim_kind kind;
+    int limit;
+    int64_t inline_bytes; /* rows whose texts and payload together exceed this come without them */
+    const struct routes *routes; /* NULL: all rows go to sink 0 */
+};
+
+/* $1 int8: a bit for each sink whose rows are left; $2 text: beyond this id; $3 text: up to this.
+ */
+char *sql_claim(const struct table *table, const struct outbox_options *options,
+                const struct claim_text *text);
+
+/* The highest id of an unsent row; no row when there is none. */
+char *sql_last(const struct table *table, const struct outbox_options *options);
+
+/* $1 text, an id: the id at the end of a window of unsent rows beyond it; no row when fewer are
+ * left. */
+char *sql_window(const struct table *table, const struct outbox_options *options);
 
 /* $1 tid[]: row, key, type, payload, headers of locked rows that the claim left behind. */
 char *sql_fetch(const struct table *table, bool parked);
@@ -44,9 +70,12 @@ enum fetch_column { FETCH_ROW, FETCH_KEY, FETCH_TYPE, FETCH_PAYLOAD, FETCH_HEADE
 char *sql_sent(const struct table *table, const struct outbox_options *options, bool parked);
 
 /* $1 tid[], $2 int4 their number, $3 text[] reasons, $4 int4[] attempts, $5 int8[] ms until the
- * next try (-1: dead). From the outbox the rows move; parked rows are updated. Raises like
- * sql_sent. */
-char *sql_park(const struct table *table, bool parked);
+ * next try (-1: dead), $6 text[] the destination that a row waits for (NULL: none). From the outbox
+ * the rows move; parked rows are updated. Raises like sql_sent. */
+char *sql_park(const struct table *table, const struct outbox_options *options, bool parked);
+
+/* Rows that wait for a destination which has lost its probe (its row was dropped) get another. */
+char *sql_adopt(const struct table *table);
 
 /* Whether anything is due now (unsent rows, locked ones included, or parked ones whose
  * time has come); the number of parked and dead rows, counted no further than 1,000. */

@@ -54,6 +54,30 @@ static int read_relays(struct admin *admin, struct status *status, struct error 
     return 0;
 }
 
+static int read_reasons(struct admin *admin, struct status *status, struct error *error)
+{
+    char sql[768];
+    PGresult *result;
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT count(*), left(coalesce(error, ''), 120) FROM (SELECT error FROM %s"
+        " WHERE sent_at IS NULL ORDER BY seq DESC LIMIT %d) newest GROUP BY 2 ORDER BY 1 DESC, 2"
+        " LIMIT %d",
+        admin->table.parked_quoted, REASONS_ROWS, REASONS_MAX);
+    result = session_query(&admin->session, sql, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result) && row < REASONS_MAX; row++) {
+        struct reason *reason = &status->reasons[status->reason_count++];
+
+        reason->count = strtoll(PQgetvalue(result, row, 0), NULL, 10);
+        (void)snprintf(reason->text, sizeof reason->text, "%s", PQgetvalue(result, row, 1));
+    }
+    PQclear(result);
+    return 0;
+}
+
 int admin_status(struct admin *admin, struct status *status, struct error *error)
 {
     const char *params[1] = {admin->table.quoted};
@@ -84,6 +108,8 @@ int admin_status(struct admin *admin, struct status *status, struct error *error
     status->dead = strtoll(PQgetvalue(result, 0, 3), NULL, 10);
     status->settled_total = strtoll(PQgetvalue(result, 0, 4), NULL, 10);
     PQclear(result);
+    if (read_reasons(admin, status, error) < 0)
+        return -1;
     return read_relays(admin, status, error);
 }
 

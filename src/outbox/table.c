@@ -69,12 +69,14 @@ static void name_columns(struct table *table, PGconn *conn, const struct outbox_
     }
 }
 
+/* Once the search_path is empty, an unqualified name stays in the schema where it was looked up. */
 static void split_name(const char *configured, char schema[64], const char **name)
 {
     const char *dot = strchr(configured, '.');
 
     *name = dot != NULL ? dot + 1 : configured;
-    (void)snprintf(schema, 64, "%.*s", dot != NULL ? (int)(dot - configured) : 0, configured);
+    if (dot != NULL)
+        (void)snprintf(schema, 64, "%.*s", (int)(dot - configured), configured);
 }
 
 static int find(struct table *table, struct session *session, const struct outbox_options *options,
@@ -148,7 +150,11 @@ static int find_index(struct table *table, struct session *session,
 int table_describe(struct table *table, struct session *session,
                    const struct outbox_options *options, struct error *error)
 {
+    char schema[sizeof table->schema];
+
+    memcpy(schema, table->schema, sizeof schema);
     *table = (struct table){0};
+    memcpy(table->schema, schema, sizeof schema);
     if (find(table, session, options, error) < 0 ||
         session_execute(session, "SET search_path = ''", error) < 0)
         return -1;
@@ -202,5 +208,15 @@ int table_usable(const struct table *table, const struct outbox_options *options
                         table->parked_quoted);
         return error_hint(error, "outbox-relay init");
     }
+    return 0;
+}
+
+int table_still_whole(const struct table *table, const struct table *before, struct error *error)
+{
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (table_has(before, (enum column)i) && !table_has(table, (enum column)i))
+            return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                             "table %s has lost its column \"%s\" (%s)", table->quoted,
+                             table->columns[i].name, column_name((enum column)i));
     return 0;
 }

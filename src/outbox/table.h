@@ -14,7 +14,7 @@ struct table_column {
     const char *name; /* as configured, unquoted; NULL: the preset has none */
     char quoted[QUOTED_BYTES_MAX];
     char type[128]; /* format_type(); "" when the table has no such column */
-    bool unique; /* a unique index on this column alone */
+    bool unique;    /* a unique index on this column alone */
 };
 
 struct table {
@@ -32,7 +32,8 @@ struct table {
     struct table_column columns[COLUMN_COUNT];
 };
 
-/* Describes the table and empties the session's search_path. 0 also when it does not exist. */
+/* Describes the table and empties the session's search_path. 0 also when it does not exist. `table`
+ * is zeroed before the first call on a session, and the same one on every later call. */
 int table_describe(struct table *table, struct session *session,
                    const struct outbox_options *options, struct error *error);
 
@@ -44,5 +45,9 @@ bool table_needs(const struct outbox_options *options, enum column column);
 /* 0, or -1: why the relay cannot work with this table, the first of what `check` lists in full. */
 int table_usable(const struct table *table, const struct outbox_options *options,
                  struct error *error);
+
+/* 0; -1: it lacks a column that it had when it was described before (an empty description: never).
+ * An optional column that is renamed must not leave its messages without what it held. */
+int table_still_whole(const struct table *table, const struct table *before, struct error *error);
 
 #endif

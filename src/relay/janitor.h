@@ -4,8 +4,9 @@
 #include "outbox/options.h"
 #include "relay/stop.h"
 
-/* Purges marked rows that are older than the retention, in small batches on a connection of its
- * own, until a stop is requested. Returns at once when there is nothing to purge by the options. */
+/* Until a stop is requested, each minute or more often, on a connection of its own: purges marked
+ * rows that are older than the retention, in small batches, and sees to rows that wait for a
+ * destination which nothing probes any more. */
 void janitor_run(const struct outbox_options *options, const struct stop *stop);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/backoff.h"
+#include "relay/sinks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #define PARKED_LOOK_MS 1000
+#define AWAITED_BYTES_MAX 1000 /* an entry of the index may have about 2,700 */
 
 static int publish(struct lane *lane);
-static int ready_brokers(struct lane *lane);
-static bool turn_to_parked(struct lane *lane);
+static int settle(struct lane *lane);
+static struct claim next_claim(struct lane *lane);
 static bool claim_ahead(const struct lane *lane);
-static int64_t payload_max(const struct lane *lane);
 static void count_outcomes(struct lane *lane);
 static enum lane_result conclude(struct lane *lane);
 static enum lane_result break_off(struct lane *lane);
@@ -23,74 +23,103 @@ static enum lane_result break_off(struct lane *lane);
 enum lane_result lane_step(struct lane *lane)
 {
     struct batch *batch = &lane->batch;
-    bool parked = turn_to_parked(lane);
+    struct claim claim;
     int published;
 
-    if (outbox_ready(lane->outbox, &lane->error) < 0 || ready_brokers(lane) < 0 ||
-        outbox_claim(lane->outbox, batch, parked, payload_max(lane), &lane->error) < 0)
+    if (outbox_ready(lane->outbox, &lane->error) < 0 || lane_ready_sinks(lane) < 0)
         return break_off(lane);
-    lane->claimed_ahead = false;
+    claim = next_claim(lane);
+    if (outbox_claim(lane->outbox, batch, &claim, &lane->error) < 0)
+        return break_off(lane);
     if (batch->count == 0)
-        return parked ? LANE_MORE : LANE_IDLE; /* the outbox has its turn at once */
+        return claim.parked || batch->more ? LANE_MORE : LANE_IDLE; /* the next has its turn */
 
     route_batch(&lane->options->routes, batch);
     published = publish(lane);
     outcome_decide(batch, &lane->options->retry, ++lane->random);
     lane->claimed_ahead = published == 0 && claim_ahead(lane);
-    lane->unsettled = outbox_settle(lane->outbox, batch, lane->claimed_ahead, &lane->error) < 0;
-    if (lane->unsettled)
+    if (settle(lane) < 0)
         return break_off(lane);
     count_outcomes(lane);
     return published == 0 ? conclude(lane) : break_off(lane);
+}
+
+/* A lane that slept has lost its locks, or will before it could settle. */
+static int64_t publish_deadline_ms(struct lane *lane)
+{
+    int64_t left_ms =
+        lane->options->publish_timeout_ms + OUTBOX_SLACK_MS - outbox_claim_slept_ms(lane->outbox);
+
+    if (left_ms <= 0) {
+        (void)error_set(&lane->error, ERROR_TRANSIENT, ERROR_SELF,
+                        "the lane slept since its claim, which is abandoned");
+        return 0;
+    }
+    if (left_ms > lane->options->publish_timeout_ms)
+        left_ms = lane->options->publish_timeout_ms;
+    return clock_now_ms() + left_ms;
+}
+
+static bool sent_to(const struct lane *lane, int sink)
+{
+    const struct batch *batch = &lane->batch;
+
+    for (int i = 0; i < batch->count; i++)
+        if (batch->messages[i].sink == sink && batch->messages[i].verdict == VERDICT_SENT)
+            return true;
+    return false;
+}
+
+/* "SINK/DESTINATION"; a row without a destination waits for its time only. */
+static void note_awaited(const struct lane *lane, struct batch *batch)
+{
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+        char name[AWAITED_BYTES_MAX];
+        int len;
+
+        if (message->verdict != VERDICT_WAIT || message->destination.data == NULL ||
+            message->sink < 0)
+            continue;
+        len = snprintf(name, sizeof name, "%s/%.*s", lane->options->sinks[message->sink].name,
+                       (int)message->destination.len, message->destination.data);
+        if (len > 0 && len < (int)sizeof name)
+            message->waits_for = batch_copy(batch, name, (size_t)len);
+    }
+}
+
+static int await(struct lane *lane, int sink, int64_t deadline_ms)
+{
+    struct error error;
+
+    if (lane_sink_is_away(lane, sink))
+        return 0;
+    if (broker_await(lane->brokers[sink], &lane->batch, sink, deadline_ms, &error) < 0) {
+        lane_lose_sink(lane, sink, &error);
+        return -1;
+    }
+    if (lane->sinks[sink].failures > 0 && sent_to(lane, sink))
+        lane_trust_sink(lane, sink);
+    return 0;
 }
 
 /* Every sink's messages are under way before the first acknowledgement is waited for. A sink that
  * is away does not keep the others' acknowledgements from being settled. */
 static int publish(struct lane *lane)
 {
-    int64_t deadline_ms = clock_now_ms() + lane->options->publish_timeout_ms;
-    struct error error;
+    int64_t deadline_ms = publish_deadline_ms(lane);
     int status = 0;
 
+    if (deadline_ms == 0)
+        return -1;
     for (int i = 0; i < lane->options->sink_count; i++)
-        broker_send(lane->brokers[i], &lane->batch, i);
-    for (int i = 0; i < lane->options->sink_count; i++) {
-        if (broker_await(lane->brokers[i], &lane->batch, i, deadline_ms, &error) == 0)
-            continue;
-        lane->error = error;
-        status = -1;
-    }
+        if (!lane_sink_is_away(lane, i))
+            broker_send(lane->brokers[i], &lane->batch, i, deadline_ms);
+    for (int i = 0; i < lane->options->sink_count; i++)
+        if (await(lane, i, deadline_ms) < 0)
+            status = -1;
+    note_awaited(lane, &lane->batch);
     return status;
-}
-
-static int ready_brokers(struct lane *lane)
-{
-    for (int i = 0; i < lane->options->sink_count; i++)
-        if (broker_ready(lane->brokers[i], &lane->error) < 0)
-            return -1;
-    return 0;
-}
-
-/* Parked rows and the outbox take turns, so that neither holds up the other. */
-static bool parked_is_due(const struct lane *lane)
-{
-    return !lane->parked_last && clock_now_ms() >= lane->parked_look_ms;
-}
-
-static bool turn_to_parked(struct lane *lane)
-{
-    bool parked = !lane->claimed_ahead && parked_is_due(lane);
-
-    lane->parked_last = parked;
-    if (parked)
-        lane->parked_look_ms = clock_now_ms() + PARKED_LOOK_MS;
-    return parked;
-}
-
-/* A claim ahead locks rows, so it is made only when the next step will certainly be taken. */
-static bool claim_ahead(const struct lane *lane)
-{
-    return !parked_is_due(lane) && !stop_requested(lane->stop);
 }
 
 static int64_t payload_max(const struct lane *lane)
@@ -103,6 +132,45 @@ static int64_t payload_max(const struct lane *lane)
         largest = bytes > largest ? bytes : largest;
     }
     return largest;
+}
+
+static struct claim claim_outbox(const struct lane *lane)
+{
+    return (struct claim){.payload_max = payload_max(lane), .away = lane->away};
+}
+
+static int settle(struct lane *lane)
+{
+    struct claim next = claim_outbox(lane);
+    int status =
+        outbox_settle(lane->outbox, &lane->batch, lane->claimed_ahead ? &next : NULL, &lane->error);
+
+    lane->unsettled = status < 0;
+    return status;
+}
+
+/* Parked rows and the outbox take turns, so that neither holds up the other. */
+static bool parked_is_due(const struct lane *lane)
+{
+    return !lane->parked_last && clock_now_ms() >= lane->parked_look_ms;
+}
+
+static struct claim next_claim(struct lane *lane)
+{
+    struct claim claim = claim_outbox(lane);
+
+    claim.parked = !lane->claimed_ahead && parked_is_due(lane);
+    lane->claimed_ahead = false;
+    lane->parked_last = claim.parked;
+    if (claim.parked)
+        lane->parked_look_ms = clock_now_ms() + PARKED_LOOK_MS;
+    return claim;
+}
+
+/* A claim ahead locks rows, so it is made only when the next step will certainly be taken. */
+static bool claim_ahead(const struct lane *lane)
+{
+    return !parked_is_due(lane) && !stop_requested(lane->stop);
 }
 
 static void log_dead(const struct lane *lane, const struct message *message)
@@ -145,8 +213,8 @@ static enum lane_result conclude(struct lane *lane)
 {
     const struct batch *batch = &lane->batch;
 
-    if (batch->unparked == NULL)
-        return LANE_MORE;
+    if (batch->unparked == NULL) /* rows of a sink that went away meanwhile are all left */
+        return count_outcome(batch, OUTCOME_LEAVE) < batch->count ? LANE_MORE : LANE_IDLE;
     (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
                     "rows that can never be sent could not be parked: %s", batch->unparked);
     if (count_outcome(batch, OUTCOME_SENT) > 0)
@@ -163,14 +231,19 @@ static enum lane_result break_off(struct lane *lane)
     return LANE_BROKEN;
 }
 
-/* "HOST:PID/LANE": what pg_stat_activity and `status` show. */
+/* "HOST:PID/LANE": what pg_stat_activity and `status` show. Of a long host name the end, because
+ * replicas differ there. */
 static void name_lane(char *out, size_t size, int number)
 {
-    char host[24] = "";
+    enum { SHOWN = 23 };
+    char host[256] = "";
+    size_t len;
 
     (void)gethostname(host, sizeof host - 1);
     host[strcspn(host, "/")] = '\0';
-    (void)snprintf(out, size, "%s:%d/%d", host, (int)getpid(), number);
+    len = strlen(host);
+    (void)snprintf(out, size, "%s:%d/%d", host + (len > SHOWN ? len - SHOWN : 0), (int)getpid(),
+                   number);
 }
 
 int lane_init(struct lane *lane, int number, const struct relay_options *options,
@@ -181,7 +254,7 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
     *lane = (struct lane){.number = number, .options = options, .stop = stop};
     lane->random = (uint32_t)clock_now_ms() * 2654435761U + (uint32_t)number;
     name_lane(name, sizeof name, number);
-    lane->outbox = outbox_open(&options->outbox, name);
+    lane->outbox = outbox_open(&options->outbox, &options->routes, name);
     if (lane->outbox == NULL || batch_init(&lane->batch, options->outbox.batch) < 0)
         return error_no_memory(error);
     for (int i = 0; i < options->sink_count; i++) {

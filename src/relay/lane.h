@@ -18,12 +18,21 @@ struct lane_counts { /* written by the lane, read by anyone */
     _Atomic uint64_t dead;
 };
 
+struct sink_state {
+    int failures; /* in a row, until a message has been acknowledged */
+    int64_t away_since_ms;
+    int64_t probe_ms; /* when it is tried again */
+    int64_t quiet_ms; /* until then one that comes and goes is not told again */
+};
+
 struct lane {
     int number; /* from 1 */
     const struct relay_options *options;
     const struct stop *stop;
     struct outbox *outbox;
     struct broker *brokers[SINKS_MAX];
+    struct sink_state sinks[SINKS_MAX];
+    uint64_t away; /* a bit for each sink that takes nothing now */
     struct batch batch;
     struct lane_counts counts;
     struct error error;     /* why the last step was LANE_BROKEN */
@@ -37,7 +46,8 @@ struct lane {
 enum lane_result {
     LANE_MORE,  /* a batch was settled; there may be another */
     LANE_IDLE,  /* nothing to claim */
-    LANE_BROKEN /* the database or a broker is away, lane->error says which; nothing is claimed */
+    LANE_BROKEN /* the database or every sink is away, or a publish failed: lane->error says which
+                 */
 };
 
 /* 0, or -1 with *error set. Close it in either case. */

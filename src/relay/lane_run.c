@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define BACKOFF_FIRST_MS 100
-#define BACKOFF_MAX_MS 5000
+#define BACKOFF_MAX_MS 4000 /* with the probe behind it, 5 s after a server is back */
 #define BACKOFF_PERMANENT_MAX_MS 30000
 #define REPEAT_LOG_MS 60000
 #define DRAIN_LOOK_MS 20
@@ -38,7 +38,6 @@ static void log_failure(const struct lane *lane, struct rhythm *rhythm)
 
 static void note_success(const struct lane *lane, struct rhythm *rhythm)
 {
-    rhythm->worked = true;
     /* An idle look proves nothing while what was published cannot be settled. */
     if (rhythm->failures == 0 || lane->unsettled)
         return;
@@ -100,7 +99,9 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             wait_after_failure(lane, &rhythm);
             continue;
         }
-        note_success(lane, &rhythm);
+        rhythm.worked = true;
+        if (result == LANE_IDLE || lane->batch.count > 0) /* no parked row proves little */
+            note_success(lane, &rhythm);
         if (lane->batch.unparked != NULL)
             log_failure(lane, &rhythm);
         if (result == LANE_IDLE && end == LANE_STOPPED)

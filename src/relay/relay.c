@@ -83,6 +83,7 @@ static int open_signals(struct error *error)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -160,12 +161,17 @@ static bool a_lane_failed(const struct relay *relay)
     return atomic_load(&relay->lanes_running) < relay->options->lanes && !relay->drain;
 }
 
-/* Reads one signal if there is one. */
+/* Reads one signal if there is one; whether it asks for the end. */
 static bool was_signalled(struct relay *relay)
 {
     struct signalfd_siginfo info;
 
-    return read(relay->signals_fd, &info, sizeof info) == (ssize_t)sizeof info;
+    if (read(relay->signals_fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return false;
+    if (info.ssi_signo != SIGHUP)
+        return true;
+    log_warn("SIGHUP is ignored: the configuration is read at the start only");
+    return false;
 }
 
 static void wait_for_event(struct relay *relay, int64_t wait_ms)
@@ -214,7 +220,7 @@ static bool watch(struct relay *relay)
 /* Asked once the last lane has ended: what one lane saw parked, another may have sent since. */
 static enum relay_result judge_drained(const struct relay *relay, struct error *error)
 {
-    struct outbox *outbox = outbox_open(&relay->options->outbox, "drain");
+    struct outbox *outbox = outbox_open(&relay->options->outbox, NULL, "drain");
     bool due = false;
     int parked = 0;
     int status = -1;
@@ -315,7 +321,9 @@ enum relay_result relay_run(const struct relay_options *options, bool drain, str
         .options = options, .drain = drain, .ended_fd = -1, .signals_fd = -1, .stop.fd = -1};
     if (open_relay(relay, error) == 0)
         result = run(relay, error);
-    if (result != RELAY_ABORTED) /* else threads still use it, and the process leaves now */
+    if (result != RELAY_ABORTED) { /* else threads still use it, and the process leaves now */
         close_relay(relay);
+        broker_end();
+    }
     return result;
 }

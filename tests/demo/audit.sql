@@ -13,7 +13,8 @@ CREATE SCHEMA audit;
 
 CREATE TABLE audit.delivered (
     arrival bigint, destination text, partition int, position bigint, key text, id text, type text,
-    created_at text, message_id text, others text, payload text
+    created_at text, message_id text, others text, payload text,
+    stored_ms bigint
 );
 \copy audit.delivered FROM pstdin
 

@@ -2,6 +2,7 @@
 #define INTEGRATION_PUBLISHING_H
 
 #include "unit/broker/fixture.h"
+#include "base/clock.h"
 
 /* What the tests of one broker client share: one broker object, one batch, and waiting with a
  * deadline. A test program has these once, so they are its own file-scope state. */
@@ -19,7 +20,7 @@ static inline int publish_within(int64_t ms)
 {
     int64_t deadline_ms = clock_now_ms() + ms;
 
-    broker_send(broker, &batch, SINK);
+    broker_send(broker, &batch, SINK, deadline_ms);
     return broker_await(broker, &batch, SINK, deadline_ms, &error);
 }
 

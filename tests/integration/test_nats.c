@@ -1,144 +1,9 @@
-#include "integration/publishing.h"
+#include "integration/nats_fixture.h"
+#include "base/clock.h"
 
 #include <jansson.h>
-#include <nats/nats.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-/*
- * Against the real nats-server at $TEST_NATS_URL; what is published is read back by a client of the
- * test's own. Each test has a stream of its own, which takes "PREFIX.>".
- */
-
-#define BATCH 500
-
-static natsConnection *connection;
-static jsCtx *context;
-static char stream[32];
-static char prefix[32];
-static int number;
-
-static const char *server_url(void)
-{
-    const char *url = getenv("TEST_NATS_URL");
-
-    if (url == NULL)
-        fail_msg("TEST_NATS_URL is not set: run this through tests/support/services");
-    return url;
-}
-
-static void services(const char *verb)
-{
-    char command[128];
-
-    (void)snprintf(command, sizeof command, "tests/support/services %s nats", verb);
-    assert_int_equal(system(command), 0);
-}
-
-static void connect_reader(void)
-{
-    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
-    natsStatus status;
-
-    do
-        status = natsConnection_ConnectTo(&connection, server_url());
-    while (status != NATS_OK && clock_left_ms(deadline_ms) > 0);
-    assert_int_equal(status, NATS_OK);
-    assert_int_equal(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
-}
-
-static void disconnect_reader(void)
-{
-    jsCtx_Destroy(context);
-    natsConnection_Destroy(connection);
-    context = NULL;
-    connection = NULL;
-}
-
-static void add_stream(const char *name, jsStreamConfig *config, const char *subject)
-{
-    const char *subjects[] = {subject};
-
-    config->Name = name;
-    config->Subjects = subjects;
-    config->SubjectsLen = 1;
-    assert_int_equal(js_AddStream(NULL, context, config, NULL, NULL), NATS_OK);
-}
-
-static void delete_stream(const char *name)
-{
-    assert_int_equal(js_DeleteStream(context, name, NULL, NULL), NATS_OK);
-}
-
-static uint64_t stored(const char *name)
-{
-    jsStreamInfo *info = NULL;
-    uint64_t count;
-
-    assert_int_equal(js_GetStreamInfo(&info, context, name, NULL, NULL), NATS_OK);
-    count = info->State.Msgs;
-    jsStreamInfo_Destroy(info);
-    return count;
-}
-
-/* The stream's message of this number; numbers begin at 1. */
-static natsMsg *read_back(uint64_t sequence)
-{
-    natsMsg *found = NULL;
-
-    assert_int_equal(js_GetMsg(&found, context, stream, sequence, NULL, NULL), NATS_OK);
-    return found;
-}
-
-static char *subject_of(const char *rest)
-{
-    struct text copy;
-    char subject[128];
-
-    (void)snprintf(subject, sizeof subject, "%s.%s", prefix, rest);
-    copy = batch_copy(&batch, subject, strlen(subject));
-    assert_non_null(copy.data);
-    return (char *)(uintptr_t)copy.data;
-}
-
-static int open_broker(void **state)
-{
-    (void)state;
-    number++;
-    (void)snprintf(stream, sizeof stream, "S%d-%d", (int)getpid(), number);
-    (void)snprintf(prefix, sizeof prefix, "t%d", number);
-    options = sink_of_type("nats");
-    options.servers = (struct text_list){.items = {(char *)(uintptr_t)server_url()}, .count = 1};
-    options.stream = stream;
-    connect_reader();
-    broker = broker_open(&options, &error);
-    return broker == NULL ? -1 : batch_init(&batch, BATCH);
-}
-
-static int setup(void **state)
-{
-    jsStreamConfig config;
-
-    if (open_broker(state) != 0)
-        return -1;
-    (void)jsStreamConfig_Init(&config);
-    add_stream(stream, &config, subject_of(">"));
-    return broker_ready(broker, &error);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    broker_close(broker);
-    batch_free(&batch);
-    (void)js_DeleteStream(context, stream, NULL, NULL);
-    disconnect_reader();
-    allow_nothing_more(&options);
-    return 0;
-}
+/* Publishing, waiting and inspecting, against the real server. */
 
 static void fill_batch(int count)
 {
@@ -450,6 +315,61 @@ static void a_killed_server_ends_the_wait_and_nothing_is_published_later(void **
     assert_int_equal(stored(stream), 20);
 }
 
+/* In the middle of the stream of batches, whatever is under way then. */
+static pid_t kill_server_behind(uint64_t messages)
+{
+    pid_t child;
+
+    while (stored(stream) < messages) {
+        fill_batch(20);
+        publish();
+    }
+    child = fork();
+    if (child == 0)
+        _exit(execlp("tests/support/services", "services", "kill", "nats", (char *)NULL));
+    return child;
+}
+
+static int publish_until_it_fails(void)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+    int batches = 0;
+
+    do {
+        assert_true(clock_left_ms(deadline_ms) > 0);
+        fill_batch(BATCH);
+        batches++;
+    } while (publish_within(5000) == 0);
+    return batches;
+}
+
+/* What was in the stream when the server came back is all that ever comes of the batches that were
+ * reported as failed: neither the old connection nor the new one has anything left to say. */
+static void what_was_given_up_is_never_stored_after_a_restart(void **state)
+{
+    uint64_t found;
+    int status;
+    pid_t killer;
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        killer = kill_server_behind(100);
+        (void)publish_until_it_fails();
+        assert_int_equal(waitpid(killer, &status, 0), killer);
+        assert_int_equal(status, 0);
+        disconnect_reader();
+        services("start");
+        connect_reader();
+        found = stored(stream);
+        wait_until_ready();
+        fill_batch(10);
+        publish();
+        assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+        assert_int_equal(stored(stream), found + 10);
+        assert_int_equal(js_PurgeStream(context, stream, NULL, NULL), NATS_OK);
+    }
+}
+
 static void a_server_killed_in_mid_wait_ends_it_at_once(void **state)
 {
     int64_t started_ms = clock_now_ms();
@@ -457,7 +377,7 @@ static void a_server_killed_in_mid_wait_ends_it_at_once(void **state)
     (void)state;
     fill_batch(BATCH);
     services("pause");
-    broker_send(broker, &batch, SINK);
+    broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
     services("kill");
     assert_int_equal(broker_await(broker, &batch, SINK, started_ms + 60000, &error), -1);
     assert_says(&error, "connection lost");
@@ -594,85 +514,13 @@ static void a_subject_that_the_stream_does_not_take_is_told(void **state)
     assert_says(&error, "invalid subject");
 }
 
-/* ---- a server of the test's own, with users ---- */
-
-static pid_t own_server;
-static char own_folder[64];
-static char own_url[64];
-static char secret_path[128];
-
-static void write_own_file(const char *name, const char *text)
-{
-    char path[128];
-    FILE *file;
-
-    (void)snprintf(path, sizeof path, "%s/%s", own_folder, name);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
-/* The server announces its port in a file of this folder. */
-static void read_own_url(void)
-{
-    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
-    char path[160];
-    char text[512] = "";
-    char *found = NULL;
-
-    (void)snprintf(path, sizeof path, "%s/nats-server_%d.ports", own_folder, (int)own_server);
-    while (found == NULL && clock_left_ms(deadline_ms) > 0) {
-        FILE *file = fopen(path, "r");
-
-        if (file != NULL) {
-            text[fread(text, 1, sizeof text - 1, file)] = '\0';
-            (void)fclose(file);
-            found = strstr(text, "nats://");
-        }
-        (void)poll(NULL, 0, 10);
-    }
-    assert_non_null(found);
-    found[strcspn(found, "\"")] = '\0';
-    (void)snprintf(own_url, sizeof own_url, "%s", found);
-}
-
-static void start_own_server(void)
-{
-    char config[128];
-
-    (void)snprintf(own_folder, sizeof own_folder, "/tmp/test_nats.XXXXXX");
-    assert_non_null(mkdtemp(own_folder));
-    (void)snprintf(secret_path, sizeof secret_path, "%s/secret", own_folder);
-    (void)snprintf(config, sizeof config, "%s/conf", own_folder);
-    write_own_file("conf", "listen: 127.0.0.1:-1\n"
-                           "jetstream {store_dir: js}\n"
-                           "authorization { users: [\n"
-                           "  {user: admin, password: admin}\n"
-                           "  {user: relay, password: s3cret, permissions: {\n"
-                           "    publish: {allow: [\"in.>\", \"$JS.API.STREAM.INFO.*\"]},\n"
-                           "    subscribe: {allow: [\"_INBOX.>\"]}}}\n"
-                           "]}\n");
-    own_server = fork();
-    if (own_server == 0) {
-        (void)(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && chdir(own_folder) == 0 &&
-               freopen("log", "w", stdout) != NULL && freopen("log", "a", stderr) != NULL &&
-               execlp("nats-server", "nats-server", "-c", config, "--ports_file_dir", own_folder,
-                      (char *)NULL));
-        _exit(127);
-    }
-    read_own_url();
-}
-
-static void stop_own_server(void)
-{
-    char command[128];
-
-    assert_int_equal(kill(own_server, SIGKILL), 0);
-    assert_int_equal(waitpid(own_server, NULL, 0), own_server);
-    (void)snprintf(command, sizeof command, "rm -rf %s", own_folder);
-    assert_int_equal(system(command), 0);
-}
+static const char two_users[] = "jetstream {store_dir: js}\n"
+                                "authorization { users: [\n"
+                                "  {user: admin, password: admin}\n"
+                                "  {user: relay, password: s3cret, permissions: {\n"
+                                "    publish: {allow: [\"in.>\", \"$JS.API.STREAM.INFO.*\"]},\n"
+                                "    subscribe: {allow: [\"_INBOX.>\"]}}}\n"
+                                "]}\n";
 
 static void add_own_stream(void)
 {
@@ -689,8 +537,11 @@ static void add_own_stream(void)
 
 static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)
 {
+    char secret_path[128];
+
     (void)open_broker(state);
-    start_own_server();
+    start_own_server(two_users);
+    (void)snprintf(secret_path, sizeof secret_path, "%s/secret", own_folder);
     options.servers.items[0] = own_url;
     options.username = "relay";
     options.password_file = secret_path;
@@ -712,6 +563,83 @@ static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)
     stop_own_server();
 }
 
+/* Text that is a protocol line as well: were it to follow a message that was cut short, the server
+ * would obey it. */
+static void fill_with_lines(char *payload, size_t len, int row)
+{
+    char line[64];
+    size_t line_len =
+        (size_t)snprintf(line, sizeof line, "\r\nPUB in.x 5\r\nrow%02d\r\nPING\r\n", row);
+
+    for (size_t i = 0; i < len; i++)
+        payload[i] = line[i % line_len];
+}
+
+static void assert_stored_as_sent(uint64_t sequence, char *const *payloads, const size_t *lens)
+{
+    natsMsg *found = read_back(sequence);
+    const char *id = NULL;
+    long row;
+
+    assert_int_equal(natsMsgHeader_Get(found, "id", &id), NATS_OK);
+    row = strtol(id + strlen("row-"), NULL, 10);
+    assert_int_equal(natsMsg_GetDataLength(found), lens[row]);
+    assert_memory_equal(natsMsg_GetData(found), payloads[row], lens[row]);
+    natsMsg_Destroy(found);
+}
+
+#define ROWS 60
+
+/* A write that is given up in the middle of a message, again and again. */
+static void after_cut_writes_every_stored_message_equals_its_row(void **state)
+{
+    int64_t deadline_ms = clock_now_ms() + 2 * WAIT_MS;
+    char *payloads[ROWS];
+    size_t lens[ROWS];
+    char ids[ROWS][16];
+    int failed = 0;
+    uint64_t count;
+
+    (void)open_broker(state);
+    start_own_server(two_users);
+    add_own_stream();
+    options.servers.items[0] = own_url;
+    options.username = "admin";
+    options.password = "admin";
+    options.publish_timeout_ms = 400;
+    for (int i = 0; i < ROWS; i++) {
+        lens[i] = 200000 + (size_t)i * 12345;
+        payloads[i] = malloc(lens[i]);
+        assert_non_null(payloads[i]);
+        fill_with_lines(payloads[i], lens[i], i);
+        (void)snprintf(ids[i], sizeof ids[i], "row-%d", i);
+        set_payload(add_message(&batch, "in.x", NULL, NULL), payloads[i], lens[i]);
+        batch.messages[i].event_id = text_of(ids[i]);
+    }
+    do {
+        bool paused = failed < 5;
+
+        wait_until_ready();
+        if (paused)
+            assert_int_equal(kill(own_server, SIGSTOP), 0);
+        options.publish_timeout_ms = paused ? 400 : WAIT_MS;
+        failed += publish_within(options.publish_timeout_ms) < 0;
+        assert_int_equal(count_verdicts(&batch, VERDICT_REJECTED), 0);
+        if (paused)
+            assert_int_equal(kill(own_server, SIGCONT), 0);
+    } while (count_verdicts(&batch, VERDICT_SENT) < ROWS && clock_left_ms(deadline_ms) > 0);
+    assert_true(failed >= 5);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), ROWS);
+    count = stored(stream);
+    assert_int_equal(count, ROWS);
+    for (uint64_t sequence = 1; sequence <= count; sequence++)
+        assert_stored_as_sent(sequence, payloads, lens);
+    assert_false(own_log_says("parser"));
+    for (int i = 0; i < ROWS; i++)
+        free(payloads[i]);
+    stop_own_server();
+}
+
 /* Its socket buffers are full after a few of these: then each write waits for its deadline. */
 static void a_stuck_server_costs_no_more_than_two_publish_timeouts(void **state)
 {
@@ -722,7 +650,7 @@ static void a_stuck_server_costs_no_more_than_two_publish_timeouts(void **state)
 
     (void)open_broker(state);
     assert_non_null(payload);
-    start_own_server();
+    start_own_server(two_users);
     add_own_stream();
     options.servers.items[0] = own_url;
     options.username = "admin";
@@ -782,6 +710,7 @@ int main(void)
         TEST(a_repeat_is_sent_but_stored_once),
         TEST(a_full_batch_keeps_its_order),
         TEST(a_killed_server_ends_the_wait_and_nothing_is_published_later),
+        TEST(what_was_given_up_is_never_stored_after_a_restart),
         TEST(a_server_killed_in_mid_wait_ends_it_at_once),
         TEST(a_silent_server_ends_the_wait_at_the_deadline),
         TEST(late_acknowledgements_touch_nothing),
@@ -792,9 +721,10 @@ int main(void)
         TEST_WITHOUT_STREAM(a_weak_stream_is_warned_about),
         TEST(a_subject_that_the_stream_does_not_take_is_told),
         TEST(an_error_names_the_server_in_use),
+        TEST_WITHOUT_STREAM(after_cut_writes_every_stored_message_equals_its_row),
         TEST_WITHOUT_STREAM(a_stuck_server_costs_no_more_than_two_publish_timeouts),
         TEST_WITHOUT_STREAM(a_password_is_read_anew_and_a_forbidden_subject_waits),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, close_library);
 }

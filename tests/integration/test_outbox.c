@@ -1,8 +1,5 @@
 /* Claim and settle against a real PostgreSQL, on the level of outbox.h. */
-#include "integration/harness.h"
-
-#include "outbox/admin.h"
-#include "outbox/outbox.h"
+#include "integration/lane_fixture.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,115 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define PAYLOAD_MAX (2 * 1024 * 1024)
-
-struct lane_fixture {
-    char url[256];
-    PGconn *conn;
-    struct outbox_options options;
-    struct outbox *outbox;
-    struct batch batch;
-    struct error error;
-};
-
-static void init_tables(struct lane_fixture *fixture)
-{
-    struct admin *admin = admin_open(&fixture->options, &fixture->error);
-    char *missing = NULL;
-
-    assert_non_null(admin);
-    assert_int_equal(admin_init(admin, &missing, &fixture->error), 0);
-    admin_close(admin);
-}
-
-static int set_up_with(void **state, enum on_sent on_sent)
-{
-    static char table[] = "public.outbox";
-    struct lane_fixture *fixture = calloc(1, sizeof *fixture);
-
-    *state = fixture;
-    fixture->conn = harness_database(fixture->url);
-    fixture->options = (struct outbox_options){.url = fixture->url,
-                                               .table = table,
-                                               .on_sent = on_sent,
-                                               .order = ORDER_NONE,
-                                               .durable_before_publish = true,
-                                               .synchronous_commit = true,
-                                               .batch = 500,
-                                               .batch_bytes = 8 * 1024 * 1024,
-                                               .publish_timeout_ms = 10000};
-    init_tables(fixture);
-    fixture->outbox = outbox_open(&fixture->options, "test/1");
-    assert_non_null(fixture->outbox);
-    return batch_init(&fixture->batch, 500);
-}
-
-static int set_up(void **state)
-{
-    return set_up_with(state, ON_SENT_MARK);
-}
-
-static int set_up_delete(void **state)
-{
-    return set_up_with(state, ON_SENT_DELETE);
-}
-
-static int tear_down(void **state)
-{
-    struct lane_fixture *fixture = *state;
-
-    batch_free(&fixture->batch);
-    outbox_close(fixture->outbox);
-    harness_drop(fixture->conn);
-    free(fixture);
-    return 0;
-}
-
-static int claim(struct lane_fixture *fixture)
-{
-    if (outbox_ready(fixture->outbox, &fixture->error) < 0)
-        return -1;
-    return outbox_claim(fixture->outbox, &fixture->batch, false, PAYLOAD_MAX, &fixture->error);
-}
-
-static void claim_count(struct lane_fixture *fixture, int count)
-{
-    if (claim(fixture) < 0)
-        fail_msg("%s", fixture->error.text);
-    assert_int_equal(fixture->batch.count, count);
-}
-
-static void decide_all(struct batch *batch, enum outcome outcome)
-{
-    for (int i = 0; i < batch->count; i++)
-        batch->messages[i].outcome = outcome;
-}
-
-static void settle(struct lane_fixture *fixture, bool claim_next)
-{
-    if (outbox_settle(fixture->outbox, &fixture->batch, claim_next, &fixture->error) < 0)
-        fail_msg("%s", fixture->error.text);
-}
-
-static void insert_rows(struct lane_fixture *fixture, int count)
-{
-    sql(fixture->conn,
-        "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i, to_jsonb(i)"
-        " FROM generate_series(1, %d) i",
-        count);
-}
-
-static void assert_text(struct text actual, const char *expected)
-{
-    if (expected == NULL) {
-        assert_null(actual.data);
-        return;
-    }
-    assert_non_null(actual.data);
-    assert_int_equal(actual.len, strlen(expected));
-    assert_memory_equal(actual.data, expected, actual.len);
-}
 
 static void a_claimed_row_carries_every_column(void **state)
 {
@@ -158,14 +46,14 @@ static void rows_come_in_the_order_of_their_ids(void **state)
 static void two_claimers_never_share_a_row(void **state)
 {
     struct lane_fixture *fixture = *state;
-    struct outbox *second = outbox_open(&fixture->options, "test/2");
+    struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
     struct batch batch;
 
     insert_rows(fixture, 700);
     claim_count(fixture, 500);
     assert_int_equal(batch_init(&batch, 500), 0);
     assert_int_equal(outbox_ready(second, &fixture->error), 0);
-    assert_int_equal(outbox_claim(second, &batch, false, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(claim_from(second, &batch, false, &fixture->error), 0);
     assert_int_equal(batch.count, 200);
     assert_text(batch.messages[0].id, "501");
     batch_free(&batch);
@@ -281,7 +169,7 @@ static void a_connection_lost_between_claim_and_commit_rolls_back(void **state)
     claim_count(fixture, 5);
     decide_all(&fixture->batch, OUTCOME_SENT);
     kill_relays(fixture);
-    assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, true, &fixture->error), -1);
+    assert_int_equal(settle_all(fixture, true), -1);
     assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
     assert_int_equal(fixture->error.origin, ERROR_DATABASE);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
@@ -312,7 +200,7 @@ static void a_trigger_that_swallows_the_mark_makes_the_settle_fail(void **state)
     insert_rows(fixture, 2);
     claim_count(fixture, 2);
     decide_all(&fixture->batch, OUTCOME_SENT);
-    assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, false, &fixture->error), -1);
+    assert_int_equal(settle_all(fixture, false), -1);
     assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
     assert_non_null(strstr(fixture->error.text, "settled 0 rows instead of 2"));
 }
@@ -425,18 +313,6 @@ static void numbers_in_headers_keep_every_digit(void **state)
     assert_text(message->headers[2].value, "7");
 }
 
-static void refuse_all(struct lane_fixture *fixture, enum outcome outcome, int64_t retry_ms)
-{
-    for (int i = 0; i < fixture->batch.count; i++) {
-        struct message *message = &fixture->batch.messages[i];
-
-        batch_refuse(&fixture->batch, message, VERDICT_RETRY, "reason %d", i + 1);
-        message->attempts++;
-        message->outcome = outcome;
-        message->retry_ms = retry_ms;
-    }
-}
-
 static void a_parked_row_moves_with_its_reason_and_all_it_holds(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -469,10 +345,10 @@ static void a_parked_row_comes_back_when_it_is_due_and_not_before(void **state)
     claim_count(fixture, 2);
     refuse_all(fixture, OUTCOME_PARK, 3600000);
     settle(fixture, false);
-    assert_int_equal(outbox_claim(fixture->outbox, batch, true, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(claim_from(fixture->outbox, batch, true, &fixture->error), 0);
     assert_int_equal(batch->count, 0);
     sql(fixture->conn, "UPDATE outbox_parked SET due = now() WHERE id = 2");
-    assert_int_equal(outbox_claim(fixture->outbox, batch, true, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(claim_from(fixture->outbox, batch, true, &fixture->error), 0);
     assert_int_equal(batch->count, 1);
     assert_text(batch->messages[0].id, "2");
     assert_text(batch->messages[0].payload, "2");
@@ -494,11 +370,11 @@ static void claim_parked_and_send(struct lane_fixture *fixture)
     claim_count(fixture, 1);
     refuse_all(fixture, OUTCOME_PARK, 0);
     settle(fixture, false);
-    assert_int_equal(outbox_claim(fixture->outbox, batch, true, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(claim_from(fixture->outbox, batch, true, &fixture->error), 0);
     assert_int_equal(batch->count, 1);
     decide_all(batch, OUTCOME_SENT);
     settle(fixture, false);
-    assert_int_equal(outbox_claim(fixture->outbox, batch, true, PAYLOAD_MAX, &fixture->error), 0);
+    assert_int_equal(claim_from(fixture->outbox, batch, true, &fixture->error), 0);
     assert_int_equal(batch->count, 0);
 }
 
@@ -524,7 +400,7 @@ static void with_delete_a_parked_row_that_is_sent_is_gone(void **state)
 static void leftover_sees_locked_rows_and_counts_parked_ones(void **state)
 {
     struct lane_fixture *fixture = *state;
-    struct outbox *second = outbox_open(&fixture->options, "test/2");
+    struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
     bool due = false;
     int parked = 0;
 
@@ -702,7 +578,7 @@ static void a_claim_never_needs_a_sequential_scan_or_a_sort(void **state)
         settle(fixture, false);
     }
     outbox_close(fixture->outbox); /* a session's figures are complete when it has ended */
-    fixture->outbox = outbox_open(&fixture->options, "test/1");
+    fixture->outbox = outbox_open(&fixture->options, NULL, "test/1");
     wait_for_number(
         fixture->conn, 1,
         "SELECT (n_tup_upd >= 1500)::int FROM pg_stat_user_tables WHERE relname = 'outbox'");

@@ -121,7 +121,7 @@ static void drain_leaves_dead_rows_with_status_1_and_they_can_be_listed_and_drop
     assert_int_equal(count_lines(fixture->process.out), 2);
     assert_says(fixture->process.out, "a\\nb\\x1b[31m");
     expect(fixture, run(fixture, "dead", "list", "--json", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "\"error\": \"no [[route]] matches topic \\\"bad\\\"\"");
+    assert_says(fixture->process.out, "\"error\":\"no [[route]] matches topic \\\"bad\\\"\"");
     expect(fixture, run(fixture, "dead", "drop", "2", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "dead", "drop", "2", "-c", fixture->config), 1);
     expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);

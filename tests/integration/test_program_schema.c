@@ -17,6 +17,103 @@ static void init_is_idempotent_and_prints_what_an_existing_table_lacks(void **st
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }
 
+/* CREATE INDEX CONCURRENTLY stands alone: a line at a time. */
+static void execute_lines(struct fixture *fixture)
+{
+    char *rest = fixture->process.out;
+    char *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL)
+        if (line[0] != '\0')
+            sql(fixture->conn, "%s", line);
+}
+
+/* As an earlier release made it. */
+static void make_parked_table_old(struct fixture *fixture)
+{
+    sql(fixture->conn, "ALTER TABLE outbox_parked DROP COLUMN waits_for, DROP COLUMN sent_at,"
+                       " DROP COLUMN headers");
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM pg_index WHERE indrelid ="
+                                " 'outbox_parked'::regclass AND indpred IS NOT NULL"),
+                     1);
+}
+
+static void init_prints_what_an_older_parked_table_lacks(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_parked_table_old(fixture);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+    assert_null(strstr(fixture->process.out, "the tables are ready"));
+    assert_says(fixture->process.err, "\"public\".\"outbox_parked\"");
+    assert_says(fixture->process.out,
+                "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN headers jsonb;\n"
+                "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN waits_for text;\n"
+                "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN sent_at timestamptz;\n"
+                "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
+                " (waits_for, due, seq) WHERE waits_for IS NOT NULL;\n"
+                "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
+                " (sent_at) WHERE sent_at IS NOT NULL;\n");
+    assert_null(strstr(fixture->process.out, "(due)"));
+    execute_lines(fixture);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "the tables are ready");
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
+}
+
+static void check_warns_of_each_index_that_the_parked_table_lacks(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER TABLE outbox_parked DROP COLUMN waits_for;"
+                       " ALTER TABLE outbox_parked ADD COLUMN waits_for text;"
+                       " CREATE INDEX ON outbox_parked (waits_for, seq, due)"
+                       "  WHERE waits_for IS NOT NULL;"
+                       " CREATE INDEX ON outbox_parked (waits_for, due, seq)");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out,
+                "warning: table \"public\".\"outbox_parked\" has no index by waits_for, due, seq");
+    assert_says(fixture->process.out,
+                "  fix: CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
+                " (waits_for, due, seq) WHERE waits_for IS NOT NULL;\n");
+    assert_null(strstr(fixture->process.out, "no index by due"));
+    assert_null(strstr(fixture->process.out, "no index by sent_at"));
+    sql(fixture->conn, "CREATE INDEX CONCURRENTLY ON outbox_parked (waits_for, due, seq)"
+                       " WHERE waits_for IS NOT NULL");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_null(strstr(fixture->process.out, "has no index by"));
+}
+
+static void init_creates_a_table_whose_name_has_no_schema_on_the_search_path(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE SCHEMA shop");
+    sql(fixture->conn,
+        "DO $$BEGIN EXECUTE format('ALTER DATABASE %%I SET search_path = shop, public',"
+        " current_database()); END$$");
+    write_config(fixture, "table = \"events\"", STDOUT_SINK);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    sql(fixture->conn, "INSERT INTO shop.events (topic, payload) VALUES ('t', '1')");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+}
+
+static void an_absent_optional_column_is_told_at_the_start(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN headers");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_says(fixture->process.err, "has no column \"headers\": its messages go without");
+    assert_int_equal(count_lines(fixture->process.out), 1);
+}
+
 static void what_init_prints_can_be_executed(void **state)
 {
     struct fixture *fixture = *state;
@@ -54,6 +151,71 @@ static void the_printed_grants_suffice_for_a_restricted_role(void **state)
     expect(fixture, run(fixture, "run", "-c", fixture->config), 3);
     sql(fixture->conn, "REVOKE ALL ON SCHEMA public FROM restricted");
     sql(fixture->conn, "DROP ROLE restricted");
+}
+
+/* An ordinary role, known to the fixture's configuration from here on. */
+static void become(struct fixture *fixture, const char *role)
+{
+    char url[256];
+
+    (void)snprintf(url, sizeof url, "postgresql://%s%s", role, strchr(fixture->url, '@'));
+    memcpy(fixture->url, url, sizeof url);
+    write_config(fixture, "", STDOUT_SINK);
+}
+
+static void make_roles(struct fixture *fixture)
+{
+    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS hardened, keeper;"
+                       " CREATE ROLE hardened LOGIN; CREATE ROLE keeper LOGIN;"
+                       " ALTER TABLE outbox OWNER TO keeper;"
+                       " ALTER TABLE outbox_parked OWNER TO keeper;"
+                       " ALTER SCHEMA public OWNER TO keeper");
+}
+
+static void drop_roles(struct fixture *fixture)
+{
+    sql(fixture->conn, "ALTER SCHEMA public OWNER TO CURRENT_USER");
+    sql(fixture->conn, "DROP OWNED BY hardened, keeper; DROP ROLE hardened, keeper");
+}
+
+static void an_owner_can_execute_the_printed_grants(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_roles(fixture);
+    become(fixture, "keeper");
+    expect(fixture, run(fixture, "init", "--grant", "hardened", "-c", fixture->config), 0);
+    assert_null(strstr(fixture->process.out, "pg_control_system"));
+    sql(fixture->conn, "SET ROLE keeper; %s; RESET ROLE", fixture->process.out);
+    expect(fixture, run(fixture, "init", "--grant", "not made yet", "-c", fixture->config), 0);
+    assert_null(strstr(fixture->process.out, "pg_control_system"));
+    become(fixture, "hardened");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    drop_roles(fixture);
+}
+
+static void a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints(void **state)
+{
+    static const char grant[] =
+        "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO \"hardened\";";
+    struct fixture *fixture = *state;
+
+    make_roles(fixture);
+    sql(fixture->conn, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC");
+    expect(fixture, run(fixture, "init", "--grant", "hardened", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, grant);
+    sql(fixture->conn, "%s", fixture->process.out);
+    become(fixture, "hardened");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    sql(fixture->conn, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM hardened");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    assert_says(fixture->process.out, "error: missing privilege: EXECUTE on");
+    assert_says(fixture->process.out, grant);
+    sql(fixture->conn, "%s", grant);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    drop_roles(fixture);
 }
 
 static void check_reports_every_finding_with_its_fix(void **state)
@@ -102,8 +264,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(init_is_idempotent_and_prints_what_an_existing_table_lacks),
+        TEST(init_prints_what_an_older_parked_table_lacks),
+        TEST(check_warns_of_each_index_that_the_parked_table_lacks),
+        TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path),
+        TEST(an_absent_optional_column_is_told_at_the_start),
         TEST(what_init_prints_can_be_executed),
         TEST(the_printed_grants_suffice_for_a_restricted_role),
+        TEST(an_owner_can_execute_the_printed_grants),
+        TEST(a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints),
         TEST(check_reports_every_finding_with_its_fix),
         TEST(check_routes_waiting_rows_by_their_key_too),
         TEST(check_prints_the_topic_of_a_waiting_row_escaped),

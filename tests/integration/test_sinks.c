@@ -1,4 +1,5 @@
 #include "unit/broker/fixture.h"
+#include "base/clock.h"
 
 #include <nats/nats.h>
 #include <unistd.h>
@@ -106,7 +107,7 @@ static void publish(void)
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
     for (int i = 0; i < 2; i++)
-        broker_send(brokers[i], &batch, i);
+        broker_send(brokers[i], &batch, i, clock_now_ms() + 5000);
     for (int i = 0; i < 2; i++)
         if (broker_await(brokers[i], &batch, i, deadline_ms, &error) < 0)
             fail_msg("%s", error.text);
@@ -172,6 +173,13 @@ static void refusals_of_one_sink_do_not_reach_the_messages_of_another(void **sta
     natsSubscription_Destroy(subscription);
 }
 
+static int end_clients(void **state)
+{
+    (void)state;
+    broker_end();
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,5 +187,5 @@ int main(void)
                                         setup, teardown),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, end_clients);
 }

@@ -1,4 +1,5 @@
 #include "integration/publishing.h"
+#include "base/clock.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -188,7 +189,7 @@ static void *relay_one_batch(void *argument)
     }
     for (int i = 0; i < BATCH; i++)
         (void)add_message(&own_batch, "t", NULL, payload);
-    broker_send(own, &own_batch, SINK);
+    broker_send(own, &own_batch, SINK, clock_now_ms() + 5000);
     lane->failed = broker_await(own, &own_batch, SINK, clock_now_ms() + WAIT_MS, &own_error) < 0 ||
                    count_verdicts(&own_batch, VERDICT_SENT) != BATCH;
     broker_close(own);

@@ -5,13 +5,14 @@
  * It shares no code with the relay: what it reports is a second opinion. It reads each message
  * once, in the broker's order, checks what NATS delivers for gaps, and judges nothing else.
  *
- * A message is one line of eleven columns, separated by tabs, as psql's \copy loads them:
+ * A message is one line of twelve columns, separated by tabs, as psql's \copy loads them:
  *
  *   arrival  topic-or-subject  partition  offset-or-sequence  key  id  type  created_at
- *   msg-id  other-headers  payload
+ *   msg-id  other-headers  payload  stored_ms
  *
  * NULL is \N; backslash, tab, newline and other control bytes are escaped. The other headers are
  * name=value joined with &, where %, & and = are written %25 %26 %3D; a NULL value has no "=".
+ * stored_ms is the time by the broker, in milliseconds since 1970.
  */
 
 #define _POSIX_C_SOURCE 200809L
@@ -101,7 +102,8 @@ static _Noreturn void usage(void)
             "\n  --count      print only the number of messages\n"
             "  --follow N   read until N messages have come, not to the end as of the start\n"
             "  --timeout S  give up: with --follow after S seconds, else after S seconds\n"
-            "               without a message or an answer (default 30)\n");
+            "               without a message or an answer (default 30)\n"
+            "  --duplicates-ms N  of stream create: its duplicate window\n");
     exit(2);
 }
 
@@ -128,6 +130,8 @@ static struct options parse_options(int argc, char **argv)
             options.follow_count = parse_number(argv[++i], "--follow");
         } else if (strcmp(argv[i], "--timeout") == 0 && has_value) {
             options.timeout_s = (int)parse_number(argv[++i], "--timeout");
+        } else if (strcmp(argv[i], "--duplicates-ms") == 0 && has_value) {
+            options.duplicates_ms = parse_number(argv[++i], "--duplicates-ms");
         } else if (strncmp(argv[i], "--", 2) == 0) {
             usage();
         } else {

@@ -14,6 +14,7 @@ struct options {
     bool follow;     /* read until follow_count messages instead of the end as of the start */
     long follow_count;
     int timeout_s;   /* with follow: in all; without: since the last message */
+    long duplicates_ms; /* stream create: its duplicate window; 0: the server's default */
     char **operands;
     int operand_count;
 };
@@ -29,6 +30,7 @@ struct message {
     const char *destination;
     int32_t partition;
     int64_t position;
+    int64_t stored_ms; /* the broker's clock, since 1970; -1: it did not say */
     struct field key, id, type, created_at, message_id, payload;
 };
 

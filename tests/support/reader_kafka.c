@@ -181,6 +181,7 @@ static int64_t emit(const struct options *options, const rd_kafka_message_t *rec
     message.destination = rd_kafka_topic_name(received->rkt);
     message.partition = received->partition;
     message.position = received->offset;
+    message.stored_ms = rd_kafka_message_timestamp(received, NULL);
     message.key = (struct field){received->key, received->key_len};
     message.payload = (struct field){received->payload, received->len};
     add_headers(&message, received);

@@ -25,6 +25,7 @@ struct nats_reader {
     int64_t seen;
     uint64_t delivered;     /* the consumer's number of the last delivery */
     uint64_t sequence;      /* the stream's number of the last message */
+    int64_t stored_ms;      /* and its time */
     int64_t deadline_ms;
 };
 
@@ -148,6 +149,7 @@ static bool next_in_order(struct nats_reader *reader, natsMsg *received)
     if (natsMsg_GetMetaData(&meta, received) != NATS_OK)
         die("a message without JetStream's metadata on %s", natsMsg_GetSubject(received));
     jsSequencePair numbers = meta->Sequence;
+    reader->stored_ms = meta->Timestamp / 1000000;
     jsMsgMetaData_Destroy(meta);
     if (numbers.Consumer != reader->delivered + 1 || numbers.Stream <= reader->sequence) {
         if (!reader->options->follow)
@@ -168,6 +170,7 @@ static void take(struct nats_reader *reader, natsMsg *received)
     message_begin(&message);
     message.destination = natsMsg_GetSubject(received);
     message.position = (int64_t)reader->sequence;
+    message.stored_ms = reader->stored_ms;
     message.payload.data = natsMsg_GetData(received);
     message.payload.size = (size_t)natsMsg_GetDataLength(received);
     if (!message.payload.data)
@@ -286,6 +289,7 @@ static natsStatus create_stream(jsCtx *js, const struct options *options)
     config.Subjects = (const char **)(options->operands + 3);
     config.SubjectsLen = options->operand_count - 3;
     config.Storage = js_FileStorage;
+    config.Duplicates = options->duplicates_ms * 1000000;
     return js_AddStream(NULL, js, &config, NULL, NULL);
 }
 

@@ -136,6 +136,7 @@ int64_t message_emit(const struct options *options, const struct message *messag
     put_field(message->message_id.data ? message->message_id : (struct field){"", 0});
     put_field((struct field){others_size ? others : "", others_size});
     put_field(message->payload);
+    printf("\t%lld", (long long)message->stored_ms);
     putc_unlocked('\n', stdout);
     return emitted;
 }

@@ -45,15 +45,20 @@ kafka_choose() {
 }
 
 # The short broker session is for restarts after SIGKILL: the controller lets the broker back in
-# only when the dead one's session has run out (16 s by default, 5 s so).
+# only when the dead one's session has run out (16 s by default, 5 s so). The authorizer allows all
+# until a test denies something.
+# A client goes on at the address that the broker advertises. Hence the listener PROXIED: it is
+# advertised as a port where nothing listens until a test puts its proxy there.
+# The time of a message is the broker's own, so that a test need not trust the relay's clock.
 kafka_settings() {
     cat <<END
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:$2
-listeners=BROKER://127.0.0.1:$1,CONTROLLER://127.0.0.1:$2
-advertised.listeners=BROKER://127.0.0.1:$1
-listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=BROKER://127.0.0.1:$1,PROXIED://127.0.0.1:$3,CONTROLLER://127.0.0.1:$2
+advertised.listeners=BROKER://127.0.0.1:$1,PROXIED://127.0.0.1:$4
+listener.security.protocol.map=BROKER:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.message.timestamp.type=LogAppendTime
 inter.broker.listener.name=BROKER
 controller.listener.names=CONTROLLER
 log.dirs=$TEST_DIR/kafka/data
@@ -65,18 +70,24 @@ transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
 broker.heartbeat.interval.ms=500
 broker.session.timeout.ms=3000
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
 END
 }
 
 kafka_create() {
-    local dir=$TEST_DIR/kafka port controller_port
+    local dir=$TEST_DIR/kafka port controller_port proxied_port proxy_port
     if [[ -n $KAFKA_MOCK_REASON ]]; then
         : >"$dir/mock"
         return
     fi
     port=$(free_port) && controller_port=$(free_port) || return 1
+    proxied_port=$(free_port) && proxy_port=$(free_port) || return 1
     echo "$port" >"$dir/port"
-    kafka_settings "$port" "$controller_port" >"$dir/server.properties"
+    echo "127.0.0.1:$proxied_port" >"$dir/proxied"
+    echo "127.0.0.1:$proxy_port" >"$dir/proxy"
+    kafka_settings "$port" "$controller_port" "$proxied_port" "$proxy_port" \
+        >"$dir/server.properties"
     # The cluster's id: any sixteen bytes in base64.
     "${KAFKA_JAVA[@]}" kafka.tools.StorageTool format -t b3V0Ym94LXJlbGF5LXRzdA \
         -c "$dir/server.properties"
@@ -113,6 +124,9 @@ kafka_env() {
     else
         TEST_KAFKA_MOCK=0
         TEST_KAFKA_BROKERS=127.0.0.1:$(port_of kafka)
+        TEST_KAFKA_PROXIED=$(<"$TEST_DIR/kafka/proxied")
+        TEST_KAFKA_PROXY=$(<"$TEST_DIR/kafka/proxy")
+        export TEST_KAFKA_PROXIED TEST_KAFKA_PROXY
     fi
     export TEST_KAFKA_MOCK TEST_KAFKA_BROKERS
 }

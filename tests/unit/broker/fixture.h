@@ -103,7 +103,7 @@ static inline void expect_pending_without_ready(const struct sink_options *optio
     assert_non_null(broker);
     assert_int_equal(batch_init(&batch, 1), 0);
     message = add_message(&batch, "orders", NULL, "x");
-    broker_send(broker, &batch, SINK);
+    broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
     assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + 1000, &error), -1);
     assert_non_null(strstr(error.text, "1 messages were not acknowledged"));
     assert_int_equal(message->verdict, VERDICT_PENDING);

@@ -1,3 +1,4 @@
+#include "broker/kafka.h"
 #include "unit/broker/fixture.h"
 
 #include <unistd.h>
@@ -73,6 +74,32 @@ static void the_largest_payload_is_librdkafkas_default(void **state)
     assert_non_null(broker);
     assert_int_equal(broker_payload_max(broker), 1000000);
     broker_close(broker);
+}
+
+static int64_t effective(const struct sink_options *options, const char *name)
+{
+    rd_kafka_conf_t *conf = kafka_conf_new(options, false, &error);
+    int64_t value;
+
+    assert_non_null(conf);
+    value = kafka_conf_number(conf, name);
+    rd_kafka_conf_destroy(conf);
+    return value;
+}
+
+/* librdkafka's ten seconds of back-off would outlast a publish timeout. */
+static void a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise(void **state)
+{
+    static char name[] = "reconnect.backoff.max.ms";
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_int_equal(effective(&options, name), 1000);
+    set_property(&options, name, "7000");
+    assert_int_equal(effective(&options, name), 7000);
+    options.property_count = 0;
+    set_property(&options, "reconnect.backoff.ms", "3000");
+    assert_int_equal(effective(&options, name), 3000);
 }
 
 static void weaker_acknowledgements_are_refused_under_each_name(void **state)
@@ -220,6 +247,7 @@ int main(void)
         cmocka_unit_test(a_plain_sink_is_accepted),
         cmocka_unit_test(properties_reach_librdkafka),
         cmocka_unit_test(the_largest_payload_is_librdkafkas_default),
+        cmocka_unit_test(a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise),
         cmocka_unit_test(weaker_acknowledgements_are_refused_under_each_name),
         cmocka_unit_test(weaker_idempotence_is_refused),
         cmocka_unit_test(a_message_timeout_within_two_publish_timeouts_is_refused),

@@ -82,33 +82,55 @@ static void an_acknowledgement_of_another_stream_is_none(void **state)
     assert_refused(&batch.messages[1], VERDICT_WAIT, "not by \"EVENTS\"");
 }
 
-static void each_refusal_has_its_verdict(void **state)
+static void a_duplicate_stays_pending_until_it_is_compared(void **state)
 {
-    static const struct {
-        natsStatus status;
-        int code;
-        enum verdict verdict;
-    } refusals[] = {
-        {NATS_NO_RESPONDERS, 0, VERDICT_WAIT}, {NATS_ERR, 10077, VERDICT_WAIT},
-        {NATS_ERR, 10059, VERDICT_WAIT},       {NATS_ERR, 10060, VERDICT_WAIT},
-        {NATS_ERR, 10054, VERDICT_REJECTED},   {NATS_ERR, 10097, VERDICT_REJECTED},
-        {NATS_ERR, 10071, VERDICT_RETRY},      {NATS_ERR, 10164, VERDICT_RETRY},
-        {NATS_ERR, 10008, VERDICT_WAIT},       {NATS_ERR, 10118, VERDICT_WAIT},
-        {NATS_ERR, 10035, VERDICT_WAIT},       {NATS_ERR, 10109, VERDICT_WAIT},
-        {NATS_ERR, 10194, VERDICT_WAIT},       {NATS_ERR, 10036, VERDICT_WAIT},
-    };
-
-    int count = (int)(sizeof refusals / sizeof *refusals);
+    jsPubAck found = {.Stream = "EVENTS", .Sequence = 17, .Duplicate = true};
+    jsPubAck not_kept = {.Stream = "EVENTS", .Sequence = 0, .Duplicate = true};
+    jsPubAck elsewhere = {.Stream = "OTHER", .Sequence = 3, .Duplicate = true};
 
     (void)state;
-    expect_messages(count);
-    for (int i = 0; i < count; i++)
-        refuse(i, refusals[i].status, refusals[i].code, "the server's text");
+    expect_messages(3);
+    on_ack(NULL, keys[0], &found, NULL, acks);
+    on_ack(NULL, keys[1], &not_kept, NULL, acks);
+    on_ack(NULL, keys[2], &elsewhere, NULL, acks);
     assert_int_equal(await_ms(1000), 0);
-    for (int i = 0; i < count; i++)
-        assert_int_equal(batch.messages[i].verdict, refusals[i].verdict);
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 2);
+    assert_int_equal(acks->answers[0].state, NATS_DUPLICATE);
+    assert_int_equal(acks->answers[0].sequence, 17);
+    assert_int_equal(acks->answers[1].state, NATS_DUPLICATE);
+    assert_refused(&batch.messages[2], VERDICT_WAIT, "not by \"EVENTS\"");
+}
+
+static void a_refusal_is_judged_by_status_and_code(void **state)
+{
+    (void)state;
+    expect_messages(5);
+    refuse(0, NATS_NO_RESPONDERS, 0, NULL);
+    refuse(1, NATS_ERR, 10077, "the server's text");
+    refuse(2, NATS_ERR, 10054, "too large");
+    refuse(3, NATS_ERR, 10071, "wrong last sequence: 7");
+    refuse(4, NATS_PROTOCOL_ERROR, 0, NULL);
+    assert_int_equal(await_ms(1000), 0);
     assert_refused(&batch.messages[0], VERDICT_WAIT, "no stream takes subject \"shop.order\"");
     assert_refused(&batch.messages[1], VERDICT_WAIT, "the server's text (10077)");
+    assert_refused(&batch.messages[2], VERDICT_REJECTED, "too large (10054)");
+    assert_refused(&batch.messages[3], VERDICT_RETRY, "wrong last sequence: 7 (10071)");
+    assert_refused(&batch.messages[4], VERDICT_WAIT, "no acknowledgement");
+}
+
+static void what_the_library_refuses_is_judged_by_its_status(void **state)
+{
+    (void)state;
+    expect_messages(3);
+    nats_acks_refuse(acks, 0, NATS_MAX_PAYLOAD);
+    nats_acks_refuse(acks, 1, NATS_TIMEOUT);
+    acknowledge(2, "EVENTS", 1);
+    assert_int_equal(await_ms(1000), 1);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_REJECTED);
+    assert_int_equal(batch.messages[1].verdict, VERDICT_PENDING);
+    assert_int_equal(batch.messages[2].verdict, VERDICT_SENT);
+    natsMsg_Destroy(keys[0]);
+    natsMsg_Destroy(keys[1]);
 }
 
 static void a_report_touches_no_message_before_the_lane_waits(void **state)
@@ -212,7 +234,11 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(an_acknowledgement_of_another_stream_is_none, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(each_refusal_has_its_verdict, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_duplicate_stays_pending_until_it_is_compared, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_refusal_is_judged_by_status_and_code, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_the_library_refuses_is_judged_by_its_status, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_report_touches_no_message_before_the_lane_waits, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_long_text_is_cut, setup, teardown),

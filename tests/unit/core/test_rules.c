@@ -142,11 +142,21 @@ static void a_subject_has_no_empty_token(void **state)
 static void subjects_that_command_the_server_are_refused(void **state)
 {
     static const char *const reserved[] = {
-        "$JS.API.STREAM.PURGE.S", "$SYS.REQ.SERVER.PING", "$KV.bucket.key", "$O.bucket.C.x",
-        "$JS", "$SYS", "$KV", "$O", "$", "_INBOX", "_INBOX.abc.def",
+        "$JS.API.STREAM.PURGE.S",
+        "$SYS.REQ.SERVER.PING",
+        "$KV.bucket.key",
+        "$O.bucket.C.x",
+        "$JS",
+        "$SYS",
+        "$KV",
+        "$O",
+        "$",
+        "$js.api",
+        "_INBOX",
+        "_INBOX.abc.def",
     };
-    static const char *const free[] = {"_INBOXES", "_inbox.a", "a.$JS", "a._INBOX.b", "JS.API",
-                                       "_", "price.in.$"};
+    static const char *const free[] = {"_INBOXES", "_inbox.a", "a.$JS",     "a._INBOX.b",
+                                       "JS.API",   "_",        "price.in.$"};
 
     (void)state;
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
@@ -255,16 +265,51 @@ static void a_header_name_is_a_token_of_rfc_7230(void **state)
                             is_in(ALNUM "!#$%&'*+-.^_`|~", byte), "header name", byte, at);
 }
 
-static void a_nats_header_value_holds_no_line_end_and_no_nul(void **state)
+static void a_nats_header_value_holds_no_line_end_no_nul_and_no_blank_at_its_ends(void **state)
 {
     char data[3];
 
     (void)state;
     for (int byte = 0; byte <= 0xFF; byte++)
-        for (int at = 0; at < 3; at++)
-            assert_rule(
-                try_header(rules_nats_headers, text_of("n"), with_byte(data, byte, at)),
-                byte != '\r' && byte != '\n' && byte != '\0', "header value", byte, at);
+        for (int at = 0; at < 3; at++) {
+            struct text value = with_byte(data, byte, at);
+            bool allowed = byte != '\r' && byte != '\n' && byte != '\0' &&
+                           (at == 1 || (byte != ' ' && byte != '\t'));
+
+            assert_rule(try_header(rules_nats_headers, text_of("n"), value), allowed,
+                        "header value", byte, at);
+            assert_rule(rules_nats_header_value(value), allowed, "own header's value", byte, at);
+        }
+    assert_null(rules_nats_header_value((struct text){NULL, 0}));
+    assert_null(rules_nats_header_value(text_of("")));
+    assert_non_null(rules_nats_header_value(text_of(" ")));
+    assert_non_null(rules_nats_header_value(text_of("\t")));
+}
+
+static void a_nats_header_value_hides_none_of_the_servers_headers(void **state)
+{
+    static const char *const hiding[] = {"Nats-Msg-Id", "see Nats-Msg-Id: 1", "xNats-Msg-Idx",
+                                         "Nats-Expected-Stream", "a Nats-Expected-Stream"};
+    static const char *const free[] = {"Nats", "Nats-", "nats-msg-id", "Nats-Msg-I", "Nats-Rollup"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hiding / sizeof hiding[0]; i++)
+        assert_non_null(rules_nats_header_value(text_of(hiding[i])));
+    for (size_t i = 0; i < sizeof free / sizeof free[0]; i++)
+        assert_null(rules_nats_header_value(text_of(free[i])));
+}
+
+static void every_byte_of_a_long_nats_header_value_is_looked_at(void **state)
+{
+    struct text value = repeat('a', 4096);
+
+    (void)state;
+    for (size_t at = 0; at < value.len; at++) {
+        buffer[at] = '\n';
+        assert_non_null(rules_nats_header_value(value));
+        buffer[at] = 'a';
+    }
+    assert_null(rules_nats_header_value(value));
 }
 
 static void a_kafka_header_value_holds_any_byte(void **state)
@@ -274,9 +319,8 @@ static void a_kafka_header_value_holds_any_byte(void **state)
     (void)state;
     for (int byte = 0; byte <= 0xFF; byte++)
         for (int at = 0; at < 3; at++)
-            assert_rule(
-                try_header(rules_kafka_headers, text_of("n"), with_byte(data, byte, at)), true,
-                "header value", byte, at);
+            assert_rule(try_header(rules_kafka_headers, text_of("n"), with_byte(data, byte, at)),
+                        true, "header value", byte, at);
 }
 
 static void headers_that_command_the_nats_server_are_refused_in_any_case(void **state)
@@ -338,7 +382,9 @@ int main(void)
         cmocka_unit_test(a_header_has_a_name),
         cmocka_unit_test(the_relays_own_headers_cannot_be_overridden),
         cmocka_unit_test(a_header_name_is_a_token_of_rfc_7230),
-        cmocka_unit_test(a_nats_header_value_holds_no_line_end_and_no_nul),
+        cmocka_unit_test(a_nats_header_value_holds_no_line_end_no_nul_and_no_blank_at_its_ends),
+        cmocka_unit_test(a_nats_header_value_hides_none_of_the_servers_headers),
+        cmocka_unit_test(every_byte_of_a_long_nats_header_value_is_looked_at),
         cmocka_unit_test(a_kafka_header_value_holds_any_byte),
         cmocka_unit_test(headers_that_command_the_nats_server_are_refused_in_any_case),
         cmocka_unit_test(one_broken_header_among_good_ones_is_found),

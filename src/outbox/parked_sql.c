@@ -1,0 +1,222 @@
+#include "outbox/parked_sql.h"
+
+#include "core/match.h"
+#include "outbox/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIME "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'" /* the session's time zone is UTC */
+#define IDS "id::text AS id, left(event_id::text, 1024) AS event_id"
+/* A row may be here because such a text is too large: a page of a thousand stays bounded. */
+#define TEXTS                                                                                      \
+    "left(topic::text, 1024) AS topic, left(key::text, 1024) AS key,"                              \
+    " left(type::text, 1024) AS type"
+#define STATE "CASE WHEN due IS NULL THEN 'dead' ELSE 'waiting' END AS state"
+#define STATE_OR_TIME                                                                              \
+    "CASE WHEN due IS NULL THEN 'dead' WHEN due IN ('infinity', '-infinity') THEN 'waiting'"       \
+    " ELSE to_char(due, " TIME ") END AS state"
+
+static bool changes(const struct parked_request *request)
+{
+    return !request->dry_run && (request->verb == PARKED_RETRY || request->verb == PARKED_DROP);
+}
+
+static const char *result_word(const struct parked_request *request)
+{
+    if (request->verb == PARKED_RETRY)
+        return request->dry_run ? "would retry" : "retried";
+    return request->dry_run ? "would drop" : "dropped";
+}
+
+static void put_shown_texts(FILE *out, bool bytea)
+{
+    (void)fprintf(
+        out,
+        IDS ", " STATE_OR_TIME ", left(topic::text, 4097) AS topic, left(key::text, 4097) AS key,"
+            " left(type::text, 4097) AS type, created_at::text AS created_at,"
+            " to_char(parked_at, " TIME ") AS parked_at, attempts, left(error, 4097) AS error,"
+            " left(headers::text, 4097) AS headers, octet_length(%s) AS payload_bytes, ",
+        bytea ? "payload" : "payload::text");
+    if (bytea)
+        (void)fprintf(out, "substring(payload FROM 1 FOR %d) AS payload", PARKED_PAYLOAD_MAX);
+    else
+        (void)fprintf(out, "left(payload::text, %d) AS payload", PARKED_PAYLOAD_MAX);
+}
+
+static void put_values(FILE *out, const struct parked_request *request, bool bytea)
+{
+    if (request->verb == PARKED_SHOW && request->json)
+        (void)fprintf(out,
+                      IDS ", topic::text AS topic, key::text AS key, type::text AS type, " STATE
+                          ", attempts, due, error, parked_at, created_at, headers,"
+                          " octet_length(%s) AS payload_bytes, payload",
+                      bytea ? "payload" : "payload::text");
+    else if (request->verb == PARKED_SHOW)
+        put_shown_texts(out, bytea);
+    else if (request->verb == PARKED_LIST && request->json)
+        (void)fprintf(out, IDS ", " TEXTS ", " STATE
+                               ", attempts, due, left(error, 1024) AS error, parked_at");
+    else if (request->json)
+        (void)fprintf(out, "'%s' AS result, " IDS ", " TEXTS ", left(error, 1024) AS error",
+                      result_word(request));
+    else
+        (void)fprintf(out, "id::text AS id, " STATE_OR_TIME ", left(event_id::text, 1024) AS"
+                           " event_id, " TEXTS ", attempts, left(error, 1024) AS error");
+}
+
+/* The parked row, or with a JSON object of its values without seq. */
+static void put_row(FILE *out, const struct parked_request *request, bool bytea)
+{
+    (void)fprintf(out, "seq, %s", request->json ? "(SELECT row_to_json(r) FROM (SELECT " : "");
+    put_values(out, request, bytea);
+    (void)fprintf(out, "%s", request->json ? ") r) AS json" : "");
+}
+
+/* An id of type uuid is compared as PostgreSQL spells it; any other one as it stands. */
+static void put_hits(FILE *out, const struct table *table, enum column column)
+{
+    bool uuid = strcmp(schema_type(table, column), "uuid") == 0;
+
+    (void)fprintf(out,
+                  "SELECT seq AS hit, word FROM %s JOIN wanted ON %s::text = %s"
+                  " WHERE sent_at IS NULL",
+                  table->parked_quoted, column_name(column), uuid ? "lower(word)" : "word");
+}
+
+/* Joined by each column on its own, so that many ids hash; locked before anything is decided. */
+static void put_chosen_by_id(FILE *out, const struct table *table, bool lock)
+{
+    (void)fprintf(
+        out, "WITH wanted AS MATERIALIZED (SELECT DISTINCT word FROM unnest($1::text[]) AS w (word)"
+             "), hits AS MATERIALIZED (");
+    put_hits(out, table, COLUMN_ID);
+    (void)fprintf(out, " UNION ");
+    put_hits(out, table, COLUMN_EVENT_ID);
+    (void)fprintf(
+        out,
+        "), locked AS MATERIALIZED (SELECT seq AS locked_seq FROM %s WHERE seq = ANY"
+        " (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL%s),"
+        " missing AS MATERIALIZED (SELECT word FROM wanted WHERE word NOT IN"
+        " (SELECT word FROM hits JOIN locked ON hit = locked_seq)),"
+        " missing_words AS (SELECT (SELECT string_agg('\"' || left(word, 64) || '\"',"
+        " ' or ' ORDER BY word) FROM (SELECT word FROM missing ORDER BY word LIMIT 5) few)"
+        " || CASE WHEN count(*) > 5 THEN ' or ' || count(*) - 5 || ' more' ELSE '' END"
+        " AS words FROM missing),"
+        " chosen AS MATERIALIZED (SELECT locked_seq AS chosen_seq FROM locked"
+        " WHERE NOT EXISTS (SELECT FROM missing))",
+        table->parked_quoted, lock ? " FOR UPDATE" : "");
+}
+
+static void put_chosen_by_filter(FILE *out, const struct table *table,
+                                 const struct parked_request *request)
+{
+    bool list = request->verb == PARKED_LIST;
+
+    (void)fprintf(out,
+                  "WITH missing_words AS (SELECT NULL::text AS words), chosen AS MATERIALIZED"
+                  " (SELECT seq AS chosen_seq FROM %s WHERE sent_at IS NULL%s"
+                  " AND seq > $1::int8 AND seq < $2::int8"
+                  " AND ($3::text IS NULL OR type::text = $3)"
+                  " AND ($4::text IS NULL OR topic::text = $4)"
+                  " AND ($5::text IS NULL OR topic::text ~ $5)"
+                  " AND ($6::timestamptz IS NULL OR parked_at >= $6::timestamptz)"
+                  " ORDER BY seq%s LIMIT %d%s)",
+                  table->parked_quoted, list ? "" : " AND due IS NULL", list ? " DESC" : "",
+                  PARKED_PAGE_ROWS, changes(request) ? " FOR UPDATE" : "");
+}
+
+static void put_done(FILE *out, const struct table *table, const struct parked_request *request,
+                     bool bytea)
+{
+    const char *parked = table->parked_quoted;
+
+    (void)fprintf(out, ", done AS MATERIALIZED (");
+    if (!changes(request)) {
+        (void)fprintf(out, "SELECT ");
+        put_row(out, request, bytea);
+        (void)fprintf(out, " FROM %s JOIN chosen ON seq = chosen_seq)", parked);
+        return;
+    }
+    if (request->verb == PARKED_RETRY)
+        (void)fprintf(out, "UPDATE %s SET due = now(), attempts = 0 FROM chosen", parked);
+    else
+        (void)fprintf(out, "DELETE FROM %s USING chosen", parked);
+    (void)fprintf(out, " WHERE seq = chosen_seq RETURNING ");
+    put_row(out, request, bytea);
+    (void)fprintf(out, ")");
+}
+
+char *parked_sql(const struct table *table, const struct parked_request *request,
+                 bool payload_is_bytea)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    if (out == NULL)
+        return NULL;
+    if (request->id_count > 0)
+        put_chosen_by_id(out, table, changes(request));
+    else
+        put_chosen_by_filter(out, table, request);
+    put_done(out, table, request, payload_is_bytea);
+    (void)fprintf(out,
+                  " SELECT words, done.* FROM missing_words LEFT JOIN done ON true"
+                  " ORDER BY seq%s",
+                  request->verb == PARKED_LIST ? " DESC" : "");
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+char *parked_sql_array(const char *const *words, int count)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    if (out == NULL)
+        return NULL;
+    for (int i = 0; i < count; i++) {
+        (void)fprintf(out, "%s\"", i == 0 ? "{" : ",");
+        for (const char *at = words[i]; *at != '\0'; at++)
+            (void)fprintf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+        (void)fputc('"', out);
+    }
+    (void)fprintf(out, "}");
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static bool has_wildcard(const struct match *match)
+{
+    for (const char *token = match->source; *token != '\0' && !match->is_regex;) {
+        size_t len = strcspn(token, ".");
+
+        if (len == 1 && (*token == '*' || *token == '>'))
+            return true;
+        token += len + (token[len] == '.');
+    }
+    return false;
+}
+
+int parked_topic_regex(const char *topic, char **regex)
+{
+    struct match match;
+    char why[128];
+    bool wild;
+
+    *regex = NULL;
+    if (match_parse(&match, topic, why, sizeof why) < 0)
+        return 0;
+    wild = has_wildcard(&match);
+    if (wild)
+        *regex = match_sql_regex(&match);
+    match_free(&match);
+    return wild && *regex == NULL ? -1 : 0;
+}

@@ -1,0 +1,245 @@
+/*
+ * Claim: which rows, in which order, with what of them.
+ */
+#include "outbox/sql.h"
+#include "outbox/sql_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_bytes_or_text(const char *type)
+{
+    static const char varying[] = "character varying";
+
+    if (strstr(type, "[]") != NULL)
+        return false;
+    return strcmp(type, "bytea") == 0 || strcmp(type, "text") == 0 ||
+           strncmp(type, varying, sizeof varying - 1) == 0;
+}
+
+/* Numbers become strings here, because a JSON library would make them doubles. A nested value, or
+ * anything but an object, is left for row_headers to refuse: an error here would fail the claim. */
+static void put_jsonb_headers(FILE *out, const char *name)
+{
+    (void)fprintf(out,
+                  "CASE WHEN jsonb_typeof(%s) = 'object' AND %s @? '$.* ? (@.type() == \"number\")'"
+                  " THEN (SELECT jsonb_object_agg(k, CASE jsonb_typeof(v) WHEN 'number'"
+                  " THEN to_jsonb(v::text) ELSE v END) FROM jsonb_each(%s) e (k, v))::text"
+                  " ELSE %s::text END AS headers",
+                  name, name, name, name);
+}
+
+/* bytea and text travel as they are; what else a column may be, as its text. */
+static void put_text_column(FILE *out, const struct table *table, enum column column, bool parked)
+{
+    const struct table_column *described = &table->columns[column];
+    const char *name = parked ? column_name(column) : described->quoted;
+
+    if (column == COLUMN_HEADERS && strcmp(described->type, "jsonb") == 0) {
+        put_jsonb_headers(out, name);
+        return;
+    }
+    if (!table_has(table, column))
+        (void)fprintf(out, "NULL::text");
+    else
+        (void)fprintf(out, "%s%s", name, is_bytes_or_text(described->type) ? "" : "::text");
+    (void)fprintf(out, " AS %s", column_name(column));
+}
+
+/* Correct whatever standard_conforming_strings says. */
+static void put_literal(FILE *out, const char *text)
+{
+    (void)fputs("E'", out);
+    for (; *text != '\0'; text++) {
+        if (*text == '\'' || *text == '\\')
+            (void)fputc(*text, out);
+        (void)fputc(*text, out);
+    }
+    (void)fputc('\'', out);
+}
+
+/* The sink that a row goes to, as a number; NULL when no route takes it. */
+static int put_sink(FILE *out, const struct table *table, const struct routes *routes, bool parked)
+{
+    const char *topic = parked ? "topic" : table->columns[COLUMN_TOPIC].quoted;
+
+    if (routes == NULL || routes->count == 0) {
+        (void)fprintf(out, "0");
+        return 0;
+    }
+    (void)fprintf(out, "CASE");
+    for (int i = 0; i < routes->count; i++) {
+        char *regex = match_sql_regex(&routes->entries[i].match);
+
+        if (regex == NULL)
+            return -1;
+        (void)fprintf(out, " WHEN %s::text ~ ", topic);
+        put_literal(out, regex);
+        (void)fprintf(out, " THEN %d", routes->entries[i].sink);
+        free(regex);
+    }
+    (void)fprintf(out, " END");
+    return 0;
+}
+
+/* $1: a bit for each sink that takes nothing now. With none, no route is looked at. */
+static int put_sinks_condition(FILE *out, const struct table *table, const struct routes *routes,
+                               bool parked)
+{
+    int status;
+
+    (void)fprintf(out, " AND ($1::int8 = 0 OR coalesce($1::int8 >> (");
+    status = put_sink(out, table, routes, parked);
+    (void)fprintf(out, "), 0) & 1 = 0)");
+    return status;
+}
+
+static void put_unsent(FILE *out, const struct table *table, const struct outbox_options *options)
+{
+    if (options->on_sent == ON_SENT_MARK)
+        (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+}
+
+static int put_source(FILE *out, const struct table *table, const struct outbox_options *options,
+                      const struct claim_text *text)
+{
+    bool parked = text->kind == CLAIM_PARKED;
+    const char *id = table->columns[COLUMN_ID].quoted;
+    const char *lock =
+        options->on_sent == ON_SENT_MARK && !parked ? "FOR NO KEY UPDATE" : "FOR UPDATE";
+
+    (void)fprintf(out,
+                  "SELECT ctid AS relay_row, * FROM %s WHERE (SELECT lsn FROM wal) IS NOT NULL",
+                  parked ? table->parked_quoted : table->quoted);
+    if (parked)
+        (void)fprintf(out, " AND due <= pg_catalog.statement_timestamp() AND sent_at IS NULL");
+    else
+        put_unsent(out, table, options);
+    if (text->kind == CLAIM_AFTER || text->kind == CLAIM_WINDOW)
+        (void)fprintf(out, " AND %s > $2::text::%s", id, table->columns[COLUMN_ID].type);
+    if (text->kind == CLAIM_WINDOW)
+        (void)fprintf(out, " AND %s <= $3::text::%s", id, table->columns[COLUMN_ID].type);
+    if (put_sinks_condition(out, table, text->routes, parked) < 0)
+        return -1;
+    (void)fprintf(out, " ORDER BY %s LIMIT %d %s SKIP LOCKED", parked ? "due" : id, text->limit,
+                  lock);
+    return 0;
+}
+
+/* OFFSET 0 keeps the planner from evaluating a payload's text once for its length and once more. */
+static int put_rows(FILE *out, const struct table *table, const struct outbox_options *options,
+                    const struct claim_text *text)
+{
+    bool parked = text->kind == CLAIM_PARKED;
+    int status;
+
+    (void)fprintf(out, "SELECT relay_row");
+    for (int i = COLUMN_ID; i <= COLUMN_HEADERS; i++) {
+        (void)fprintf(out, ", ");
+        put_text_column(out, table, (enum column)i, parked);
+    }
+    if (table_has(table, COLUMN_CREATED_AT))
+        (void)fprintf(out, ", %s::timestamptz AS created_at",
+                      parked ? "created_at" : table->columns[COLUMN_CREATED_AT].quoted);
+    else
+        (void)fprintf(out, ", NULL::timestamptz AS created_at");
+    (void)fprintf(out, ", %s AS attempts, %s AS waited_ms FROM (", parked ? "attempts" : "0",
+                  parked ? "(extract(epoch FROM pg_catalog.clock_timestamp() - parked_at) * 1000)"
+                           "::bigint"
+                         : "0::bigint");
+    status = put_source(out, table, options, text);
+    (void)fprintf(out, ") locked OFFSET 0");
+    return status;
+}
+
+char *sql_lock(const struct table *table)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out, "LOCK TABLE ONLY %s, ONLY %s IN ROW EXCLUSIVE MODE", table->quoted,
+                  table->parked_quoted);
+    return writer_end(&writer);
+}
+
+char *sql_claim(const struct table *table, const struct outbox_options *options,
+                const struct claim_text *text)
+{
+    struct writer writer;
+    int status;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    /* The WAL position is read before the first lock and after the snapshot: every commit that the
+     * snapshot sees lies before it, and our own lock records lie after it. */
+    (void)fprintf(writer.out,
+                  "WITH wal AS MATERIALIZED (SELECT pg_catalog.pg_current_wal_insert_lsn() AS lsn) "
+                  "SELECT relay_row, id, event_id,"
+                  " left(topic, 1025),"
+                  " CASE WHEN small THEN key END, CASE WHEN small THEN type END,"
+                  " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END,"
+                  " created_at, attempts, waited_ms, payload_len, rest_len,"
+                  " pg_catalog.current_setting('synchronous_standby_names') = ''"
+                  "   AND pg_catalog.pg_current_wal_flush_lsn() >= (SELECT lsn FROM wal),"
+                  " pg_catalog.pg_current_xact_id_if_assigned(),"
+                  " (extract(epoch FROM pg_catalog.clock_timestamp()"
+                  "  - pg_catalog.transaction_timestamp()) * 1000)::int8 "
+                  "FROM (SELECT *, payload_len::bigint + rest_len <= %" PRId64
+                  " OR payload_len IS NULL AND rest_len <= %" PRId64 " AS small"
+                  " FROM (SELECT *, octet_length(payload)::bigint AS payload_len,"
+                  "       (coalesce(octet_length(key), 0)::bigint + coalesce(octet_length(type), 0)"
+                  "        + coalesce(octet_length(headers), 0)) AS rest_len FROM (",
+                  text->inline_bytes, text->inline_bytes);
+    status = put_rows(writer.out, table, options, text);
+    (void)fprintf(writer.out, ") texts OFFSET 0) sized) claimed");
+    return writer_end_if(&writer, status);
+}
+
+char *sql_last(const struct table *table, const struct outbox_options *options)
+{
+    const char *id = table->columns[COLUMN_ID].quoted;
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out, "SELECT %s::text AS last FROM %s WHERE true", id, table->quoted);
+    put_unsent(writer.out, table, options);
+    (void)fprintf(writer.out, " ORDER BY %s DESC LIMIT 1", id);
+    return writer_end(&writer);
+}
+
+/* So many that asking the routes of each stays far below the statement's time. */
+#define WINDOW_ROWS 50000
+
+char *sql_window(const struct table *table, const struct outbox_options *options)
+{
+    const char *id = table->columns[COLUMN_ID].quoted;
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out, "SELECT %s::text AS last FROM %s WHERE %s > $1::text::%s", id,
+                  table->quoted, id, table->columns[COLUMN_ID].type);
+    put_unsent(writer.out, table, options);
+    (void)fprintf(writer.out, " ORDER BY %s OFFSET %d LIMIT 1", id, WINDOW_ROWS - 1);
+    return writer_end(&writer);
+}
+
+char *sql_fetch(const struct table *table, bool parked)
+{
+    static const enum column fetched[] = {COLUMN_KEY, COLUMN_TYPE, COLUMN_PAYLOAD, COLUMN_HEADERS};
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out, "SELECT ctid");
+    for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++) {
+        (void)fprintf(writer.out, ", ");
+        put_text_column(writer.out, table, fetched[i], parked);
+    }
+    (void)fprintf(writer.out, " FROM %s WHERE ctid = ANY ($1::tid[])",
+                  parked ? table->parked_quoted : table->quoted);
+    return writer_end(&writer);
+}

@@ -1,0 +1,42 @@
+#ifndef OUTBOX_SQL_TEXT_H
+#define OUTBOX_SQL_TEXT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Statements are built in memory streams: a failed write shows when the stream is closed. */
+struct writer {
+    FILE *out;
+    char *text;
+    size_t len;
+};
+
+static inline bool writer_begin(struct writer *writer)
+{
+    *writer = (struct writer){0};
+    writer->out = open_memstream(&writer->text, &writer->len);
+    return writer->out != NULL;
+}
+
+/* The text, to be freed; NULL: no memory. */
+static inline char *writer_end(struct writer *writer)
+{
+    if (fclose(writer->out) == 0)
+        return writer->text;
+    free(writer->text);
+    return NULL;
+}
+
+/* The same, or NULL when a part of the text could not be made. */
+static inline char *writer_end_if(struct writer *writer, int status)
+{
+    char *text = writer_end(writer);
+
+    if (status == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+#endif

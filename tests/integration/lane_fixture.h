@@ -1,0 +1,151 @@
+#ifndef TESTS_INTEGRATION_LANE_FIXTURE_H
+#define TESTS_INTEGRATION_LANE_FIXTURE_H
+
+/* One lane's outbox beside a real PostgreSQL, without a broker: the test decides each outcome. */
+
+#include "integration/harness.h"
+
+#include "outbox/admin.h"
+#include "outbox/outbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAYLOAD_MAX (2 * 1024 * 1024)
+
+struct lane_fixture {
+    char url[256];
+    PGconn *conn;
+    struct outbox_options options;
+    struct outbox *outbox;
+    struct batch batch;
+    struct error error;
+};
+
+static inline void init_tables(struct lane_fixture *fixture)
+{
+    struct admin *admin = admin_open(&fixture->options, &fixture->error);
+    char *missing = NULL;
+
+    assert_non_null(admin);
+    assert_int_equal(admin_init(admin, &missing, &fixture->error), 0);
+    admin_close(admin);
+}
+
+static inline int set_up_with(void **state, enum on_sent on_sent)
+{
+    static char table[] = "public.outbox";
+    struct lane_fixture *fixture = calloc(1, sizeof *fixture);
+
+    *state = fixture;
+    fixture->conn = harness_database(fixture->url);
+    fixture->options = (struct outbox_options){.url = fixture->url,
+                                               .table = table,
+                                               .on_sent = on_sent,
+                                               .order = ORDER_NONE,
+                                               .durable_before_publish = true,
+                                               .synchronous_commit = true,
+                                               .batch = 500,
+                                               .batch_bytes = 8 * 1024 * 1024,
+                                               .publish_timeout_ms = 10000};
+    init_tables(fixture);
+    fixture->outbox = outbox_open(&fixture->options, NULL, "test/1");
+    assert_non_null(fixture->outbox);
+    return batch_init(&fixture->batch, 500);
+}
+
+static inline int set_up(void **state)
+{
+    return set_up_with(state, ON_SENT_MARK);
+}
+
+static inline int set_up_delete(void **state)
+{
+    return set_up_with(state, ON_SENT_DELETE);
+}
+
+static inline int tear_down(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    batch_free(&fixture->batch);
+    outbox_close(fixture->outbox);
+    harness_drop(fixture->conn);
+    free(fixture);
+    return 0;
+}
+
+static inline int claim_from(struct outbox *outbox, struct batch *batch, bool parked,
+                             struct error *error)
+{
+    const struct claim claim = {.parked = parked, .payload_max = PAYLOAD_MAX};
+
+    return outbox_claim(outbox, batch, &claim, error);
+}
+
+static inline int claim(struct lane_fixture *fixture)
+{
+    if (outbox_ready(fixture->outbox, &fixture->error) < 0)
+        return -1;
+    return claim_from(fixture->outbox, &fixture->batch, false, &fixture->error);
+}
+
+static inline void claim_count(struct lane_fixture *fixture, int count)
+{
+    if (claim(fixture) < 0)
+        fail_msg("%s", fixture->error.text);
+    assert_int_equal(fixture->batch.count, count);
+}
+
+static inline void decide_all(struct batch *batch, enum outcome outcome)
+{
+    for (int i = 0; i < batch->count; i++)
+        batch->messages[i].outcome = outcome;
+}
+
+static inline int settle_all(struct lane_fixture *fixture, bool claim_next)
+{
+    const struct claim next = {.payload_max = PAYLOAD_MAX};
+
+    return outbox_settle(fixture->outbox, &fixture->batch, claim_next ? &next : NULL,
+                         &fixture->error);
+}
+
+static inline void settle(struct lane_fixture *fixture, bool claim_next)
+{
+    if (settle_all(fixture, claim_next) < 0)
+        fail_msg("%s", fixture->error.text);
+}
+
+static inline void insert_rows(struct lane_fixture *fixture, int count)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i, to_jsonb(i)"
+        " FROM generate_series(1, %d) i",
+        count);
+}
+
+static inline void assert_text(struct text actual, const char *expected)
+{
+    if (expected == NULL) {
+        assert_null(actual.data);
+        return;
+    }
+    assert_non_null(actual.data);
+    assert_int_equal(actual.len, strlen(expected));
+    assert_memory_equal(actual.data, expected, actual.len);
+}
+
+static inline void refuse_all(struct lane_fixture *fixture, enum outcome outcome, int64_t retry_ms)
+{
+    for (int i = 0; i < fixture->batch.count; i++) {
+        struct message *message = &fixture->batch.messages[i];
+
+        batch_refuse(&fixture->batch, message, VERDICT_RETRY, "reason %d", i + 1);
+        message->attempts++;
+        message->outcome = outcome;
+        message->retry_ms = retry_ms;
+    }
+}
+
+#endif

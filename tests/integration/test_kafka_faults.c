@@ -1,0 +1,333 @@
+#include "broker/kafka.h"
+#include "integration/publishing_kafka.h"
+#include "base/clock.h"
+
+/*
+ * What a cluster can do wrong. The real Kafka at $TEST_KAFKA_BROKERS is killed, restarted,
+ * silenced; what it cannot be made to do on demand is done by librdkafka's mock cluster
+ * (TEST_WITH_MOCK): slow answers, a moved leader, errors of the idempotent producer. The mock
+ * checks no sequence numbers, so nothing here proves anything about duplicates.
+ */
+
+#define RECOVERY_MS 5000
+#define READY_MS 5000 /* what ready() promises, and a second of a busy machine */
+#define READY_SLACK_MS 1000
+
+static int setup_cluster_of_three(void **state)
+{
+    int status;
+
+    mock_brokers = 3;
+    status = setup_mock(state);
+    mock_brokers = 1;
+    return status;
+}
+
+static void publish_ten(void)
+{
+    fill_batch(10);
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+}
+
+static int ready_within_its_time(void)
+{
+    int64_t started_ms = clock_now_ms();
+    int status = broker_ready(broker, &error);
+
+    assert_true(clock_now_ms() - started_ms < READY_MS + READY_SLACK_MS);
+    return status;
+}
+
+/* ---- the producer's own state ---- */
+
+static void become_fatal(void)
+{
+    assert_int_equal(rd_kafka_test_fatal_error(((struct kafka *)broker)->client,
+                                               RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
+                                               "injected"),
+                     RD_KAFKA_RESP_ERR_NO_ERROR);
+}
+
+static void expect_recovery_from(rd_kafka_resp_err_t code)
+{
+    int64_t started_ms;
+
+    publish_ten();
+    inject(1, code);
+    fill_batch(10);
+    started_ms = clock_now_ms();
+    assert_int_equal(publish_within(WAIT_MS), -1);
+    assert_int_equal(error.kind, ERROR_TRANSIENT);
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 10);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    publish_ten();
+    print_message("after %s: publishing again in %lld ms\n", rd_kafka_err2name(code),
+                  (long long)(clock_now_ms() - started_ms));
+    assert_true(clock_now_ms() - started_ms < RECOVERY_MS);
+}
+
+static void a_fatal_error_costs_one_batch_and_a_new_client(void **state)
+{
+    (void)state;
+    expect_recovery_from(RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+    expect_recovery_from(RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH);
+}
+
+/* Before anything is claimed: ready() itself looks. */
+static void a_client_that_became_fatal_while_idle_costs_no_batch(void **state)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+
+    (void)state;
+    publish_ten();
+    become_fatal();
+    assert_int_equal(broker_ready(broker, &error), 0);
+    assert_int_equal(rd_kafka_fatal_error(kafka->client, NULL, 0), RD_KAFKA_RESP_ERR_NO_ERROR);
+    publish_ten();
+}
+
+static void a_client_that_becomes_fatal_between_ready_and_send_judges_nobody(void **state)
+{
+    (void)state;
+    publish_ten();
+    fill_batch(10);
+    become_fatal();
+    assert_int_equal(publish_within(WAIT_MS), -1);
+    assert_says(&error, "10 messages were not acknowledged");
+    assert_says(&error, "injected");
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 10);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    publish_ten();
+}
+
+/* As if librdkafka had lost one: the test counts a message that was never handed over. */
+static void a_missing_delivery_report_is_no_success(void **state)
+{
+    (void)state;
+    fill_batch(10);
+    broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
+    ((struct kafka *)broker)->enqueued++;
+    assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + 1000, &error), -1);
+    assert_says(&error, "1 messages were not acknowledged");
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+    assert_null(((struct kafka *)broker)->client);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    publish_ten();
+}
+
+/* ---- a cluster that is busy, slow, or on the move ---- */
+
+static void a_slow_cluster_is_waited_for(void **state)
+{
+    (void)state;
+    assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, 1, 2000), RD_KAFKA_RESP_ERR_NO_ERROR);
+    publish_ten();
+}
+
+/* Connecting takes four answers, each of them two seconds late: more than one probe, and more than
+ * one publish timeout, but each gets further than the one before. */
+static void a_slow_cluster_lets_a_new_client_in(void **state)
+{
+    int64_t deadline_ms = clock_now_ms() + 3 * WAIT_MS;
+
+    (void)state;
+    assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, 1, 2000), RD_KAFKA_RESP_ERR_NO_ERROR);
+    broker_close(broker);
+    broker = broker_open(&options, &error);
+    fill_batch(10);
+    while (count_verdicts(&batch, VERDICT_SENT) < 10 && clock_left_ms(deadline_ms) > 0)
+        if (ready_within_its_time() == 0)
+            (void)publish_within(PUBLISH_TIMEOUT_MS);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+}
+
+/* Ten messages a request: three requests are stored, the others find too few replicas. */
+static void what_was_acknowledged_before_the_trouble_is_kept(void **state)
+{
+    (void)state;
+    broker_close(broker);
+    set_property(&options, "batch.num.messages", "10");
+    set_property(&options, "max.in.flight", "1");
+    options.publish_timeout_ms = 1000;
+    open_broker();
+    inject(3, RD_KAFKA_RESP_ERR_NO_ERROR);
+    inject(1000, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
+    fill_batch(100);
+    assert_int_equal(publish_within(1000), -1);
+    assert_says(&error, "70 messages were not acknowledged");
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(batch.messages[i].verdict, i < 30 ? VERDICT_SENT : VERDICT_PENDING);
+    rd_kafka_mock_clear_request_errors(mock, 0);
+    wait_until_ready();
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 100);
+}
+
+static void too_few_replicas_for_a_while_cost_nothing(void **state)
+{
+    (void)state;
+    inject(3, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
+    inject(3, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND);
+    inject(3, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE);
+    publish_ten();
+}
+
+static void a_topic_that_elects_a_leader_parks_nothing(void **state)
+{
+    int64_t deadline_ms;
+
+    (void)state;
+    publish_ten();
+    rd_kafka_mock_topic_set_error(mock, topic, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE);
+    /* Each client that is made meanwhile asks about the topic, and is told that. */
+    become_fatal();
+    for (int i = 0; i < 3; i++) {
+        wait_until_ready();
+        fill_batch(10);
+        assert_int_equal(publish_within(300), -1);
+        assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 10);
+    }
+    rd_kafka_mock_topic_set_error(mock, topic, RD_KAFKA_RESP_ERR_NO_ERROR);
+    for (deadline_ms = clock_now_ms() + WAIT_MS; clock_left_ms(deadline_ms) > 0;) {
+        wait_until_ready();
+        fill_batch(10);
+        if (publish_within(WAIT_MS) == 0)
+            break;
+    }
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+}
+
+static void a_leader_that_moves_is_followed_in_order(void **state)
+{
+    (void)state;
+    for (int leader = 1; leader <= 3; leader++) {
+        assert_int_equal(rd_kafka_mock_partition_set_leader(mock, topic, 0, leader), 0);
+        fill_batch(BATCH);
+        publish();
+        assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
+    }
+}
+
+/* ---- a cluster that is away ---- */
+
+static void publishing_goes_on_soon_after_a_restart(void **state)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+    int64_t started_ms;
+
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    publish_ten();
+    services("kill");
+    /* Nothing is sent: the idle client hears of it by itself. */
+    while (ready_within_its_time() == 0)
+        assert_true(clock_left_ms(deadline_ms) > 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ready_within_its_time(), -1);
+    services("start");
+    started_ms = clock_now_ms();
+    wait_until_ready();
+    publish_ten();
+    print_message("after a restart: publishing again in %lld ms\n",
+                  (long long)(clock_now_ms() - started_ms));
+    assert_true(clock_now_ms() - started_ms < RECOVERY_MS);
+    assert_int_equal(stored(1), 20);
+}
+
+/* The client that has messages in its queue reconnects by its own back-off. */
+static void a_restart_within_the_publish_timeout_is_survived(void **state)
+{
+    int64_t started_ms;
+
+    (void)state;
+    options.publish_timeout_ms = 3 * WAIT_MS;
+    create_topic(1, NULL);
+    open_broker();
+    publish_ten();
+    services("kill");
+    fill_batch(BATCH);
+    broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
+    services("start");
+    started_ms = clock_now_ms();
+    assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + WAIT_MS, &error), 0);
+    print_message("after a restart: a waiting batch was acknowledged in %lld ms\n",
+                  (long long)(clock_now_ms() - started_ms));
+    assert_true(clock_now_ms() - started_ms < RECOVERY_MS);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
+    assert_int_equal(stored(1), BATCH + 10);
+}
+
+static void a_silent_cluster_does_not_hold_ready_up(void **state)
+{
+    (void)state;
+    create_topic(1, NULL);
+    open_broker();
+    publish_ten();
+    services("pause");
+    fill_batch(10);
+    assert_int_equal(publish_within(200), -1);
+    assert_says(&error, "10 messages were not acknowledged (10 of them may be stored");
+    assert_int_equal(ready_within_its_time(), -1);
+    assert_int_equal(ready_within_its_time(), -1);
+    services("resume");
+    wait_until_ready();
+    publish_ten();
+}
+
+static void expect_refused_connection(char *protocol, const char *why)
+{
+    set_property(&options, "security.protocol", protocol);
+    broker = broker_open(&options, &error);
+    assert_non_null(broker);
+    assert_int_equal(ready_within_its_time(), -1);
+    assert_int_equal(error.kind, ERROR_TRANSIENT);
+    assert_int_equal(error.origin, ERROR_BROKER);
+    assert_says(&error, why);
+    fill_batch(3);
+    assert_int_equal(publish_within(WAIT_MS), -1);
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 3);
+}
+
+static void a_cluster_without_tls_is_told(void **state)
+{
+    (void)state;
+    expect_refused_connection("ssl", "SSL handshake failed");
+}
+
+static void a_cluster_that_takes_no_password_is_told(void **state)
+{
+    (void)state;
+    set_property(&options, "sasl.mechanism", "PLAIN");
+    set_property(&options, "sasl.username", "relay");
+    set_property(&options, "sasl.password", "s3cret");
+    expect_refused_connection("sasl_plaintext", "SASL");
+    assert_null(strstr(error.text, "s3cret"));
+}
+
+#define TEST_WITH_THREE(name)                                                                      \
+    cmocka_unit_test_setup_teardown(name, setup_cluster_of_three, teardown_mock)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_WITH_MOCK(a_fatal_error_costs_one_batch_and_a_new_client),
+        TEST_WITH_MOCK(a_client_that_became_fatal_while_idle_costs_no_batch),
+        TEST_WITH_MOCK(a_client_that_becomes_fatal_between_ready_and_send_judges_nobody),
+        TEST_WITH_MOCK(a_missing_delivery_report_is_no_success),
+        TEST_WITH_MOCK(a_slow_cluster_is_waited_for),
+        TEST_WITH_MOCK(a_slow_cluster_lets_a_new_client_in),
+        TEST_WITH_MOCK(what_was_acknowledged_before_the_trouble_is_kept),
+        TEST_WITH_MOCK(too_few_replicas_for_a_while_cost_nothing),
+        TEST_WITH_MOCK(a_topic_that_elects_a_leader_parks_nothing),
+        TEST_WITH_THREE(a_leader_that_moves_is_followed_in_order),
+        TEST(publishing_goes_on_soon_after_a_restart),
+        TEST(a_restart_within_the_publish_timeout_is_survived),
+        TEST(a_silent_cluster_does_not_hold_ready_up),
+        TEST(a_cluster_without_tls_is_told),
+        TEST(a_cluster_that_takes_no_password_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, kafka_open_reader, kafka_close_reader);
+}

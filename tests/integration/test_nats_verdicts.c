@@ -1,0 +1,488 @@
+#include "integration/nats_fixture.h"
+
+/*
+ * Which answer of the server has which verdict, and that a message which cannot be sent costs its
+ * neighbours neither their acknowledgement nor the connection.
+ */
+
+/* The library's own table: what stays there, stays for the life of the connection. */
+static void assert_nothing_is_kept(void)
+{
+    natsMsgList kept;
+
+    assert_int_equal(js_PublishAsyncGetPendingList(&kept, ((struct nats *)broker)->context),
+                     NATS_NOT_FOUND);
+}
+
+static void add_stream_of(const char *first, const char *second)
+{
+    const char *subjects[] = {first, second};
+    jsStreamConfig config;
+
+    (void)jsStreamConfig_Init(&config);
+    config.Name = stream;
+    config.Subjects = subjects;
+    config.SubjectsLen = 2;
+    assert_int_equal(js_AddStream(NULL, context, &config, NULL, NULL), NATS_OK);
+}
+
+/* ---- the stream ---- */
+
+static void a_stream_full_by_bytes_lets_messages_wait(void **state)
+{
+    static char payload[600];
+    jsStreamConfig config;
+
+    (void)open_broker(state);
+    (void)jsStreamConfig_Init(&config);
+    config.MaxBytes = 1000;
+    config.Discard = js_DiscardNew;
+    use_stream(&config);
+    for (int i = 0; i < 3; i++)
+        set_payload(add_message(&batch, subject_of("in"), NULL, NULL), payload, sizeof payload);
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_refused(&batch.messages[1], VERDICT_WAIT, "maximum bytes exceeded (10077)");
+    assert_refused(&batch.messages[2], VERDICT_WAIT, "maximum bytes exceeded (10077)");
+}
+
+static void room_in_a_full_stream_is_used_by_what_waited(void **state)
+{
+    jsStreamConfig config;
+
+    (void)open_broker(state);
+    (void)jsStreamConfig_Init(&config);
+    config.MaxMsgs = 1;
+    config.Discard = js_DiscardNew;
+    use_stream(&config);
+    (void)add_message(&batch, subject_of("in"), NULL, "x");
+    (void)add_message(&batch, subject_of("in"), NULL, "x");
+    publish_quickly();
+    assert_refused(&batch.messages[1], VERDICT_WAIT, "10077");
+    assert_int_equal(js_DeleteMsg(context, stream, 1, NULL, NULL), NATS_OK);
+    batch.messages[0].destination = text_of("");
+    batch.messages[0].verdict = VERDICT_PENDING;
+    batch.messages[1].verdict = VERDICT_PENDING;
+    publish_quickly();
+    assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
+}
+
+static void a_sealed_stream_lets_messages_wait(void **state)
+{
+    jsStreamConfig config;
+    const char *subjects[1];
+
+    (void)open_broker(state);
+    subjects[0] = subject_of(">");
+    (void)jsStreamConfig_Init(&config);
+    use_stream(&config);
+    config.Subjects = subjects;
+    config.Sealed = true;
+    assert_int_equal(js_UpdateStream(NULL, context, &config, NULL, NULL), NATS_OK);
+    (void)add_message(&batch, subject_of("in"), NULL, "x");
+    publish_quickly();
+    assert_refused(&batch.messages[0], VERDICT_WAIT, "invalid operation on sealed stream (10109)");
+}
+
+static void a_stream_deleted_while_running_lets_messages_wait_until_it_is_back(void **state)
+{
+    jsStreamConfig config;
+    uint64_t id = client_id();
+
+    (void)state;
+    delete_stream(stream);
+    (void)add_message(&batch, subject_of("in"), NULL, "x");
+    publish_quickly();
+    assert_refused(&batch.messages[0], VERDICT_WAIT, "no stream takes subject");
+    (void)jsStreamConfig_Init(&config);
+    add_stream(stream, &config, subject_of(">"));
+    batch.messages[0].verdict = VERDICT_PENDING;
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_int_equal(client_id(), id);
+}
+
+/* ---- limits of an account, on a server of the test's own ---- */
+
+static const char small_account[] =
+    "jetstream {store_dir: js}\n"
+    "accounts { A {\n"
+    "  jetstream: {max_file: 4000, max_mem: 3000}\n"
+    "  users: [{user: admin, password: admin}, {user: relay, password: relay}]}}\n";
+
+static void a_full_account_lets_messages_wait(void **state)
+{
+    static const jsStorageType storages[] = {js_FileStorage, js_MemoryStorage};
+    static char payload[900];
+    jsStreamConfig config;
+
+    open_own(state, small_account, "relay");
+    for (int i = 0; i < 2; i++) {
+        (void)jsStreamConfig_Init(&config);
+        config.Storage = storages[i];
+        use_stream(&config);
+        batch_reset(&batch);
+        for (int row = 0; row < 8; row++)
+            set_payload(add_message(&batch, subject_of("in"), NULL, NULL), payload, sizeof payload);
+        publish_quickly();
+        assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+        assert_refused(&batch.messages[7], VERDICT_WAIT, "resource limits exceeded for account");
+        assert_int_equal(
+            count_verdicts(&batch, VERDICT_SENT) + count_verdicts(&batch, VERDICT_WAIT), 8);
+        delete_stream(stream);
+    }
+    stop_own_server();
+}
+
+/* ---- permissions ---- */
+
+#define ADMIN "{user: admin, password: admin}\n"
+#define RELAY_MAY(publish)                                                                         \
+    "jetstream {store_dir: js}\nauthorization { users: [" ADMIN                                    \
+    "  {user: relay, password: relay, permissions: {publish: {" publish                            \
+    ", \"$JS.API.STREAM.INFO.*\"]}, subscribe: [\"_INBOX.>\"]}}]}\n"
+
+#define LETTERS_50 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx"
+
+static void a_forbidden_subject_waits_at_once_whatever_its_name(void **state)
+{
+    static const char *const forbidden[] = {
+        "out.plain",       "out.\"quoted\"",
+        "out.back\\slash", "out.'",
+        "out.%s\\\"",      "out." LETTERS_50 LETTERS_50 LETTERS_50 LETTERS_50 LETTERS_50 "z",
+    };
+    int count = (int)(sizeof forbidden / sizeof *forbidden);
+    uint64_t id;
+
+    open_own(state, RELAY_MAY("allow: [\"in.>\""), "relay");
+    add_stream_of("in.>", "out.>");
+    assert_int_equal(broker_ready(broker, &error), 0);
+    id = client_id();
+    for (int round = 0; round < 3; round++) {
+        fill_batch_of("in.x", 50);
+        for (int i = 0; i < count; i++)
+            for (int twice = 0; twice < 2; twice++)
+                (void)add_message(&batch, forbidden[i], NULL, "x");
+        publish_quickly();
+        assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 50);
+        assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 2 * count);
+        assert_refused(&batch.messages[50 + 2], VERDICT_WAIT, "not permitted to publish to");
+        assert_int_equal(client_id(), id);
+        assert_nothing_is_kept();
+    }
+    assert_int_equal(stored(stream), 3 * 50);
+    stop_own_server();
+}
+
+static void reload_own(const char *config)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    write_own_config(config);
+    assert_int_equal(kill(own_server, SIGHUP), 0);
+    while (!own_log_says("Reloaded server configuration")) {
+        assert_true(clock_left_ms(deadline_ms) > 0);
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+static void a_permission_taken_away_while_running_stops_one_subject(void **state)
+{
+    open_own(state, RELAY_MAY("allow: [\"a.>\", \"b.>\""), "relay");
+    add_stream_of("a.>", "b.>");
+    assert_int_equal(broker_ready(broker, &error), 0);
+    (void)add_message(&batch, "a.x", NULL, "x");
+    (void)add_message(&batch, "b.x", NULL, "x");
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
+    reload_own(RELAY_MAY("allow: [\"a.>\""));
+    wait_until_ready();
+    fill_batch_of("a.y", 20);
+    (void)add_message(&batch, "b.y", NULL, "x");
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 20);
+    assert_refused(&batch.messages[20], VERDICT_WAIT, "not permitted to publish to \"b.y\"");
+    stop_own_server();
+}
+
+static void a_lowered_max_payload_rejects_what_is_now_too_large(void **state)
+{
+    static char payload[3000];
+    jsStreamConfig config;
+
+    open_own(state, "jetstream {store_dir: js}\n", NULL);
+    (void)jsStreamConfig_Init(&config);
+    use_stream(&config);
+    reload_own("jetstream {store_dir: js}\nmax_payload: 2000\n");
+    (void)add_message(&batch, subject_of("small"), NULL, "x");
+    set_payload(add_message(&batch, subject_of("large"), NULL, NULL), payload, sizeof payload);
+    (void)publish_within(QUICK_MS);
+    wait_until_ready();
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_refused(&batch.messages[1], VERDICT_REJECTED, "larger than max_payload 2000");
+    stop_own_server();
+}
+
+/* ---- a service that answers in a stream's place: whatever the payload says ---- */
+
+static void answer_of_code(char *out, size_t size, int code)
+{
+    (void)snprintf(out, size,
+                   "{\"error\":{\"code\":400,\"err_code\":%d,\"description\":\"said so\"},"
+                   "\"stream\":\"%s\",\"seq\":0}",
+                   code, stream);
+}
+
+static void each_answer_of_a_server_has_its_verdict(void **state)
+{
+    static const struct {
+        int code;
+        enum verdict verdict;
+    } coded[] = {
+        {10002, VERDICT_WAIT},  {10008, VERDICT_WAIT},     {10023, VERDICT_WAIT},
+        {10047, VERDICT_WAIT},  {10054, VERDICT_REJECTED}, {10060, VERDICT_WAIT},
+        {10071, VERDICT_RETRY}, {10077, VERDICT_WAIT},     {10097, VERDICT_REJECTED},
+        {10109, VERDICT_WAIT},  {10158, VERDICT_WAIT},     {10164, VERDICT_RETRY},
+        {10167, VERDICT_WAIT},  {10194, VERDICT_WAIT},     {19999, VERDICT_RETRY},
+    };
+    static const char *const wordless[] = {
+        "+OK",
+        "{}",
+        "{\"error\":{\"code\":503,\"description\":\"raft: not leader\"}}",
+        "[1,2]",
+        "{\"stream\":\"x\"}",
+        "{\"stream\":7,\"seq\":\"x\"}"};
+    static char answers[32][256];
+    natsSubscription *service = NULL;
+    int count = (int)(sizeof coded / sizeof *coded);
+
+    (void)state;
+    assert_int_equal(natsConnection_Subscribe(&service, connection, "service.>", on_request, NULL),
+                     NATS_OK);
+    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+    for (int i = 0; i < count; i++) {
+        answer_of_code(answers[i], sizeof answers[i], coded[i].code);
+        (void)add_message(&batch, "service.code", NULL, answers[i]);
+    }
+    for (size_t i = 0; i < sizeof wordless / sizeof *wordless; i++)
+        (void)add_message(&batch, "service.word", NULL, wordless[i]);
+    (void)add_message(&batch, subject_of("in"), NULL, "x");
+    publish_quickly();
+    for (int i = 0; i < count; i++)
+        if (batch.messages[i].verdict != coded[i].verdict)
+            fail_msg("code %d: verdict %d", coded[i].code, (int)batch.messages[i].verdict);
+    for (int i = count; i < batch.count - 1; i++)
+        if (batch.messages[i].verdict != VERDICT_WAIT)
+            fail_msg("%.*s: verdict %d", (int)batch.messages[i].payload.len,
+                     batch.messages[i].payload.data, (int)batch.messages[i].verdict);
+    assert_int_equal(batch.messages[batch.count - 1].verdict, VERDICT_SENT);
+    assert_refused(&batch.messages[0], VERDICT_WAIT, "said so (10002)");
+    natsSubscription_Destroy(service);
+}
+
+/* So does a stream that takes ">": it takes the question about itself as well. */
+static void an_answer_about_the_stream_that_is_none_is_told(void **state)
+{
+    static char ack[] = "{\"stream\":\"S\",\"seq\":1}";
+    natsSubscription *service = NULL;
+
+    (void)open_broker(state);
+    start_own_server("");
+    disconnect_reader();
+    assert_int_equal(natsConnection_ConnectTo(&connection, own_url), NATS_OK);
+    options.servers.items[0] = own_url;
+    assert_int_equal(natsConnection_Subscribe(&service, connection, "$JS.API.>", on_request, ack),
+                     NATS_OK);
+    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_says(&error, "the answer about it was none");
+    natsSubscription_Destroy(service);
+    stop_own_server();
+}
+
+/* ---- poison ---- */
+
+static char too_long_subject[257];
+static char too_large_payload[1024 * 1024];
+static struct header many_headers[65];
+static char long_value[17000];
+static char long_key[70000];
+
+/* A good one, and one to be spoiled. */
+static struct message *add_between_good(const char *subject)
+{
+    (void)add_message(&batch, subject_of("good"), NULL, "x");
+    return add_message(&batch, subject_of(subject), NULL, "x");
+}
+
+static void set_headers(struct message *message, struct header *headers, int count)
+{
+    message->headers = headers;
+    message->header_count = count;
+}
+
+/* One of each kind, between two good ones each. */
+static int add_poison(void)
+{
+    static const struct text subjects[] = {
+        {NULL, 0},
+        {"", 0},
+        {"a b", 3},
+        {"a\tb", 3},
+        {"a\rb", 3},
+        {"a\nb", 3},
+        {"a\0b", 3},
+        {"a\x01", 2},
+        {"a\x7f", 2},
+        {"a\xc3\xa4", 3},
+        {"a.*", 3},
+        {"a.>", 3},
+        {">", 1},
+        {".a", 2},
+        {"a.", 2},
+        {"a..b", 4},
+        {"$JS.API.STREAM.PURGE.S", 22},
+        {"$SYS.x", 6},
+        {"$KV.b.k", 7},
+        {"$O.b.C.x", 8},
+        {"_INBOX.x", 8},
+        {"$JS", 3},
+        {"$SYS", 4},
+        {"$KV", 3},
+        {"$O", 2},
+        {"_INBOX", 6},
+        {"a 1\r\nx\r\nPUB b 1\r\nx\r\n", 23},
+        {too_long_subject, 256},
+    };
+    static struct header headers[] = {
+        {{"", 0}, {"v", 1}},
+        {{"a:b", 3}, {"v", 1}},
+        {{"a b", 3}, {"v", 1}},
+        {{"a\r\nb", 4}, {"v", 1}},
+        {{"Nats-Rollup", 11}, {"all", 3}},
+        {{"nats-msg-id", 11}, {"1", 1}},
+        {{"X-Nats-Msg-Id", 13}, {"1", 1}},
+        {{"id", 2}, {"1", 1}},
+        {{"key", 3}, {"1", 1}},
+        {{"n", 1}, {"a\rb", 3}},
+        {{"n", 1}, {"a\nb", 3}},
+        {{"n", 1}, {"a\0b", 3}},
+        {{"n", 1}, {" a", 2}},
+        {{"a", 1}, {"see Nats-Msg-Id", 15}},
+        {{"n", 1}, {"a\t", 2}},
+        {{"n", 1}, {long_value, sizeof long_value}},
+    };
+    static const struct text keys[] = {{"a\r\nNats-Rollup: all", 19},
+                                       {"a\0b", 3},
+                                       {" a", 2},
+                                       {"a ", 2},
+                                       {long_key, sizeof long_key}};
+    int count = 0;
+
+    memset(too_long_subject, 'a', sizeof too_long_subject - 1);
+    memset(long_value, 'v', sizeof long_value);
+    memset(long_key, 'k', sizeof long_key);
+    for (int i = 0; i < 65; i++)
+        many_headers[i] = (struct header){text_of("n"), text_of("v")};
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++, count++)
+        add_between_good("")->destination = subjects[i];
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++, count++)
+        set_headers(add_between_good("h"), &headers[i], 1);
+    set_headers(add_between_good("h"), many_headers, 65);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++, count++)
+        add_between_good("k")->route_key = keys[i];
+    add_between_good("t")->type = (struct text){"a\nb", 3};
+    add_between_good("e")->event_id = text_of("");
+    add_between_good("e")->event_id = text_of(" 1");
+    set_payload(add_between_good("p"), too_large_payload, sizeof too_large_payload);
+    add_between_good("p")->payload_len = 200000000;
+    return count + 6;
+}
+
+static void one_poison_of_each_kind_delays_and_disconnects_nobody(void **state)
+{
+    uint64_t id = client_id();
+    int poisoned;
+
+    (void)state;
+    poisoned = add_poison();
+    (void)add_message(&batch, subject_of("good"), NULL, "x");
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_REJECTED), poisoned);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), poisoned + 1);
+    for (int i = 0; i < batch.count; i++)
+        assert_int_equal(batch.messages[i].verdict, i % 2 == 0 ? VERDICT_SENT : VERDICT_REJECTED);
+    assert_int_equal(client_id(), id);
+    assert_int_equal(stored(stream), poisoned + 1);
+}
+
+/* As it goes over the wire: a first line, the names and values, an empty line. */
+static size_t header_bytes_of(const struct message *message)
+{
+    const char *const names[] = {"id", "Nats-Msg-Id", "Nats-Expected-Stream"};
+    size_t bytes = strlen("NATS/1.0\r\n") + strlen("\r\n");
+
+    for (int i = 0; i < 3; i++)
+        bytes += strlen(names[i]) + strlen(": \r\n");
+    return bytes + 2 * message->event_id.len + strlen(stream);
+}
+
+/* The server counts headers and payload together, and closes the connection of who exceeds it. */
+static void the_largest_message_is_sent_and_one_byte_more_is_rejected(void **state)
+{
+    uint64_t id = client_id();
+
+    (void)state;
+    for (size_t more = 0; more < 2; more++) {
+        struct message *message = add_message(&batch, subject_of("p"), NULL, NULL);
+
+        set_payload(message, too_large_payload,
+                    sizeof too_large_payload - header_bytes_of(message) + more);
+    }
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_refused(&batch.messages[1], VERDICT_REJECTED, "larger than max_payload 1048576");
+    assert_int_equal(client_id(), id);
+}
+
+/* JetStream counts a header in 16 bits. */
+static void the_largest_headers_are_sent_and_one_byte_more_is_rejected(void **state)
+{
+    struct message *message[2];
+
+    (void)state;
+    for (size_t more = 0; more < 2; more++) {
+        message[more] = add_message(&batch, subject_of("h"), NULL, "x");
+        message[more]->route_key = (struct text){long_key, 65535 - header_bytes_of(message[more]) -
+                                                               strlen("key: \r\n") + more};
+    }
+    memset(long_key, 'k', sizeof long_key);
+    publish_quickly();
+    assert_int_equal(message[0]->verdict, VERDICT_SENT);
+    assert_refused(message[1], VERDICT_REJECTED, "64 KiB");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_WITHOUT_STREAM(a_stream_full_by_bytes_lets_messages_wait),
+        TEST_WITHOUT_STREAM(room_in_a_full_stream_is_used_by_what_waited),
+        TEST_WITHOUT_STREAM(a_sealed_stream_lets_messages_wait),
+        TEST(a_stream_deleted_while_running_lets_messages_wait_until_it_is_back),
+        TEST_WITHOUT_STREAM(a_full_account_lets_messages_wait),
+        TEST_WITHOUT_STREAM(a_forbidden_subject_waits_at_once_whatever_its_name),
+        TEST_WITHOUT_STREAM(a_permission_taken_away_while_running_stops_one_subject),
+        TEST_WITHOUT_STREAM(a_lowered_max_payload_rejects_what_is_now_too_large),
+        TEST(each_answer_of_a_server_has_its_verdict),
+        TEST_WITHOUT_STREAM(an_answer_about_the_stream_that_is_none_is_told),
+        TEST(one_poison_of_each_kind_delays_and_disconnects_nobody),
+        TEST(the_largest_message_is_sent_and_one_byte_more_is_rejected),
+        TEST(the_largest_headers_are_sent_and_one_byte_more_is_rejected),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, close_library);
+}

@@ -1,0 +1,568 @@
+/* The built program's `dead retry` and `dead drop`: which rows, what becomes of them, and what they
+ * leave alone. */
+#include "integration/program.h"
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Dead, waiting for an hour, waiting for its destination, sent, dead; all but the topic alike. */
+static void park_five(struct fixture *fixture)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, type, created_at, attempts, due, error,"
+        " parked_at, sent_at) SELECT i, ('00000000-0000-0000-0000-0000000000a' || i)::uuid,"
+        " CASE i WHEN 5 THEN 'order.b' ELSE 'order.a' END, 'T' || i %% 2, now(), 9,"
+        " CASE i WHEN 2 THEN now() + interval '1 hour' WHEN 3 THEN 'infinity'::timestamptz END,"
+        " 'broken', now() - i * interval '1 hour', CASE i WHEN 4 THEN now() END"
+        " FROM generate_series(1, 5) i");
+}
+
+/* The rows that a retry touched: due now, no attempt counted. */
+#define RETRIED "due <= clock_timestamp() AND due > '-infinity' AND attempts = 0"
+
+static const char *ids_where(struct fixture *fixture, const char *condition)
+{
+    return sql_text(fixture->conn,
+                    "SELECT coalesce(string_agg(id::text, ',' ORDER BY id), '')"
+                    " FROM outbox_parked WHERE %s",
+                    condition);
+}
+
+#define DEAD(fixture, status, ...)                                                                 \
+    expect(fixture, run(fixture, "dead", "-c", (fixture)->config, __VA_ARGS__), status)
+
+/* What the parked table holds, to tell that nothing has changed. */
+static const char *digest(struct fixture *fixture)
+{
+    return sql_text(fixture->conn, "SELECT md5(string_agg(p::text, '' ORDER BY seq))"
+                                   " FROM outbox_parked p");
+}
+
+static void assert_unchanged(struct fixture *fixture, const char *before)
+{
+    assert_string_equal(digest(fixture), before);
+}
+
+static void retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_five(fixture);
+    DEAD(fixture, 0, "retry", "1", "2", "00000000-0000-0000-0000-0000000000A3");
+    assert_string_equal(fixture->process.out, "retried 3\n");
+    assert_string_equal(ids_where(fixture, RETRIED), "1,2,3");
+    assert_string_equal(ids_where(fixture, "event_id::text NOT LIKE '%a' || id"), "");
+    assert_string_equal(ids_where(fixture, "due IS NULL AND attempts = 9"), "4,5");
+}
+
+static void drop_by_id_deletes_a_dead_and_a_waiting_row(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_five(fixture);
+    DEAD(fixture, 0, "drop", "1", "00000000-0000-0000-0000-0000000000a3");
+    assert_string_equal(fixture->process.out, "dropped 2\n");
+    assert_string_equal(ids_where(fixture, "true"), "2,4,5");
+}
+
+static void a_row_that_is_named_twice_is_done_once(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_five(fixture);
+    DEAD(fixture, 0, "retry", "1", "1", "00000000-0000-0000-0000-0000000000a1");
+    assert_string_equal(fixture->process.out, "retried 1\n");
+}
+
+static void when_one_id_is_missing_nothing_is_done(void **state)
+{
+    struct fixture *fixture = *state;
+    char before[64];
+
+    park_five(fixture);
+    (void)snprintf(before, sizeof before, "%s", digest(fixture));
+    DEAD(fixture, 1, "retry", "1", "77", "2", "4");
+    assert_says(fixture->process.err,
+                "no parked or dead row has the id \"4\" or \"77\": nothing was done");
+    assert_string_equal(fixture->process.out, "");
+    DEAD(fixture, 1, "drop", "1", "77");
+    DEAD(fixture, 1, "drop", "1", "77", "--dry-run");
+    DEAD(fixture, 1, "drop", "1", "77", "--json");
+    assert_string_equal(fixture->process.out, "");
+    DEAD(fixture, 1, "retry", "11", "12", "13", "14", "15", "16", "17", "1");
+    assert_says(fixture->process.err, "\"15\" or 2 more: nothing was done");
+    assert_unchanged(fixture, before);
+}
+
+static void a_hostile_id_is_just_not_found(void **state)
+{
+    static const char *const ids[] = {"' OR '1'='1",
+                                      "1; DROP TABLE outbox_parked",
+                                      "\"",
+                                      "\\",
+                                      "{1}",
+                                      "NULL",
+                                      "",
+                                      "99999999999999999999999999999999999999",
+                                      "1e0",
+                                      "01",
+                                      " 1",
+                                      "%",
+                                      "{00000000-0000-0000-0000-0000000000a1}",
+                                      "\033[2J",
+                                      "$1"};
+    struct fixture *fixture = *state;
+    char before[64];
+
+    park_five(fixture);
+    (void)snprintf(before, sizeof before, "%s", digest(fixture));
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        DEAD(fixture, 1, "drop", ids[i]);
+        assert_says(fixture->process.err, "no parked or dead row has the id");
+        assert_null(strchr(fixture->process.err, '\033'));
+        DEAD(fixture, 1, "retry", ids[i]);
+        DEAD(fixture, 1, "show", ids[i]);
+    }
+    DEAD(fixture, 2, "drop", "\xff");
+    DEAD(fixture, 2, "drop", "--topic", "\xc3(");
+    assert_unchanged(fixture, before);
+}
+
+static void a_negative_id_stands_behind_two_dashes(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_five(fixture);
+    sql(fixture->conn, "UPDATE outbox_parked SET id = -5 WHERE id = 5");
+    DEAD(fixture, 2, "drop", "-5");
+    DEAD(fixture, 0, "drop", "--", "-5");
+    assert_string_equal(ids_where(fixture, "true"), "1,2,3,4");
+}
+
+static void all_and_filters_choose_dead_rows_only(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_five(fixture);
+    DEAD(fixture, 0, "retry", "--topic", "order.a");
+    assert_string_equal(fixture->process.out, "retried 1\n");
+    assert_string_equal(ids_where(fixture, RETRIED), "1");
+    DEAD(fixture, 0, "retry", "--type", "T1", "--since", "4h", "--all");
+    assert_string_equal(fixture->process.out, "retried 0\n");
+    DEAD(fixture, 0, "retry", "--type", "T1", "--since", "6h", "--topic", "order.>");
+    assert_string_equal(fixture->process.out, "retried 1\n");
+    assert_string_equal(ids_where(fixture, RETRIED), "1,5");
+    sql(fixture->conn, "UPDATE outbox_parked SET due = NULL WHERE id IN (1, 5)");
+    DEAD(fixture, 0, "drop", "--since", "90m");
+    assert_string_equal(fixture->process.out, "dropped 1\n");
+    DEAD(fixture, 0, "drop", "--all");
+    assert_string_equal(fixture->process.out, "dropped 1\n");
+    assert_string_equal(ids_where(fixture, "true"), "2,3,4");
+}
+
+static void a_dry_run_shows_the_rows_and_changes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    char before[64];
+
+    park_five(fixture);
+    (void)snprintf(before, sizeof before, "%s", digest(fixture));
+    DEAD(fixture, 0, "drop", "--all", "--dry-run");
+    assert_int_equal(count_lines(fixture->process.out), 3);
+    assert_says(fixture->process.out, "00000000-0000-0000-0000-0000000000a1");
+    assert_says(fixture->process.out, "00000000-0000-0000-0000-0000000000a5");
+    assert_says(fixture->process.out, "\nwould drop 2\n");
+    DEAD(fixture, 0, "retry", "2", "--dry-run");
+    assert_says(fixture->process.out, "\nwould retry 1\n");
+    DEAD(fixture, 0, "retry", "--topic", "order.*", "--dry-run", "--json");
+    assert_int_equal(count_lines(fixture->process.out), 2);
+    assert_says(fixture->process.out, "{\"result\":\"would retry\",\"id\":\"1\",\"event_id\":"
+                                      "\"00000000-0000-0000-0000-0000000000a1\",\"topic\":"
+                                      "\"order.a\",\"key\":null,\"type\":\"T1\",\"error\":"
+                                      "\"broken\"}\n");
+    assert_unchanged(fixture, before);
+}
+
+static void the_result_as_json_names_each_row(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_five(fixture);
+    DEAD(fixture, 0, "retry", "1", "--json");
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    assert_says(fixture->process.out, "{\"result\":\"retried\",\"id\":\"1\",");
+    DEAD(fixture, 0, "drop", "--all", "--json");
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    assert_says(fixture->process.out, "{\"result\":\"dropped\",\"id\":\"5\",");
+    DEAD(fixture, 0, "drop", "--all", "--json");
+    assert_string_equal(fixture->process.out, "");
+}
+
+static void park_ten_thousand(struct fixture *fixture)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, payload, created_at, attempts, error)"
+        " SELECT i, gen_random_uuid(), 'many.' || i %% 4, to_jsonb(i), now(), 10, 'broken'"
+        " FROM generate_series(1, 10000) i");
+}
+
+static void ten_thousand_dead_rows_are_retried_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_ten_thousand(fixture);
+    DEAD(fixture, 0, "retry", "--all", "--dry-run", "--json");
+    assert_int_equal(count_lines(fixture->process.out), 10000);
+    DEAD(fixture, 0, "list");
+    assert_int_equal(count_lines(fixture->process.out), 10000);
+    DEAD(fixture, 0, "retry", "--all");
+    assert_string_equal(fixture->process.out, "retried 10000\n");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE " RETRIED),
+                     10000);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_int_equal(count_lines(fixture->process.out), 10000);
+}
+
+static void ten_thousand_dead_rows_are_dropped_by_topic(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_ten_thousand(fixture);
+    DEAD(fixture, 0, "drop", "--topic", "many.3");
+    assert_string_equal(fixture->process.out, "dropped 2500\n");
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE topic = 'many.3'"), 0);
+    DEAD(fixture, 0, "drop", "--topic", "many.*");
+    assert_string_equal(fixture->process.out, "dropped 7500\n");
+}
+
+static void as_many_ids_as_xargs_hands_over_are_looked_up_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    char command[1024];
+    char line[64];
+    FILE *pipe;
+
+    park_ten_thousand(fixture);
+    (void)snprintf(command, sizeof command, "seq 1 10000 | xargs %s dead drop -c %s",
+                   harness_env("RELAY"), fixture->config);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    assert_non_null(fgets(line, sizeof line, pipe));
+    assert_int_equal(pclose(pipe), 0);
+    assert_string_equal(line, "dropped 10000\n");
+}
+
+static void await_relay(struct fixture *fixture)
+{
+    wait_for_number(fixture->conn, 2,
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE"
+                    " 'outbox-relay/%/_' AND datname = current_database()");
+}
+
+static void a_running_relay_delivers_a_retried_row_with_its_event_id(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+    char event_id[64];
+    char expected[128];
+
+    write_config(fixture, "", STDOUT_SINK "\n[[route]]\nmatch = \"good\"\nsink = \"out\"");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('bad', '42')");
+    (void)snprintf(event_id, sizeof event_id, "%s",
+                   sql_text(fixture->conn, "SELECT event_id FROM outbox"));
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    write_config(fixture, "", STDOUT_SINK);
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    await_relay(fixture);
+    assert_string_equal(ids_where(fixture, "due IS NULL"), "1");
+    DEAD(fixture, 0, "retry", event_id);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM outbox_parked WHERE sent_at IS NOT NULL");
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(count_lines(relay.out), 1);
+    (void)snprintf(expected, sizeof expected, "{\"topic\":\"bad\",\"id\":\"%s\"", event_id);
+    assert_says(relay.out, expected);
+    assert_says(relay.out, "\"payload\":42");
+    process_free(&relay);
+    DEAD(fixture, 0, "list");
+    assert_string_equal(fixture->process.out, "");
+    DEAD(fixture, 1, "retry", event_id);
+}
+
+static void a_running_relay_delivers_a_retried_row_that_waited_for_its_destination(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    park_five(fixture);
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    await_relay(fixture);
+    DEAD(fixture, 0, "retry", "3");
+    process_await_words(&relay, "00000000-0000-0000-0000-0000000000a3");
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(count_lines(relay.out), 1);
+    process_free(&relay);
+}
+
+static void a_row_that_dies_again_is_dead_with_its_reason(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    DEAD(fixture, 0, "retry", "--all");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    assert_string_equal(ids_where(fixture, "due IS NULL AND attempts = 1 AND error > ''"), "1");
+}
+
+static void rows_that_a_relay_holds_are_not_waited_for_without_end(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *relay = harness_connect(fixture->url);
+    char before[64];
+
+    park_five(fixture);
+    (void)snprintf(before, sizeof before, "%s", digest(fixture));
+    sql(relay, "BEGIN");
+    sql(relay, "SELECT FROM outbox_parked WHERE id = 2 FOR UPDATE");
+    DEAD(fixture, 3, "retry", "1", "2");
+    assert_says(fixture->process.err, "holds these rows or the table locked");
+    assert_says(fixture->process.err, "a relay that is sending them; try again");
+    DEAD(fixture, 3, "drop", "2");
+    DEAD(fixture, 0, "retry", "2", "--dry-run");
+    DEAD(fixture, 0, "show", "2");
+    assert_unchanged(fixture, before);
+    sql(relay, "ROLLBACK");
+    DEAD(fixture, 0, "retry", "1", "2");
+    PQfinish(relay);
+}
+
+static void start_and_await_lock(struct fixture *fixture, const char *verb, const char *first,
+                                 const char *second)
+{
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "dead", "-c", fixture->config, verb, first, second,
+                  NULL);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                    " AND datname = current_database()");
+}
+
+static void a_row_that_leaves_while_its_id_waits_for_the_lock_is_missing(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *relay = harness_connect(fixture->url);
+
+    park_five(fixture);
+    sql(relay, "BEGIN");
+    sql(relay, "UPDATE outbox_parked SET sent_at = now(), due = NULL WHERE id = 2");
+    start_and_await_lock(fixture, "drop", "1", "2");
+    sql(relay, "COMMIT");
+    process_wait(&fixture->process);
+    expect(fixture, fixture->process.status, 1);
+    assert_says(fixture->process.err, "no parked or dead row has the id \"2\": nothing was done");
+    assert_string_equal(ids_where(fixture, "true"), "1,2,3,4,5");
+    PQfinish(relay);
+}
+
+static void a_row_that_dies_while_its_id_waits_for_the_lock_is_retried(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *relay = harness_connect(fixture->url);
+
+    park_five(fixture);
+    sql(relay, "BEGIN");
+    sql(relay, "UPDATE outbox_parked SET due = NULL, attempts = 10 WHERE id = 2");
+    start_and_await_lock(fixture, "retry", "1", "2");
+    sql(relay, "COMMIT");
+    process_wait(&fixture->process);
+    expect(fixture, fixture->process.status, 0);
+    assert_string_equal(ids_where(fixture, RETRIED), "1,2");
+    PQfinish(relay);
+}
+
+static void a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropped(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *other = harness_connect(fixture->url);
+
+    park_five(fixture);
+    sql(other, "BEGIN");
+    sql(other, "UPDATE outbox_parked SET due = now(), attempts = 0 WHERE id = 5");
+    start_and_await_lock(fixture, "drop", "--all", NULL);
+    sql(other, "COMMIT");
+    process_wait(&fixture->process);
+    expect(fixture, fixture->process.status, 0);
+    assert_string_equal(fixture->process.out, "dropped 1\n");
+    assert_string_equal(ids_where(fixture, "true"), "2,3,4,5");
+    PQfinish(other);
+}
+
+static void mistakes_are_refused_before_anything_is_touched(void **state)
+{
+    static const char *const mistakes[][5] = {
+        {"retry"},
+        {"drop"},
+        {"retry", "--dry-run"},
+        {"drop", "--json"},
+        {"retry", "1", "--all"},
+        {"drop", "1", "--all"},
+        {"retry", "1", "--type", "T1"},
+        {"drop", "1", "--topic", "order.a"},
+        {"drop", "1", "--since", "1h"},
+        {"drop", "--since", "yesterday"},
+        {"list", "1"},
+        {"list", "--dry-run"},
+        {"show"},
+        {"show", "1", "2"},
+        {"show", "1", "--all"},
+        {"show", "1", "--topic", "order.a"},
+        {"show", "1", "--dry-run"},
+        {"revive", "1"},
+        {"list", "--dead"},
+        {"retry", "--older-than", "7d"},
+    };
+    struct fixture *fixture = *state;
+    char before[64];
+
+    park_five(fixture);
+    (void)snprintf(before, sizeof before, "%s", digest(fixture));
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        const char *const *words = mistakes[i];
+
+        DEAD(fixture, 2, words[0], words[1], words[2], words[3]);
+        assert_string_equal(fixture->process.out, "");
+        assert_says(fixture->process.err, "dead");
+    }
+    expect(fixture, run(fixture, "dead", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "usage: outbox-relay dead list | show ID | retry|drop");
+    assert_unchanged(fixture, before);
+}
+
+static void help_tells_every_option(void **state)
+{
+    static const char *const options[] = {"--type T",  "--topic T", "--since WHEN", "--all",
+                                          "--dry-run", "--json",    "retry",        "show ID"};
+    struct fixture *fixture = *state;
+
+    expect(fixture, run(fixture, "dead", "--help"), 0);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        assert_says(fixture->process.out, options[i]);
+    expect(fixture, run(fixture, "help"), 0);
+    assert_null(strstr(fixture->process.out, "--since"));
+}
+
+static void a_row_that_waits_for_a_destination_is_listed_and_retried(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_five(fixture);
+    sql(fixture->conn,
+        "UPDATE outbox_parked SET waits_for = 'shop.x', due = 'infinity' WHERE id = 3");
+    DEAD(fixture, 0, "list");
+    assert_says(fixture->process.out, "3\twaiting\t");
+    DEAD(fixture, 0, "show", "3", "--json");
+    DEAD(fixture, 0, "retry", "3");
+    assert_string_equal(ids_where(fixture, RETRIED), "3");
+    DEAD(fixture, 0, "drop", "--all");
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+}
+
+static void a_table_of_somebody_else_is_served_by_its_own_ids(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "CREATE TABLE public.their_events (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
+        " aggregatetype varchar(255) NOT NULL, aggregateid varchar(255) NOT NULL,"
+        " type varchar(255) NOT NULL, payload jsonb)");
+    sql(fixture->conn, "INSERT INTO their_events (id, aggregatetype, aggregateid, type) VALUES"
+                       " ('00000000-0000-0000-0000-0000000000ab', 'bad', 'k', 'T')");
+    write_config(fixture,
+                 "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"",
+                 STDOUT_SINK "\n[[route]]\nmatch = \"good\"\nsink = \"out\"");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    DEAD(fixture, 0, "show", "00000000-0000-0000-0000-0000000000AB");
+    assert_says(fixture->process.out, "created_at    (null)\n");
+    DEAD(fixture, 0, "show", "00000000-0000-0000-0000-0000000000AB", "--json");
+    DEAD(fixture, 0, "retry", "00000000-0000-0000-0000-0000000000AB");
+    assert_string_equal(fixture->process.out, "retried 1\n");
+    DEAD(fixture, 0, "drop", "00000000-0000-0000-0000-0000000000ab");
+}
+
+static void the_printed_grants_suffice_to_retry_and_drop(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *at = strchr(fixture->url, '@');
+    char url[256];
+
+    park_five(fixture);
+    sql(fixture->conn, "DROP ROLE IF EXISTS retrier");
+    sql(fixture->conn, "CREATE ROLE retrier LOGIN");
+    (void)snprintf(url, sizeof url, "postgresql://retrier%s", at);
+    expect(fixture, run(fixture, "init", "--grant", "retrier", "-c", fixture->config), 0);
+    sql(fixture->conn, "%s", fixture->process.out);
+    memcpy(fixture->url, url, sizeof url);
+    write_config(fixture, "", STDOUT_SINK);
+    DEAD(fixture, 0, "retry", "1");
+    DEAD(fixture, 0, "show", "1");
+    DEAD(fixture, 0, "drop", "--all");
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    sql(fixture->conn, "REVOKE ALL ON outbox_parked FROM retrier");
+    DEAD(fixture, 3, "list");
+    sql(fixture->conn,
+        "REVOKE ALL ON outbox FROM retrier; REVOKE ALL ON SCHEMA public FROM retrier");
+    sql(fixture->conn, "DROP ROLE retrier");
+}
+
+static void without_the_tables_or_the_server_the_status_is_3(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox_parked");
+    DEAD(fixture, 3, "retry", "--all");
+    assert_says(fixture->process.err, "fix: outbox-relay init");
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:1/x");
+    write_config(fixture, "", STDOUT_SINK);
+    DEAD(fixture, 3, "list");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once),
+        TEST(drop_by_id_deletes_a_dead_and_a_waiting_row),
+        TEST(a_row_that_is_named_twice_is_done_once),
+        TEST(when_one_id_is_missing_nothing_is_done),
+        TEST(a_hostile_id_is_just_not_found),
+        TEST(a_negative_id_stands_behind_two_dashes),
+        TEST(all_and_filters_choose_dead_rows_only),
+        TEST(a_dry_run_shows_the_rows_and_changes_nothing),
+        TEST(the_result_as_json_names_each_row),
+        TEST(ten_thousand_dead_rows_are_retried_at_once),
+        TEST(ten_thousand_dead_rows_are_dropped_by_topic),
+        TEST(as_many_ids_as_xargs_hands_over_are_looked_up_at_once),
+        TEST(a_running_relay_delivers_a_retried_row_with_its_event_id),
+        TEST(a_running_relay_delivers_a_retried_row_that_waited_for_its_destination),
+        TEST(a_row_that_dies_again_is_dead_with_its_reason),
+        TEST(rows_that_a_relay_holds_are_not_waited_for_without_end),
+        TEST(a_row_that_leaves_while_its_id_waits_for_the_lock_is_missing),
+        TEST(a_row_that_dies_while_its_id_waits_for_the_lock_is_retried),
+        TEST(a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropped),
+        TEST(mistakes_are_refused_before_anything_is_touched),
+        TEST(help_tells_every_option),
+        TEST(a_row_that_waits_for_a_destination_is_listed_and_retried),
+        TEST(a_table_of_somebody_else_is_served_by_its_own_ids),
+        TEST(the_printed_grants_suffice_to_retry_and_drop),
+        TEST(without_the_tables_or_the_server_the_status_is_3),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

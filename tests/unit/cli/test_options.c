@@ -1,0 +1,165 @@
+#include "cli/cli.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ARGUMENTS_MAX 16
+
+static struct arguments arguments;
+
+static const struct command *find(const char *name)
+{
+    for (const struct command *command = commands; command->name != NULL; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    fail_msg("no command %s", name);
+    return NULL;
+}
+
+/* The command's name and what follows it, ended by NULL. */
+static bool parse(const char *name, ...)
+{
+    char *argv[ARGUMENTS_MAX] = {(char *)name};
+    va_list args;
+    int argc = 1;
+
+    va_start(args, name);
+    while (argc < ARGUMENTS_MAX && (argv[argc] = va_arg(args, char *)) != NULL)
+        argc++;
+    va_end(args);
+    assert_true(argc < ARGUMENTS_MAX);
+    return cli_parse(find(name), argc, argv, &arguments);
+}
+
+static void every_option_of_dead_is_taken_wherever_it_stands(void **state)
+{
+    (void)state;
+    assert_true(parse("dead", "--type", "T", "retry", "--topic=a.*", "--dry-run", "--since", "2h",
+                      "--json", "--all", NULL));
+    assert_string_equal(arguments.type, "T");
+    assert_string_equal(arguments.topic, "a.*");
+    assert_string_equal(arguments.since, "2h");
+    assert_true(arguments.dry_run && arguments.json && arguments.all);
+    assert_int_equal(arguments.operand_count, 1);
+    assert_string_equal(arguments.operands[0], "retry");
+}
+
+static void what_is_not_given_is_null(void **state)
+{
+    (void)state;
+    assert_true(parse("dead", "list", NULL));
+    assert_null(arguments.type);
+    assert_null(arguments.topic);
+    assert_null(arguments.since);
+    assert_false(arguments.dry_run || arguments.json || arguments.all);
+}
+
+static void an_empty_type_or_topic_is_given(void **state)
+{
+    (void)state;
+    assert_true(parse("dead", "list", "--type", "", "--topic=", NULL));
+    assert_string_equal(arguments.type, "");
+    assert_string_equal(arguments.topic, "");
+}
+
+static void since_takes_durations_and_what_begins_as_a_date_does(void **state)
+{
+    static const char *const good[] = {"250ms",
+                                       "10s",
+                                       "90m",
+                                       "2h",
+                                       "7d",
+                                       "0",
+                                       "2026-01-31",
+                                       "2026-01-31 22:15",
+                                       "2026-01-31T22:15:00.5+02:00"};
+    static const char *const bad[] = {
+        "",          "2",       "2w",       "-2h",        "yesterday",  "now",       "infinity",
+        "2026-1-31", "2026-01", "26-01-31", "31.01.2026", "2026/01/31", "2026-01-3", " 2026-01-31"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(parse("dead", "list", "--since", good[i], NULL));
+        assert_string_equal(arguments.since, good[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (parse("dead", "list", "--since", bad[i], NULL))
+            fail_msg("--since %s was taken", bad[i]);
+}
+
+static void the_filters_apply_to_dead_alone(void **state)
+{
+    static const char *const options[] = {"--topic=t", "--since=2h", "--all"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        assert_false(parse("status", options[i], NULL));
+        assert_false(parse("purge", options[i], NULL));
+        assert_true(parse("dead", "list", options[i], NULL));
+    }
+    assert_false(parse("dead", "list", "--older-than", "7d", NULL));
+    assert_false(parse("dead", "list", "--watch", NULL));
+}
+
+static void a_filter_without_its_value_is_refused(void **state)
+{
+    (void)state;
+    assert_false(parse("dead", "list", "--topic", NULL));
+    assert_false(parse("dead", "list", "--since", NULL));
+    assert_false(parse("dead", "list", "--all=yes", NULL));
+}
+
+static void a_negative_id_stands_behind_two_dashes(void **state)
+{
+    (void)state;
+    assert_false(parse("dead", "drop", "-5", NULL));
+    assert_true(parse("dead", "drop", "--dry-run", "--", "-5", "--all", NULL));
+    assert_true(arguments.dry_run);
+    assert_false(arguments.all);
+    assert_int_equal(arguments.operand_count, 3);
+    assert_string_equal(arguments.operands[1], "-5");
+    assert_string_equal(arguments.operands[2], "--all");
+}
+
+static void dead_alone_is_refused(void **state)
+{
+    (void)state;
+    assert_false(parse("dead", NULL));
+    assert_false(parse("dead", "--json", NULL));
+}
+
+static void other_commands_options_still_hold_their_values(void **state)
+{
+    (void)state;
+    assert_true(parse("purge", "--older-than", "7d", "--dry-run", "-c", "x.toml", NULL));
+    assert_int_equal(arguments.older_than_ms, INT64_C(7) * 24 * 3600 * 1000);
+    assert_string_equal(arguments.config, "x.toml");
+    assert_false(parse("purge", "--older-than", "soon", NULL));
+    assert_true(parse("init", "--grant", "role", "--print", NULL));
+    assert_string_equal(arguments.grant, "role");
+    assert_true(arguments.print);
+    assert_true(parse("emit", "t", "--type", "T", NULL));
+    assert_string_equal(arguments.type, "T");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_option_of_dead_is_taken_wherever_it_stands),
+        cmocka_unit_test(what_is_not_given_is_null),
+        cmocka_unit_test(an_empty_type_or_topic_is_given),
+        cmocka_unit_test(since_takes_durations_and_what_begins_as_a_date_does),
+        cmocka_unit_test(the_filters_apply_to_dead_alone),
+        cmocka_unit_test(a_filter_without_its_value_is_refused),
+        cmocka_unit_test(a_negative_id_stands_behind_two_dashes),
+        cmocka_unit_test(dead_alone_is_refused),
+        cmocka_unit_test(other_commands_options_still_hold_their_values),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

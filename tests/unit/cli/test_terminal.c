@@ -1,0 +1,65 @@
+#include "cli/terminal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char out[32];
+
+static const char *shown(const char *text, bool lines)
+{
+    return terminal_text(out, sizeof out, text_of(text), lines);
+}
+
+static void printable_text_stays_as_it_is(void **state)
+{
+    (void)state;
+    assert_string_equal(shown("", false), "");
+    assert_string_equal(shown("a\\b \"c\"", false), "a\\b \"c\"");
+    assert_string_equal(shown("Gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x98", false),
+                        "Gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x98");
+    assert_string_equal(shown("a\n\tb", true), "a\n\tb");
+}
+
+static void what_a_terminal_obeys_is_escaped(void **state)
+{
+    (void)state;
+    assert_string_equal(shown("a\033[31m\\", false), "a\\x1b[31m\\\\");
+    assert_string_equal(shown("a\n\tb", false), "a\\n\\x09b");
+    assert_string_equal(shown("a\nb\r", true), "a\\nb\\x0d");
+    assert_string_equal(shown("\x7f", true), "\\x7f");
+    assert_string_equal(shown("\xc2\x9b"
+                              "31m",
+                              true),
+                        "\\xc2\\x9b31m");
+    assert_string_equal(shown("\xff", true), "\\xff");
+    assert_string_equal(terminal_text(out, sizeof out, (struct text){"a\0b", 3}, true), "a\\x00b");
+}
+
+static void what_does_not_fit_is_cut_between_two_characters(void **state)
+{
+    (void)state;
+    assert_string_equal(shown("0123456789012345678901234567890", false),
+                        "0123456789012345678901234567890");
+    assert_string_equal(shown("01234567890123456789012345678901", false),
+                        "0123456789012345678901234567...");
+    assert_string_equal(shown("012345678901234567890123456\xc3\xbc"
+                              "89012",
+                              false),
+                        "012345678901234567890123456...");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(printable_text_stays_as_it_is),
+        cmocka_unit_test(what_a_terminal_obeys_is_escaped),
+        cmocka_unit_test(what_does_not_fit_is_cut_between_two_characters),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
