@@ -1,0 +1,114 @@
+"""What the benchmarks share: a backlog in the default table, one `run --drain`, and the broker read back."""
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RELAY = os.environ.get("RELAY", ROOT / "build/outbox-relay")
+READER = ROOT / "build/reader"
+URL = os.environ["TEST_PG_URL"]
+FOLDER = pathlib.Path(os.environ["TEST_DIR"])
+
+NUMBERS = itertools.count(1)
+
+CONFIG = """
+[database]
+url = "{url}"
+[outbox]
+order = "none"
+on_sent = "{on_sent}"
+[relay]
+lanes = {lanes}
+[sink.broker]
+type = "{sink}"
+{address}
+"""
+
+
+def write_config(sink, name, lanes, on_sent):
+    config = FOLDER / f"bench-{sink}.toml"
+    config.write_text(CONFIG.format(url=URL, sink=sink, lanes=lanes, on_sent=on_sent, address=address(sink, name)))
+    return config
+
+
+def make_tables(config):
+    sql("DROP TABLE IF EXISTS outbox, outbox_parked")
+    subprocess.run([RELAY, "init", "-c", config], check=True, stdout=subprocess.DEVNULL)
+
+
+def sql(text):
+    return subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text, URL], check=True,
+                          capture_output=True, text=True).stdout.strip()
+
+
+def reader(*words, **options):
+    return subprocess.run([READER, *words], check=True, text=True, **options)
+
+
+def new_destination(sink):
+    """A stream or a topic that nothing was written to; its name, and the topic column of its rows."""
+    name = f"BENCH{next(NUMBERS)}"
+    topic = f"{name}.drain"
+    if sink == "nats":
+        reader("stream", os.environ["TEST_NATS_URL"], "create", name, f"{name}.>")
+    else:
+        reader("topics", os.environ["TEST_KAFKA_BROKERS"], "create", topic, "12")
+    return name, topic
+
+
+def address(sink, name):
+    if sink == "nats":
+        return f'servers = ["{os.environ["TEST_NATS_URL"]}"]\nstream = "{name}"'
+    return f'brokers = ["{os.environ["TEST_KAFKA_BROKERS"]}"]'
+
+
+def read_back(sink, name, topic):
+    """The number of messages, and of different event ids."""
+    words = ["nats", os.environ["TEST_NATS_URL"], name] if sink == "nats" else [
+        "kafka", os.environ["TEST_KAFKA_BROKERS"], topic]
+    with subprocess.Popen([READER, *words], stdout=subprocess.PIPE, text=True) as process:
+        count, ids = 0, set()
+        for line in process.stdout:
+            count += 1
+            ids.add(line.split("\t")[5])
+    if process.returncode != 0:
+        sys.exit(f"the reader failed with {process.returncode}")
+    return count, len(ids)
+
+
+def fill(rows, topic):
+    sql(f"""INSERT INTO outbox (topic, key, type, payload)
+            SELECT '{topic}', 'k' || i % 10000, 'Bench', jsonb_build_object('n', i, 'pad', repeat('x', 176))
+            FROM generate_series(1, {rows}) i""")
+    sql("VACUUM ANALYZE outbox")
+    sql("CHECKPOINT")
+
+
+def watch_peak(pid, peak):
+    """Follows VmHWM while the process lives: its ru_maxrss would begin with this program's own size."""
+    try:
+        while True:
+            status = pathlib.Path(f"/proc/{pid}/status").read_text()
+            peak[0] = int(status.split("VmHWM:")[1].split()[0]) / 1024
+            time.sleep(0.02)
+    except (OSError, IndexError):  # it has ended
+        pass
+
+
+def drain(config, expected=0):
+    """Wall seconds, CPU seconds, peak MiB of one `run --drain`, which must end with this status."""
+    started = time.monotonic()
+    peak = [0]
+    with open(FOLDER / "bench.log", "a") as log:
+        pid = os.posix_spawn(RELAY, [str(RELAY), "run", "--drain", "-c", str(config)], os.environ,
+                             file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 2)])
+        threading.Thread(target=watch_peak, args=(pid, peak), daemon=True).start()
+        _, status, usage = os.wait4(pid, 0)
+    if os.waitstatus_to_exitcode(status) != expected:
+        sys.exit(f"run --drain ended with {os.waitstatus_to_exitcode(status)}:\n"
+                 + (FOLDER / "bench.log").read_text()[-2000:])
+    return time.monotonic() - started, usage.ru_utime + usage.ru_stime, peak[0]

@@ -1,0 +1,135 @@
+-- Judges what the brokers hold against the ledger, after the relays were stopped. The reader's
+-- output comes on stdin; :unsent is the condition of a row that is still to be sent.
+--
+-- Leaves its findings in audit.finding, one row a check; a check fails where found > allowed, and
+-- where allowed is NULL it is only shown. It trusts neither the relays' counters nor their logs.
+-- audit.repeat holds every message that came again, for those who know when what was broken.
+
+\set ON_ERROR_STOP on
+\set QUIET on
+SET client_min_messages = warning;
+DROP SCHEMA IF EXISTS audit CASCADE;
+CREATE SCHEMA audit;
+
+CREATE TABLE audit.delivered (
+    arrival bigint, destination text, partition int, position bigint, key text, id text, type text,
+    created_at text, message_id text, others text, payload text, stored_ms bigint
+);
+\copy audit.delivered FROM pstdin
+
+-- The messages as they ought to be: the relay's promise, written a second time.
+CREATE TABLE audit.expected AS
+    SELECT event_id::text AS id, topic, key, type, payload::text AS payload, created_at, poison,
+           (SELECT coalesce(string_agg(h.key || '=' || h.value, '&' ORDER BY length(h.key), h.key),
+                            '')
+            FROM jsonb_each_text(CASE jsonb_typeof(headers) WHEN 'object' THEN headers END) h)
+           AS others,
+           CASE WHEN starts_with(topic, 'nats.') THEN event_id::text ELSE '' END AS message_id
+    FROM ledger;
+CREATE UNIQUE INDEX ON audit.expected (id);
+
+CREATE TABLE audit.numbered AS
+    SELECT *, row_number() OVER (PARTITION BY id ORDER BY stored_ms, position) AS occurrence
+    FROM audit.delivered;
+CREATE VIEW audit.repeat AS SELECT * FROM audit.numbered WHERE occurrence > 1;
+
+-- What a consumer makes of it. The patterns take any bytes: a payload that is no JSON must be a
+-- finding, not an error.
+CREATE TABLE audit.event AS
+    SELECT id, destination, partition, position, key,
+           substring(payload FROM '"seq": *(\d{1,15})')::bigint AS seq,
+           substring(payload FROM '"tid": *(\d{1,9})')::int AS tid,
+           substring(payload FROM '"bid": *(\d{1,9})')::int AS bid,
+           substring(payload FROM '"aid": *(\d{1,9})')::int AS aid,
+           substring(payload FROM '"delta": *(-?\d{1,9})')::int AS delta
+    FROM audit.numbered WHERE occurrence = 1;
+CREATE UNIQUE INDEX ON audit.event (id);
+
+CREATE FUNCTION audit.instant(text) RETURNS timestamptz LANGUAGE sql AS $$
+    SELECT CASE WHEN $1 ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$'
+                THEN $1::timestamptz END
+$$;
+
+CREATE VIEW audit.dead AS
+    SELECT event_id::text AS id, error FROM outbox_parked WHERE due IS NULL AND sent_at IS NULL;
+
+-- ---- the checks ---------------------------------------------------------------------------------
+
+CREATE TABLE audit.finding (
+    number int GENERATED ALWAYS AS IDENTITY, name text, found bigint, allowed bigint, meaning text
+);
+CREATE PROCEDURE audit.find(name text, allowed bigint, meaning text, query text)
+LANGUAGE plpgsql AS $$
+DECLARE found bigint;
+BEGIN
+    EXECUTE query INTO found;
+    INSERT INTO audit.finding (name, found, allowed, meaning)
+    VALUES (name, found, allowed, meaning);
+END $$;
+
+SELECT count(*) AS unsent_rows FROM outbox WHERE :unsent \gset
+CALL audit.find('unsent', 0, 'rows neither sent nor parked', 'SELECT ' || :unsent_rows);
+CALL audit.find('waiting', 0, 'parked rows that wait for another try',
+    'SELECT count(*) FROM outbox_parked WHERE due IS NOT NULL');
+CALL audit.find('lost', 0, 'committed, neither delivered nor dead',
+    'SELECT count(*) FROM audit.expected e WHERE NOT poison
+     AND NOT EXISTS (SELECT FROM audit.event d WHERE d.id = e.id)
+     AND NOT EXISTS (SELECT FROM audit.dead d WHERE d.id = e.id)');
+CALL audit.find('phantom', 0, 'delivered, never committed',
+    'SELECT count(*) FROM audit.numbered d WHERE occurrence = 1
+     AND NOT EXISTS (SELECT FROM audit.expected e WHERE e.id = d.id)');
+CALL audit.find('altered', 0, 'messages unlike their row',
+    'SELECT count(*) FROM audit.delivered d JOIN audit.expected e USING (id)
+     WHERE (d.key, d.type, d.payload, trim(''&'' FROM regexp_replace(d.others,
+               ''(^|&)Nats-Expected-Stream=[^&]*'', '''')), d.message_id,
+            audit.instant(d.created_at))
+         IS DISTINCT FROM (e.key, e.type, e.payload, e.others, e.message_id, e.created_at)');
+CALL audit.find('corrupt', 0, 'payloads unlike their own hash',
+    'SELECT count(*) FROM audit.delivered
+     WHERE NOT coalesce(md5(regexp_replace(payload, '' "hash": "[0-9a-f]{32}",'', ''''))
+                        = substring(payload FROM ''"hash": "([0-9a-f]{32})"''), false)');
+CALL audit.find('misrouted', 0, 'on another topic or subject',
+    'SELECT count(*) FROM audit.delivered d JOIN audit.expected e USING (id)
+     WHERE d.destination IS DISTINCT FROM e.topic');
+CALL audit.find('split keys', 0, 'keys on several partitions',
+    'SELECT count(*) FROM (SELECT FROM audit.delivered GROUP BY destination, key
+                           HAVING count(DISTINCT partition) > 1) split');
+
+CALL audit.find('poison alive', 0, 'poison rows that are not dead',
+    'SELECT count(*) FROM audit.expected e WHERE poison
+     AND NOT EXISTS (SELECT FROM audit.dead d WHERE d.id = e.id)');
+CALL audit.find('poison published', 0, 'poison rows in a broker',
+    'SELECT count(*) FROM audit.delivered d JOIN audit.expected e USING (id) WHERE poison');
+CALL audit.find('dead wrongly', 0, 'good rows that are dead',
+    'SELECT count(*) FROM audit.dead d LEFT JOIN audit.expected e USING (id)
+     WHERE poison IS DISTINCT FROM true');
+CALL audit.find('dead silently', 0, 'dead rows without a reason',
+    'SELECT count(*) FROM audit.dead WHERE coalesce(error, '''') = ''''');
+
+-- Every transfer in the bank's own book, and every event, must have its counterpart.
+CALL audit.find('history', 0, 'transfers and events unmatched',
+    'SELECT count(*) FROM (
+        (SELECT tid, bid, aid, delta FROM audit.event
+         EXCEPT ALL SELECT tid, bid, aid, delta FROM pgbench_history)
+        UNION ALL
+        (SELECT tid, bid, aid, delta FROM pgbench_history
+         EXCEPT ALL SELECT tid, bid, aid, delta FROM audit.event)) unmatched');
+CALL audit.find('branches', 0, 'balances unlike the events',
+    'SELECT count(*) FROM pgbench_branches b
+     FULL JOIN (SELECT bid, sum(delta) AS total FROM audit.event GROUP BY bid) e USING (bid)
+     WHERE b.bbalance IS DISTINCT FROM coalesce(e.total, 0)');
+CALL audit.find('tellers', 0, 'balances unlike the events',
+    'SELECT count(*) FROM pgbench_tellers t
+     FULL JOIN (SELECT tid, sum(delta) AS total FROM audit.event GROUP BY tid) e USING (tid)
+     WHERE t.tbalance IS DISTINCT FROM coalesce(e.total, 0)');
+CALL audit.find('accounts', 0, 'balances unlike the events',
+    'SELECT count(*) FROM pgbench_accounts a
+     FULL JOIN (SELECT aid, sum(delta) AS total FROM audit.event GROUP BY aid) e USING (aid)
+     WHERE a.abalance IS DISTINCT FROM coalesce(e.total, 0)');
+
+-- After dropping what came again: an event behind a later one of its key.
+CALL audit.find('out of order', :order_allowed, 'first occurrences behind a later event of the key',
+    'SELECT count(*) FROM (
+        SELECT seq, max(seq) OVER (PARTITION BY destination, partition, key ORDER BY position
+                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+        FROM audit.event) e WHERE seq < before');

@@ -1,0 +1,205 @@
+"""The relays of a run, each behind proxies of its own, and the keeper that starts the dead again.
+
+Kafka's clients go on at the one address that the broker advertises, so all relays share its proxy.
+"""
+import pathlib
+import signal
+import threading
+import time
+
+from lab import Failure
+from proxy import Proxy
+
+SCHEMA_STATUS = 3  # how a relay may end at its start while the schema is broken for it
+
+
+class Member:
+    """One relay with its proxies; `held` while a fault decides about its life."""
+
+    def __init__(self, relay, pg, nats, lanes, batch):
+        self.relay, self.pg, self.nats = relay, pg, nats
+        self.lanes, self.batch = lanes, batch
+        self.lock = threading.RLock()
+        self.ended_at = None
+        self.rest_s = 0.5
+        self.expected = False
+
+    @property
+    def window(self):
+        """What may be repeated when this relay dies."""
+        return self.lanes * self.batch
+
+    def kill(self, rest_s=0.5):
+        """False: it was dead already."""
+        with self.lock:
+            if not self.relay.running():
+                return False
+            self.expected, self.rest_s = True, rest_s
+            self.relay.kill()
+            return True
+
+
+class Fleet:
+    def __init__(self, lab, options, fleet, on_sent, retention):
+        self.lab, self.options = lab, options
+        self.kafka = None
+        if "kafka" in options.brokers:
+            self.kafka = Proxy(lab.kafka_proxied, listen_port=int(lab.kafka_proxy.split(":")[1]))
+            lab.at_exit.callback(self.kafka.close)
+        self.members = [self._member(number, *shape, on_sent, retention)
+                        for number, shape in enumerate(fleet, 1)]
+        self.schema_broken = 0  # by so many faults
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._keep, daemon=True)
+        self.halted = False
+        self.starts = 0
+        self.surprises = []   # relays that ended, and nobody knows why
+        self.refusals = 0     # relays that met a broken schema at their start
+        self.statuses = []    # of relays that were asked to stop; "deaf": had to be killed
+        self.rss_kib = 0
+
+    def _proxy(self, target):
+        proxy = Proxy(target)
+        self.lab.at_exit.callback(proxy.close)
+        return proxy
+
+    def _member(self, number, lanes, batch, on_sent, retention):
+        lab, options = self.lab, self.options
+        pg = self._proxy(lab.pg_address)
+        nats = self._proxy(lab.nats_address) if "nats" in options.brokers else None
+        config = lab.config(
+            f"relay-{number}", on_sent=on_sent, order=options.order, lanes=lanes, batch=batch,
+            publish_timeout=f"{options.publish_timeout}s", retention=retention,
+            durable=not options.no_barrier,
+            shutdown_timeout=f"{options.publish_timeout + 6}s", backoff="200ms", backoff_max="2s",
+            sinks=options.brokers, stream="BANK", routes=options.routes,
+            pg_url=f"postgresql://relay@{pg.address}/test",
+            nats_url=f"nats://{nats.address}" if nats else None, kafka_brokers=lab.kafka_proxy)
+        return Member(lab.relay(number, config, options.relay), pg, nats, lanes, batch)
+
+    def __getitem__(self, number):
+        return self.members[number - 1]
+
+    def window(self, number=None):
+        """Of one relay, or of all."""
+        if number is not None:
+            return self[number].window
+        return sum(member.window for member in self.members)
+
+    def start(self):
+        for member in self.members:
+            self.launch(member)
+        self.thread.start()
+
+    def launch(self, member, env=None):
+        if self.halted:
+            raise Failure("the run is over")
+        member.relay.start(env)
+        member.expected, member.ended_at, member.rest_s = False, None, 0.5
+        self.starts += 1
+
+    def _keep(self):
+        while not self.ended.wait(0.05):
+            for member in self.members:
+                if member.lock.acquire(blocking=False):
+                    try:
+                        self._look(member)
+                    except Failure:
+                        return
+                    finally:
+                        member.lock.release()
+
+    def _look(self, member):
+        if member.relay.running():
+            self.rss_kib = max(self.rss_kib, resident_kib(member.relay.pid))
+            return
+        if member.ended_at is None:
+            member.ended_at = time.monotonic()
+            self._note_end(member)
+        if time.monotonic() - member.ended_at >= member.rest_s:
+            self.launch(member)
+
+    def _note_end(self, member):
+        if not member.expected:
+            self.note_end(member, member.relay.process.returncode)
+
+    def note_end(self, member, status):
+        """Of a relay that ended though nobody asked it to. True: it met a broken schema."""
+        refuses = status == SCHEMA_STATUS and self.schema_broken > 0
+        if refuses:
+            self.refusals += 1
+        else:
+            last = (member.relay.lines() or ["no log"])[-1]
+            self.surprises.append(f"relay {member.relay.number}: status {status}: {last}")
+        return refuses
+
+    def restart(self, member, deadline_s, env=None):
+        """SIGTERM, and the next one starts at once. False: there was none to be asked."""
+        with member.lock:
+            running = member.relay.running()
+            if running:
+                member.expected = True
+                member.relay.term()
+                status = self._answer(member, deadline_s)
+                if status != -signal.SIGTERM or not member.relay.is_silent():
+                    self.statuses.append(status)  # else the program had not begun
+            elif member.ended_at is None:
+                self._note_end(member)
+            self.launch(member, env)
+            return running
+
+    @staticmethod
+    def _answer(member, deadline_s):
+        """The exit status; a relay that is deaf to SIGTERM is killed."""
+        try:
+            return member.relay.wait(deadline_s)
+        except Failure:
+            member.relay.kill()
+            return "deaf"
+
+    def heal(self):
+        for member in self.members:
+            member.relay.cont()
+            member.pg.pass_through()
+            if member.nats:
+                member.nats.pass_through()
+        if self.kafka:
+            self.kafka.pass_through()
+
+    def end_keeping(self):
+        """No relay is started from here on; all of them run."""
+        self.ended.set()
+        self.thread.join(60)
+        for member in self.members:
+            if not member.relay.running():
+                self.launch(member)
+
+    def halt(self):
+        """Nobody starts a relay any more, whatever a fault is about to do."""
+        self.halted = True
+        self.ended.set()
+
+    def idle_lanes(self, since):
+        """["RELAY/LANE"] whose session has asked nothing since a moment (of PostgreSQL's clock)."""
+        lanes = {f"{member.relay.pid}/{lane}": f"{member.relay.number}/{lane}"
+                 for member in self.members for lane in range(1, member.lanes + 1)}
+        asked = self.lab.try_sql("SELECT substring(application_name FROM '[0-9]+/[0-9]+$')"
+                                 " FROM pg_stat_activity WHERE application_name LIKE"
+                                 f" 'outbox-relay/%:%/%' AND query_start > '{since}'")
+        return [lanes[lane] for lane in lanes if lane not in (asked or "").split()]
+
+    def stop(self, deadline_s):
+        """SIGTERM to all; their exit statuses."""
+        for member in self.members:
+            member.relay.term()
+        return [self._answer(member, deadline_s) for member in self.members]
+
+
+def resident_kib(pid):
+    try:
+        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1])
+    except OSError:
+        pass
+    return 0

@@ -1,0 +1,388 @@
+"""The faults themselves. Each breaks something, waits its time and heals it, whatever happens.
+
+Injector.run(fault) calls the method that METHODS names for the fault's kind. A method returns None,
+or the reason why nothing was injected; it calls self.over() where the fault ends before the healing
+does. What it did is kept in self.records, which the audit attributes repeats to.
+"""
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import schedule
+import workload
+from lab import ROOT, Failure, wait_until
+
+CRASH_LIBRARY = ROOT / "build/crash.so"
+DEAD = "the relay was dead already"
+CRASH_S = 20  # how long a relay may take to reach the point where it dies
+STOP_S = 18  # shutdown_timeout is 15 s, and a second is allowed
+
+
+class Record:
+    """A fault as it happened. Times: monotonic s for people, wall ms for the brokers' clocks."""
+
+    def __init__(self, fault, began):
+        self.fault, self.kind = fault, schedule.KINDS[fault.kind]
+        self.began = time.monotonic() - began
+        self.begin_ms = time.time() * 1000
+        self.end_ms = None
+        self.refused = None  # why it was not injected
+        self.window = 0      # what the relays that were hit can hold, once for each lost batch
+        self.bound = 0       # what of it they can have held: report.bound_records()
+
+
+class Injector:
+    def __init__(self, lab, fleet, load, sampler, options, disk):
+        self.lab, self.fleet, self.load, self.sampler = lab, fleet, load, sampler
+        self.options, self.disk = options, disk
+        self.began = time.monotonic()
+        self.records = []
+        self.lock = threading.Lock()
+        self.local = threading.local()
+        self.forgotten = 0  # commits
+        self.log = open(lab.folder / "faults.log", "w", buffering=1)
+
+    # ---- one fault after the other, in each group ----
+
+    def run(self, fault):
+        """False: it was not injected."""
+        record = self.local.record = Record(fault, self.began)
+        with self.lock:
+            self.records.append(record)
+        if record.kind.group != "rows":
+            self.sampler.fault_begins()
+        self._say(record, "begins")
+        try:
+            record.refused = METHODS[fault.kind](self, fault)
+        except (Failure, OSError, subprocess.SubprocessError) as error:
+            record.refused = f"failed: {error}"
+        self.over()
+        record.window = self._window(record)
+        self._say(record, f"not injected: {record.refused}" if record.refused else "healed")
+        return not record.refused
+
+    def over(self):
+        """The fault has ended; the first call counts."""
+        record = self.local.record
+        if record.end_ms is None:
+            record.end_ms = time.time() * 1000
+            if record.kind.group != "rows":
+                self.sampler.fault_ends(record)
+            self._say(record, "ends")
+
+    def _window(self, record):
+        number = record.fault.relay if record.kind.hits == "one" else None
+        window = self.fleet.window(number)
+        if record.fault.kind.rsplit(" ", 1)[1] in schedule.HARMLESS_POINTS:
+            window -= self.fleet[number].batch
+        return window
+
+    def _say(self, record, word):
+        self.log.write(f"{time.monotonic() - self.began:8.3f} {record.fault.number:3} "
+                       f"{record.fault.kind} (relay {record.fault.relay}, "
+                       f"{record.fault.seconds} s) {word}\n")
+
+    def member(self, fault):
+        return self.fleet[fault.relay]
+
+    # ---- relays ----
+
+    def kill_relay(self, fault):
+        return None if self.member(fault).kill(rest_s=fault.count / 4) else DEAD
+
+    def crash_relay(self, fault):
+        if not CRASH_LIBRARY.exists():
+            return "build/crash.so is not there"
+        member, point = self.member(fault), fault.kind.rsplit(" ", 1)[1]
+        end = time.monotonic() + CRASH_S
+        with member.lock:
+            while time.monotonic() < end:
+                self.fleet.restart(member, 20, {"LD_PRELOAD": str(CRASH_LIBRARY),
+                                                "OUTBOX_CRASH": f"{point}:{fault.count}:kill"})
+                member.expected = True
+                try:
+                    status = member.relay.wait(max(1, end - time.monotonic()))
+                except Failure:
+                    member.kill()
+                    return f"{point} was not reached {fault.count} times in {CRASH_S} s"
+                if status == -signal.SIGKILL:
+                    return None
+                if not self.fleet.note_end(member, status):
+                    return f"the relay ended with status {status} before {point}"
+                time.sleep(0.5)
+        return f"the relay met a broken schema for {CRASH_S} s"
+
+    def kill_stopping_relay(self, fault):
+        member = self.member(fault)
+        with member.lock:
+            if not member.relay.running():
+                return DEAD
+            member.expected = True
+            member.relay.term()
+            time.sleep(fault.count / 1000)  # an idle relay stops within 10 ms
+            return None if member.kill() else "it had stopped before"
+
+    def restart_relay(self, fault):
+        done = self.fleet.restart(self.member(fault), STOP_S)
+        return None if done else DEAD
+
+    def pause_relay(self, fault):
+        relay = self.member(fault).relay
+        if not relay.running():
+            return DEAD
+        relay.stop_signal()
+        try:
+            time.sleep(fault.seconds)
+        finally:
+            relay.cont()
+        return None
+
+    # ---- PostgreSQL ----
+
+    def _terminate(self, pid=None):
+        """Why nothing was terminated, or None."""
+        pattern = f"outbox-relay/%:{pid}/%" if pid else "outbox-relay/%"
+        count = self.lab.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                             f" WHERE application_name LIKE '{pattern}'")
+        return None if count != "0" else "there was no session"
+
+    def terminate_one(self, fault):
+        return self._terminate(self.member(fault).relay.pid)
+
+    def terminate_all(self, _):
+        return self._terminate()
+
+    def _restart_postgres(self, action, fault):
+        self.lab.service(action, "postgres")
+        try:
+            time.sleep(fault.seconds)
+        finally:
+            self.lab.service("start", "postgres")
+
+    def restart_postgres(self, fault):
+        self._restart_postgres("stop", fault)
+
+    def kill_postgres(self, fault):
+        self._restart_postgres("kill", fault)
+
+    def forget_commits(self, fault):
+        """Each lane holds a batch of commits that were never flushed, its messages already lie in
+        the brokers' sockets, and PostgreSQL forgets. Only the relay's barrier prevents phantoms.
+        What it forgot is what the ledger knew before and does not know after; the report counts it,
+        and M12 proves that a relay without the barrier is caught."""
+        brokers = self.options.brokers
+        # It would write each full page, and what is written survives the death of PostgreSQL.
+        writer = int(self.lab.sql("SELECT pid FROM pg_stat_activity"
+                                  " WHERE backend_type = 'walwriter'"))
+        self.load.pause("sync")
+        try:
+            time.sleep(0.3)
+            os.kill(writer, signal.SIGSTOP)
+            for name in brokers:
+                self.lab.service("pause", name)
+            time.sleep(fault.seconds)
+            # The clients may all wait for a key that a paused one holds.
+            self.lab.sql("SET synchronous_commit = off; BEGIN;"
+                         " SELECT count(post('forgotten' || n, 1, 1, 1, 1, 0, 0, n))"
+                         f" FROM generate_series({fault.number}000, {fault.number}000 + 19) n;"
+                         " INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)"
+                         " SELECT 1, 1, 1, 0, now() FROM generate_series(1, 20); COMMIT")
+            known = self.lab.sql("SELECT event_id FROM ledger ORDER BY created_at DESC LIMIT 2000")
+            self.lab.service("kill", "postgres")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(writer, signal.SIGCONT)
+            for name in brokers:
+                self.lab.service("resume", name)
+            self.lab.service("start", "postgres")
+            self.load.resume("sync")
+        known = ",".join(known.split())
+        forgotten = int(self.lab.sql(f"SELECT count(*) FROM unnest('{{{known}}}'::uuid[]) known"
+                                     " WHERE known NOT IN (SELECT event_id FROM ledger)"))
+        self.forgotten += forgotten
+        return None
+
+    def _with_proxy(self, proxy, break_it, fault):
+        break_it(proxy)
+        try:
+            time.sleep(fault.seconds)
+        finally:
+            proxy.pass_through()
+
+    def wire(self, fault, proxy):
+        """What the last words of the kind's name say, upon one proxy."""
+        what = fault.kind.split(" ", 1)[1]
+        if proxy.open_connections() == 0:
+            return "there was no connection"
+        if what == "connection reset":
+            proxy.reset()
+            return None
+        break_it = {
+            "refuses connections": lambda p: (p.refuse(), p.reset()),
+            "black hole, both ways": lambda p: p.black_hole("both"),
+            "black hole, requests": lambda p: p.black_hole("to_server"),
+            "black hole, replies": lambda p: p.black_hole("to_client"),
+            "slow": lambda p: p.delay(80),
+            "throttled": lambda p: p.throttle(30_000),
+        }[what]
+        self._with_proxy(proxy, break_it, fault)
+        return None
+
+    def wire_postgres(self, fault):
+        return self.wire(fault, self.member(fault).pg)
+
+    def wire_broker(self, fault):
+        nats = schedule.KINDS[fault.kind].broker == "nats"
+        return self.wire(fault, self.member(fault).nats if nats else self.fleet.kafka)
+
+    def lose_commit(self, fault):
+        proxy = self.member(fault).pg
+        mode = {"COMMIT reply lost": "lose_reply", "COMMIT request lost": "lose_request",
+                "COMMIT black-holed": "black_hole"}[fault.kind]
+        before = proxy.hits
+        proxy.on_commit(mode)
+        try:
+            wait_until(lambda: proxy.hits > before, 10, "a COMMIT comes by")
+            time.sleep(fault.seconds)
+        finally:
+            proxy.pass_through()
+
+    def fill_disk(self, fault):
+        if self.disk is None:
+            return "the outbox has no small disk of its own: mounting a tmpfs is not permitted here"
+        return self.disk.fill(fault.seconds)
+
+    @contextlib.contextmanager
+    def _schema_broken(self):
+        """A relay that has just started may still complain when all is well again."""
+        self._count_schema(+1)
+        try:
+            yield
+        finally:
+            self.over()
+            threading.Timer(3, self._count_schema, [-1]).start()
+
+    def _count_schema(self, change):
+        with self.lock:
+            self.fleet.schema_broken += change
+
+    def revoke(self, fault):
+        with self._schema_broken():
+            self.lab.sql("REVOKE ALL ON outbox FROM relay")
+            try:
+                time.sleep(fault.seconds)
+            finally:
+                self.lab.sql(self.options.grants)
+
+    def rename_column(self, fault):
+        columns = ["payload", "topic", "event_id"]
+        columns += ["sent_at"] if self.options.on_sent == "mark" else []
+        column = columns[fault.number % len(columns)]
+        rename = "SET lock_timeout = '8s'; ALTER TABLE outbox RENAME COLUMN %s TO %s"
+        with self._schema_broken():
+            self.lab.sql(rename % (column, "renamed"))
+            try:
+                time.sleep(fault.seconds)
+            finally:
+                self.lab.sql((rename % ("renamed", column)).replace("8s", "60s"))
+
+    def add_column(self, fault):
+        self.lab.sql("SET lock_timeout = '8s';"
+                     f" ALTER TABLE outbox ADD COLUMN extra_{fault.number} int")
+
+    def _hold(self, script, fault):
+        """A session that holds something until it is told to go; a count of 0 is nothing held."""
+        holder = self.lab.psql_background(script + "; SELECT 'held'")
+        try:
+            threading.Timer(20, holder.kill).start()
+            said = []
+            while "held\n" not in said:
+                said.append(holder.stdout.readline())
+                if said[-1] == "":
+                    return "the session that was to hold it ended"
+            if "0\n" in said:
+                return "there was nothing to hold"
+            time.sleep(fault.seconds)
+        finally:
+            holder.kill()
+            holder.wait(10)
+        return None
+
+    def lock_table(self, fault):
+        return self._hold("BEGIN; LOCK TABLE outbox", fault)
+
+    def lock_rows(self, fault):
+        return self._hold(f"BEGIN; SELECT count(*) FROM (SELECT FROM outbox WHERE"
+                          f" {self.sampler.unsent} ORDER BY id LIMIT 50 FOR UPDATE SKIP LOCKED) x",
+                          fault)
+
+    def hold_snapshot(self, fault):
+        return self._hold("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM broker",
+                          fault)
+
+    def no_connections(self, fault):
+        self.lab.sql("ALTER ROLE relay CONNECTION LIMIT 0")
+        try:
+            nothing = self._terminate()
+            time.sleep(fault.seconds)
+        finally:
+            self.lab.sql("ALTER ROLE relay CONNECTION LIMIT -1")
+        return nothing
+
+    def insert_poison(self, _):
+        rows, taken = workload.insert_poison(self.lab, self.options.brokers)
+        return None if taken == rows else f"PostgreSQL took {taken} of {rows} rows"
+
+    # ---- brokers ----
+
+    def kill_broker(self, fault):
+        name = schedule.KINDS[fault.kind].broker
+        self.lab.service("kill", name)
+        try:
+            time.sleep(fault.seconds)
+        finally:
+            self.lab.service("start", name)
+
+    def pause_broker(self, fault):
+        name = schedule.KINDS[fault.kind].broker
+        self.lab.service("pause", name)
+        try:
+            time.sleep(fault.seconds)
+        finally:
+            self.lab.service("resume", name)
+
+
+METHODS = {
+    "relay killed": Injector.kill_relay,
+    **{f"relay crashes at {point}": Injector.crash_relay for point in schedule.POINTS},
+    "relay killed while it stops": Injector.kill_stopping_relay,
+    "relay restarted": Injector.restart_relay,
+    "relay paused": Injector.pause_relay,
+    "relay paused past its session": Injector.pause_relay,
+    "sessions terminated, of one relay": Injector.terminate_one,
+    "sessions terminated, of all relays": Injector.terminate_all,
+    "PostgreSQL restarted": Injector.restart_postgres,
+    "PostgreSQL killed": Injector.kill_postgres,
+    "PostgreSQL killed behind stopped brokers": Injector.forget_commits,
+    "COMMIT reply lost": Injector.lose_commit,
+    "COMMIT request lost": Injector.lose_commit,
+    "COMMIT black-holed": Injector.lose_commit,
+    "disk full": Injector.fill_disk,
+    "permissions revoked": Injector.revoke,
+    "column renamed": Injector.rename_column,
+    "column added": Injector.add_column,
+    "table locked": Injector.lock_table,
+    "rows locked by others": Injector.lock_rows,
+    "old snapshot held": Injector.hold_snapshot,
+    "no connections left": Injector.no_connections,
+    "poison rows": Injector.insert_poison,
+    **{name: Injector.wire_postgres for name, kind in schedule.KINDS.items()
+       if kind.group == "postgres" and name.startswith("PostgreSQL ")
+       and name not in ("PostgreSQL restarted", "PostgreSQL killed")},
+    **{name: {"killed": Injector.kill_broker, "paused": Injector.pause_broker}.get(
+        name.split(" ", 1)[1], Injector.wire_broker)
+       for name, kind in schedule.KINDS.items() if kind.group == "broker"},
+}

@@ -1,0 +1,225 @@
+"""Findings and figures: what the faults did, and the verdict."""
+import collections
+import math
+import pathlib
+import statistics
+import subprocess
+
+import schedule
+from lab import Failure
+
+LOOK_ROWS = 100  # may come and be claimed between two looks at the backlog
+RELAY_MIB = 64
+HERE = pathlib.Path(__file__).resolve().parent
+
+Finding = collections.namedtuple("Finding", "name found allowed meaning")
+
+
+def failed(finding):
+    return finding.allowed is not None and finding.found > finding.allowed
+
+
+def audit(lab, paths, unsent, judge_order):
+    """Has audit.sql judge what the reader wrote to the files at paths."""
+    with subprocess.Popen(["cat", *map(str, paths)], stdout=subprocess.PIPE) as messages:
+        done = subprocess.run(
+            ["psql", "-Xq", lab.pg_url, "-v", f"unsent={unsent}", "-v",
+             f"order_allowed={0 if judge_order else 'NULL'}", "-f", str(HERE / "audit.sql")],
+            stdin=messages.stdout, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode != 0:
+        raise Failure(f"audit.sql: {done.stderr.strip()}")
+    found = lab.sql("SELECT name, found, coalesce(allowed::text, '-'), meaning FROM audit.finding"
+                    " ORDER BY number")
+    findings = []
+    for line in found.splitlines():
+        name, count, allowed, meaning = line.split("|", 3)
+        allowed = None if allowed == "-" else int(allowed)
+        findings.append(Finding(name, int(count), allowed, meaning))
+    return findings
+
+
+def read_repeats(lab):
+    """[(wall ms, broker)]"""
+    lines = lab.sql("SELECT stored_ms, split_part(destination, '.', 1) FROM audit.repeat"
+                    " ORDER BY stored_ms").splitlines()
+    return [(float(moment), broker) for moment, broker in (line.split("|") for line in lines)]
+
+
+def bound_records(records, backlogs):
+    """How many repeats each fault may cause: no relay held more rows than the outbox did. backlogs:
+    [(wall ms, rows)], ten a second."""
+    for record in records:
+        seen = [rows for moment, rows in backlogs
+                if record.begin_ms - 1000 <= moment <= record.end_ms + 2000]
+        held = min(record.window, max(seen) + LOOK_ROWS) if seen else record.window
+        record.bound = held * record.kind.tries((record.end_ms - record.begin_ms) / 1000)
+
+
+def window_of(record):
+    return record.begin_ms - 50, record.end_ms + record.kind.tail * 1000
+
+
+def hosts_of(records, moment, broker):
+    """The faults that a repeat at this moment (wall ms), in this broker, may come from."""
+    return [number for number, record in enumerate(records)
+            if window_of(record)[0] <= moment <= window_of(record)[1]
+            and record.kind.broker in ("", broker)]
+
+
+def attribute(records, repeats):
+    """Gives each repeat to the fault that began last among those that may still cause one.
+    Returns [count a record] and the repeats that no fault explains. A guess, for the table."""
+    counts, orphans = [0] * len(records), []
+    for moment, broker in sorted(repeats):
+        hosts = hosts_of(records, moment, broker)
+        if not hosts:
+            orphans.append(moment)
+            continue
+        able = [number for number in hosts if counts[number] < records[number].bound]
+        counts[max(able or hosts, key=lambda number: records[number].begin_ms)] += 1
+    return counts, orphans
+
+
+def excess(records, repeats):
+    """How many repeats of one broker find no place within the bounds, however they are dealt out:
+    each goes to the fault whose time ends first, and that leaves the others the most room."""
+    left = [record.bound for record in records]
+    homeless = 0
+    for moment, broker in sorted(repeats):
+        hosts = hosts_of(records, moment, broker)
+        able = [number for number in hosts if left[number] > 0]
+        if able:
+            left[min(able, key=lambda number: window_of(records[number])[1])] -= 1
+        elif hosts:
+            homeless += 1
+    return homeless
+
+
+def quiet_spans(records, begin_ms, end_ms):
+    """[(begin, end)] in which no fault could explain a repeat."""
+    spans, at = [], begin_ms
+    for begin, end in sorted([*map(window_of, records), (end_ms, end_ms)]):
+        if at < min(begin, end_ms):
+            spans.append((at, min(begin, end_ms)))
+        at = max(at, end)
+    return spans
+
+
+def delivered_in(lab, spans):
+    """How many messages the brokers stored within them."""
+    values = ", ".join(f"({begin}, {end})" for begin, end in spans) or "(0, 0)"
+    return int(lab.sql(f"SELECT count(*) FROM audit.delivered, (VALUES {values}) span (a, z)"
+                       " WHERE stored_ms BETWEEN a AND z"))
+
+
+def judge_repeats(records, repeats):
+    counts, orphans = attribute(records, repeats)
+    brokers = {broker for _, broker in repeats}
+    too_many = sum(excess(records, [one for one in repeats if one[1] == broker])
+                   for broker in brokers)
+    return counts, [
+        Finding("repeats", len(repeats), sum(record.bound for record in records),
+                "delivered again, in all"),
+        Finding("repeats in excess", too_many, 0,
+                "more than the faults around them may cause"),
+        Finding("repeats unexplained", len(orphans), 0, "delivered again while nothing was broken"),
+    ]
+
+
+def at_least(name, found, least, meaning):
+    return Finding(name, max(0, least - found), 0, f"short of {least} {meaning}: {found}")
+
+
+def judge_faults(planned, records, impossible=()):
+    """planned: the kinds, each as often as it was to come."""
+    done = {record.fault.kind for record in records if not record.refused}
+    missed = len(planned) - sum(not record.refused for record in records)
+    missed -= sum(kind in impossible for kind in planned)
+    absent = set(planned) - done - set(impossible)
+    return [
+        Finding("kinds missed", len(absent), 0,
+                "of fault, never injected" + "".join(f"; {kind}" for kind in sorted(absent))),
+        Finding("faults missed", missed, len(planned) // 20, "of the schedule, not injected"),
+    ]
+
+
+def judge_relays(fleet, idle_lanes, last_statuses):
+    return [
+        Finding("dead lanes", len(idle_lanes), 0, "asked PostgreSQL nothing after all was healed"),
+        Finding("surprises", len(fleet.surprises), 0, "relays that ended by themselves"),
+        Finding("SIGTERM unanswered", sum(status not in (0, 1) for status in fleet.statuses), 0,
+                "relays that were deaf to it, or crashed: "
+                + (", ".join(str(s) for s in fleet.statuses if s not in (0, 1)) or "none")),
+        Finding("exit statuses", sum(status != 0 for status in last_statuses), 0,
+                "relays that did not answer the last SIGTERM with 0"),
+        Finding("memory of a relay, MiB", round(fleet.rss_kib / 1024, 1), RELAY_MIB, "at its peak"),
+    ]
+
+
+def judge_sampler(sampler, seconds, transaction_s, alive):
+    """alive: its threads still looked at the end of so many seconds."""
+    late = sum(recovery.late for recovery in sampler.done) + len(sampler.open)
+    return [
+        Finding("transaction, s", round(sampler.longest_s, 2), transaction_s + 1,
+                f"the longest of a relay; promised {transaction_s} s"),
+        Finding("application wait, s", round(sampler.app_wait_s, 2), transaction_s + 1,
+                "the longest behind a relay's lock"),
+        Finding("stalls", len(sampler.stalls), 0,
+                "10 s of backlog without progress while nothing was broken"),
+        Finding("recoveries late", late, 0, "beyond the bar of the slowest fault not over yet"),
+        at_least("looks", sampler.looks, int(seconds * 2.5), "at the transactions"),
+        at_least("looks at the outbox", sampler.outbox_looks, int(seconds * 1.5), "at its rows"),
+        Finding("sampler dead", not alive, 0, "a thread that looks had ended"),
+    ]
+
+
+def judge_measured(recoveries, groups):
+    """A recovery that nothing else delayed is the only one that says how long a fault takes."""
+    measured = {recovery.fault.kind.group for recovery in recoveries if not recovery.overtaken}
+    return Finding("recoveries unmeasured", len(groups - measured), 0,
+                   "of " + ", ".join(sorted(groups)) + ": no fault that none other followed")
+
+
+def print_kinds(records, counts, recoveries):
+    """A line for each kind of fault."""
+    by_kind = collections.defaultdict(list)
+    for number, record in enumerate(records):
+        by_kind[record.fault.kind].append(number)
+    times, overtaken = collections.defaultdict(list), collections.defaultdict(list)
+    for recovery in recoveries:
+        kind = recovery.fault.fault.kind
+        (overtaken if recovery.overtaken else times)[kind].append(recovery.seconds or math.inf)
+    # Overtaken: something else was broken, or had not recovered, before it was over.
+    print(f"\n{'fault':42} {'count':>5}   {'recovery, s':^18}   {'overtaken':^12}   "
+          "repeats a fault")
+    print(f"{'':42} {'':>5}   {'mean':>6} {'max':>6} {'bar':>4}   {'count':>5} {'max':>6}   "
+          f"{'mean':>6} {'max':>5} {'bound':>6}")
+    for kind in schedule.KINDS:
+        numbers = by_kind.get(kind)
+        if numbers:
+            again = [counts[number] for number in numbers]
+            print(f"{kind:42} {len(numbers):5}   {figure(statistics.mean, times[kind])} "
+                  f"{figure(max, times[kind])} {schedule.KINDS[kind].bar:4}   "
+                  f"{len(overtaken[kind]):5} {figure(max, overtaken[kind])}   "
+                  f"{statistics.mean(again):6.1f} {max(again):5} "
+                  f"{max(records[number].bound for number in numbers):6}")
+
+
+def figure(of, times):
+    return f"{of(times):6.2f}" if times else f"{'-':>6}"
+
+
+def print_refused(records):
+    refused = [record for record in records if record.refused]
+    for record in refused:
+        print(f"*** NOT INJECTED: {record.fault.kind} (at {record.began:.1f} s): {record.refused}")
+    return len(refused)
+
+
+def print_findings(findings):
+    print(f"\n{'check':24} {'found':>9} {'allowed':>9}  verdict")
+    for finding in findings:
+        allowed = "-" if finding.allowed is None else finding.allowed
+        verdict = "FAILED" if failed(finding) else "shown" if finding.allowed is None else "ok"
+        found = f"{finding.found:.2f}" if isinstance(finding.found, float) else finding.found
+        print(f"{finding.name:24} {found:>9} {allowed:>9}  {verdict:7} {finding.meaning}")

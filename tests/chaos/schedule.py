@@ -1,0 +1,182 @@
+"""Which fault comes when: a pure function of the options, so that a seed replays its run.
+
+A fault belongs to a group. Faults of one group follow each other; those of different groups may
+overlap. No fault begins in a calm: there the run proves that nothing is repeated without a cause.
+"""
+import collections
+import random
+
+PUBLISH_TIMEOUT_S = 4  # of the relays
+
+DEDUP_MS = 120_000  # JetStream's default, longer than any repeat takes here
+
+# A fault lasts between low and high seconds, and its healing costs some more. It hits "one" relay
+# or "all". Each lane of a relay that is hit may publish `tries` batches again, given the seconds
+# that it lasted, and none later than `tail` seconds after the end. What waited at the end has left
+# within `bar` seconds. A fault of one broker repeats nothing at the other.
+Kind = collections.namedtuple("Kind", "group low high costs hits tries tail bar broker",
+                              defaults=("",))
+
+
+def once(_):
+    return 1
+
+
+def each_backoff(seconds):
+    """Published, cannot be settled, and is published again after about 50, 100, 200 ms ..."""
+    tries, pause = 1, 0.05
+    while seconds > 0:
+        seconds -= pause
+        pause = min(pause * 2, 2.5)
+        tries += 1
+    return tries
+
+
+def each_timeout(seconds):
+    """The broker is alive but too slow: what is left of a batch comes again after each timeout."""
+    return 1 + int(seconds / PUBLISH_TIMEOUT_S) + 1
+
+
+def never(_):
+    return 0
+
+
+# (tail, bar) where a session is gone at once; where a server comes back; where somebody is silent
+# until a deadline passes, the transaction's (PUBLISH_TIMEOUT_S + 5) or the broker's and a pause.
+GONE, BACK, SILENT = (4, 1), (10, 5), (10, 15)
+# Where the batch in hand is not published yet, or is settled already: only other lanes repeat.
+HARMLESS_POINTS = ("P0", "P1", "P2", "P3", "P10")
+POINTS = [f"P{number}" for number in range(11)]
+
+KINDS = {
+    "relay killed": Kind("relay", 0, 0, 0.2, "one", once, *GONE),
+    **{f"relay crashes at {point}": Kind("relay", 0, 0, 3.5, "one", once, *GONE)
+       for point in POINTS},
+    "relay killed while it stops": Kind("relay", 0, 0, 0.2, "one", once, *GONE),
+    "relay restarted": Kind("relay", 0, 0, 1, "one", never, *GONE),
+    "relay paused": Kind("relay", 0.5, 8, 0, "one", once, *SILENT),
+    "relay paused past its session": Kind("relay", 11, 13, 0, "one", once, *SILENT),
+    "sessions terminated, of one relay": Kind("postgres", 0, 0, 0.3, "one", once, *BACK),
+    "sessions terminated, of all relays": Kind("postgres", 0, 0, 0.3, "all", once, *BACK),
+    "PostgreSQL restarted": Kind("postgres", 0, 1, 6, "all", once, *BACK),
+    "PostgreSQL killed": Kind("postgres", 0, 1, 6, "all", once, *BACK),
+    "PostgreSQL killed behind stopped brokers": Kind("all", 0.6, 0.8, 7, "all", once, *BACK),
+    "PostgreSQL connection reset": Kind("postgres", 0, 0, 0.3, "one", once, *BACK),
+    "PostgreSQL refuses connections": Kind("postgres", 0.5, 2, 0.3, "one", once, *BACK),
+    "PostgreSQL black hole, both ways": Kind("postgres", 1, 5, 0.3, "one", once, *SILENT),
+    "PostgreSQL black hole, requests": Kind("postgres", 1, 5, 0.3, "one", once, *SILENT),
+    "PostgreSQL black hole, replies": Kind("postgres", 1, 5, 0.3, "one", once, *SILENT),
+    "PostgreSQL slow": Kind("postgres", 1, 3, 0.3, "one", once, *SILENT),
+    "PostgreSQL throttled": Kind("postgres", 1, 3, 0.3, "one", once, *SILENT),
+    "COMMIT reply lost": Kind("postgres", 0, 0, 1, "one", once, *BACK),
+    "COMMIT request lost": Kind("postgres", 0, 0, 1, "one", once, *BACK),
+    "COMMIT black-holed": Kind("postgres", 2, 4, 1, "one", once, *SILENT),
+    "disk full": Kind("postgres", 1, 3, 1, "all", each_backoff, *BACK),
+    "permissions revoked": Kind("postgres", 1, 3, 1, "all", once, *BACK),
+    "column renamed": Kind("postgres", 1, 3, 1, "all", once, *BACK),
+    "column added": Kind("postgres", 0, 0, 1, "all", once, *BACK),
+    "table locked": Kind("postgres", 1, 2, 1, "all", once, *BACK),
+    "rows locked by others": Kind("postgres", 1, 3, 0.2, "all", never, *BACK),
+    "old snapshot held": Kind("postgres", 3, 6, 0.2, "all", never, *BACK),
+    "no connections left": Kind("postgres", 1, 3, 0.5, "all", once, *BACK),
+    "poison rows": Kind("rows", 0, 0, 0.5, "all", never, *GONE),
+}
+for name, title, hits, cost in (("nats", "NATS", "one", 2), ("kafka", "Kafka", "all", 11)):
+    KINDS |= {
+        f"{title} killed": Kind("broker", 0, 1, cost, "all", once, *BACK, name),
+        f"{title} paused": Kind("broker", 1, 6, 0, "all", once, *SILENT, name),
+        f"{title} connection reset": Kind("broker", 0, 0, 0.3, hits, once, *BACK, name),
+        f"{title} black hole, both ways": Kind("broker", 1, 5, 0, hits, once, *SILENT, name),
+        f"{title} black hole, requests": Kind("broker", 1, 5, 0, hits, once, *SILENT, name),
+        f"{title} black hole, replies": Kind("broker", 1, 5, 0, hits, once, *SILENT, name),
+        f"{title} slow": Kind("broker", 1, 3, 0, hits, once, *SILENT, name),
+        f"{title} throttled": Kind("broker", 1, 3, 0, hits, each_timeout, *SILENT, name),
+    }
+
+# The tier for each push: the kill points and the connection faults.
+SHORT = [f"relay crashes at {point}" for point in POINTS] + [
+    "relay killed while it stops", "relay killed", "relay paused", "poison rows",
+    "sessions terminated, of one relay", "PostgreSQL connection reset", "COMMIT reply lost",
+    "COMMIT request lost", "PostgreSQL restarted", "NATS killed", "NATS connection reset",
+    "NATS black hole, replies", "Kafka connection reset", "Kafka black hole, replies"]
+PROFILES = {"full": list(KINDS), "short": SHORT}
+PLANS = 200  # how many are drawn until one holds every kind
+
+Fault = collections.namedtuple("Fault", "number at kind relay seconds count")
+
+
+def kinds_of(profile, brokers):
+    return [name for name in PROFILES[profile]
+            if not KINDS[name].broker or KINDS[name].broker in brokers]
+
+
+def calms(seconds):
+    """[(begin, end)]: at the start, at the end, and in a longer run once between."""
+    if seconds < 150:
+        return [(0, 8), (seconds - 16, seconds)]
+    middle = seconds / 2
+    return [(0, 10), (middle - 12, middle + 12), (seconds - 22, seconds)]
+
+
+def out_of_calm(at, spell, lull):
+    """The first moment from `at` on that leaves room for `spell` seconds before the next calm."""
+    for begin, end in lull:
+        if at < end and at + spell > begin:
+            at = end
+    return at
+
+
+def plan(seed, profile, seconds, faults_a_minute, relays, brokers):
+    """[Fault], with every kind in it; the last one drawn when the run is too short for that."""
+    for attempt in range(PLANS):
+        draw = random.Random(f"outbox-relay {seed} {attempt}")
+        faults = draw_plan(draw, profile, seconds, faults_a_minute, relays, brokers)
+        if not lacking(faults, profile, brokers):
+            break
+    return faults
+
+
+def lacking(faults, profile, brokers):
+    planned = {fault.kind for fault in faults}
+    return [name for name in kinds_of(profile, brokers) if name not in planned]
+
+
+def draw_plan(draw, profile, seconds, faults_a_minute, relays, brokers):
+    """Poison first; then every kind comes once before any comes twice."""
+    lull = calms(seconds)
+    free = collections.defaultdict(float)
+    faults, deck, at = [], [], lull[0][1]
+    while at < seconds:
+        if not deck:
+            deck = kinds_of(profile, brokers)
+            draw.shuffle(deck)
+            deck.sort(key=lambda name: bool(faults) or name != "poison rows")
+        name = deck.pop(0)
+        kind = KINDS[name]
+        lasts = round(draw.uniform(kind.low, kind.high), 2)
+        begin = max(at, *free.values()) if kind.group == "all" else max(at, free[kind.group],
+                                                                        free["all"])
+        begin = out_of_calm(begin, lasts + kind.costs, lull)
+        if begin + lasts + kind.costs <= lull[-1][0]:
+            free[kind.group] = begin + lasts + kind.costs
+            faults.append((round(begin, 2), name, draw.randint(1, relays), lasts,
+                           draw.randint(1, 3)))
+        at += max(0.3, draw.expovariate(faults_a_minute / 60))
+    faults.sort()
+    return [Fault(number, *fault) for number, fault in enumerate(faults, 1)]
+
+
+def show(faults):
+    for fault in faults:
+        kind = KINDS[fault.kind]
+        whom = f"relay {fault.relay}" if kind.hits == "one" else ""
+        print(f"{fault.at:7.2f} s  {fault.kind:42} {fault.seconds:5.2f} s  {whom}")
+
+
+def settings(seed, relays):
+    """How relays and stream are set up: [(lanes, batch)], on_sent, retention, duplicates_ms."""
+    draw = random.Random(f"settings {seed}")
+    fleet = [(draw.choice((1, 2, 2, 3)), draw.choice((20, 50, 100, 200))) for _ in range(relays)]
+    on_sent = draw.choice(("mark", "delete"))
+    retention = draw.choice(("0", "20s"))
+    return fleet, on_sent, retention, draw.choice((DEDUP_MS, 100))

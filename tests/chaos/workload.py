@@ -1,0 +1,181 @@
+"""The application: pgbench's bank, an event in each transaction, and rows that can never be sent.
+
+pgbench ends when its connections do, so it is started again until the run stops it: a thread each
+for the clients that commit durably and for those with synchronous_commit = off.
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+
+from lab import Failure, wait_until
+
+HERE = pathlib.Path(__file__).resolve().parent
+SCALE = 10
+CLIENTS = {"sync": (8, 0.7), "async": (4, 0.3)}  # name -> (clients, share of the rate)
+
+SQL_LONG = "(SELECT to_jsonb(repeat('x', %d)))"
+GOOD = "'{}'::jsonb"
+
+
+def headers(value):
+    return "'" + json.dumps(value).replace("'", "''") + "'::jsonb"
+
+
+def poison_rows(broker):
+    """[(what is wrong, topic, payload, headers)], in SQL: each is a row that must end dead."""
+    topic = f"'{broker}.bank'"
+    rows = [
+        ("headers nested", topic, GOOD, headers({"a": {"b": "c"}})),
+        ("headers a list", topic, GOOD, headers(["a", "b"])),
+        ("headers a string", topic, GOOD, headers("a")),
+        ("header name empty", topic, GOOD, headers({"": "x"})),
+        ("header name with CRLF", topic, GOOD, headers({"a\r\nNats-Rollup": "all"})),
+        ("header name with a colon", topic, GOOD, headers({"a:b": "x"})),
+        ("header name with a space", topic, GOOD, headers({"a b": "x"})),
+        ("header id", topic, GOOD, headers({"id": "00000000-0000-4000-8000-000000000000"})),
+        ("header type", topic, GOOD, headers({"type": "x"})),
+        ("header created_at", topic, GOOD, headers({"created_at": "x"})),
+        ("headers too many", topic, GOOD, headers({f"h{n}": "x" for n in range(65)})),
+        ("headers too large", topic, GOOD, headers({"h": "x" * 17000})),
+        ("payload too large", topic, SQL_LONG % 1100000, "NULL"),
+        ("payload larger than a batch", topic, SQL_LONG % 9000000, "NULL"),
+        ("topic without a route", "'nowhere'", GOOD, "NULL"),
+        ("topic empty", "''", GOOD, "NULL"),
+    ]
+    if broker == "kafka":
+        rows += [
+            ("topic with a slash", "'kafka.a/b'", GOOD, "NULL"),
+            ("topic with a space", "'kafka.a b'", GOOD, "NULL"),
+            ("topic with a line end", "E'kafka.a\\nb'", GOOD, "NULL"),
+            ("topic too long", "'kafka.' || repeat('x', 250)", GOOD, "NULL"),
+            ("topic internal", "'__consumer_offsets'", GOOD, "NULL"),
+        ]
+    else:
+        rows += [
+            ("subject with a space", "'nats.a b'", GOOD, "NULL"),
+            ("subject with CRLF", "E'nats.a\\r\\nPUB nats.bank 1\\r\\nx'", GOOD, "NULL"),
+            ("subject a wildcard", "'nats.*'", GOOD, "NULL"),
+            ("subject a full wildcard", "'nats.>'", GOOD, "NULL"),
+            ("subject with an empty token", "'nats..a'", GOOD, "NULL"),
+            ("subject beyond ASCII", "'nats.ä'", GOOD, "NULL"),
+            ("subject too long", "'nats.' || repeat('x', 255)", GOOD, "NULL"),
+            ("subject of the purge", "'$JS.API.STREAM.PURGE.BANK'", GOOD, "NULL"),
+            ("subject of an inbox", "'_INBOX.x'", GOOD, "NULL"),
+            ("header Nats-Rollup", topic, GOOD, headers({"Nats-Rollup": "all"})),
+            ("header Nats-Msg-Id", topic, GOOD, headers({"nats-msg-id": "1"})),
+            ("header with Nats- inside", topic, GOOD, headers({"x-Nats-Msg-Id": "1"})),
+            ("header key", topic, GOOD, headers({"key": "x"})),
+            ("header value with CRLF", topic, GOOD, headers({"a": "b\r\nNats-Rollup: all"})),
+        ]
+    return rows
+
+
+def routes(brokers):
+    """Also what leads poison to its broker, so that the broker's rules are what stops it."""
+    found = []
+    if "kafka" in brokers:
+        found += [{"match": "kafka.>", "sink": "ledger"}, {"match": "re:^__", "sink": "ledger"}]
+    if "nats" in brokers:
+        found += [{"match": "re:^(nats\\..*|[$]JS|_INBOX)", "sink": "bus"}]
+    return found
+
+
+def insert_poison(lab, brokers):
+    """A row of each kind. Returns how many there are, and how many PostgreSQL took."""
+    rows = [row for broker in brokers for row in poison_rows(broker)]
+    script = "".join(
+        "INSERT INTO outbox (topic, key, type, payload, headers) VALUES "
+        f"({topic}, 'p' || random(), 'poison {what}', {payload}, {head}) RETURNING 1;\n"
+        for what, topic, payload, head in rows)
+    done = subprocess.run(["psql", "-XqAt", lab.pg_url], input=script, text=True, check=False,
+                          capture_output=True, timeout=60)
+    return len(rows), done.stdout.split().count("1")
+
+
+class Load:
+    """keys: hot, cold or mixed."""
+
+    def __init__(self, lab, keys, rate):
+        self.lab, self.rate = lab, rate
+        names = ("hot", "cold") if keys == "mixed" else (keys,)
+        self.scripts = [word for name in names for word in ("-f", f"{HERE / name}.sql@1")]
+        self.ended = threading.Event()
+        self.lock = threading.Lock()
+        self.processes = {}
+        self.starts = 0
+        self.threads = [threading.Thread(target=self._keep_up, args=(name,), daemon=True)
+                        for name in CLIENTS]
+
+    def start(self):
+        for thread in self.threads:
+            thread.start()
+
+    def _launch(self, name):
+        clients, share = CLIENTS[name]
+        words = ["pgbench", "-n", "-s", str(SCALE), "-c", str(clients), "-j", "1", "-T", "7200",
+                 "-R", str(max(1, self.rate * share)), *self.scripts, self.lab.pg_url]
+        environment = {**os.environ, "PGCONNECT_TIMEOUT": "5"}
+        if name == "async":
+            environment["PGOPTIONS"] = "-c synchronous_commit=off"
+        with open(self.lab.folder / f"pgbench-{name}.log", "ab") as log:
+            return subprocess.Popen(words, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                    env=environment)
+
+    def _keep_up(self, name):
+        while not self.ended.is_set():
+            with self.lock:
+                if self.ended.is_set():
+                    return
+                process = self.processes[name] = self._launch(name)
+                self.lab.started.append(process)
+                self.starts += 1
+            process.wait()
+            self.ended.wait(0.2)
+
+    def _signal(self, name, number):
+        with self.lock:
+            process = self.processes.get(name)
+            if process is not None and process.poll() is None:
+                process.send_signal(number)
+
+    def pause(self, name):
+        self._signal(name, signal.SIGSTOP)
+
+    def resume(self, name):
+        self._signal(name, signal.SIGCONT)
+
+    def stop(self):
+        self.ended.set()
+        for name in CLIENTS:
+            self._signal(name, signal.SIGCONT)
+            self._signal(name, signal.SIGKILL)
+        for thread in self.threads:
+            thread.join(30)
+        # What pgbench had begun ends when its backends notice, and only then is the truth final.
+        end_them = ("SELECT count(CASE WHEN application_name = 'pgbench'"
+                    " THEN pg_terminate_backend(pid) END) FROM pg_stat_activity")
+        wait_until(lambda: self.lab.try_sql(end_them) == "0", 30, "the clients' sessions are gone")
+
+
+def set_up_bank(lab, config, brokers):
+    """pgbench's tables, the relay's, and the ledger."""
+    done = subprocess.run(["pgbench", "-i", "-q", "-s", str(SCALE), lab.pg_url], text=True,
+                          capture_output=True, check=False, timeout=120)
+    if done.returncode != 0:
+        raise Failure(f"pgbench -i: {done.stderr.strip()}")
+    lab.init(config)
+    lab.sql_file(HERE / "bank.sql", brokers=brokers)
+
+
+def restrict_role(lab, config):
+    """The relays log in as a role with what `init --grant` says, and no more."""
+    lab.sql("CREATE ROLE relay LOGIN")
+    done = subprocess.run([lab.relay(0, config).binary, "init", "-c", str(config), "--grant",
+                           "relay"], capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode != 0:
+        raise Failure(f"init --grant: {done.stderr.strip()}")
+    lab.sql(done.stdout)
+    return done.stdout
