@@ -24,8 +24,9 @@ enum verdict {
 enum outcome {
     OUTCOME_LEAVE, /* stays as it is, due at once */
     OUTCOME_SENT,
-    OUTCOME_PARK, /* waits outside the hot path until `retry_ms` from now */
-    OUTCOME_DEAD  /* waits for the operator */
+    OUTCOME_PARK,   /* waits outside the hot path until `retry_ms` from now */
+    OUTCOME_BEHIND, /* waits there until the parked row of its key before it has left */
+    OUTCOME_DEAD    /* waits for the operator */
 };
 
 struct header {
@@ -50,6 +51,7 @@ struct message {
     struct text created_at; /* RFC 3339, UTC; NULL when the table has none */
     int attempts;           /* tries that counted so far */
     int64_t waited_ms;      /* since it was parked; 0: it was not */
+    bool blocked;           /* an earlier row of its key is parked: it may not overtake it */
     struct header *headers; /* the row's own */
     int header_count;
 

@@ -1,6 +1,8 @@
 #ifndef OUTBOX_SQL_TEXT_H
 #define OUTBOX_SQL_TEXT_H
 
+#include "outbox/table.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,5 +40,9 @@ static inline char *writer_end_if(struct writer *writer, int status)
     free(text);
     return NULL;
 }
+
+/* The slice of a row, from 0: of its key, or of its id when it has no key. `slices`: their number.
+ * The claim index is over this very expression. `parked`: of a parked row. */
+void sql_put_slice(FILE *out, const struct table *table, int slices, bool parked);
 
 #endif

@@ -50,13 +50,18 @@ static void quote_names(struct table *table, PGconn *conn)
     char name[QUOTED_BYTES_MAX];
     char parked[QUOTED_BYTES_MAX];
     char quoted[QUOTED_BYTES_MAX];
+    char slice[QUOTED_BYTES_MAX];
+    char quoted_slice[QUOTED_BYTES_MAX];
 
     quote(conn, table->schema, schema, sizeof schema);
     quote(conn, table->name, name, sizeof name);
     (void)snprintf(parked, sizeof parked, "%s_parked", table->name);
     quote(conn, parked, quoted, sizeof quoted);
+    (void)snprintf(slice, sizeof slice, "%s_slice", table->name);
+    quote(conn, slice, quoted_slice, sizeof quoted_slice);
     (void)snprintf(table->quoted, sizeof table->quoted, "%s.%s", schema, name);
     (void)snprintf(table->parked_quoted, sizeof table->parked_quoted, "%s.%s", schema, quoted);
+    (void)snprintf(table->slice_quoted, sizeof table->slice_quoted, "%s.%s", schema, quoted_slice);
 }
 
 static void name_columns(struct table *table, PGconn *conn, const struct outbox_options *options)

@@ -22,6 +22,7 @@ struct table {
     char name[64];
     char quoted[2 * QUOTED_BYTES_MAX];        /* "schema"."table" */
     char parked_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."table_parked" */
+    char slice_quoted[2 * QUOTED_BYTES_MAX];  /* "schema"."table_slice" */
     bool exists;
     bool parked_exists;
     char kind;        /* pg_class.relkind */
