@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AVOID_MS 4000
+
 /* Beside a payload that is checked against the broker's limit: what keeps the rest of a row sane.
  */
 #define REST_BYTES_MAX (128 * 1024)
@@ -29,7 +31,11 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
     outbox->options = options;
     outbox->routes = routes;
     (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
-    return outbox;
+    if (bounds_init(&outbox->bounds, options->order == ORDER_KEY ? options->slices : 1) == 0)
+        return outbox;
+    bounds_free(&outbox->bounds);
+    free(outbox);
+    return NULL;
 }
 
 void outbox_close(struct outbox *outbox)
@@ -39,6 +45,7 @@ void outbox_close(struct outbox *outbox)
     outbox_abandon(outbox);
     pipeline_close(outbox);
     barrier_close(&outbox->barrier);
+    bounds_free(&outbox->bounds);
     free(outbox);
 }
 
@@ -138,6 +145,7 @@ static void take_row(struct outbox *outbox, struct batch *batch, struct message 
     message->created_at = created_at(result, row, batch);
     message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
     message->waited_ms = row_int8(PQgetvalue(result, row, CLAIM_WAITED));
+    message->blocked = PQgetvalue(result, row, CLAIM_BLOCKED)[0] != 0;
     refuse_headers(batch, message, field(result, row, CLAIM_HEADERS));
     if (message->event_id.data == NULL)
         batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");
@@ -280,30 +288,39 @@ static int64_t worked_on(const PGresult *claimed)
                : 0;
 }
 
-static int read_claim(struct outbox *outbox, struct batch *batch, struct error *error)
+static int note_failed_claim(struct outbox *outbox)
+{
+    if (outbox->overloaded && outbox->level < CLAIM_LEVELS - 1)
+        outbox->level++;
+    if (outbox->lock_waited)
+        bounds_avoid(&outbox->bounds, clock_now_ms() + AVOID_MS);
+    return -1;
+}
+
+static int read_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                      struct error *error)
 {
     outbox->claim_in_flight = false;
     outbox->in_transaction = true;
     outbox->overloaded = false;
+    outbox->lock_waited = false;
     if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 || choose_read(outbox, claim, error) < 0)
         return -1;
     hold(batch, CLAIMED, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
-    if (batch->rows[CLAIMED] == NULL) {
-        if (outbox->overloaded && outbox->level < CLAIM_LEVELS - 1)
-            outbox->level++;
-        return -1;
-    }
+    if (batch->rows[CLAIMED] == NULL)
+        return note_failed_claim(outbox);
     outbox->xact = xact_of(batch->rows[CLAIMED]);
     outbox->worked_ms = worked_on(batch->rows[CLAIMED]);
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 
-static int start_claim(struct outbox *outbox, const struct claim *claim, struct error *error)
+static int start_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                       struct error *error)
 {
     if (outbox->claim_in_flight)
         return 0;
-    if (pipeline_queue_claim(outbox, claim, error) < 0)
+    if (pipeline_queue_claim(outbox, batch, claim, error) < 0)
         return -1;
     return pipeline_sync(outbox, error);
 }
@@ -330,7 +347,8 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     if (deferred == NULL)
         return error_no_memory(error);
     adapt_level(outbox, batch, fill(outbox, batch, deferred, payload_max));
-    if (fetch_deferred(outbox, batch, deferred, error) < 0)
+    if (choose_note_claimed(outbox, batch, batch->rows[CLAIMED], error) < 0 ||
+        fetch_deferred(outbox, batch, deferred, error) < 0)
         return -1;
     if (make_durable(outbox, batch, error) < 0)
         return -1;
@@ -350,10 +368,12 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim 
 {
     batch_reset(batch);
     batch->parked = claim->parked;
-    if (start_claim(outbox, claim, error) < 0 || read_claim(outbox, batch, error) < 0)
+    if (start_claim(outbox, batch, claim, error) < 0 || read_claim(outbox, batch, claim, error) < 0)
         return -1;
+    batch->more = choose_looks_again(outbox, PQntuples(batch->rows[CLAIMED]), claim);
     if (PQntuples(batch->rows[CLAIMED]) == 0) {
-        if (end_transaction(outbox, error) < 0)
+        if (end_transaction(outbox, error) < 0 ||
+            choose_pass_empty(outbox, batch, claim, error) < 0)
             return -1;
     } else if (take_rows(outbox, batch, claim->payload_max, error) < 0) {
         batch_reset(batch);

@@ -2,6 +2,7 @@
 
 #include "core/match.h"
 #include "outbox/schema.h"
+#include "outbox/sql_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,22 @@ static void put_chosen_by_filter(FILE *out, const struct table *table,
                   PARKED_PAGE_ROWS, changes(request) ? " FOR UPDATE" : "");
 }
 
+/* What waits behind a dropped row of its key may go now. */
+static void put_freed(FILE *out, const struct table *table)
+{
+    const char *parked = table->parked_quoted;
+
+    (void)fprintf(
+        out,
+        ", freed AS (UPDATE %s SET due = now() WHERE due = 'infinity' AND waits_for IS NULL"
+        " AND seq IN (SELECT next FROM (SELECT DISTINCT key FROM %s JOIN chosen"
+        " ON seq = chosen_seq) gone, LATERAL (SELECT seq AS next FROM %s behind WHERE ",
+        parked, parked, parked);
+    sql_put_same_key(out, table, "behind.key", "gone.key");
+    (void)fprintf(out, " AND sent_at IS NULL AND seq NOT IN (SELECT chosen_seq FROM chosen)"
+                       " ORDER BY seq LIMIT 1) nexts))");
+}
+
 static void put_done(FILE *out, const struct table *table, const struct parked_request *request,
                      bool bytea)
 {
@@ -146,6 +163,8 @@ static void put_done(FILE *out, const struct table *table, const struct parked_r
     (void)fprintf(out, " WHERE seq = chosen_seq RETURNING ");
     put_row(out, request, bytea);
     (void)fprintf(out, ")");
+    if (request->verb == PARKED_DROP && table_has(table, COLUMN_KEY))
+        put_freed(out, table);
 }
 
 char *parked_sql(const struct table *table, const struct parked_request *request,

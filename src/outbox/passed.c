@@ -42,16 +42,31 @@ void pipeline_forget_passed(struct outbox *outbox)
     outbox->passed = forgotten;
 }
 
+/* With every sink there, the bound alone says where the claim begins. */
+static bool note_bound(struct outbox *outbox)
+{
+    int64_t first = choose_is_bounded(outbox) ? outbox->bounds.firsts[0] : BOUNDS_UNKNOWN;
+
+    if (first == BOUNDS_UNKNOWN)
+        return false;
+    (void)snprintf(outbox->passed.bound, PASSED_ID_BYTES, "%lld", (long long)(first - 1));
+    return true;
+}
+
 enum claim_kind pipeline_choose_claim(struct outbox *outbox, const struct claim *claim)
 {
     struct passed *passed = &outbox->passed;
 
     if (claim->parked)
         return CLAIM_PARKED;
+    if (outbox->options->order == ORDER_KEY)
+        return CLAIM_SLICES;
     if (claim->away != passed->away)
         pipeline_forget_passed(outbox);
     passed->away = claim->away;
-    if (claim->away == 0 || lowest_id(outbox) == NULL)
+    if (claim->away == 0)
+        return note_bound(outbox) ? CLAIM_AFTER : CLAIM_OUTBOX;
+    if (lowest_id(outbox) == NULL)
         return CLAIM_OUTBOX;
     if (!passed->begun) { /* an empty window: where the table ends is not known yet */
         if (passed->from[0] == '\0')
@@ -67,6 +82,8 @@ const char *pipeline_passed_from(const struct outbox *outbox)
 {
     const struct passed *passed = &outbox->passed;
 
+    if (passed->away == 0)
+        return passed->bound;
     return passed->in_window || !passed->begun ? passed->from : passed->tail;
 }
 
@@ -174,8 +191,8 @@ int pipeline_remember_passed(struct outbox *outbox, struct batch *batch, const s
     int64_t took_ms;
     int status;
 
-    if (claim->away == 0 || claim->away != passed->away || claim->parked ||
-        lowest_id(outbox) == NULL)
+    if (outbox->options->order == ORDER_KEY || claim->away == 0 || claim->away != passed->away ||
+        claim->parked || lowest_id(outbox) == NULL)
         return 0;
     if (!passed->begun)
         status = begin(outbox, error);

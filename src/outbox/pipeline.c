@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATEMENTS_MAX (14 + CLAIM_KINDS * CLAIM_LEVELS)
 #define LEVEL_FACTOR 8
 
 int pipeline_limit(const struct outbox *outbox, int level)
@@ -57,6 +56,13 @@ static bool is_overload(const PGresult *result)
                                 strcmp(sqlstate, "53200") == 0);
 }
 
+static bool is_lock_timeout(const PGresult *result)
+{
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+    return sqlstate != NULL && strcmp(sqlstate, "55P03") == 0;
+}
+
 PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct error *error)
 {
     PGresult *result = session_next(&outbox->session, clock_now_ms() + SESSION_WAIT_MS, error);
@@ -68,6 +74,7 @@ PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct e
     if (PQresultStatus(result) == status)
         return result;
     outbox->overloaded = is_overload(result);
+    outbox->lock_waited = is_lock_timeout(result);
     (void)fail(outbox, result, error);
     PQclear(result);
     return NULL;
@@ -98,9 +105,9 @@ int pipeline_queue(struct outbox *outbox, const char *statement, int param_count
                    const struct array *params, bool binary, struct error *error)
 {
     enum { PARAMS_MAX = 6 };
-    const char *values[PARAMS_MAX];
-    int lengths[PARAMS_MAX];
-    int formats[PARAMS_MAX];
+    const char *values[PARAMS_MAX] = {NULL};
+    int lengths[PARAMS_MAX] = {0};
+    int formats[PARAMS_MAX] = {0};
 
     for (int i = 0; i < param_count; i++) {
         values[i] = params[i].bytes;
@@ -116,15 +123,15 @@ int pipeline_queue(struct outbox *outbox, const char *statement, int param_count
 
 static void name_claim(char name[32], enum claim_kind kind, int level)
 {
-    static const char *const kinds[CLAIM_KINDS] = {"claim", "claim_after", "claim_window",
-                                                   "claim_parked"};
+    static const char *const kinds[CLAIM_KINDS] = {"claim", "claim_slices", "claim_after",
+                                                   "claim_window", "claim_parked"};
 
     (void)snprintf(name, 32, "%s_%d", kinds[kind], level);
 }
 
-int pipeline_queue_claim(struct outbox *outbox, const struct claim *claim, struct error *error)
+static int queue_claim(struct outbox *outbox, const struct claim *claim, struct error *error)
 {
-    static const int param_counts[CLAIM_KINDS] = {1, 2, 3, 1};
+    static const int param_counts[CLAIM_KINDS] = {1, 1, 2, 3, 1};
     enum claim_kind kind = pipeline_choose_claim(outbox, claim);
     uint64_t away = htobe64(claim->away);
     char *from = strdupa(pipeline_passed_from(outbox));
@@ -135,10 +142,18 @@ int pipeline_queue_claim(struct outbox *outbox, const struct claim *claim, struc
 
     name_claim(name, kind, outbox->level);
     outbox->asked_ms = clock_boot_ms();
-    if (pipeline_queue(outbox, "begin", 0, NULL, false, error) < 0 ||
-        pipeline_queue(outbox, "lock", 0, NULL, false, error) < 0)
-        return -1;
     return pipeline_queue(outbox, name, param_counts[kind], params, true, error);
+}
+
+/* The look comes first: it says from where on the claim behind it goes. */
+int pipeline_queue_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                         struct error *error)
+{
+    if (pipeline_queue(outbox, "begin", 0, NULL, false, error) < 0 ||
+        pipeline_queue(outbox, "lock", 0, NULL, false, error) < 0 ||
+        choose_queue(outbox, batch, claim, error) < 0)
+        return -1;
+    return queue_claim(outbox, claim, error);
 }
 
 PGresult *pipeline_run(struct outbox *outbox, const char *statement, int param_count,
@@ -169,7 +184,29 @@ static int prepare(struct outbox *outbox, const char *name, char *sql, struct er
     free(sql);
     if (sql == NULL)
         return error_no_memory(error);
+    outbox->prepared++;
     return sent ? 0 : fail(outbox, NULL, error);
+}
+
+static bool is_claimed_so(const struct outbox *outbox, enum claim_kind kind)
+{
+    bool slices = outbox->options->order == ORDER_KEY;
+
+    return kind == CLAIM_PARKED || (kind == CLAIM_SLICES) == slices;
+}
+
+static int prepare_choosing(struct outbox *outbox, struct error *error)
+{
+    const struct table *table = &outbox->table;
+    const struct outbox_options *options = outbox->options;
+
+    if (prepare(outbox, "choose", sql_choose(table, options, outbox->routes, false), error) < 0 ||
+        prepare(outbox, "choose_parked", sql_choose(table, options, outbox->routes, true), error) <
+            0)
+        return -1;
+    if (!choose_is_bounded(outbox))
+        return 0;
+    return prepare(outbox, "empty", sql_empty(table, options, outbox->routes), error);
 }
 
 static int prepare_claims(struct outbox *outbox, struct error *error)
@@ -182,6 +219,8 @@ static int prepare_claims(struct outbox *outbox, struct error *error)
                                   .limit = pipeline_limit(outbox, level),
                                   .routes = outbox->routes};
 
+        if (!is_claimed_so(outbox, text.kind))
+            continue;
         text.inline_bytes = outbox->options->batch_bytes / text.limit;
         name_claim(name, text.kind, level);
         if (prepare(outbox, name, sql_claim(&outbox->table, outbox->options, &text), error) < 0)
@@ -195,6 +234,7 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     const struct table *table = &outbox->table;
     const struct outbox_options *options = outbox->options;
 
+    outbox->prepared = 0;
     if (prepare(outbox, "begin", strdup("BEGIN"), error) < 0 ||
         prepare(outbox, "commit", strdup("COMMIT"), error) < 0 ||
         prepare(outbox, "savepoint", strdup("SAVEPOINT parking"), error) < 0 ||
@@ -209,9 +249,10 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         prepare(outbox, "last", sql_last(table, options), error) < 0 ||
         prepare(outbox, "window", sql_window(table, options), error) < 0 ||
         prepare(outbox, "leftover", sql_leftover(table, options), error) < 0 ||
-        prepare_claims(outbox, error) < 0 || pipeline_sync(outbox, error) < 0)
+        prepare_choosing(outbox, error) < 0 || prepare_claims(outbox, error) < 0 ||
+        pipeline_sync(outbox, error) < 0)
         return -1;
-    for (int i = 0; i < STATEMENTS_MAX; i++)
+    for (int i = 0; i < outbox->prepared; i++)
         if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
             return -1;
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
@@ -252,6 +293,7 @@ int pipeline_open(struct outbox *outbox, struct error *error)
     server_tell_commit(&outbox->server, &outbox->session);
     if (describe(outbox, error) < 0)
         return pipeline_abort(outbox);
+    bounds_forget(&outbox->bounds); /* another server may stand behind the address */
     if (PQenterPipelineMode(outbox->session.conn) != 1)
         return fail(outbox, NULL, error);
     if (prepare_all(outbox, error) < 0)

@@ -3,6 +3,7 @@
 
 #include "outbox/array.h"
 #include "outbox/barrier.h"
+#include "outbox/bounds.h"
 #include "outbox/outbox.h"
 #include "outbox/server.h"
 #include "outbox/sql.h"
@@ -19,17 +20,25 @@
 #define PASSED_ID_BYTES 64
 
 struct passed {
-    uint64_t away;              /* whose rows are left */
-    bool begun;                 /* the tail is known */
-    char tail[PASSED_ID_BYTES]; /* new rows are looked for beyond it */
-    char last[PASSED_ID_BYTES]; /* the last row there was when none was found; "": unknown */
-    bool sweeping;              /* a walk through the table is under way */
-    bool in_window;             /* the claim under way is of the window, not of new rows */
-    char from[PASSED_ID_BYTES]; /* the window: beyond this id, */
-    char to[PASSED_ID_BYTES];   /* up to this one, when bounded, else to the end */
+    uint64_t away;               /* whose rows are left */
+    char bound[PASSED_ID_BYTES]; /* no sink is away: rows are looked for beyond it */
+    bool begun;                  /* the tail is known */
+    char tail[PASSED_ID_BYTES];  /* new rows are looked for beyond it */
+    char last[PASSED_ID_BYTES];  /* the last row there was when none was found; "": unknown */
+    bool sweeping;               /* a walk through the table is under way */
+    bool in_window;              /* the claim under way is of the window, not of new rows */
+    char from[PASSED_ID_BYTES];  /* the window: beyond this id, */
+    char to[PASSED_ID_BYTES];    /* up to this one, when bounded, else to the end */
     bool bounded;
     int64_t swept_ms; /* what the walk has taken */
     int64_t sweep_ms; /* when the next one begins (clock_now_ms) */
+};
+
+/* What a claim took of one slice, by integer ids. */
+struct claimed {
+    int slice;
+    int64_t first;
+    int64_t last;
 };
 
 struct outbox {
@@ -41,6 +50,14 @@ struct outbox {
     struct table table;
     struct server server;
     struct passed passed;
+    struct bounds bounds;
+    uint64_t bounded_away; /* whose rows the bounds have passed */
+    struct sight asking;   /* of the claim under way */
+    struct sight sight;    /* of the claim in hand, */
+    struct claimed claimed[BOUNDS_WIDTH_MAX];
+    int claimed_count; /* and what it took; 0: parked rows, or ids that are no integers */
+    int empty_looks;   /* in a row: slices had rows, and the claim behind found none */
+    int prepared;      /* statements that the server was asked to prepare */
     int64_t xact;      /* of the claim in hand */
     int64_t asked_ms;  /* when that claim was sent (clock_boot_ms) */
     int64_t worked_ms; /* how long the server has worked on it since */
@@ -48,6 +65,7 @@ struct outbox {
     bool claim_in_flight; /* BEGIN, claim and Sync are sent, and nothing of them is read */
     int level;            /* which claim statement comes next */
     bool overloaded;      /* the last claim took too long, or too much of the server's memory */
+    bool lock_waited;     /* or it waited too long for somebody's lock on a row */
 };
 
 /* Rows that a claim asks for at this level. */
@@ -60,6 +78,19 @@ enum claim_kind pipeline_choose_claim(struct outbox *outbox, const struct claim 
 int pipeline_remember_passed(struct outbox *outbox, struct batch *batch, const struct claim *claim,
                              struct error *error);
 
+/* choose.c: which slices, from which ids on, and what is remembered of them. With order = "none"
+ * the table is one slice, which everybody may claim. */
+bool choose_is_bounded(const struct outbox *outbox);
+int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                 struct error *error);
+int choose_read(struct outbox *outbox, const struct claim *claim, struct error *error);
+int choose_note_claimed(struct outbox *outbox, const struct batch *batch, const PGresult *claimed,
+                        struct error *error);
+bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *claim);
+void choose_note_settled(struct outbox *outbox, const struct batch *batch);
+int choose_pass_empty(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                      struct error *error);
+
 /* Connects, describes and prepares. */
 int pipeline_open(struct outbox *outbox, struct error *error);
 void pipeline_close(struct outbox *outbox);
@@ -70,7 +101,8 @@ int pipeline_abort(struct outbox *outbox);
 /* Queues a prepared statement with binary parameters; binary results when asked. */
 int pipeline_queue(struct outbox *outbox, const char *statement, int param_count,
                    const struct array *params, bool binary, struct error *error);
-int pipeline_queue_claim(struct outbox *outbox, const struct claim *claim, struct error *error);
+int pipeline_queue_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                         struct error *error);
 int pipeline_sync(struct outbox *outbox, struct error *error);
 
 /* The next result, which must have this status. NULL: closed. PQclear() it. */

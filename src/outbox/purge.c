@@ -65,7 +65,7 @@ int admin_adopt_waiting(struct admin *admin, struct error *error)
 
     if (table_usable(&admin->table, admin->options, error) < 0)
         return -1;
-    sql = sql_adopt(&admin->table);
+    sql = sql_adopt(&admin->table, admin->options);
     if (sql == NULL)
         return error_no_memory(error);
     status = session_execute(&admin->session, sql, error);

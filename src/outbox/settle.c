@@ -14,16 +14,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int count_outcomes(const struct batch *batch, bool sent)
+#define WAIT_MS_DEAD (-1)
+#define WAIT_MS_BEHIND (-2)
+
+/* What is parked already and stays behind another row needs no word. */
+static bool is_parked(const struct batch *batch, const struct message *message)
+{
+    return message->outcome == OUTCOME_PARK || message->outcome == OUTCOME_DEAD ||
+           (message->outcome == OUTCOME_BEHIND && !batch->parked);
+}
+
+static int count_sent(const struct batch *batch)
 {
     int count = 0;
 
-    for (int i = 0; i < batch->count; i++) {
-        enum outcome outcome = batch->messages[i].outcome;
+    for (int i = 0; i < batch->count; i++)
+        count += batch->messages[i].outcome == OUTCOME_SENT;
+    return count;
+}
 
-        count +=
-            sent ? outcome == OUTCOME_SENT : outcome == OUTCOME_PARK || outcome == OUTCOME_DEAD;
-    }
+static int count_parked(const struct batch *batch)
+{
+    int count = 0;
+
+    for (int i = 0; i < batch->count; i++)
+        count += is_parked(batch, &batch->messages[i]);
     return count;
 }
 
@@ -60,9 +75,11 @@ static const char *reason_of(const struct message *message)
     return message->reason != NULL ? message->reason : "";
 }
 
-static bool is_parked(const struct message *message)
+static int64_t wait_ms(const struct message *message)
 {
-    return message->outcome == OUTCOME_PARK || message->outcome == OUTCOME_DEAD;
+    if (message->outcome == OUTCOME_DEAD)
+        return WAIT_MS_DEAD;
+    return message->outcome == OUTCOME_BEHIND ? WAIT_MS_BEHIND : message->retry_ms;
 }
 
 static size_t reason_bytes(const struct batch *batch)
@@ -70,7 +87,7 @@ static size_t reason_bytes(const struct batch *batch)
     size_t bytes = 0;
 
     for (int i = 0; i < batch->count; i++)
-        if (is_parked(&batch->messages[i]))
+        if (is_parked(batch, &batch->messages[i]))
             bytes += strlen(reason_of(&batch->messages[i]));
     return bytes;
 }
@@ -80,7 +97,7 @@ static size_t awaited_bytes(const struct batch *batch)
     size_t bytes = 0;
 
     for (int i = 0; i < batch->count; i++)
-        if (is_parked(&batch->messages[i]))
+        if (is_parked(batch, &batch->messages[i]))
             bytes += batch->messages[i].waits_for.len;
     return bytes;
 }
@@ -109,12 +126,12 @@ static int queue_parked(struct outbox *outbox, struct batch *batch, int count, s
     for (int i = 0; i < batch->count; i++) {
         const struct message *message = &batch->messages[i];
 
-        if (!is_parked(message))
+        if (!is_parked(batch, message))
             continue;
         array_add(&params[0], message->row, MESSAGE_ROW_BYTES);
         array_add(&params[2], reason_of(message), strlen(reason_of(message)));
         array_add_int4(&params[3], message->attempts);
-        array_add_int8(&params[4], message->outcome == OUTCOME_DEAD ? -1 : message->retry_ms);
+        array_add_int8(&params[4], wait_ms(message));
         add_awaited(&params[5], message);
     }
     return pipeline_queue(outbox, batch->parked ? "park_parked" : "park", 6, params, false, error);
@@ -158,13 +175,14 @@ static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, st
 }
 
 /* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
-static int queue_next_claim(struct outbox *outbox, const struct claim *next, struct error *error)
+static int queue_next_claim(struct outbox *outbox, struct batch *batch, const struct claim *next,
+                            struct error *error)
 {
     if (PQsendFlushRequest(outbox->session.conn) != 1) {
         (void)session_fail(&outbox->session, NULL, error);
         return -1;
     }
-    return pipeline_queue_claim(outbox, next, error);
+    return pipeline_queue_claim(outbox, batch, next, error);
 }
 
 /* A transaction that failed inside answers COMMIT with "ROLLBACK", which is no error to libpq. */
@@ -208,12 +226,12 @@ static void explain_count(const struct outbox *outbox, struct error *error)
 static int settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
                   struct error *error)
 {
-    int sent = count_outcomes(batch, true);
-    int parked = count_outcomes(batch, false);
+    int sent = count_sent(batch);
+    int parked = count_parked(batch);
 
     if ((parked > 0 && park(outbox, batch, parked, error) < 0) ||
         queue_settle(outbox, batch, sent, error) < 0 ||
-        (next != NULL && queue_next_claim(outbox, next, error) < 0))
+        (next != NULL && queue_next_claim(outbox, batch, next, error) < 0))
         return -1;
     server_doubt_commit(&outbox->server, outbox->xact);
     if (pipeline_sync(outbox, error) < 0 || read_settle(outbox, sent, error) < 0)
@@ -230,6 +248,7 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
         explain_count(outbox, error);
         return pipeline_abort(outbox);
     }
+    choose_note_settled(outbox, batch);
     outbox->claim_in_flight = next != NULL;
     outbox->asked_ms = clock_boot_ms(); /* a COMMIT that took long is no pause of the claim's */
     return next != NULL ? 0 : pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
@@ -242,6 +261,8 @@ int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error 
     if (result == NULL)
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';
+    if (*due)
+        bounds_forget(&outbox->bounds); /* it may be below one */
     *parked = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
     return 0;

@@ -1,5 +1,5 @@
 #include "outbox/sql.h"
-#include "outbox/sql_text.h"
+#include "outbox/sql_parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +27,25 @@ static void put_release(FILE *out, const struct table *table, int limit)
                   table->parked_quoted, table->parked_quoted, limit);
 }
 
+/* A row that has left lets the next one of its key go. The statement still sees the rows that it
+ * settles as they were. */
+static void put_freed(FILE *out, const struct table *table)
+{
+    (void)fprintf(out,
+                  ", freed AS (UPDATE %s SET due = pg_catalog.clock_timestamp()"
+                  " WHERE due = 'infinity' AND waits_for IS NULL AND ctid = ANY (ARRAY("
+                  "SELECT next FROM (SELECT DISTINCT left_key FROM touched) gone,"
+                  " LATERAL (SELECT ctid AS next FROM %s behind WHERE ",
+                  table->parked_quoted, table->parked_quoted);
+    sql_put_same_key(out, table, "behind.key", "gone.left_key");
+    (void)fprintf(out, " AND sent_at IS NULL AND ctid <> ALL ($1::tid[]) ORDER BY seq LIMIT 1)"
+                       " nexts)))");
+}
+
 static char *sent_parked(const struct table *table, const struct outbox_options *options)
 {
+    bool keeps_order = sql_keeps_order(table, options);
+    const char *key = keeps_order ? ", key AS left_key" : "";
     struct writer writer;
 
     if (!writer_begin(&writer))
@@ -37,13 +54,15 @@ static char *sent_parked(const struct table *table, const struct outbox_options 
         (void)fprintf(writer.out,
                       "WITH touched AS (UPDATE %s o SET sent_at = pg_catalog.clock_timestamp(),"
                       " due = NULL, error = NULL WHERE ctid = ANY ($1::tid[])"
-                      " RETURNING waits_for AS reached)",
-                      table->parked_quoted);
+                      " RETURNING waits_for AS reached%s)",
+                      table->parked_quoted, key);
     else
         (void)fprintf(writer.out,
                       "WITH touched AS (DELETE FROM %s WHERE ctid = ANY ($1::tid[])"
-                      " RETURNING waits_for AS reached)",
-                      table->parked_quoted);
+                      " RETURNING waits_for AS reached%s)",
+                      table->parked_quoted, key);
+    if (keeps_order)
+        put_freed(writer.out, table);
     put_release(writer.out, table, RELEASE_BATCHES * options->batch);
     put_count_check(writer.out);
     return writer_end(&writer);
@@ -85,7 +104,8 @@ static void put_moved_columns(FILE *out, const struct table *table, bool names_o
  * probe and falls due; the others never do, until it has been reached. */
 static void put_parameters(FILE *out)
 {
-    (void)fprintf(out, "WITH given AS (SELECT *, CASE WHEN wait_ms < 0 THEN NULL"
+    (void)fprintf(out, "WITH given AS (SELECT *, CASE WHEN wait_ms = -2 THEN 'infinity'"
+                       " WHEN wait_ms < 0 THEN NULL"
                        " WHEN waits_for IS NOT NULL AND pg_catalog.row_number()"
                        " OVER (PARTITION BY waits_for ORDER BY place) > 1 THEN 'infinity'"
                        " ELSE pg_catalog.clock_timestamp() + wait_ms * interval '1 millisecond'"
@@ -143,17 +163,31 @@ char *sql_park(const struct table *table, const struct outbox_options *options, 
     return writer_end(&writer);
 }
 
-char *sql_adopt(const struct table *table)
+/* Rows that wait behind one of their key which is gone, by whatever hand. Without order they wait
+ * behind none. */
+static void put_adopt_behind(FILE *out, const struct table *table, bool keeps_order)
+{
+    (void)fprintf(out,
+                  "UPDATE %s waiting SET due = pg_catalog.clock_timestamp() WHERE due = 'infinity'"
+                  " AND waits_for IS NULL AND sent_at IS NULL",
+                  table->parked_quoted);
+    if (keeps_order)
+        sql_put_head(out, table, "waiting");
+}
+
+char *sql_adopt(const struct table *table, const struct outbox_options *options)
 {
     struct writer writer;
 
     if (!writer_begin(&writer))
         return NULL;
     (void)fprintf(writer.out,
-                  "UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE seq IN (SELECT min(seq)"
-                  " FROM %s WHERE waits_for IS NOT NULL AND due IS NOT NULL GROUP BY waits_for"
-                  " HAVING bool_and(due = 'infinity')) AND due = 'infinity' AND sent_at IS NULL",
+                  "WITH probes AS (UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE seq IN"
+                  " (SELECT min(seq) FROM %s WHERE waits_for IS NOT NULL AND due IS NOT NULL"
+                  " GROUP BY waits_for HAVING bool_and(due = 'infinity')) AND due = 'infinity'"
+                  " AND sent_at IS NULL) ",
                   table->parked_quoted, table->parked_quoted);
+    put_adopt_behind(writer.out, table, sql_keeps_order(table, options));
     return writer_end(&writer);
 }
 
@@ -163,14 +197,20 @@ char *sql_leftover(const struct table *table, const struct outbox_options *optio
 
     if (!writer_begin(&writer))
         return NULL;
-    (void)fprintf(writer.out, "SELECT EXISTS (SELECT FROM %s", table->quoted);
-    if (options->on_sent == ON_SENT_MARK)
-        (void)fprintf(writer.out, " WHERE %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
-    (void)fprintf(
-        writer.out,
-        " ORDER BY %s LIMIT 1) OR EXISTS (SELECT FROM %s WHERE due <= pg_catalog.now()),"
-        " (SELECT count(*) FROM (SELECT FROM %s WHERE sent_at IS NULL LIMIT 1000) counted)",
-        table->columns[COLUMN_ID].quoted, table->parked_quoted, table->parked_quoted);
+    (void)fprintf(writer.out, "SELECT EXISTS (SELECT FROM %s WHERE true", table->quoted);
+    sql_put_unsent(writer.out, table, options);
+    if (options->order == ORDER_NONE)
+        (void)fprintf(writer.out, " ORDER BY %s LIMIT 1", table->columns[COLUMN_ID].quoted);
+    (void)fprintf(writer.out,
+                  ") OR EXISTS (SELECT FROM %s waiting WHERE due <= pg_catalog.now()"
+                  " AND sent_at IS NULL",
+                  table->parked_quoted);
+    if (sql_keeps_order(table, options))
+        sql_put_head(writer.out, table, "waiting");
+    (void)fprintf(writer.out,
+                  "), (SELECT count(*) FROM (SELECT FROM %s WHERE sent_at IS NULL LIMIT 1000)"
+                  " counted)",
+                  table->parked_quoted);
     return writer_end(&writer);
 }
 

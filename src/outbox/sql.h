@@ -28,8 +28,30 @@ enum claim_column {
     CLAIM_FLUSHED,     /* bool: what the claim saw was on disk when it ended */
     CLAIM_XACT,        /* xid8, binary: the transaction, for pg_xact_status() */
     CLAIM_TOOK,        /* int8, binary: ms that the server has worked since BEGIN */
+    CLAIM_SLICE,       /* int4, binary; 0 without slices */
+    CLAIM_BLOCKED,     /* bool: an earlier row of its key is parked */
+    CLAIM_XMAX,        /* xid8, binary: where the claim's snapshot ended */
     CLAIM_COLUMNS
 };
+
+/*
+ * Locks free slices that have rows to be claimed, at most $3 int4 of $1 int4[], in this order, with
+ * $2 int8[] the lowest id to look at in each and $4 int8 as $1 of sql_claim. The claim behind it
+ * finds them. Of the parked rows: $1 int4 how many, $2 int8 the sinks. Without slices it has no
+ * parameters and chooses nothing.
+ */
+char *sql_choose(const struct table *table, const struct outbox_options *options,
+                 const struct routes *routes, bool parked);
+enum choose_column {
+    CHOOSE_XMIN,   /* xid8, binary: the oldest transaction under way */
+    CHOOSE_SLICES, /* text: the slices that are locked now, "3,9", in the order they were taken */
+    CHOOSE_NUMBER  /* int4, binary: how many slices there are; NULL: there is no telling */
+};
+
+/* Of $1 int4[] with $2 int8[] the lowest id to look at in each: the slices that have no row to be
+ * claimed; $3 int8 as $1 of sql_claim. "3,9" */
+char *sql_empty(const struct table *table, const struct outbox_options *options,
+                const struct routes *routes);
 
 /* Takes the table lock that the settle needs, before anything is published: behind a lock that a
  * CREATE INDEX got in between, the settle would time out and the batch would be repeated. */
@@ -37,6 +59,7 @@ char *sql_lock(const struct table *table);
 
 enum claim_kind {
     CLAIM_OUTBOX,
+    CLAIM_SLICES, /* of the slices that were chosen */
     CLAIM_AFTER,  /* of the outbox, beyond an id */
     CLAIM_WINDOW, /* of the outbox, beyond an id and up to another */
     CLAIM_PARKED, /* what is due of the parked rows */
@@ -70,12 +93,14 @@ enum fetch_column { FETCH_ROW, FETCH_KEY, FETCH_TYPE, FETCH_PAYLOAD, FETCH_HEADE
 char *sql_sent(const struct table *table, const struct outbox_options *options, bool parked);
 
 /* $1 tid[], $2 int4 their number, $3 text[] reasons, $4 int4[] attempts, $5 int8[] ms until the
- * next try (-1: dead), $6 text[] the destination that a row waits for (NULL: none). From the outbox
- * the rows move; parked rows are updated. Raises like sql_sent. */
+ * next try (-1: dead, -2: behind another of its key), $6 text[] the destination that a row waits
+ * for (NULL: none). From the outbox the rows move; parked rows are updated. Raises like sql_sent.
+ */
 char *sql_park(const struct table *table, const struct outbox_options *options, bool parked);
 
-/* Rows that wait for a destination which has lost its probe (its row was dropped) get another. */
-char *sql_adopt(const struct table *table);
+/* Rows that wait for a destination which has lost its probe (its row was dropped) get another, and
+ * the first of those that wait behind a row of their key which is gone falls due. */
+char *sql_adopt(const struct table *table, const struct outbox_options *options);
 
 /* Whether anything is due now (unsent rows, locked ones included, or parked ones whose
  * time has come); the number of parked and dead rows, counted no further than 1,000. */

@@ -2,7 +2,7 @@
  * Claim: which rows, in which order, with what of them.
  */
 #include "outbox/sql.h"
-#include "outbox/sql_text.h"
+#include "outbox/sql_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,58 +47,72 @@ static void put_text_column(FILE *out, const struct table *table, enum column co
     (void)fprintf(out, " AS %s", column_name(column));
 }
 
-/* Correct whatever standard_conforming_strings says. */
-static void put_literal(FILE *out, const char *text)
+/* The rows of the slices that sql_choose locked, slice by slice. Under their locks nobody else
+ * claims these rows, so one that somebody holds is waited for: to skip it would reorder its key. */
+static int put_slices_source(FILE *out, const struct table *table,
+                             const struct outbox_options *options, const struct claim_text *text)
 {
-    (void)fputs("E'", out);
-    for (; *text != '\0'; text++) {
-        if (*text == '\'' || *text == '\\')
-            (void)fputc(*text, out);
-        (void)fputc(*text, out);
-    }
-    (void)fputc('\'', out);
-}
-
-/* The sink that a row goes to, as a number; NULL when no route takes it. */
-static int put_sink(FILE *out, const struct table *table, const struct routes *routes, bool parked)
-{
-    const char *topic = parked ? "topic" : table->columns[COLUMN_TOPIC].quoted;
-
-    if (routes == NULL || routes->count == 0) {
-        (void)fprintf(out, "0");
-        return 0;
-    }
-    (void)fprintf(out, "CASE");
-    for (int i = 0; i < routes->count; i++) {
-        char *regex = match_sql_regex(&routes->entries[i].match);
-
-        if (regex == NULL)
-            return -1;
-        (void)fprintf(out, " WHEN %s::text ~ ", topic);
-        put_literal(out, regex);
-        (void)fprintf(out, " THEN %d", routes->entries[i].sink);
-        free(regex);
-    }
-    (void)fprintf(out, " END");
-    return 0;
-}
-
-/* $1: a bit for each sink that takes nothing now. With none, no route is looked at. */
-static int put_sinks_condition(FILE *out, const struct table *table, const struct routes *routes,
-                               bool parked)
-{
+    const char *id = table->columns[COLUMN_ID].quoted;
+    const char *lock = options->on_sent == ON_SENT_MARK ? "FOR NO KEY UPDATE" : "FOR UPDATE";
     int status;
 
-    (void)fprintf(out, " AND ($1::int8 = 0 OR coalesce($1::int8 >> (");
-    status = put_sink(out, table, routes, parked);
-    (void)fprintf(out, "), 0) & 1 = 0)");
+    (void)fprintf(out,
+                  "SELECT taken.*, relay_slice FROM ROWS FROM (pg_catalog.unnest(" CHOSEN_SLICES
+                  "), pg_catalog.unnest(" CHOSEN_FIRSTS ")) AS chosen (relay_slice, relay_first),"
+                  " LATERAL (SELECT ctid AS relay_row, * FROM %s"
+                  " WHERE (SELECT lsn FROM wal) IS NOT NULL AND ",
+                  table->quoted);
+    sql_put_slice(out, table, options->slices, false);
+    (void)fprintf(out, " = relay_slice AND %s >= relay_first", id);
+    sql_put_unsent(out, table, options);
+    status = sql_put_sinks(out, table, text->routes, false, 1);
+    (void)fprintf(out, " ORDER BY %s LIMIT %d %s) taken LIMIT %d", id, text->limit, lock,
+                  text->limit);
     return status;
 }
 
-static void put_unsent(FILE *out, const struct table *table, const struct outbox_options *options)
+/* With the first row of a key, which is due, come those behind it, as far as none of them has to
+ * wait for a reason of its own. */
+static void put_runs(FILE *out, const struct table *table, int limit)
 {
-    if (options->on_sent == ON_SENT_MARK)
-        (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+    const char *parked = table->parked_quoted;
+
+    (void)fprintf(out,
+                  "SELECT run FROM (SELECT ctid AS run, bool_or(due IS NULL OR"
+                  " due > pg_catalog.statement_timestamp() AND due < 'infinity')"
+                  " OVER (ORDER BY seq) AS stopped FROM (SELECT ctid, seq, due FROM %s behind"
+                  " WHERE ",
+                  parked);
+    sql_put_same_key(out, table, "behind.key", "head.key");
+    (void)fprintf(out,
+                  " AND behind.seq >= head.seq AND behind.sent_at IS NULL ORDER BY seq LIMIT %d)"
+                  " next) judged WHERE NOT stopped UNION ALL SELECT ctid FROM %s alone"
+                  " WHERE alone.seq = head.seq AND head.key IS NULL",
+                  limit, parked);
+}
+
+/* Of the slices that sql_choose_parked locked. */
+static int put_runs_source(FILE *out, const struct table *table,
+                           const struct outbox_options *options, const struct claim_text *text)
+{
+    const char *parked = table->parked_quoted;
+    int status;
+
+    (void)fprintf(
+        out,
+        "SELECT ctid AS relay_row, *, 0 AS relay_slice FROM %s WHERE (SELECT lsn FROM wal)"
+        " IS NOT NULL AND sent_at IS NULL AND due IS NOT NULL AND ctid = ANY (ARRAY("
+        "SELECT run FROM (SELECT seq, key FROM %s due_row"
+        " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL AND ",
+        parked, parked);
+    sql_put_slice(out, table, options->slices, true);
+    (void)fprintf(out, " = ANY (" CHOSEN_SLICES ")");
+    status = sql_put_sinks(out, table, text->routes, true, 1);
+    sql_put_head(out, table, "due_row");
+    (void)fprintf(out, " ORDER BY due LIMIT %d) head, LATERAL (", text->limit);
+    put_runs(out, table, text->limit);
+    (void)fprintf(out, ") runs LIMIT %d)) ORDER BY seq FOR UPDATE", text->limit);
+    return status;
 }
 
 static int put_source(FILE *out, const struct table *table, const struct outbox_options *options,
@@ -109,22 +123,47 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     const char *lock =
         options->on_sent == ON_SENT_MARK && !parked ? "FOR NO KEY UPDATE" : "FOR UPDATE";
 
+    if (text->kind == CLAIM_SLICES)
+        return put_slices_source(out, table, options, text);
+    if (parked && sql_keeps_order(table, options))
+        return put_runs_source(out, table, options, text);
     (void)fprintf(out,
-                  "SELECT ctid AS relay_row, * FROM %s WHERE (SELECT lsn FROM wal) IS NOT NULL",
+                  "SELECT ctid AS relay_row, *, 0 AS relay_slice FROM %s"
+                  " WHERE (SELECT lsn FROM wal) IS NOT NULL",
                   parked ? table->parked_quoted : table->quoted);
     if (parked)
         (void)fprintf(out, " AND due <= pg_catalog.statement_timestamp() AND sent_at IS NULL");
     else
-        put_unsent(out, table, options);
+        sql_put_unsent(out, table, options);
     if (text->kind == CLAIM_AFTER || text->kind == CLAIM_WINDOW)
         (void)fprintf(out, " AND %s > $2::text::%s", id, table->columns[COLUMN_ID].type);
     if (text->kind == CLAIM_WINDOW)
         (void)fprintf(out, " AND %s <= $3::text::%s", id, table->columns[COLUMN_ID].type);
-    if (put_sinks_condition(out, table, text->routes, parked) < 0)
+    if (sql_put_sinks(out, table, text->routes, parked, 1) < 0)
         return -1;
     (void)fprintf(out, " ORDER BY %s LIMIT %d %s SKIP LOCKED", parked ? "due" : id, text->limit,
                   lock);
     return 0;
+}
+
+/* Whether an earlier row of its key is parked. As long as no row with a key is, none is asked. */
+static void put_blocked(FILE *out, const struct table *table, const struct outbox_options *options,
+                        bool parked)
+{
+    char key[QUOTED_BYTES_MAX + 8];
+
+    if (parked || !sql_keeps_order(table, options)) {
+        (void)fprintf(out, "false");
+        return;
+    }
+    (void)snprintf(key, sizeof key, "locked.%s", table->columns[COLUMN_KEY].quoted);
+    (void)fprintf(
+        out,
+        "CASE WHEN (SELECT EXISTS (SELECT FROM %s earlier WHERE earlier.sent_at IS NULL AND"
+        " earlier.key IS NOT NULL)) THEN EXISTS (SELECT FROM %s earlier WHERE ",
+        table->parked_quoted, table->parked_quoted);
+    sql_put_same_key(out, table, "earlier.key", key);
+    (void)fprintf(out, " AND earlier.sent_at IS NULL) ELSE false END");
 }
 
 /* OFFSET 0 keeps the planner from evaluating a payload's text once for its length and once more. */
@@ -144,10 +183,13 @@ static int put_rows(FILE *out, const struct table *table, const struct outbox_op
                       parked ? "created_at" : table->columns[COLUMN_CREATED_AT].quoted);
     else
         (void)fprintf(out, ", NULL::timestamptz AS created_at");
-    (void)fprintf(out, ", %s AS attempts, %s AS waited_ms FROM (", parked ? "attempts" : "0",
+    (void)fprintf(out, ", %s AS attempts, %s AS waited_ms, relay_slice, ",
+                  parked ? "attempts" : "0",
                   parked ? "(extract(epoch FROM pg_catalog.clock_timestamp() - parked_at) * 1000)"
                            "::bigint"
                          : "0::bigint");
+    put_blocked(out, table, options, parked);
+    (void)fprintf(out, " AS blocked FROM (");
     status = put_source(out, table, options, text);
     (void)fprintf(out, ") locked OFFSET 0");
     return status;
@@ -175,7 +217,8 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
     /* The WAL position is read before the first lock and after the snapshot: every commit that the
      * snapshot sees lies before it, and our own lock records lie after it. */
     (void)fprintf(writer.out,
-                  "WITH wal AS MATERIALIZED (SELECT pg_catalog.pg_current_wal_insert_lsn() AS lsn) "
+                  "WITH wal AS MATERIALIZED (SELECT pg_catalog.pg_current_wal_insert_lsn() AS lsn,"
+                  " pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot()) AS xmax) "
                   "SELECT relay_row, id, event_id,"
                   " left(topic, 1025),"
                   " CASE WHEN small THEN key END, CASE WHEN small THEN type END,"
@@ -185,7 +228,8 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
                   "   AND pg_catalog.pg_current_wal_flush_lsn() >= (SELECT lsn FROM wal),"
                   " pg_catalog.pg_current_xact_id_if_assigned(),"
                   " (extract(epoch FROM pg_catalog.clock_timestamp()"
-                  "  - pg_catalog.transaction_timestamp()) * 1000)::int8 "
+                  "  - pg_catalog.transaction_timestamp()) * 1000)::int8,"
+                  " relay_slice, blocked, (SELECT xmax FROM wal) "
                   "FROM (SELECT *, payload_len::bigint + rest_len <= %" PRId64
                   " OR payload_len IS NULL AND rest_len <= %" PRId64 " AS small"
                   " FROM (SELECT *, octet_length(payload)::bigint AS payload_len,"
@@ -205,7 +249,7 @@ char *sql_last(const struct table *table, const struct outbox_options *options)
     if (!writer_begin(&writer))
         return NULL;
     (void)fprintf(writer.out, "SELECT %s::text AS last FROM %s WHERE true", id, table->quoted);
-    put_unsent(writer.out, table, options);
+    sql_put_unsent(writer.out, table, options);
     (void)fprintf(writer.out, " ORDER BY %s DESC LIMIT 1", id);
     return writer_end(&writer);
 }
@@ -222,7 +266,7 @@ char *sql_window(const struct table *table, const struct outbox_options *options
         return NULL;
     (void)fprintf(writer.out, "SELECT %s::text AS last FROM %s WHERE %s > $1::text::%s", id,
                   table->quoted, id, table->columns[COLUMN_ID].type);
-    put_unsent(writer.out, table, options);
+    sql_put_unsent(writer.out, table, options);
     (void)fprintf(writer.out, " ORDER BY %s OFFSET %d LIMIT 1", id, WINDOW_ROWS - 1);
     return writer_end(&writer);
 }

@@ -1,0 +1,202 @@
+/*
+ * Lower bounds of the slices, which keep the order of each key.
+ *
+ * Ids do not become visible in their order: a row with a lower id may be committed after a higher
+ * one was sent. A bound that had passed it would let a later row of its key overtake it. So a
+ * settled id is only noted, with the end of the snapshot that saw it. The bound passes it once a
+ * later claim, still from the old bound, has settled all it saw, and saw everything: each
+ * transaction that may have drawn a lower id had ended by then. Those are the ones under way at the
+ * first claim, and, because an id is drawn a moment before the transaction gets its number, those
+ * of LAG_MS after it. An open writer holds the bounds back, a reader does not.
+ *
+ * Who draws ids long before the insert defeats that, so a sweep looks at each slice without its
+ * bound now and then; a row that it finds takes the bound back.
+ */
+#include "outbox/bounds.h"
+
+#include <stdlib.h>
+
+#define LAG_MS 1000
+#define SWEEP_REST 20 /* times of what a sweep took */
+#define SWEEP_REST_MS_MIN 250
+#define SWEEP_SLOW_MS 100 /* a look that takes longer takes fewer slices the next time */
+
+int bounds_init(struct bounds *bounds, int count)
+{
+    *bounds = (struct bounds){.count = count, .width = BOUNDS_WIDTH_MAX, .sweep_width = count};
+    bounds->slices = calloc((size_t)count, sizeof *bounds->slices);
+    bounds->look = calloc((size_t)count, sizeof *bounds->look);
+    bounds->firsts = calloc((size_t)count, sizeof *bounds->firsts);
+    if (bounds->slices == NULL || bounds->look == NULL || bounds->firsts == NULL)
+        return -1;
+    bounds_forget(bounds);
+    return 0;
+}
+
+void bounds_free(struct bounds *bounds)
+{
+    free(bounds->slices);
+    free(bounds->look);
+    free(bounds->firsts);
+}
+
+void bounds_forget(struct bounds *bounds)
+{
+    for (int i = 0; i < bounds->count; i++) {
+        bounds->slices[i].first = BOUNDS_UNKNOWN;
+        bounds->slices[i].seen = BOUNDS_UNKNOWN;
+    }
+    bounds->sweep_left = 0;
+    bounds->chosen_count = 0;
+    bounds->epoch++;
+}
+
+static void begin_sweep_when_due(struct bounds *bounds, int64_t now_ms)
+{
+    if (bounds->sweep_left > 0 || now_ms < bounds->sweep_ms)
+        return;
+    bounds->sweep_left = bounds->count;
+    bounds->sweep_took_ms = 0;
+}
+
+static void add(struct bounds *bounds, int slice, int64_t first)
+{
+    bounds->firsts[bounds->looked] = first;
+    bounds->look[bounds->looked++] = slice;
+}
+
+static bool is_swept_now(const struct bounds *bounds, int slice)
+{
+    return (slice - bounds->sweep_next + bounds->count) % bounds->count < bounds->unbounded;
+}
+
+/* The swept slices first, so that the claim does not end before it came to them. */
+void bounds_look(struct bounds *bounds, int64_t now_ms)
+{
+    begin_sweep_when_due(bounds, now_ms);
+    bounds->looked = 0;
+    bounds->chosen_count = 0;
+    bounds->unbounded =
+        bounds->sweep_left < bounds->sweep_width ? bounds->sweep_left : bounds->sweep_width;
+    for (int i = 0; i < bounds->unbounded; i++)
+        add(bounds, (bounds->sweep_next + i) % bounds->count, BOUNDS_UNKNOWN);
+    for (int i = 0; i < bounds->count; i++) {
+        int slice = (bounds->next + i) % bounds->count;
+
+        if (!is_swept_now(bounds, slice) && bounds->slices[slice].avoid_ms <= now_ms)
+            add(bounds, slice, bounds->slices[slice].first);
+    }
+}
+
+static int place_of(const struct bounds *bounds, int slice)
+{
+    for (int i = 0; i < bounds->looked; i++)
+        if (bounds->look[i] == slice)
+            return i;
+    return bounds->looked;
+}
+
+static bool saw_everything(const struct bound *bound, const struct sight *sight)
+{
+    return bound->seen != BOUNDS_UNKNOWN && sight->xmin >= bound->seen_xmax &&
+           sight->asked_ms - bound->seen_ms >= LAG_MS;
+}
+
+static void pass_seen(struct bound *bound)
+{
+    bound->first = bound->seen + 1;
+    bound->seen = BOUNDS_UNKNOWN;
+}
+
+/* A claim that took as many slices as it may has not come to those behind the last of them. */
+static int swept(const struct bounds *bounds)
+{
+    int reached;
+
+    if (bounds->chosen_count < bounds->width)
+        return bounds->unbounded;
+    reached = place_of(bounds, bounds->chosen[bounds->chosen_count - 1]) + 1;
+    return reached < bounds->unbounded ? reached : bounds->unbounded;
+}
+
+static void note_sweep(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
+{
+    int done = swept(bounds);
+    int64_t rest_ms;
+
+    bounds->sweep_took_ms += took_ms;
+    bounds->sweep_next = (bounds->sweep_next + done) % bounds->count;
+    bounds->sweep_left -= done;
+    if (took_ms > SWEEP_SLOW_MS)
+        bounds->sweep_width = bounds->sweep_width > 1 ? bounds->sweep_width / 2 : 1;
+    else if (bounds->sweep_width < bounds->count)
+        bounds->sweep_width++;
+    if (bounds->sweep_left > 0)
+        return;
+    rest_ms = bounds->sweep_took_ms * SWEEP_REST;
+    bounds->sweep_ms = now_ms + (rest_ms > SWEEP_REST_MS_MIN ? rest_ms : SWEEP_REST_MS_MIN);
+}
+
+void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
+{
+    if (bounds->unbounded > 0)
+        note_sweep(bounds, took_ms, now_ms);
+    if (bounds->chosen_count > 0)
+        bounds->next = (bounds->chosen[bounds->chosen_count - 1] + 1) % bounds->count;
+}
+
+void bounds_claimed(struct bounds *bounds, int slice, int64_t first)
+{
+    struct bound *bound = &bounds->slices[slice];
+
+    if (first >= bound->first)
+        return;
+    bound->first = BOUNDS_UNKNOWN;
+    bound->seen = BOUNDS_UNKNOWN;
+}
+
+void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
+                    int64_t now_ms)
+{
+    struct bound *bound = &bounds->slices[slice];
+
+    if (sight->epoch != bounds->epoch)
+        return;
+    if (last >= bound->seen && saw_everything(bound, sight))
+        pass_seen(bound);
+    if (bound->seen != BOUNDS_UNKNOWN || last < bound->first || last == INT64_MAX)
+        return;
+    bound->seen = last;
+    bound->seen_xmax = sight->xmax;
+    bound->seen_ms = now_ms;
+}
+
+int bounds_pending(struct bounds *bounds, const struct sight *sight)
+{
+    bounds->looked = 0;
+    for (int i = 0; i < bounds->count && sight->epoch == bounds->epoch; i++)
+        if (saw_everything(&bounds->slices[i], sight))
+            add(bounds, i, bounds->slices[i].first);
+    return bounds->looked;
+}
+
+void bounds_empty(struct bounds *bounds, int slice)
+{
+    if (bounds->slices[slice].seen != BOUNDS_UNKNOWN)
+        pass_seen(&bounds->slices[slice]);
+}
+
+void bounds_adapt(struct bounds *bounds, bool full)
+{
+    if (full)
+        bounds->width = bounds->width > 1 ? bounds->width / 2 : 1;
+    else if (bounds->width < BOUNDS_WIDTH_MAX)
+        bounds->width *= 2;
+}
+
+void bounds_avoid(struct bounds *bounds, int64_t until_ms)
+{
+    for (int i = 0; i < bounds->chosen_count; i++)
+        bounds->slices[bounds->chosen[i]].avoid_ms = until_ms;
+    bounds->width = 1;
+}

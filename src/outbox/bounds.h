@@ -1,0 +1,85 @@
+#ifndef OUTBOX_BOUNDS_H
+#define OUTBOX_BOUNDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * What one lane remembers of each slice: below which id nothing unsent is left. Without it a claim
+ * walks over every row that has left since the last vacuum, or since the oldest snapshot that
+ * somebody holds. It is a memory of this lane's, and only a hint but for the order: see bounds.c.
+ * Pure: no I/O, no clock. Times are clock_now_ms(), transactions are xid8.
+ */
+
+#define BOUNDS_UNKNOWN INT64_MIN /* as `first`: look at every row */
+#define BOUNDS_WIDTH_MAX 16      /* slices a claim may take */
+
+struct bound {
+    int64_t first;     /* the lowest id to look at */
+    int64_t seen;      /* a higher one, up to which rows were settled; BOUNDS_UNKNOWN: none */
+    int64_t seen_xmax; /* no transaction from this on had begun when `seen` was claimed */
+    int64_t seen_ms;   /* after that */
+    int64_t avoid_ms;  /* until then another slice is taken: a row of it is locked by somebody */
+};
+
+struct bounds {
+    struct bound *slices;
+    int count;
+    int next;  /* where the next look begins */
+    int width; /* how many slices the next claim takes at most */
+
+    int sweep_next;        /* the slice where the sweep goes on */
+    int sweep_left;        /* slices of the sweep under way; 0: it rests */
+    int sweep_width;       /* how many of them one look takes */
+    int64_t sweep_took_ms; /* so far */
+    int64_t sweep_ms;      /* when the next one begins */
+
+    int32_t *look;   /* the slices of the look under way, in its order, */
+    int64_t *firsts; /* the lowest id to look at in each, */
+    int looked;      /* so many, */
+    int unbounded;   /* of which so many from the front are looked at without a bound */
+    uint32_t epoch;  /* how often everything was forgotten */
+    int32_t chosen[BOUNDS_WIDTH_MAX];
+    int chosen_count;
+};
+
+/* 0, or -1 when there is no memory. */
+int bounds_init(struct bounds *bounds, int count);
+void bounds_free(struct bounds *bounds);
+
+/* Nothing is known any more: after another connection, or when other rows are looked for. */
+void bounds_forget(struct bounds *bounds);
+
+/* Begins a look: fills bounds->look and bounds->firsts. */
+void bounds_look(struct bounds *bounds, int64_t now_ms);
+
+/* The look's end: bounds->chosen holds what it took. */
+void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
+
+/* What a claim saw: every transaction before `xmin` had ended, none from `xmax` on had begun. */
+struct sight {
+    int64_t xmin;
+    int64_t xmax;
+    int64_t asked_ms; /* before the claim looked */
+    uint32_t epoch;   /* bounds->epoch when it was asked */
+};
+
+/* Rows of this slice were claimed, `first` the lowest id of them. */
+void bounds_claimed(struct bounds *bounds, int slice, int64_t first);
+
+/* They are settled, all that the claim saw up to `last`. */
+void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
+                    int64_t now_ms);
+
+/* The slices whose bound could pass if they are empty, as a look. 0: there is none. */
+int bounds_pending(struct bounds *bounds, const struct sight *sight);
+/* This one is: nothing that is to be claimed is left in it from its first id on. */
+void bounds_empty(struct bounds *bounds, int slice);
+
+/* Whether a claim was full decides how many slices the next one takes. */
+void bounds_adapt(struct bounds *bounds, bool full);
+
+/* The slices chosen last could not be claimed: somebody holds a row of them. */
+void bounds_avoid(struct bounds *bounds, int64_t until_ms);
+
+#endif

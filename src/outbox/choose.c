@@ -1,0 +1,230 @@
+/*
+ * The lane's side of choosing slices: what it asks for, and what it remembers of the answer.
+ *
+ * A bound is noted only when the batch has been settled without leaving a row behind: a row that
+ * stays is met again by the next claim, before any later one of its key.
+ */
+#include "outbox/pipeline.h"
+#include "outbox/row.h"
+
+#include "base/clock.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARKED_WIDTH 8    /* slices of a claim of parked rows */
+#define EMPTY_LOOKS_MAX 3 /* then a lane rests: what was there is claimed by somebody else */
+
+bool choose_is_bounded(const struct outbox *outbox)
+{
+    const char *type = outbox->table.columns[COLUMN_ID].type;
+
+    return strcmp(type, "bigint") == 0 || strcmp(type, "integer") == 0 ||
+           strcmp(type, "smallint") == 0;
+}
+
+static int queue_parked(struct outbox *outbox, uint64_t away, struct error *error)
+{
+    uint32_t width = htobe32(PARKED_WIDTH);
+    const struct array params[2] = {{.bytes = (char *)&width, .len = sizeof width},
+                                    {.bytes = (char *)&away, .len = sizeof away}};
+
+    if (outbox->options->order == ORDER_NONE)
+        return pipeline_queue(outbox, "choose", 0, NULL, true, error);
+    return pipeline_queue(outbox, "choose_parked", 2, params, true, error);
+}
+
+static int fill_look(const struct bounds *bounds, struct batch *batch, struct array params[2],
+                     struct error *error)
+{
+    array_begin(&params[0], batch, ARRAY_INT4, bounds->looked,
+                (size_t)bounds->looked * sizeof *bounds->look);
+    array_begin(&params[1], batch, ARRAY_INT8, bounds->looked,
+                (size_t)bounds->looked * sizeof *bounds->firsts);
+    if (params[0].bytes == NULL || params[1].bytes == NULL)
+        return error_no_memory(error);
+    for (int i = 0; i < bounds->looked; i++) {
+        array_add_int4(&params[0], bounds->look[i]);
+        array_add_int8(&params[1], bounds->firsts[i]);
+    }
+    return 0;
+}
+
+static void begin_look(struct outbox *outbox, uint64_t away)
+{
+    if (away != outbox->bounded_away)
+        bounds_forget(&outbox->bounds);
+    outbox->bounded_away = away;
+    outbox->asking = (struct sight){.asked_ms = clock_now_ms(), .epoch = outbox->bounds.epoch};
+    bounds_look(&outbox->bounds, outbox->asking.asked_ms);
+}
+
+int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                 struct error *error)
+{
+    uint64_t away = htobe64(claim->away);
+    uint32_t width = htobe32((uint32_t)outbox->bounds.width);
+    struct array params[4] = {[2] = {.bytes = (char *)&width, .len = sizeof width},
+                              [3] = {.bytes = (char *)&away, .len = sizeof away}};
+
+    if (claim->parked)
+        return queue_parked(outbox, away, error);
+    begin_look(outbox, claim->away);
+    if (outbox->options->order == ORDER_NONE)
+        return pipeline_queue(outbox, "choose", 0, NULL, true, error);
+    if (fill_look(&outbox->bounds, batch, params, error) < 0)
+        return -1;
+    return pipeline_queue(outbox, "choose", 4, params, true, error);
+}
+
+/* "3,9" */
+static int read_slices(const PGresult *result, int column, int32_t slices[], int slices_max)
+{
+    const char *text = PQgetisnull(result, 0, column) ? "" : PQgetvalue(result, 0, column);
+    int count = 0;
+
+    while (*text != '\0' && count < slices_max) {
+        char *end;
+
+        slices[count++] = (int32_t)strtol(text, &end, 10);
+        text = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+/* Somebody changed their number: rows of one key may be claimed by two lanes at once, if they
+ * disagree. */
+static int check_number(const struct outbox *outbox, const PGresult *result, struct error *error)
+{
+    int number =
+        PQgetisnull(result, 0, CHOOSE_NUMBER) ? 0 : row_int4(PQgetvalue(result, 0, CHOOSE_NUMBER));
+
+    if (outbox->options->order == ORDER_NONE || number == outbox->options->slices)
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s has %d slices now, and the configuration says %d: nothing is claimed",
+                    outbox->table.slice_quoted, number, outbox->options->slices);
+    return error_hint(error, "set slices = %d in [outbox] and start again", number);
+}
+
+static void note_look(struct outbox *outbox, const PGresult *result)
+{
+    struct bounds *bounds = &outbox->bounds;
+    int64_t now_ms = clock_now_ms();
+
+    outbox->sight = outbox->asking;
+    outbox->sight.xmin = row_int8(PQgetvalue(result, 0, CHOOSE_XMIN));
+    bounds->chosen_count = read_slices(result, CHOOSE_SLICES, bounds->chosen, BOUNDS_WIDTH_MAX);
+    bounds_looked(bounds, now_ms - outbox->asking.asked_ms, now_ms);
+}
+
+int choose_read(struct outbox *outbox, const struct claim *claim, struct error *error)
+{
+    PGresult *result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+    int status;
+
+    outbox->claimed_count = 0;
+    if (result == NULL)
+        return -1;
+    status = check_number(outbox, result, error);
+    if (status == 0 && !claim->parked)
+        note_look(outbox, result);
+    PQclear(result);
+    return status < 0 ? pipeline_abort(outbox) : 0;
+}
+
+static bool note_row(struct outbox *outbox, int slice, int64_t id)
+{
+    struct claimed *last = &outbox->claimed[outbox->claimed_count - 1];
+
+    if (outbox->claimed_count > 0 && last->slice == slice) {
+        bool grows = id > last->last;
+
+        last->last = id;
+        return grows;
+    }
+    if (outbox->claimed_count == BOUNDS_WIDTH_MAX)
+        return false;
+    outbox->claimed[outbox->claimed_count++] = (struct claimed){slice, id, id};
+    return true;
+}
+
+/* The order of a key rests on the order of the rows, so it is looked at. */
+int choose_note_claimed(struct outbox *outbox, const struct batch *batch, const PGresult *claimed,
+                        struct error *error)
+{
+    if (batch->parked || !choose_is_bounded(outbox))
+        return 0;
+    outbox->sight.xmax = row_int8(PQgetvalue(claimed, 0, CLAIM_XMAX));
+    for (int row = 0; row < batch->count; row++) {
+        int slice = row_int4(PQgetvalue(claimed, row, CLAIM_SLICE));
+        int64_t id = strtoll(PQgetvalue(claimed, row, CLAIM_ID), NULL, 10);
+
+        if (!note_row(outbox, slice, id))
+            return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                             "database: a claim's rows came out of their order, at id %lld",
+                             (long long)id);
+    }
+    for (int i = 0; i < outbox->claimed_count; i++)
+        bounds_claimed(&outbox->bounds, outbox->claimed[i].slice, outbox->claimed[i].first);
+    bounds_adapt(&outbox->bounds, batch->more);
+    return 0;
+}
+
+bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *claim)
+{
+    bool empty = rows == 0 && !claim->parked && outbox->bounds.chosen_count > 0;
+
+    outbox->empty_looks = empty ? outbox->empty_looks + 1 : 0;
+    return empty && outbox->empty_looks < EMPTY_LOOKS_MAX;
+}
+
+static bool leaves_a_row(const struct batch *batch)
+{
+    for (int i = 0; i < batch->count; i++)
+        if (batch->messages[i].outcome == OUTCOME_LEAVE)
+            return true;
+    return batch->unparked != NULL;
+}
+
+void choose_note_settled(struct outbox *outbox, const struct batch *batch)
+{
+    if (leaves_a_row(batch))
+        return;
+    for (int i = 0; i < outbox->claimed_count; i++)
+        bounds_settled(&outbox->bounds, outbox->claimed[i].slice, outbox->claimed[i].last,
+                       &outbox->sight, clock_now_ms());
+}
+
+static int ask_empty(struct outbox *outbox, struct batch *batch, uint64_t away, struct error *error)
+{
+    struct array params[3] = {[2] = {.bytes = (char *)&away, .len = sizeof away}};
+    PGresult *result;
+    int count;
+
+    if (fill_look(&outbox->bounds, batch, params, error) < 0 ||
+        pipeline_queue(outbox, "empty", 3, params, false, error) < 0 ||
+        pipeline_sync(outbox, error) < 0)
+        return -1;
+    result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+    if (result == NULL)
+        return -1;
+    count = PQntuples(result) > 0
+                ? read_slices(result, 0, outbox->bounds.look, outbox->bounds.count)
+                : 0;
+    for (int i = 0; i < count; i++)
+        bounds_empty(&outbox->bounds, outbox->bounds.look[i]);
+    PQclear(result);
+    return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
+}
+
+/* Idle looks are cheap only when the bounds have come to the end of the table. */
+int choose_pass_empty(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+                      struct error *error)
+{
+    if (claim->parked || !choose_is_bounded(outbox) || claim->away != outbox->bounded_away ||
+        bounds_pending(&outbox->bounds, &outbox->sight) == 0)
+        return 0;
+    return ask_empty(outbox, batch, htobe64(claim->away), error);
+}

@@ -1,0 +1,126 @@
+/*
+ * Choose: which slices a lane works on in this transaction.
+ *
+ * It is a statement of its own, before the claim: each statement has its own snapshot, and one that
+ * is older than the lock would see rows that the slice's last owner has sent meanwhile. The planner
+ * is left no choice: each candidate is looked at in its turn, and its slice row is locked only when
+ * it has rows, until there are enough.
+ */
+#include "outbox/sql.h"
+#include "outbox/sql_parts.h"
+
+#define DUE_ROWS 1000 /* parked rows that are looked at for their slices */
+
+/* A lane that thinks of another number of slices locks none. */
+static void put_lock(FILE *out, const struct table *table, int slices)
+{
+    (void)fprintf(out,
+                  "SELECT FROM %s slices WHERE slices.slice = candidate.slice"
+                  " AND slices.slices = %d",
+                  table->slice_quoted, slices);
+}
+
+/* EXISTS (a row of the candidate to be claimed) */
+static int put_work(FILE *out, const struct table *table, const struct outbox_options *options,
+                    const struct routes *routes, int sinks_param)
+{
+    const char *id = table->columns[COLUMN_ID].quoted;
+    int status;
+
+    (void)fprintf(out, "EXISTS (SELECT FROM %s WHERE ", table->quoted);
+    sql_put_slice(out, table, options->slices, false);
+    (void)fprintf(out, " = candidate.slice AND %s >= candidate.first", id);
+    sql_put_unsent(out, table, options);
+    status = sql_put_sinks(out, table, routes, false, sinks_param);
+    (void)fprintf(out, ")");
+    return status;
+}
+
+#define CANDIDATES                                                                                 \
+    "ROWS FROM (pg_catalog.unnest($1::int4[]), pg_catalog.unnest($2::int8[]))"                     \
+    " AS candidate (slice, first)"
+
+static int put_taken(FILE *out, const struct table *table, const struct outbox_options *options,
+                     const struct routes *routes)
+{
+    int status;
+
+    (void)fprintf(out, "SELECT candidate.slice, candidate.first FROM " CANDIDATES ", LATERAL (");
+    put_lock(out, table, options->slices);
+    (void)fprintf(out, " AND ");
+    status = put_work(out, table, options, routes, 4);
+    (void)fprintf(out, " FOR UPDATE SKIP LOCKED) locked LIMIT $3::int4");
+    return status;
+}
+
+static int put_taken_parked(FILE *out, const struct table *table,
+                            const struct outbox_options *options, const struct routes *routes)
+{
+    int status;
+
+    (void)fprintf(out, "SELECT candidate.slice, 0::int8 AS first FROM (SELECT DISTINCT ");
+    sql_put_slice(out, table, options->slices, true);
+    (void)fprintf(out,
+                  " AS slice FROM (SELECT id%s FROM %s due_row"
+                  " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL",
+                  table_has(table, COLUMN_KEY) ? ", key" : "", table->parked_quoted);
+    status = sql_put_sinks(out, table, routes, true, 2);
+    sql_put_head(out, table, "due_row");
+    (void)fprintf(out, " ORDER BY due LIMIT %d) due_rows) candidate, LATERAL (", DUE_ROWS);
+    put_lock(out, table, options->slices);
+    (void)fprintf(out, " FOR UPDATE SKIP LOCKED) locked LIMIT $1::int4");
+    return status;
+}
+
+char *sql_choose(const struct table *table, const struct outbox_options *options,
+                 const struct routes *routes, bool parked)
+{
+    struct writer writer;
+    int status = 0;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out,
+                  "SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())");
+    if (options->order == ORDER_NONE) {
+        (void)fprintf(writer.out, ", ''::text, NULL::int4");
+        return writer_end(&writer);
+    }
+    (void)fprintf(
+        writer.out,
+        ", coalesce(pg_catalog.array_to_string(slices, ','), ''),"
+        " (SELECT slices.slices FROM %s slices ORDER BY slice LIMIT 1),"
+        " pg_catalog.set_config('outbox_relay.slices', coalesce(slices::text, '{}'), true),"
+        " pg_catalog.set_config('outbox_relay.firsts', coalesce(firsts::text, '{}'), true)"
+        " FROM (SELECT pg_catalog.array_agg(slice) AS slices,"
+        " pg_catalog.array_agg(first) AS firsts FROM (",
+        table->slice_quoted);
+    status = parked ? put_taken_parked(writer.out, table, options, routes)
+                    : put_taken(writer.out, table, options, routes);
+    (void)fprintf(writer.out, ") taken) chosen");
+    return writer_end_if(&writer, status);
+}
+
+char *sql_empty(const struct table *table, const struct outbox_options *options,
+                const struct routes *routes)
+{
+    struct writer writer;
+    int status;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    if (options->order == ORDER_NONE) {
+        (void)fprintf(writer.out,
+                      "SELECT '0' WHERE $1::int4[] IS NOT NULL AND NOT EXISTS"
+                      " (SELECT FROM %s WHERE %s >= ($2::int8[])[1]",
+                      table->quoted, table->columns[COLUMN_ID].quoted);
+        sql_put_unsent(writer.out, table, options);
+        status = sql_put_sinks(writer.out, table, routes, false, 3);
+        (void)fprintf(writer.out, ")");
+        return writer_end_if(&writer, status);
+    }
+    (void)fprintf(writer.out, "SELECT pg_catalog.string_agg(candidate.slice::text, ',')"
+                              " FROM " CANDIDATES " WHERE NOT ");
+    status = put_work(writer.out, table, options, routes, 3);
+    return writer_end_if(&writer, status);
+}

@@ -1,0 +1,104 @@
+/*
+ * What several statements of a lane have in common: which rows are to be claimed, and which of them
+ * share a key.
+ */
+#include "outbox/sql_parts.h"
+
+#include <string.h>
+
+bool sql_keeps_order(const struct table *table, const struct outbox_options *options)
+{
+    return options->order == ORDER_KEY && table_has(table, COLUMN_KEY);
+}
+
+/* Correct whatever standard_conforming_strings says. */
+static void put_literal(FILE *out, const char *text)
+{
+    (void)fputs("E'", out);
+    for (; *text != '\0'; text++) {
+        if (*text == '\'' || *text == '\\')
+            (void)fputc(*text, out);
+        (void)fputc(*text, out);
+    }
+    (void)fputc('\'', out);
+}
+
+/* The sink that a row goes to, as a number; NULL when no route takes it. */
+static int put_sink(FILE *out, const struct table *table, const struct routes *routes, bool parked)
+{
+    const char *topic = parked ? "topic" : table->columns[COLUMN_TOPIC].quoted;
+
+    if (routes == NULL || routes->count == 0) {
+        (void)fprintf(out, "0");
+        return 0;
+    }
+    (void)fprintf(out, "CASE");
+    for (int i = 0; i < routes->count; i++) {
+        char *regex = match_sql_regex(&routes->entries[i].match);
+
+        if (regex == NULL)
+            return -1;
+        (void)fprintf(out, " WHEN %s::text ~ ", topic);
+        put_literal(out, regex);
+        (void)fprintf(out, " THEN %d", routes->entries[i].sink);
+        free(regex);
+    }
+    (void)fprintf(out, " END");
+    return 0;
+}
+
+int sql_put_sinks(FILE *out, const struct table *table, const struct routes *routes, bool parked,
+                  int param)
+{
+    int status;
+
+    (void)fprintf(out, " AND ($%d::int8 = 0 OR coalesce($%d::int8 >> (", param, param);
+    status = put_sink(out, table, routes, parked);
+    (void)fprintf(out, "), 0) & 1 = 0)");
+    return status;
+}
+
+void sql_put_unsent(FILE *out, const struct table *table, const struct outbox_options *options)
+{
+    if (options->on_sent == ON_SENT_MARK)
+        (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+}
+
+static void put_key_text(FILE *out, const struct table *table, const char *key)
+{
+    bool bytea = strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0;
+
+    (void)fprintf(out, bytea ? "pg_catalog.encode(%s, 'hex')" : "%s::text", key);
+}
+
+/* Keys may be longer than an entry of an index, so their hash is what the index holds. */
+void sql_put_key_hash(FILE *out, const struct table *table, const char *key)
+{
+    (void)fprintf(out, "pg_catalog.hashtextextended(");
+    put_key_text(out, table, key);
+    (void)fprintf(out, ", 0)");
+}
+
+void sql_put_same_key(FILE *out, const struct table *table, const char *key, const char *other)
+{
+    sql_put_key_hash(out, table, key);
+    (void)fprintf(out, " = ");
+    sql_put_key_hash(out, table, other);
+    (void)fprintf(out, " AND ");
+    put_key_text(out, table, key);
+    (void)fprintf(out, " = ");
+    put_key_text(out, table, other);
+}
+
+void sql_put_head(FILE *out, const struct table *table, const char *row)
+{
+    char key[16];
+
+    if (!table_has(table, COLUMN_KEY))
+        return;
+    (void)snprintf(key, sizeof key, "%s.key", row);
+    (void)fprintf(out, " AND (%s IS NULL OR NOT EXISTS (SELECT FROM %s earlier WHERE ", key,
+                  table->parked_quoted);
+    sql_put_same_key(out, table, "earlier.key", key);
+    (void)fprintf(out, " AND earlier.seq < %s.seq AND earlier.sent_at IS NULL))", row);
+}

@@ -1,0 +1,32 @@
+#ifndef OUTBOX_SQL_PARTS_H
+#define OUTBOX_SQL_PARTS_H
+
+#include "core/route.h"
+#include "outbox/sql_text.h"
+
+/* Parts of conditions, appended to a statement's text. Those that begin with " AND" may be empty.
+ */
+
+/* What sql_choose has chosen, for the claim behind it in the same transaction. */
+#define CHOSEN_SLICES "pg_catalog.current_setting('outbox_relay.slices')::int4[]"
+#define CHOSEN_FIRSTS "pg_catalog.current_setting('outbox_relay.firsts')::int8[]"
+
+/* Whether rows of one key leave in their order. */
+bool sql_keeps_order(const struct table *table, const struct outbox_options *options);
+
+/* " AND ...": its sink takes rows; $param int8 has a bit for each that does not. With none, no
+ * route is looked at. -1: no memory. */
+int sql_put_sinks(FILE *out, const struct table *table, const struct routes *routes, bool parked,
+                  int param);
+
+/* " AND ...": of the outbox, not sent yet. */
+void sql_put_unsent(FILE *out, const struct table *table, const struct outbox_options *options);
+
+/* The hash of a key that the parked table's index holds; then: both keys are the same. */
+void sql_put_key_hash(FILE *out, const struct table *table, const char *key);
+void sql_put_same_key(FILE *out, const struct table *table, const char *key, const char *other);
+
+/* " AND ...": this row of the parked table, by its alias, is the first unsent one of its key. */
+void sql_put_head(FILE *out, const struct table *table, const char *row);
+
+#endif
