@@ -194,9 +194,10 @@ void bounds_adapt(struct bounds *bounds, bool full)
         bounds->width *= 2;
 }
 
+/* Of several nobody knows which: they are taken one by one until one is known. */
 void bounds_avoid(struct bounds *bounds, int64_t until_ms)
 {
-    for (int i = 0; i < bounds->chosen_count; i++)
-        bounds->slices[bounds->chosen[i]].avoid_ms = until_ms;
+    if (bounds->chosen_count == 1)
+        bounds->slices[bounds->chosen[0]].avoid_ms = until_ms;
     bounds->width = 1;
 }

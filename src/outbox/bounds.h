@@ -79,7 +79,8 @@ void bounds_empty(struct bounds *bounds, int slice);
 /* Whether a claim was full decides how many slices the next one takes. */
 void bounds_adapt(struct bounds *bounds, bool full);
 
-/* The slices chosen last could not be claimed: somebody holds a row of them. */
+/* The slices chosen last could not be claimed: somebody holds a row of them. If it was one, it is
+ * left alone until then. */
 void bounds_avoid(struct bounds *bounds, int64_t until_ms);
 
 #endif

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AVOID_MS 4000
+#define AVOID_MS 10000
 
 /* Beside a payload that is checked against the broker's limit: what keeps the rest of a row sane.
  */

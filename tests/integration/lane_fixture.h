@@ -32,7 +32,7 @@ static inline void init_tables(struct lane_fixture *fixture)
     admin_close(admin);
 }
 
-static inline int set_up_with(void **state, enum on_sent on_sent)
+static inline int set_up_by(void **state, enum on_sent on_sent, enum order order, int slices)
 {
     static char table[] = "public.outbox";
     struct lane_fixture *fixture = calloc(1, sizeof *fixture);
@@ -42,7 +42,8 @@ static inline int set_up_with(void **state, enum on_sent on_sent)
     fixture->options = (struct outbox_options){.url = fixture->url,
                                                .table = table,
                                                .on_sent = on_sent,
-                                               .order = ORDER_NONE,
+                                               .order = order,
+                                               .slices = slices,
                                                .durable_before_publish = true,
                                                .synchronous_commit = true,
                                                .batch = 500,
@@ -52,6 +53,11 @@ static inline int set_up_with(void **state, enum on_sent on_sent)
     fixture->outbox = outbox_open(&fixture->options, NULL, "test/1");
     assert_non_null(fixture->outbox);
     return batch_init(&fixture->batch, 500);
+}
+
+static inline int set_up_with(void **state, enum on_sent on_sent)
+{
+    return set_up_by(state, on_sent, ORDER_NONE, 0);
 }
 
 static inline int set_up(void **state)

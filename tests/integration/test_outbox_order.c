@@ -1,0 +1,415 @@
+/* The order of each key, on the level of outbox.h: slices, bounds, and rows parked behind another.
+ */
+#include "integration/lane_fixture.h"
+
+#include "outbox/parked.h"
+#include "outbox/pipeline.h"
+
+#include <stdio.h>
+
+#define SLICES 8
+
+static int open_ordered(void **state, enum on_sent on_sent)
+{
+    struct lane_fixture *fixture;
+
+    if (set_up_by(state, on_sent, ORDER_KEY, SLICES) != 0)
+        return -1;
+    fixture = *state;
+    return outbox_ready(fixture->outbox, &fixture->error);
+}
+
+static int set_up_mark(void **state)
+{
+    return open_ordered(state, ON_SENT_MARK);
+}
+
+static int set_up_deleting(void **state)
+{
+    return open_ordered(state, ON_SENT_DELETE);
+}
+
+static void insert(struct lane_fixture *fixture, const char *key)
+{
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', '%s', '1')", key);
+}
+
+/* All there is to claim now, however many looks it takes: "KEY:ID KEY:ID ...". */
+static const char *claim_all(struct lane_fixture *fixture, bool parked)
+{
+    static char text[4096];
+    size_t len = 0;
+
+    text[0] = '\0';
+    do {
+        if (claim_from(fixture->outbox, &fixture->batch, parked, &fixture->error) < 0)
+            fail_msg("%s", fixture->error.text);
+    } while (fixture->batch.count == 0 && fixture->batch.more);
+    for (int i = 0; i < fixture->batch.count; i++) {
+        const struct message *message = &fixture->batch.messages[i];
+
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%.*s:%.*s%s", i > 0 ? " " : "",
+                                (int)message->key.len, message->key.data, (int)message->id.len,
+                                message->id.data, message->blocked ? "!" : "");
+    }
+    return text;
+}
+
+static void send_all(struct lane_fixture *fixture)
+{
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, false);
+}
+
+static void park_behind_dead(struct lane_fixture *fixture)
+{
+    decide_all(&fixture->batch, OUTCOME_BEHIND);
+    fixture->batch.messages[0].outcome = OUTCOME_DEAD;
+    settle(fixture, false);
+}
+
+static void dead(struct lane_fixture *fixture, enum parked_verb verb, const char *id)
+{
+    const char *ids[] = {id};
+    struct parked_request request = {.verb = verb, .ids = ids, .id_count = 1};
+    struct admin *admin = admin_open(&fixture->options, &fixture->error);
+
+    assert_non_null(admin);
+    assert_int_equal(admin_parked(admin, &request, &(struct parked_rows){0}, &fixture->error), 1);
+    admin_close(admin);
+}
+
+static void the_rows_of_a_key_are_claimed_by_one_lane_at_a_time(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
+    struct batch batch;
+
+    insert(fixture, "k");
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:1 k:2");
+    insert(fixture, "k");
+    assert_int_equal(batch_init(&batch, 500), 0);
+    assert_int_equal(outbox_ready(second, &fixture->error), 0);
+    assert_int_equal(claim_from(second, &batch, false, &fixture->error), 0);
+    assert_int_equal(batch.count, 0);
+    send_all(fixture);
+    assert_int_equal(claim_from(second, &batch, false, &fixture->error), 0);
+    assert_int_equal(batch.count, 1);
+    assert_text(batch.messages[0].id, "3");
+    batch_free(&batch);
+    outbox_close(second);
+}
+
+static void lanes_share_the_slices(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
+    struct batch batch;
+    int first;
+
+    insert_rows(fixture, 4000);
+    assert_int_equal(claim(fixture), 0);
+    first = fixture->batch.count;
+    assert_true(first > 0 && fixture->batch.more);
+    send_all(fixture);
+    for (int i = 0; i < 5; i++) { /* full claims take ever fewer slices */
+        assert_int_equal(claim(fixture), 0);
+        if (i < 4)
+            send_all(fixture);
+    }
+    assert_int_equal(batch_init(&batch, 500), 0);
+    assert_int_equal(outbox_ready(second, &fixture->error), 0);
+    assert_int_equal(claim_from(second, &batch, false, &fixture->error), 0);
+    assert_true(batch.count > 0);
+    batch_free(&batch);
+    outbox_close(second);
+}
+
+static void rows_without_a_key_are_claimed_too(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 100)");
+    claim_count(fixture, 100);
+    send_all(fixture);
+    claim_count(fixture, 0);
+}
+
+static void behind_a_dead_row_its_key_waits_and_no_other(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert(fixture, "k");
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:1 k:2");
+    park_behind_dead(fixture);
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:3!");
+    decide_all(&fixture->batch, OUTCOME_BEHIND);
+    settle(fixture, false);
+    insert(fixture, "other");
+    assert_string_equal(claim_all(fixture, false), "other:4");
+    send_all(fixture);
+    assert_string_equal(claim_all(fixture, true), "");
+    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(id || ' ' || coalesce(due::text,"
+                                                " 'dead'), ', ' ORDER BY seq) FROM outbox_parked"),
+                        "1 dead, 2 infinity, 3 infinity");
+}
+
+static void a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert(fixture, "k");
+    insert(fixture, "k");
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:1 k:2 k:3");
+    park_behind_dead(fixture);
+    dead(fixture, PARKED_RETRY, "1");
+    assert_string_equal(claim_all(fixture, true), "k:1 k:2 k:3");
+    decide_all(&fixture->batch, OUTCOME_BEHIND);
+    fixture->batch.messages[0].outcome = OUTCOME_SENT;
+    fixture->batch.messages[1].outcome = OUTCOME_DEAD;
+    settle(fixture, false);
+    assert_string_equal(claim_all(fixture, true), "");
+    dead(fixture, PARKED_DROP, "2");
+    assert_string_equal(claim_all(fixture, true), "k:3");
+    send_all(fixture);
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:4");
+    send_all(fixture);
+}
+
+static void a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert(fixture, "k");
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:1 k:2");
+    park_behind_dead(fixture);
+    dead(fixture, PARKED_RETRY, "1");
+    assert_string_equal(claim_all(fixture, true), "k:1 k:2");
+    decide_all(&fixture->batch, OUTCOME_LEAVE);
+    fixture->batch.messages[0].outcome = OUTCOME_SENT;
+    settle(fixture, false);
+    assert_string_equal(claim_all(fixture, true), "k:2");
+    send_all(fixture);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL"), 0);
+}
+
+static void the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct admin *admin;
+
+    insert(fixture, "k");
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:1 k:2");
+    park_behind_dead(fixture);
+    sql(fixture->conn, "DELETE FROM outbox_parked WHERE id = 1");
+    assert_string_equal(claim_all(fixture, true), "");
+    admin = admin_open(&fixture->options, &fixture->error);
+    assert_non_null(admin);
+    assert_int_equal(admin_adopt_waiting(admin, &fixture->error), 0);
+    admin_close(admin);
+    assert_string_equal(claim_all(fixture, true), "k:2");
+}
+
+static void send_what_there_is(struct lane_fixture *fixture)
+{
+    do {
+        assert_int_equal(claim(fixture), 0);
+        if (fixture->batch.count > 0)
+            send_all(fixture);
+    } while (fixture->batch.count > 0 || fixture->batch.more);
+}
+
+/* A bound trails by a second of the lane's clock: as if it had passed. */
+static void let_time_pass(struct lane_fixture *fixture)
+{
+    for (int i = 0; i < SLICES; i++)
+        fixture->outbox->bounds.slices[i].seen_ms -= 10000;
+}
+
+/* Rows of other keys in every slice, settled by the lane; twice, for a bound passes what it saw
+ * once the next claim has seen that nothing is left below. */
+static void let_bounds_pass(struct lane_fixture *fixture)
+{
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 30; i++)
+            sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'x%d')", i);
+        send_what_there_is(fixture);
+        let_time_pass(fixture);
+    }
+    send_what_there_is(fixture);
+}
+
+static int bounds_known(const struct lane_fixture *fixture)
+{
+    int known = 0;
+
+    for (int i = 0; i < SLICES; i++)
+        known += fixture->outbox->bounds.slices[i].first != BOUNDS_UNKNOWN;
+    return known;
+}
+
+static void no_bound_passes_a_row_that_is_not_committed_yet(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *writer = harness_connect(fixture->url);
+
+    let_bounds_pass(fixture);
+    assert_int_equal(bounds_known(fixture), SLICES);
+    sql(writer, "BEGIN");
+    sql(writer, "INSERT INTO outbox (topic, key) VALUES ('late', 'k')");
+    let_bounds_pass(fixture);
+    sql(writer, "COMMIT");
+    sql(writer, "INSERT INTO outbox (topic, key) VALUES ('later', 'k')");
+    fixture->outbox->bounds.sweep_ms = INT64_MAX; /* the sweeps are not what is tested */
+    assert_int_equal(claim(fixture), 0);
+    assert_int_equal(fixture->batch.count, 2);
+    assert_text(fixture->batch.messages[0].topic, "late");
+    assert_text(fixture->batch.messages[1].topic, "later");
+    PQfinish(writer);
+}
+
+static void a_row_below_the_bound_is_found_by_a_sweep(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    let_bounds_pass(fixture);
+    sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
+                       " VALUES (-5, 't', 'x1')");
+    do
+        assert_int_equal(claim(fixture), 0);
+    while (fixture->batch.count == 0 && harness_now_ms() < deadline_ms);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_text(fixture->batch.messages[0].id, "-5");
+}
+
+static void the_largest_id_does_not_blind_a_slice(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
+                       " VALUES (9223372036854775807, 't', 'x1')");
+    claim_count(fixture, 1);
+    send_all(fixture);
+    let_bounds_pass(fixture);
+    insert(fixture, "x1");
+    do
+        assert_int_equal(claim(fixture), 0);
+    while (fixture->batch.count == 0 && harness_now_ms() < deadline_ms);
+    assert_int_equal(fixture->batch.count, 1);
+}
+
+static void another_number_of_slices_ends_the_claims(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert(fixture, "k");
+    sql(fixture->conn, "UPDATE outbox_slice SET slices = 16");
+    assert_int_equal(claim(fixture), -1);
+    assert_non_null(strstr(fixture->error.text, "has 16 slices now"));
+    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
+}
+
+static void a_row_that_somebody_locks_holds_up_its_slice_and_no_other(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *other = harness_connect(fixture->url);
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    int rows = 0;
+
+    for (int i = 0; i < 40; i++)
+        sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'x%d')", i);
+    sql(other, "BEGIN");
+    sql(other, "SELECT FROM outbox WHERE key = 'x7' FOR UPDATE");
+    while (rows < 30) { /* of 40, in 8 slices, of which one waits for the lock */
+        if (claim(fixture) < 0)
+            continue;
+        for (int i = 0; i < fixture->batch.count; i++)
+            assert_false(text_equal(fixture->batch.messages[i].key, text_of("x7")));
+        rows += fixture->batch.count;
+        if (fixture->batch.count > 0)
+            send_all(fixture);
+        assert_true(harness_now_ms() < deadline_ms);
+    }
+    assert_true(rows < 40);
+    sql(other, "ROLLBACK");
+    PQfinish(other);
+}
+
+static void the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    const struct claim away = {.payload_max = PAYLOAD_MAX, .away = 1};
+
+    insert(fixture, "k");
+    assert_int_equal(outbox_claim(fixture->outbox, &fixture->batch, &away, &fixture->error), 0);
+    assert_int_equal(fixture->batch.count, 0);
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:1 k:2");
+}
+
+static void the_claims_use_the_index_of_the_slices(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
+    char *claim_sql = sql_claim(&fixture->outbox->table, &fixture->options, &text);
+    PGresult *plan;
+    bool uses_index = false;
+
+    assert_non_null(claim_sql);
+    sql(fixture->conn,
+        "SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off;"
+        " SET outbox_relay.slices = '{3}'; SET outbox_relay.firsts = '{5}';"
+        " SET plan_cache_mode = force_generic_plan");
+    sql(fixture->conn, "PREPARE claim AS %s", claim_sql);
+    plan = PQexec(fixture->conn, "EXPLAIN EXECUTE claim (0)");
+    assert_int_equal(PQresultStatus(plan), PGRES_TUPLES_OK);
+    for (int row = 0; row < PQntuples(plan); row++) {
+        const char *line = PQgetvalue(plan, row, 0);
+
+        uses_index = uses_index || strstr(line, "Index Scan using outbox_slice_idx") != NULL;
+        assert_null(strstr(line, "Seq Scan on outbox"));
+        assert_null(strstr(line, "Sort"));
+    }
+    assert_true(uses_index);
+    PQclear(plan);
+    free(claim_sql);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mark, tear_down)
+#define TEST_DELETE(name) cmocka_unit_test_setup_teardown(name, set_up_deleting, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time),
+        TEST_DELETE(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time),
+        TEST(lanes_share_the_slices),
+        TEST(rows_without_a_key_are_claimed_too),
+        TEST(behind_a_dead_row_its_key_waits_and_no_other),
+        TEST_DELETE(behind_a_dead_row_its_key_waits_and_no_other),
+        TEST(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it),
+        TEST_DELETE(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it),
+        TEST(a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there),
+        TEST(the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand),
+        TEST(no_bound_passes_a_row_that_is_not_committed_yet),
+        TEST_DELETE(no_bound_passes_a_row_that_is_not_committed_yet),
+        TEST(a_row_below_the_bound_is_found_by_a_sweep),
+        TEST(the_largest_id_does_not_blind_a_slice),
+        TEST(another_number_of_slices_ends_the_claims),
+        TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
+        TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),
+        TEST(the_claims_use_the_index_of_the_slices),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

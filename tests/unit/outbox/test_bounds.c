@@ -1,0 +1,233 @@
+#include "outbox/bounds.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define SLICES 4
+
+static struct bounds bounds;
+static int64_t now_ms;
+
+static int setup(void **state)
+{
+    (void)state;
+    now_ms = 1000;
+    return bounds_init(&bounds, SLICES);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    bounds_free(&bounds);
+    return 0;
+}
+
+static struct sight sight_of(int64_t xmin, int64_t xmax)
+{
+    return (struct sight){.xmin = xmin, .xmax = xmax, .asked_ms = now_ms, .epoch = bounds.epoch};
+}
+
+static void settle(int slice, int64_t last, int64_t xmin, int64_t xmax)
+{
+    struct sight sight = sight_of(xmin, xmax);
+
+    bounds_settled(&bounds, slice, last, &sight, now_ms);
+}
+
+/* One look that takes these slices, in the time given. */
+static void look(int count, const int *slices, int64_t took_ms)
+{
+    bounds_look(&bounds, now_ms);
+    bounds.chosen_count = count;
+    for (int i = 0; i < count; i++)
+        bounds.chosen[i] = slices[i];
+    now_ms += took_ms;
+    bounds_looked(&bounds, took_ms, now_ms);
+}
+
+static void at_first_every_slice_is_looked_at_without_a_bound(void **state)
+{
+    (void)state;
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.looked, SLICES);
+    for (int i = 0; i < SLICES; i++)
+        assert_true(bounds.firsts[i] == BOUNDS_UNKNOWN);
+}
+
+static void a_bound_passes_when_a_later_claim_saw_that_all_has_ended(void **state)
+{
+    (void)state;
+    settle(1, 100, 50, 60);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+    now_ms += 2000;
+    settle(1, 150, 60, 70);
+    assert_int_equal(bounds.slices[1].first, 101);
+    assert_true(bounds.slices[0].first == BOUNDS_UNKNOWN);
+}
+
+static void an_open_writer_holds_the_bound_back(void **state)
+{
+    (void)state;
+    settle(1, 100, 50, 60);
+    now_ms += 2000;
+    settle(1, 150, 59, 70);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+}
+
+static void an_id_drawn_before_its_transaction_has_a_number_is_waited_for(void **state)
+{
+    (void)state;
+    settle(1, 100, 60, 60);
+    now_ms += 900;
+    settle(1, 150, 61, 61);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+}
+
+static void a_claim_that_ended_below_what_was_seen_does_not_move_the_bound(void **state)
+{
+    (void)state;
+    settle(1, 100, 60, 60);
+    now_ms += 2000;
+    settle(1, 40, 70, 70);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+}
+
+static void what_was_claimed_before_all_was_forgotten_is_not_noted(void **state)
+{
+    struct sight before = sight_of(60, 60);
+
+    (void)state;
+    bounds_forget(&bounds);
+    bounds_settled(&bounds, 1, 100, &before, now_ms);
+    assert_true(bounds.slices[1].seen == BOUNDS_UNKNOWN);
+}
+
+static void an_empty_slice_lets_its_bound_pass(void **state)
+{
+    struct sight later;
+
+    (void)state;
+    settle(2, 100, 60, 60);
+    later = sight_of(60, 60);
+    assert_int_equal(bounds_pending(&bounds, &later), 0);
+    now_ms += 2000;
+    later = sight_of(60, 60);
+    assert_int_equal(bounds_pending(&bounds, &later), 1);
+    assert_int_equal(bounds.look[0], 2);
+    bounds_empty(&bounds, 2);
+    assert_int_equal(bounds.slices[2].first, 101);
+    assert_int_equal(bounds_pending(&bounds, &later), 0);
+}
+
+static void the_largest_id_is_no_bound(void **state)
+{
+    (void)state;
+    settle(1, INT64_MAX, 60, 60);
+    assert_true(bounds.slices[1].seen == BOUNDS_UNKNOWN);
+}
+
+static void a_row_below_the_bound_takes_it_back(void **state)
+{
+    (void)state;
+    settle(1, 100, 60, 60);
+    now_ms += 2000;
+    settle(1, 150, 70, 70);
+    bounds_claimed(&bounds, 1, 101);
+    assert_int_equal(bounds.slices[1].first, 101);
+    bounds_claimed(&bounds, 1, 7);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+}
+
+static void the_slices_take_turns(void **state)
+{
+    static const int first[] = {1};
+    static const int second[] = {2};
+
+    (void)state;
+    bounds.sweep_ms = INT64_MAX;
+    look(1, first, 1);
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.look[0], 2);
+    look(1, second, 1);
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.look[0], 3);
+}
+
+static void a_sweep_looks_at_each_slice_once_and_then_rests(void **state)
+{
+    (void)state;
+    bounds.sweep_width = 3;
+    look(0, NULL, 50);
+    assert_int_equal(bounds.sweep_left, 1);
+    look(0, NULL, 50);
+    assert_int_equal(bounds.sweep_left, 0);
+    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 100);
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.unbounded, 0);
+    now_ms += 2000;
+    bounds_look(&bounds, now_ms);
+    assert_true(bounds.unbounded > 0);
+}
+
+static void a_claim_that_was_full_has_not_swept_what_stood_behind_it(void **state)
+{
+    static const int taken[] = {0};
+
+    (void)state;
+    bounds.width = 1;
+    look(1, taken, 1);
+    assert_int_equal(bounds.sweep_left, SLICES - 1);
+    assert_int_equal(bounds.sweep_next, 1);
+}
+
+static void a_full_claim_takes_fewer_slices_the_next_time(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        bounds_adapt(&bounds, true);
+    assert_int_equal(bounds.width, 1);
+    for (int i = 0; i < 10; i++)
+        bounds_adapt(&bounds, false);
+    assert_int_equal(bounds.width, BOUNDS_WIDTH_MAX);
+}
+
+static void a_slice_that_is_locked_is_left_alone_for_a_while(void **state)
+{
+    static const int taken[] = {2};
+
+    (void)state;
+    bounds.sweep_ms = INT64_MAX;
+    look(1, taken, 1);
+    bounds_avoid(&bounds, now_ms + 500);
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.looked, SLICES - 1);
+    bounds_look(&bounds, now_ms + 500);
+    assert_int_equal(bounds.looked, SLICES);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(at_first_every_slice_is_looked_at_without_a_bound),
+        TEST(a_bound_passes_when_a_later_claim_saw_that_all_has_ended),
+        TEST(an_open_writer_holds_the_bound_back),
+        TEST(an_id_drawn_before_its_transaction_has_a_number_is_waited_for),
+        TEST(a_claim_that_ended_below_what_was_seen_does_not_move_the_bound),
+        TEST(what_was_claimed_before_all_was_forgotten_is_not_noted),
+        TEST(an_empty_slice_lets_its_bound_pass),
+        TEST(the_largest_id_is_no_bound),
+        TEST(a_row_below_the_bound_takes_it_back),
+        TEST(the_slices_take_turns),
+        TEST(a_sweep_looks_at_each_slice_once_and_then_rests),
+        TEST(a_claim_that_was_full_has_not_swept_what_stood_behind_it),
+        TEST(a_full_claim_takes_fewer_slices_the_next_time),
+        TEST(a_slice_that_is_locked_is_left_alone_for_a_while),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
