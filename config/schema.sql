@@ -11,10 +11,31 @@ CREATE TABLE @outbox@ (
     @payload@    jsonb,                                          -- NULL is a tombstone
     @headers@    jsonb,                                          -- flat object of strings
     @created_at@ timestamptz NOT NULL DEFAULT now()@sent_at_column@
+) WITH ( -- every row is soon dead: vacuum by their number, without pauses
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold    = 10000,
+    autovacuum_vacuum_cost_delay   = 0
 );
 
 --[index]
 CREATE INDEX @concurrently@@index@ ON @outbox@ (@id@)@unsent@;
+
+--[slice_index]
+CREATE INDEX @concurrently@@index@ ON @outbox@ (@slice_of_row@, @id@)@unsent@;
+
+--[slice]
+CREATE TABLE @slice@ (
+    slice  int PRIMARY KEY,
+    slices int NOT NULL     -- how many there are, the same in each row
+);
+INSERT INTO @slice@ SELECT slice, @slices@ FROM generate_series(0, @slices@ - 1) slice;
+
+--[slices]
+BEGIN;
+LOCK TABLE @slice@ IN ACCESS EXCLUSIVE MODE;
+DELETE FROM @slice@;
+INSERT INTO @slice@ SELECT slice, @slices@ FROM generate_series(0, @slices@ - 1) slice;
+COMMIT;
 
 --[parked]
 CREATE TABLE @parked@ (
@@ -38,10 +59,16 @@ CREATE INDEX ON @parked@ (due) WHERE due IS NOT NULL;
 CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
 
+--[parked_key]
+CREATE INDEX ON @parked@ (@parked_key@) WHERE sent_at IS NULL;
+
 --[grant]
 GRANT USAGE ON SCHEMA @schema@ TO @role@;
 GRANT SELECT, DELETE, UPDATE (@lock_column@) ON @outbox@ TO @role@;
 GRANT SELECT, INSERT, UPDATE, DELETE ON @parked@ TO @role@;
+
+--[grant_slice]
+GRANT SELECT, UPDATE (slices) ON @slice@ TO @role@;
 
 --[grant_identity]
 -- A superuser's to give: taken from PUBLIC here, and the relay tells clusters apart by it.

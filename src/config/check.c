@@ -30,15 +30,6 @@ static bool is_refused(const struct loader *loader, const char *section, const c
     return node != NULL && node->refused;
 }
 
-static void check_order(const struct loader *loader)
-{
-    if (is_refused(loader, "outbox", "order") || loader->config->relay.outbox.order != ORDER_KEY)
-        return;
-    report_problem(loader->report, loader_locate(loader, "outbox", "order"),
-                   "order = \"key\" is the default, and not available in this version; "
-                   "write order = \"none\" in [outbox]");
-}
-
 /* The conninfo's own word, else the environment's, as libpq reads them. */
 static const char *given(const char *own, const char *variable)
 {
@@ -163,7 +154,6 @@ static void check_sinks(const struct loader *loader)
 
 void check_config(const struct loader *loader)
 {
-    check_order(loader);
     check_url(loader);
     check_names(loader);
     check_durations(loader);

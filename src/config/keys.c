@@ -34,10 +34,11 @@ const struct key keys[] = {
      DAYS(3650), NULL, KEY_ZERO,
      "Marked rows older than this are purged, in small batches; \"0\" keeps them."},
     {SECTION_OUTBOX, "order", KEY_WORD, IN_OUTBOX(order), "key", 0, 0, order_words, 0,
-     "\"none\": first come. \"key\" (per-key order across all relays) is not available yet: "
-     "write \"none\"."},
+     "\"key\": the events of a key are sent in the order of their ids, whatever number of relays "
+     "there is; ids must be integers that grow. \"none\": first come."},
     {SECTION_OUTBOX, "slices", KEY_INTEGER, IN_OUTBOX(slices), "64", 1, 1024, NULL, 0,
-     "Reserved for order = \"key\": hash slices of the keys, the most lanes that work at once."},
+     "Hash slices of the keys: the most lanes, of all relays, that work at once with order = "
+     "\"key\". `init` makes them; every relay must say the same number."},
     {SECTION_OUTBOX, "durable_before_publish", KEY_BOOLEAN, IN_OUTBOX(durable_before_publish),
      "true", 0, 0, NULL, 0,
      "A row is published only after the commit that made it visible is flushed to disk."},

@@ -7,7 +7,7 @@
 
 int admin_begin(struct admin *admin, struct error *error)
 {
-    if (table_usable(&admin->table, admin->options, error) < 0)
+    if (table_whole(&admin->table, admin->options, error) < 0)
         return -1;
     return session_execute(&admin->session, "BEGIN", error);
 }

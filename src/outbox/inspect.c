@@ -3,6 +3,7 @@
  * that mends it. It goes on after a finding, so that one run shows everything.
  */
 #include "outbox/admin_session.h"
+#include "outbox/inspect_slices.h"
 #include "outbox/parked_table.h"
 #include "outbox/schema.h"
 
@@ -162,13 +163,13 @@ static void inspect_index(struct admin *admin, struct findings *findings)
     struct finding *finding;
     char *sql;
 
-    if (admin->table.has_claim_index)
+    if (admin->table.has_claim_index || admin->options->order == ORDER_KEY)
         return;
     finding = findings_add(findings, FINDING_WARNING,
                            "table %s has no index over its unsent rows by %s: claims"
                            " will be slow",
                            admin->table.quoted, admin->table.columns[COLUMN_ID].quoted);
-    sql = schema_index_sql(admin);
+    sql = schema_index_sql(&admin->table, admin->options);
     if (sql != NULL)
         (void)snprintf(finding->fix, sizeof finding->fix, "%s", sql);
     free(sql);
@@ -249,6 +250,8 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
     const struct privilege on_parked[] = {
         {"SELECT", NULL}, {"INSERT", NULL}, {"UPDATE", NULL}, {"DELETE", NULL}};
 
+    const struct privilege on_slice[] = {{"SELECT", NULL}, {"UPDATE", "slices"}};
+
     for (size_t i = 0; i < sizeof on_outbox / sizeof *on_outbox; i++)
         if (!(i == 1 && mark && !table_has(&admin->table, COLUMN_SENT_AT)) &&
             inspect_privilege(admin, findings, admin->table.quoted, &on_outbox[i], error) < 0)
@@ -256,6 +259,9 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
     for (size_t i = 0; admin->table.parked_exists && i < sizeof on_parked / sizeof *on_parked; i++)
         if (inspect_privilege(admin, findings, admin->table.parked_quoted, &on_parked[i], error) <
             0)
+            return -1;
+    for (size_t i = 0; admin->table.slice_exists && i < sizeof on_slice / sizeof *on_slice; i++)
+        if (inspect_privilege(admin, findings, admin->table.slice_quoted, &on_slice[i], error) < 0)
             return -1;
     return 0;
 }
@@ -301,9 +307,9 @@ static void inspect_parked_index(struct findings *findings, const struct table *
     if (index->exists)
         return;
     finding = findings_add(findings, FINDING_WARNING,
-                           "table %s has no index by %s where %s is not NULL: each search for such"
+                           "table %s has no index by %s where %s: each search for such"
                            " rows reads all that are parked",
-                           table->parked_quoted, index->columns, index->unless_null);
+                           table->parked_quoted, index->columns, index->predicate);
     (void)parked_index_sql(index, table, finding->fix, sizeof finding->fix);
 }
 
@@ -322,7 +328,7 @@ static int inspect_parked(struct admin *admin, struct findings *findings, struct
         return -1;
     for (int i = 0; i < PARKED_COLUMN_COUNT; i++)
         inspect_parked_column(findings, &admin->table, &parked.columns[i]);
-    for (int i = 0; i < PARKED_INDEX_COUNT; i++)
+    for (int i = 0; i < parked.index_count; i++)
         inspect_parked_index(findings, &admin->table, &parked.indexes[i]);
     return 0;
 }
@@ -338,7 +344,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
         return 0;
     inspect_columns(admin, findings);
     inspect_index(admin, findings);
-    if (inspect_parked(admin, findings, error) < 0 ||
+    if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0 ||
         inspect_row_security(admin, findings, error) < 0)
         return -1;
     return inspect_privileges(admin, findings, error);

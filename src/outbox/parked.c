@@ -180,7 +180,7 @@ int64_t admin_parked(struct admin *admin, const struct parked_request *request,
     struct walk walk = {.request = request, .rows = rows};
     int count;
 
-    if (table_usable(&admin->table, admin->options, error) < 0)
+    if (table_whole(&admin->table, admin->options, error) < 0)
         return -1;
     count = open_walk(&walk, admin, error);
     while (count >= 0) {

@@ -4,6 +4,7 @@
  */
 #include "outbox/parked_table.h"
 
+#include "outbox/expression.h"
 #include "outbox/schema.h"
 
 #include <stdio.h>
@@ -31,11 +32,21 @@ static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
     {"sent_at", "timestamp with time zone", "timestamptz", ""},
 };
 
-static const struct parked_index indexes[PARKED_INDEX_COUNT] = {
-    {"due", "due", false},
-    {"waits_for, due, seq", "waits_for", false},
-    {"sent_at", "sent_at", false},
+static const struct parked_index indexes[] = {
+    {"due", "due IS NOT NULL", false},
+    {"waits_for, due, seq", "waits_for IS NOT NULL", false},
+    {"sent_at", "sent_at IS NOT NULL", false},
 };
+#define INDEX_COUNT (int)(sizeof indexes / sizeof *indexes)
+
+const char *parked_key_columns(const struct table *table)
+{
+    if (!table_has(table, COLUMN_KEY) || !table->columns[COLUMN_KEY].immutable)
+        return NULL;
+    if (strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0)
+        return "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0), seq";
+    return "pg_catalog.hashtextextended(key::text, 0), seq";
+}
 
 /* A row is parked as it stands, so each column has the type that it has in the outbox. */
 static void expect(struct parked_table *parked, const struct table *table)
@@ -48,6 +59,9 @@ static void expect(struct parked_table *parked, const struct table *table)
     }
     memcpy(parked->columns + COLUMN_SENT_AT, own_columns, sizeof own_columns);
     memcpy(parked->indexes, indexes, sizeof indexes);
+    parked->indexes[INDEX_COUNT] =
+        (struct parked_index){parked_key_columns(table), "sent_at IS NULL", false};
+    parked->index_count = INDEX_COUNT + (parked_key_columns(table) != NULL);
 }
 
 static void take_column(struct parked_table *parked, const char *name, const char *type)
@@ -62,11 +76,11 @@ static void take_index(struct parked_table *parked, const char *predicate, const
 {
     char wanted[64];
 
-    for (int i = 0; i < PARKED_INDEX_COUNT; i++) {
+    for (int i = 0; i < parked->index_count; i++) {
         struct parked_index *index = &parked->indexes[i];
 
-        (void)snprintf(wanted, sizeof wanted, "(%s IS NOT NULL)", index->unless_null);
-        if (strcmp(predicate, wanted) == 0 && strcmp(columns, index->columns) == 0)
+        (void)snprintf(wanted, sizeof wanted, "(%s)", index->predicate);
+        if (strcmp(predicate, wanted) == 0 && expression_equal(columns, index->columns))
             index->exists = true;
     }
 }
@@ -104,6 +118,6 @@ int parked_column_sql(const struct parked_column *column, const struct table *ta
 int parked_index_sql(const struct parked_index *index, const struct table *table, char *sql,
                      size_t size)
 {
-    return snprintf(sql, size, "CREATE INDEX CONCURRENTLY ON %s (%s) WHERE %s IS NOT NULL;",
-                    table->parked_quoted, index->columns, index->unless_null);
+    return snprintf(sql, size, "CREATE INDEX CONCURRENTLY ON %s (%s) WHERE %s;",
+                    table->parked_quoted, index->columns, index->predicate);
 }

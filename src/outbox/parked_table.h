@@ -7,7 +7,7 @@
 
 #define PARKED_OWN_COUNT 7
 #define PARKED_COLUMN_COUNT (COLUMN_SENT_AT + PARKED_OWN_COUNT)
-#define PARKED_INDEX_COUNT 3
+#define PARKED_INDEXES_MAX 4
 
 struct parked_column {
     const char *name;
@@ -16,17 +16,22 @@ struct parked_column {
     char has_type[128]; /* "": it is missing */
 };
 
-/* A partial index over the rows where `unless_null` is not. */
+/* A partial index. */
 struct parked_index {
     const char *columns;
-    const char *unless_null;
+    const char *predicate;
     bool exists; /* and is valid */
 };
 
 struct parked_table {
     struct parked_column columns[PARKED_COLUMN_COUNT];
-    struct parked_index indexes[PARKED_INDEX_COUNT];
+    struct parked_index indexes[PARKED_INDEXES_MAX];
+    int index_count;
 };
+
+/* What the index that finds the parked rows of a key is over: hash and seq. NULL: there is none,
+ * because the outbox has no key, or one that no index can be over. */
+const char *parked_key_columns(const struct table *table);
 
 /* Of a table that exists. The names live as long as `admin`. 0 or -1. */
 int parked_describe(struct parked_table *parked, struct admin *admin, struct error *error);

@@ -13,7 +13,7 @@ int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, stru
     const char *params[1] = {age};
     char *sql;
 
-    if (table_usable(&admin->table, admin->options, error) < 0)
+    if (table_whole(&admin->table, admin->options, error) < 0)
         return -1;
     sql = sql_purge(&admin->table, PURGE_ROWS);
     if (sql == NULL)
@@ -46,7 +46,7 @@ int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct er
     int64_t total = 0;
     int64_t purged = 0;
 
-    if (table_usable(&admin->table, admin->options, error) < 0)
+    if (table_whole(&admin->table, admin->options, error) < 0)
         return -1;
     if (dry_run)
         return count_purgeable(admin, age_ms, error);
@@ -63,7 +63,7 @@ int admin_adopt_waiting(struct admin *admin, struct error *error)
     char *sql;
     int status;
 
-    if (table_usable(&admin->table, admin->options, error) < 0)
+    if (table_whole(&admin->table, admin->options, error) < 0)
         return -1;
     sql = sql_adopt(&admin->table, admin->options);
     if (sql == NULL)

@@ -4,8 +4,11 @@
  * An existing table is never altered: what it lacks is handed back as SQL, of the relay's own too.
  * What does not exist is created. Two inits at once are kept apart by an advisory lock.
  */
+#include "outbox/missing.h"
 #include "outbox/parked_table.h"
 #include "outbox/schema.h"
+#include "outbox/slices.h"
+#include "outbox/sql_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +17,11 @@
 static const char *const default_types[COLUMN_COUNT] = {
     "bigint", "uuid", "text", "text", "text", "jsonb", "jsonb", "timestamptz", "timestamptz"};
 
+#define SECTIONS_MAX 8
+
 struct expansion {
-    struct admin *admin;
+    const struct table *table;
+    const struct outbox_options *options;
     const char *role; /* quoted; NULL outside --grant */
     bool concurrently;
 };
@@ -30,64 +36,63 @@ static bool is_word(const char *word, size_t len, const char *name)
     return strlen(name) == len && memcmp(word, name, len) == 0;
 }
 
-static const char *find_column(const struct admin *admin, const char *word, size_t len, bool type)
+static const char *find_column(const struct table *table, const char *word, size_t len, bool type)
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
         if (!is_word(word, len, column_name((enum column)i)))
             continue;
-        return type ? schema_type(&admin->table, (enum column)i) : admin->table.columns[i].quoted;
+        return type ? schema_type(table, (enum column)i) : table->columns[i].quoted;
     }
     return "";
 }
 
-static void put_index_name(const struct admin *admin, FILE *out)
+/* A name or a text of the whole; NULL when the word is none of them. */
+static const char *find_name(const struct expansion *expansion, const char *word, size_t len)
 {
-    char name[96];
-    char *quoted;
+    const struct table *table = expansion->table;
+    bool mark = expansion->options->on_sent == ON_SENT_MARK;
+    const struct {
+        const char *word;
+        const char *text;
+    } names[] = {
+        {"outbox", table->quoted},
+        {"parked", table->parked_quoted},
+        {"parked_key", parked_key_columns(table)},
+        {"slice", table->slice_quoted},
+        {"schema", table->schema_quoted},
+        {"index", table->claim_index_quoted},
+        {"role", expansion->role},
+        {"concurrently", expansion->concurrently ? "CONCURRENTLY " : ""},
+        {"lock_column", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted},
+    };
 
-    (void)snprintf(name, sizeof name, "%s_unsent_idx", admin->table.name);
-    quoted = PQescapeIdentifier(admin->session.conn, name, strlen(name));
-    (void)fprintf(out, "%s", quoted != NULL ? quoted : "");
-    PQfreemem(quoted);
-}
-
-static void put_schema_name(const struct admin *admin, FILE *out)
-{
-    char *quoted =
-        PQescapeIdentifier(admin->session.conn, admin->table.schema, strlen(admin->table.schema));
-
-    (void)fprintf(out, "%s", quoted != NULL ? quoted : "");
-    PQfreemem(quoted);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_word(word, len, names[i].word))
+            return names[i].text;
+    return NULL;
 }
 
 static void put_word(const struct expansion *expansion, FILE *out, const char *word, size_t len)
 {
-    const struct admin *admin = expansion->admin;
-    const char *sent_at = admin->table.columns[COLUMN_SENT_AT].quoted;
-    bool mark = admin->options->on_sent == ON_SENT_MARK;
+    const struct table *table = expansion->table;
+    const char *sent_at = table->columns[COLUMN_SENT_AT].quoted;
+    const char *name = find_name(expansion, word, len);
+    bool mark = expansion->options->on_sent == ON_SENT_MARK;
 
-    if (is_word(word, len, "outbox"))
-        (void)fprintf(out, "%s", admin->table.quoted);
-    else if (is_word(word, len, "parked"))
-        (void)fprintf(out, "%s", admin->table.parked_quoted);
-    else if (is_word(word, len, "schema"))
-        put_schema_name(admin, out);
-    else if (is_word(word, len, "index"))
-        put_index_name(admin, out);
-    else if (is_word(word, len, "role"))
-        (void)fprintf(out, "%s", expansion->role);
-    else if (is_word(word, len, "concurrently"))
-        (void)fprintf(out, "%s", expansion->concurrently ? "CONCURRENTLY " : "");
-    else if (is_word(word, len, "lock_column"))
-        (void)fprintf(out, "%s", mark ? sent_at : admin->table.columns[COLUMN_ID].quoted);
+    if (name != NULL)
+        (void)fprintf(out, "%s", name);
+    else if (is_word(word, len, "slices"))
+        (void)fprintf(out, "%d", expansion->options->slices);
+    else if (is_word(word, len, "slice_of_row"))
+        sql_put_slice(out, table, expansion->options->slices, false);
     else if (is_word(word, len, "unsent") && mark)
         (void)fprintf(out, " WHERE %s IS NULL", sent_at);
     else if (is_word(word, len, "sent_at_column") && mark)
         (void)fprintf(out, ",\n    %s    timestamptz -- NULL: not sent yet", sent_at);
     else if (len > 5 && memcmp(word, "type:", 5) == 0)
-        (void)fprintf(out, "%s", find_column(admin, word + 5, len - 5, true));
+        (void)fprintf(out, "%s", find_column(table, word + 5, len - 5, true));
     else
-        (void)fprintf(out, "%s", find_column(admin, word, len, false));
+        (void)fprintf(out, "%s", find_column(table, word, len, false));
 }
 
 static void expand(const struct expansion *expansion, FILE *out, const char *text, size_t len)
@@ -140,21 +145,54 @@ static char *render(const struct expansion *expansion, const char *const *sectio
     return NULL;
 }
 
-/* With "delete" the primary key serves the claim: no second index. */
-static bool wants_index(const struct admin *admin)
+/* The section that makes the claim's index. NULL: with "delete" the primary key serves. */
+static const char *index_section(const struct outbox_options *options)
 {
-    return admin->options->on_sent == ON_SENT_MARK;
+    if (options->order == ORDER_KEY)
+        return "slice_index";
+    return options->on_sent == ON_SENT_MARK ? "index" : NULL;
+}
+
+static void add_section(const char **sections, const char *name)
+{
+    while (*sections != NULL)
+        sections++;
+    *sections = name;
+}
+
+static void add_parked(const char **sections, const struct table *table)
+{
+    add_section(sections, "parked");
+    add_section(sections, parked_key_columns(table) != NULL ? "parked_key" : NULL);
+}
+
+/* The table as it is, or as `init` would make it. */
+static void foresee(struct table *table, const struct outbox_options *options)
+{
+    for (int i = 0; i < COLUMN_COUNT && !table->exists; i++) {
+        if (i == COLUMN_SENT_AT && options->on_sent != ON_SENT_MARK)
+            continue;
+        (void)snprintf(table->columns[i].type, sizeof table->columns[i].type, "%s",
+                       default_types[i]);
+        table->columns[i].immutable = true;
+    }
 }
 
 char *admin_schema_sql(struct admin *admin)
 {
     /* Of somebody else's table only the relay's own part is ours to create. */
     bool ours = admin->options->preset == PRESET_DEFAULT;
-    const struct expansion expansion = {.admin = admin, .concurrently = !ours};
-    const char *const sections[] = {"outbox", "index", "parked", NULL};
-    const char *const without_index[] = {"outbox", "parked", NULL};
+    struct table table = admin->table;
+    const struct expansion expansion = {
+        .table = &table, .options = admin->options, .concurrently = !ours};
+    const char *sections[SECTIONS_MAX] = {NULL};
 
-    return render(&expansion, (wants_index(admin) ? sections : without_index) + !ours);
+    foresee(&table, admin->options);
+    add_section(sections, ours ? "outbox" : NULL);
+    add_section(sections, index_section(admin->options));
+    add_section(sections, admin->options->order == ORDER_KEY ? "slice" : NULL);
+    add_parked(sections, &table);
+    return render(&expansion, sections);
 }
 
 /* 1, 0, or -1. A role that is yet to be made will have what everybody has. */
@@ -173,12 +211,15 @@ char *admin_grant_sql(struct admin *admin, const char *role, struct error *error
     int identifies = may_identify(admin, role, error);
     char *quoted =
         identifies < 0 ? NULL : PQescapeIdentifier(admin->session.conn, role, strlen(role));
-    const struct expansion expansion = {.admin = admin, .role = quoted};
-    const char *const sections[] = {"grant", identifies == 0 ? "grant_identity" : NULL, NULL};
+    const struct expansion expansion = {
+        .table = &admin->table, .options = admin->options, .role = quoted};
+    const char *sections[SECTIONS_MAX] = {"grant"};
     char *sql;
 
     if (identifies < 0)
         return NULL;
+    add_section(sections, admin->options->order == ORDER_KEY ? "grant_slice" : NULL);
+    add_section(sections, identifies == 0 ? "grant_identity" : NULL);
     sql = quoted != NULL ? render(&expansion, sections) : NULL;
     PQfreemem(quoted);
     if (sql == NULL)
@@ -186,17 +227,25 @@ char *admin_grant_sql(struct admin *admin, const char *role, struct error *error
     return sql;
 }
 
-char *schema_index_sql(struct admin *admin)
+char *schema_index_sql(const struct table *table, const struct outbox_options *options)
 {
-    const struct expansion expansion = {.admin = admin, .concurrently = true};
-    const char *const sections[] = {"index", NULL};
+    const struct expansion expansion = {.table = table, .options = options, .concurrently = true};
+    const char *sections[SECTIONS_MAX] = {options->order == ORDER_KEY ? "slice_index" : "index"};
+
+    return render(&expansion, sections);
+}
+
+char *schema_slices_sql(const struct table *table, const struct outbox_options *options)
+{
+    const struct expansion expansion = {.table = table, .options = options};
+    const char *sections[SECTIONS_MAX] = {"slices"};
 
     return render(&expansion, sections);
 }
 
 static int execute_sections(struct admin *admin, const char *const *sections, struct error *error)
 {
-    const struct expansion expansion = {.admin = admin};
+    const struct expansion expansion = {.table = &admin->table, .options = admin->options};
     char *sql = render(&expansion, sections);
     int status =
         sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
@@ -205,81 +254,49 @@ static int execute_sections(struct admin *admin, const char *const *sections, st
     return status;
 }
 
-static int create_missing(struct admin *admin, struct error *error)
+static int create_outbox(struct admin *admin, struct error *error)
 {
-    const char *const fresh[] = {"outbox", wants_index(admin) ? "index" : NULL, NULL};
-    const char *const parked[] = {"parked", NULL};
+    const char *sections[SECTIONS_MAX] = {"outbox"};
 
-    if (table_describe(&admin->table, &admin->session, admin->options, error) < 0)
-        return -1;
-    if (!admin->table.exists && admin->options->preset != PRESET_DEFAULT)
+    if (admin->options->preset != PRESET_DEFAULT)
         return error_set(
             error, ERROR_PERMANENT, ERROR_DATABASE,
             "table %s does not exist; init creates the default table only, not a preset's",
             admin->table.quoted);
-    if (!admin->table.exists &&
-        (execute_sections(admin, fresh, error) < 0 ||
-         table_describe(&admin->table, &admin->session, admin->options, error) < 0))
+    foresee(&admin->table, admin->options);
+    add_section(sections, index_section(admin->options));
+    if (execute_sections(admin, sections, error) < 0)
         return -1;
-    return admin->table.parked_exists ? 0 : execute_sections(admin, parked, error);
+    return table_describe(&admin->table, &admin->session, admin->options, error);
 }
 
-static void put_missing_columns(struct admin *admin, FILE *out)
+/* What no SQL adds: other types of id and key, a missing privilege. */
+static int refuse(const struct table *table, const struct outbox_options *options,
+                  struct error *error)
 {
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        const struct table_column *column = &admin->table.columns[i];
-
-        if (!table_needs(admin->options, (enum column)i) ||
-            table_has(&admin->table, (enum column)i))
-            continue;
-        (void)fprintf(out, "ALTER TABLE %s ADD COLUMN %s %s%s;\n", admin->table.quoted,
-                      column->quoted, default_types[i],
-                      i == COLUMN_EVENT_ID ? " NOT NULL DEFAULT gen_random_uuid()" : "");
-    }
+    if (slices_check(SLICES_COLUMNS, table, options, error) < 0)
+        return -1;
+    return table->slice_exists ? slices_check(SLICES_TABLE, table, options, error) : 0;
 }
 
-static void put_missing_parked(const struct parked_table *parked, const struct table *table,
-                               FILE *out)
+static int create_missing(struct admin *admin, struct error *error)
 {
-    char sql[1024];
+    const char *sections[SECTIONS_MAX] = {NULL};
 
-    for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
-        if (parked->columns[i].has_type[0] != '\0')
-            continue;
-        (void)parked_column_sql(&parked->columns[i], table, sql, sizeof sql);
-        (void)fprintf(out, "%s\n", sql);
-    }
-    for (int i = 0; i < PARKED_INDEX_COUNT; i++) {
-        if (parked->indexes[i].exists)
-            continue;
-        (void)parked_index_sql(&parked->indexes[i], table, sql, sizeof sql);
-        (void)fprintf(out, "%s\n", sql);
-    }
-}
-
-static char *missing_sql(struct admin *admin, const struct parked_table *parked)
-{
-    const struct expansion expansion = {.admin = admin, .concurrently = true};
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-
-    if (out == NULL)
-        return NULL;
-    put_missing_columns(admin, out);
-    if (!admin->table.has_claim_index)
-        put_section(&expansion, out, "index");
-    put_missing_parked(parked, &admin->table, out);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    if (table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
+        (!admin->table.exists && create_outbox(admin, error) < 0))
+        return -1;
+    if (admin->options->order == ORDER_KEY && refuse(&admin->table, admin->options, error) < 0)
+        return -1;
+    if (admin->options->order == ORDER_KEY && !admin->table.slice_exists)
+        add_section(sections, "slice");
+    if (!admin->table.parked_exists)
+        add_parked(sections, &admin->table);
+    return sections[0] != NULL ? execute_sections(admin, sections, error) : 0;
 }
 
 int admin_init(struct admin *admin, char **missing, struct error *error)
 {
-    struct parked_table parked;
-
     *missing = NULL;
     if (session_execute(
             &admin->session,
@@ -288,11 +305,8 @@ int admin_init(struct admin *admin, char **missing, struct error *error)
             error) < 0 ||
         create_missing(admin, error) < 0 || session_execute(&admin->session, "COMMIT", error) < 0 ||
         table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
-        parked_describe(&parked, admin, error) < 0)
+        missing_sql(admin, missing, error) < 0)
         return -1;
-    *missing = missing_sql(admin, &parked);
-    if (*missing == NULL)
-        return error_no_memory(error);
     if ((*missing)[0] != '\0')
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                          "what exists of %s and %s is not altered; it lacks what this SQL adds:",

@@ -14,6 +14,8 @@ extern const char schema_sql_text[];
 const char *schema_type(const struct table *table, enum column column);
 
 /* CREATE INDEX CONCURRENTLY for the claim. NULL: no memory. free() it. */
-char *schema_index_sql(struct admin *admin);
+char *schema_index_sql(const struct table *table, const struct outbox_options *options);
+/* One transaction that gives the slice table another number of rows. The same. */
+char *schema_slices_sql(const struct table *table, const struct outbox_options *options);
 
 #endif

@@ -1,9 +1,52 @@
 #include "outbox/admin_session.h"
+#include "outbox/sql_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/*
+ * FROM the oldest unsent rows, as `oldest` with the table's columns: at least `limit`, or all there
+ * are. With order = "key" the index is by slice and id, so it is `limit` of each slice; a range in
+ * the place of an equation leaves that index as the only one in the order that is asked for.
+ */
+static void put_oldest(const struct admin *admin, FILE *out, int limit)
+{
+    const struct table *table = &admin->table;
+    const struct outbox_options *options = admin->options;
+    const char *id = table->columns[COLUMN_ID].quoted;
+    bool by_slice = options->order == ORDER_KEY;
+
+    if (by_slice)
+        (void)fprintf(out, " FROM pg_catalog.generate_series(0, %d) relay_slices (relay_slice),"
+                      " LATERAL",
+                      options->slices - 1);
+    else
+        (void)fprintf(out, " FROM");
+    (void)fprintf(out, " (SELECT * FROM %s WHERE true", table->quoted);
+    if (options->on_sent == ON_SENT_MARK)
+        (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+    if (by_slice) {
+        (void)fprintf(out, " AND ");
+        sql_put_slice(out, table, options->slices, false);
+        (void)fprintf(out, " >= relay_slice AND ");
+        sql_put_slice(out, table, options->slices, false);
+        (void)fprintf(out, " < relay_slice + 1");
+    }
+    (void)fprintf(out, " ORDER BY ");
+    if (by_slice) {
+        sql_put_slice(out, table, options->slices, false);
+        (void)fprintf(out, ", ");
+    }
+    (void)fprintf(out, "%s LIMIT %d) oldest", id, limit);
+}
+
+/* With order = "key" the oldest rows are found by the slices' index or not at all. */
+static bool can_find_oldest(const struct admin *admin)
+{
+    return admin->options->order != ORDER_KEY || admin->table.has_claim_index;
+}
 
 /* Counting stops at STATUS_BACKLOG_MAX: count(*) over ten million rows takes more than a second. */
 static void put_sql(const struct admin *admin, FILE *out)
@@ -17,15 +60,15 @@ static void put_sql(const struct admin *admin, FILE *out)
                        table->columns[COLUMN_SENT_AT].quoted);
     (void)fprintf(out, "SELECT (SELECT count(*) FROM (SELECT FROM %s %s LIMIT %d) counted), ",
                   table->quoted, unsent, STATUS_BACKLOG_MAX);
-    if (table_has(table, COLUMN_CREATED_AT))
+    if (table_has(table, COLUMN_CREATED_AT) && can_find_oldest(admin)) {
         (void)fprintf(
-            out,
-            "(SELECT extract(epoch FROM pg_catalog.clock_timestamp() - %s::timestamptz) FROM %s %s"
-            " ORDER BY %s LIMIT 1), ",
-            table->columns[COLUMN_CREATED_AT].quoted, table->quoted, unsent,
-            table->columns[COLUMN_ID].quoted);
-    else
+            out, "(SELECT extract(epoch FROM pg_catalog.clock_timestamp() - %s::timestamptz)",
+            table->columns[COLUMN_CREATED_AT].quoted);
+        put_oldest(admin, out, 1);
+        (void)fprintf(out, " ORDER BY %s LIMIT 1), ", table->columns[COLUMN_ID].quoted);
+    } else {
         (void)fprintf(out, "NULL, ");
+    }
     (void)fprintf(
         out,
         "(SELECT count(*) FROM %s WHERE due IS NOT NULL),"
@@ -87,7 +130,7 @@ int admin_status(struct admin *admin, struct status *status, struct error *error
     PGresult *result;
 
     *status = (struct status){.oldest_s = -1};
-    if (table_usable(&admin->table, admin->options, error) < 0 || out == NULL) {
+    if (table_whole(&admin->table, admin->options, error) < 0 || out == NULL) {
         if (out != NULL)
             (void)fclose(out);
         free(sql);
@@ -133,10 +176,13 @@ int admin_list_relays(struct admin *admin, struct findings *relays, struct error
     return 0;
 }
 
+#define SAMPLE_ROWS 1000
+
 static void put_sample_sql(const struct admin *admin, FILE *out, int size)
 {
     static const enum column columns[] = {COLUMN_KEY, COLUMN_TYPE, COLUMN_ID, COLUMN_EVENT_ID};
     const struct table *table = &admin->table;
+    bool by_slice = admin->options->order == ORDER_KEY;
 
     (void)fprintf(out,
                   "SELECT DISTINCT ON (topic) topic, key, type, id, event_id FROM"
@@ -146,12 +192,8 @@ static void put_sample_sql(const struct admin *admin, FILE *out, int size)
         (void)fprintf(out, ", left(%s::text, 256) AS %s",
                       table_has(table, columns[i]) ? table->columns[columns[i]].quoted : "NULL",
                       column_name(columns[i]));
-    (void)fprintf(out, " FROM %s", table->quoted);
-    if (admin->options->on_sent == ON_SENT_MARK)
-        (void)fprintf(out, " WHERE %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
-    (void)fprintf(out,
-                  " ORDER BY %s LIMIT 1000) oldest WHERE topic IS NOT NULL ORDER BY topic LIMIT %d",
-                  table->columns[COLUMN_ID].quoted, size);
+    put_oldest(admin, out, by_slice ? SAMPLE_ROWS / admin->options->slices + 1 : SAMPLE_ROWS);
+    (void)fprintf(out, ") sample WHERE topic IS NOT NULL ORDER BY topic LIMIT %d", size);
 }
 
 static struct text copy_field(struct batch *batch, const PGresult *result, int row, int column)

@@ -1,5 +1,7 @@
 #include "outbox/table.h"
 
+#include "outbox/slices.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -20,8 +22,10 @@ static const char columns_sql[] =
     "       EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND "
     "i.indisunique"
     "               AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1"
-    "               AND i.indkey[0] = a.attnum) "
-    "FROM pg_catalog.pg_attribute a "
+    "               AND i.indkey[0] = a.attnum),"
+    "       p.provolatile = 'i' "
+    "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
+    "JOIN pg_catalog.pg_proc p ON p.oid = t.typoutput "
     "WHERE a.attrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
     "  AND a.attnum > 0 AND NOT a.attisdropped";
 
@@ -44,24 +48,28 @@ static void quote(PGconn *conn, const char *name, char *out, size_t size)
     PQfreemem(quoted);
 }
 
-static void quote_names(struct table *table, PGconn *conn)
+static void quote_beside(const struct table *table, PGconn *conn, const char *suffix, char *out,
+                         size_t size)
 {
-    char schema[QUOTED_BYTES_MAX];
     char name[QUOTED_BYTES_MAX];
-    char parked[QUOTED_BYTES_MAX];
     char quoted[QUOTED_BYTES_MAX];
-    char slice[QUOTED_BYTES_MAX];
-    char quoted_slice[QUOTED_BYTES_MAX];
 
-    quote(conn, table->schema, schema, sizeof schema);
-    quote(conn, table->name, name, sizeof name);
-    (void)snprintf(parked, sizeof parked, "%s_parked", table->name);
-    quote(conn, parked, quoted, sizeof quoted);
-    (void)snprintf(slice, sizeof slice, "%s_slice", table->name);
-    quote(conn, slice, quoted_slice, sizeof quoted_slice);
-    (void)snprintf(table->quoted, sizeof table->quoted, "%s.%s", schema, name);
-    (void)snprintf(table->parked_quoted, sizeof table->parked_quoted, "%s.%s", schema, quoted);
-    (void)snprintf(table->slice_quoted, sizeof table->slice_quoted, "%s.%s", schema, quoted_slice);
+    (void)snprintf(name, sizeof name, "%s%s", table->name, suffix);
+    quote(conn, name, quoted, sizeof quoted);
+    (void)snprintf(out, size, "%s.%s", table->schema_quoted, quoted);
+}
+
+static void quote_names(struct table *table, PGconn *conn, enum order order)
+{
+    char index[QUOTED_BYTES_MAX];
+
+    quote(conn, table->schema, table->schema_quoted, sizeof table->schema_quoted);
+    quote_beside(table, conn, "", table->quoted, sizeof table->quoted);
+    quote_beside(table, conn, "_parked", table->parked_quoted, sizeof table->parked_quoted);
+    quote_beside(table, conn, "_slice", table->slice_quoted, sizeof table->slice_quoted);
+    (void)snprintf(index, sizeof index, "%s%s", table->name,
+                   order == ORDER_KEY ? "_slice_idx" : "_unsent_idx");
+    quote(conn, index, table->claim_index_quoted, sizeof table->claim_index_quoted);
 }
 
 static void name_columns(struct table *table, PGconn *conn, const struct outbox_options *options)
@@ -121,6 +129,7 @@ static void take_column(struct table *table, const PGresult *result, int row)
             continue;
         (void)snprintf(column->type, sizeof column->type, "%s", PQgetvalue(result, row, 1));
         column->unique = PQgetvalue(result, row, 2)[0] == 't';
+        column->immutable = PQgetvalue(result, row, 3)[0] == 't';
     }
 }
 
@@ -163,12 +172,14 @@ int table_describe(struct table *table, struct session *session,
     if (find(table, session, options, error) < 0 ||
         session_execute(session, "SET search_path = ''", error) < 0)
         return -1;
-    quote_names(table, session->conn);
+    quote_names(table, session->conn, options->order);
     name_columns(table, session->conn, options);
     if (!table->exists)
         return 0;
     if (find_columns(table, session, error) < 0)
         return -1;
+    if (options->order == ORDER_KEY)
+        return slices_describe(table, session, options, error);
     return find_index(table, session, options, error);
 }
 
@@ -186,8 +197,8 @@ bool table_needs(const struct outbox_options *options, enum column column)
            column == COLUMN_TOPIC || column == COLUMN_PAYLOAD;
 }
 
-int table_usable(const struct table *table, const struct outbox_options *options,
-                 struct error *error)
+int table_whole(const struct table *table, const struct outbox_options *options,
+                struct error *error)
 {
     if (!table->exists) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
@@ -213,6 +224,17 @@ int table_usable(const struct table *table, const struct outbox_options *options
                         table->parked_quoted);
         return error_hint(error, "outbox-relay init");
     }
+    return 0;
+}
+
+int table_usable(const struct table *table, const struct outbox_options *options,
+                 struct error *error)
+{
+    if (table_whole(table, options, error) < 0)
+        return -1;
+    for (int i = 0; options->order == ORDER_KEY && i < SLICES_CHECKS; i++)
+        if (slices_check((enum slices_check)i, table, options, error) < 0)
+            return -1;
     return 0;
 }
 

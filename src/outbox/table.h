@@ -15,21 +15,27 @@ struct table_column {
     char quoted[QUOTED_BYTES_MAX];
     char type[128]; /* format_type(); "" when the table has no such column */
     bool unique;    /* a unique index on this column alone */
+    bool immutable; /* its text depends on no setting, so that an index may be over it */
 };
 
 struct table {
     char schema[64]; /* unquoted */
     char name[64];
+    char schema_quoted[QUOTED_BYTES_MAX];
     char quoted[2 * QUOTED_BYTES_MAX];        /* "schema"."table" */
     char parked_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."table_parked" */
     char slice_quoted[2 * QUOTED_BYTES_MAX];  /* "schema"."table_slice" */
+    char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
     bool exists;
     bool parked_exists;
+    bool slice_exists;   /* valid, as the next two, with order = "key" only */
+    bool slice_readable; /* this role may SELECT it */
+    int slices;          /* how many it says there are; 0: its rows do not agree */
     char kind;        /* pg_class.relkind */
     char persistence; /* pg_class.relpersistence */
     bool row_security;
     bool has_children;    /* partitions or inheriting tables */
-    bool has_claim_index; /* a valid index whose first column is id and that serves the claim */
+    bool has_claim_index; /* a valid index that serves the claim of the configured order */
     struct table_column columns[COLUMN_COUNT];
 };
 
@@ -43,7 +49,10 @@ bool table_has(const struct table *table, enum column column);
 /* Whether the relay cannot do without this column. */
 bool table_needs(const struct outbox_options *options, enum column column);
 
-/* 0, or -1: why the relay cannot work with this table, the first of what `check` lists in full. */
+/* 0, or -1: what the table lacks that every command needs; or the relay, which claims too. The
+ * first of what `check` lists in full. */
+int table_whole(const struct table *table, const struct outbox_options *options,
+                struct error *error);
 int table_usable(const struct table *table, const struct outbox_options *options,
                  struct error *error);
 

@@ -68,22 +68,18 @@ static void a_section_that_is_no_table_is_refused(void **state)
     assert_each_refused(REFUSALS(refusals));
 }
 
-#define ORDER                                                                                      \
-    ": order = \"key\" is the default, and not available in this version; write order = \"none\" " \
-    "in [outbox]"
-
 static void all_problems_are_reported_in_file_order(void **state)
 {
     static const char *const expected[] = {
         "relay.toml:2:1: unknown key \"tabel\" in [outbox]; did you mean \"table\"?",
-        "relay.toml:3:1" ORDER,
+        "relay.toml:3:1: slices = 1025: must be 1..1024",
         "relay.toml:5:1: lanes = 65: must be 1..64",
         "relay.toml:6:1: publish_timeout (30s) must not be longer than shutdown_timeout (15s)",
         "relay.toml:9:1: there is no sink \"b\"; did you mean \"a\"?",
         "relay.toml:10:1: a sink of type \"kafka\" needs brokers = [\"HOST:PORT\"]",
         "relay.toml:13:1: unknown section [lgo]; did you mean \"log\"?",
     };
-    struct parsed *parsed = parse_text("[outbox]\ntabel = \"x\"\norder = \"key\"\n"
+    struct parsed *parsed = parse_text("[outbox]\ntabel = \"x\"\nslices = 1025\n"
                                        "[relay]\nlanes = 65\npublish_timeout = \"30s\"\n"
                                        "[[route]]\nmatch = \">\"\nsink = \"b\"\n"
                                        "[sink.a]\ntype = \"kafka\"\n\n[lgo]\n");
@@ -125,18 +121,18 @@ static void the_name_of_the_file_is_escaped(void **state)
     config_problems_free(&problems);
 }
 
-static void order_must_be_written_while_per_key_order_is_not_available(void **state)
+static void order_is_by_key_unless_said_otherwise(void **state)
 {
     static const struct refusal refusals[] = {
-        {"[sink.out]\ntype = \"stdout\"", "relay.toml:1:1" ORDER},
-        {"[sink.out]\ntype = \"stdout\"\n[outbox]\nslices = 4", "relay.toml:3:1" ORDER},
-        {"[sink.out]\ntype = \"stdout\"\n[outbox]\nslices = 4\norder = \"key\"",
-         "relay.toml:5:1" ORDER},
         {"[sink.out]\ntype = \"stdout\"\n[outbox]\norder = \"kye\"",
          "relay.toml:4:1: order = \"kye\": must be \"key\" or \"none\""},
     };
+    struct parsed *parsed = parse_accepted("[sink.out]\ntype = \"stdout\"");
 
     (void)state;
+    assert_int_equal(parsed->config.relay.outbox.order, ORDER_KEY);
+    assert_int_equal(parsed->config.relay.outbox.slices, 64);
+    free_parsed(parsed);
     assert_each_refused(REFUSALS(refusals));
 }
 
@@ -268,7 +264,7 @@ int main(void)
         cmocka_unit_test(all_problems_are_reported_in_file_order),
         cmocka_unit_test(a_flood_of_problems_ends_in_a_count),
         cmocka_unit_test(the_name_of_the_file_is_escaped),
-        cmocka_unit_test(order_must_be_written_while_per_key_order_is_not_available),
+        cmocka_unit_test(order_is_by_key_unless_said_otherwise),
         cmocka_unit_test(table_and_columns_must_be_names),
         cmocka_unit_test(a_shorter_duration_must_be_shorter),
         cmocka_unit_test(listening_everywhere_is_a_warning),

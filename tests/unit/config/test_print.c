@@ -131,9 +131,6 @@ static void what_the_program_does_not_do_yet_is_said_plainly(void **state)
     (void)state;
     assert_non_null(
         strstr(key_find(SECTION_HTTP, "listen")->help, "Reserved: nothing listens yet"));
-    assert_non_null(
-        strstr(key_find(SECTION_OUTBOX, "slices")->help, "Reserved for order = \"key\""));
-    assert_non_null(strstr(key_find(SECTION_OUTBOX, "order")->help, "is not available yet"));
 }
 
 int main(void)

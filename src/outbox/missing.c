@@ -1,0 +1,106 @@
+/*
+ * What `init` does not do itself: the statements that alter tables which exist, in the order in
+ * which they can be run while relays work.
+ */
+#include "outbox/missing.h"
+
+#include "outbox/parked_table.h"
+#include "outbox/schema.h"
+#include "outbox/slices.h"
+#include "outbox/sql_text.h"
+
+static void put_columns(const struct admin *admin, FILE *out)
+{
+    struct table nothing = {0};
+
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        const struct table_column *column = &admin->table.columns[i];
+
+        if (!table_needs(admin->options, (enum column)i) ||
+            table_has(&admin->table, (enum column)i))
+            continue;
+        (void)fprintf(out, "ALTER TABLE %s ADD COLUMN %s %s%s;\n", admin->table.quoted,
+                      column->quoted, schema_type(&nothing, (enum column)i),
+                      i == COLUMN_EVENT_ID ? " NOT NULL DEFAULT gen_random_uuid()" : "");
+    }
+}
+
+static int put_and_free(char *sql, FILE *out, struct error *error)
+{
+    if (sql == NULL)
+        return error_no_memory(error);
+    (void)fputs(sql, out);
+    free(sql);
+    return 0;
+}
+
+static int put_index(struct admin *admin, FILE *out, struct error *error)
+{
+    const struct table *table = &admin->table;
+
+    if (table->has_claim_index)
+        return 0;
+    if (admin->options->order == ORDER_KEY &&
+        slices_put_drops(out, SLICES_IN_THE_WAY, admin, error) < 0)
+        return -1;
+    return put_and_free(schema_index_sql(table, admin->options), out, error);
+}
+
+/* The relays of the old number stop when the table changes, and those of the new one start only
+ * then: so the new index is there before, and the old one goes after. */
+static int put_slices(struct admin *admin, FILE *out, struct error *error)
+{
+    const struct table *table = &admin->table;
+    bool differs = table->slices != admin->options->slices;
+
+    if (differs && put_and_free(schema_slices_sql(table, admin->options), out, error) < 0)
+        return -1;
+    if (table->has_claim_index && !differs)
+        return 0;
+    return slices_put_drops(out, SLICES_UNUSED, admin, error);
+}
+
+static int put_parked(struct admin *admin, FILE *out, struct error *error)
+{
+    struct parked_table parked;
+    char sql[1024];
+
+    if (parked_describe(&parked, admin, error) < 0)
+        return -1;
+    for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
+        if (parked.columns[i].has_type[0] != '\0')
+            continue;
+        (void)parked_column_sql(&parked.columns[i], &admin->table, sql, sizeof sql);
+        (void)fprintf(out, "%s\n", sql);
+    }
+    for (int i = 0; i < parked.index_count; i++) {
+        if (parked.indexes[i].exists)
+            continue;
+        (void)parked_index_sql(&parked.indexes[i], &admin->table, sql, sizeof sql);
+        (void)fprintf(out, "%s\n", sql);
+    }
+    return 0;
+}
+
+static int put_all(struct admin *admin, FILE *out, struct error *error)
+{
+    put_columns(admin, out);
+    if (put_index(admin, out, error) < 0 ||
+        (admin->options->order == ORDER_KEY && put_slices(admin, out, error) < 0))
+        return -1;
+    return put_parked(admin, out, error);
+}
+
+int missing_sql(struct admin *admin, char **sql, struct error *error)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return error_no_memory(error);
+    if (put_all(admin, writer.out, error) < 0) {
+        free(writer_end(&writer));
+        return -1;
+    }
+    *sql = writer_end(&writer);
+    return *sql != NULL ? 0 : error_no_memory(error);
+}
