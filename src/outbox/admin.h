@@ -29,8 +29,8 @@ char *admin_grant_sql(struct admin *admin, const char *role, struct error *error
 /* Every problem of the table, the role and the server. Returns 0, or -1 when the look-up failed. */
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
 
-/* One unsent row of each topic among the oldest 1,000 (of all slices in equal parts), for `check`: topic,
- * key, type and ids, in the batch's memory, as many as it has room for. 0 or -1. */
+/* One unsent row of each topic among the oldest 1,000 (of all slices in equal parts), for `check`:
+ * topic, key, type and ids, in the batch's memory, as many as it has room for. 0 or -1. */
 int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
 
 #define REASONS_MAX 5

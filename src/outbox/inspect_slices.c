@@ -80,9 +80,8 @@ int inspect_slices(struct admin *admin, struct findings *findings, struct error 
         if (slices_check((enum slices_check)i, table, admin->options, &problem) == 0)
             continue;
         problems++;
-        (void)snprintf(
-            findings_add(findings, FINDING_ERROR, "%s", problem.text)->fix,
-            sizeof findings->items->fix, "%s", problem.hint);
+        (void)snprintf(findings_add(findings, FINDING_ERROR, "%s", problem.text)->fix,
+                       sizeof findings->items->fix, "%s", problem.hint);
     }
     if (problems > 0)
         return 0;

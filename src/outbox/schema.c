@@ -295,6 +295,21 @@ static int create_missing(struct admin *admin, struct error *error)
     return sections[0] != NULL ? execute_sections(admin, sections, error) : 0;
 }
 
+static int tell_missing(const struct admin *admin, struct error *error)
+{
+    const struct table *table = &admin->table;
+    int slices = admin->options->slices;
+
+    if (admin->options->order == ORDER_KEY && table->slices != slices)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "table %s has %d slices, the configuration says %d; what exists is not"
+                         " altered, this SQL would do it:",
+                         table->slice_quoted, table->slices, slices);
+    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                     "what exists of %s and %s is not altered; it lacks what this SQL adds:",
+                     table->quoted, table->parked_quoted);
+}
+
 int admin_init(struct admin *admin, char **missing, struct error *error)
 {
     *missing = NULL;
@@ -308,9 +323,7 @@ int admin_init(struct admin *admin, char **missing, struct error *error)
         missing_sql(admin, missing, error) < 0)
         return -1;
     if ((*missing)[0] != '\0')
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                         "what exists of %s and %s is not altered; it lacks what this SQL adds:",
-                         admin->table.quoted, admin->table.parked_quoted);
+        return tell_missing(admin, error);
     free(*missing);
     *missing = NULL;
     return 0;

@@ -99,10 +99,9 @@ static PGresult *find_indexes(const struct table *table, struct session *session
                               const struct outbox_options *options, struct error *error)
 {
     char numbered[QUOTED_BYTES_MAX];
-    const char *params[4] = {table->quoted, table->columns[COLUMN_ID].name,
-                             options->on_sent == ON_SENT_MARK ? table->columns[COLUMN_SENT_AT].name
-                                                              : NULL,
-                             numbered};
+    const char *params[4] = {
+        table->quoted, table->columns[COLUMN_ID].name,
+        options->on_sent == ON_SENT_MARK ? table->columns[COLUMN_SENT_AT].name : NULL, numbered};
 
     name_index(table, options->slices, numbered, sizeof numbered);
     return session_query(session, indexes_sql, 4, params, error);
@@ -273,8 +272,8 @@ static int check_index(const struct table *table, const struct outbox_options *o
     return -1;
 }
 
-int slices_check(enum slices_check check, const struct table *table, const struct outbox_options *options,
-                 struct error *error)
+int slices_check(enum slices_check check, const struct table *table,
+                 const struct outbox_options *options, struct error *error)
 {
     static int (*const checks[SLICES_CHECKS])(const struct table *, const struct outbox_options *,
                                               struct error *) = {

@@ -13,11 +13,11 @@ int slices_describe(struct table *table, struct session *session,
 
 /* 0, or -1: one of the reasons why rows cannot be claimed in the order of their keys. */
 enum slices_check { SLICES_COLUMNS, SLICES_TABLE, SLICES_NUMBER, SLICES_INDEX, SLICES_CHECKS };
-int slices_check(enum slices_check check, const struct table *table, const struct outbox_options *options,
-                 struct error *error);
+int slices_check(enum slices_check check, const struct table *table,
+                 const struct outbox_options *options, struct error *error);
 
-/* DROP INDEX CONCURRENTLY, a line each, of the indexes by slice that no claim goes by: the one whose
- * name a new index needs, or the others. 0 or -1. */
+/* DROP INDEX CONCURRENTLY, a line each, of the indexes by slice that no claim goes by: the one
+ * whose name a new index needs, or the others. 0 or -1. */
 enum slices_drop { SLICES_IN_THE_WAY, SLICES_UNUSED };
 int slices_put_drops(FILE *out, enum slices_drop which, struct admin *admin, struct error *error);
 

@@ -19,7 +19,8 @@ static void put_oldest(const struct admin *admin, FILE *out, int limit)
     bool by_slice = options->order == ORDER_KEY;
 
     if (by_slice)
-        (void)fprintf(out, " FROM pg_catalog.generate_series(0, %d) relay_slices (relay_slice),"
+        (void)fprintf(out,
+                      " FROM pg_catalog.generate_series(0, %d) relay_slices (relay_slice),"
                       " LATERAL",
                       options->slices - 1);
     else
@@ -61,9 +62,9 @@ static void put_sql(const struct admin *admin, FILE *out)
     (void)fprintf(out, "SELECT (SELECT count(*) FROM (SELECT FROM %s %s LIMIT %d) counted), ",
                   table->quoted, unsent, STATUS_BACKLOG_MAX);
     if (table_has(table, COLUMN_CREATED_AT) && can_find_oldest(admin)) {
-        (void)fprintf(
-            out, "(SELECT extract(epoch FROM pg_catalog.clock_timestamp() - %s::timestamptz)",
-            table->columns[COLUMN_CREATED_AT].quoted);
+        (void)fprintf(out,
+                      "(SELECT extract(epoch FROM pg_catalog.clock_timestamp() - %s::timestamptz)",
+                      table->columns[COLUMN_CREATED_AT].quoted);
         put_oldest(admin, out, 1);
         (void)fprintf(out, " ORDER BY %s LIMIT 1), ", table->columns[COLUMN_ID].quoted);
     } else {

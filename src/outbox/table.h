@@ -22,17 +22,17 @@ struct table {
     char schema[64]; /* unquoted */
     char name[64];
     char schema_quoted[QUOTED_BYTES_MAX];
-    char quoted[2 * QUOTED_BYTES_MAX];        /* "schema"."table" */
-    char parked_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."table_parked" */
-    char slice_quoted[2 * QUOTED_BYTES_MAX];  /* "schema"."table_slice" */
+    char quoted[2 * QUOTED_BYTES_MAX];         /* "schema"."table" */
+    char parked_quoted[2 * QUOTED_BYTES_MAX];  /* "schema"."table_parked" */
+    char slice_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."table_slice" */
     char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
     bool exists;
     bool parked_exists;
     bool slice_exists;   /* valid, as the next two, with order = "key" only */
     bool slice_readable; /* this role may SELECT it */
     int slices;          /* how many it says there are; 0: its rows do not agree */
-    char kind;        /* pg_class.relkind */
-    char persistence; /* pg_class.relpersistence */
+    char kind;           /* pg_class.relkind */
+    char persistence;    /* pg_class.relpersistence */
     bool row_security;
     bool has_children;    /* partitions or inheriting tables */
     bool has_claim_index; /* a valid index that serves the claim of the configured order */

@@ -188,18 +188,6 @@ static void purge_deletes_only_sent_rows_that_are_old_enough(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 2);
 }
 
-static void order_by_key_is_refused_and_says_so(void **state)
-{
-    struct fixture *fixture = *state;
-
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("key.toml",
-                                "[database]\nurl = \"%s\"\n[sink.out]\ntype = \"stdout\"\n",
-                                fixture->url));
-    expect(fixture, run(fixture, "run", "-c", fixture->config), 2);
-    assert_says(fixture->process.err, "order = \"none\"");
-}
-
 static void mistakes_on_the_command_line_exit_2(void **state)
 {
     struct fixture *fixture = *state;
@@ -232,7 +220,6 @@ int main(void)
         TEST(drop_all_leaves_rows_that_wait_for_another_try),
         TEST(status_counts_backlog_parked_dead_and_relays),
         TEST(purge_deletes_only_sent_rows_that_are_old_enough),
-        TEST(order_by_key_is_refused_and_says_so),
         TEST(mistakes_on_the_command_line_exit_2),
     };
 

@@ -1,0 +1,410 @@
+/* The built program and what order = "key" needs: the slices, their index, the ids. */
+#include "integration/program.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void write_config_by_key(struct fixture *fixture, const char *outbox)
+{
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\nurl = \"%s\"\n[outbox]\n%s\n" STDOUT_SINK "\n",
+                                fixture->url, outbox));
+}
+
+static void configure_by_key(struct fixture *fixture)
+{
+    write_config_by_key(fixture, "");
+}
+
+static int set_up_by_key(void **state)
+{
+    return fixture_open(state, configure_by_key);
+}
+
+/* What init printed, a statement a line, as psql would run it. */
+static void execute_printed(struct fixture *fixture)
+{
+    char *rest = fixture->process.out;
+    char *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL)
+        if (line[0] != '\0')
+            sql(fixture->conn, "%s", line);
+}
+
+static void remake(struct fixture *fixture, const char *key, const char *rest)
+{
+    sql(fixture->conn,
+        "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox, outbox_slice,"
+        " outbox_parked; CREATE TABLE outbox (id bigint PRIMARY KEY, event_id uuid, topic text, %s"
+        " payload text, sent_at timestamptz); %s",
+        key, rest);
+}
+
+static int run_command(struct fixture *fixture, const char *command)
+{
+    return run(fixture, command, "-c", fixture->config);
+}
+
+static void expect_init_then_ready(struct fixture *fixture)
+{
+    expect(fixture, run_command(fixture, "init"), 3);
+    execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+}
+
+static void init_makes_the_slices_and_their_index_and_is_idempotent(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_slice WHERE slices = 64"
+                                               " AND slice BETWEEN 0 AND 63"),
+                     64);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_indexes WHERE tablename ="
+                                               " 'outbox' AND indexname <> 'outbox_pkey'"),
+                     1);
+    assert_says(sql_text(fixture->conn, "SELECT pg_get_indexdef('outbox_slice_idx'::regclass)"),
+                "(((hashtext(COALESCE(key, (id)::text)) & 2147483647) % 64), id)"
+                " WHERE (sent_at IS NULL)");
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "ok: table \"public\".\"outbox_slice\": 64 slices");
+}
+
+static void what_init_prints_for_a_new_database_can_be_executed(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice");
+    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    sql(fixture->conn, "%s", fixture->process.out);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_null(strstr(fixture->process.out, "has no index"));
+}
+
+static void a_table_that_deletes_has_the_same_index_over_all_rows(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice");
+    write_config_by_key(fixture, "on_sent = \"delete\"\nslices = 7");
+    expect(fixture, run_command(fixture, "init"), 0);
+    assert_says(sql_text(fixture->conn, "SELECT pg_get_indexdef('outbox_slice_idx'::regclass)"),
+                "% 7), id)");
+    expect(fixture, run_command(fixture, "check"), 0);
+    sql(fixture->conn, "DROP INDEX outbox_slice_idx; CREATE INDEX ON outbox"
+                       " (((hashtext(coalesce(key, id::text)) & 2147483647) %% 7), id)"
+                       " WHERE topic <> ''");
+    expect(fixture, run_command(fixture, "check"), 3);
+}
+
+static void the_slices_of_every_type_of_key_are_found_again(void **state)
+{
+    static const char *const keys[] = {
+        "key text,",   "key varchar(40),", "key uuid,",    "key bytea,", "key char(8),",
+        "key bigint,", "key name,",        "key numeric,", "key jsonb,", "",
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        remake(fixture, keys[i], "");
+        expect_init_then_ready(fixture);
+        assert_null(strstr(fixture->process.out, "has no index"));
+    }
+}
+
+static void columns_of_any_name_have_their_slices(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER TABLE outbox RENAME key TO \"Order\";"
+                       " ALTER TABLE outbox RENAME id TO \"select\";"
+                       " ALTER TABLE outbox RENAME sent_at TO \"Sent\";"
+                       " DROP INDEX outbox_slice_idx");
+    write_config_by_key(fixture, "[outbox.columns]\nkey = \"Order\"\nid = \"select\"\n"
+                                 "sent_at = \"Sent\"\n");
+    expect_init_then_ready(fixture);
+    expect(fixture, run_command(fixture, "status"), 0);
+}
+
+static void init_prints_what_a_table_made_for_order_none_lacks(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice");
+    write_config_by_key(fixture, "order = \"none\"");
+    expect(fixture, run_command(fixture, "init"), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('outbox_slice'))"), 0);
+    sql(fixture->conn, "DROP INDEX outbox_parked_hashtextextended_seq_idx");
+    write_config_by_key(fixture, "");
+    expect(fixture, run_command(fixture, "run"), 3);
+    assert_says(fixture->process.err, "table \"public\".\"outbox_slice\" does not exist");
+    assert_says(fixture->process.err, "outbox-relay init");
+    expect(fixture, run_command(fixture, "init"), 3);
+    assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY \"outbox_slice_idx\" ON"
+                                      " \"public\".\"outbox\" (((pg_catalog.hashtext(");
+    assert_says(fixture->process.out,
+                "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
+                " (pg_catalog.hashtextextended(key::text, 0), seq) WHERE sent_at IS NULL;\n");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_slice"), 64);
+    execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+}
+
+static void without_the_index_run_and_check_exit_3_and_say_how_to_make_it(void **state)
+{
+    static const char *const commands[] = {"run", "check"};
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP INDEX outbox_slice_idx; CREATE INDEX outbox_slice_idx ON outbox"
+                       " (((hashtext(coalesce(key, id::text)) & 2147483647) %% 32), id)"
+                       " WHERE sent_at IS NULL");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        const char *said;
+
+        expect(fixture, run_command(fixture, commands[i]), 3);
+        said = i == 0 ? fixture->process.err : fixture->process.out;
+        assert_says(said, "has no index over its unsent rows by slice and \"id\"");
+        assert_says(said, "fix: CREATE INDEX CONCURRENTLY outbox_slice_idx_64 ON"
+                          " \"public\".\"outbox\" (((pg_catalog.hashtext(");
+    }
+    expect(fixture, run_command(fixture, "init"), 3);
+    assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.outbox_slice_idx;\n");
+    assert_null(strstr(fixture->process.out, "LOCK TABLE"));
+    execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+}
+
+/* Left by a CREATE INDEX CONCURRENTLY that failed. */
+static void an_index_that_is_not_valid_makes_room_for_another(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER INDEX outbox_slice_idx RENAME TO outbox_slice_idx_64;"
+                       " CREATE INDEX outbox_slice_idx ON outbox (topic);"
+                       " UPDATE pg_index SET indisvalid = false"
+                       " WHERE indexrelid = 'outbox_slice_idx_64'::regclass");
+    expect(fixture, run_command(fixture, "init"), 3);
+    assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.outbox_slice_idx_64;\n"
+                                      "CREATE INDEX CONCURRENTLY outbox_slice_idx_64 ON");
+    assert_null(strstr(fixture->process.out, "public.outbox_slice_idx;"));
+    execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+}
+
+static void another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config_by_key(fixture, "slices = 32");
+    expect(fixture, run_command(fixture, "run"), 3);
+    assert_says(fixture->process.err, "table \"public\".\"outbox_slice\" has 64 slices, the"
+                                      " configuration says 32");
+    assert_says(fixture->process.err, "set [outbox] slices = 64");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "has 64 slices, the configuration says 32");
+    assert_says(fixture->process.out, "has no index over its unsent rows by slice");
+    expect(fixture, run_command(fixture, "init"), 3);
+    assert_says(fixture->process.err, "has 64 slices, the configuration says 32");
+    assert_says(fixture->process.out,
+                "& 2147483647) % 32), \"id\") WHERE \"sent_at\" IS NULL;\n"
+                "BEGIN;\n"
+                "LOCK TABLE \"public\".\"outbox_slice\" IN ACCESS EXCLUSIVE MODE;\n"
+                "DELETE FROM \"public\".\"outbox_slice\";\n"
+                "INSERT INTO \"public\".\"outbox_slice\" SELECT slice, 32"
+                " FROM generate_series(0, 32 - 1) slice;\n"
+                "COMMIT;\n"
+                "DROP INDEX CONCURRENTLY public.outbox_slice_idx;\n");
+    execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+    write_config_by_key(fixture, "");
+    expect_init_then_ready(fixture);
+}
+
+static void slices_whose_rows_do_not_agree_are_refused(void **state)
+{
+    static const char *const damages[] = {
+        "DELETE FROM outbox_slice WHERE slice = 5",
+        "UPDATE outbox_slice SET slices = 32 WHERE slice = 5",
+        "UPDATE outbox_slice SET slice = 64 WHERE slice = 5",
+        "DELETE FROM outbox_slice",
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        sql(fixture->conn, "%s", damages[i]);
+        expect(fixture, run_command(fixture, "run"), 3);
+        assert_says(fixture->process.err, "are not those of 64 slices");
+        expect_init_then_ready(fixture);
+    }
+}
+
+static void an_index_of_another_number_that_stays_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE INDEX old ON outbox"
+                       " (((hashtext(coalesce(key, id::text)) & 2147483647) %% 32), id)"
+                       " WHERE sent_at IS NULL");
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "fix: DROP INDEX CONCURRENTLY public.old;");
+}
+
+static void ids_that_do_not_grow_are_refused(void **state)
+{
+    static const char *const commands[] = {"run", "check", "init"};
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice;"
+                       " CREATE TABLE outbox (id uuid PRIMARY KEY, aggregatetype text,"
+                       " aggregateid text, type text, payload jsonb, sent_at timestamptz)");
+    write_config_by_key(fixture, "preset = \"debezium\"");
+    for (size_t i = 0; i < 2 * sizeof commands / sizeof *commands; i++) {
+        const char *command = commands[i % 3];
+
+        expect(fixture, run_command(fixture, command), 3);
+        if (i >= 3 || strcmp(command, "run") != 0)
+            assert_says(strcmp(command, "check") == 0 ? fixture->process.out : fixture->process.err,
+                        "column \"id\" of \"public\".\"outbox\" is uuid");
+        sql(fixture->conn, "CREATE TABLE IF NOT EXISTS outbox_parked (id uuid)");
+    }
+    assert_says(fixture->process.err, "write order = \"none\" in [outbox]");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('outbox_slice'))"), 0);
+}
+
+static void a_key_whose_text_depends_on_settings_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+
+    remake(fixture, "key timestamptz,", "");
+    expect(fixture, run_command(fixture, "init"), 3);
+    assert_says(fixture->process.err, "timestamp with time zone, depends on settings");
+    write_config_by_key(fixture, "order = \"none\"");
+    expect_init_then_ready(fixture);
+}
+
+static void check_warns_of_a_sequence_whose_ids_do_not_grow_in_order(void **state)
+{
+    static const char *const changes[][2] = {
+        {"ALTER SEQUENCE outbox_id_seq CACHE 10", "outbox_id_seq"},
+        {"ALTER SEQUENCE outbox_id_seq CACHE 1; CREATE SEQUENCE mine CACHE 5;"
+         " ALTER TABLE outbox ALTER id DROP IDENTITY, ALTER id SET DEFAULT nextval('mine')",
+         "mine"},
+    };
+    struct fixture *fixture = *state;
+
+    assert_null(strstr(fixture->process.out != NULL ? fixture->process.out : "", "CACHE"));
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char fix[128];
+
+        sql(fixture->conn, "%s", changes[i][0]);
+        expect(fixture, run_command(fixture, "check"), 0);
+        (void)snprintf(fix, sizeof fix, "ALTER SEQUENCE public.%s INCREMENT 1 CACHE 1;",
+                       changes[i][1]);
+        assert_says(fixture->process.out, fix);
+        sql(fixture->conn, "%s", fix);
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_null(strstr(fixture->process.out, "CACHE"));
+    }
+}
+
+static void become(struct fixture *fixture, const char *role)
+{
+    char url[256];
+
+    (void)snprintf(url, sizeof url, "postgresql://%s%s", role, strchr(fixture->url, '@'));
+    memcpy(fixture->url, url, sizeof url);
+    write_config_by_key(fixture, "");
+}
+
+static void the_printed_grants_let_a_role_lock_slices(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS locker;"
+                       " CREATE ROLE locker LOGIN");
+    expect(fixture, run(fixture, "init", "--grant", "locker", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "GRANT SELECT, UPDATE (slices) ON");
+    sql(fixture->conn, "%s", fixture->process.out);
+    sql(fixture->conn, "SET ROLE locker");
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM (SELECT FROM outbox_slice WHERE slice = 3"
+                                " AND slices = 64 FOR UPDATE SKIP LOCKED) locked"),
+                     1);
+    sql(fixture->conn, "RESET ROLE");
+    become(fixture, "locker");
+    expect(fixture, run_command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "status"), 0);
+    sql(fixture->conn, "REVOKE ALL ON outbox_slice FROM locker;"
+                       " REVOKE UPDATE (slices) ON outbox_slice FROM locker");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "GRANT SELECT ON \"public\".\"outbox_slice\" TO \"locker\";");
+    assert_says(fixture->process.out,
+                "GRANT UPDATE (slices) ON \"public\".\"outbox_slice\" TO \"locker\";");
+    expect(fixture, run_command(fixture, "run"), 3);
+    assert_says(fixture->process.err, "permission denied for table \"public\".\"outbox_slice\"");
+    expect(fixture, run_command(fixture, "status"), 0);
+    sql(fixture->conn, "DROP OWNED BY locker; DROP ROLE locker");
+}
+
+static void status_tells_the_age_of_the_oldest_row_of_all_slices(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, created_at, sent_at)"
+        " SELECT 't', n::text, now() - interval '2 days', now() FROM generate_series(1, 1000) n");
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, created_at) SELECT 't', n::text,"
+                       " now() - interval '1 day' / n FROM generate_series(1, 300) n");
+    expect(fixture, run_command(fixture, "status"), 0);
+    assert_says(fixture->process.out, "backlog  300");
+    assert_says(fixture->process.out, "oldest   8640");
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "ok: sink out, \"t\"");
+}
+
+static void what_needs_no_slices_works_without_them(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox_slice; DROP INDEX outbox_slice_idx");
+    expect(fixture, run(fixture, "emit", "t", "k", "1", "-c", fixture->config), 0);
+    expect(fixture, run_command(fixture, "status"), 0);
+    assert_says(fixture->process.out, "backlog  1");
+    expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
+    expect(fixture, run_command(fixture, "purge"), 0);
+}
+
+#define KEY_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_by_key, fixture_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        KEY_TEST(init_makes_the_slices_and_their_index_and_is_idempotent),
+        KEY_TEST(what_init_prints_for_a_new_database_can_be_executed),
+        KEY_TEST(a_table_that_deletes_has_the_same_index_over_all_rows),
+        KEY_TEST(the_slices_of_every_type_of_key_are_found_again),
+        KEY_TEST(columns_of_any_name_have_their_slices),
+        KEY_TEST(init_prints_what_a_table_made_for_order_none_lacks),
+        KEY_TEST(without_the_index_run_and_check_exit_3_and_say_how_to_make_it),
+        KEY_TEST(an_index_that_is_not_valid_makes_room_for_another),
+        KEY_TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it),
+        KEY_TEST(slices_whose_rows_do_not_agree_are_refused),
+        KEY_TEST(an_index_of_another_number_that_stays_is_told),
+        KEY_TEST(ids_that_do_not_grow_are_refused),
+        KEY_TEST(a_key_whose_text_depends_on_settings_is_refused),
+        KEY_TEST(check_warns_of_a_sequence_whose_ids_do_not_grow_in_order),
+        KEY_TEST(the_printed_grants_let_a_role_lock_slices),
+        KEY_TEST(status_tells_the_age_of_the_oldest_row_of_all_slices),
+        KEY_TEST(what_needs_no_slices_works_without_them),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
