@@ -34,16 +34,28 @@ static int put_and_free(char *sql, FILE *out, struct error *error)
     return 0;
 }
 
+/* The index may be over a column that is missing too. */
+static struct table with_columns(const struct admin *admin)
+{
+    struct table table = admin->table;
+
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (table_needs(admin->options, (enum column)i) && !table_has(&table, (enum column)i))
+            (void)snprintf(table.columns[i].type, sizeof table.columns[i].type, "%s",
+                           schema_type(&table, (enum column)i));
+    return table;
+}
+
 static int put_index(struct admin *admin, FILE *out, struct error *error)
 {
-    const struct table *table = &admin->table;
+    const struct table table = with_columns(admin);
 
-    if (table->has_claim_index)
+    if (table.has_claim_index)
         return 0;
     if (admin->options->order == ORDER_KEY &&
         slices_put_drops(out, SLICES_IN_THE_WAY, admin, error) < 0)
         return -1;
-    return put_and_free(schema_index_sql(table, admin->options), out, error);
+    return put_and_free(schema_index_sql(&table, admin->options), out, error);
 }
 
 /* The relays of the old number stop when the table changes, and those of the new one start only

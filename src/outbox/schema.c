@@ -298,13 +298,10 @@ static int create_missing(struct admin *admin, struct error *error)
 static int tell_missing(const struct admin *admin, struct error *error)
 {
     const struct table *table = &admin->table;
-    int slices = admin->options->slices;
 
-    if (admin->options->order == ORDER_KEY && table->slices != slices)
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                         "table %s has %d slices, the configuration says %d; what exists is not"
-                         " altered, this SQL would do it:",
-                         table->slice_quoted, table->slices, slices);
+    if (admin->options->order == ORDER_KEY &&
+        slices_check(SLICES_NUMBER, table, admin->options, error) < 0)
+        return -1;
     return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                      "what exists of %s and %s is not altered; it lacks what this SQL adds:",
                      table->quoted, table->parked_quoted);

@@ -47,9 +47,9 @@ static int choose_name(struct table *table, struct session *session,
                        const struct outbox_options *options, struct error *error)
 {
     static const char sql[] =
-        "SELECT pg_catalog.quote_ident(CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_class c JOIN"
+        "SELECT CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_class c JOIN"
         " pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1"
-        " AND c.relname = $2 || '_slice_idx') THEN $3 ELSE $2 || '_slice_idx' END)";
+        " AND c.relname = $2 || '_slice_idx') THEN $3 ELSE $2 || '_slice_idx' END";
     char numbered[QUOTED_BYTES_MAX];
     const char *params[3] = {table->schema, table->name, numbered};
     PGresult *result;
@@ -58,8 +58,7 @@ static int choose_name(struct table *table, struct session *session,
     result = session_query(session, sql, 3, params, error);
     if (result == NULL)
         return -1;
-    (void)snprintf(table->claim_index_quoted, sizeof table->claim_index_quoted, "%s",
-                   PQgetvalue(result, 0, 0));
+    table_quote(session->conn, PQgetvalue(result, 0, 0), table->claim_index_quoted);
     PQclear(result);
     return 0;
 }
@@ -242,14 +241,13 @@ static int check_number(const struct table *table, const struct outbox_options *
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "the rows of table %s are not those of %d slices", table->slice_quoted,
                         options->slices);
-        return error_hint(error, "outbox-relay init prints the SQL that mends it");
+        return error_hint(error, "run the SQL that outbox-relay init prints");
     }
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s has %d slices, the configuration says %d", table->slice_quoted,
                     table->slices, options->slices);
     return error_hint(error,
-                      "set [outbox] slices = %d, or change the table: outbox-relay init prints the"
-                      " SQL",
+                      "set [outbox] slices = %d, or run the SQL that outbox-relay init prints",
                       table->slices);
 }
 

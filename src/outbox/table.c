@@ -40,11 +40,11 @@ static const char index_sql[] =
     "                     ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
     "                          = pg_catalog.format('(%I IS NULL)', $4) END)";
 
-static void quote(PGconn *conn, const char *name, char *out, size_t size)
+void table_quote(PGconn *conn, const char *name, char out[QUOTED_BYTES_MAX])
 {
     char *quoted = PQescapeIdentifier(conn, name, strlen(name));
 
-    (void)snprintf(out, size, "%s", quoted != NULL ? quoted : "\"\"");
+    (void)snprintf(out, QUOTED_BYTES_MAX, "%s", quoted != NULL ? quoted : "\"\"");
     PQfreemem(quoted);
 }
 
@@ -55,7 +55,7 @@ static void quote_beside(const struct table *table, PGconn *conn, const char *su
     char quoted[QUOTED_BYTES_MAX];
 
     (void)snprintf(name, sizeof name, "%s%s", table->name, suffix);
-    quote(conn, name, quoted, sizeof quoted);
+    table_quote(conn, name, quoted);
     (void)snprintf(out, size, "%s.%s", table->schema_quoted, quoted);
 }
 
@@ -63,13 +63,13 @@ static void quote_names(struct table *table, PGconn *conn, enum order order)
 {
     char index[QUOTED_BYTES_MAX];
 
-    quote(conn, table->schema, table->schema_quoted, sizeof table->schema_quoted);
+    table_quote(conn, table->schema, table->schema_quoted);
     quote_beside(table, conn, "", table->quoted, sizeof table->quoted);
     quote_beside(table, conn, "_parked", table->parked_quoted, sizeof table->parked_quoted);
     quote_beside(table, conn, "_slice", table->slice_quoted, sizeof table->slice_quoted);
     (void)snprintf(index, sizeof index, "%s%s", table->name,
                    order == ORDER_KEY ? "_slice_idx" : "_unsent_idx");
-    quote(conn, index, table->claim_index_quoted, sizeof table->claim_index_quoted);
+    table_quote(conn, index, table->claim_index_quoted);
 }
 
 static void name_columns(struct table *table, PGconn *conn, const struct outbox_options *options)
@@ -77,8 +77,7 @@ static void name_columns(struct table *table, PGconn *conn, const struct outbox_
     for (int i = 0; i < COLUMN_COUNT; i++) {
         table->columns[i].name = outbox_column(options, (enum column)i);
         if (table->columns[i].name != NULL)
-            quote(conn, table->columns[i].name, table->columns[i].quoted,
-                  sizeof table->columns[i].quoted);
+            table_quote(conn, table->columns[i].name, table->columns[i].quoted);
     }
 }
 
