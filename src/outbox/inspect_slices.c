@@ -68,6 +68,35 @@ static int inspect_stale(struct admin *admin, struct findings *findings, struct 
     return status;
 }
 
+/* Over all unsent rows by id: what claims of order = "none" go by. */
+static const char unordered_sql[] =
+    "SELECT i.indexrelid::pg_catalog.regclass FROM pg_catalog.pg_index i"
+    " JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]"
+    " WHERE i.indrelid = $1::pg_catalog.regclass AND i.indnkeyatts = 1 AND NOT i.indisunique"
+    "   AND a.attname = $2 AND pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
+    "       = pg_catalog.format('(%I IS NULL)', $3::text)";
+
+static int inspect_unordered(struct admin *admin, struct findings *findings, struct error *error)
+{
+    const struct table *table = &admin->table;
+    const char *params[3] = {table->quoted, table->columns[COLUMN_ID].name,
+                             table->columns[COLUMN_SENT_AT].name};
+    PGresult *result = session_query(&admin->session, unordered_sql, 3, params, error);
+
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++) {
+        const char *index = PQgetvalue(result, row, 0);
+        struct finding *finding = findings_add(
+            findings, FINDING_WARNING,
+            "index %s serves order = \"none\" only, and each insert pays for it", index);
+
+        (void)snprintf(finding->fix, sizeof finding->fix, "DROP INDEX CONCURRENTLY %s;", index);
+    }
+    PQclear(result);
+    return 0;
+}
+
 int inspect_slices(struct admin *admin, struct findings *findings, struct error *error)
 {
     const struct table *table = &admin->table;
@@ -87,6 +116,8 @@ int inspect_slices(struct admin *admin, struct findings *findings, struct error 
         return 0;
     (void)findings_add(findings, FINDING_OK, "table %s: %d slices", table->slice_quoted,
                        table->slices);
-    return inspect_stale(admin, findings, error) < 0 ? -1
-                                                     : inspect_sequences(admin, findings, error);
+    if (inspect_stale(admin, findings, error) < 0 ||
+        (admin->options->on_sent == ON_SENT_MARK && inspect_unordered(admin, findings, error) < 0))
+        return -1;
+    return inspect_sequences(admin, findings, error);
 }

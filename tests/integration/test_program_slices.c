@@ -170,6 +170,10 @@ static void init_prints_what_a_table_made_for_order_none_lacks(void **state)
     execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
     expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "serves order = \"none\" only");
+    sql(fixture->conn, "DROP INDEX CONCURRENTLY public.outbox_unsent_idx");
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_null(strstr(fixture->process.out, "order = \"none\""));
 }
 
 static void without_the_index_run_and_check_exit_3_and_say_how_to_make_it(void **state)

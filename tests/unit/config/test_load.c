@@ -104,7 +104,7 @@ static void a_flood_of_problems_ends_in_a_count(void **state)
     parsed = parse_text(text);
     assert_int_equal(parsed->problems.count, CONFIG_PROBLEMS_MAX);
     assert_string_equal(parsed->problems.lines[CONFIG_PROBLEMS_MAX - 1],
-                        "relay.toml: and 9939 more problems");
+                        "relay.toml: and 9938 more problems");
     free_parsed(parsed);
     free(text);
 }
@@ -248,7 +248,7 @@ static void an_empty_file_says_what_is_needed(void **state)
     struct parsed *parsed = parse_text("");
 
     (void)state;
-    assert_int_equal(parsed->problems.count, 2);
+    assert_int_equal(parsed->problems.count, 1);
     assert_true(has_line(parsed, "relay.toml:1:1: there is no sink; add [sink.NAME] with a type: "
                                  "\"kafka\", \"nats\", \"stdout\""));
     free_parsed(parsed);
