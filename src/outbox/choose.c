@@ -4,8 +4,10 @@
  * A bound is noted only when the batch has been settled without leaving a row behind: a row that
  * stays is met again by the next claim, before any later one of its key.
  */
-#include "outbox/pipeline.h"
+#include "outbox/choose.h"
+
 #include "outbox/row.h"
+#include "outbox/sql_choose.h"
 
 #include "base/clock.h"
 

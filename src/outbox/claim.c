@@ -5,7 +5,7 @@
  * only. Such rows are then fetched by a second query as long as the batch's byte limit allows; the
  * rest of the batch is cut off, stays locked until this transaction ends, and comes with the next.
  */
-#include "outbox/pipeline.h"
+#include "outbox/choose.h"
 #include "outbox/row.h"
 
 #include "base/clock.h"

@@ -5,7 +5,7 @@
  * rests and begins anew. The window finds what stands among the rows that are left, and what was
  * committed late: ids are not committed in their order.
  */
-#include "outbox/pipeline.h"
+#include "outbox/choose.h"
 
 #include "base/clock.h"
 

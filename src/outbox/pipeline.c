@@ -1,5 +1,9 @@
 #include "outbox/pipeline.h"
 
+#include "outbox/choose.h"
+
+#include "outbox/sql_choose.h"
+
 #include "base/clock.h"
 #include "base/log.h"
 

@@ -5,6 +5,7 @@
 #include "outbox/barrier.h"
 #include "outbox/bounds.h"
 #include "outbox/outbox.h"
+#include "outbox/passed.h"
 #include "outbox/server.h"
 #include "outbox/sql.h"
 
@@ -15,24 +16,6 @@
 
 /* Claims shrink by these factors while rows are so large that the byte limit cuts them. */
 #define CLAIM_LEVELS 4
-
-/* Where the claims stand while a sink is away (passed.c). Ids as text. */
-#define PASSED_ID_BYTES 64
-
-struct passed {
-    uint64_t away;               /* whose rows are left */
-    char bound[PASSED_ID_BYTES]; /* no sink is away: rows are looked for beyond it */
-    bool begun;                  /* the tail is known */
-    char tail[PASSED_ID_BYTES];  /* new rows are looked for beyond it */
-    char last[PASSED_ID_BYTES];  /* the last row there was when none was found; "": unknown */
-    bool sweeping;               /* a walk through the table is under way */
-    bool in_window;              /* the claim under way is of the window, not of new rows */
-    char from[PASSED_ID_BYTES];  /* the window: beyond this id, */
-    char to[PASSED_ID_BYTES];    /* up to this one, when bounded, else to the end */
-    bool bounded;
-    int64_t swept_ms; /* what the walk has taken */
-    int64_t sweep_ms; /* when the next one begins (clock_now_ms) */
-};
 
 /* What a claim took of one slice, by integer ids. */
 struct claimed {
@@ -77,19 +60,6 @@ const char *pipeline_passed_from(const struct outbox *outbox);
 enum claim_kind pipeline_choose_claim(struct outbox *outbox, const struct claim *claim);
 int pipeline_remember_passed(struct outbox *outbox, struct batch *batch, const struct claim *claim,
                              struct error *error);
-
-/* choose.c: which slices, from which ids on, and what is remembered of them. With order = "none"
- * the table is one slice, which everybody may claim. */
-bool choose_is_bounded(const struct outbox *outbox);
-int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim *claim,
-                 struct error *error);
-int choose_read(struct outbox *outbox, const struct claim *claim, struct error *error);
-int choose_note_claimed(struct outbox *outbox, const struct batch *batch, const PGresult *claimed,
-                        struct error *error);
-bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *claim);
-void choose_note_settled(struct outbox *outbox, const struct batch *batch);
-int choose_pass_empty(struct outbox *outbox, struct batch *batch, const struct claim *claim,
-                      struct error *error);
 
 /* Connects, describes and prepares. */
 int pipeline_open(struct outbox *outbox, struct error *error);

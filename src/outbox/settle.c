@@ -6,7 +6,7 @@
  * nothing is claimed after a failed COMMIT. Each statement raises when it touched another number of
  * rows than it was given.
  */
-#include "outbox/pipeline.h"
+#include "outbox/choose.h"
 
 #include "base/clock.h"
 

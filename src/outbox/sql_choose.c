@@ -6,7 +6,8 @@
  * is left no choice: each candidate is looked at in its turn, and its slice row is locked only when
  * it has rows, until there are enough.
  */
-#include "outbox/sql.h"
+#include "outbox/sql_choose.h"
+
 #include "outbox/sql_parts.h"
 
 #define DUE_ROWS 1000 /* parked rows that are looked at for their slices */
@@ -24,12 +25,10 @@ static void put_lock(FILE *out, const struct table *table, int slices)
 static int put_work(FILE *out, const struct table *table, const struct outbox_options *options,
                     const struct routes *routes, int sinks_param)
 {
-    const char *id = table->columns[COLUMN_ID].quoted;
     int status;
 
     (void)fprintf(out, "EXISTS (SELECT FROM %s WHERE ", table->quoted);
-    sql_put_slice(out, table, options->slices, false);
-    (void)fprintf(out, " = candidate.slice AND %s >= candidate.first", id);
+    sql_put_in_slice(out, table, options->slices, "candidate.slice", "candidate.first");
     sql_put_unsent(out, table, options);
     status = sql_put_sinks(out, table, routes, false, sinks_param);
     (void)fprintf(out, ")");

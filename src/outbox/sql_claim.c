@@ -62,12 +62,12 @@ static int put_slices_source(FILE *out, const struct table *table,
                   " LATERAL (SELECT ctid AS relay_row, * FROM %s"
                   " WHERE (SELECT lsn FROM wal) IS NOT NULL AND ",
                   table->quoted);
-    sql_put_slice(out, table, options->slices, false);
-    (void)fprintf(out, " = relay_slice AND %s >= relay_first", id);
+    sql_put_in_slice(out, table, options->slices, "relay_slice", "relay_first");
     sql_put_unsent(out, table, options);
     status = sql_put_sinks(out, table, text->routes, false, 1);
-    (void)fprintf(out, " ORDER BY %s LIMIT %d %s) taken LIMIT %d", id, text->limit, lock,
-                  text->limit);
+    (void)fprintf(out, " ORDER BY ");
+    sql_put_slice(out, table, options->slices, false);
+    (void)fprintf(out, ", %s LIMIT %d %s) taken LIMIT %d", id, text->limit, lock, text->limit);
     return status;
 }
 

@@ -64,6 +64,18 @@ void sql_put_unsent(FILE *out, const struct table *table, const struct outbox_op
         (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
 }
 
+/* A range, not an equality: with one the planner may prefer another index on the id, and read all
+ * the slices to find one. Only the claim index has this order. */
+void sql_put_in_slice(FILE *out, const struct table *table, int slices, const char *slice,
+                      const char *first)
+{
+    (void)fprintf(out, "(");
+    sql_put_slice(out, table, slices, false);
+    (void)fprintf(out, ", %s) >= (%s, %s) AND ", table->columns[COLUMN_ID].quoted, slice, first);
+    sql_put_slice(out, table, slices, false);
+    (void)fprintf(out, " < %s + 1", slice);
+}
+
 static void put_key_text(FILE *out, const struct table *table, const char *key)
 {
     bool bytea = strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0;

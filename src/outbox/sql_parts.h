@@ -22,6 +22,10 @@ int sql_put_sinks(FILE *out, const struct table *table, const struct routes *rou
 /* " AND ...": of the outbox, not sent yet. */
 void sql_put_unsent(FILE *out, const struct table *table, const struct outbox_options *options);
 
+/* Of the outbox: in this slice, and not below this id. */
+void sql_put_in_slice(FILE *out, const struct table *table, int slices, const char *slice,
+                      const char *first);
+
 /* The hash of a key that the parked table's index holds; then: both keys are the same. */
 void sql_put_key_hash(FILE *out, const struct table *table, const char *key);
 void sql_put_same_key(FILE *out, const struct table *table, const char *key, const char *other);

@@ -1,5 +1,6 @@
 /*
- * Slices: the hash of a key decides which slice row a lane must lock before it claims the key's rows.
+ * Slices: the hash of a key decides which slice row a lane must lock before it claims the key's
+ * rows.
  */
 #include "outbox/sql_text.h"
 
@@ -10,7 +11,8 @@ static const char *name_of(const struct table *table, enum column column, bool p
     return parked ? column_name(column) : table->columns[column].quoted;
 }
 
-/* hashtext() has been the same since PostgreSQL 8.4: hash partitions and hash indexes rest on it. */
+/* hashtext() has been the same since PostgreSQL 8.4: hash partitions and hash indexes rest on it.
+ */
 void sql_put_slice(FILE *out, const struct table *table, int slices, bool parked)
 {
     const char *id = name_of(table, COLUMN_ID, parked);
