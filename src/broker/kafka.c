@@ -28,6 +28,7 @@
 
 #define ASK_REFUSED_MS 1000 /* a name's second address is tried after the first refused */
 #define ASK_STEP_MS 250
+#define CAREFUL_MS 5000
 #define SYSLOG_WARNING 4
 
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
@@ -52,8 +53,9 @@ static void on_error(rd_kafka_t *client, int code, const char *reason, void *opa
     struct kafka *kafka = opaque;
 
     if (code == RD_KAFKA_RESP_ERR__FATAL) {
-        kafka->broken = true;
-        (void)rd_kafka_fatal_error(client, kafka->trouble, sizeof kafka->trouble);
+        code = rd_kafka_fatal_error(client, kafka->trouble, sizeof kafka->trouble);
+        kafka->gap = kafka->gap || code == RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE;
+        kafka->broken = kafka->broken || !kafka->gap;
         return;
     }
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
@@ -72,6 +74,17 @@ void kafka_discard_client(struct kafka *kafka)
     rd_kafka_destroy_flags(kafka->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     kafka->client = NULL;
     kafka->broken = false;
+    kafka->gap = false;
+}
+
+void kafka_be_careful(struct kafka *kafka)
+{
+    kafka->careful_ms = clock_now_ms() + CAREFUL_MS;
+}
+
+static bool may_be_gapless(const struct kafka *kafka)
+{
+    return kafka->base.options->keep_order && clock_left_ms(kafka->careful_ms) == 0;
 }
 
 static int open_client(struct kafka *kafka, struct error *error)
@@ -81,12 +94,18 @@ static int open_client(struct kafka *kafka, struct error *error)
 
     if (conf == NULL)
         return -1;
+    kafka->gapless = may_be_gapless(kafka);
+    if (kafka->gapless && kafka_conf_keep_order(conf, error) < 0) {
+        rd_kafka_conf_destroy(conf);
+        return -1;
+    }
     rd_kafka_conf_set_opaque(conf, kafka);
     rd_kafka_conf_set_log_cb(conf, on_log);
     rd_kafka_conf_set_error_cb(conf, on_error);
     rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
     kafka->trouble[0] = '\0';
     kafka->broken = false;
+    kafka->gap = false;
     kafka->answered = false;
     kafka->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     if (kafka->client != NULL)
@@ -137,7 +156,8 @@ static int probe(struct kafka *kafka, struct error *error)
 static bool is_spent(const struct kafka *kafka)
 {
     return kafka->client != NULL &&
-           (kafka->broken || rd_kafka_fatal_error(kafka->client, NULL, 0) != 0);
+           (kafka->broken || rd_kafka_fatal_error(kafka->client, NULL, 0) != 0 ||
+            kafka->gapless != may_be_gapless(kafka));
 }
 
 /*
@@ -198,6 +218,13 @@ static int64_t kafka_payload_max(const struct broker *broker)
     return ((const struct kafka *)broker)->message_bytes_max;
 }
 
+static bool kafka_keeps_order(const struct broker *broker)
+{
+    const struct kafka *kafka = (const struct kafka *)broker;
+
+    return kafka->client != NULL && kafka->gapless;
+}
+
 const struct broker_ops kafka_ops = {
     .type = "kafka",
     .check_options = kafka_check_options,
@@ -205,6 +232,7 @@ const struct broker_ops kafka_ops = {
     .ready = kafka_ready,
     .send = kafka_send,
     .await = kafka_await,
+    .keeps_order = kafka_keeps_order,
     .payload_max = kafka_payload_max,
     .inspect = kafka_inspect,
     .make = kafka_make,

@@ -306,6 +306,15 @@ rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_se
     return NULL;
 }
 
+/* One request at a time: a broker that knows nothing of a producer yet takes any of its sequence
+ * numbers, so the request behind the first, refused one would be stored. */
+int kafka_conf_keep_order(rd_kafka_conf_t *conf, struct error *error)
+{
+    if (set_own(conf, "enable.gapless.guarantee", "true", error) < 0)
+        return -1;
+    return set_own(conf, "max.in.flight.requests.per.connection", "1", error);
+}
+
 int kafka_check_options(const struct sink_options *options, struct error *error)
 {
     rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);

@@ -7,13 +7,19 @@
  * batches, so a refused message is only suspected; suspects are produced again in ever smaller
  * groups, and one is rejected only when it is refused alone.
  *
- * Deliberately not done: keeping the order of two messages of one key when the first is refused.
- * Whoever needs that hands over one message of a key at a time.
+ * The order of a key: a gapless client takes all of its messages at once, because it sends nothing
+ * behind a record batch that was refused, and is done for then. What it has not sent stays pending
+ * and comes again to a client of the usual kind, which is handed one message of a key at a time and
+ * finds the one to blame as above. Some seconds without a refusal later a gapless one is made.
+ *
+ * Deliberately not done: finding it with the gapless client. It takes nothing after the first one.
  */
 
 #include "broker/kafka.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "core/order.h"
 #include "core/rules.h"
 
 #include <stdio.h>
@@ -84,6 +90,7 @@ static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic
     }
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         rd_kafka_headers_destroy(headers);
+    message->handed = code == RD_KAFKA_RESP_ERR_NO_ERROR && kafka->gapless;
     return code;
 }
 
@@ -121,11 +128,6 @@ static void check_message(struct kafka *kafka, struct message *message)
                      (long long)message->payload_len);
 }
 
-static bool is_ours(const struct message *message, int sink)
-{
-    return message->verdict == VERDICT_PENDING && message->sink == sink;
-}
-
 static int check_messages(struct kafka *kafka, int sink)
 {
     int pending = 0;
@@ -133,7 +135,7 @@ static int check_messages(struct kafka *kafka, int sink)
     for (int i = 0; i < kafka->batch->count; i++) {
         struct message *message = &kafka->batch->messages[i];
 
-        if (!is_ours(message, sink))
+        if (!order_is_in_wave(kafka->batch, message, sink))
             continue;
         check_message(kafka, message);
         pending += message->verdict == VERDICT_PENDING;
@@ -179,7 +181,7 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
         return;
     }
     for (int i = 0; i < batch->count; i++)
-        if (is_ours(&batch->messages[i], sink))
+        if (order_is_due(batch, &batch->messages[i], sink))
             send_message(kafka, &batch->messages[i]);
 }
 
@@ -271,6 +273,8 @@ static int give_up(struct kafka *kafka, struct error *error)
         (void)rd_kafka_poll(kafka->client, clock_left_ms(deadline_ms));
     kafka->unanswered += outstanding(kafka) + kafka->suspect_count;
     kafka->maybe_stored += outstanding(kafka);
+    if (kafka->gap)
+        kafka_be_careful(kafka);
     kafka_discard_client(kafka);
     describe_failure(kafka, text, sizeof text);
     return kafka_fail(kafka, error, ERROR_TRANSIENT, text);
@@ -283,6 +287,15 @@ static bool is_complete(const struct kafka *kafka)
            kafka->suspect_count == 0 && !kafka->broken;
 }
 
+/* Whatever was not acknowledged has not been stored, so that another client may begin there. */
+static void replace_gapless(struct kafka *kafka)
+{
+    log_info("[sink.%s]: a message was refused; those of a key now wait for each other (%s)",
+             kafka->base.options->name, kafka->trouble);
+    kafka_discard_client(kafka);
+    kafka_be_careful(kafka);
+}
+
 int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                 struct error *error)
 {
@@ -292,7 +305,9 @@ int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t de
     (void)sink;
     poll_reports(kafka, deadline_ms);
     try_suspects(kafka, deadline_ms);
-    if (!is_complete(kafka))
+    if (kafka->gap && outstanding(kafka) == 0 && !kafka->broken)
+        replace_gapless(kafka);
+    else if (!is_complete(kafka))
         return give_up(kafka, error);
     kafka->batch = NULL;
     kafka->trouble[0] = '\0';

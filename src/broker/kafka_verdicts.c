@@ -114,6 +114,13 @@ void kafka_wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka
                      rd_kafka_err2str(code));
 }
 
+/* Nothing behind it has been sent. Whether it is to blame, a client of the usual kind finds out. */
+static void note_gap(struct kafka *kafka)
+{
+    kafka->gap = true;
+    kafka->unanswered++;
+}
+
 static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
                     const char *text)
 {
@@ -125,17 +132,36 @@ static void suspect(struct kafka *kafka, struct message *message, enum kafka_cla
         batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", text);
 }
 
+static void note_fatal(struct kafka *kafka)
+{
+    if (rd_kafka_fatal_error(kafka->client, NULL, 0) == RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE)
+        kafka->gap = true;
+    else
+        kafka->broken = true;
+}
+
+static bool leaves_gap(enum kafka_class class)
+{
+    return class == KAFKA_POISON || class == KAFKA_NEIGHBOUR || class == KAFKA_UNKNOWN_ERROR ||
+           class == KAFKA_DESTINATION_DOWN;
+}
+
 static void judge_failed(struct kafka *kafka, struct message *message,
                          const rd_kafka_message_t *report)
 {
     enum kafka_class class = kafka_class_of(report->err);
 
+    if (kafka->gapless && leaves_gap(class)) {
+        note_gap(kafka);
+        return;
+    }
     switch (class) {
     case KAFKA_ACKNOWLEDGED:
         break;
     case KAFKA_POISON:
     case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
+        kafka_be_careful(kafka);
         /* Not rd_kafka_message_errstr: it takes the payload for a text. */
         suspect(kafka, message, class, rd_kafka_err2str(report->err));
         break;
@@ -144,7 +170,7 @@ static void judge_failed(struct kafka *kafka, struct message *message,
         kafka_wait_for_topic(kafka, message, report->err);
         break;
     case KAFKA_FATAL:
-        kafka->broken = true;
+        note_fatal(kafka);
         kafka->unanswered++;
         break;
     case KAFKA_BACKPRESSURE:
@@ -196,9 +222,12 @@ void kafka_conclude_refused(struct kafka *kafka, struct message *message, rd_kaf
         kafka->queue_full = true;
         kafka->unanswered++;
         break;
+    case KAFKA_FATAL:
+        note_fatal(kafka);
+        kafka->unanswered++;
+        break;
     case KAFKA_BROKER_DOWN:
     case KAFKA_MAYBE_STORED:
-    case KAFKA_FATAL:
         kafka->broken = true;
         kafka->unanswered++;
         break;

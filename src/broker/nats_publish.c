@@ -10,6 +10,7 @@
 #include "broker/nats.h"
 
 #include "base/clock.h"
+#include "core/order.h"
 #include "core/rules.h"
 
 #include <stdio.h>
@@ -173,7 +174,7 @@ static void build_messages(struct nats *nats, struct batch *batch, int sink)
         struct message *message = &batch->messages[i];
 
         nats->built[i] = NULL;
-        if (message->verdict != VERDICT_PENDING || message->sink != sink)
+        if (!order_is_due(batch, message, sink))
             continue;
         check_message(nats, batch, message);
         if (message->verdict != VERDICT_PENDING)
