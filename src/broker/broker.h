@@ -46,7 +46,7 @@ struct broker_ops {
                  struct error *error);
 
     /* Whether it stores nothing of a key (destination and route_key) behind a message that failed:
-     * then all may be sent at once. Changes in ready() only. NULL: it does not. */
+     * then all may be sent at once. Holds for the next batch. NULL: it does not. */
     bool (*keeps_order)(const struct broker *broker);
 
     /* The largest payload worth fetching from the table, in bytes. */

@@ -28,7 +28,6 @@
 
 #define ASK_REFUSED_MS 1000 /* a name's second address is tried after the first refused */
 #define ASK_STEP_MS 250
-#define CAREFUL_MS 5000
 #define SYSLOG_WARNING 4
 
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
@@ -53,9 +52,8 @@ static void on_error(rd_kafka_t *client, int code, const char *reason, void *opa
     struct kafka *kafka = opaque;
 
     if (code == RD_KAFKA_RESP_ERR__FATAL) {
-        code = rd_kafka_fatal_error(client, kafka->trouble, sizeof kafka->trouble);
-        kafka->gap = kafka->gap || code == RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE;
-        kafka->broken = kafka->broken || !kafka->gap;
+        kafka->broken = true;
+        (void)rd_kafka_fatal_error(client, kafka->trouble, sizeof kafka->trouble);
         return;
     }
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
@@ -74,17 +72,6 @@ void kafka_discard_client(struct kafka *kafka)
     rd_kafka_destroy_flags(kafka->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     kafka->client = NULL;
     kafka->broken = false;
-    kafka->gap = false;
-}
-
-void kafka_be_careful(struct kafka *kafka)
-{
-    kafka->careful_ms = clock_now_ms() + CAREFUL_MS;
-}
-
-static bool may_be_gapless(const struct kafka *kafka)
-{
-    return kafka->base.options->keep_order && clock_left_ms(kafka->careful_ms) == 0;
 }
 
 static int open_client(struct kafka *kafka, struct error *error)
@@ -94,8 +81,7 @@ static int open_client(struct kafka *kafka, struct error *error)
 
     if (conf == NULL)
         return -1;
-    kafka->gapless = may_be_gapless(kafka);
-    if (kafka->gapless && kafka_conf_keep_order(conf, error) < 0) {
+    if (kafka->base.options->keep_order && kafka_conf_hold_back(conf, error) < 0) {
         rd_kafka_conf_destroy(conf);
         return -1;
     }
@@ -105,7 +91,6 @@ static int open_client(struct kafka *kafka, struct error *error)
     rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
     kafka->trouble[0] = '\0';
     kafka->broken = false;
-    kafka->gap = false;
     kafka->answered = false;
     kafka->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     if (kafka->client != NULL)
@@ -156,8 +141,7 @@ static int probe(struct kafka *kafka, struct error *error)
 static bool is_spent(const struct kafka *kafka)
 {
     return kafka->client != NULL &&
-           (kafka->broken || rd_kafka_fatal_error(kafka->client, NULL, 0) != 0 ||
-            kafka->gapless != may_be_gapless(kafka));
+           (kafka->broken || rd_kafka_fatal_error(kafka->client, NULL, 0) != 0);
 }
 
 /*
@@ -193,6 +177,17 @@ static void kafka_destroy(struct broker *broker)
     free(kafka);
 }
 
+/* Half, because librdkafka counts what it adds to each message by its largest size. */
+static void limit_chunks(struct kafka *kafka, const rd_kafka_conf_t *conf)
+{
+    int64_t batch_bytes_max = kafka_conf_number(conf, "batch.size");
+
+    kafka->chunk_messages_max = (int)kafka_conf_number(conf, "batch.num.messages");
+    kafka->chunk_bytes_max = kafka->message_bytes_max / 2;
+    if (kafka->chunk_bytes_max > batch_bytes_max / 2)
+        kafka->chunk_bytes_max = batch_bytes_max / 2;
+}
+
 static struct broker *kafka_create(const struct sink_options *options, struct error *error)
 {
     rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);
@@ -206,6 +201,7 @@ static struct broker *kafka_create(const struct sink_options *options, struct er
     } else {
         kafka->base = (struct broker_base){.ops = &kafka_ops, .options = options};
         kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
+        limit_chunks(kafka, conf);
         kafka->refresh_ms = kafka_conf_number(conf, "topic.metadata.refresh.interval.ms");
         kafka_warn_of_weak_tls(conf, options);
     }
@@ -222,7 +218,7 @@ static bool kafka_keeps_order(const struct broker *broker)
 {
     const struct kafka *kafka = (const struct kafka *)broker;
 
-    return kafka->client != NULL && kafka->gapless;
+    return kafka->base.options->keep_order && clock_left_ms(kafka->careful_ms) == 0;
 }
 
 const struct broker_ops kafka_ops = {

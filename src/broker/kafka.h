@@ -24,18 +24,20 @@ struct kafka {
     struct broker_base base;
     rd_kafka_t *client; /* NULL: none yet, or given up; ready() makes one */
     bool broken;        /* the client must go: fatal, or it has left messages without an answer */
-    bool gapless;       /* this client stops for good behind a message that is refused */
-    bool gap;           /* it has */
-    int64_t careful_ms; /* until then no client is gapless: the refused message is looked for */
     bool answered;      /* this client has been answered by a broker */
     bool all_down;      /* since that answer no broker could be reached, at some time */
     char trouble[256];  /* librdkafka's last word on its connections, "" when there is none */
     int64_t message_bytes_max;
+    int64_t chunk_bytes_max; /* what certainly fits into one record batch, as do so many messages */
+    int chunk_messages_max;
+    int64_t careful_ms; /* until then a message of a key waits for the one before it */
     int64_t refresh_ms; /* a topic that exists is asked about as often; -1: never */
 
     /* the batch in hand, from send() to the end of await() */
     struct batch *batch;
     int64_t send_deadline_ms;
+    bool at_once;          /* messages of one key share a wave */
+    int next;              /* the first that has not had its turn */
     int enqueued;          /* handed over to librdkafka: owes one delivery report each */
     int acked, failed;     /* by those reports */
     int unanswered;        /* neither acknowledged nor refused */
@@ -52,8 +54,8 @@ struct kafka {
 /* kafka_options.c. NULL with *error set; `with_secrets` reads the *password_file properties. */
 rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_secrets,
                                 struct error *error);
-/* As kafka_conf_new() made it, for a client that stores nothing behind a refused message. */
-int kafka_conf_keep_order(rd_kafka_conf_t *conf, struct error *error);
+/* For a client that sends when it is told to, not when some time is over. */
+int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error);
 int kafka_check_options(const struct sink_options *options, struct error *error);
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
 /* Logs what makes the connection less safe than TLS is meant to be. */
@@ -62,8 +64,6 @@ void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_optio
 /* kafka.c */
 int kafka_ready(struct broker *broker, struct error *error);
 void kafka_discard_client(struct kafka *kafka);
-/* A message was refused: for some seconds a message of a key waits for the one before it. */
-void kafka_be_careful(struct kafka *kafka);
 /* Of this topic, or of all that are known. NULL with *code: no answer in time. */
 const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka_topic_t *only,
                                                    int timeout_ms, rd_kafka_resp_err_t *code);

@@ -20,6 +20,7 @@
 
 #define MESSAGE_TIMEOUT_MS_MIN 60000
 #define QUEUE_MESSAGES_MIN 100000
+#define LINGER_MS_MAX 900000 /* librdkafka's own limit */
 #define QUEUE_KBYTES "queue.buffering.max.kbytes"
 #define SECRET_SUFFIX "password_file"
 #define FILE_SUFFIX "_file"
@@ -306,13 +307,14 @@ rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_se
     return NULL;
 }
 
-/* One request at a time: a broker that knows nothing of a producer yet takes any of its sequence
- * numbers, so the request behind the first, refused one would be stored. */
-int kafka_conf_keep_order(rd_kafka_conf_t *conf, struct error *error)
+int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error)
 {
-    if (set_own(conf, "enable.gapless.guarantee", "true", error) < 0)
-        return -1;
-    return set_own(conf, "max.in.flight.requests.per.connection", "1", error);
+    int64_t timeout_ms = kafka_conf_number(conf, "message.timeout.ms");
+
+    /* librdkafka wants it shorter than the timeout, which our deadline comes long before. */
+    return set_own_number(
+        conf, "linger.ms",
+        timeout_ms > 0 && timeout_ms <= LINGER_MS_MAX ? timeout_ms - 1 : LINGER_MS_MAX, error);
 }
 
 int kafka_check_options(const struct sink_options *options, struct error *error)

@@ -18,7 +18,11 @@
 
 #include "broker/kafka.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
+
+#define CAREFUL_MS 5000
 
 /* librdkafka names it since 2.2. */
 #define INVALID_DIFFERENT_RECORD (-138)
@@ -114,16 +118,12 @@ void kafka_wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka
                      rd_kafka_err2str(code));
 }
 
-/* Nothing behind it has been sent. Whether it is to blame, a client of the usual kind finds out. */
-static void note_gap(struct kafka *kafka)
-{
-    kafka->gap = true;
-    kafka->unanswered++;
-}
-
 static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
                     const char *text)
 {
+    kafka->careful_ms = clock_now_ms() + CAREFUL_MS;
+    if (kafka->at_once)
+        return;
     if (kafka->alone != message)
         kafka->suspects[kafka->suspect_count++] = message;
     else if (class == KAFKA_POISON)
@@ -132,36 +132,17 @@ static void suspect(struct kafka *kafka, struct message *message, enum kafka_cla
         batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", text);
 }
 
-static void note_fatal(struct kafka *kafka)
-{
-    if (rd_kafka_fatal_error(kafka->client, NULL, 0) == RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE)
-        kafka->gap = true;
-    else
-        kafka->broken = true;
-}
-
-static bool leaves_gap(enum kafka_class class)
-{
-    return class == KAFKA_POISON || class == KAFKA_NEIGHBOUR || class == KAFKA_UNKNOWN_ERROR ||
-           class == KAFKA_DESTINATION_DOWN;
-}
-
 static void judge_failed(struct kafka *kafka, struct message *message,
                          const rd_kafka_message_t *report)
 {
     enum kafka_class class = kafka_class_of(report->err);
 
-    if (kafka->gapless && leaves_gap(class)) {
-        note_gap(kafka);
-        return;
-    }
     switch (class) {
     case KAFKA_ACKNOWLEDGED:
         break;
     case KAFKA_POISON:
     case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
-        kafka_be_careful(kafka);
         /* Not rd_kafka_message_errstr: it takes the payload for a text. */
         suspect(kafka, message, class, rd_kafka_err2str(report->err));
         break;
@@ -170,7 +151,7 @@ static void judge_failed(struct kafka *kafka, struct message *message,
         kafka_wait_for_topic(kafka, message, report->err);
         break;
     case KAFKA_FATAL:
-        note_fatal(kafka);
+        kafka->broken = true;
         kafka->unanswered++;
         break;
     case KAFKA_BACKPRESSURE:
@@ -222,12 +203,9 @@ void kafka_conclude_refused(struct kafka *kafka, struct message *message, rd_kaf
         kafka->queue_full = true;
         kafka->unanswered++;
         break;
-    case KAFKA_FATAL:
-        note_fatal(kafka);
-        kafka->unanswered++;
-        break;
     case KAFKA_BROKER_DOWN:
     case KAFKA_MAYBE_STORED:
+    case KAFKA_FATAL:
         kafka->broken = true;
         kafka->unanswered++;
         break;
