@@ -38,9 +38,8 @@ struct broker_ops {
     /*
      * Waits until each message that send handed over has a verdict, at most until the deadline
      * (clock_now_ms). On return the client library has given up the rest: no delivery report comes
-     * later, no byte of the batch is still in use. 0, when it keeps the order also with some given
-     * back, pending; or -1: the broker is away (what has no verdict stays pending). Call ready
-     * before the next batch.
+     * later, no byte of the batch is in use. 0, when it keeps the order also with some given back,
+     * pending; or -1: the broker is away, the rest stays pending; call ready before the next send.
      */
     int (*await)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
@@ -51,13 +50,12 @@ struct broker_ops {
 
     /* The largest payload worth fetching from the table, in bytes. */
     int64_t (*payload_max)(const struct broker *broker);
-
     /* Whether `destination` exists and takes messages. 0; -1: a problem (error->hint mends it). A
      * warning (works, but weakens the guarantee) goes to `warning`, "" when there is none. */
     int (*inspect)(struct broker *broker, const char *destination, char *warning,
                    size_t warning_size, struct error *error);
 
-    /* Creates the destination when it is missing. 0 also when it is there, or is a pattern. */
+    /* Creates the destination if it is missing. 0 also when it is there, or is a pattern. */
     int (*make)(struct broker *broker, const char *destination, struct error *error);
 
     /* Bounded by 5 s; frees the broker. */
