@@ -15,6 +15,7 @@
 #define CYCLES_MAX 8
 
 struct keyed_row {
+    int id;
     const char *destination;
     const char *key;
     const char *value;
@@ -26,7 +27,9 @@ static int row_count;
 
 static inline struct keyed_row *add_row(const char *destination, const char *key, const char *value)
 {
-    rows[row_count] = (struct keyed_row){destination, key, value, OUTCOME_LEAVE};
+    static int id;
+
+    rows[row_count] = (struct keyed_row){++id, destination, key, value, OUTCOME_LEAVE};
     return &rows[row_count++];
 }
 
@@ -51,7 +54,7 @@ static inline void claim_rows(struct keyed_row *claimed[ROWS_MAX])
             continue;
         claimed[batch.count] = &rows[i];
         message = add_message(&batch, rows[i].destination, rows[i].key, rows[i].value);
-        (void)snprintf(id, sizeof id, "row-%d", i);
+        (void)snprintf(id, sizeof id, "row-%d", rows[i].id);
         message->event_id = batch_copy(&batch, id, strlen(id));
         message->key = message->route_key;
         message->blocked = is_blocked(&rows[i]);
