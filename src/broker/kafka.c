@@ -218,7 +218,7 @@ static bool kafka_keeps_order(const struct broker *broker)
 {
     const struct kafka *kafka = (const struct kafka *)broker;
 
-    return kafka->base.options->keep_order && clock_left_ms(kafka->careful_ms) == 0;
+    return kafka->base.options->keep_order && !kafka->careful;
 }
 
 const struct broker_ops kafka_ops = {

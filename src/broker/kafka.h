@@ -30,7 +30,8 @@ struct kafka {
     int64_t message_bytes_max;
     int64_t chunk_bytes_max; /* what certainly fits into one record batch, as do so many messages */
     int chunk_messages_max;
-    int64_t careful_ms; /* until then a message of a key waits for the one before it */
+    bool careful;       /* a message of a key waits for the one before it */
+    int64_t careful_ms; /* so long at least, and until others have been acknowledged */
     int64_t refresh_ms; /* a topic that exists is asked about as often; -1: never */
 
     /* the batch in hand, from send() to the end of await() */

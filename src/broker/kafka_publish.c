@@ -379,6 +379,8 @@ int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t de
     try_suspects(kafka, deadline_ms);
     if (!is_complete(kafka))
         return give_up(kafka, error);
+    if (!kafka->at_once && kafka->acked > 0 && clock_left_ms(kafka->careful_ms) == 0)
+        kafka->careful = false;
     kafka->batch = NULL;
     kafka->trouble[0] = '\0';
     kafka->all_down = false;

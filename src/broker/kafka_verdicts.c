@@ -121,6 +121,7 @@ void kafka_wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka
 static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
                     const char *text)
 {
+    kafka->careful = true;
     kafka->careful_ms = clock_now_ms() + CAREFUL_MS;
     if (kafka->at_once)
         return;
