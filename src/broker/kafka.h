@@ -30,7 +30,7 @@ struct kafka {
     int64_t message_bytes_max;
     int64_t chunk_bytes_max; /* what certainly fits into one record batch, as do so many messages */
     int chunk_messages_max;
-    bool careful;       /* a message of a key waits for the one before it */
+    bool careful;       /* a message of a key waits for the one before it, */
     int64_t careful_ms; /* so long at least, and until others have been acknowledged */
     int64_t refresh_ms; /* a topic that exists is asked about as often; -1: never */
 
@@ -55,7 +55,6 @@ struct kafka {
 /* kafka_options.c. NULL with *error set; `with_secrets` reads the *password_file properties. */
 rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_secrets,
                                 struct error *error);
-/* For a client that sends when it is told to, not when some time is over. */
 int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error);
 int kafka_check_options(const struct sink_options *options, struct error *error);
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);

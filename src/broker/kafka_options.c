@@ -307,6 +307,7 @@ rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_se
     return NULL;
 }
 
+/* For a client that sends when it is told to, not when some time is over. */
 int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error)
 {
     int64_t timeout_ms = kafka_conf_number(conf, "message.timeout.ms");

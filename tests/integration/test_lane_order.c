@@ -112,7 +112,6 @@ static int set_up_lane(void **state)
     if (set_up_by(state, ON_SENT_MARK, ORDER_KEY, 1) < 0)
         return -1;
     fixture = *state;
-                               "null); INSERT INTO outbox_slice VALUES(0,1)");
     rig = (struct rig){.fixture = fixture};
     rig.options = (struct relay_options){.lanes = 1,
                                          .publish_timeout_ms = 10000,
