@@ -16,8 +16,8 @@
 #define LARGE_BYTES 4000
 
 static char large[LARGE_BYTES + 1];
-static char values[KEYS * KEY_ROWS][16];
-static char keys[KEYS][8];
+static char values[KEYS * KEY_ROWS][32];
+static char keys[KEYS][16];
 
 static int setup_keys(void **state)
 {

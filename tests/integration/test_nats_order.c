@@ -13,8 +13,8 @@
 #define LARGE_BYTES 4000
 
 static char large[LARGE_BYTES + 1];
-static char values[ROWS_MAX][16];
-static char keys[KEYS][8];
+static char values[ROWS_MAX][32];
+static char keys[KEYS][16];
 static char *subject;
 
 static int setup_keys(void **state)
@@ -47,7 +47,7 @@ static void add_rows(int key_count, int count)
 /* How many of the key the stream has; their places must rise by one. */
 static int stored_of(int key)
 {
-    char start[8];
+    char start[16];
     int count = 0;
 
     (void)snprintf(start, sizeof start, "K%d-", key);
