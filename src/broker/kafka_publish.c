@@ -28,6 +28,7 @@
 #include <stdlib.h>
 
 #define POLL_MS 100
+#define START_MS 1
 #define PURGE_TIMEOUT_MS 1000
 #define HEADERS_OF_OURS 3
 #define GROUPS 4 /* that suspects are divided into, again and again */
@@ -260,6 +261,8 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
     }
     kafka->next = 0;
     send_chunk(kafka, sink);
+    if (kafka->base.options->keep_order) /* on its way while other sinks have their turn */
+        serve(kafka, START_MS);
 }
 
 /* Once even after the deadline: the reports may be waiting in the queue. */
