@@ -77,6 +77,11 @@ int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t d
     return ops_of(broker)->await(broker, batch, sink, deadline_ms, error);
 }
 
+bool broker_keeps_order(const struct broker *broker)
+{
+    return ops_of(broker)->keeps_order != NULL && ops_of(broker)->keeps_order(broker);
+}
+
 int64_t broker_payload_max(const struct broker *broker)
 {
     return ops_of(broker)->payload_max(broker);

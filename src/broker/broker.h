@@ -29,39 +29,39 @@ struct broker_ops {
     int (*ready)(struct broker *broker, struct error *error);
 
     /*
-     * Hands every pending message of `sink` to the client library; refuses at once what can never
-     * be sent. Does not wait for acknowledgements; asks a
-     * server until the deadline at most (clock_now_ms). Messages stay untouched until await
-     * returns.
+     * Hands every message of `sink` that is due (core/order.h) to the client library; refuses at
+     * once what can never be sent. Does not wait for acknowledgements; asks a server until the
+     * deadline at most (clock_now_ms). Messages stay untouched until await returns.
      */
     void (*send)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 
     /*
      * Waits until each message that send handed over has a verdict, at most until the deadline
      * (clock_now_ms). On return the client library has given up the rest: no delivery report comes
-     * later, no byte of the batch is still in use. 0; or -1: the broker is away (the messages
-     * without a verdict stay pending; call ready before the next send).
+     * later, no byte of the batch is in use. 0, when it keeps the order also with some given back,
+     * pending; or -1: the broker is away, the rest stays pending; call ready before the next send.
      */
     int (*await)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
 
+    /* Whether it stores nothing of a key (destination and route_key) behind a message that failed:
+     * then all may be sent at once. Holds for the next batch. NULL: it does not. */
+    bool (*keeps_order)(const struct broker *broker);
+
     /* The largest payload worth fetching from the table, in bytes. */
     int64_t (*payload_max)(const struct broker *broker);
-
     /* Whether `destination` exists and takes messages. 0; -1: a problem (error->hint mends it). A
      * warning (works, but weakens the guarantee) goes to `warning`, "" when there is none. */
     int (*inspect)(struct broker *broker, const char *destination, char *warning,
                    size_t warning_size, struct error *error);
 
-    /* Creates the destination when it is missing. 0 also when it is there already, and when a
-     * pattern names no destination in particular. */
+    /* Creates the destination if it is missing. 0 also when it is there, or is a pattern. */
     int (*make)(struct broker *broker, const char *destination, struct error *error);
 
     /* Bounded by 5 s; frees the broker. */
     void (*destroy)(struct broker *broker);
 
-    /* Ends the library's own threads, within 1 s. NULL: it keeps none. */
-    void (*end)(void);
+    void (*end)(void); /* of the library's own threads, within 1 s; NULL: it keeps none */
 };
 
 struct broker_base {
@@ -76,7 +76,6 @@ int broker_patience_ms(const struct broker_base *base);
 extern const struct broker_ops kafka_ops;
 extern const struct broker_ops nats_ops;
 extern const struct broker_ops stdout_ops;
-
 /* NULL for an unknown type; broker_types() lists the known ones for messages. */
 const struct broker_ops *broker_ops_find(const char *type);
 const char *broker_types(void);
@@ -92,6 +91,7 @@ int broker_ready(struct broker *broker, struct error *error);
 void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
+bool broker_keeps_order(const struct broker *broker);
 int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, char *warning,
                    size_t warning_size, struct error *error);

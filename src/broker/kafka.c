@@ -81,6 +81,10 @@ static int open_client(struct kafka *kafka, struct error *error)
 
     if (conf == NULL)
         return -1;
+    if (kafka->base.options->keep_order && kafka_conf_hold_back(conf, error) < 0) {
+        rd_kafka_conf_destroy(conf);
+        return -1;
+    }
     rd_kafka_conf_set_opaque(conf, kafka);
     rd_kafka_conf_set_log_cb(conf, on_log);
     rd_kafka_conf_set_error_cb(conf, on_error);
@@ -173,6 +177,17 @@ static void kafka_destroy(struct broker *broker)
     free(kafka);
 }
 
+/* Half, because librdkafka counts what it adds to each message by its largest size. */
+static void limit_chunks(struct kafka *kafka, const rd_kafka_conf_t *conf)
+{
+    int64_t batch_bytes_max = kafka_conf_number(conf, "batch.size");
+
+    kafka->chunk_messages_max = (int)kafka_conf_number(conf, "batch.num.messages");
+    kafka->chunk_bytes_max = kafka->message_bytes_max / 2;
+    if (kafka->chunk_bytes_max > batch_bytes_max / 2)
+        kafka->chunk_bytes_max = batch_bytes_max / 2;
+}
+
 static struct broker *kafka_create(const struct sink_options *options, struct error *error)
 {
     rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);
@@ -186,6 +201,7 @@ static struct broker *kafka_create(const struct sink_options *options, struct er
     } else {
         kafka->base = (struct broker_base){.ops = &kafka_ops, .options = options};
         kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
+        limit_chunks(kafka, conf);
         kafka->refresh_ms = kafka_conf_number(conf, "topic.metadata.refresh.interval.ms");
         kafka_warn_of_weak_tls(conf, options);
     }
@@ -198,6 +214,13 @@ static int64_t kafka_payload_max(const struct broker *broker)
     return ((const struct kafka *)broker)->message_bytes_max;
 }
 
+static bool kafka_keeps_order(const struct broker *broker)
+{
+    const struct kafka *kafka = (const struct kafka *)broker;
+
+    return kafka->base.options->keep_order && !kafka->careful;
+}
+
 const struct broker_ops kafka_ops = {
     .type = "kafka",
     .check_options = kafka_check_options,
@@ -205,6 +228,7 @@ const struct broker_ops kafka_ops = {
     .ready = kafka_ready,
     .send = kafka_send,
     .await = kafka_await,
+    .keeps_order = kafka_keeps_order,
     .payload_max = kafka_payload_max,
     .inspect = kafka_inspect,
     .make = kafka_make,

@@ -28,11 +28,17 @@ struct kafka {
     bool all_down;      /* since that answer no broker could be reached, at some time */
     char trouble[256];  /* librdkafka's last word on its connections, "" when there is none */
     int64_t message_bytes_max;
+    int64_t chunk_bytes_max; /* what certainly fits into one record batch, as do so many messages */
+    int chunk_messages_max;
+    bool careful;       /* a message of a key waits for the one before it, */
+    int64_t careful_ms; /* so long at least, and until others have been acknowledged */
     int64_t refresh_ms; /* a topic that exists is asked about as often; -1: never */
 
     /* the batch in hand, from send() to the end of await() */
     struct batch *batch;
     int64_t send_deadline_ms;
+    bool at_once;          /* messages of one key share a wave */
+    int next;              /* the first that has not had its turn */
     int enqueued;          /* handed over to librdkafka: owes one delivery report each */
     int acked, failed;     /* by those reports */
     int unanswered;        /* neither acknowledged nor refused */
@@ -49,6 +55,7 @@ struct kafka {
 /* kafka_options.c. NULL with *error set; `with_secrets` reads the *password_file properties. */
 rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_secrets,
                                 struct error *error);
+int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error);
 int kafka_check_options(const struct sink_options *options, struct error *error);
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
 /* Logs what makes the connection less safe than TLS is meant to be. */

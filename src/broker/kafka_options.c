@@ -20,6 +20,7 @@
 
 #define MESSAGE_TIMEOUT_MS_MIN 60000
 #define QUEUE_MESSAGES_MIN 100000
+#define LINGER_MS_MAX 900000 /* librdkafka's own limit */
 #define QUEUE_KBYTES "queue.buffering.max.kbytes"
 #define SECRET_SUFFIX "password_file"
 #define FILE_SUFFIX "_file"
@@ -304,6 +305,17 @@ rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_se
         return conf;
     rd_kafka_conf_destroy(conf);
     return NULL;
+}
+
+/* For a client that sends when it is told to, not when some time is over. */
+int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error)
+{
+    int64_t timeout_ms = kafka_conf_number(conf, "message.timeout.ms");
+
+    /* librdkafka wants it shorter than the timeout, which our deadline comes long before. */
+    return set_own_number(
+        conf, "linger.ms",
+        timeout_ms > 0 && timeout_ms <= LINGER_MS_MAX ? timeout_ms - 1 : LINGER_MS_MAX, error);
 }
 
 int kafka_check_options(const struct sink_options *options, struct error *error)

@@ -13,6 +13,7 @@
 #include "broker/kafka.h"
 
 #include "base/clock.h"
+#include "core/order.h"
 #include "base/log.h"
 
 #include <stdlib.h>
@@ -194,7 +195,7 @@ static void create_unknown(struct kafka *kafka, const struct batch *batch, int s
         const struct message *message = &batch->messages[i];
         struct kafka_topic *topic;
 
-        if (message->verdict != VERDICT_PENDING || message->sink != sink)
+        if (!order_is_in_wave(batch, message, sink))
             continue;
         topic = kafka_topic_find(kafka, message->destination);
         if (topic != NULL && kafka_is_unknown(topic->refusal) && clock_left_ms(deadline_ms) > 0)
@@ -224,7 +225,7 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
         const struct message *message = &batch->messages[i];
         struct kafka_topic *topic;
 
-        if (message->verdict != VERDICT_PENDING || message->sink != sink)
+        if (!order_is_in_wave(batch, message, sink))
             continue;
         topic = find_or_add(kafka, message->destination);
         if (topic == NULL || !is_due(topic, now_ms) || text_equal(message->destination, last))

@@ -18,7 +18,11 @@
 
 #include "broker/kafka.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
+
+#define CAREFUL_MS 5000
 
 /* librdkafka names it since 2.2. */
 #define INVALID_DIFFERENT_RECORD (-138)
@@ -117,6 +121,10 @@ void kafka_wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka
 static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
                     const char *text)
 {
+    kafka->careful = true;
+    kafka->careful_ms = clock_now_ms() + CAREFUL_MS;
+    if (kafka->at_once)
+        return;
     if (kafka->alone != message)
         kafka->suspects[kafka->suspect_count++] = message;
     else if (class == KAFKA_POISON)

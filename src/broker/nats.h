@@ -23,6 +23,7 @@ struct nats {
     natsMsg **built;           /* by place in the batch; NULL: not to be published */
     int built_capacity;
     int unsent; /* for want of memory */
+    bool unflushed;
 };
 
 /* nats_publish.c */

@@ -10,6 +10,7 @@
 #include "broker/nats.h"
 
 #include "base/clock.h"
+#include "core/order.h"
 #include "core/rules.h"
 
 #include <stdio.h>
@@ -173,7 +174,7 @@ static void build_messages(struct nats *nats, struct batch *batch, int sink)
         struct message *message = &batch->messages[i];
 
         nats->built[i] = NULL;
-        if (message->verdict != VERDICT_PENDING || message->sink != sink)
+        if (!order_is_due(batch, message, sink))
             continue;
         check_message(nats, batch, message);
         if (message->verdict != VERDICT_PENDING)
@@ -219,6 +220,7 @@ static void publish_messages(struct nats *nats, int count, int64_t deadline_ms)
         goes_on = goes_on && clock_left_ms(deadline_ms) > 0;
         if (goes_on)
             status = publish(nats, nats->built[i]);
+        nats->unflushed = nats->unflushed || status == NATS_OK;
         if (status != NATS_OK)
             goes_on = conclude_refused(nats, i, status) && goes_on;
     }
@@ -229,6 +231,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
     struct nats *nats = (struct nats *)broker;
 
     nats->unsent = 0;
+    nats->unflushed = false;
     if (reserve_built(nats, batch->count) < 0) {
         nats->unsent = batch->count;
         return;
@@ -256,15 +259,29 @@ static void drop_forbidden(const struct nats *nats)
         }
 }
 
+/* The library's own thread writes a small buffer a millisecond late, which a key whose messages
+ * wait for each other pays each time: 990 messages a second instead of 8,000. Waiting for the
+ * server's word on it costs nothing beside the acknowledgements, which come later. */
+static void flush(struct nats *nats, int64_t deadline_ms)
+{
+    int left_ms = clock_left_ms(deadline_ms);
+
+    if (nats->unflushed && left_ms > 0)
+        (void)natsConnection_FlushTimeout(nats->connection, left_ms);
+    nats->unflushed = false;
+}
+
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error)
 {
     struct nats *nats = (struct nats *)broker;
-    int unanswered = nats_acks_await(nats->acks, batch, deadline_ms) + nats->unsent;
+    int unanswered;
     bool lost;
     char text[96];
 
     (void)sink;
+    flush(nats, deadline_ms);
+    unanswered = nats_acks_await(nats->acks, batch, deadline_ms) + nats->unsent;
     unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
     if (unanswered == 0)
         drop_forbidden(nats);

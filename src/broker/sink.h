@@ -16,7 +16,7 @@ struct text_list {
 struct property {
     char *name;  /* owned */
     char *value; /* owned */
-    int line; /* in the configuration file */
+    int line;    /* in the configuration file */
 };
 
 struct sink_options {
@@ -40,6 +40,7 @@ struct sink_options {
     char *tls_cert_file;
     char *tls_key_file;
     int64_t publish_timeout_ms; /* set from [relay] */
+    bool keep_order;            /* of each key, set from [outbox] */
     int batch;                  /* messages a batch, set from [relay] */
 };
 

@@ -15,6 +15,7 @@
 #include "broker/json_line.h"
 
 #include "base/clock.h"
+#include "core/order.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -84,16 +85,11 @@ static void check_message(struct stdout_sink *stdout_sink, struct batch *batch,
                      (long long)message->payload_len);
 }
 
-static bool is_ours(const struct message *message, int sink)
-{
-    return message->verdict == VERDICT_PENDING && message->sink == sink;
-}
-
 static void send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
     (void)deadline_ms;
     for (int i = 0; i < batch->count; i++)
-        if (is_ours(&batch->messages[i], sink))
+        if (order_is_due(batch, &batch->messages[i], sink))
             check_message((struct stdout_sink *)broker, batch, &batch->messages[i]);
 }
 
@@ -203,7 +199,7 @@ static enum write_result flush(struct stdout_sink *stdout_sink, struct batch *ba
     }
 
     for (int i = from; i < to; i++)
-        if (is_ours(&batch->messages[i], sink) && stdout_sink->ends[i] <= written)
+        if (order_is_due(batch, &batch->messages[i], sink) && stdout_sink->ends[i] <= written)
             batch->messages[i].verdict = VERDICT_SENT;
     json_line_reset(&stdout_sink->line, KEPT_BYTES_MAX);
     errno = write_errno;
@@ -231,7 +227,7 @@ static enum write_result write_batch(struct stdout_sink *stdout_sink, struct bat
     int from = 0;
 
     for (int i = 0; i < batch->count && result == WRITE_DONE; i++) {
-        if (!is_ours(&batch->messages[i], sink))
+        if (!order_is_due(batch, &batch->messages[i], sink))
             continue;
         if (json_line_message(&stdout_sink->line, &batch->messages[i]) < 0) {
             stdout_sink->no_memory = true;

@@ -113,6 +113,7 @@ static void derive_fields(struct relay_options *relay)
     relay->outbox.publish_timeout_ms = relay->publish_timeout_ms;
     for (int i = 0; i < relay->sink_count; i++) {
         relay->sinks[i].publish_timeout_ms = relay->publish_timeout_ms;
+        relay->sinks[i].keep_order = relay->outbox.order == ORDER_KEY;
         relay->sinks[i].batch = relay->outbox.batch;
     }
 }

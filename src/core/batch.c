@@ -58,6 +58,8 @@ void batch_reset(struct batch *batch)
     batch->count = 0;
     batch->parked = false;
     batch->more = false;
+    batch->wave = 0;
+    batch->last_wave = 0;
     batch->unparked = NULL;
     batch->chunks = drop_large_chunks(batch->chunks);
     batch->chunk = batch->chunks;
@@ -83,7 +85,7 @@ struct message *batch_add(struct batch *batch)
     if (batch->count == batch->capacity)
         return NULL;
     message = &batch->messages[batch->count++];
-    *message = (struct message){.sink = -1, .payload_len = -1};
+    *message = (struct message){.sink = -1, .payload_len = -1, .before = -1};
     return message;
 }
 

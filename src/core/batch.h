@@ -15,7 +15,9 @@ struct batch {
     int count;
     int capacity;
     bool parked; /* claimed from the parked rows, not from the outbox */
-    bool more;   /* a limit, of rows or of bytes, ended the claim: there may be others */
+    int wave;    /* the one that is being published */
+    int last_wave;
+    bool more; /* a limit, of rows or of bytes, ended the claim: there may be others */
     const char
         *unparked; /* settled, but for the rows to be parked: why they stayed; NULL: none did */
     void *rows[2]; /* what holds the claimed bytes, freed by `release_rows`; NULL: nothing */

@@ -8,7 +8,7 @@
 
 /*
  * One row on its way to a broker. Each stage fills its part and never reads ahead:
- * claim, route, broker, outcome. All bytes belong to the batch.
+ * claim, route, order, broker, outcome. All bytes belong to the batch.
  */
 
 /* What the broker (or a stage before it) says about this one message. */
@@ -59,6 +59,11 @@ struct message {
     int sink;                /* index into the sinks; -1 until routed */
     struct text destination; /* topic or subject */
     struct text route_key;   /* the message's key at the broker */
+
+    /* order */
+    int before;  /* the place of the last message of its key before it; -1: none */
+    int wave;    /* in which it may be handed to its broker */
+    bool handed; /* to a client that keeps the order of those behind it */
 
     /* broker (or whichever stage found the message unfit) */
     enum verdict verdict;

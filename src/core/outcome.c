@@ -1,6 +1,7 @@
 #include "core/outcome.h"
 
 #include "core/backoff.h"
+#include "core/order.h"
 
 /* A xorshift step (Marsaglia 2003): jitter needs spread, not secrecy. */
 static uint32_t next_random(uint32_t *state)
@@ -50,8 +51,26 @@ static void decide(struct message *message, const struct retry_options *options,
         backoff_ms(options->backoff_ms, options->backoff_max_ms, message->attempts, random);
 }
 
+/* Whatever it was told itself: its turn has not come. Behind a row that stays it stays too. */
+static void hold(const struct batch *batch, struct message *message)
+{
+    if (!message->blocked && batch->messages[message->before].outcome == OUTCOME_LEAVE) {
+        message->outcome = OUTCOME_LEAVE;
+        return;
+    }
+    message->outcome = OUTCOME_BEHIND;
+    message->reason = "behind an earlier row of its key";
+    message->waits_for = (struct text){NULL, 0};
+}
+
 void outcome_decide(struct batch *batch, const struct retry_options *options, uint32_t random)
 {
-    for (int i = 0; i < batch->count; i++)
-        decide(&batch->messages[i], options, next_random(&random));
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+
+        if (order_is_held(batch, message))
+            hold(batch, message);
+        else
+            decide(message, options, next_random(&random));
+    }
 }

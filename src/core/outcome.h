@@ -9,7 +9,8 @@ struct retry_options {
     int64_t backoff_max_ms;
 };
 
-/* Turns each message's verdict and attempts into its outcome; counts the attempt where it counts.
+/* Turns each message's verdict and attempts into its outcome; counts the attempt where it counts. A
+ * message that is held by an earlier one of its key goes behind it, or stays if that stays.
  * `random` seeds the jitter. */
 void outcome_decide(struct batch *batch, const struct retry_options *options, uint32_t random);
 

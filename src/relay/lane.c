@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/order.h"
 #include "relay/sinks.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #define PARKED_LOOK_MS 1000
 #define AWAITED_BYTES_MAX 1000 /* an entry of the index may have about 2,700 */
 
+static int route(struct lane *lane);
 static int publish(struct lane *lane);
 static int settle(struct lane *lane);
 static struct claim next_claim(struct lane *lane);
@@ -34,7 +36,8 @@ enum lane_result lane_step(struct lane *lane)
     if (batch->count == 0)
         return claim.parked || batch->more ? LANE_MORE : LANE_IDLE; /* the next has its turn */
 
-    route_batch(&lane->options->routes, batch);
+    if (route(lane) < 0)
+        return break_off(lane);
     published = publish(lane);
     outcome_decide(batch, &lane->options->retry, ++lane->random);
     lane->claimed_ahead = published == 0 && claim_ahead(lane);
@@ -42,6 +45,26 @@ enum lane_result lane_step(struct lane *lane)
         return break_off(lane);
     count_outcomes(lane);
     return published == 0 ? conclude(lane) : break_off(lane);
+}
+
+static uint64_t sinks_that_keep_order(const struct lane *lane)
+{
+    uint64_t kept = 0;
+
+    for (int i = 0; i < lane->options->sink_count; i++)
+        if (broker_keeps_order(lane->brokers[i]))
+            kept |= UINT64_C(1) << i;
+    return kept;
+}
+
+static int route(struct lane *lane)
+{
+    route_batch(&lane->options->routes, &lane->batch);
+    if (lane->options->outbox.order != ORDER_KEY)
+        return 0;
+    if (order_link(&lane->batch, sinks_that_keep_order(lane)) < 0)
+        return error_no_memory(&lane->error);
+    return 0;
 }
 
 /* A lane that slept has lost its locks, or will before it could settle. */
@@ -105,20 +128,42 @@ static int await(struct lane *lane, int sink, int64_t deadline_ms)
 
 /* Every sink's messages are under way before the first acknowledgement is waited for. A sink that
  * is away does not keep the others' acknowledgements from being settled. */
-static int publish(struct lane *lane)
+static int publish_wave(struct lane *lane, int64_t deadline_ms)
 {
-    int64_t deadline_ms = publish_deadline_ms(lane);
     int status = 0;
 
-    if (deadline_ms == 0)
-        return -1;
     for (int i = 0; i < lane->options->sink_count; i++)
         if (!lane_sink_is_away(lane, i))
             broker_send(lane->brokers[i], &lane->batch, i, deadline_ms);
     for (int i = 0; i < lane->options->sink_count; i++)
         if (await(lane, i, deadline_ms) < 0)
             status = -1;
-    note_awaited(lane, &lane->batch);
+    return status;
+}
+
+/* A wave that has begun gets at least half of the publish timeout, or a slow one would look like a
+ * broker that is away. What is left to later waves stays as it is, and is claimed again. */
+static bool wave_may_begin(const struct lane *lane, int64_t deadline_ms)
+{
+    if (lane->batch.wave > lane->batch.last_wave)
+        return false;
+    return lane->batch.wave == 0 ||
+           (!stop_requested(lane->stop) &&
+            clock_left_ms(deadline_ms) > lane->options->publish_timeout_ms / 2);
+}
+
+static int publish(struct lane *lane)
+{
+    int64_t deadline_ms = publish_deadline_ms(lane);
+    struct batch *batch = &lane->batch;
+    int status = 0;
+
+    if (deadline_ms == 0)
+        return -1;
+    for (batch->wave = 0; wave_may_begin(lane, deadline_ms); batch->wave++)
+        if (publish_wave(lane, deadline_ms) < 0)
+            status = -1;
+    note_awaited(lane, batch);
     return status;
 }
 
@@ -200,7 +245,8 @@ static void count_outcomes(struct lane *lane)
     if (batch->unparked != NULL)
         return;
     if (!batch->parked)
-        (void)atomic_fetch_add(&counts->parked, (uint64_t)count_outcome(batch, OUTCOME_PARK));
+        (void)atomic_fetch_add(&counts->parked, (uint64_t)count_outcome(batch, OUTCOME_PARK) +
+                                                    (uint64_t)count_outcome(batch, OUTCOME_BEHIND));
     (void)atomic_fetch_add(&counts->dead, (uint64_t)count_outcome(batch, OUTCOME_DEAD));
     for (int i = 0; i < batch->count; i++)
         if (batch->messages[i].outcome == OUTCOME_DEAD)

@@ -187,6 +187,95 @@ static void the_delays_of_one_batch_are_spread(void **state)
     }
 }
 
+/* ---- held by an earlier one of its key ---- */
+
+static struct message *add_behind(int before, enum verdict verdict)
+{
+    struct message *message = add(verdict, 1);
+
+    message->before = before;
+    return message;
+}
+
+static void assert_behind(const struct message *message)
+{
+    assert_int_equal(message->outcome, OUTCOME_BEHIND);
+    assert_string_equal(message->reason, "behind an earlier row of its key");
+    assert_null(message->waits_for.data);
+    assert_int_equal(message->attempts, 1);
+}
+
+static void a_row_that_fails_takes_its_key_with_it_and_nobody_else(void **state)
+{
+    static const enum verdict failures[] = {VERDICT_RETRY, VERDICT_WAIT, VERDICT_REJECTED};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        struct message *second, *third, *neighbour;
+
+        batch_reset(&batch);
+        (void)add(failures[i], 0);
+        second = add_behind(0, VERDICT_PENDING);
+        neighbour = add(VERDICT_SENT, 0);
+        third = add_behind(1, VERDICT_PENDING);
+        outcome_decide(&batch, &options, 1);
+        assert_behind(second);
+        assert_behind(third);
+        assert_int_equal(neighbour->outcome, OUTCOME_SENT);
+    }
+}
+
+static void a_row_that_stays_keeps_its_key_where_it_is(void **state)
+{
+    struct message *second, *third;
+
+    (void)state;
+    (void)add(VERDICT_PENDING, 0);
+    second = add_behind(0, VERDICT_PENDING);
+    third = add_behind(1, VERDICT_REJECTED);
+    outcome_decide(&batch, &options, 1);
+    assert_int_equal(second->outcome, OUTCOME_LEAVE);
+    assert_int_equal(third->outcome, OUTCOME_LEAVE);
+    assert_int_equal(third->attempts, 1);
+}
+
+/* It is told when its turn comes; until then it would be dead before its time. */
+static void a_held_row_is_not_judged_by_its_own_verdict(void **state)
+{
+    struct message *second;
+
+    (void)state;
+    (void)add(VERDICT_REJECTED, 0);
+    second = add_behind(0, VERDICT_REJECTED);
+    second->reason = "its own";
+    second->waits_for = text_of("sink/topic");
+    outcome_decide(&batch, &options, 1);
+    assert_behind(second);
+}
+
+static void a_blocked_row_goes_behind_whatever_is_in_the_batch(void **state)
+{
+    struct message *blocked;
+
+    (void)state;
+    (void)add(VERDICT_PENDING, 0);
+    blocked = add_behind(0, VERDICT_PENDING);
+    blocked->blocked = true;
+    outcome_decide(&batch, &options, 1);
+    assert_behind(blocked);
+}
+
+static void what_was_acknowledged_is_sent_behind_whomever(void **state)
+{
+    struct message *second;
+
+    (void)state;
+    (void)add(VERDICT_PENDING, 0);
+    second = add_behind(0, VERDICT_SENT);
+    outcome_decide(&batch, &options, 1);
+    assert_int_equal(second->outcome, OUTCOME_SENT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -203,6 +292,11 @@ int main(void)
         TEST(each_message_is_judged_by_its_own_verdict),
         TEST(the_delay_doubles_with_the_attempts_up_to_the_cap),
         TEST(the_delays_of_one_batch_are_spread),
+        TEST(a_row_that_fails_takes_its_key_with_it_and_nobody_else),
+        TEST(a_row_that_stays_keeps_its_key_where_it_is),
+        TEST(a_held_row_is_not_judged_by_its_own_verdict),
+        TEST(a_blocked_row_goes_behind_whatever_is_in_the_batch),
+        TEST(what_was_acknowledged_is_sent_behind_whomever),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,268 @@
+#include "broker/kafka.h"
+#include "integration/publishing_kafka.h"
+#include "integration/keyed_rows.h"
+#include "base/clock.h"
+
+/*
+ * The order of a key at Kafka when one of its messages is refused: nothing of the key is stored
+ * behind it until it is dealt with, and everything else is. The real Kafka at $TEST_KAFKA_BROKERS
+ * refuses by a topic's max.message.bytes; librdkafka's mock checks no sequence numbers and so would
+ * store whatever it is sent.
+ */
+
+#define KEYS 4
+#define KEY_ROWS 10
+#define TOPIC_BYTES_MAX "1000"
+#define LARGE_BYTES 4000
+
+static char large[LARGE_BYTES + 1];
+static char values[KEYS * KEY_ROWS][32];
+static char keys[KEYS][16];
+
+static int setup_keys(void **state)
+{
+    if (setup(state) < 0)
+        return -1;
+    options.keep_order = true;
+    row_count = 0;
+    memset(large, 'x', LARGE_BYTES);
+    return 0;
+}
+
+static int setup_keys_mock(void **state)
+{
+    int status = setup_mock(state);
+
+    broker_close(broker);
+    options.keep_order = true;
+    row_count = 0;
+    open_broker();
+    return status;
+}
+
+/* Key by key in turn; "K0-3" is the fourth value of the first key. */
+static void add_rows(void)
+{
+    for (int i = 0; i < KEYS * KEY_ROWS; i++) {
+        (void)snprintf(keys[i % KEYS], sizeof keys[0], "K%d", i % KEYS);
+        (void)snprintf(values[i], sizeof values[0], "K%d-%d", i % KEYS, i / KEYS);
+        (void)add_row(topic, keys[i % KEYS], values[i]);
+    }
+}
+
+static void spoil(int key, int place)
+{
+    rows[place * KEYS + key].value = large;
+}
+
+/* Repeats do not count; what a key's first-seen values are must rise by one. */
+static int first_seen(int key)
+{
+    int next = 0;
+
+    for (int i = 0; i < consumed_count; i++) {
+        const char *value = consumed[i]->payload;
+        int place;
+
+        if (consumed[i]->len < 4 || value[1] != '0' + key)
+            continue;
+        place = value[3] - '0';
+        if (place > next)
+            fail_msg("K%d-%d was stored before K%d-%d", key, place, key, next);
+        next += place == next;
+    }
+    return next;
+}
+
+static void consume_all(int partitions)
+{
+    int64_t count = stored(partitions);
+
+    forget_consumed();
+    consume(partitions, (int)count);
+}
+
+static void expect_key_held_at(int partitions, int key, int place)
+{
+    consume_all(partitions);
+    for (int i = 0; i < KEYS; i++)
+        assert_int_equal(first_seen(i), i == key ? place : KEY_ROWS);
+    assert_int_equal(count_rows(OUTCOME_DEAD), 1);
+    assert_int_equal(count_rows(OUTCOME_BEHIND), KEY_ROWS - 1 - place);
+}
+
+/* In requests of one message each, so that those behind a refused one are on their way. */
+static void one_message_a_request(void)
+{
+    set_property(&options, "batch.num.messages", "1");
+    set_property(&options, "linger.ms", "0");
+}
+
+static void expect_hold(int partitions, int key, int place)
+{
+    add_rows();
+    spoil(key, place);
+    run_cycles();
+    expect_key_held_at(partitions, key, place);
+}
+
+/* The broker knows nothing of the producer yet and would take any sequence number. */
+static void nothing_overtakes_the_very_first_message_that_is_refused(void **state)
+{
+    (void)state;
+    one_message_a_request();
+    create_topic(1, TOPIC_BYTES_MAX);
+    open_broker();
+    expect_hold(1, 0, 0);
+}
+
+static void nothing_overtakes_a_message_that_is_refused_later(void **state)
+{
+    (void)state;
+    one_message_a_request();
+    create_topic(1, TOPIC_BYTES_MAX);
+    open_broker();
+    expect_hold(1, 1, 4);
+}
+
+static void nothing_overtakes_a_refused_message_on_several_partitions(void **state)
+{
+    (void)state;
+    one_message_a_request();
+    create_topic(3, TOPIC_BYTES_MAX);
+    open_broker();
+    expect_hold(3, 1, 2);
+}
+
+static void a_refused_record_batch_holds_its_key_only(void **state)
+{
+    (void)state;
+    create_topic(3, TOPIC_BYTES_MAX);
+    open_broker();
+    expect_hold(3, 1, 5);
+}
+
+static void a_held_key_goes_on_when_its_dead_row_is_dropped(void **state)
+{
+    (void)state;
+    create_topic(1, TOPIC_BYTES_MAX);
+    open_broker();
+    expect_hold(1, 1, 8);
+    drop_dead_rows();
+    run_cycles();
+    consume_all(1);
+    assert_non_null(consumed_value("K1-9"));
+    assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS - 1);
+}
+
+static void a_message_that_is_too_large_for_the_client_holds_its_key(void **state)
+{
+    (void)state;
+    set_property(&options, "message.max.bytes", "1200");
+    create_topic(1, NULL);
+    open_broker();
+    expect_hold(1, 1, 3);
+    assert_true(broker_keeps_order(broker));
+}
+
+/* One of the last spoils the record batch of all: none of it is stored. */
+static void what_goes_at_once_goes_in_one_record_batch(void **state)
+{
+    (void)state;
+    create_topic(1, TOPIC_BYTES_MAX);
+    open_broker();
+    add_rows();
+    spoil(2, KEY_ROWS - 1);
+    assert_int_equal(run_cycle(), 0);
+    assert_int_equal(batch.last_wave, 0);
+    assert_int_equal(count_rows(OUTCOME_LEAVE), KEYS * KEY_ROWS);
+    assert_int_equal(stored(1), 0);
+    run_cycles();
+    expect_key_held_at(1, 2, KEY_ROWS - 1);
+}
+
+/* So do the chunks of a batch that is larger than a record batch may be. */
+static void nothing_overtakes_a_refused_record_batch_of_several(void **state)
+{
+    (void)state;
+    set_property(&options, "batch.size", "4000");
+    create_topic(1, TOPIC_BYTES_MAX);
+    open_broker();
+    expect_hold(1, 0, 1);
+}
+
+static void after_some_seconds_without_a_refusal_all_go_at_once_again(void **state)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+
+    (void)state;
+    inject(1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    add_rows();
+    assert_int_equal(run_cycle(), 0);
+    assert_int_equal(count_rows(OUTCOME_LEAVE), KEYS * KEY_ROWS);
+    run_cycles();
+    assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
+    assert_false(broker_keeps_order(broker));
+    kafka->careful_ms = clock_now_ms();
+    assert_false(broker_keeps_order(broker)); /* as long as nobody else was acknowledged */
+    row_count = 0;
+    add_rows();
+    assert_int_equal(run_cycle(), 0);
+    assert_int_equal(batch.last_wave, KEY_ROWS - 1);
+    assert_true(broker_keeps_order(broker));
+    row_count = 0;
+    add_rows();
+    assert_int_equal(run_cycle(), 0);
+    assert_int_equal(batch.last_wave, 0);
+    assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
+}
+
+/* Each request to a cluster that refuses all: nobody is sent, one of each key is to blame. */
+static void a_cluster_that_refuses_everything_blames_the_first_of_each_key(void **state)
+{
+    (void)state;
+    inject(1000, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    add_rows();
+    run_cycles();
+    assert_int_equal(count_rows(OUTCOME_DEAD), KEYS);
+    assert_int_equal(count_rows(OUTCOME_BEHIND), KEYS * (KEY_ROWS - 1));
+}
+
+/* Two partitions have no order between them, so the second waits for the first's acknowledgement.
+ */
+static void a_key_that_changes_its_topic_waits_for_its_acknowledgement(void **state)
+{
+    (void)state;
+    (void)add_row(topic, "K0", "K0-0");
+    (void)add_row(topic, "K0", "K0-1");
+    (void)add_row("another", "K0", "K0-2");
+    assert_int_equal(rd_kafka_mock_topic_create(mock, "another", 1, 1), 0);
+    assert_int_equal(run_cycle(), 0);
+    assert_int_equal(batch.last_wave, 1);
+    assert_int_equal(batch.messages[1].wave, 0);
+    assert_int_equal(batch.messages[2].wave, 1);
+    assert_int_equal(count_rows(OUTCOME_SENT), 3);
+}
+
+#define TEST_KEYS(name) cmocka_unit_test_setup_teardown(name, setup_keys, teardown)
+#define TEST_KEYS_WITH_MOCK(name)                                                                  \
+    cmocka_unit_test_setup_teardown(name, setup_keys_mock, teardown_mock)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_KEYS(nothing_overtakes_the_very_first_message_that_is_refused),
+        TEST_KEYS(nothing_overtakes_a_message_that_is_refused_later),
+        TEST_KEYS(nothing_overtakes_a_refused_message_on_several_partitions),
+        TEST_KEYS(a_refused_record_batch_holds_its_key_only),
+        TEST_KEYS(a_held_key_goes_on_when_its_dead_row_is_dropped),
+        TEST_KEYS(a_message_that_is_too_large_for_the_client_holds_its_key),
+        TEST_KEYS(what_goes_at_once_goes_in_one_record_batch),
+        TEST_KEYS(nothing_overtakes_a_refused_record_batch_of_several),
+        TEST_KEYS_WITH_MOCK(after_some_seconds_without_a_refusal_all_go_at_once_again),
+        TEST_KEYS_WITH_MOCK(a_cluster_that_refuses_everything_blames_the_first_of_each_key),
+        TEST_KEYS_WITH_MOCK(a_key_that_changes_its_topic_waits_for_its_acknowledgement),
+    };
+
+    return cmocka_run_group_tests(tests, kafka_open_reader, kafka_close_reader);
+}

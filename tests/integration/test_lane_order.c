@@ -1,0 +1,271 @@
+#include "integration/lane_fixture.h"
+
+#include "base/clock.h"
+#include "core/order.h"
+#include "relay/lane.h"
+
+#include <stdio.h>
+
+/*
+ * A whole lane beside a real PostgreSQL, with a broker of the test's own: it refuses, is slow, goes
+ * away or asks for a stop at the wave that the test names, and notes what it has stored.
+ */
+
+#define ROWS_MAX 600
+#define REFUSED "\"refused\""
+#define NEVER (-1)
+#define SLOW_TIMEOUT_MS 600
+
+struct fake_broker {
+    struct broker_base base;
+    int stop_at, lose_at; /* in the await of this wave */
+    bool is_slow;         /* each wave takes half of the time that is left */
+    int sends;
+    char stored[ROWS_MAX][16]; /* ids */
+    int stored_count;
+};
+
+struct rig {
+    struct lane_fixture *fixture;
+    struct relay_options options;
+    struct stop stop;
+    struct lane lane;
+    struct fake_broker broker;
+};
+
+static struct rig rig;
+
+static int fake_ready(struct broker *broker, struct error *error)
+{
+    (void)broker;
+    (void)error;
+    return 0;
+}
+
+static int64_t fake_payload_max(const struct broker *broker)
+{
+    (void)broker;
+    return PAYLOAD_MAX;
+}
+
+static void fake_destroy(struct broker *broker)
+{
+    (void)broker;
+}
+
+/* Whoever hands over two of one key at a time fails the test. */
+static void fake_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
+{
+    (void)deadline_ms;
+    ((struct fake_broker *)broker)->sends++;
+    for (int i = 0; i < batch->count; i++)
+        for (int j = 0; j < i && order_is_due(batch, &batch->messages[i], sink); j++)
+            if (order_is_due(batch, &batch->messages[j], sink) &&
+                batch->messages[i].key.data != NULL &&
+                text_equal(batch->messages[i].key, batch->messages[j].key))
+                fail_msg("two messages of one key at a time");
+}
+
+static void store(struct fake_broker *fake, struct batch *batch, struct message *message)
+{
+    if (text_equal(message->payload, text_of(REFUSED))) {
+        batch_refuse(batch, message, VERDICT_REJECTED, "refused");
+        return;
+    }
+    message->verdict = VERDICT_SENT;
+    (void)snprintf(fake->stored[fake->stored_count++], sizeof fake->stored[0], "%.*s",
+                   (int)message->id.len, message->id.data);
+}
+
+static int fake_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
+                      struct error *error)
+{
+    struct fake_broker *fake = (struct fake_broker *)broker;
+    int left_ms = clock_left_ms(deadline_ms);
+
+    if (batch->wave == fake->lose_at)
+        return error_set(error, ERROR_TRANSIENT, ERROR_BROKER, "lost");
+    if (batch->wave == fake->stop_at)
+        stop_request(&rig.stop);
+    while (fake->is_slow && clock_left_ms(deadline_ms) > left_ms / 2)
+        harness_pause();
+    for (int i = 0; i < batch->count; i++)
+        if (order_is_due(batch, &batch->messages[i], sink))
+            store(fake, batch, &batch->messages[i]);
+    return 0;
+}
+
+static const struct broker_ops fake_ops = {
+    .type = "fake",
+    .ready = fake_ready,
+    .send = fake_send,
+    .await = fake_await,
+    .payload_max = fake_payload_max,
+    .destroy = fake_destroy,
+};
+
+static int set_up_lane(void **state)
+{
+    static char name[] = "events", type[] = "stdout";
+    struct lane_fixture *fixture;
+
+    if (set_up_by(state, ON_SENT_MARK, ORDER_KEY, 1) < 0)
+        return -1;
+    fixture = *state;
+    rig = (struct rig){.fixture = fixture};
+    rig.options = (struct relay_options){.lanes = 1,
+                                         .publish_timeout_ms = 10000,
+                                         .outbox = fixture->options,
+                                         .retry = {.max_attempts = 1, .backoff_ms = 1000},
+                                         .sinks = {{.name = name, .type = type}},
+                                         .sink_count = 1};
+    rig.broker =
+        (struct fake_broker){.base = {.ops = &fake_ops}, .stop_at = NEVER, .lose_at = NEVER};
+    return stop_init(&rig.stop);
+}
+
+static void open_lane(void)
+{
+    if (lane_init(&rig.lane, 1, &rig.options, &rig.stop, &rig.fixture->error) < 0)
+        fail_msg("%s", rig.fixture->error.text);
+    broker_close(rig.lane.brokers[0]);
+    rig.lane.brokers[0] = (struct broker *)&rig.broker;
+}
+
+static int tear_down_lane(void **state)
+{
+    lane_close(&rig.lane);
+    stop_free(&rig.stop);
+    return tear_down(state);
+}
+
+/* Keys in turn: k0, k1, ..., k0, ... */
+static void insert_keyed(int count, int keys)
+{
+    sql(rig.fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i %% %d, to_jsonb(i)"
+        " FROM generate_series(0, %d) i",
+        keys, count - 1);
+}
+
+/* Parked rows have their turn too, and there are none that are due. */
+static void step(enum lane_result expected)
+{
+    enum lane_result result = lane_step(&rig.lane);
+
+    if (result == LANE_MORE && rig.lane.batch.count == 0)
+        result = lane_step(&rig.lane);
+    if (result != expected)
+        fail_msg("lane_step: %d, not %d: %s", (int)result, (int)expected, rig.lane.error.text);
+}
+
+static long long count_sent(void)
+{
+    return sql_number(rig.fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
+}
+
+static bool is_stored(int id)
+{
+    for (int i = 0; i < rig.broker.stored_count; i++)
+        if (strtol(rig.broker.stored[i], NULL, 10) == id)
+            return true;
+    return false;
+}
+
+static void a_key_is_handed_over_message_by_message(void **state)
+{
+    (void)state;
+    open_lane();
+    insert_keyed(30, 3);
+    step(LANE_MORE);
+    assert_int_equal(rig.broker.sends, 10);
+    assert_int_equal(count_sent(), 30);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(strtol(rig.broker.stored[i], NULL, 10), i + 1);
+}
+
+static void a_row_that_fails_holds_its_key_and_nothing_else(void **state)
+{
+    (void)state;
+    open_lane();
+    insert_keyed(30, 3);
+    sql(rig.fixture->conn, "UPDATE outbox SET payload = '" REFUSED "' WHERE id = 13");
+    step(LANE_MORE);
+    for (int id = 1; id <= 30; id++) /* 13 is the fifth of k0 */
+        assert_int_equal(is_stored(id), id % 3 != 1 || id < 13);
+    assert_int_equal(count_sent(), 24);
+    assert_int_equal(rig.lane.counts.dead, 1);
+    assert_int_equal(rig.lane.counts.parked, 5);
+}
+
+static void a_stop_between_waves_leaves_the_rest_and_settles_what_was_sent(void **state)
+{
+    (void)state;
+    rig.broker.stop_at = 2;
+    open_lane();
+    insert_keyed(10, 1);
+    step(LANE_MORE);
+    assert_int_equal(rig.broker.sends, 3);
+    assert_int_equal(count_sent(), 3);
+}
+
+static void a_sink_that_goes_away_between_waves_keeps_what_it_acknowledged(void **state)
+{
+    (void)state;
+    rig.broker.lose_at = 4;
+    open_lane();
+    insert_keyed(10, 1);
+    step(LANE_BROKEN);
+    assert_int_equal(rig.broker.sends, 5);
+    assert_int_equal(count_sent(), 4);
+    rig.broker.lose_at = NEVER;
+    step(LANE_MORE);
+    assert_int_equal(count_sent(), 10);
+}
+
+/* Each step acknowledges what there is time for, breaks nothing, and goes on in order. */
+static void a_hot_key_that_takes_longer_than_the_publish_timeout_goes_on_step_by_step(void **state)
+{
+    int sent = 0;
+
+    (void)state;
+    rig.broker.is_slow = true;
+    rig.options.publish_timeout_ms = SLOW_TIMEOUT_MS;
+    rig.options.outbox.publish_timeout_ms = SLOW_TIMEOUT_MS;
+    open_lane();
+    insert_keyed(4, 1);
+    while (sent < 4) {
+        step(LANE_MORE);
+        assert_true(count_sent() > sent);
+        sent = (int)count_sent();
+    }
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(strtol(rig.broker.stored[i], NULL, 10), i + 1);
+}
+
+static void rows_without_a_key_wait_for_nobody(void **state)
+{
+    (void)state;
+    open_lane();
+    sql(rig.fixture->conn, "INSERT INTO outbox (topic, payload)"
+                           " SELECT 't', to_jsonb(i) FROM generate_series(1, 20) i");
+    while (count_sent() < 20)
+        step(LANE_MORE);
+    assert_int_equal(rig.broker.sends, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_lane, tear_down_lane)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_key_is_handed_over_message_by_message),
+        TEST(a_row_that_fails_holds_its_key_and_nothing_else),
+        TEST(a_stop_between_waves_leaves_the_rest_and_settles_what_was_sent),
+        TEST(a_sink_that_goes_away_between_waves_keeps_what_it_acknowledged),
+        TEST(a_hot_key_that_takes_longer_than_the_publish_timeout_goes_on_step_by_step),
+        TEST(rows_without_a_key_wait_for_nobody),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
