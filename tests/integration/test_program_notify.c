@@ -15,18 +15,18 @@
     " AND application_name LIKE 'outbox-relay/%/listener'"
 #define UNSENT "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
 
-static void poll_every(struct fixture *fixture, const char *interval)
+static void poll_every(struct fixture *fixture, const char *interval, const char *order)
 {
     (void)snprintf(fixture->config, sizeof fixture->config, "%s",
                    harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"none\"\n[relay]\n"
+                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"%s\"\n[relay]\n"
                                 "poll_interval = \"%s\"\n" STDOUT_SINK "\n",
-                                fixture->url, interval));
+                                fixture->url, order, interval));
 }
 
 static void begin(struct fixture *fixture)
 {
-    poll_every(fixture, "60s");
+    poll_every(fixture, "60s", "none");
     expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
 }
 
@@ -47,11 +47,8 @@ static void insert_and_await(struct fixture *fixture)
     wait_for_number(fixture->conn, 0, UNSENT);
 }
 
-static void an_insert_wakes_an_idle_relay_each_time(void **state)
+static void wake_ten_times(struct fixture *fixture)
 {
-    struct fixture *fixture = *state;
-
-    begin(fixture);
     start_relay(fixture, &fixture->process);
     for (int i = 0; i < 10; i++) {
         wait_for_number(fixture->conn, 1, ARMED);
@@ -59,6 +56,24 @@ static void an_insert_wakes_an_idle_relay_each_time(void **state)
     }
     stop_relay(fixture, &fixture->process);
     assert_int_equal(count_lines(fixture->process.out), 10);
+}
+
+static void an_insert_wakes_an_idle_relay_each_time(void **state)
+{
+    struct fixture *fixture = *state;
+
+    begin(fixture);
+    wake_ten_times(fixture);
+}
+
+static void an_insert_wakes_a_relay_that_keeps_the_order_of_keys(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked");
+    poll_every(fixture, "60s", "key");
+    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+    wake_ten_times(fixture);
 }
 
 static void a_backlog_that_comes_at_once_is_relayed_to_its_end(void **state)
@@ -98,7 +113,7 @@ static void without_the_trigger_rows_are_found_by_polling(void **state)
 {
     struct fixture *fixture = *state;
 
-    poll_every(fixture, "250ms");
+    poll_every(fixture, "250ms", "none");
     start_relay(fixture, &fixture->process);
     for (int i = 0; i < 5; i++)
         insert_and_await(fixture);
@@ -111,7 +126,7 @@ static void a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it(void **s
     struct fixture *fixture = *state;
 
     begin(fixture);
-    poll_every(fixture, "250ms");
+    poll_every(fixture, "250ms", "none");
     start_relay(fixture, &fixture->process);
     wait_for_number(fixture->conn, 1, ARMED);
     sql(fixture->conn, "DROP TRIGGER outbox_notify ON outbox; DROP FUNCTION outbox_notify");
@@ -262,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_insert_wakes_an_idle_relay_each_time),
+        TEST(an_insert_wakes_a_relay_that_keeps_the_order_of_keys),
         TEST(a_backlog_that_comes_at_once_is_relayed_to_its_end),
         TEST(a_relay_whose_listening_session_ends_listens_again),
         TEST(without_the_trigger_rows_are_found_by_polling),
