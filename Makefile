@@ -47,7 +47,7 @@ say = @printf '  %-5s %s\n'
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz bench bench-poison services install deps readme clean help
+.PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz bench bench-poison bench-wakeup services install deps readme clean help
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -228,6 +228,9 @@ bench: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 
 bench-poison: all $(SUPPORT) ## 100 kinds of poison rows among good ones, against a clean run
 	@tests/support/services run -- tests/bench/poison $(or $(ROWS),100000)
+
+bench-wakeup: all $(SUPPORT) ## latency, an idle relay and pgbench, with NOTIFY and without
+	@tests/support/services run --only postgres,nats -- tests/bench/wakeup
 
 FUZZ_CC      ?= $(shell for cc in clang clang-19 clang-16 clang-14; do command -v $$cc && break; done)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

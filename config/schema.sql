@@ -62,6 +62,21 @@ CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
 --[parked_key]
 CREATE INDEX ON @parked@ (@parked_key@) WHERE sent_at IS NULL;
 
+--[notify]
+-- An insert notifies only while an idle relay holds this lock alone. It runs as whoever inserts; every name
+-- is qualified, so that no search_path matters (SET would cost each insert more than all the rest).
+CREATE OR REPLACE FUNCTION @schema@.@notify@() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT pg_catalog.pg_try_advisory_xact_lock_shared(7246114, TG_RELID::int) THEN
+        PERFORM pg_catalog.pg_notify(pg_catalog.concat('outbox_relay_', TG_RELID), '');
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+--[notify_trigger]
+CREATE TRIGGER @notify@ AFTER INSERT ON @outbox@ FOR EACH STATEMENT EXECUTE FUNCTION @schema@.@notify@();
+
 --[grant]
 GRANT USAGE ON SCHEMA @schema@ TO @role@;
 GRANT SELECT, DELETE, UPDATE (@lock_column@) ON @outbox@ TO @role@;

@@ -22,8 +22,9 @@
 const struct command commands[] = {
     {"run", "[-c relay.toml] [--drain]", "relay until stopped; --drain: until nothing is left",
      "drain", 0, 0, true, cli_run},
-    {"init", "[--print] [--grant ROLE]", "create the tables and indexes, or print the SQL",
-     "print grant", 0, 0, true, cli_init},
+    {"init", "[--print] [--grant ROLE] [--notify]",
+     "create the tables and indexes, or print the SQL; --notify: the trigger that wakes relays",
+     "print grant notify", 0, 0, true, cli_init},
     {"check", "[--json]", "configuration, then database, then brokers: every problem", "json", 0, 0,
      true, cli_check},
     {"status", "[--json] [--watch]", "backlog, oldest age, parked and dead, who relays",

@@ -24,6 +24,7 @@ struct arguments {
     bool drain;
     bool print;
     const char *grant;
+    bool notify;
     bool json;
     bool watch;
     const char *type;

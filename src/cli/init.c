@@ -13,7 +13,7 @@ static enum exit_status print_and_free(char *sql)
     return EXIT_DONE;
 }
 
-static enum exit_status create(struct admin *admin)
+static enum exit_status create(struct admin *admin, bool notify)
 {
     struct error error;
     char *missing = NULL;
@@ -21,6 +21,10 @@ static enum exit_status create(struct admin *admin)
 
     if (admin_init(admin, &missing, &error) == 0) {
         (void)printf("the tables are ready\n");
+        if (notify && admin_init_notify(admin, &error) < 0)
+            return cli_fail(&error);
+        if (notify)
+            (void)printf("inserts wake idle relays\n");
         return EXIT_DONE;
     }
     status = cli_fail(&error);
@@ -57,6 +61,8 @@ static enum exit_status print(struct admin *admin, const struct arguments *argum
         arguments->print ? print_and_free(admin_schema_sql(admin)) : EXIT_DONE;
     char *grants;
 
+    if (status == EXIT_DONE && arguments->notify)
+        status = print_and_free(admin_notify_sql(admin));
     if (status != EXIT_DONE || arguments->grant == NULL)
         return status;
     grants = admin_grant_sql(admin, arguments->grant, &error);
@@ -76,7 +82,7 @@ enum exit_status cli_init(const struct arguments *arguments, struct config *conf
         admin_close(admin);
         return status;
     }
-    status = create(admin);
+    status = create(admin, arguments->notify);
     admin_close(admin);
     for (int i = 0; status == EXIT_DONE && i < config->relay.sink_count; i++)
         status = make_destinations(&config->relay.sinks[i]);

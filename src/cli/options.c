@@ -10,6 +10,7 @@ enum option_code {
     OPTION_DRAIN = 256,
     OPTION_PRINT,
     OPTION_GRANT,
+    OPTION_NOTIFY,
     OPTION_JSON,
     OPTION_WATCH,
     OPTION_TYPE,
@@ -25,6 +26,7 @@ static const struct option options[] = {{"config", required_argument, NULL, OPTI
                                         {"drain", no_argument, NULL, OPTION_DRAIN},
                                         {"print", no_argument, NULL, OPTION_PRINT},
                                         {"grant", required_argument, NULL, OPTION_GRANT},
+                                        {"notify", no_argument, NULL, OPTION_NOTIFY},
                                         {"json", no_argument, NULL, OPTION_JSON},
                                         {"watch", no_argument, NULL, OPTION_WATCH},
                                         {"type", required_argument, NULL, OPTION_TYPE},
@@ -74,6 +76,8 @@ static bool apply_flag(struct arguments *arguments, int code)
         return arguments->drain = true;
     case OPTION_PRINT:
         return arguments->print = true;
+    case OPTION_NOTIFY:
+        return arguments->notify = true;
     case OPTION_JSON:
         return arguments->json = true;
     case OPTION_WATCH:

@@ -23,6 +23,9 @@ void admin_close(struct admin *admin);
 int admin_init(struct admin *admin, char **missing, struct error *error);
 /* The SQL of a complete set-up. NULL: no memory. free() it. */
 char *admin_schema_sql(struct admin *admin);
+/* Adds the trigger that lets inserts wake idle relays, or its SQL. 0 or -1; NULL: no memory. */
+int admin_init_notify(struct admin *admin, struct error *error);
+char *admin_notify_sql(struct admin *admin);
 /* The grants that a role needs. NULL with *error set. free() it. */
 char *admin_grant_sql(struct admin *admin, const char *role, struct error *error);
 

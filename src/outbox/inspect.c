@@ -4,6 +4,7 @@
  */
 #include "outbox/admin_session.h"
 #include "outbox/inspect_slices.h"
+#include "outbox/notify.h"
 #include "outbox/parked_table.h"
 #include "outbox/schema.h"
 
@@ -345,6 +346,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
     inspect_columns(admin, findings);
     inspect_index(admin, findings);
     if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0 ||
+        notify_inspect(admin, findings, error) < 0 ||
         inspect_row_security(admin, findings, error) < 0)
         return -1;
     return inspect_privileges(admin, findings, error);

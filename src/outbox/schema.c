@@ -61,6 +61,7 @@ static const char *find_name(const struct expansion *expansion, const char *word
         {"slice", table->slice_quoted},
         {"schema", table->schema_quoted},
         {"index", table->claim_index_quoted},
+        {"notify", table->notify_quoted},
         {"role", expansion->role},
         {"concurrently", expansion->concurrently ? "CONCURRENTLY " : ""},
         {"lock_column", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted},
@@ -143,6 +144,13 @@ static char *render(const struct expansion *expansion, const char *const *sectio
         return text;
     free(text);
     return NULL;
+}
+
+char *schema_sections_sql(const struct admin *admin, const char *const *sections)
+{
+    const struct expansion expansion = {.table = &admin->table, .options = admin->options};
+
+    return render(&expansion, sections);
 }
 
 /* The section that makes the claim's index. NULL: with "delete" the primary key serves. */

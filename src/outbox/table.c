@@ -62,6 +62,7 @@ static void quote_beside(const struct table *table, PGconn *conn, const char *su
 static void quote_names(struct table *table, PGconn *conn, enum order order)
 {
     char index[QUOTED_BYTES_MAX];
+    char notify[QUOTED_BYTES_MAX];
 
     table_quote(conn, table->schema, table->schema_quoted);
     quote_beside(table, conn, "", table->quoted, sizeof table->quoted);
@@ -70,6 +71,8 @@ static void quote_names(struct table *table, PGconn *conn, enum order order)
     (void)snprintf(index, sizeof index, "%s%s", table->name,
                    order == ORDER_KEY ? "_slice_idx" : "_unsent_idx");
     table_quote(conn, index, table->claim_index_quoted);
+    (void)snprintf(notify, sizeof notify, "%s_notify", table->name);
+    table_quote(conn, notify, table->notify_quoted);
 }
 
 static void name_columns(struct table *table, PGconn *conn, const struct outbox_options *options)

@@ -277,9 +277,8 @@ static enum lane_result break_off(struct lane *lane)
     return LANE_BROKEN;
 }
 
-/* "HOST:PID/LANE": what pg_stat_activity and `status` show. Of a long host name the end, because
- * replicas differ there. */
-static void name_lane(char *out, size_t size, int number)
+/* Of a long host name the end, because replicas differ there. */
+void lane_name_session(char *out, size_t size, const char *part)
 {
     enum { SHOWN = 23 };
     char host[256] = "";
@@ -288,18 +287,20 @@ static void name_lane(char *out, size_t size, int number)
     (void)gethostname(host, sizeof host - 1);
     host[strcspn(host, "/")] = '\0';
     len = strlen(host);
-    (void)snprintf(out, size, "%s:%d/%d", host + (len > SHOWN ? len - SHOWN : 0), (int)getpid(),
-                   number);
+    (void)snprintf(out, size, "%s:%d/%s", host + (len > SHOWN ? len - SHOWN : 0), (int)getpid(),
+                   part);
 }
 
 int lane_init(struct lane *lane, int number, const struct relay_options *options,
               const struct stop *stop, struct error *error)
 {
+    char part[16];
     char name[48];
 
     *lane = (struct lane){.number = number, .options = options, .stop = stop};
     lane->random = (uint32_t)clock_now_ms() * 2654435761U + (uint32_t)number;
-    name_lane(name, sizeof name, number);
+    (void)snprintf(part, sizeof part, "%d", number);
+    lane_name_session(name, sizeof name, part);
     lane->outbox = outbox_open(&options->outbox, &options->routes, name);
     if (lane->outbox == NULL || batch_init(&lane->batch, options->outbox.batch) < 0)
         return error_no_memory(error);

@@ -4,6 +4,7 @@
 #include "outbox/outbox.h"
 #include "relay/relay.h"
 #include "relay/stop.h"
+#include "relay/wake.h"
 
 #include <stdatomic.h>
 
@@ -29,6 +30,7 @@ struct lane {
     int number; /* from 1 */
     const struct relay_options *options;
     const struct stop *stop;
+    struct wake *wake; /* what it waits on when it is idle; NULL: it polls by itself */
     struct outbox *outbox;
     struct broker *brokers[SINKS_MAX];
     struct sink_state sinks[SINKS_MAX];
@@ -55,6 +57,9 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
               const struct stop *stop, struct error *error);
 /* Lets go of the connections and the memory; may be called twice. The counts and the error stay. */
 void lane_close(struct lane *lane);
+
+/* "HOST:PID/PART", a lane's number or what else connects: what pg_stat_activity shows. */
+void lane_name_session(char *out, size_t size, const char *part);
 
 /* One batch: claim, route, publish, settle. */
 enum lane_result lane_step(struct lane *lane);

@@ -14,10 +14,12 @@
 #define BACKOFF_PERMANENT_MAX_MS 30000
 #define REPEAT_LOG_MS 60000
 #define DRAIN_LOOK_MS 20
+#define REST_MS 30000 /* a lane on whose behalf others look notices then that a server is gone */
 
 struct rhythm {
     int failures; /* in a row */
     bool worked;  /* at least one step did not break */
+    bool found;   /* rows, since it waited last */
     int64_t broken_since_ms;
     int64_t logged_ms;
     char logged[sizeof((struct error *)0)->text];
@@ -83,6 +85,32 @@ static enum lane_result look_for_leftover(struct lane *lane, enum lane_end *end)
     return LANE_IDLE;
 }
 
+static void note_found(struct lane *lane, struct rhythm *rhythm)
+{
+    rhythm->found = true;
+    if (lane->wake != NULL)
+        wake_found(lane->wake, lane->batch.more);
+}
+
+/* Another lane's look does not do for one that has to probe a sink, or that leaves its rows. */
+static int64_t rest_ms(const struct lane *lane)
+{
+    int64_t poll_ms = lane->options->poll_interval_ms;
+
+    return lane->away != 0 || poll_ms > REST_MS ? poll_ms : REST_MS;
+}
+
+static void wait_idle(struct lane *lane, struct rhythm *rhythm, bool drain)
+{
+    if (drain)
+        (void)stop_wait(lane->stop, DRAIN_LOOK_MS);
+    else if (lane->wake == NULL)
+        (void)stop_wait(lane->stop, lane->options->poll_interval_ms);
+    else
+        wake_wait(lane->wake, lane->stop, rest_ms(lane), rhythm->found);
+    rhythm->found = false;
+}
+
 enum lane_end lane_run(struct lane *lane, bool drain)
 {
     struct rhythm rhythm = {0};
@@ -104,8 +132,10 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             note_success(lane, &rhythm);
         if (lane->batch.unparked != NULL)
             log_failure(lane, &rhythm);
+        if (result == LANE_MORE && lane->batch.count > 0)
+            note_found(lane, &rhythm);
         if (result == LANE_IDLE && end == LANE_STOPPED)
-            (void)stop_wait(lane->stop, drain ? DRAIN_LOOK_MS : lane->options->poll_interval_ms);
+            wait_idle(lane, &rhythm, drain);
     }
     outbox_abandon(lane->outbox);
     return end;

@@ -1,8 +1,9 @@
 /*
- * Lanes as threads, the janitor beside them, and the main thread as the only one that hears
- * signals. No signal handlers: the signals are blocked before the first thread starts and read from
- * a file descriptor. The first SIGTERM or SIGINT lets each lane finish the batch in hand; a second
- * one, or the shutdown timeout, leaves at once, and PostgreSQL rolls back what was claimed.
+ * Lanes as threads, the janitor and the waker beside them, and the main thread as the only one that
+ * hears signals. No signal handlers: the signals are blocked before the first thread starts and
+ * read from a file descriptor. The first SIGTERM or SIGINT lets each lane finish the batch in hand;
+ * a second one, or the shutdown timeout, leaves at once, and PostgreSQL rolls back what was
+ * claimed.
  */
 #include "relay/relay.h"
 
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "relay/janitor.h"
 #include "relay/lane.h"
+#include "relay/waker.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,8 +39,11 @@ struct relay {
     bool drain;
     struct stop stop;
     struct worker *workers;
+    struct wake *wake;
     pthread_t janitor;
+    pthread_t waker;
     bool janitor_started;
+    bool waker_started;
     atomic_int running; /* threads */
     atomic_int lanes_running;
     int ended_fd;   /* eventfd(2): readable when a lane has ended */
@@ -75,6 +80,15 @@ static void *run_janitor(void *argument)
     return NULL;
 }
 
+static void *run_waker(void *argument)
+{
+    struct relay *relay = argument;
+
+    waker_run(&relay->options->outbox, relay->wake, &relay->stop);
+    note_end(relay);
+    return NULL;
+}
+
 static int open_signals(struct error *error)
 {
     sigset_t set;
@@ -101,6 +115,7 @@ static int start_lanes(struct relay *relay, struct error *error)
         worker->relay = relay;
         if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
             return -1;
+        worker->lane.wake = relay->wake;
         (void)atomic_fetch_add(&relay->lanes_running, 1);
         (void)atomic_fetch_add(&relay->running, 1);
         status = pthread_create(&worker->thread, NULL, run_worker, worker);
@@ -114,15 +129,29 @@ static int start_lanes(struct relay *relay, struct error *error)
     return 0;
 }
 
-/* A relay without its janitor still relays. */
-static void start_janitor(struct relay *relay)
+/* A relay without its helpers still relays. */
+static bool start_helper(struct relay *relay, pthread_t *thread, void *(*run)(void *),
+                         const char *without)
 {
     (void)atomic_fetch_add(&relay->running, 1);
-    relay->janitor_started = pthread_create(&relay->janitor, NULL, run_janitor, relay) == 0;
-    if (relay->janitor_started)
-        return;
+    if (pthread_create(thread, NULL, run, relay) == 0)
+        return true;
     (void)atomic_fetch_sub(&relay->running, 1);
-    log_warn("the janitor could not be started: nothing is purged");
+    log_warn("a thread could not be started: %s", without);
+    return false;
+}
+
+static void start_helpers(struct relay *relay)
+{
+    relay->janitor_started = start_helper(relay, &relay->janitor, run_janitor, "nothing is purged");
+    relay->waker_started =
+        start_helper(relay, &relay->waker, run_waker, "inserts do not wake this relay");
+}
+
+static void request_stop(struct relay *relay)
+{
+    stop_request(&relay->stop);
+    wake_stop(relay->wake);
 }
 
 struct totals {
@@ -201,11 +230,11 @@ static bool watch(struct relay *relay)
                 return false;
             log_info("stopping: finishing the batches in hand");
             leave_ms = now_ms + relay->options->shutdown_timeout_ms;
-            stop_request(&relay->stop);
+            request_stop(relay);
         }
         if (a_lane_failed(relay) && !stop_requested(&relay->stop)) {
             leave_ms = now_ms + relay->options->shutdown_timeout_ms;
-            stop_request(&relay->stop);
+            request_stop(relay);
         }
         if (now_ms > leave_ms)
             return false;
@@ -253,7 +282,7 @@ static enum relay_result judge(const struct relay *relay, struct error *error)
 
 static void join(struct relay *relay)
 {
-    stop_request(&relay->stop);
+    request_stop(relay);
     for (int i = 0; i < relay->options->lanes; i++) {
         if (relay->workers[i].started)
             (void)pthread_join(relay->workers[i].thread, NULL);
@@ -261,6 +290,8 @@ static void join(struct relay *relay)
     }
     if (relay->janitor_started)
         (void)pthread_join(relay->janitor, NULL);
+    if (relay->waker_started)
+        (void)pthread_join(relay->waker, NULL);
 }
 
 static enum relay_result run(struct relay *relay, struct error *error)
@@ -269,7 +300,7 @@ static enum relay_result run(struct relay *relay, struct error *error)
     struct totals totals;
 
     if (started == 0 && !relay->drain)
-        start_janitor(relay);
+        start_helpers(relay);
     if (started == 0) {
         log_info("relaying from %s with %d lanes of %d rows", relay->options->outbox.table,
                  relay->options->lanes, relay->options->outbox.batch);
@@ -288,9 +319,10 @@ static enum relay_result run(struct relay *relay, struct error *error)
 static int open_relay(struct relay *relay, struct error *error)
 {
     relay->workers = calloc((size_t)relay->options->lanes, sizeof *relay->workers);
+    relay->wake = wake_open(relay->options->lanes, relay->options->poll_interval_ms);
     relay->ended_fd = eventfd(0, EFD_CLOEXEC);
     relay->signals_fd = open_signals(error);
-    if (relay->workers == NULL)
+    if (relay->workers == NULL || relay->wake == NULL)
         return error_no_memory(error);
     if (stop_init(&relay->stop) < 0 || relay->ended_fd < 0)
         return error_set(error, ERROR_FATAL, ERROR_SELF, "eventfd: %s", strerror(errno));
@@ -304,6 +336,7 @@ static void close_relay(struct relay *relay)
     if (relay->signals_fd >= 0)
         (void)close(relay->signals_fd);
     stop_free(&relay->stop);
+    wake_close(relay->wake);
     free(relay->workers);
     free(relay);
 }

@@ -140,7 +140,7 @@ static void other_commands_options_still_hold_their_values(void **state)
     assert_int_equal(arguments.older_than_ms, INT64_C(7) * 24 * 3600 * 1000);
     assert_string_equal(arguments.config, "x.toml");
     assert_false(parse("purge", "--older-than", "soon", NULL));
-    assert_true(parse("init", "--grant", "role", "--print", NULL));
+    assert_true(parse("init", "--grant", "role", "--print", "--notify", NULL));
     assert_string_equal(arguments.grant, "role");
     assert_true(arguments.print);
     assert_true(parse("emit", "t", "--type", "T", NULL));

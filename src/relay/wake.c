@@ -1,0 +1,249 @@
+/*
+ * Idle lanes, and what makes one of them look.
+ *
+ * A look costs a claim or two, so one lane looks on behalf of all: whoever is first to see that a
+ * look is due takes it and sets the time of the next. These times follow a pace which begins at a
+ * few milliseconds when there was work and doubles up to the poll interval, or to a second while
+ * every insert is known to call (armed, or covered by another relay that is). A lane that could not
+ * take all there was makes the others look too.
+ *
+ * No call is lost, by construction. A call adds to `wanted`, the number of looks that are owed,
+ * under the mutex, and only a lane that leaves its wait takes one off: its look begins afterwards
+ * and so sees every row committed before the call. A lane that was at work when the call came finds
+ * `wanted` above zero before it waits, never after. A lane whose look breaks looks again by itself
+ * when its back-off ends, while the others go on at the pace that the call started afresh.
+ *
+ * What is not promised: that anybody calls. Without calls a row is found at the pace.
+ */
+#include "relay/wake.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PACE_FIRST_MS 5
+#define PACE_CALLED_MS 1000
+#define RUSH_MS 100 /* between two times that a full batch makes the others look */
+
+struct wake {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int fd; /* eventfd(2) */
+    int lanes;
+    int waiting; /* lanes */
+    int wanted;  /* looks that are owed */
+    bool armed;
+    bool covered; /* by another relay, which is armed */
+    int64_t poll_ms;
+    int64_t pace_ms;
+    int64_t look_ms; /* when a look is due that nobody called for */
+    int64_t rush_ms; /* when a full batch counts again */
+};
+
+static int init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    int status = pthread_condattr_init(&attributes);
+
+    if (status != 0)
+        return status;
+    status = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (status == 0)
+        status = pthread_cond_init(condition, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    return status;
+}
+
+static int64_t slowest_ms(const struct wake *wake)
+{
+    bool called = wake->armed || wake->covered;
+
+    return called && wake->poll_ms < PACE_CALLED_MS ? PACE_CALLED_MS : wake->poll_ms;
+}
+
+static void set_pace(struct wake *wake, int64_t pace_ms)
+{
+    wake->pace_ms = pace_ms < slowest_ms(wake) ? pace_ms : slowest_ms(wake);
+    wake->look_ms = clock_now_ms() + wake->pace_ms;
+}
+
+struct wake *wake_open(int lanes, int64_t poll_ms)
+{
+    struct wake *wake = calloc(1, sizeof *wake);
+
+    if (wake == NULL)
+        return NULL;
+    wake->lanes = lanes;
+    wake->poll_ms = poll_ms;
+    set_pace(wake, PACE_FIRST_MS);
+    wake->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake->fd < 0 || pthread_mutex_init(&wake->mutex, NULL) != 0) {
+        if (wake->fd >= 0)
+            (void)close(wake->fd);
+        free(wake);
+        return NULL;
+    }
+    if (init_condition(&wake->changed) == 0)
+        return wake;
+    (void)pthread_mutex_destroy(&wake->mutex);
+    (void)close(wake->fd);
+    free(wake);
+    return NULL;
+}
+
+void wake_close(struct wake *wake)
+{
+    if (wake == NULL)
+        return;
+    (void)pthread_cond_destroy(&wake->changed);
+    (void)pthread_mutex_destroy(&wake->mutex);
+    (void)close(wake->fd);
+    free(wake);
+}
+
+static void tell_waker(const struct wake *wake)
+{
+    uint64_t one = 1;
+
+    (void)!write(wake->fd, &one, sizeof one); /* full: it is readable already */
+}
+
+/* Whether the lane that asks is to look now; then one look less is owed, and the next is timed. */
+static bool take_look(struct wake *wake, int64_t rested_ms)
+{
+    int64_t now_ms = clock_now_ms();
+    bool due = now_ms >= wake->look_ms;
+
+    if (wake->wanted == 0 && !due && now_ms < rested_ms)
+        return false;
+    if (wake->wanted > 0)
+        wake->wanted--;
+    if (due)
+        set_pace(wake, 2 * wake->pace_ms);
+    return true;
+}
+
+static void sleep_until(struct wake *wake, int64_t deadline_ms)
+{
+    struct timespec deadline = {.tv_sec = (time_t)(deadline_ms / 1000),
+                                .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
+
+    (void)pthread_cond_timedwait(&wake->changed, &wake->mutex, &deadline);
+}
+
+void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, bool worked)
+{
+    int64_t rested_ms = clock_now_ms() + rest_ms;
+
+    (void)pthread_mutex_lock(&wake->mutex);
+    if (worked) {
+        set_pace(wake, PACE_FIRST_MS);
+        (void)pthread_cond_broadcast(&wake->changed);
+    }
+    if (++wake->waiting == wake->lanes)
+        tell_waker(wake);
+    while (!stop_requested(stop) && !take_look(wake, rested_ms))
+        sleep_until(wake, wake->look_ms < rested_ms ? wake->look_ms : rested_ms);
+    wake->waiting--;
+    (void)pthread_mutex_unlock(&wake->mutex);
+}
+
+/* From now on inserts may not call. */
+static void hurry(struct wake *wake)
+{
+    wake->armed = false;
+    wake->covered = false;
+    set_pace(wake, PACE_FIRST_MS);
+    (void)pthread_cond_broadcast(&wake->changed);
+}
+
+void wake_found(struct wake *wake, bool more)
+{
+    int64_t now_ms = clock_now_ms();
+
+    (void)pthread_mutex_lock(&wake->mutex);
+    if (wake->armed)
+        tell_waker(wake);
+    if (wake->armed || wake->covered)
+        hurry(wake);
+    if (more && wake->waiting > 0 && now_ms >= wake->rush_ms) {
+        wake->rush_ms = now_ms + RUSH_MS;
+        wake->wanted = wake->waiting;
+        (void)pthread_cond_broadcast(&wake->changed);
+    }
+    (void)pthread_mutex_unlock(&wake->mutex);
+}
+
+void wake_call(struct wake *wake)
+{
+    (void)pthread_mutex_lock(&wake->mutex);
+    if (wake->wanted == 0)
+        wake->wanted = 1;
+    hurry(wake);
+    (void)pthread_mutex_unlock(&wake->mutex);
+}
+
+void wake_stop(struct wake *wake)
+{
+    (void)pthread_mutex_lock(&wake->mutex);
+    (void)pthread_cond_broadcast(&wake->changed);
+    (void)pthread_mutex_unlock(&wake->mutex);
+}
+
+bool wake_is_quiet(struct wake *wake)
+{
+    bool quiet;
+
+    (void)pthread_mutex_lock(&wake->mutex);
+    quiet = wake->waiting == wake->lanes;
+    (void)pthread_mutex_unlock(&wake->mutex);
+    return quiet;
+}
+
+bool wake_arm(struct wake *wake)
+{
+    bool armed;
+
+    (void)pthread_mutex_lock(&wake->mutex);
+    armed = wake->waiting == wake->lanes;
+    if (armed) {
+        wake->armed = true;
+        if (wake->wanted == 0)
+            wake->wanted = 1;
+        set_pace(wake, slowest_ms(wake));
+        (void)pthread_cond_broadcast(&wake->changed);
+    }
+    (void)pthread_mutex_unlock(&wake->mutex);
+    return armed;
+}
+
+void wake_cover(struct wake *wake, bool covered)
+{
+    (void)pthread_mutex_lock(&wake->mutex);
+    if (wake->covered && !covered)
+        hurry(wake);
+    if (!wake->covered && covered && wake->waiting == wake->lanes) {
+        wake->covered = true;
+        set_pace(wake, slowest_ms(wake));
+    }
+    (void)pthread_mutex_unlock(&wake->mutex);
+}
+
+bool wake_is_armed(struct wake *wake)
+{
+    bool armed;
+
+    (void)pthread_mutex_lock(&wake->mutex);
+    armed = wake->armed;
+    (void)pthread_mutex_unlock(&wake->mutex);
+    return armed;
+}
+
+int wake_fd(const struct wake *wake)
+{
+    return wake->fd;
+}

@@ -1,0 +1,45 @@
+#ifndef RELAY_WAKE_H
+#define RELAY_WAKE_H
+
+#include "relay/stop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the lanes of a process wait on when there is nothing to claim. Any thread may call any of
+ * these. */
+
+struct wake;
+
+/* For so many lanes, which look every poll_ms at the latest when nothing calls them. NULL: no
+ * memory, or no file descriptor. */
+struct wake *wake_open(int lanes, int64_t poll_ms);
+void wake_close(struct wake *wake);
+
+/* A lane that found nothing waits until it is to look again, or until a stop is requested. One lane
+ * at a time is made to look; at the latest after rest_ms each one looks by itself. `worked`: it has
+ * had rows since it waited last. */
+void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, bool worked);
+
+/* A lane had rows. `more`: it could not take all of them, so the waiting lanes look too. */
+void wake_found(struct wake *wake, bool more);
+
+/* There may be new rows: the wake is disarmed and a lane looks, now or as soon as one waits. */
+void wake_call(struct wake *wake);
+
+/* After stop_request: ends every wait. */
+void wake_stop(struct wake *wake);
+
+/* The waker's side (waker.c). All lanes wait: */
+bool wake_is_quiet(struct wake *wake);
+/* From now on every insert calls: one lane looks, then none for a second at least. false: a lane is
+ * at work, and nothing has changed. */
+bool wake_arm(struct wake *wake);
+/* Another relay is armed, whose calls reach this one too: no look is owed, but they are as rare. */
+void wake_cover(struct wake *wake, bool covered);
+/* No lane has had rows, and no call has come, since. */
+bool wake_is_armed(struct wake *wake);
+/* eventfd(2), readable when one of these two answers may have changed; cleared by reading it. */
+int wake_fd(const struct wake *wake);
+
+#endif

@@ -1,0 +1,295 @@
+/* Inserts that wake an idle relay. The poll interval is a minute: what arrives within the deadline
+ * of a test after the relay has armed itself was not found by polling. */
+#include "integration/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ARMED                                                                                      \
+    "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"                     \
+    " WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.classid = 7246114"    \
+    " AND l.mode = 'ExclusiveLock' AND l.granted"
+#define LISTENERS                                                                                  \
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"                     \
+    " AND application_name LIKE 'outbox-relay/%/listener'"
+#define UNSENT "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
+
+static void poll_every(struct fixture *fixture, const char *interval, const char *order)
+{
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"%s\"\n[relay]\n"
+                                "poll_interval = \"%s\"\n" STDOUT_SINK "\n",
+                                fixture->url, order, interval));
+}
+
+static void begin(struct fixture *fixture)
+{
+    poll_every(fixture, "60s", "none");
+    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+}
+
+static void start_relay(struct fixture *fixture, struct process *process)
+{
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+}
+
+static void stop_relay(struct fixture *fixture, struct process *process)
+{
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+}
+
+static void insert_and_await(struct fixture *fixture)
+{
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+    wait_for_number(fixture->conn, 0, UNSENT);
+}
+
+static void wake_ten_times(struct fixture *fixture)
+{
+    start_relay(fixture, &fixture->process);
+    for (int i = 0; i < 10; i++) {
+        wait_for_number(fixture->conn, 1, ARMED);
+        insert_and_await(fixture);
+    }
+    stop_relay(fixture, &fixture->process);
+    assert_int_equal(count_lines(fixture->process.out), 10);
+}
+
+static void an_insert_wakes_an_idle_relay_each_time(void **state)
+{
+    struct fixture *fixture = *state;
+
+    begin(fixture);
+    wake_ten_times(fixture);
+}
+
+static void an_insert_wakes_a_relay_that_keeps_the_order_of_keys(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked");
+    poll_every(fixture, "60s", "key");
+    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+    wake_ten_times(fixture);
+}
+
+static void a_backlog_that_comes_at_once_is_relayed_to_its_end(void **state)
+{
+    struct fixture *fixture = *state;
+
+    begin(fixture);
+    start_relay(fixture, &fixture->process);
+    wait_for_number(fixture->conn, 1, ARMED);
+    sql(fixture->conn, "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 20000)");
+    wait_for_number(fixture->conn, 0, UNSENT);
+    stop_relay(fixture, &fixture->process);
+    assert_int_equal(count_lines(fixture->process.out), 20000);
+}
+
+static void a_relay_whose_listening_session_ends_listens_again(void **state)
+{
+    struct fixture *fixture = *state;
+    long long pid;
+    char another[256];
+
+    begin(fixture);
+    start_relay(fixture, &fixture->process);
+    wait_for_number(fixture->conn, 1, ARMED);
+    pid = sql_number(fixture->conn, "SELECT pid FROM pg_stat_activity WHERE datname ="
+                                    " current_database() AND application_name LIKE"
+                                    " 'outbox-relay/%%/listener'");
+    assert_int_equal(sql_number(fixture->conn, "SELECT pg_terminate_backend(%lld)::int", pid), 1);
+    (void)snprintf(another, sizeof another, ARMED " AND l.pid <> %lld", pid);
+    wait_for_number(fixture->conn, 1, another);
+    insert_and_await(fixture);
+    stop_relay(fixture, &fixture->process);
+    assert_null(strstr(fixture->process.err, " error "));
+}
+
+static void without_the_trigger_rows_are_found_by_polling(void **state)
+{
+    struct fixture *fixture = *state;
+
+    poll_every(fixture, "250ms", "none");
+    start_relay(fixture, &fixture->process);
+    for (int i = 0; i < 5; i++)
+        insert_and_await(fixture);
+    wait_for_number(fixture->conn, 0, LISTENERS);
+    stop_relay(fixture, &fixture->process);
+}
+
+static void a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it(void **state)
+{
+    struct fixture *fixture = *state;
+
+    begin(fixture);
+    poll_every(fixture, "250ms", "none");
+    start_relay(fixture, &fixture->process);
+    wait_for_number(fixture->conn, 1, ARMED);
+    sql(fixture->conn, "DROP TRIGGER outbox_notify ON outbox; DROP FUNCTION outbox_notify");
+    wait_for_number(fixture->conn, 0, LISTENERS);
+    insert_and_await(fixture);
+    stop_relay(fixture, &fixture->process);
+}
+
+/* It has the lock in common with nobody yet, so it does not notify; the relay cannot arm. */
+static void an_insert_that_was_open_before_the_relay_came_is_not_lost(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *open = harness_connect(fixture->url);
+
+    begin(fixture);
+    sql(open, "BEGIN; INSERT INTO outbox (topic) VALUES ('t')");
+    start_relay(fixture, &fixture->process);
+    wait_for_number(fixture->conn, 1, LISTENERS);
+    insert_and_await(fixture);
+    assert_int_equal(sql_number(fixture->conn, ARMED), 0);
+    sql(open, "COMMIT");
+    wait_for_number(fixture->conn, 1, ARMED);
+    wait_for_number(fixture->conn, 0, UNSENT);
+    PQfinish(open);
+    stop_relay(fixture, &fixture->process);
+    assert_int_equal(count_lines(fixture->process.out), 2);
+}
+
+static void an_insert_that_stays_open_wakes_the_relay_when_it_commits(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *open = harness_connect(fixture->url);
+
+    begin(fixture);
+    start_relay(fixture, &fixture->process);
+    wait_for_number(fixture->conn, 1, ARMED);
+    sql(open, "BEGIN; INSERT INTO outbox (topic) VALUES ('t')");
+    insert_and_await(fixture);
+    wait_for_number(fixture->conn, 1, ARMED);
+    sql(open, "COMMIT");
+    wait_for_number(fixture->conn, 0, UNSENT);
+    PQfinish(open);
+    stop_relay(fixture, &fixture->process);
+}
+
+static void a_relay_takes_over_when_the_armed_one_is_killed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relays[2];
+    int armed;
+    char name[64];
+
+    begin(fixture);
+    start_relay(fixture, &relays[0]);
+    start_relay(fixture, &relays[1]);
+    wait_for_number(fixture->conn, 2, LISTENERS);
+    for (int i = 0; i < 10; i++) {
+        wait_for_number(fixture->conn, 1, ARMED);
+        insert_and_await(fixture);
+    }
+    wait_for_number(fixture->conn, 1, ARMED);
+    (void)snprintf(name, sizeof name, ":%d/", (int)relays[0].pid);
+    armed = sql_number(fixture->conn,
+                       ARMED " AND l.pid IN (SELECT pid FROM pg_stat_activity WHERE"
+                             " strpos(application_name, '%s') > 0)",
+                       name) == 1
+                ? 0
+                : 1;
+    process_stop(&relays[armed], SIGKILL);
+    process_free(&relays[armed]);
+    wait_for_number(fixture->conn, 1, LISTENERS);
+    wait_for_number(fixture->conn, 1, ARMED);
+    insert_and_await(fixture);
+    stop_relay(fixture, &relays[1 - armed]);
+    process_free(&relays[1 - armed]);
+}
+
+static void a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease(void **state)
+{
+    struct fixture *fixture = *state;
+
+    if (PQserverVersion(fixture->conn) < 140000)
+        skip(); /* no idle_session_timeout */
+    begin(fixture);
+    start_relay(fixture, &fixture->process);
+    wait_for_number(fixture->conn, 1, ARMED);
+    assert_int_equal(kill(fixture->process.pid, SIGSTOP), 0);
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+    wait_for_number(fixture->conn, 0, ARMED);
+    assert_int_equal(kill(fixture->process.pid, SIGCONT), 0);
+    wait_for_number(fixture->conn, 0, UNSENT);
+    wait_for_number(fixture->conn, 1, ARMED);
+    insert_and_await(fixture);
+    stop_relay(fixture, &fixture->process);
+}
+
+static void an_inserter_needs_no_privilege_beyond_the_insert(void **state)
+{
+    struct fixture *fixture = *state;
+
+    begin(fixture);
+    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS shopkeeper;"
+                       " CREATE ROLE shopkeeper; GRANT INSERT ON outbox TO shopkeeper;"
+                       " REVOKE ALL ON FUNCTION outbox_notify() FROM PUBLIC");
+    sql(fixture->conn, "SET ROLE shopkeeper; INSERT INTO outbox (topic) VALUES ('t'); RESET ROLE");
+    start_relay(fixture, &fixture->process);
+    wait_for_number(fixture->conn, 1, ARMED);
+    sql(fixture->conn, "SET ROLE shopkeeper; INSERT INTO outbox (topic) VALUES ('t'); RESET ROLE");
+    wait_for_number(fixture->conn, 0, UNSENT);
+    stop_relay(fixture, &fixture->process);
+    sql(fixture->conn, "DROP OWNED BY shopkeeper; DROP ROLE shopkeeper");
+}
+
+static void init_adds_the_trigger_once_and_check_tells_of_it(void **state)
+{
+    struct fixture *fixture = *state;
+
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "ok: no trigger notifies of inserts");
+    assert_says(fixture->process.out, "  fix: outbox-relay init --notify\n");
+    for (int i = 0; i < 2; i++) {
+        expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_trigger WHERE tgrelid ="
+                                                   " 'outbox'::regclass"),
+                         1);
+    }
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "ok: inserts wake idle relays (trigger \"outbox_notify\")");
+    sql(fixture->conn, "ALTER TABLE outbox DISABLE TRIGGER outbox_notify");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out,
+                "  fix: ALTER TABLE \"public\".\"outbox\" ENABLE TRIGGER \"outbox_notify\";\n");
+}
+
+static void what_init_prints_makes_the_trigger(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice");
+    expect(fixture, run(fixture, "init", "--print", "--notify", "-c", fixture->config), 0);
+    sql(fixture->conn, "%s", fixture->process.out);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "ok: inserts wake idle relays");
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_insert_wakes_an_idle_relay_each_time),
+        TEST(an_insert_wakes_a_relay_that_keeps_the_order_of_keys),
+        TEST(a_backlog_that_comes_at_once_is_relayed_to_its_end),
+        TEST(a_relay_whose_listening_session_ends_listens_again),
+        TEST(without_the_trigger_rows_are_found_by_polling),
+        TEST(a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it),
+        TEST(an_insert_that_was_open_before_the_relay_came_is_not_lost),
+        TEST(an_insert_that_stays_open_wakes_the_relay_when_it_commits),
+        TEST(a_relay_takes_over_when_the_armed_one_is_killed),
+        TEST(a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease),
+        TEST(an_inserter_needs_no_privilege_beyond_the_insert),
+        TEST(init_adds_the_trigger_once_and_check_tells_of_it),
+        TEST(what_init_prints_makes_the_trigger),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+/* Idle lanes as threads that do nothing but wait and count their looks. */
+#include "relay/wake.h"
+
+#include "base/clock.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LANES 3
+#define HOUR_MS 3600000
+#define DEADLINE_MS 20000
+
+struct idler {
+    pthread_t thread;
+    struct fixture *fixture;
+    atomic_int looks;
+};
+
+struct fixture {
+    struct wake *wake;
+    struct stop stop;
+    int64_t rest_ms;
+    int started;
+    struct idler idlers[LANES];
+    atomic_int rows; /* to be taken by whoever looks */
+};
+
+static void *idle(void *argument)
+{
+    struct idler *idler = argument;
+    struct fixture *fixture = idler->fixture;
+    bool worked = false;
+
+    while (!stop_requested(&fixture->stop)) {
+        wake_wait(fixture->wake, &fixture->stop, fixture->rest_ms, worked);
+        (void)atomic_fetch_add(&idler->looks, 1);
+        worked = atomic_exchange(&fixture->rows, 0) > 0;
+        if (worked)
+            wake_found(fixture->wake, false);
+    }
+    return NULL;
+}
+
+static struct fixture *begin(int lanes, int64_t poll_ms, int64_t rest_ms)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    assert_non_null(fixture);
+    fixture->wake = wake_open(lanes, poll_ms);
+    assert_non_null(fixture->wake);
+    assert_int_equal(stop_init(&fixture->stop), 0);
+    fixture->rest_ms = rest_ms;
+    return fixture;
+}
+
+static void start(struct fixture *fixture, int count)
+{
+    for (int i = 0; i < count; i++, fixture->started++) {
+        struct idler *idler = &fixture->idlers[fixture->started];
+
+        idler->fixture = fixture;
+        assert_int_equal(pthread_create(&idler->thread, NULL, idle, idler), 0);
+    }
+}
+
+static void end(struct fixture *fixture)
+{
+    stop_request(&fixture->stop);
+    wake_stop(fixture->wake);
+    for (int i = 0; i < fixture->started; i++)
+        assert_int_equal(pthread_join(fixture->idlers[i].thread, NULL), 0);
+    wake_close(fixture->wake);
+    stop_free(&fixture->stop);
+    free(fixture);
+}
+
+/* A look at the shared state every millisecond, until the deadline. */
+static void pause_before(int64_t deadline_ms)
+{
+    assert_true(clock_now_ms() < deadline_ms);
+    (void)poll(NULL, 0, 1);
+}
+
+static int looks(struct fixture *fixture)
+{
+    int sum = 0;
+
+    for (int i = 0; i < fixture->started; i++)
+        sum += atomic_load(&fixture->idlers[i].looks);
+    return sum;
+}
+
+static void await_looks(struct fixture *fixture, int count)
+{
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+    while (looks(fixture) < count)
+        pause_before(deadline_ms);
+}
+
+static void await_quiet(struct fixture *fixture)
+{
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+    while (!wake_is_quiet(fixture->wake))
+        pause_before(deadline_ms);
+}
+
+/* Arms, and lets the look pass that this is worth. */
+static void arm(struct fixture *fixture)
+{
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+    int before = looks(fixture);
+
+    while (!wake_arm(fixture->wake))
+        pause_before(deadline_ms);
+    await_looks(fixture, before + 1);
+    await_quiet(fixture);
+}
+
+static bool waker_is_told(struct fixture *fixture)
+{
+    struct pollfd told = {.fd = wake_fd(fixture->wake), .events = POLLIN};
+
+    return poll(&told, 1, 0) == 1;
+}
+
+static void a_call_ends_a_wait_of_an_hour_and_disarms(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < 20; i++) {
+        arm(fixture);
+        assert_true(wake_is_armed(fixture->wake));
+        before = looks(fixture);
+        wake_call(fixture->wake);
+        assert_false(wake_is_armed(fixture->wake));
+        await_looks(fixture, before + 1);
+    }
+    end(fixture);
+}
+
+static void a_full_batch_makes_every_waiting_lane_look(void **state)
+{
+    struct fixture *fixture = begin(LANES + 1, HOUR_MS, HOUR_MS);
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < LANES; i++) {
+        int before = atomic_load(&fixture->idlers[i].looks);
+
+        while (atomic_load(&fixture->idlers[i].looks) == before) {
+            wake_found(fixture->wake, true);
+            pause_before(deadline_ms);
+        }
+    }
+    end(fixture);
+}
+
+static void a_lane_that_another_relay_covers_looks_when_called(void **state)
+{
+    struct fixture *fixture = begin(LANES, 2, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < 3; i++) {
+        wake_cover(fixture->wake, i < 2);
+        before = looks(fixture);
+        wake_call(fixture->wake);
+        await_looks(fixture, before + 2);
+    }
+    end(fixture);
+}
+
+static void rows_disarm_and_tell_the_waker(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+    uint64_t told;
+
+    (void)state;
+    start(fixture, 1);
+    arm(fixture);
+    assert_int_equal(read(wake_fd(fixture->wake), &told, sizeof told), sizeof told);
+    wake_found(fixture->wake, false);
+    assert_false(wake_is_armed(fixture->wake));
+    assert_true(waker_is_told(fixture));
+    end(fixture);
+}
+
+static void it_cannot_be_armed_while_a_lane_is_at_work(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    start(fixture, LANES - 1);
+    assert_false(wake_is_quiet(fixture->wake));
+    assert_false(wake_arm(fixture->wake));
+    assert_false(wake_is_armed(fixture->wake));
+    start(fixture, 1);
+    arm(fixture);
+    assert_true(waker_is_told(fixture));
+    end(fixture);
+}
+
+static void without_calls_a_lane_looks_at_the_poll_interval(void **state)
+{
+    struct fixture *fixture = begin(LANES, 2, HOUR_MS);
+
+    (void)state;
+    start(fixture, LANES);
+    await_looks(fixture, 20);
+    end(fixture);
+}
+
+static void a_lane_looks_by_itself_when_it_has_rested(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, 2);
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < LANES; i++) {
+        int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+        while (atomic_load(&fixture->idlers[i].looks) < 5)
+            pause_before(deadline_ms);
+    }
+    end(fixture);
+}
+
+static void a_stop_ends_every_wait(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    start(fixture, LANES);
+    arm(fixture);
+    end(fixture);
+}
+
+static void every_row_that_is_called_for_is_taken(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < 20000; i++) {
+        int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+        (void)wake_arm(fixture->wake);
+        (void)atomic_fetch_add(&fixture->rows, 1);
+        wake_call(fixture->wake);
+        while (i % 100 == 99 && atomic_load(&fixture->rows) > 0)
+            pause_before(deadline_ms);
+    }
+    end(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_ends_a_wait_of_an_hour_and_disarms),
+        cmocka_unit_test(a_full_batch_makes_every_waiting_lane_look),
+        cmocka_unit_test(a_lane_that_another_relay_covers_looks_when_called),
+        cmocka_unit_test(rows_disarm_and_tell_the_waker),
+        cmocka_unit_test(it_cannot_be_armed_while_a_lane_is_at_work),
+        cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
+        cmocka_unit_test(a_lane_looks_by_itself_when_it_has_rested),
+        cmocka_unit_test(a_stop_ends_every_wait),
+        cmocka_unit_test(every_row_that_is_called_for_is_taken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
