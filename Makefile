@@ -47,7 +47,7 @@ say = @printf '  %-5s %s\n'
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz bench bench-poison services install deps readme clean help
+.PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz bench bench-poison bench-order bench-horizon services install deps readme clean help
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -198,8 +198,8 @@ demo: deps ## real transactions -> outbox -> relays -> NATS and Kafka, audited
 	@tests/support/services run -- tests/demo/demo
 
 # Each option of `make chaos` is one of tests/chaos/chaos: BROKER=nats is --broker nats.
-CHAOS_OPTIONS = $(foreach option,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS,$(if $($(option)),--$(shell \
-	echo $(option) | tr A-Z_ a-z-) $($(option))))
+CHAOS_OPTIONS = $(foreach option,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER,$(if $($(option)),--$(shell \
+	echo $(option) | tr A-Z_ a-z-) $($(option)))) $(if $(CHURN),--churn)
 CHAOS_NEEDS   = all build/reader build/crash.so
 
 chaos: deps ## relays and servers killed, cut off and starved under load, and every event audited: SEED= MINUTES= BROKER= ...
@@ -228,6 +228,13 @@ bench: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 
 bench-poison: all $(SUPPORT) ## 100 kinds of poison rows among good ones, against a clean run
 	@tests/support/services run -- tests/bench/poison $(or $(ROWS),100000)
+
+bench-order: all $(SUPPORT) ## order = "key" against "none", by lanes, relays and keys: ROWS=60000 BROKER=kafka
+	@tests/support/services run -- tests/bench/order $(addprefix --rows ,$(ROWS)) $(addprefix --broker ,$(BROKER))
+
+bench-horizon: all $(SUPPORT) ## a backlog drained while somebody holds an old snapshot: ROWS=400000
+	@TEST_PG_OPTIONS="shared_preload_libraries = auto_explain" \
+		tests/support/services run --only postgres,nats -- tests/bench/horizon $(addprefix --rows ,$(ROWS))
 
 FUZZ_CC      ?= $(shell for cc in clang clang-19 clang-16 clang-14; do command -v $$cc && break; done)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
