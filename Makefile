@@ -233,8 +233,7 @@ bench-order: all $(SUPPORT) ## order = "key" against "none", by lanes, relays an
 	@tests/support/services run -- tests/bench/order $(addprefix --rows ,$(ROWS)) $(addprefix --broker ,$(BROKER))
 
 bench-horizon: all $(SUPPORT) ## a backlog drained while somebody holds an old snapshot: ROWS=400000
-	@TEST_PG_OPTIONS="shared_preload_libraries = auto_explain" \
-		tests/support/services run --only postgres,nats -- tests/bench/horizon $(addprefix --rows ,$(ROWS))
+	@tests/support/services run --only postgres -- tests/bench/horizon $(addprefix --rows ,$(ROWS))
 
 FUZZ_CC      ?= $(shell for cc in clang clang-19 clang-16 clang-14; do command -v $$cc && break; done)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
