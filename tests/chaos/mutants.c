@@ -103,6 +103,23 @@ static bool same_key(const struct message *a, const struct message *b)
            memcmp(a->route_key.data, b->route_key.data, a->route_key.len) == 0;
 }
 
+/* The rows; the places that they have in the order of their key stay as they are. */
+static void swap_rows(struct message *a, struct message *b)
+{
+    struct message kept = *a;
+
+    memcpy(a->row, b->row, sizeof a->row);
+    memcpy(b->row, kept.row, sizeof b->row);
+    a->id = b->id, b->id = kept.id;
+    a->event_id = b->event_id, b->event_id = kept.event_id;
+    a->type = b->type, b->type = kept.type;
+    a->payload = b->payload, b->payload = kept.payload;
+    a->payload_len = b->payload_len, b->payload_len = kept.payload_len;
+    a->created_at = b->created_at, b->created_at = kept.created_at;
+    a->headers = b->headers, b->headers = kept.headers;
+    a->header_count = b->header_count, b->header_count = kept.header_count;
+}
+
 /* The first pending message and the next of its key. */
 static void swap_two(struct batch *batch, int sink)
 {
@@ -110,12 +127,10 @@ static void swap_two(struct batch *batch, int sink)
 
     for (int i = 1; i < batch->count; i++) {
         struct message *second = &batch->messages[i];
-        struct message kept = *first;
 
         if (!is_pending(first, sink) || !is_pending(second, sink) || !same_key(first, second))
             continue;
-        *first = *second;
-        *second = kept;
+        swap_rows(first, second);
         return;
     }
 }
