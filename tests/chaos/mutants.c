@@ -11,12 +11,14 @@
  *   M8   sends one message of a batch twice
  *   M9   changes one byte of a message in 1,000
  *   M10  leaves the reconnect to nats.c
+ *   M11  goes on with a key whose row has failed
  *   M13  deduplicates by the row's number
  *
  * The others need no other program (tests/chaos/mutants).
  */
 
 #include "broker/broker.h"
+#include "core/order.h"
 #include "outbox/outbox.h"
 
 #include <nats/nats.h>
@@ -44,6 +46,14 @@ int real_settle(struct outbox *outbox, struct batch *batch, const struct claim *
                 struct error *error) __asm__("__real_outbox_settle");
 int wrap_settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
                 struct error *error) __asm__("__wrap_outbox_settle");
+bool real_due(const struct batch *batch, const struct message *message,
+              int sink) __asm__("__real_order_is_due");
+bool wrap_due(const struct batch *batch, const struct message *message,
+              int sink) __asm__("__wrap_order_is_due");
+bool real_held(const struct batch *batch,
+               const struct message *message) __asm__("__real_order_is_held");
+bool wrap_held(const struct batch *batch,
+               const struct message *message) __asm__("__wrap_order_is_held");
 natsStatus real_reconnect(natsOptions *options,
                           bool allow) __asm__("__real_natsOptions_SetAllowReconnect");
 natsStatus wrap_reconnect(natsOptions *options,
@@ -63,6 +73,8 @@ _Static_assert(_Generic(&broker_await, __typeof__(&real_await) : 1, default : 0)
 _Static_assert(_Generic(&outbox_claim, __typeof__(&real_claim) : 1, default : 0), "outbox_claim");
 _Static_assert(_Generic(&outbox_settle, __typeof__(&real_settle) : 1, default : 0),
                "outbox_settle");
+_Static_assert(_Generic(&order_is_due, __typeof__(&real_due) : 1, default : 0), "order_is_due");
+_Static_assert(_Generic(&order_is_held, __typeof__(&real_held) : 1, default : 0), "order_is_held");
 
 static _Thread_local const struct batch *current;
 static _Thread_local long seen;
@@ -194,6 +206,18 @@ int wrap_settle(struct outbox *outbox, struct batch *batch, const struct claim *
                 struct error *error)
 {
     return is("M4") ? 0 : real_settle(outbox, batch, next, error);
+}
+
+bool wrap_due(const struct batch *batch, const struct message *message, int sink)
+{
+    if (!is("M11"))
+        return real_due(batch, message, sink);
+    return is_pending(message, sink) && message->wave == batch->wave;
+}
+
+bool wrap_held(const struct batch *batch, const struct message *message)
+{
+    return !is("M11") && real_held(batch, message);
 }
 
 /* At once to the socket, so that what is lost with the connection is what was sent by then. */
