@@ -106,7 +106,8 @@ SHORT = [f"relay crashes at {point}" for point in POINTS] + [
     "sessions terminated, of one relay", "PostgreSQL connection reset", "COMMIT reply lost",
     "COMMIT request lost", "PostgreSQL restarted", "NATS killed", "NATS connection reset",
     "NATS black hole, replies", "Kafka connection reset", "Kafka black hole, replies"]
-PROFILES = {"full": [name for name in KINDS if name not in CHURN], "short": SHORT}
+PROFILES = {"full": [name for name in KINDS if name not in CHURN], "short": SHORT,
+            "calm": ["poison rows"]}  # for --churn and nothing else
 ALONE = ("relay killed", "sessions terminated, of one relay")  # and a connection of a broker
 ALONE_S = 8  # between two of them, and before the first
 PLANS = 200  # how many are drawn until one holds every kind
