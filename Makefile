@@ -199,7 +199,8 @@ demo: deps ## real transactions -> outbox -> relays -> NATS and Kafka, audited
 
 # Each option of `make chaos` is one of tests/chaos/chaos: BROKER=nats is --broker nats.
 CHAOS_OPTIONS = $(foreach option,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER,$(if $($(option)),--$(shell \
-	echo $(option) | tr A-Z_ a-z-) $($(option)))) $(if $(CHURN),--churn)
+	echo $(option) | tr A-Z_ a-z-) $($(option)))) $(if $(CHURN),--churn) \
+	$(if $(EXPECT_DISORDER),--expect-disorder)
 CHAOS_NEEDS   = all build/reader build/crash.so
 
 chaos: deps ## relays and servers killed, cut off and starved under load, and every event audited: SEED= MINUTES= BROKER= ...
