@@ -47,7 +47,8 @@ say = @printf '  %-5s %s\n'
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz bench bench-poison bench-wakeup services install deps readme clean help
+.PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz
+.PHONY: bench bench-poison bench-order bench-horizon bench-wakeup services install deps readme clean help
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -133,7 +134,7 @@ build/crash.so: tests/chaos/crash.c
 		$(call pkg,--cflags --libs,libpq rdkafka libnats) -ldl
 
 # Relays that break a promise, for the audit to notice: the relay's own objects, some calls diverted.
-WRAPPED := broker_send broker_await outbox_claim outbox_settle natsMsgHeader_Set \
+WRAPPED := broker_send broker_await outbox_claim outbox_settle order_is_due order_is_held natsMsgHeader_Set \
 	natsOptions_SetAllowReconnect natsOptions_SetDisconnectedCB
 
 build/mutant: $(BUILD)/obj/tests/chaos/mutants.o $(BUILD)/obj/main.c.o $(LIBRARY)
@@ -198,8 +199,9 @@ demo: deps ## real transactions -> outbox -> relays -> NATS and Kafka, audited
 	@tests/support/services run -- tests/demo/demo
 
 # Each option of `make chaos` is one of tests/chaos/chaos: BROKER=nats is --broker nats.
-CHAOS_OPTIONS = $(foreach option,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS,$(if $($(option)),--$(shell \
-	echo $(option) | tr A-Z_ a-z-) $($(option))))
+CHAOS_OPTIONS = $(foreach option,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS KEYS ORDER,$(if $($(option)),--$(shell \
+	echo $(option) | tr A-Z_ a-z-) $($(option)))) $(if $(CHURN),--churn) \
+	$(if $(EXPECT_DISORDER),--expect-disorder)
 CHAOS_NEEDS   = all build/reader build/crash.so
 
 chaos: deps ## relays and servers killed, cut off and starved under load, and every event audited: SEED= MINUTES= BROKER= ...
@@ -231,6 +233,12 @@ bench-poison: all $(SUPPORT) ## 100 kinds of poison rows among good ones, agains
 
 bench-wakeup: all $(SUPPORT) ## latency, an idle relay and pgbench, with NOTIFY and without
 	@tests/support/services run --only postgres,nats -- tests/bench/wakeup
+
+bench-order: all $(SUPPORT) ## order = "key" against "none", by lanes, relays and keys: ROWS=60000 BROKER=kafka
+	@tests/support/services run -- tests/bench/order $(addprefix --rows ,$(ROWS)) $(addprefix --broker ,$(BROKER))
+
+bench-horizon: all $(SUPPORT) ## a backlog drained while somebody holds an old snapshot: ROWS=400000
+	@tests/support/services run --only postgres -- tests/bench/horizon $(addprefix --rows ,$(ROWS))
 
 FUZZ_CC      ?= $(shell for cc in clang clang-19 clang-16 clang-14; do command -v $$cc && break; done)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

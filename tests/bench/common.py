@@ -1,5 +1,6 @@
 """What the benchmarks share: a backlog in the default table, one `run --drain`, and the broker read back."""
 import itertools
+import json
 import os
 import pathlib
 import subprocess
@@ -19,24 +20,29 @@ CONFIG = """
 [database]
 url = "{url}"
 [outbox]
-order = "none"
+order = "{order}"
 on_sent = "{on_sent}"
 [relay]
 lanes = {lanes}
+[http]
+listen = ""
 [sink.broker]
 type = "{sink}"
 {address}
 """
+ORDERS = ("none", "key")
+COLD_KEY = "'k' || i % 10000"
 
 
-def write_config(sink, name, lanes, on_sent):
+def write_config(sink, name, lanes, on_sent, order="none", url=URL):
     config = FOLDER / f"bench-{sink}.toml"
-    config.write_text(CONFIG.format(url=URL, sink=sink, lanes=lanes, on_sent=on_sent, address=address(sink, name)))
+    config.write_text(CONFIG.format(url=url, sink=sink, lanes=lanes, on_sent=on_sent, order=order,
+                                    address=address(sink, name)))
     return config
 
 
 def make_tables(config):
-    sql("DROP TABLE IF EXISTS outbox, outbox_parked")
+    sql("DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice")
     subprocess.run([RELAY, "init", "-c", config], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -61,31 +67,51 @@ def new_destination(sink):
 
 
 def address(sink, name):
+    if sink == "stdout":
+        return ""
     if sink == "nats":
         return f'servers = ["{os.environ["TEST_NATS_URL"]}"]\nstream = "{name}"'
     return f'brokers = ["{os.environ["TEST_KAFKA_BROKERS"]}"]'
 
 
-def read_back(sink, name, topic):
-    """The number of messages, and of different event ids."""
+def messages(sink, name, topic):
+    """The fields of each, in the order of its partition."""
     words = ["nats", os.environ["TEST_NATS_URL"], name] if sink == "nats" else [
         "kafka", os.environ["TEST_KAFKA_BROKERS"], topic]
     with subprocess.Popen([READER, *words], stdout=subprocess.PIPE, text=True) as process:
-        count, ids = 0, set()
         for line in process.stdout:
-            count += 1
-            ids.add(line.split("\t")[5])
+            yield line.split("\t")
     if process.returncode != 0:
         sys.exit(f"the reader failed with {process.returncode}")
+
+
+def read_back(sink, name, topic):
+    """The number of messages, and of different event ids."""
+    count, ids = 0, set()
+    for fields in messages(sink, name, topic):
+        count += 1
+        ids.add(fields[5])
     return count, len(ids)
 
 
-def fill(rows, topic):
+def fill(rows, topic, key=COLD_KEY):
+    """key: of the i-th row, in SQL."""
     sql(f"""INSERT INTO outbox (topic, key, type, payload)
-            SELECT '{topic}', 'k' || i % 10000, 'Bench', jsonb_build_object('n', i, 'pad', repeat('x', 176))
+            SELECT '{topic}', {key}, 'Bench', jsonb_build_object('n', i, 'pad', repeat('x', 176))
             FROM generate_series(1, {rows}) i""")
     sql("VACUUM ANALYZE outbox")
     sql("CHECKPOINT")
+
+
+def table_of(results, columns):
+    """Prints dicts, as a table for people and then as one line of JSON."""
+    lines = [columns] + [[f"{value:.2f}" if isinstance(value, float) else str(value)
+                          for value in map(result.get, columns)] for result in results]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    print()
+    for line in lines:
+        print("  ".join(word.rjust(width) for word, width in zip(line, widths)))
+    print(json.dumps(results), flush=True)
 
 
 def watch_peak(pid, peak):

@@ -2,7 +2,8 @@
 -- output comes on stdin; :unsent is the condition of a row that is still to be sent.
 --
 -- Leaves its findings in audit.finding, one row a check; a check fails where found > allowed, and
--- where allowed is NULL it is only shown. It trusts neither the relays' counters nor their logs.
+-- where allowed is NULL it is only shown. :dropped_ms is when the operator dropped the dead rows,
+-- by the wall clock. It trusts neither the relays' counters nor their logs.
 -- audit.repeat holds every message that came again, for those who know when what was broken.
 
 \set ON_ERROR_STOP on
@@ -51,7 +52,16 @@ CREATE FUNCTION audit.instant(text) RETURNS timestamptz LANGUAGE sql AS $$
 $$;
 
 CREATE VIEW audit.dead AS
-    SELECT event_id::text AS id, error FROM outbox_parked WHERE due IS NULL AND sent_at IS NULL;
+    SELECT event_id::text AS id, error FROM outbox_parked WHERE due IS NULL AND sent_at IS NULL
+    UNION ALL SELECT event_id::text, error FROM dropped;
+
+-- The place of each event among those of its key that are to arrive.
+CREATE TABLE audit.place AS
+    SELECT event_id::text AS id, key,
+           row_number() OVER (PARTITION BY topic, key ORDER BY (payload->>'seq')::bigint) AS place
+    FROM ledger l WHERE NOT poison AND NOT EXISTS (SELECT FROM audit.dead d
+                                                   WHERE d.id = l.event_id::text);
+CREATE UNIQUE INDEX ON audit.place (id);
 
 -- ---- the checks ---------------------------------------------------------------------------------
 
@@ -133,3 +143,13 @@ CALL audit.find('out of order', :order_allowed, 'first occurrences behind a late
         SELECT seq, max(seq) OVER (PARTITION BY destination, partition, key ORDER BY position
                                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
         FROM audit.event) e WHERE seq < before');
+CALL audit.find('ahead of unseen', :order_allowed, 'events delivered before an earlier one of the key',
+    'SELECT count(*) FROM (
+        SELECT place, row_number() OVER (PARTITION BY destination, partition, p.key
+                                         ORDER BY position) AS arrived
+        FROM audit.event JOIN audit.place p USING (id)) e WHERE place > arrived');
+CALL audit.find('ahead of the dead', :order_allowed,
+    'events delivered before the dead row of their key was dropped',
+    'SELECT count(*) FROM audit.numbered d JOIN ledger l ON l.event_id::text = d.id
+     WHERE NOT l.poison AND stored_ms < ' || :dropped_ms || ' AND EXISTS (
+         SELECT FROM ledger p WHERE p.poison AND p.key = l.key AND p.id < l.id)');

@@ -47,6 +47,31 @@ BEGIN
             jsonb_build_object('client', client::text, 'seq', seq));
 END $$;
 
+-- Keys with a row that is to end dead amid good ones, which move no money: with order = "key" those
+-- behind it wait until the operator drops it, and with it goes what is kept in `dropped`.
+CREATE TABLE held (key text PRIMARY KEY, seq bigint NOT NULL DEFAULT 0);
+CREATE TABLE dropped (event_id uuid, error text);
+
+CREATE FUNCTION post_held(held_key text, count int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE next bigint;
+BEGIN
+    FOR i IN 1 .. count LOOP
+        UPDATE held SET seq = seq + 1 WHERE key = held_key RETURNING seq INTO next;
+        PERFORM post(held_key, next, 1, 1, 1, 0, 0, next);
+        INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)
+            VALUES (1, 1, 1, 0, CURRENT_TIMESTAMP);
+    END LOOP;
+END $$;
+
+CREATE FUNCTION hold(held_key text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO held (key) VALUES (held_key);
+    PERFORM post_held(held_key, 3);
+    INSERT INTO outbox (topic, key, type, payload, headers)
+        VALUES (topic_of(held_key), held_key, 'poison held', '{}', '{"nested": {}}');
+    PERFORM post_held(held_key, 3);
+END $$;
+
 -- A walwriter that sleeps: what was committed with synchronous_commit = off stays in memory until
 -- another commit takes it along, and a PostgreSQL that is killed forgets it.
 ALTER SYSTEM SET wal_writer_delay = '10s';

@@ -1,6 +1,6 @@
--- As hot.sql, with events keyed by the account: many keys, each of them cold.
+-- As hot.sql, with events keyed by the account: 100,000 keys, each of them cold.
 
-\set aid random(1, 100000 * :scale)
+\set aid random(1, 100000)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)
 \set delta random(-5000, 5000)

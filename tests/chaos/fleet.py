@@ -14,7 +14,7 @@ SCHEMA_STATUS = 3  # how a relay may end at its start while the schema is broken
 
 
 class Member:
-    """One relay with its proxies; `held` while a fault decides about its life."""
+    """One relay with its proxies; its lock is held while a fault decides about its life."""
 
     def __init__(self, relay, pg, nats, lanes, batch):
         self.relay, self.pg, self.nats = relay, pg, nats
@@ -23,6 +23,7 @@ class Member:
         self.ended_at = None
         self.rest_s = 0.5
         self.expected = False
+        self.wanted = True  # False: the fleet is smaller now
 
     @property
     def window(self):
@@ -48,6 +49,8 @@ class Fleet:
             lab.at_exit.callback(self.kafka.close)
         self.members = [self._member(number, *shape, on_sent, retention)
                         for number, shape in enumerate(fleet, 1)]
+        for member in self.members[1 if options.churn else len(self.members):]:
+            member.wanted = False
         self.schema_broken = 0  # by so many faults
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self._keep, daemon=True)
@@ -78,16 +81,21 @@ class Fleet:
         return Member(lab.relay(number, config, options.relay), pg, nats, lanes, batch)
 
     def __getitem__(self, number):
-        return self.members[number - 1]
+        """Of a fleet that is smaller now, another one."""
+        return self.members[(number - 1) % max(1, len(self.wanted()))]
+
+    def wanted(self):
+        """The first so many."""
+        return [member for member in self.members if member.wanted]
 
     def window(self, number=None):
         """Of one relay, or of all."""
         if number is not None:
             return self[number].window
-        return sum(member.window for member in self.members)
+        return sum(member.window for member in self.wanted())
 
     def start(self):
-        for member in self.members:
+        for member in self.wanted():
             self.launch(member)
         self.thread.start()
 
@@ -110,6 +118,8 @@ class Fleet:
                         member.lock.release()
 
     def _look(self, member):
+        if not member.wanted:
+            return
         if member.relay.running():
             self.rss_kib = max(self.rss_kib, resident_kib(member.relay.pid))
             return
@@ -136,17 +146,26 @@ class Fleet:
     def restart(self, member, deadline_s, env=None):
         """SIGTERM, and the next one starts at once. False: there was none to be asked."""
         with member.lock:
+            if not member.wanted:
+                return False
             running = member.relay.running()
             if running:
                 member.expected = True
                 member.relay.term()
-                status = self._answer(member, deadline_s)
-                if status != -signal.SIGTERM or not member.relay.is_silent():
-                    self.statuses.append(status)  # else the program had not begun
-            elif member.ended_at is None:
-                self._note_end(member)
+                self._note_answer(member, deadline_s)
+            else:
+                self._note_absence(member)
             self.launch(member, env)
             return running
+
+    def _note_absence(self, member):
+        if member.ended_at is None:
+            self._note_end(member)
+
+    def _note_answer(self, member, deadline_s):
+        status = self._answer(member, deadline_s)
+        if status != -signal.SIGTERM or not member.relay.is_silent():
+            self.statuses.append(status)  # else the program had not begun
 
     @staticmethod
     def _answer(member, deadline_s):
@@ -156,6 +175,31 @@ class Fleet:
         except Failure:
             member.relay.kill()
             return "deaf"
+
+    def resize(self, size):
+        """Doubles the fleet, or halves it: every other relay that goes is killed, the rest get
+        SIGTERM. Returns those that went, and of them those that were asked to."""
+        now, asked = len(self.wanted()), []
+        for member in self.members[now:size]:
+            with member.lock:
+                member.wanted = True
+                self.launch(member)
+        going = self.members[size:now]
+        for number, member in enumerate(going):
+            with member.lock:
+                member.wanted = False
+                if not member.relay.running():
+                    self._note_absence(member)
+                elif number % 2 == 0:
+                    member.kill()
+                else:
+                    member.relay.term()
+                    asked.append(member)
+        return going, asked
+
+    def await_gone(self, members, deadline_s):
+        for member in members:
+            self._note_answer(member, deadline_s)
 
     def heal(self):
         for member in self.members:
@@ -167,10 +211,10 @@ class Fleet:
             self.kafka.pass_through()
 
     def end_keeping(self):
-        """No relay is started from here on; all of them run."""
+        """No relay is started from here on; all that are wanted run."""
         self.ended.set()
         self.thread.join(60)
-        for member in self.members:
+        for member in self.wanted():
             if not member.relay.running():
                 self.launch(member)
 
@@ -182,7 +226,7 @@ class Fleet:
     def idle_lanes(self, since):
         """["RELAY/LANE"] whose session has asked nothing since a moment (of PostgreSQL's clock)."""
         lanes = {f"{member.relay.pid}/{lane}": f"{member.relay.number}/{lane}"
-                 for member in self.members for lane in range(1, member.lanes + 1)}
+                 for member in self.wanted() for lane in range(1, member.lanes + 1)}
         asked = self.lab.try_sql("SELECT substring(application_name FROM '[0-9]+/[0-9]+$')"
                                  " FROM pg_stat_activity WHERE application_name LIKE"
                                  f" 'outbox-relay/%:%/%' AND query_start > '{since}'")
@@ -190,9 +234,9 @@ class Fleet:
 
     def stop(self, deadline_s):
         """SIGTERM to all; their exit statuses."""
-        for member in self.members:
+        for member in self.wanted():
             member.relay.term()
-        return [self._answer(member, deadline_s) for member in self.members]
+        return [self._answer(member, deadline_s) for member in self.wanted()]
 
 
 def resident_kib(pid):

@@ -32,6 +32,7 @@ class Record:
         self.refused = None  # why it was not injected
         self.window = 0      # what the relays that were hit can hold, once for each lost batch
         self.bound = 0       # what of it they can have held: report.bound_records()
+        self.struck = []     # the members that it hit, where it chose them itself
 
 
 class Injector:
@@ -50,6 +51,7 @@ class Injector:
     def run(self, fault):
         """False: it was not injected."""
         record = self.local.record = Record(fault, self.began)
+        record.member, record.window = self.fleet[fault.relay], self.fleet.window()
         with self.lock:
             self.records.append(record)
         if record.kind.group != "rows":
@@ -74,10 +76,13 @@ class Injector:
             self._say(record, "ends")
 
     def _window(self, record):
-        number = record.fault.relay if record.kind.hits == "one" else None
-        window = self.fleet.window(number)
+        if record.kind.hits == "some":
+            return sum(member.window for member in record.struck)
+        if record.kind.hits == "all":  # the fleet may have grown, or be smaller now
+            return max(record.window, self.fleet.window())
+        window = record.member.window
         if record.fault.kind.rsplit(" ", 1)[1] in schedule.HARMLESS_POINTS:
-            window -= self.fleet[number].batch
+            window -= record.member.batch
         return window
 
     def _say(self, record, word):
@@ -85,8 +90,8 @@ class Injector:
                        f"{record.fault.kind} (relay {record.fault.relay}, "
                        f"{record.fault.seconds} s) {word}\n")
 
-    def member(self, fault):
-        return self.fleet[fault.relay]
+    def member(self, _):
+        return self.local.record.member
 
     # ---- relays ----
 
@@ -99,6 +104,8 @@ class Injector:
         member, point = self.member(fault), fault.kind.rsplit(" ", 1)[1]
         end = time.monotonic() + CRASH_S
         with member.lock:
+            if not member.wanted:
+                return DEAD
             while time.monotonic() < end:
                 self.fleet.restart(member, 20, {"LD_PRELOAD": str(CRASH_LIBRARY),
                                                 "OUTBOX_CRASH": f"{point}:{fault.count}:kill"})
@@ -139,6 +146,12 @@ class Injector:
         finally:
             relay.cont()
         return None
+
+    def resize(self, fault):
+        gone, asked = self.fleet.resize(fault.count)
+        self.local.record.struck = gone
+        self.over()
+        self.fleet.await_gone(asked, STOP_S)
 
     # ---- PostgreSQL ----
 
@@ -334,6 +347,7 @@ class Injector:
 
     def insert_poison(self, _):
         rows, taken = workload.insert_poison(self.lab, self.options.brokers)
+        workload.hold_keys(self.lab, self.options.brokers)
         return None if taken == rows else f"PostgreSQL took {taken} of {rows} rows"
 
     # ---- brokers ----
@@ -362,6 +376,7 @@ METHODS = {
     "relay restarted": Injector.restart_relay,
     "relay paused": Injector.pause_relay,
     "relay paused past its session": Injector.pause_relay,
+    **{name: Injector.resize for name in schedule.CHURN},
     "sessions terminated, of one relay": Injector.terminate_one,
     "sessions terminated, of all relays": Injector.terminate_all,
     "PostgreSQL restarted": Injector.restart_postgres,

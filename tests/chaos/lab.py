@@ -77,6 +77,14 @@ class Relay:
         self.logged_before = 0
         self.process = None
 
+    def command(self, *words):
+        """Another command than run, which must succeed; its output."""
+        done = subprocess.run([self.binary, *words, "-c", str(self.config)], capture_output=True,
+                              text=True, timeout=60, check=False)
+        if done.returncode != 0:
+            raise Failure(f"outbox-relay {' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout
+
     def start(self, env=None):
         """env: for this start only, beside the relay's own."""
         variables = {**os.environ, **self.env, **(env or {})}
@@ -276,11 +284,7 @@ class Lab:
 
     def init(self, config, binary=None):
         """outbox-relay init: creates the tables."""
-        relay = Relay(self, 0, config, binary)
-        done = subprocess.run([relay.binary, "init", "-c", str(config)], capture_output=True,
-                              text=True, timeout=60, check=False)
-        if done.returncode != 0:
-            raise Failure(f"outbox-relay init: {done.stderr.strip()}")
+        Relay(self, 0, config, binary).command("init")
 
     def relay(self, number, config, binary=None, env=None):
         return Relay(self, number, config, binary, env)

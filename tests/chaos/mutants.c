@@ -11,12 +11,14 @@
  *   M8   sends one message of a batch twice
  *   M9   changes one byte of a message in 1,000
  *   M10  leaves the reconnect to nats.c
+ *   M11  goes on with a key whose row has failed
  *   M13  deduplicates by the row's number
  *
  * The others need no other program (tests/chaos/mutants).
  */
 
 #include "broker/broker.h"
+#include "core/order.h"
 #include "outbox/outbox.h"
 
 #include <nats/nats.h>
@@ -44,6 +46,14 @@ int real_settle(struct outbox *outbox, struct batch *batch, const struct claim *
                 struct error *error) __asm__("__real_outbox_settle");
 int wrap_settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
                 struct error *error) __asm__("__wrap_outbox_settle");
+bool real_due(const struct batch *batch, const struct message *message,
+              int sink) __asm__("__real_order_is_due");
+bool wrap_due(const struct batch *batch, const struct message *message,
+              int sink) __asm__("__wrap_order_is_due");
+bool real_held(const struct batch *batch,
+               const struct message *message) __asm__("__real_order_is_held");
+bool wrap_held(const struct batch *batch,
+               const struct message *message) __asm__("__wrap_order_is_held");
 natsStatus real_reconnect(natsOptions *options,
                           bool allow) __asm__("__real_natsOptions_SetAllowReconnect");
 natsStatus wrap_reconnect(natsOptions *options,
@@ -63,6 +73,8 @@ _Static_assert(_Generic(&broker_await, __typeof__(&real_await) : 1, default : 0)
 _Static_assert(_Generic(&outbox_claim, __typeof__(&real_claim) : 1, default : 0), "outbox_claim");
 _Static_assert(_Generic(&outbox_settle, __typeof__(&real_settle) : 1, default : 0),
                "outbox_settle");
+_Static_assert(_Generic(&order_is_due, __typeof__(&real_due) : 1, default : 0), "order_is_due");
+_Static_assert(_Generic(&order_is_held, __typeof__(&real_held) : 1, default : 0), "order_is_held");
 
 static _Thread_local const struct batch *current;
 static _Thread_local long seen;
@@ -103,6 +115,23 @@ static bool same_key(const struct message *a, const struct message *b)
            memcmp(a->route_key.data, b->route_key.data, a->route_key.len) == 0;
 }
 
+/* The rows; the places that they have in the order of their key stay as they are. */
+static void swap_rows(struct message *a, struct message *b)
+{
+    struct message kept = *a;
+
+    memcpy(a->row, b->row, sizeof a->row);
+    memcpy(b->row, kept.row, sizeof b->row);
+    a->id = b->id, b->id = kept.id;
+    a->event_id = b->event_id, b->event_id = kept.event_id;
+    a->type = b->type, b->type = kept.type;
+    a->payload = b->payload, b->payload = kept.payload;
+    a->payload_len = b->payload_len, b->payload_len = kept.payload_len;
+    a->created_at = b->created_at, b->created_at = kept.created_at;
+    a->headers = b->headers, b->headers = kept.headers;
+    a->header_count = b->header_count, b->header_count = kept.header_count;
+}
+
 /* The first pending message and the next of its key. */
 static void swap_two(struct batch *batch, int sink)
 {
@@ -110,12 +139,10 @@ static void swap_two(struct batch *batch, int sink)
 
     for (int i = 1; i < batch->count; i++) {
         struct message *second = &batch->messages[i];
-        struct message kept = *first;
 
         if (!is_pending(first, sink) || !is_pending(second, sink) || !same_key(first, second))
             continue;
-        *first = *second;
-        *second = kept;
+        swap_rows(first, second);
         return;
     }
 }
@@ -179,6 +206,18 @@ int wrap_settle(struct outbox *outbox, struct batch *batch, const struct claim *
                 struct error *error)
 {
     return is("M4") ? 0 : real_settle(outbox, batch, next, error);
+}
+
+bool wrap_due(const struct batch *batch, const struct message *message, int sink)
+{
+    if (!is("M11"))
+        return real_due(batch, message, sink);
+    return is_pending(message, sink) && message->wave == batch->wave;
+}
+
+bool wrap_held(const struct batch *batch, const struct message *message)
+{
+    return !is("M11") && real_held(batch, message);
 }
 
 /* At once to the socket, so that what is lost with the connection is what was sent by then. */

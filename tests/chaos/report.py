@@ -19,12 +19,14 @@ def failed(finding):
     return finding.allowed is not None and finding.found > finding.allowed
 
 
-def audit(lab, paths, unsent, judge_order):
-    """Has audit.sql judge what the reader wrote to the files at paths."""
+def audit(lab, paths, unsent, judge_order, dropped_ms=None):
+    """Has audit.sql judge what the reader wrote to the files at paths. dropped_ms: when the operator
+    dropped the dead rows (wall ms); None: never."""
     with subprocess.Popen(["cat", *map(str, paths)], stdout=subprocess.PIPE) as messages:
         done = subprocess.run(
             ["psql", "-Xq", lab.pg_url, "-v", f"unsent={unsent}", "-v",
-             f"order_allowed={0 if judge_order else 'NULL'}", "-f", str(HERE / "audit.sql")],
+             f"order_allowed={0 if judge_order else 'NULL'}", "-v",
+             f"dropped_ms={int(dropped_ms or 1 << 62)}", "-f", str(HERE / "audit.sql")],
             stdin=messages.stdout, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode != 0:
         raise Failure(f"audit.sql: {done.stderr.strip()}")
@@ -43,6 +45,44 @@ def read_repeats(lab):
     lines = lab.sql("SELECT stored_ms, split_part(destination, '.', 1) FROM audit.repeat"
                     " ORDER BY stored_ms").splitlines()
     return [(float(moment), broker) for moment, broker in (line.split("|") for line in lines)]
+
+
+def count_replays(places):
+    """How often the delivery of a key began anew: each event continues one that had come as far as
+    the event before it, or begins another. Several may be under way, where a relay that slept goes
+    on beside the one that took over."""
+    open_at, begun = collections.Counter(), 0
+    for place in places:
+        if open_at[place - 1] > 0:
+            open_at[place - 1] -= 1
+        else:
+            begun += 1
+        open_at[place] += 1
+    return begun - 1
+
+
+def judge_replays(lab, records, judge_order):
+    """The shape of what is delivered again. Only in Kafka: JetStream drops some of it."""
+    lines = lab.sql("""
+        SELECT string_agg(place::text, ',' ORDER BY position)
+        FROM audit.numbered d JOIN audit.place USING (id) WHERE starts_with(destination, 'kafka')
+        GROUP BY destination, partition, place.key HAVING max(occurrence) > 1""").splitlines()
+    most = max((count_replays(map(int, line.split(","))) for line in lines), default=0)
+    allowed = sum(record.kind.tries((record.end_ms - record.begin_ms) / 1000)
+                  for record in records)
+    return Finding("replays of a key", most, allowed if judge_order else None,
+                   "at most, in Kafka: each goes on in order from where it begins")
+
+
+def judge_order(findings, ordered, held, behind, expect_disorder):
+    """held: rows that waited behind dead ones before these were dropped, of `behind` that had to."""
+    found = next(finding.found for finding in findings if finding.name == "out of order")
+    judged = []
+    if ordered:
+        judged.append(at_least("held back", held, behind, "rows that waited behind a dead one"))
+    if expect_disorder:
+        judged.append(at_least("disorder seen", found, 1, "events out of order: order is judged"))
+    return judged
 
 
 def bound_records(records, backlogs):
@@ -177,7 +217,7 @@ def judge_measured(recoveries, groups):
     """A recovery that nothing else delayed is the only one that says how long a fault takes."""
     measured = {recovery.fault.kind.group for recovery in recoveries if not recovery.overtaken}
     return Finding("recoveries unmeasured", len(groups - measured), 0,
-                   "of " + ", ".join(sorted(groups)) + ": no fault that none other followed")
+                   "of " + ", ".join(sorted(groups)) + ": no fault stood alone, not even at the end")
 
 
 def print_kinds(records, counts, recoveries):

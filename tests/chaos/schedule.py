@@ -2,6 +2,8 @@
 
 A fault belongs to a group. Faults of one group follow each other; those of different groups may
 overlap. No fault begins in a calm: there the run proves that nothing is repeated without a cause.
+The last fault of each group stands alone, so that a recovery of each is measured in any run. With
+churn the fleet doubles and halves all the time, beside the other faults.
 """
 import collections
 import random
@@ -11,7 +13,7 @@ PUBLISH_TIMEOUT_S = 4  # of the relays
 DEDUP_MS = 120_000  # JetStream's default, longer than any repeat takes here
 
 # A fault lasts between low and high seconds, and its healing costs some more. It hits "one" relay
-# or "all". Each lane of a relay that is hit may publish `tries` batches again, given the seconds
+# or "all", or "some" that it chooses itself. Each lane of a relay that is hit may publish `tries` batches again, given the seconds
 # that it lasted, and none later than `tail` seconds after the end. What waited at the end has left
 # within `bar` seconds. A fault of one broker repeats nothing at the other.
 Kind = collections.namedtuple("Kind", "group low high costs hits tries tail bar broker",
@@ -80,7 +82,12 @@ KINDS = {
     "old snapshot held": Kind("postgres", 3, 6, 0.2, "all", never, *BACK),
     "no connections left": Kind("postgres", 1, 3, 0.5, "all", once, *BACK),
     "poison rows": Kind("rows", 0, 0, 0.5, "all", never, *GONE),
+    "relays doubled": Kind("fleet", 0, 0, 0.5, "some", never, *GONE),
+    "relays halved": Kind("fleet", 0, 0, 0.5, "some", once, *GONE),
 }
+CHURN = ("relays doubled", "relays halved")
+CHURN_S = (8, 12)  # between two of them
+FLEET_MAX = 8
 for name, title, hits, cost in (("nats", "NATS", "one", 2), ("kafka", "Kafka", "all", 11)):
     KINDS |= {
         f"{title} killed": Kind("broker", 0, 1, cost, "all", once, *BACK, name),
@@ -99,14 +106,19 @@ SHORT = [f"relay crashes at {point}" for point in POINTS] + [
     "sessions terminated, of one relay", "PostgreSQL connection reset", "COMMIT reply lost",
     "COMMIT request lost", "PostgreSQL restarted", "NATS killed", "NATS connection reset",
     "NATS black hole, replies", "Kafka connection reset", "Kafka black hole, replies"]
-PROFILES = {"full": list(KINDS), "short": SHORT}
+PROFILES = {"full": [name for name in KINDS if name not in CHURN], "short": SHORT,
+            "calm": ["poison rows"]}  # for --churn and nothing else
+ALONE = ("relay killed", "sessions terminated, of one relay")  # and a connection of a broker
+ALONE_S = 8  # between two of them, and before the first
 PLANS = 200  # how many are drawn until one holds every kind
 
-Fault = collections.namedtuple("Fault", "number at kind relay seconds count")
+# count: how often, or how many; for CHURN: how many relays there are then.
+Fault = collections.namedtuple("Fault", "number at kind relay seconds count alone",
+                               defaults=(False,))
 
 
-def kinds_of(profile, brokers):
-    return [name for name in PROFILES[profile]
+def kinds_of(profile, brokers, churn=False):
+    return [name for name in PROFILES[profile] + list(CHURN if churn else ())
             if not KINDS[name].broker or KINDS[name].broker in brokers]
 
 
@@ -126,27 +138,60 @@ def out_of_calm(at, spell, lull):
     return at
 
 
-def plan(seed, profile, seconds, faults_a_minute, relays, brokers):
+def last_faults(draw, seconds, relays, brokers):
+    """[Fault] that stand alone before the last calm; they come when all else is over."""
+    at = calms(seconds)[-1][0] - ALONE_S * (len(ALONE) + 1)
+    title = {"nats": "NATS", "kafka": "Kafka"}[draw.choice(brokers)]
+    return [(at + ALONE_S * number, kind, draw.randint(1, relays), 0, 1, True)
+            for number, kind in enumerate((*ALONE, f"{title} connection reset"))]
+
+
+def churn_faults(draw, begin, end, lull):
+    """The sizes of a fleet that begins with one relay."""
+    faults, at, size = [], begin, 1
+    while True:
+        at = out_of_calm(at + draw.uniform(*CHURN_S), 1, lull)
+        if at + 1 > end:
+            return faults
+        grows = size == 1 or size < FLEET_MAX and draw.random() < 0.5
+        size = size * 2 if grows else size // 2
+        faults.append((round(at, 2), CHURN[0] if grows else CHURN[1], 1, 0, size))
+
+
+def plan(seed, profile, seconds, faults_a_minute, relays, brokers, churn=False):
     """[Fault], with every kind in it; the last one drawn when the run is too short for that."""
     for attempt in range(PLANS):
         draw = random.Random(f"outbox-relay {seed} {attempt}")
         faults = draw_plan(draw, profile, seconds, faults_a_minute, relays, brokers)
-        if not lacking(faults, profile, brokers):
+        end = faults_end(profile, seconds)
+        if churn:
+            lull = calms(seconds)
+            faults += churn_faults(draw, lull[0][1], end, lull)
+        if profile == "full":
+            faults += last_faults(draw, seconds, relays, brokers)
+        faults = [Fault(number, *fault) for number, fault in enumerate(sorted(faults), 1)]
+        if not lacking(faults, profile, brokers, churn):
             break
     return faults
 
 
-def lacking(faults, profile, brokers):
+def faults_end(profile, seconds):
+    """When those end that do not stand alone."""
+    last_calm = calms(seconds)[-1][0]
+    return last_calm - ALONE_S * (len(ALONE) + 2) if profile == "full" else last_calm
+
+
+def lacking(faults, profile, brokers, churn=False):
     planned = {fault.kind for fault in faults}
-    return [name for name in kinds_of(profile, brokers) if name not in planned]
+    return [name for name in kinds_of(profile, brokers, churn) if name not in planned]
 
 
 def draw_plan(draw, profile, seconds, faults_a_minute, relays, brokers):
     """Poison first; then every kind comes once before any comes twice."""
-    lull = calms(seconds)
+    lull, end = calms(seconds), faults_end(profile, seconds)
     free = collections.defaultdict(float)
     faults, deck, at = [], [], lull[0][1]
-    while at < seconds:
+    while at < end:
         if not deck:
             deck = kinds_of(profile, brokers)
             draw.shuffle(deck)
@@ -157,20 +202,20 @@ def draw_plan(draw, profile, seconds, faults_a_minute, relays, brokers):
         begin = max(at, *free.values()) if kind.group == "all" else max(at, free[kind.group],
                                                                         free["all"])
         begin = out_of_calm(begin, lasts + kind.costs, lull)
-        if begin + lasts + kind.costs <= lull[-1][0]:
+        if begin + lasts + kind.costs <= end:
             free[kind.group] = begin + lasts + kind.costs
             faults.append((round(begin, 2), name, draw.randint(1, relays), lasts,
                            draw.randint(1, 3)))
         at += max(0.3, draw.expovariate(faults_a_minute / 60))
-    faults.sort()
-    return [Fault(number, *fault) for number, fault in enumerate(faults, 1)]
+    return faults
 
 
 def show(faults):
     for fault in faults:
         kind = KINDS[fault.kind]
-        whom = f"relay {fault.relay}" if kind.hits == "one" else ""
-        print(f"{fault.at:7.2f} s  {fault.kind:42} {fault.seconds:5.2f} s  {whom}")
+        whom = {"one": f"relay {fault.relay}", "some": f"then {fault.count}"}.get(kind.hits, "")
+        print(f"{fault.at:7.2f} s  {fault.kind:42} {fault.seconds:5.2f} s  {whom}"
+              f"{', alone' if fault.alone else ''}")
 
 
 def settings(seed, relays):

@@ -3,7 +3,7 @@
 --
 -- It leaves its findings in audit.finding, one row a check; a check fails where found > allowed. It
 -- trusts neither the relay's counters nor its logs, and it changes nothing outside its schema.
--- Order within a key is not judged here.
+-- The bank draws the ids of a key under the lock of its branch, so that they are its order.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -21,16 +21,16 @@ CREATE TABLE audit.delivered (
 -- ---- what was committed: the outbox, and what the relay has parked beside it --------------------
 
 CREATE TABLE audit.committed AS
-    SELECT event_id, topic, key, type, payload, headers, created_at FROM outbox;
+    SELECT id AS place, event_id, topic, key, type, payload, headers, created_at FROM outbox;
 SELECT to_regclass('outbox_parked') IS NOT NULL AS has_parked \gset
 \if :has_parked
 INSERT INTO audit.committed
-    SELECT event_id, topic, key, type, payload, headers, created_at FROM outbox_parked;
+    SELECT id, event_id, topic, key, type, payload, headers, created_at FROM outbox_parked;
 \endif
 
 -- The messages as they ought to be: the relay's promise, written a second time.
 CREATE TABLE audit.expected AS
-    SELECT event_id::text AS id, topic, key, type, payload::text AS payload, created_at,
+    SELECT event_id::text AS id, topic, key, type, payload::text AS payload, created_at, place,
            (SELECT coalesce(string_agg(h.key || '=' || h.value, '&' ORDER BY h.key), '')
             FROM jsonb_each_text(headers) h) AS others,
            CASE topic WHEN 'bank.right' THEN event_id::text ELSE '' END AS message_id
@@ -41,13 +41,13 @@ CREATE UNIQUE INDEX ON audit.expected (id);
 
 -- The patterns take any bytes: a payload that is no JSON must be a finding, not an error.
 CREATE TABLE audit.event AS
-    SELECT DISTINCT ON (id) id,
+    SELECT DISTINCT ON (id) id, destination, partition, position,
            substring(payload FROM '"tid": *(\d{1,9})')::int AS tid,
            substring(payload FROM '"bid": *(\d{1,9})')::int AS bid,
            substring(payload FROM '"aid": *(\d{1,9})')::int AS aid,
            substring(payload FROM '"delta": *(-?\d{1,9})')::int AS delta
     FROM audit.delivered
-    ORDER BY id, destination, arrival;
+    ORDER BY id, destination, position;
 
 CREATE FUNCTION audit.instant(text) RETURNS timestamptz LANGUAGE sql AS $$
     SELECT CASE WHEN $1 ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$'
@@ -93,6 +93,14 @@ INSERT INTO audit.finding (name, found, allowed, meaning)
 SELECT 'split keys', count(*), 0, 'keys on several partitions'
 FROM (SELECT FROM audit.delivered GROUP BY destination, key
       HAVING count(DISTINCT partition) > 1) split;
+
+INSERT INTO audit.finding (name, found, allowed, meaning)
+SELECT 'out of order', count(*), 0, 'events behind a later one of their key'
+FROM (SELECT place, max(place) OVER (PARTITION BY d.destination, d.partition, e.key
+                                     ORDER BY d.position
+                                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+      FROM audit.event d JOIN audit.expected e USING (id)) placed
+WHERE place < before;
 
 -- Every transfer in the bank's own book, and every event, must have its counterpart.
 CREATE VIEW audit.unmatched AS
