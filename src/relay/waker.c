@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define ARM_MS 20
+#define HOLD_MS_MAX 320
 #define ARM_MS_MAX 1000 /* while others hold the lock: inserters, or another relay */
 #define RENEW_MS 3000   /* well within the lease */
 #define RETRY_MS 1000
@@ -31,6 +32,8 @@ struct waker {
     int64_t pause_ms; /* between two tries to arm */
     int64_t arm_ms;   /* when it may be tried again */
     int64_t renew_ms;
+    int64_t armed_ms; /* since when it is, or was */
+    int64_t hold_ms;  /* how long it then stays unarmed */
 };
 
 static int64_t fail(struct waker *waker, const struct error *error)
@@ -51,6 +54,7 @@ static void begin(struct waker *waker)
     waker->failures = 0;
     waker->warned = false;
     waker->pause_ms = ARM_MS;
+    waker->hold_ms = ARM_MS;
     waker->arm_ms = clock_now_ms();
     waker->renew_ms = clock_now_ms() + RENEW_MS;
 }
@@ -77,10 +81,16 @@ static int64_t get_ready(struct waker *waker)
     return fail(waker, &error);
 }
 
+/* Where being armed never lasts, inserts are so many that polling is as fast, and cheaper for them.
+ */
 static void arm_soon(struct waker *waker)
 {
+    int64_t lasted_ms = clock_now_ms() - waker->armed_ms;
+    int64_t longer_ms = 2 * waker->hold_ms < HOLD_MS_MAX ? 2 * waker->hold_ms : HOLD_MS_MAX;
+
+    waker->hold_ms = lasted_ms < ARM_MS + waker->hold_ms ? longer_ms : ARM_MS;
     waker->pause_ms = ARM_MS;
-    waker->arm_ms = clock_now_ms() + ARM_MS;
+    waker->arm_ms = clock_now_ms() + waker->hold_ms;
 }
 
 static int let_go(struct waker *waker, struct error *error)
@@ -96,6 +106,7 @@ static int try_to_arm(struct waker *waker, struct error *error)
 
     if (listener_arm(waker->listener, &another, error) < 0)
         return -1;
+    waker->armed_ms = clock_now_ms();
     if (listener_is_armed(waker->listener))
         return wake_arm(waker->wake) ? 0 : let_go(waker, error);
     wake_cover(waker->wake, another);
@@ -117,10 +128,10 @@ static int attend(struct waker *waker, struct error *error)
 
     if (listener_hear(waker->listener, &heard, error) < 0)
         return -1;
-    if (heard) {
+    if (heard)
         wake_call(waker->wake);
-        arm_soon(waker);
-    }
+    if (heard && !listener_is_armed(waker->listener))
+        waker->pause_ms = ARM_MS;
     if (listener_is_armed(waker->listener) && !wake_is_armed(waker->wake) &&
         let_go(waker, error) < 0)
         return -1;
