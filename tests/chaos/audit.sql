@@ -143,7 +143,8 @@ CALL audit.find('out of order', :order_allowed, 'first occurrences behind a late
         SELECT seq, max(seq) OVER (PARTITION BY destination, partition, key ORDER BY position
                                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
         FROM audit.event) e WHERE seq < before');
-CALL audit.find('ahead of unseen', :order_allowed, 'events delivered before an earlier one of the key',
+CALL audit.find('ahead of unseen', :order_allowed,
+    'events delivered before an earlier one of the key',
     'SELECT count(*) FROM (
         SELECT place, row_number() OVER (PARTITION BY destination, partition, p.key
                                          ORDER BY position) AS arrived

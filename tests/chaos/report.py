@@ -20,8 +20,8 @@ def failed(finding):
 
 
 def audit(lab, paths, unsent, judge_order, dropped_ms=None):
-    """Has audit.sql judge what the reader wrote to the files at paths. dropped_ms: when the operator
-    dropped the dead rows (wall ms); None: never."""
+    """Has audit.sql judge what the reader wrote to the files at paths. dropped_ms: when the
+    operator dropped the dead rows (wall ms); None: never."""
     with subprocess.Popen(["cat", *map(str, paths)], stdout=subprocess.PIPE) as messages:
         done = subprocess.run(
             ["psql", "-Xq", lab.pg_url, "-v", f"unsent={unsent}", "-v",
@@ -75,7 +75,7 @@ def judge_replays(lab, records, judge_order):
 
 
 def judge_order(findings, ordered, held, behind, expect_disorder):
-    """held: rows that waited behind dead ones before these were dropped, of `behind` that had to."""
+    """held: rows that waited behind dead ones until these were dropped, of `behind` that had to."""
     found = next(finding.found for finding in findings if finding.name == "out of order")
     judged = []
     if ordered:
@@ -217,7 +217,7 @@ def judge_measured(recoveries, groups):
     """A recovery that nothing else delayed is the only one that says how long a fault takes."""
     measured = {recovery.fault.kind.group for recovery in recoveries if not recovery.overtaken}
     return Finding("recoveries unmeasured", len(groups - measured), 0,
-                   "of " + ", ".join(sorted(groups)) + ": no fault stood alone, not even at the end")
+                   "of " + ", ".join(sorted(groups)) + ": no fault stood alone, nor at the end")
 
 
 def print_kinds(records, counts, recoveries):

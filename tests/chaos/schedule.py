@@ -13,9 +13,10 @@ PUBLISH_TIMEOUT_S = 4  # of the relays
 DEDUP_MS = 120_000  # JetStream's default, longer than any repeat takes here
 
 # A fault lasts between low and high seconds, and its healing costs some more. It hits "one" relay
-# or "all", or "some" that it chooses itself. Each lane of a relay that is hit may publish `tries` batches again, given the seconds
-# that it lasted, and none later than `tail` seconds after the end. What waited at the end has left
-# within `bar` seconds. A fault of one broker repeats nothing at the other.
+# or "all", or "some" that it chooses itself. Each lane of a relay that is hit may publish `tries`
+# batches again, given the seconds that it lasted, and none later than `tail` seconds after the end.
+# What waited at the end has left within `bar` seconds. A fault of one broker repeats nothing at the
+# other.
 Kind = collections.namedtuple("Kind", "group low high costs hits tries tail bar broker",
                               defaults=("",))
 
