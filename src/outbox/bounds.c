@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-#define LAG_MS 1000
+#define LAG_MS 200
 #define SWEEP_REST 20 /* times of what a sweep took */
 #define SWEEP_REST_MS_MIN 250
 #define SWEEP_SLOW_MS 100 /* a look that takes longer takes fewer slices the next time */

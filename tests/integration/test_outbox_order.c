@@ -227,7 +227,7 @@ static void send_what_there_is(struct lane_fixture *fixture)
     } while (fixture->batch.count > 0 || fixture->batch.more);
 }
 
-/* A bound trails by a second of the lane's clock: as if it had passed. */
+/* A bound trails by a moment of the lane's clock: as if it had passed. */
 static void let_time_pass(struct lane_fixture *fixture)
 {
     for (int i = 0; i < SLICES; i++)

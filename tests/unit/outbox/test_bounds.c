@@ -81,7 +81,7 @@ static void an_id_drawn_before_its_transaction_has_a_number_is_waited_for(void *
 {
     (void)state;
     settle(1, 100, 60, 60);
-    now_ms += 900;
+    now_ms += 150;
     settle(1, 150, 61, 61);
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
 }
