@@ -17,6 +17,7 @@
 
 #define ARM_MS 20
 #define HOLD_MS_MAX 320
+#define BRIEF_MS 15
 #define ARM_MS_MAX 1000 /* while others hold the lock: inserters, or another relay */
 #define RENEW_MS 3000   /* well within the lease */
 #define RETRY_MS 1000
@@ -81,14 +82,14 @@ static int64_t get_ready(struct waker *waker)
     return fail(waker, &error);
 }
 
-/* Where being armed never lasts, inserts are so many that polling is as fast, and cheaper for them.
- */
+/* Where being armed is always brief, inserts are so many that polling is as fast, and cheaper for
+ * them. */
 static void arm_soon(struct waker *waker)
 {
     int64_t lasted_ms = clock_now_ms() - waker->armed_ms;
     int64_t longer_ms = 2 * waker->hold_ms < HOLD_MS_MAX ? 2 * waker->hold_ms : HOLD_MS_MAX;
 
-    waker->hold_ms = lasted_ms < ARM_MS + waker->hold_ms ? longer_ms : ARM_MS;
+    waker->hold_ms = lasted_ms < BRIEF_MS ? longer_ms : ARM_MS;
     waker->pause_ms = ARM_MS;
     waker->arm_ms = clock_now_ms() + waker->hold_ms;
 }
