@@ -223,7 +223,7 @@ static void fields_that_follow_from_other_sections_are_set(void **state)
 {
     struct parsed *parsed = parse_accepted(
         "[sink.a]\ntype = \"stdout\"\nallow = [\"x.>\", \"re:^y\"]\n[sink.b]\ntype = \"stdout\"\n"
-        "[[route]]\nmatch = \">\"\nsink = \"b\"\n[outbox]\norder = \"none\"\n"
+        "[[route]]\nmatch = \">\"\nsink = \"b\"\n[outbox]\norder = \"key\"\n"
         "[relay]\nbatch = 7\nbatch_bytes = \"1MiB\"\npublish_timeout = \"3s\"\n"
         "synchronous_commit = \"off\"\n");
     const struct relay_options *relay = &parsed->config.relay;
@@ -236,6 +236,7 @@ static void fields_that_follow_from_other_sections_are_set(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(relay->sinks[i].batch, 7);
         assert_int_equal(relay->sinks[i].publish_timeout_ms, 3000);
+        assert_true(relay->sinks[i].keep_order);
     }
     assert_string_equal(relay->sinks[0].name, "a");
     assert_true(match_topic(&relay->sinks[0].allowed[0], text_of("x.1")));
