@@ -60,7 +60,7 @@ CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
 
 --[parked_key]
-CREATE INDEX ON @parked@ (@parked_key@) WHERE sent_at IS NULL;
+CREATE INDEX ON @parked@ (@parked_key@) WHERE sent_at IS NULL AND key IS NOT NULL;
 
 --[notify]
 -- An insert notifies only while an idle relay holds this lock alone. It runs as whoever inserts; every name

@@ -2,15 +2,15 @@
  * From librdkafka's word to a verdict: one table of error codes, and what each class of them means
  * for a message.
  *
- *   class             the message                      the client and the sink
- *   backpressure      is tried again until the deadline, none is skipped
- *   poison            is produced alone; REJECTED when it is refused alone
- *   neighbour         is produced again                go on
- *   destination down  WAIT, uncounted                  go on; the topic is asked about each second
- *   broker down       stays pending, uncounted         client destroyed; no claim until a probe
- * works maybe stored      as broker down, and counted in its error: a repeat is possible fatal as
- * broker down                   librdkafka has given the client up (not in the table) is produced
- * alone; RETRY, counted, when it is refused alone
+ *   class             the message                     the client and the sink
+ *   backpressure      is tried again by the deadline  none is skipped
+ *   poison            produced alone; REJECTED alone  go on
+ *   neighbour         is produced again               go on
+ *   destination down  WAIT, uncounted                 go on; its topic is asked about each second
+ *   broker down       stays pending, uncounted        client destroyed; no claim until a probe works
+ *   maybe stored      as broker down                  and counted in its error: a repeat is possible
+ *   fatal             as broker down                  librdkafka has given the client up
+ *   (not in a table)  produced alone; RETRY alone     go on
  *
  * A broker refuses whole record batches, so a refused message is only suspected until it was alone.
  * What concerns the connection (TLS, SASL) is no word on a topic: the sink rests, not its rows.

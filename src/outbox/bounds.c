@@ -3,11 +3,11 @@
  *
  * Ids do not become visible in their order: a row with a lower id may be committed after a higher
  * one was sent. A bound that had passed it would let a later row of its key overtake it. So a
- * settled id is only noted, with the end of the snapshot that saw it. The bound passes it once a
- * later claim, still from the old bound, has settled all it saw, and saw everything: each
- * transaction that may have drawn a lower id had ended by then. Those are the ones under way at the
- * first claim, and, because an id is drawn a moment before the transaction gets its number, those
- * of LAG_MS after it. An open writer holds the bounds back, a reader does not.
+ * settled id is only noted. Whoever drew a lower id had its transaction's number by then, or gets
+ * it a moment later, within LAG_MS, because an insert draws the id first; so a transaction that is
+ * numbered after that, the fence, is younger than all of them. The bound passes the id when a later
+ * claim, still from the old bound, has settled all it saw, with a snapshot to which every
+ * transaction up to the fence had ended. An open writer holds the bounds back, a reader does not.
  *
  * Who draws ids long before the insert defeats that, so a sweep looks at each slice without its
  * bound now and then; a row that it finds takes the bound back.
@@ -98,14 +98,34 @@ static int place_of(const struct bounds *bounds, int slice)
 
 static bool saw_everything(const struct bound *bound, const struct sight *sight)
 {
-    return bound->seen != BOUNDS_UNKNOWN && sight->xmin >= bound->seen_xmax &&
-           sight->asked_ms - bound->seen_ms >= LAG_MS;
+    return bound->seen != BOUNDS_UNKNOWN && bound->fence != 0 && sight->xmin > bound->fence;
 }
 
 static void pass_seen(struct bound *bound)
 {
     bound->first = bound->seen + 1;
     bound->seen = BOUNDS_UNKNOWN;
+}
+
+static bool lacks_fence(const struct bound *bound, int64_t asked_ms)
+{
+    return bound->seen != BOUNDS_UNKNOWN && bound->fence == 0 &&
+           asked_ms - bound->seen_ms >= LAG_MS;
+}
+
+void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms)
+{
+    for (int i = 0; i < bounds->count; i++)
+        if (lacks_fence(&bounds->slices[i], asked_ms))
+            bounds->slices[i].fence = xact;
+}
+
+bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms)
+{
+    for (int i = 0; i < bounds->count; i++)
+        if (lacks_fence(&bounds->slices[i], asked_ms))
+            return true;
+    return false;
 }
 
 /* A claim that took as many slices as it may has not come to those behind the last of them. */
@@ -167,8 +187,8 @@ void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct
     if (bound->seen != BOUNDS_UNKNOWN || last < bound->first || last == INT64_MAX)
         return;
     bound->seen = last;
-    bound->seen_xmax = sight->xmax;
     bound->seen_ms = now_ms;
+    bound->fence = 0;
 }
 
 int bounds_pending(struct bounds *bounds, const struct sight *sight)

@@ -15,11 +15,11 @@
 #define BOUNDS_WIDTH_MAX 16      /* slices a claim may take */
 
 struct bound {
-    int64_t first;     /* the lowest id to look at */
-    int64_t seen;      /* a higher one, up to which rows were settled; BOUNDS_UNKNOWN: none */
-    int64_t seen_xmax; /* no transaction from this on had begun when `seen` was claimed */
-    int64_t seen_ms;   /* after that */
-    int64_t avoid_ms;  /* until then another slice is taken: a row of it is locked by somebody */
+    int64_t first;    /* the lowest id to look at */
+    int64_t seen;     /* a higher one, up to which rows were settled; BOUNDS_UNKNOWN: none */
+    int64_t seen_ms;  /* after that */
+    int64_t fence;    /* a transaction that got its number long enough after it; 0: none yet */
+    int64_t avoid_ms; /* until then another slice is taken: a row of it is locked by somebody */
 };
 
 struct bounds {
@@ -56,10 +56,10 @@ void bounds_look(struct bounds *bounds, int64_t now_ms);
 /* The look's end: bounds->chosen holds what it took. */
 void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
 
-/* What a claim saw: every transaction before `xmin` had ended, none from `xmax` on had begun. */
+/* What a claim saw: every transaction before `xmin` had ended. */
 struct sight {
     int64_t xmin;
-    int64_t xmax;
+    int64_t xact;     /* the claim's own, numbered after asked_ms */
     int64_t asked_ms; /* before the claim looked */
     uint32_t epoch;   /* bounds->epoch when it was asked */
 };
@@ -70,6 +70,11 @@ void bounds_claimed(struct bounds *bounds, int slice, int64_t first);
 /* They are settled, all that the claim saw up to `last`. */
 void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
                     int64_t now_ms);
+
+/* A transaction, numbered after asked_ms, may end the wait for those that drew ids before it. */
+void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms);
+/* Whether one is wanted. */
+bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms);
 
 /* The slices whose bound could pass if they are empty, as a look. 0: there is none. */
 int bounds_pending(struct bounds *bounds, const struct sight *sight);

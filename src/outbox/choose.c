@@ -158,7 +158,7 @@ int choose_note_claimed(struct outbox *outbox, const struct batch *batch, const 
 {
     if (batch->parked || !choose_is_bounded(outbox))
         return 0;
-    outbox->sight.xmax = row_int8(PQgetvalue(claimed, 0, CLAIM_XMAX));
+    outbox->sight.xact = outbox->xact;
     for (int row = 0; row < batch->count; row++) {
         int slice = row_int4(PQgetvalue(claimed, row, CLAIM_SLICE));
         int64_t id = strtoll(PQgetvalue(claimed, row, CLAIM_ID), NULL, 10);
@@ -192,6 +192,8 @@ static bool leaves_a_row(const struct batch *batch)
 
 void choose_note_settled(struct outbox *outbox, const struct batch *batch)
 {
+    if (outbox->claimed_count > 0 && outbox->sight.xact != 0)
+        bounds_fence(&outbox->bounds, outbox->sight.xact, outbox->sight.asked_ms);
     if (leaves_a_row(batch))
         return;
     for (int i = 0; i < outbox->claimed_count; i++)
@@ -221,12 +223,30 @@ static int ask_empty(struct outbox *outbox, struct batch *batch, uint64_t away, 
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 
+/* An idle lane's transactions have no number, so one is asked for. */
+static int raise_fence(struct outbox *outbox, struct error *error)
+{
+    int64_t asked_ms = clock_now_ms();
+    PGresult *result;
+
+    if (!bounds_lack_fence(&outbox->bounds, asked_ms))
+        return 0;
+    result = pipeline_run(outbox, "fence", 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    bounds_fence(&outbox->bounds, strtoll(PQgetvalue(result, 0, 0), NULL, 10), asked_ms);
+    PQclear(result);
+    return 0;
+}
+
 /* Idle looks are cheap only when the bounds have come to the end of the table. */
 int choose_pass_empty(struct outbox *outbox, struct batch *batch, const struct claim *claim,
                       struct error *error)
 {
-    if (claim->parked || !choose_is_bounded(outbox) || claim->away != outbox->bounded_away ||
-        bounds_pending(&outbox->bounds, &outbox->sight) == 0)
+    if (claim->parked || !choose_is_bounded(outbox) || claim->away != outbox->bounded_away)
         return 0;
-    return ask_empty(outbox, batch, htobe64(claim->away), error);
+    if (bounds_pending(&outbox->bounds, &outbox->sight) > 0 &&
+        ask_empty(outbox, batch, htobe64(claim->away), error) < 0)
+        return -1;
+    return raise_fence(outbox, error);
 }

@@ -235,6 +235,14 @@ static int fetch_deferred(struct outbox *outbox, struct batch *batch, const bool
     return fetch(outbox, batch, &rows, count, error);
 }
 
+/* Its key may be one that other rows of the batch have, and nobody can tell. */
+static bool travels_alone(const struct outbox *outbox, const struct batch *batch, int row,
+                          const struct weight *weight)
+{
+    return weight->too_large && outbox->options->order == ORDER_KEY &&
+           PQgetisnull(batch->rows[CLAIMED], row, CLAIM_KEY);
+}
+
 /* Turns result rows into messages until the byte limit; one row is always taken. Returns the bytes.
  */
 static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, int64_t payload_max)
@@ -246,9 +254,10 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, 
     batch->more = rows == limit;
     for (int row = 0; row < rows; row++) {
         struct weight weight = weigh(outbox, batch, row, limit, payload_max);
+        bool alone = travels_alone(outbox, batch, row, &weight);
         struct message *message;
 
-        if (row > 0 && bytes + weight.bytes > outbox->options->batch_bytes) {
+        if (row > 0 && (alone || bytes + weight.bytes > outbox->options->batch_bytes)) {
             batch->more = true;
             return bytes;
         }
@@ -258,6 +267,10 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, 
         take_row(outbox, batch, message, row);
         if (weight.too_large)
             refuse_large(batch, message, length_of(batch->rows[CLAIMED], row, CLAIM_REST_LEN));
+        if (alone) {
+            batch->more = batch->more || rows > 1;
+            return bytes;
+        }
     }
     return bytes;
 }
@@ -288,11 +301,11 @@ static int64_t worked_on(const PGresult *claimed)
                : 0;
 }
 
-static int note_failed_claim(struct outbox *outbox)
+static int note_failed_claim(struct outbox *outbox, const struct claim *claim)
 {
     if (outbox->overloaded && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
-    if (outbox->lock_waited)
+    if (outbox->lock_waited && !claim->parked)
         bounds_avoid(&outbox->bounds, clock_now_ms() + AVOID_MS);
     return -1;
 }
@@ -309,7 +322,7 @@ static int read_claim(struct outbox *outbox, struct batch *batch, const struct c
         return -1;
     hold(batch, CLAIMED, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
     if (batch->rows[CLAIMED] == NULL)
-        return note_failed_claim(outbox);
+        return note_failed_claim(outbox, claim);
     outbox->xact = xact_of(batch->rows[CLAIMED]);
     outbox->worked_ms = worked_on(batch->rows[CLAIMED]);
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);

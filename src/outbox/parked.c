@@ -8,6 +8,7 @@
 
 #include "outbox/admin_session.h"
 #include "outbox/parked_sql.h"
+#include "outbox/sql_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -147,7 +148,8 @@ static int open_walk(struct walk *walk, struct admin *admin, struct error *error
                              1, params, error);
     if (bytea < 0)
         return -1;
-    walk->sql = parked_sql(&admin->table, request, bytea > 0);
+    walk->sql = parked_sql(&admin->table, request, sql_keeps_order(&admin->table, admin->options),
+                           bytea > 0);
     if (walk->sql == NULL)
         return error_no_memory(error);
     if (request->id_count > 0) {

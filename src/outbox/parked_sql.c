@@ -136,16 +136,29 @@ static void put_freed(FILE *out, const struct table *table)
     (void)fprintf(
         out,
         ", freed AS (UPDATE %s SET due = now() WHERE due = 'infinity' AND waits_for IS NULL"
-        " AND seq IN (SELECT next FROM (SELECT DISTINCT key FROM %s JOIN chosen"
-        " ON seq = chosen_seq) gone, LATERAL (SELECT seq AS next FROM %s behind WHERE ",
-        parked, parked, parked);
-    sql_put_same_key(out, table, "behind.key", "gone.key");
+        " AND seq IN (SELECT next FROM (SELECT DISTINCT ",
+        parked);
+    sql_put_key_text(out, table, "key");
+    (void)fprintf(out,
+                  " AS left_key FROM %s JOIN chosen ON seq = chosen_seq) gone,"
+                  " LATERAL (SELECT seq AS next FROM %s behind WHERE ",
+                  parked, parked);
+    sql_put_key_is(out, table, "behind.key", "gone.left_key");
     (void)fprintf(out, " AND sent_at IS NULL AND seq NOT IN (SELECT chosen_seq FROM chosen)"
-                       " ORDER BY seq LIMIT 1) nexts))");
+                       " ORDER BY id LIMIT 1) nexts))");
+}
+
+/* A row behind another of its key has its turn when that one has left. */
+static void put_retried(FILE *out, const struct table *table, bool keeps_order)
+{
+    (void)fprintf(out, "UPDATE %s retried SET due = CASE WHEN true", table->parked_quoted);
+    if (keeps_order)
+        sql_put_head(out, table, "retried");
+    (void)fprintf(out, " THEN now() ELSE 'infinity' END, attempts = 0 FROM chosen");
 }
 
 static void put_done(FILE *out, const struct table *table, const struct parked_request *request,
-                     bool bytea)
+                     bool keeps_order, bool bytea)
 {
     const char *parked = table->parked_quoted;
 
@@ -157,7 +170,7 @@ static void put_done(FILE *out, const struct table *table, const struct parked_r
         return;
     }
     if (request->verb == PARKED_RETRY)
-        (void)fprintf(out, "UPDATE %s SET due = now(), attempts = 0 FROM chosen", parked);
+        put_retried(out, table, keeps_order);
     else
         (void)fprintf(out, "DELETE FROM %s USING chosen", parked);
     (void)fprintf(out, " WHERE seq = chosen_seq RETURNING ");
@@ -167,7 +180,7 @@ static void put_done(FILE *out, const struct table *table, const struct parked_r
         put_freed(out, table);
 }
 
-char *parked_sql(const struct table *table, const struct parked_request *request,
+char *parked_sql(const struct table *table, const struct parked_request *request, bool keeps_order,
                  bool payload_is_bytea)
 {
     char *text = NULL;
@@ -180,7 +193,7 @@ char *parked_sql(const struct table *table, const struct parked_request *request
         put_chosen_by_id(out, table, changes(request));
     else
         put_chosen_by_filter(out, table, request);
-    put_done(out, table, request, payload_is_bytea);
+    put_done(out, table, request, keeps_order, payload_is_bytea);
     (void)fprintf(out,
                   " SELECT words, done.* FROM missing_words LEFT JOIN done ON true"
                   " ORDER BY seq%s",

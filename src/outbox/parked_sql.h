@@ -12,7 +12,7 @@
  * By ids: $1 text[]. By filter: $1 and $2 int8, the bounds of seq, both exclusive; $3 type, $4
  * topic, $5 its regular expression, $6 timestamptz, each NULL for any; at most PARKED_PAGE_ROWS.
  */
-char *parked_sql(const struct table *table, const struct parked_request *request,
+char *parked_sql(const struct table *table, const struct parked_request *request, bool keeps_order,
                  bool payload_is_bytea);
 
 /* A text[] literal. */

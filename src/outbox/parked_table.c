@@ -44,8 +44,8 @@ const char *parked_key_columns(const struct table *table)
     if (!table_has(table, COLUMN_KEY) || !table->columns[COLUMN_KEY].immutable)
         return NULL;
     if (strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0)
-        return "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0), seq";
-    return "pg_catalog.hashtextextended(key::text, 0), seq";
+        return "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0), id";
+    return "pg_catalog.hashtextextended(key::text, 0), id";
 }
 
 /* A row is parked as it stands, so each column has the type that it has in the outbox. */
@@ -59,8 +59,8 @@ static void expect(struct parked_table *parked, const struct table *table)
     }
     memcpy(parked->columns + COLUMN_SENT_AT, own_columns, sizeof own_columns);
     memcpy(parked->indexes, indexes, sizeof indexes);
-    parked->indexes[INDEX_COUNT] =
-        (struct parked_index){parked_key_columns(table), "sent_at IS NULL", false};
+    parked->indexes[INDEX_COUNT] = (struct parked_index){
+        parked_key_columns(table), "(sent_at IS NULL) AND (key IS NOT NULL)", false};
     parked->index_count = INDEX_COUNT + (parked_key_columns(table) != NULL);
 }
 

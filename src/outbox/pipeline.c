@@ -210,6 +210,8 @@ static int prepare_choosing(struct outbox *outbox, struct error *error)
         return -1;
     if (!choose_is_bounded(outbox))
         return 0;
+    if (prepare(outbox, "fence", strdup("SELECT pg_catalog.pg_current_xact_id()::text"), error) < 0)
+        return -1;
     return prepare(outbox, "empty", sql_empty(table, options, outbox->routes), error);
 }
 

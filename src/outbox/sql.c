@@ -33,19 +33,18 @@ static void put_freed(FILE *out, const struct table *table)
 {
     (void)fprintf(out,
                   ", freed AS (UPDATE %s SET due = pg_catalog.clock_timestamp()"
-                  " WHERE due = 'infinity' AND waits_for IS NULL AND ctid = ANY (ARRAY("
+                  " WHERE due = 'infinity' AND waits_for IS NULL AND seq = ANY (ARRAY("
                   "SELECT next FROM (SELECT DISTINCT left_key FROM touched) gone,"
-                  " LATERAL (SELECT ctid AS next FROM %s behind WHERE ",
+                  " LATERAL (SELECT seq AS next FROM %s behind WHERE ",
                   table->parked_quoted, table->parked_quoted);
-    sql_put_same_key(out, table, "behind.key", "gone.left_key");
-    (void)fprintf(out, " AND sent_at IS NULL AND ctid <> ALL ($1::tid[]) ORDER BY seq LIMIT 1)"
+    sql_put_key_is(out, table, "behind.key", "gone.left_key");
+    (void)fprintf(out, " AND sent_at IS NULL AND ctid <> ALL ($1::tid[]) ORDER BY id LIMIT 1)"
                        " nexts)))");
 }
 
 static char *sent_parked(const struct table *table, const struct outbox_options *options)
 {
     bool keeps_order = sql_keeps_order(table, options);
-    const char *key = keeps_order ? ", key AS left_key" : "";
     struct writer writer;
 
     if (!writer_begin(&writer))
@@ -53,14 +52,17 @@ static char *sent_parked(const struct table *table, const struct outbox_options 
     if (options->on_sent == ON_SENT_MARK)
         (void)fprintf(writer.out,
                       "WITH touched AS (UPDATE %s o SET sent_at = pg_catalog.clock_timestamp(),"
-                      " due = NULL, error = NULL WHERE ctid = ANY ($1::tid[])"
-                      " RETURNING waits_for AS reached%s)",
-                      table->parked_quoted, key);
+                      " due = NULL, error = NULL",
+                      table->parked_quoted);
     else
-        (void)fprintf(writer.out,
-                      "WITH touched AS (DELETE FROM %s WHERE ctid = ANY ($1::tid[])"
-                      " RETURNING waits_for AS reached%s)",
-                      table->parked_quoted, key);
+        (void)fprintf(writer.out, "WITH touched AS (DELETE FROM %s o", table->parked_quoted);
+    (void)fprintf(writer.out, " WHERE ctid = ANY ($1::tid[]) RETURNING waits_for AS reached");
+    if (keeps_order) {
+        (void)fprintf(writer.out, ", ");
+        sql_put_key_text(writer.out, table, "o.key");
+        (void)fprintf(writer.out, " AS left_key");
+    }
+    (void)fprintf(writer.out, ")");
     if (keeps_order)
         put_freed(writer.out, table);
     put_release(writer.out, table, RELEASE_BATCHES * options->batch);
@@ -128,8 +130,22 @@ static void put_touched_parked(FILE *out, const struct table *table)
                   table->parked_quoted, table->parked_quoted);
 }
 
+/* A probe of the destination: a row that waits for it and comes to be tried. */
+static void put_probe(FILE *out, const struct table *table, const struct outbox_options *options,
+                      const char *destination)
+{
+    (void)fprintf(out,
+                  "EXISTS (SELECT FROM %s probe WHERE probe.waits_for = %s"
+                  " AND probe.due < 'infinity'",
+                  table->parked_quoted, destination);
+    if (sql_keeps_order(table, options))
+        sql_put_head(out, table, "probe");
+    (void)fprintf(out, ")");
+}
+
 /* A destination that has its probe already needs no other. */
-static void put_touched_outbox(FILE *out, const struct table *table)
+static void put_touched_outbox(FILE *out, const struct table *table,
+                               const struct outbox_options *options)
 {
     (void)fprintf(out, "gone AS (DELETE FROM %s o WHERE o.ctid = ANY ($1::tid[]) RETURNING ",
                   table->quoted);
@@ -138,12 +154,10 @@ static void put_touched_outbox(FILE *out, const struct table *table)
     put_moved_columns(out, table, true);
     (void)fprintf(out, "error, attempts, waits_for, due) SELECT ");
     put_moved_columns(out, table, true);
-    (void)fprintf(out,
-                  "g.error, g.attempts, g.waits_for, CASE WHEN g.waits_for IS NOT NULL"
-                  " AND EXISTS (SELECT FROM %s p WHERE p.waits_for = g.waits_for"
-                  " AND p.due < 'infinity') THEN 'infinity' ELSE g.due END"
-                  " FROM gone JOIN given g USING (relay_row) ORDER BY g.place RETURNING 1)",
-                  table->parked_quoted);
+    (void)fprintf(out, "g.error, g.attempts, g.waits_for, CASE WHEN g.waits_for IS NOT NULL AND ");
+    put_probe(out, table, options, "g.waits_for");
+    (void)fprintf(out, " THEN 'infinity' ELSE g.due END"
+                       " FROM gone JOIN given g USING (relay_row) ORDER BY g.place RETURNING 1)");
 }
 
 char *sql_park(const struct table *table, const struct outbox_options *options, bool parked)
@@ -157,7 +171,7 @@ char *sql_park(const struct table *table, const struct outbox_options *options, 
         put_touched_parked(writer.out, table);
         put_release(writer.out, table, RELEASE_BATCHES * options->batch);
     } else {
-        put_touched_outbox(writer.out, table);
+        put_touched_outbox(writer.out, table, options);
     }
     put_count_check(writer.out);
     return writer_end(&writer);
@@ -175,18 +189,34 @@ static void put_adopt_behind(FILE *out, const struct table *table, bool keeps_or
         sql_put_head(out, table, "waiting");
 }
 
+static void put_adopt_probes(FILE *out, const struct table *table,
+                             const struct outbox_options *options)
+{
+    const char *parked = table->parked_quoted;
+
+    (void)fprintf(out,
+                  "UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE due = 'infinity'"
+                  " AND sent_at IS NULL AND seq = ANY (ARRAY(SELECT next FROM (SELECT DISTINCT"
+                  " waits_for FROM %s WHERE waits_for IS NOT NULL AND due = 'infinity') missed,"
+                  " LATERAL (SELECT seq AS next FROM %s waiting WHERE waiting.waits_for ="
+                  " missed.waits_for AND due = 'infinity'",
+                  parked, parked, parked);
+    if (sql_keeps_order(table, options))
+        sql_put_head(out, table, "waiting");
+    (void)fprintf(out, " ORDER BY seq LIMIT 1) nexts WHERE NOT ");
+    put_probe(out, table, options, "missed.waits_for");
+    (void)fprintf(out, "))");
+}
+
 char *sql_adopt(const struct table *table, const struct outbox_options *options)
 {
     struct writer writer;
 
     if (!writer_begin(&writer))
         return NULL;
-    (void)fprintf(writer.out,
-                  "WITH probes AS (UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE seq IN"
-                  " (SELECT min(seq) FROM %s WHERE waits_for IS NOT NULL AND due IS NOT NULL"
-                  " GROUP BY waits_for HAVING bool_and(due = 'infinity')) AND due = 'infinity'"
-                  " AND sent_at IS NULL) ",
-                  table->parked_quoted, table->parked_quoted);
+    (void)fprintf(writer.out, "WITH probes AS (");
+    put_adopt_probes(writer.out, table, options);
+    (void)fprintf(writer.out, ") ");
     put_adopt_behind(writer.out, table, sql_keeps_order(table, options));
     return writer_end(&writer);
 }

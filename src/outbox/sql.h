@@ -10,13 +10,15 @@
  * literal, because a generic plan guesses 10 % of the table for a parameter.
  */
 
+#define CLAIM_KEY_BYTES_MAX 1024
+
 /* The columns of a claim's result, in order. All but those noted are text in UTF-8. */
 enum claim_column {
     CLAIM_ROW, /* tid, binary */
     CLAIM_ID,
     CLAIM_EVENT_ID,
     CLAIM_TOPIC,
-    CLAIM_KEY,
+    CLAIM_KEY, /* also of a row that is too large, when it has no more than CLAIM_KEY_BYTES_MAX */
     CLAIM_TYPE,
     CLAIM_PAYLOAD, /* the column's bytes */
     CLAIM_HEADERS,
@@ -29,8 +31,7 @@ enum claim_column {
     CLAIM_XACT,        /* xid8, binary: the transaction, for pg_xact_status() */
     CLAIM_TOOK,        /* int8, binary: ms that the server has worked since BEGIN */
     CLAIM_SLICE,       /* int4, binary; 0 without slices */
-    CLAIM_BLOCKED,     /* bool: an earlier row of its key is parked */
-    CLAIM_XMAX,        /* xid8, binary: where the claim's snapshot ended */
+    CLAIM_BLOCKED,     /* bool: a row of its key is parked */
     CLAIM_COLUMNS
 };
 

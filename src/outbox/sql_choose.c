@@ -57,15 +57,18 @@ static int put_taken_parked(FILE *out, const struct table *table,
 {
     int status;
 
-    (void)fprintf(out, "SELECT candidate.slice, 0::int8 AS first FROM (SELECT DISTINCT ");
+    (void)fprintf(out, "SELECT candidate.slice, 0::int8 AS first FROM (SELECT ");
     sql_put_slice(out, table, options->slices, true);
     (void)fprintf(out,
-                  " AS slice FROM (SELECT id%s FROM %s due_row"
+                  " AS slice FROM (SELECT id, due%s FROM %s due_row"
                   " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL",
                   table_has(table, COLUMN_KEY) ? ", key" : "", table->parked_quoted);
     status = sql_put_sinks(out, table, routes, true, 2);
     sql_put_head(out, table, "due_row");
-    (void)fprintf(out, " ORDER BY due LIMIT %d) due_rows) candidate, LATERAL (", DUE_ROWS);
+    (void)fprintf(out,
+                  " ORDER BY due LIMIT %d) due_rows GROUP BY 1 ORDER BY min(due))"
+                  " candidate, LATERAL (",
+                  DUE_ROWS);
     put_lock(out, table, options->slices);
     (void)fprintf(out, " FOR UPDATE SKIP LOCKED) locked LIMIT $1::int4");
     return status;

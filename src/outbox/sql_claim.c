@@ -78,20 +78,22 @@ static void put_runs(FILE *out, const struct table *table, int limit)
     const char *parked = table->parked_quoted;
 
     (void)fprintf(out,
-                  "SELECT run FROM (SELECT ctid AS run, bool_or(due IS NULL OR"
+                  "SELECT run FROM (SELECT seq AS run, bool_or(due IS NULL OR"
                   " due > pg_catalog.statement_timestamp() AND due < 'infinity')"
-                  " OVER (ORDER BY seq) AS stopped FROM (SELECT ctid, seq, due FROM %s behind"
+                  " OVER (ORDER BY id) AS stopped FROM (SELECT seq, id, due FROM %s behind"
                   " WHERE ",
                   parked);
-    sql_put_same_key(out, table, "behind.key", "head.key");
+    sql_put_key_is(out, table, "behind.key", "head.key_text");
     (void)fprintf(out,
-                  " AND behind.seq >= head.seq AND behind.sent_at IS NULL ORDER BY seq LIMIT %d)"
-                  " next) judged WHERE NOT stopped UNION ALL SELECT ctid FROM %s alone"
-                  " WHERE alone.seq = head.seq AND head.key IS NULL",
-                  limit, parked);
+                  " AND behind.id >= head.id AND behind.sent_at IS NULL ORDER BY id LIMIT %d)"
+                  " next) judged WHERE NOT stopped UNION ALL SELECT head.seq"
+                  " WHERE head.key_text IS NULL",
+                  limit);
 }
 
-/* Of the slices that sql_choose_parked locked. */
+/* Of the slices that sql_choose_parked locked. The rows are locked by seq: one that an operator
+ * touches meanwhile is waited for and found again, where by its ctid it would be left out, and
+ * those behind it would overtake it. */
 static int put_runs_source(FILE *out, const struct table *table,
                            const struct outbox_options *options, const struct claim_text *text)
 {
@@ -101,17 +103,21 @@ static int put_runs_source(FILE *out, const struct table *table,
     (void)fprintf(
         out,
         "SELECT ctid AS relay_row, *, 0 AS relay_slice FROM %s WHERE (SELECT lsn FROM wal)"
-        " IS NOT NULL AND sent_at IS NULL AND due IS NOT NULL AND ctid = ANY (ARRAY("
-        "SELECT run FROM (SELECT seq, key FROM %s due_row"
-        " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL AND ",
-        parked, parked);
+        " IS NOT NULL AND sent_at IS NULL AND due IS NOT NULL AND seq = ANY (ARRAY("
+        "SELECT run FROM (SELECT seq, id, ",
+        parked);
+    sql_put_key_text(out, table, "key");
+    (void)fprintf(out,
+                  " AS key_text FROM %s due_row"
+                  " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL AND ",
+                  parked);
     sql_put_slice(out, table, options->slices, true);
     (void)fprintf(out, " = ANY (" CHOSEN_SLICES ")");
     status = sql_put_sinks(out, table, text->routes, true, 1);
     sql_put_head(out, table, "due_row");
     (void)fprintf(out, " ORDER BY due LIMIT %d) head, LATERAL (", text->limit);
     put_runs(out, table, text->limit);
-    (void)fprintf(out, ") runs LIMIT %d)) ORDER BY seq FOR UPDATE", text->limit);
+    (void)fprintf(out, ") runs LIMIT %d)) ORDER BY id FOR UPDATE", text->limit);
     return status;
 }
 
@@ -146,32 +152,35 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     return 0;
 }
 
-/* Whether an earlier row of its key is parked. As long as no row with a key is, none is asked. */
-static void put_blocked(FILE *out, const struct table *table, const struct outbox_options *options,
-                        bool parked)
+/* Whether a row of its key is parked. As long as no row with a key is, none is asked; then each key
+ * of the batch is asked about once. */
+static void put_blocked(FILE *out, const struct table *table, const struct claim_text *text,
+                        const struct outbox_options *options)
 {
-    char key[QUOTED_BYTES_MAX + 8];
+    const char *key = table->columns[COLUMN_KEY].quoted;
 
-    if (parked || !sql_keeps_order(table, options)) {
+    if (text->kind != CLAIM_SLICES || !sql_keeps_order(table, options)) {
         (void)fprintf(out, "false");
         return;
     }
-    (void)snprintf(key, sizeof key, "locked.%s", table->columns[COLUMN_KEY].quoted);
-    (void)fprintf(
-        out,
-        "CASE WHEN (SELECT EXISTS (SELECT FROM %s earlier WHERE earlier.sent_at IS NULL AND"
-        " earlier.key IS NOT NULL)) THEN EXISTS (SELECT FROM %s earlier WHERE ",
-        table->parked_quoted, table->parked_quoted);
-    sql_put_same_key(out, table, "earlier.key", key);
-    (void)fprintf(out, " AND earlier.sent_at IS NULL) ELSE false END");
+    (void)fprintf(out,
+                  "CASE WHEN (SELECT EXISTS (SELECT FROM %s WHERE sent_at IS NULL AND key IS NOT"
+                  " NULL)) THEN coalesce(",
+                  table->parked_quoted);
+    sql_put_key_text(out, table, key);
+    (void)fprintf(out, " IN (SELECT key_text FROM (SELECT DISTINCT ");
+    sql_put_key_text(out, table, key);
+    (void)fprintf(out, " AS key_text FROM locked) keys WHERE EXISTS (SELECT FROM %s parked WHERE ",
+                  table->parked_quoted);
+    sql_put_key_is(out, table, "parked.key", "keys.key_text");
+    (void)fprintf(out, " AND parked.sent_at IS NULL)), false) ELSE false END");
 }
 
 /* OFFSET 0 keeps the planner from evaluating a payload's text once for its length and once more. */
-static int put_rows(FILE *out, const struct table *table, const struct outbox_options *options,
-                    const struct claim_text *text)
+static void put_rows(FILE *out, const struct table *table, const struct outbox_options *options,
+                     const struct claim_text *text)
 {
     bool parked = text->kind == CLAIM_PARKED;
-    int status;
 
     (void)fprintf(out, "SELECT relay_row");
     for (int i = COLUMN_ID; i <= COLUMN_HEADERS; i++) {
@@ -188,11 +197,8 @@ static int put_rows(FILE *out, const struct table *table, const struct outbox_op
                   parked ? "(extract(epoch FROM pg_catalog.clock_timestamp() - parked_at) * 1000)"
                            "::bigint"
                          : "0::bigint");
-    put_blocked(out, table, options, parked);
-    (void)fprintf(out, " AS blocked FROM (");
-    status = put_source(out, table, options, text);
-    (void)fprintf(out, ") locked OFFSET 0");
-    return status;
+    put_blocked(out, table, text, options);
+    (void)fprintf(out, " AS blocked FROM locked OFFSET 0");
 }
 
 char *sql_lock(const struct table *table)
@@ -217,11 +223,15 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
     /* The WAL position is read before the first lock and after the snapshot: every commit that the
      * snapshot sees lies before it, and our own lock records lie after it. */
     (void)fprintf(writer.out,
-                  "WITH wal AS MATERIALIZED (SELECT pg_catalog.pg_current_wal_insert_lsn() AS lsn,"
-                  " pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot()) AS xmax) "
-                  "SELECT relay_row, id, event_id,"
+                  "WITH wal AS MATERIALIZED (SELECT pg_catalog.pg_current_wal_insert_lsn() AS lsn),"
+                  " locked AS %s (",
+                  text->kind == CLAIM_SLICES ? "MATERIALIZED" : "NOT MATERIALIZED");
+    status = put_source(writer.out, table, options, text);
+    (void)fprintf(writer.out,
+                  ") SELECT relay_row, id, event_id,"
                   " left(topic, 1025),"
-                  " CASE WHEN small THEN key END, CASE WHEN small THEN type END,"
+                  " CASE WHEN small OR octet_length(key) <= %d THEN key END,"
+                  " CASE WHEN small THEN type END,"
                   " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END,"
                   " created_at, attempts, waited_ms, payload_len, rest_len,"
                   " pg_catalog.current_setting('synchronous_standby_names') = ''"
@@ -229,14 +239,14 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
                   " pg_catalog.pg_current_xact_id_if_assigned(),"
                   " (extract(epoch FROM pg_catalog.clock_timestamp()"
                   "  - pg_catalog.transaction_timestamp()) * 1000)::int8,"
-                  " relay_slice, blocked, (SELECT xmax FROM wal) "
+                  " relay_slice, blocked "
                   "FROM (SELECT *, payload_len::bigint + rest_len <= %" PRId64
                   " OR payload_len IS NULL AND rest_len <= %" PRId64 " AS small"
                   " FROM (SELECT *, octet_length(payload)::bigint AS payload_len,"
                   "       (coalesce(octet_length(key), 0)::bigint + coalesce(octet_length(type), 0)"
                   "        + coalesce(octet_length(headers), 0)) AS rest_len FROM (",
-                  text->inline_bytes, text->inline_bytes);
-    status = put_rows(writer.out, table, options, text);
+                  CLAIM_KEY_BYTES_MAX, text->inline_bytes, text->inline_bytes);
+    put_rows(writer.out, table, options, text);
     (void)fprintf(writer.out, ") texts OFFSET 0) sized) claimed");
     return writer_end_if(&writer, status);
 }

@@ -76,7 +76,7 @@ void sql_put_in_slice(FILE *out, const struct table *table, int slices, const ch
     (void)fprintf(out, " < %s + 1", slice);
 }
 
-static void put_key_text(FILE *out, const struct table *table, const char *key)
+void sql_put_key_text(FILE *out, const struct table *table, const char *key)
 {
     bool bytea = strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0;
 
@@ -84,33 +84,31 @@ static void put_key_text(FILE *out, const struct table *table, const char *key)
 }
 
 /* Keys may be longer than an entry of an index, so their hash is what the index holds. */
-void sql_put_key_hash(FILE *out, const struct table *table, const char *key)
+void sql_put_key_is(FILE *out, const struct table *table, const char *key, const char *text)
 {
-    (void)fprintf(out, "pg_catalog.hashtextextended(");
-    put_key_text(out, table, key);
-    (void)fprintf(out, ", 0)");
+    (void)fprintf(out, "%s IS NOT NULL AND pg_catalog.hashtextextended(", key);
+    sql_put_key_text(out, table, key);
+    (void)fprintf(out, ", 0) = pg_catalog.hashtextextended(%s, 0) AND ", text);
+    sql_put_key_text(out, table, key);
+    (void)fprintf(out, " = %s", text);
 }
 
-void sql_put_same_key(FILE *out, const struct table *table, const char *key, const char *other)
+static void put_key_is_of(FILE *out, const struct table *table, const char *key, const char *row)
 {
-    sql_put_key_hash(out, table, key);
-    (void)fprintf(out, " = ");
-    sql_put_key_hash(out, table, other);
-    (void)fprintf(out, " AND ");
-    put_key_text(out, table, key);
-    (void)fprintf(out, " = ");
-    put_key_text(out, table, other);
+    bool bytea = strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0;
+    char text[96];
+
+    (void)snprintf(text, sizeof text, bytea ? "pg_catalog.encode(%s.key, 'hex')" : "%s.key::text",
+                   row);
+    sql_put_key_is(out, table, key, text);
 }
 
 void sql_put_head(FILE *out, const struct table *table, const char *row)
 {
-    char key[16];
-
     if (!table_has(table, COLUMN_KEY))
         return;
-    (void)snprintf(key, sizeof key, "%s.key", row);
-    (void)fprintf(out, " AND (%s IS NULL OR NOT EXISTS (SELECT FROM %s earlier WHERE ", key,
+    (void)fprintf(out, " AND (%s.key IS NULL OR NOT EXISTS (SELECT FROM %s earlier WHERE ", row,
                   table->parked_quoted);
-    sql_put_same_key(out, table, "earlier.key", key);
-    (void)fprintf(out, " AND earlier.seq < %s.seq AND earlier.sent_at IS NULL))", row);
+    put_key_is_of(out, table, "earlier.key", row);
+    (void)fprintf(out, " AND earlier.id < %s.id AND earlier.sent_at IS NULL))", row);
 }

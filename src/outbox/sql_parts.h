@@ -26,11 +26,13 @@ void sql_put_unsent(FILE *out, const struct table *table, const struct outbox_op
 void sql_put_in_slice(FILE *out, const struct table *table, int slices, const char *slice,
                       const char *first);
 
-/* The hash of a key that the parked table's index holds; then: both keys are the same. */
-void sql_put_key_hash(FILE *out, const struct table *table, const char *key);
-void sql_put_same_key(FILE *out, const struct table *table, const char *key, const char *other);
+/* A key as text; and: this key of the parked table has this text, found by the table's index. */
+void sql_put_key_text(FILE *out, const struct table *table, const char *key);
+void sql_put_key_is(FILE *out, const struct table *table, const char *key, const char *text);
 
-/* " AND ...": this row of the parked table, by its alias, is the first unsent one of its key. */
+/* " AND ...": this row of the parked table, by its alias, is the first unsent one of its key, by
+ * id.
+ */
 void sql_put_head(FILE *out, const struct table *table, const char *row);
 
 #endif

@@ -212,18 +212,6 @@ static struct claim next_claim(struct lane *lane)
     return claim;
 }
 
-/* A claim ahead locks rows, so it is made only when the next step will certainly be taken. */
-static bool claim_ahead(const struct lane *lane)
-{
-    return !parked_is_due(lane) && !stop_requested(lane->stop);
-}
-
-static void log_dead(const struct lane *lane, const struct message *message)
-{
-    log_warn("lane %d: row %.*s is dead: %s", lane->number, (int)message->id.len, message->id.data,
-             message->reason != NULL ? message->reason : "no reason given");
-}
-
 static int count_outcome(const struct batch *batch, enum outcome outcome)
 {
     int count = 0;
@@ -231,6 +219,24 @@ static int count_outcome(const struct batch *batch, enum outcome outcome)
     for (int i = 0; i < batch->count; i++)
         count += batch->messages[i].outcome == outcome;
     return count;
+}
+
+/* Then the lane may rest behind this step, which nobody does with a claim under way. */
+static bool leaves_all(const struct lane *lane)
+{
+    return count_outcome(&lane->batch, OUTCOME_LEAVE) == lane->batch.count;
+}
+
+/* A claim ahead locks rows, so it is made only when the next step will certainly be taken. */
+static bool claim_ahead(const struct lane *lane)
+{
+    return !parked_is_due(lane) && !stop_requested(lane->stop) && !leaves_all(lane);
+}
+
+static void log_dead(const struct lane *lane, const struct message *message)
+{
+    log_warn("lane %d: row %.*s is dead: %s", lane->number, (int)message->id.len, message->id.data,
+             message->reason != NULL ? message->reason : "no reason given");
 }
 
 /* A row is counted when it is parked for the first time, not at each further try. */
@@ -260,7 +266,7 @@ static enum lane_result conclude(struct lane *lane)
     const struct batch *batch = &lane->batch;
 
     if (batch->unparked == NULL) /* rows of a sink that went away meanwhile are all left */
-        return count_outcome(batch, OUTCOME_LEAVE) < batch->count ? LANE_MORE : LANE_IDLE;
+        return leaves_all(lane) && lane->away != 0 ? LANE_IDLE : LANE_MORE;
     (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
                     "rows that can never be sent could not be parked: %s", batch->unparked);
     if (count_outcome(batch, OUTCOME_SENT) > 0)

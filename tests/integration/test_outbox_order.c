@@ -6,6 +6,8 @@
 #include "outbox/pipeline.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define SLICES 8
 
@@ -218,6 +220,87 @@ static void the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand(v
     assert_string_equal(claim_all(fixture, true), "k:2");
 }
 
+static void a_row_that_is_too_large_comes_with_its_key(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert(fixture, "k");
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type) VALUES ('t', 'k', repeat('x', 200000))");
+    insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:1 k:2 k:3");
+}
+
+static void a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type) SELECT 't', repeat('k', 2000),"
+        " CASE WHEN i = 2 THEN repeat('x', 200000) END FROM generate_series(1, 3) i");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(claim(fixture), 0);
+        assert_int_equal(fixture->batch.count, 1);
+        send_all(fixture);
+    }
+}
+
+/* The lane waits for the operator's transaction; what it changed is still there afterwards. */
+static void a_row_that_an_operator_touches_is_not_overtaken(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *operator= harness_connect(fixture->url);
+    pid_t committer;
+
+    for (int i = 0; i < 4; i++)
+        insert(fixture, "k");
+    assert_string_equal(claim_all(fixture, false), "k:1 k:2 k:3 k:4");
+    park_behind_dead(fixture);
+    sql(fixture->conn, "UPDATE outbox_parked SET due = now() WHERE id = 1");
+    sql(operator, "BEGIN");
+    sql(operator, "UPDATE outbox_parked SET attempts = 7 WHERE id = 2");
+    committer = fork();
+    assert_true(committer >= 0);
+    if (committer == 0) { /* when the claim waits for the lock */
+        wait_for_number(harness_connect(fixture->url), 1,
+                        "SELECT count(*) FROM pg_locks WHERE NOT granted");
+        sql(operator, "COMMIT");
+        _exit(0);
+    }
+    assert_string_equal(claim_all(fixture, true), "k:1 k:2 k:3 k:4");
+    assert_int_equal(waitpid(committer, NULL, 0), committer);
+}
+
+static void the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, due) VALUES"
+                       " (7, gen_random_uuid(), 't', 'k', now()), (5, gen_random_uuid(), 't', 'k',"
+                       " 'infinity'), (6, gen_random_uuid(), 't', 'k', NULL)");
+    assert_string_equal(claim_all(fixture, true), "");
+    dead(fixture, PARKED_RETRY, "6");
+    assert_string_equal(claim_all(fixture, true), "");
+    dead(fixture, PARKED_RETRY, "5");
+    assert_string_equal(claim_all(fixture, true), "k:5 k:6 k:7");
+}
+
+static void a_probe_that_stands_behind_a_dead_row_is_none(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct admin *admin;
+
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, due, waits_for) VALUES"
+                       " (1, gen_random_uuid(), 'x', 'k', NULL, NULL),"
+                       " (2, gen_random_uuid(), 'm', 'k', now(), 's/m'),"
+                       " (3, gen_random_uuid(), 'm', 'j', 'infinity', 's/m')");
+    admin = admin_open(&fixture->options, &fixture->error);
+    assert_non_null(admin);
+    assert_int_equal(admin_adopt_waiting(admin, &fixture->error), 0);
+    admin_close(admin);
+    assert_string_equal(claim_all(fixture, true), "j:3");
+}
+
 static void send_what_there_is(struct lane_fixture *fixture)
 {
     do {
@@ -238,7 +321,7 @@ static void let_time_pass(struct lane_fixture *fixture)
  * once the next claim has seen that nothing is left below. */
 static void let_bounds_pass(struct lane_fixture *fixture)
 {
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 30; i++)
             sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'x%d')", i);
         send_what_there_is(fixture);
@@ -401,6 +484,11 @@ int main(void)
         TEST_DELETE(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it),
         TEST(a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there),
         TEST(the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand),
+        TEST(a_row_that_is_too_large_comes_with_its_key),
+        TEST(a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone),
+        TEST(a_row_that_an_operator_touches_is_not_overtaken),
+        TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked),
+        TEST(a_probe_that_stands_behind_a_dead_row_is_none),
         TEST(no_bound_passes_a_row_that_is_not_committed_yet),
         TEST_DELETE(no_bound_passes_a_row_that_is_not_committed_yet),
         TEST(a_row_below_the_bound_is_found_by_a_sweep),

@@ -155,7 +155,7 @@ static void init_prints_what_a_table_made_for_order_none_lacks(void **state)
     write_config_by_key(fixture, "order = \"none\"");
     expect(fixture, run_command(fixture, "init"), 0);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('outbox_slice'))"), 0);
-    sql(fixture->conn, "DROP INDEX outbox_parked_hashtextextended_seq_idx");
+    sql(fixture->conn, "DROP INDEX outbox_parked_hashtextextended_id_idx");
     write_config_by_key(fixture, "");
     expect(fixture, run_command(fixture, "run"), 3);
     assert_says(fixture->process.err, "table \"public\".\"outbox_slice\" does not exist");

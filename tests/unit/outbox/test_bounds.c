@@ -25,15 +25,17 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct sight sight_of(int64_t xmin, int64_t xmax)
+static struct sight sight_of(int64_t xmin, int64_t xact)
 {
-    return (struct sight){.xmin = xmin, .xmax = xmax, .asked_ms = now_ms, .epoch = bounds.epoch};
+    return (struct sight){.xmin = xmin, .xact = xact, .asked_ms = now_ms, .epoch = bounds.epoch};
 }
 
-static void settle(int slice, int64_t last, int64_t xmin, int64_t xmax)
+/* As a lane does it, after a claim whose transaction has the number `xact`. */
+static void settle(int slice, int64_t last, int64_t xmin, int64_t xact)
 {
-    struct sight sight = sight_of(xmin, xmax);
+    struct sight sight = sight_of(xmin, xact);
 
+    bounds_fence(&bounds, sight.xact, sight.asked_ms);
     bounds_settled(&bounds, slice, last, &sight, now_ms);
 }
 
@@ -57,13 +59,14 @@ static void at_first_every_slice_is_looked_at_without_a_bound(void **state)
         assert_true(bounds.firsts[i] == BOUNDS_UNKNOWN);
 }
 
-static void a_bound_passes_when_a_later_claim_saw_that_all_has_ended(void **state)
+static void a_bound_passes_when_all_up_to_the_fence_have_ended(void **state)
 {
     (void)state;
     settle(1, 100, 50, 60);
+    now_ms += 300;
+    settle(1, 150, 60, 70); /* 70 is the fence */
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
-    now_ms += 2000;
-    settle(1, 150, 60, 70);
+    settle(1, 200, 71, 80);
     assert_int_equal(bounds.slices[1].first, 101);
     assert_true(bounds.slices[0].first == BOUNDS_UNKNOWN);
 }
@@ -72,17 +75,23 @@ static void an_open_writer_holds_the_bound_back(void **state)
 {
     (void)state;
     settle(1, 100, 50, 60);
-    now_ms += 2000;
-    settle(1, 150, 59, 70);
+    now_ms += 300;
+    settle(1, 150, 50, 70);
+    settle(1, 200, 65, 80);
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+    settle(1, 250, 71, 90);
+    assert_int_equal(bounds.slices[1].first, 101);
 }
 
-static void an_id_drawn_before_its_transaction_has_a_number_is_waited_for(void **state)
+static void a_transaction_that_is_numbered_after_it_drew_its_id_is_waited_for(void **state)
 {
     (void)state;
-    settle(1, 100, 60, 60);
+    settle(1, 100, 60, 60); /* somebody has drawn 99, and gets number 65 a moment later */
     now_ms += 150;
-    settle(1, 150, 61, 61);
+    settle(1, 150, 64, 64); /* too early for a fence */
+    now_ms += 150;
+    settle(1, 200, 65, 70);
+    settle(1, 250, 65, 80);
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
 }
 
@@ -90,8 +99,9 @@ static void a_claim_that_ended_below_what_was_seen_does_not_move_the_bound(void 
 {
     (void)state;
     settle(1, 100, 60, 60);
-    now_ms += 2000;
+    now_ms += 300;
     settle(1, 40, 70, 70);
+    settle(1, 50, 80, 80);
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
 }
 
@@ -111,10 +121,13 @@ static void an_empty_slice_lets_its_bound_pass(void **state)
 
     (void)state;
     settle(2, 100, 60, 60);
-    later = sight_of(60, 60);
+    assert_false(bounds_lack_fence(&bounds, now_ms));
+    now_ms += 300;
+    assert_true(bounds_lack_fence(&bounds, now_ms));
+    bounds_fence(&bounds, 70, now_ms);
+    later = sight_of(70, 0);
     assert_int_equal(bounds_pending(&bounds, &later), 0);
-    now_ms += 2000;
-    later = sight_of(60, 60);
+    later = sight_of(71, 0);
     assert_int_equal(bounds_pending(&bounds, &later), 1);
     assert_int_equal(bounds.look[0], 2);
     bounds_empty(&bounds, 2);
@@ -133,8 +146,9 @@ static void a_row_below_the_bound_takes_it_back(void **state)
 {
     (void)state;
     settle(1, 100, 60, 60);
-    now_ms += 2000;
+    now_ms += 300;
     settle(1, 150, 70, 70);
+    settle(1, 200, 80, 80);
     bounds_claimed(&bounds, 1, 101);
     assert_int_equal(bounds.slices[1].first, 101);
     bounds_claimed(&bounds, 1, 7);
@@ -214,9 +228,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(at_first_every_slice_is_looked_at_without_a_bound),
-        TEST(a_bound_passes_when_a_later_claim_saw_that_all_has_ended),
+        TEST(a_bound_passes_when_all_up_to_the_fence_have_ended),
         TEST(an_open_writer_holds_the_bound_back),
-        TEST(an_id_drawn_before_its_transaction_has_a_number_is_waited_for),
+        TEST(a_transaction_that_is_numbered_after_it_drew_its_id_is_waited_for),
         TEST(a_claim_that_ended_below_what_was_seen_does_not_move_the_bound),
         TEST(what_was_claimed_before_all_was_forgotten_is_not_noted),
         TEST(an_empty_slice_lets_its_bound_pass),
