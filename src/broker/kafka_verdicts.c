@@ -7,8 +7,8 @@
  *   poison            produced alone; REJECTED alone  go on
  *   neighbour         is produced again               go on
  *   destination down  WAIT, uncounted                 go on; its topic is asked about each second
- *   broker down       stays pending, uncounted        client destroyed; no claim until a probe works
- *   maybe stored      as broker down                  and counted in its error: a repeat is possible
+ *   broker down       stays pending, uncounted        client destroyed; a probe before a claim
+ *   maybe stored      as broker down                  counted in its error: repeats are possible
  *   fatal             as broker down                  librdkafka has given the client up
  *   (not in a table)  produced alone; RETRY alone     go on
  *
