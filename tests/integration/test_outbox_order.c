@@ -4,6 +4,7 @@
 
 #include "outbox/parked.h"
 #include "outbox/pipeline.h"
+#include "outbox/sql_choose.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -440,32 +441,89 @@ static void the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back(void *
     assert_string_equal(claim_all(fixture, false), "k:1 k:2");
 }
 
-static void the_claims_use_the_index_of_the_slices(void **state)
+/* The plan of a statement of the lane, as the session would make it for any parameters. */
+static const char *plan_of(struct lane_fixture *fixture, char *statement, const char *parameters)
+{
+    static char plan[65536];
+    PGresult *result;
+    size_t len = 0;
+
+    assert_non_null(statement);
+    sql(fixture->conn, "PREPARE planned AS %s", statement);
+    free(statement);
+    result = PQexec(fixture->conn, parameters);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        fail_msg("%s", PQerrorMessage(fixture->conn));
+    plan[0] = '\0';
+    for (int row = 0; row < PQntuples(result); row++)
+        len += (size_t)snprintf(plan + len, sizeof plan - len, "%s\n", PQgetvalue(result, row, 0));
+    PQclear(result);
+    sql(fixture->conn, "DEALLOCATE planned");
+    return plan;
+}
+
+static void assert_planned_well(const char *plan, const char *wanted)
+{
+    if (strstr(plan, wanted) == NULL || strstr(plan, "Seq Scan on outbox") != NULL ||
+        strstr(plan, "using outbox_pkey") != NULL || strstr(plan, "Bitmap") != NULL)
+        fail_msg("%s", plan);
+}
+
+static void assert_plans(struct lane_fixture *fixture)
+{
+    const struct table *table = &fixture->outbox->table;
+    struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
+    const char *plan =
+        plan_of(fixture, sql_claim(table, &fixture->options, &text), "EXPLAIN EXECUTE planned (0)");
+
+    assert_planned_well(plan, "Index Scan using outbox_slice_idx");
+    assert_null(strstr(plan, "Sort"));
+    assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, false),
+                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 2, 0)"),
+                        "using outbox_slice_idx");
+    assert_planned_well(plan_of(fixture, sql_empty(table, &fixture->options, NULL),
+                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 0)"),
+                        "using outbox_slice_idx");
+    assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, true),
+                                "EXPLAIN EXECUTE planned (2, 0)"),
+                        "using outbox_parked_due_idx");
+    text.kind = CLAIM_PARKED;
+    assert_planned_well(
+        plan_of(fixture, sql_claim(table, &fixture->options, &text), "EXPLAIN EXECUTE planned (0)"),
+        "using outbox_parked_due_idx");
+}
+
+static void say_the_tables_are_large(struct lane_fixture *fixture)
+{
+    sql(fixture->conn, "UPDATE pg_class SET reltuples = 1e7, relpages = 3e5 WHERE relname IN"
+                       " ('outbox', 'outbox_parked')");
+    sql(fixture->conn, "UPDATE pg_class SET reltuples = 1e7, relpages = 5e4 WHERE relname IN"
+                       " ('outbox_pkey', 'outbox_slice_idx', 'outbox_parked_due_idx')");
+}
+
+static void every_statement_goes_by_its_index_whatever_the_statistics_say(void **state)
 {
     struct lane_fixture *fixture = *state;
-    struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
-    char *claim_sql = sql_claim(&fixture->outbox->table, &fixture->options, &text);
-    PGresult *plan;
-    bool uses_index = false;
 
-    assert_non_null(claim_sql);
     sql(fixture->conn,
         "SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off;"
-        " SET outbox_relay.slices = '{3}'; SET outbox_relay.firsts = '{5}';"
-        " SET plan_cache_mode = force_generic_plan");
-    sql(fixture->conn, "PREPARE claim AS %s", claim_sql);
-    plan = PQexec(fixture->conn, "EXPLAIN EXECUTE claim (0)");
-    assert_int_equal(PQresultStatus(plan), PGRES_TUPLES_OK);
-    for (int row = 0; row < PQntuples(plan); row++) {
-        const char *line = PQgetvalue(plan, row, 0);
-
-        uses_index = uses_index || strstr(line, "Index Scan using outbox_slice_idx") != NULL;
-        assert_null(strstr(line, "Seq Scan on outbox"));
-        assert_null(strstr(line, "Sort"));
-    }
-    assert_true(uses_index);
-    PQclear(plan);
-    free(claim_sql);
+        " SET jit = off; SET plan_cache_mode = force_generic_plan;"
+        " SET outbox_relay.slices = '{3}'; SET outbox_relay.firsts = '{5}'");
+    assert_plans(fixture); /* never analysed */
+    sql(fixture->conn, "ANALYZE outbox, outbox_parked");
+    assert_plans(fixture); /* analysed while empty */
+    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'hot' FROM"
+                       " generate_series(1, 20000)");
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, key, due) SELECT i,"
+        " gen_random_uuid(), 't', 'hot', 'infinity' FROM generate_series(1, 5000) i");
+    assert_plans(fixture);
+    sql(fixture->conn, "ANALYZE outbox, outbox_parked");
+    assert_plans(fixture); /* one key in all rows */
+    sql(fixture->conn, "DELETE FROM outbox");
+    assert_plans(fixture); /* all dead */
+    say_the_tables_are_large(fixture);
+    assert_plans(fixture);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mark, tear_down)
@@ -496,7 +554,8 @@ int main(void)
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
         TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),
-        TEST(the_claims_use_the_index_of_the_slices),
+        TEST(every_statement_goes_by_its_index_whatever_the_statistics_say),
+        TEST_DELETE(every_statement_goes_by_its_index_whatever_the_statistics_say),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
