@@ -79,7 +79,8 @@ void bounds_look(struct bounds *bounds, int64_t now_ms)
     bounds->unbounded =
         bounds->sweep_left < bounds->sweep_width ? bounds->sweep_left : bounds->sweep_width;
     for (int i = 0; i < bounds->unbounded; i++)
-        add(bounds, (bounds->sweep_next + i) % bounds->count, BOUNDS_UNKNOWN);
+        if (bounds->slices[(bounds->sweep_next + i) % bounds->count].avoid_ms <= now_ms)
+            add(bounds, (bounds->sweep_next + i) % bounds->count, BOUNDS_UNKNOWN);
     for (int i = 0; i < bounds->count; i++) {
         int slice = (bounds->next + i) % bounds->count;
 
@@ -210,6 +211,8 @@ void bounds_adapt(struct bounds *bounds, bool full)
 {
     if (full)
         bounds->width = bounds->width > 1 ? bounds->width / 2 : 1;
+    else if (bounds->narrow > 0)
+        bounds->narrow--;
     else if (bounds->width < BOUNDS_WIDTH_MAX)
         bounds->width *= 2;
 }
@@ -219,5 +222,6 @@ void bounds_avoid(struct bounds *bounds, int64_t until_ms)
 {
     if (bounds->chosen_count == 1)
         bounds->slices[bounds->chosen[0]].avoid_ms = until_ms;
+    bounds->narrow = bounds->chosen_count == 1 ? 0 : bounds->count;
     bounds->width = 1;
 }

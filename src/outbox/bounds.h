@@ -25,8 +25,9 @@ struct bound {
 struct bounds {
     struct bound *slices;
     int count;
-    int next;  /* where the next look begins */
-    int width; /* how many slices the next claim takes at most */
+    int next;   /* where the next look begins */
+    int width;  /* how many slices the next claim takes at most */
+    int narrow; /* for so many claims one: a slice is locked, and it is not known which */
 
     int sweep_next;        /* the slice where the sweep goes on */
     int sweep_left;        /* slices of the sweep under way; 0: it rests */

@@ -166,7 +166,7 @@ static struct weight weigh(const struct outbox *outbox, const struct batch *batc
     int64_t bytes = (payload_len > 0 ? payload_len : 0) + rest_len;
     struct weight weight = {.bytes = bytes, .whole = bytes <= outbox->options->batch_bytes / limit};
 
-    weight.too_large = !weight.whole && (payload_len > payload_max || rest_len > REST_BYTES_MAX);
+    weight.too_large = rest_len > REST_BYTES_MAX || (!weight.whole && payload_len > payload_max);
     if (weight.too_large)
         weight.bytes = 0;
     return weight;
@@ -235,7 +235,8 @@ static int fetch_deferred(struct outbox *outbox, struct batch *batch, const bool
     return fetch(outbox, batch, &rows, count, error);
 }
 
-/* Its key may be one that other rows of the batch have, and nobody can tell. */
+/* Its key may be one that other rows of the batch have, and nobody can tell; nor whether it is
+ * NULL. */
 static bool travels_alone(const struct outbox *outbox, const struct batch *batch, int row,
                           const struct weight *weight)
 {

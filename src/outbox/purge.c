@@ -58,17 +58,22 @@ int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct er
     return total;
 }
 
-int admin_adopt_waiting(struct admin *admin, struct error *error)
+/* Takes ownership of the text. */
+static int adopt(struct admin *admin, char *sql, struct error *error)
 {
-    char *sql;
-    int status;
+    int status =
+        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
 
-    if (table_whole(&admin->table, admin->options, error) < 0)
-        return -1;
-    sql = sql_adopt(&admin->table, admin->options);
-    if (sql == NULL)
-        return error_no_memory(error);
-    status = session_execute(&admin->session, sql, error);
     free(sql);
     return status;
+}
+
+int admin_adopt_waiting(struct admin *admin, struct error *error)
+{
+    const struct table *table = &admin->table;
+
+    if (table_whole(table, admin->options, error) < 0 ||
+        adopt(admin, sql_adopt_probes(table, admin->options), error) < 0)
+        return -1;
+    return adopt(admin, sql_adopt_behind(table, admin->options), error);
 }

@@ -17,14 +17,18 @@ static void put_count_check(FILE *out)
 
 /* A destination that took a row takes others: those that wait for it fall due, the oldest first, so
  * many at a time that a batch which is sent makes several more due. */
-static void put_release(FILE *out, const struct table *table, int limit)
+static void put_release(FILE *out, const struct table *table, const struct outbox_options *options)
 {
     (void)fprintf(out,
                   ", released AS (UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE ctid = ANY"
-                  " (ARRAY(SELECT waiting.ctid FROM (SELECT DISTINCT reached FROM touched) t,"
-                  " LATERAL (SELECT ctid FROM %s WHERE waits_for = reached AND due = 'infinity'"
-                  " ORDER BY seq LIMIT %d FOR UPDATE SKIP LOCKED) waiting)))",
-                  table->parked_quoted, table->parked_quoted, limit);
+                  " (ARRAY(SELECT released_row FROM (SELECT DISTINCT reached FROM touched) t,"
+                  " LATERAL (SELECT ctid AS released_row FROM %s waiting WHERE waits_for = reached"
+                  " AND due = 'infinity'",
+                  table->parked_quoted, table->parked_quoted);
+    if (sql_keeps_order(table, options))
+        sql_put_head(out, table, "waiting");
+    (void)fprintf(out, " ORDER BY seq LIMIT %d FOR UPDATE SKIP LOCKED) rows)))",
+                  RELEASE_BATCHES * options->batch);
 }
 
 /* A row that has left lets the next one of its key go. The statement still sees the rows that it
@@ -65,7 +69,7 @@ static char *sent_parked(const struct table *table, const struct outbox_options 
     (void)fprintf(writer.out, ")");
     if (keeps_order)
         put_freed(writer.out, table);
-    put_release(writer.out, table, RELEASE_BATCHES * options->batch);
+    put_release(writer.out, table, options);
     put_count_check(writer.out);
     return writer_end(&writer);
 }
@@ -169,7 +173,7 @@ char *sql_park(const struct table *table, const struct outbox_options *options, 
     put_parameters(writer.out);
     if (parked) {
         put_touched_parked(writer.out, table);
-        put_release(writer.out, table, RELEASE_BATCHES * options->batch);
+        put_release(writer.out, table, options);
     } else {
         put_touched_outbox(writer.out, table, options);
     }
@@ -177,24 +181,30 @@ char *sql_park(const struct table *table, const struct outbox_options *options, 
     return writer_end(&writer);
 }
 
-/* Rows that wait behind one of their key which is gone, by whatever hand. Without order they wait
- * behind none. */
-static void put_adopt_behind(FILE *out, const struct table *table, bool keeps_order)
+/* Without order a row waits behind none. */
+char *sql_adopt_behind(const struct table *table, const struct outbox_options *options)
 {
-    (void)fprintf(out,
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out,
                   "UPDATE %s waiting SET due = pg_catalog.clock_timestamp() WHERE due = 'infinity'"
                   " AND waits_for IS NULL AND sent_at IS NULL",
                   table->parked_quoted);
-    if (keeps_order)
-        sql_put_head(out, table, "waiting");
+    if (sql_keeps_order(table, options))
+        sql_put_head(writer.out, table, "waiting");
+    return writer_end(&writer);
 }
 
-static void put_adopt_probes(FILE *out, const struct table *table,
-                             const struct outbox_options *options)
+char *sql_adopt_probes(const struct table *table, const struct outbox_options *options)
 {
     const char *parked = table->parked_quoted;
+    struct writer writer;
 
-    (void)fprintf(out,
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out,
                   "UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE due = 'infinity'"
                   " AND sent_at IS NULL AND seq = ANY (ARRAY(SELECT next FROM (SELECT DISTINCT"
                   " waits_for FROM %s WHERE waits_for IS NOT NULL AND due = 'infinity') missed,"
@@ -202,22 +212,10 @@ static void put_adopt_probes(FILE *out, const struct table *table,
                   " missed.waits_for AND due = 'infinity'",
                   parked, parked, parked);
     if (sql_keeps_order(table, options))
-        sql_put_head(out, table, "waiting");
-    (void)fprintf(out, " ORDER BY seq LIMIT 1) nexts WHERE NOT ");
-    put_probe(out, table, options, "missed.waits_for");
-    (void)fprintf(out, "))");
-}
-
-char *sql_adopt(const struct table *table, const struct outbox_options *options)
-{
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out, "WITH probes AS (");
-    put_adopt_probes(writer.out, table, options);
-    (void)fprintf(writer.out, ") ");
-    put_adopt_behind(writer.out, table, sql_keeps_order(table, options));
+        sql_put_head(writer.out, table, "waiting");
+    (void)fprintf(writer.out, " ORDER BY seq LIMIT 1) nexts WHERE NOT ");
+    put_probe(writer.out, table, options, "missed.waits_for");
+    (void)fprintf(writer.out, "))");
     return writer_end(&writer);
 }
 

@@ -80,9 +80,10 @@ char *sql_sent(const struct table *table, const struct outbox_options *options, 
  */
 char *sql_park(const struct table *table, const struct outbox_options *options, bool parked);
 
-/* Rows that wait for a destination which has lost its probe (its row was dropped) get another, and
+/* Rows that wait for a destination which has lost its probe (its row was dropped) get another; and
  * the first of those that wait behind a row of their key which is gone falls due. */
-char *sql_adopt(const struct table *table, const struct outbox_options *options);
+char *sql_adopt_probes(const struct table *table, const struct outbox_options *options);
+char *sql_adopt_behind(const struct table *table, const struct outbox_options *options);
 
 /* Whether anything is due now (unsent rows, locked ones included, or parked ones whose
  * time has come); the number of parked and dead rows, counted no further than 1,000. */

@@ -178,7 +178,7 @@ static void put_blocked(FILE *out, const struct table *table, const struct claim
 
 /* OFFSET 0 keeps the planner from evaluating a payload's text once for its length and once more. */
 static void put_rows(FILE *out, const struct table *table, const struct outbox_options *options,
-                     const struct claim_text *text)
+                     const struct claim_text *text, const char *source)
 {
     bool parked = text->kind == CLAIM_PARKED;
 
@@ -198,7 +198,10 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
                            "::bigint"
                          : "0::bigint");
     put_blocked(out, table, text, options);
-    (void)fprintf(out, " AS blocked FROM locked OFFSET 0");
+    if (text->kind == CLAIM_SLICES)
+        (void)fprintf(out, " AS blocked FROM locked OFFSET 0");
+    else
+        (void)fprintf(out, " AS blocked FROM (%s) locked OFFSET 0", source);
 }
 
 char *sql_lock(const struct table *table)
@@ -212,23 +215,35 @@ char *sql_lock(const struct table *table)
     return writer_end(&writer);
 }
 
-char *sql_claim(const struct table *table, const struct outbox_options *options,
-                const struct claim_text *text)
+static char *make_source(const struct table *table, const struct outbox_options *options,
+                         const struct claim_text *text)
 {
     struct writer writer;
-    int status;
 
     if (!writer_begin(&writer))
         return NULL;
+    return writer_end_if(&writer, put_source(writer.out, table, options, text));
+}
+
+char *sql_claim(const struct table *table, const struct outbox_options *options,
+                const struct claim_text *text)
+{
+    char *source = make_source(table, options, text);
+    struct writer writer;
+
+    if (source == NULL || !writer_begin(&writer)) {
+        free(source);
+        return NULL;
+    }
     /* The WAL position is read before the first lock and after the snapshot: every commit that the
      * snapshot sees lies before it, and our own lock records lie after it. */
+    (void)fprintf(
+        writer.out,
+        "WITH wal AS MATERIALIZED (SELECT pg_catalog.pg_current_wal_insert_lsn() AS lsn)");
+    if (text->kind == CLAIM_SLICES) /* looked at twice: for the rows, and for their keys */
+        (void)fprintf(writer.out, ", locked AS MATERIALIZED (%s)", source);
     (void)fprintf(writer.out,
-                  "WITH wal AS MATERIALIZED (SELECT pg_catalog.pg_current_wal_insert_lsn() AS lsn),"
-                  " locked AS %s (",
-                  text->kind == CLAIM_SLICES ? "MATERIALIZED" : "NOT MATERIALIZED");
-    status = put_source(writer.out, table, options, text);
-    (void)fprintf(writer.out,
-                  ") SELECT relay_row, id, event_id,"
+                  " SELECT relay_row, id, event_id,"
                   " left(topic, 1025),"
                   " CASE WHEN small OR octet_length(key) <= %d THEN key END,"
                   " CASE WHEN small THEN type END,"
@@ -246,9 +261,10 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
                   "       (coalesce(octet_length(key), 0)::bigint + coalesce(octet_length(type), 0)"
                   "        + coalesce(octet_length(headers), 0)) AS rest_len FROM (",
                   CLAIM_KEY_BYTES_MAX, text->inline_bytes, text->inline_bytes);
-    put_rows(writer.out, table, options, text);
+    put_rows(writer.out, table, options, text, source);
     (void)fprintf(writer.out, ") texts OFFSET 0) sized) claimed");
-    return writer_end_if(&writer, status);
+    free(source);
+    return writer_end(&writer);
 }
 
 char *sql_last(const struct table *table, const struct outbox_options *options)

@@ -30,9 +30,7 @@ void sql_put_in_slice(FILE *out, const struct table *table, int slices, const ch
 void sql_put_key_text(FILE *out, const struct table *table, const char *key);
 void sql_put_key_is(FILE *out, const struct table *table, const char *key, const char *text);
 
-/* " AND ...": this row of the parked table, by its alias, is the first unsent one of its key, by
- * id.
- */
+/* " AND ...": this row of the parked table, by its alias, is the first unsent one of its key. */
 void sql_put_head(FILE *out, const struct table *table, const char *row);
 
 #endif

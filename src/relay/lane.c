@@ -265,7 +265,9 @@ static enum lane_result conclude(struct lane *lane)
 {
     const struct batch *batch = &lane->batch;
 
-    if (batch->unparked == NULL) /* rows of a sink that went away meanwhile are all left */
+    /* All rows are left when their sink went away meanwhile, or, with nobody away, when a broker
+     * has refused them together: they are sent one by one at once. */
+    if (batch->unparked == NULL)
         return leaves_all(lane) && lane->away != 0 ? LANE_IDLE : LANE_MORE;
     (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
                     "rows that can never be sent could not be parked: %s", batch->unparked);

@@ -246,30 +246,55 @@ static void a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone(void
     }
 }
 
-/* The lane waits for the operator's transaction; what it changed is still there afterwards. */
+#define LANE_WAITS                                                                                 \
+    "SELECT FROM pg_stat_activity WHERE application_name = 'outbox-relay/test/1'"                  \
+    " AND wait_event_type = 'Lock' AND datname = current_database()"
+
+/* An operator in a process of his own: touches row 2, says so, and commits when the lane waits. */
+static _Noreturn void operate(const char *url, int told)
+{
+    PGconn *conn = PQconnectdb(url);
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    bool waited = false;
+
+    PQclear(PQexec(conn, "BEGIN"));
+    PQclear(PQexec(conn, "UPDATE outbox_parked SET attempts = 7 WHERE id = 2"));
+    if (write(told, "x", 1) != 1)
+        _exit(2);
+    while (!waited && harness_now_ms() < deadline_ms) {
+        PGresult *result = PQexec(conn, LANE_WAITS);
+
+        waited = PQntuples(result) == 1;
+        PQclear(result);
+    }
+    PQclear(PQexec(conn, "COMMIT"));
+    PQfinish(conn);
+    _exit(waited ? 0 : 1);
+}
+
 static void a_row_that_an_operator_touches_is_not_overtaken(void **state)
 {
     struct lane_fixture *fixture = *state;
-    PGconn *operator= harness_connect(fixture->url);
-    pid_t committer;
+    int pipes[2];
+    char told;
+    int status;
+    pid_t operator;
 
     for (int i = 0; i < 4; i++)
         insert(fixture, "k");
     assert_string_equal(claim_all(fixture, false), "k:1 k:2 k:3 k:4");
     park_behind_dead(fixture);
     sql(fixture->conn, "UPDATE outbox_parked SET due = now() WHERE id = 1");
-    sql(operator, "BEGIN");
-    sql(operator, "UPDATE outbox_parked SET attempts = 7 WHERE id = 2");
-    committer = fork();
-    assert_true(committer >= 0);
-    if (committer == 0) { /* when the claim waits for the lock */
-        wait_for_number(harness_connect(fixture->url), 1,
-                        "SELECT count(*) FROM pg_locks WHERE NOT granted");
-        sql(operator, "COMMIT");
-        _exit(0);
-    }
+    assert_int_equal(pipe(pipes), 0);
+    operator= fork();
+    if (operator== 0)
+        operate(fixture->url, pipes[1]);
+    assert_int_equal(read(pipes[0], &told, 1), 1);
     assert_string_equal(claim_all(fixture, true), "k:1 k:2 k:3 k:4");
-    assert_int_equal(waitpid(committer, NULL, 0), committer);
+    assert_int_equal(waitpid(operator, & status, 0), operator);
+    assert_int_equal(status, 0); /* the lane has waited for him */
+    (void)close(pipes[0]);
+    (void)close(pipes[1]);
 }
 
 static void the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked(void **state)
@@ -338,6 +363,62 @@ static int bounds_known(const struct lane_fixture *fixture)
     for (int i = 0; i < SLICES; i++)
         known += fixture->outbox->bounds.slices[i].first != BOUNDS_UNKNOWN;
     return known;
+}
+
+static void the_bounds_of_an_idle_lane_come_to_the_end_of_the_table(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert_rows(fixture, 100);
+    send_what_there_is(fixture);
+    for (int look = 0; look < 3; look++) { /* sees the end, raises the fence, passes it */
+        let_time_pass(fixture);
+        claim_count(fixture, 0);
+    }
+    assert_int_equal(bounds_known(fixture), SLICES);
+}
+
+static void the_bounds_of_a_busy_lane_follow_its_claims(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    for (int i = 0; i < 3; i++) { /* never idle: each claim finds rows */
+        insert_rows(fixture, 100);
+        claim_count(fixture, 100);
+        send_all(fixture);
+        let_time_pass(fixture);
+    }
+    assert_int_equal(bounds_known(fixture), SLICES);
+}
+
+static void a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *other = harness_connect(fixture->url);
+
+    insert(fixture, "k");
+    send_what_there_is(fixture);
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, due) VALUES"
+                       " (7, gen_random_uuid(), 't', 'p', now())");
+    sql(other, "BEGIN");
+    sql(other, "SELECT FROM outbox_parked FOR UPDATE");
+    assert_int_equal(claim_from(fixture->outbox, &fixture->batch, true, &fixture->error), -1);
+    for (int i = 0; i < SLICES; i++)
+        assert_int_equal(fixture->outbox->bounds.slices[i].avoid_ms, 0);
+    insert(fixture, "k");
+    claim_count(fixture, 1);
+    PQfinish(other);
+}
+
+static void a_retried_row_that_stands_behind_another_is_not_due(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key) VALUES"
+                       " (1, gen_random_uuid(), 't', 'k'), (2, gen_random_uuid(), 't', 'k')");
+    dead(fixture, PARKED_RETRY, "2");
+    assert_string_equal(sql_text(fixture->conn, "SELECT due FROM outbox_parked WHERE id = 2"),
+                        "infinity");
 }
 
 static void no_bound_passes_a_row_that_is_not_committed_yet(void **state)
@@ -547,6 +628,10 @@ int main(void)
         TEST(a_row_that_an_operator_touches_is_not_overtaken),
         TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked),
         TEST(a_probe_that_stands_behind_a_dead_row_is_none),
+        TEST(the_bounds_of_an_idle_lane_come_to_the_end_of_the_table),
+        TEST(the_bounds_of_a_busy_lane_follow_its_claims),
+        TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone),
+        TEST(a_retried_row_that_stands_behind_another_is_not_due),
         TEST(no_bound_passes_a_row_that_is_not_committed_yet),
         TEST_DELETE(no_bound_passes_a_row_that_is_not_committed_yet),
         TEST(a_row_below_the_bound_is_found_by_a_sweep),

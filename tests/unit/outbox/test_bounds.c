@@ -218,8 +218,26 @@ static void a_slice_that_is_locked_is_left_alone_for_a_while(void **state)
     bounds_avoid(&bounds, now_ms + 500);
     bounds_look(&bounds, now_ms);
     assert_int_equal(bounds.looked, SLICES - 1);
+    bounds.sweep_ms = 0; /* by a sweep too */
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.looked, SLICES - 1);
     bounds_look(&bounds, now_ms + 500);
     assert_int_equal(bounds.looked, SLICES);
+}
+
+static void while_nobody_knows_which_slice_is_locked_each_is_taken_alone(void **state)
+{
+    static const int taken[] = {1, 2};
+
+    (void)state;
+    look(2, taken, 1);
+    bounds_avoid(&bounds, now_ms + 500);
+    for (int claim = 0; claim < SLICES; claim++) {
+        assert_int_equal(bounds.width, 1);
+        bounds_adapt(&bounds, false);
+    }
+    bounds_adapt(&bounds, false);
+    assert_int_equal(bounds.width, 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -241,6 +259,7 @@ int main(void)
         TEST(a_claim_that_was_full_has_not_swept_what_stood_behind_it),
         TEST(a_full_claim_takes_fewer_slices_the_next_time),
         TEST(a_slice_that_is_locked_is_left_alone_for_a_while),
+        TEST(while_nobody_knows_which_slice_is_locked_each_is_taken_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
