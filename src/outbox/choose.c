@@ -138,9 +138,10 @@ int choose_read(struct outbox *outbox, const struct claim *claim, struct error *
 
 static bool note_row(struct outbox *outbox, int slice, int64_t id)
 {
-    struct claimed *last = &outbox->claimed[outbox->claimed_count - 1];
+    struct claimed *last =
+        outbox->claimed_count > 0 ? &outbox->claimed[outbox->claimed_count - 1] : NULL;
 
-    if (outbox->claimed_count > 0 && last->slice == slice) {
+    if (last != NULL && last->slice == slice) {
         bool grows = id > last->last;
 
         last->last = id;
