@@ -285,7 +285,7 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
     if (unanswered == 0)
         drop_forbidden(nats);
-    nats->acks->count = 0;
+    (void)nats_acks_expect(nats->acks, NULL, 0, nats->base.options->stream); /* nobody, from here */
     if (unanswered == 0)
         return 0;
     lost = nats_acks_lost(nats->acks);
