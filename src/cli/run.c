@@ -1,8 +1,9 @@
 #include "cli/cli.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
-enum exit_status cli_run(const struct arguments *arguments, struct config *config)
+static enum exit_status run(const struct arguments *arguments, struct config *config)
 {
     struct error error;
 
@@ -20,4 +21,15 @@ enum exit_status cli_run(const struct arguments *arguments, struct config *confi
         break;
     }
     return cli_fail(&error);
+}
+
+/* Without exit(3): there nats.c and OpenSSL may free the same twice, and a relay that has settled
+ * everything would seem to have crashed. */
+enum exit_status cli_run(const struct arguments *arguments, struct config *config)
+{
+    enum exit_status status = run(arguments, config);
+
+    if (fflush(stdout) != 0)
+        return status;
+    _exit((int)status);
 }
