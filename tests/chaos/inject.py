@@ -352,21 +352,19 @@ class Injector:
 
     # ---- brokers ----
 
-    def kill_broker(self, fault):
+    def _without_broker(self, fault, end, begin):
         name = schedule.KINDS[fault.kind].broker
-        self.lab.service("kill", name)
+        self.lab.service(end, name)
         try:
             time.sleep(fault.seconds)
         finally:
-            self.lab.service("start", name)
+            self.lab.service(begin, name)
+
+    def kill_broker(self, fault):
+        self._without_broker(fault, "kill", "start")
 
     def pause_broker(self, fault):
-        name = schedule.KINDS[fault.kind].broker
-        self.lab.service("pause", name)
-        try:
-            time.sleep(fault.seconds)
-        finally:
-            self.lab.service("resume", name)
+        self._without_broker(fault, "pause", "resume")
 
 
 METHODS = {
