@@ -141,6 +141,14 @@ build/mutant: $(BUILD)/obj/tests/chaos/mutants.o $(BUILD)/obj/main.c.o $(LIBRARY
 	$(say) LINK $@
 	@$(CXX) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(WRAPPED)) -o $@ $^ $(LDLIBS)
 
+# What `make bench` measures the relay against: claim and settle alone, by the relay's own objects
+# beside a broker that takes no time.
+UNBROKERED := broker_send broker_await broker_keeps_order broker_end
+
+build/bench_claim: $(BUILD)/obj/tests/bench/null_broker.o $(BUILD)/obj/main.c.o $(LIBRARY)
+	$(say) LINK $@
+	@$(CXX) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(UNBROKERED)) -o $@ $^ $(LDLIBS)
+
 test: deps ## unit and integration tests, against real servers
 	@$(MAKE) --no-print-directory test-unit test-integration test-audit
 
