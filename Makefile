@@ -48,7 +48,7 @@ say = @printf '  %-5s %s\n'
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz
-.PHONY: bench bench-poison bench-order bench-horizon bench-wakeup services install deps readme clean help
+.PHONY: bench bench-size bench-full bench-plot bench-drain bench-poison bench-order bench-horizon bench-wakeup services install deps readme clean help
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -149,12 +149,23 @@ build/bench_claim: $(BUILD)/obj/tests/bench/null_broker.o $(BUILD)/obj/main.c.o 
 	$(say) LINK $@
 	@$(CXX) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(UNBROKERED)) -o $@ $^ $(LDLIBS)
 
+# And the other programs of the benchmarks: none knows the relay's code.
+BENCH := build/bench_claim build/bench_publish build/bench_count build/bench_flow
+
+build/bench_publish build/bench_count build/bench_flow: build/bench_%: tests/bench/%.c tests/bench/consume.c \
+		tests/bench/consume.h
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CC) -D_GNU_SOURCE $(call pkg,--cflags,libpq) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) \
+		$(call pkg,--cflags --libs,libpq rdkafka libnats)
+
 test: deps ## unit and integration tests, against real servers
 	@$(MAKE) --no-print-directory test-unit test-integration test-audit
 
-test-audit: $(BINARY) # the audits of the demo and of the chaos run must catch what is planted
+test-audit: $(BINARY) # the audits of the demo and of the chaos run must catch what is planted; the arithmetic of bench
 	@tests/demo/audit_test
 	@tests/chaos/audit_test
+	@tests/bench/figures_test
 
 test-unit: $(UNIT)
 	@tests/support/run_tests $(UNIT)
@@ -233,7 +244,30 @@ mutants: deps ## relays that are broken on purpose: the audit must catch each
 services: deps build/reader ## PostgreSQL, nats-server and Kafka to play with, until Ctrl-C
 	@tests/support/services up
 
-bench: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
+# Each option of `make bench` is one of tests/bench/bench: ONLY=relay,ends is --only relay,ends.
+BENCH_OPTIONS = $(foreach option,ONLY BROKER ROUNDS ROWS SIZES,$(if $($(option)),--$(shell \
+	echo $(option) | tr A-Z a-z) $($(option))))
+
+bench: deps ## the relay against its two ends, latency, memory, CPU, the application's cost: ROUNDS= ROWS= ONLY= BROKER=
+	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
+	@tests/bench/figures_test
+	@tests/support/services run -- tests/bench/bench $(BENCH_OPTIONS)
+
+bench-size: deps ## the same for backlogs of 100,000 to 10,000,000 rows, and beside a held snapshot: SIZES= ROUNDS=
+	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
+	@tests/support/services run --only postgres,nats -- tests/bench/bench --add --broker nats --only size,horizon \
+		$(BENCH_OPTIONS)
+
+bench-full: deps ## every combination of the factors (hours), then bench-size
+	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
+	@tests/support/services run -- tests/bench/bench --full --rounds 1 $(BENCH_OPTIONS)
+	@$(MAKE) --no-print-directory bench-size
+
+bench-plot: ## draw the figure of the README from what `make bench` found
+	@command -v gnuplot >/dev/null || tests/support/deps --plot
+	@tests/bench/plot
+
+bench-drain: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 	@tests/support/services run -- tests/bench/drain $(or $(ROWS),1000000)
 
 bench-poison: all $(SUPPORT) ## 100 kinds of poison rows among good ones, against a clean run

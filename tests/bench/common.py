@@ -24,6 +24,7 @@ order = "{order}"
 on_sent = "{on_sent}"
 [relay]
 lanes = {lanes}
+batch = {batch}
 [http]
 listen = ""
 [sink.broker]
@@ -34,16 +35,16 @@ ORDERS = ("none", "key")
 COLD_KEY = "'k' || i % 10000"
 
 
-def write_config(sink, name, lanes, on_sent, order="none", url=URL):
+def write_config(sink, name, lanes, on_sent, order="none", url=URL, batch=500):
     config = FOLDER / f"bench-{sink}.toml"
     config.write_text(CONFIG.format(url=url, sink=sink, lanes=lanes, on_sent=on_sent, order=order,
-                                    address=address(sink, name)))
+                                    batch=batch, address=address(sink, name)))
     return config
 
 
-def make_tables(config):
+def make_tables(config, *options):
     sql("DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice")
-    subprocess.run([RELAY, "init", "-c", config], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([RELAY, "init", "-c", config, *options], check=True, stdout=subprocess.DEVNULL)
 
 
 def sql(text):
@@ -64,6 +65,13 @@ def new_destination(sink):
     else:
         reader("topics", os.environ["TEST_KAFKA_BROKERS"], "create", topic, "12")
     return name, topic
+
+
+def delete_destination(sink, name, topic):
+    if sink == "nats":
+        reader("stream", os.environ["TEST_NATS_URL"], "delete", name)
+    else:
+        reader("topics", os.environ["TEST_KAFKA_BROKERS"], "delete", topic)
 
 
 def address(sink, name):
@@ -94,10 +102,17 @@ def read_back(sink, name, topic):
     return count, len(ids)
 
 
-def fill(rows, topic, key=COLD_KEY):
+def pad(size):
+    """What makes a payload of `size` bytes, in SQL; nothing that PostgreSQL could compress, where it would."""
+    if size <= 1000:
+        return f"repeat('x', {size - 24})"
+    return f"(SELECT left(string_agg(md5(j::text), ''), {size - 24}) FROM generate_series(1, {size // 32 + 1}) j)"
+
+
+def fill(rows, topic, key=COLD_KEY, size=200):
     """key: of the i-th row, in SQL."""
     sql(f"""INSERT INTO outbox (topic, key, type, payload)
-            SELECT '{topic}', {key}, 'Bench', jsonb_build_object('n', i, 'pad', repeat('x', 176))
+            SELECT '{topic}', {key}, 'Bench', jsonb_build_object('n', i, 'pad', {pad(size)})
             FROM generate_series(1, {rows}) i""")
     sql("VACUUM ANALYZE outbox")
     sql("CHECKPOINT")
@@ -125,13 +140,15 @@ def watch_peak(pid, peak):
         pass
 
 
-def drain(config, expected=0):
-    """Wall seconds, CPU seconds, peak MiB of one `run --drain`, which must end with this status."""
+def drain(config, expected=0, program=RELAY):
+    """Wall seconds, CPU seconds, peak MiB of one `run --drain`, which must end with this status. What it
+    writes to its stdout is in bench.out."""
     started = time.monotonic()
     peak = [0]
-    with open(FOLDER / "bench.log", "a") as log:
-        pid = os.posix_spawn(RELAY, [str(RELAY), "run", "--drain", "-c", str(config)], os.environ,
-                             file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 2)])
+    with open(FOLDER / "bench.log", "a") as log, open(FOLDER / "bench.out", "w") as out:
+        pid = os.posix_spawn(program, [str(program), "run", "--drain", "-c", str(config)], os.environ,
+                             file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 2),
+                                           (os.POSIX_SPAWN_DUP2, out.fileno(), 1)])
         threading.Thread(target=watch_peak, args=(pid, peak), daemon=True).start()
         _, status, usage = os.wait4(pid, 0)
     if os.waitstatus_to_exitcode(status) != expected:

@@ -1,0 +1,154 @@
+"""What `bench` measures beside the rates: latency under load, the application's pgbench, an idle relay,
+a held snapshot; and what it all ran on."""
+import datetime
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+
+import cells
+import figures
+from common import FOLDER, RELAY, ROOT, URL, delete_destination, new_destination, sql
+
+SHARES = (0.1, 0.5, 0.9)
+FLAT_OUT_S, STEADY_S = 6, 10
+HORIZON_ROWS = 200000
+
+
+def load_script(name):
+    """A benchmark without the ending .py, as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "tests/bench" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def wakeup():
+    module = load_script("wakeup")
+    module.ORDER, module.IDLE_S = "key", 10
+    return module
+
+
+class Relay:
+    """A relay of the default cell, awake to every commit (`init --notify`)."""
+
+    def __init__(self, sink):
+        self.sink = sink
+        self.name, self.topic = new_destination(sink)
+        self.config = cells.prepare(sink, cells.Cell(rows=0), self.name, self.topic, "--notify")
+
+    def __enter__(self):
+        self.log = open(FOLDER / "bench.log", "a", encoding="utf-8")
+        self.process = subprocess.Popen([RELAY, "run", "-c", self.config], stderr=self.log)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        if self.process.wait(30) != 0:
+            sys.exit("the relay failed:\n" + (FOLDER / "bench.log").read_text()[-2000:])
+        self.log.close()
+        delete_destination(self.sink, self.name, self.topic)
+
+
+def flow(sink, rate, seconds):
+    """Commits at this rate (0: as fast as the relay follows), and a consumer."""
+    with Relay(sink) as relay:
+        program = subprocess.run([ROOT / "build/bench_flow", sink, cells.SERVERS[sink],
+                                  cells.stored_as(sink, relay.name, relay.topic), relay.topic, URL, str(rate), str(seconds)],
+                                 capture_output=True, text=True, check=False)
+    if not program.stdout:
+        sys.exit(f"bench_flow: {program.stderr}")
+    totals, *took_us = program.stdout.splitlines()
+    committed, messages, distinct, counted_s, counted = (float(word) for word in totals.split())
+    return {"sink": sink, "rows": int(committed), "rate": counted / counted_s, "lost": int(committed - distinct),
+            "doubled": int(messages - distinct), "left": 0}, [int(us) / 1000 for us in took_us]
+
+
+def latency(sink, note):
+    flat_out, _ = flow(sink, 0, FLAT_OUT_S)
+    note({"kind": "latency", "cell": "maximum"} | flat_out)
+    for share in SHARES:
+        wanted = round(flat_out["rate"] * share)
+        found, took_ms = flow(sink, wanted, STEADY_S)
+        found |= {f"p{name}_ms": figures.percentile(took_ms, at)
+                  for name, at in (("50", 0.5), ("99", 0.99), ("99.9", 0.999), ("100", 1))}
+        note({"kind": "latency", "cell": f"{share:.0%}", "wanted": wanted} | found)
+
+
+def pgbench_beside(module, relays):
+    stream, topic = new_destination("nats")
+    with module.Fleet(stream, "ours", relays, lanes=4):
+        rate = module.pgbench(topic)
+        if relays > 0:
+            module.await_that(lambda: sql("SELECT count(*) FROM outbox") == "0", "the relay to send the rest")
+    rows = int(sql("SELECT last_value FROM outbox_id_seq"))
+    messages = int(subprocess.run([ROOT / "build/reader", "nats-end", os.environ["TEST_NATS_URL"], stream], check=True,
+                                  capture_output=True, text=True).stdout)
+    delete_destination("nats", stream, topic)
+    missing = rows - messages if relays > 0 else 0
+    return {"kind": "app", "sink": "nats", "cell": f"{relays} relays", "relays": relays, "rows": rows, "rate": rate,
+            "lost": max(0, missing), "doubled": max(0, -missing), "left": 0}
+
+
+def application(rounds, note):
+    """pgbench -c 8, single-row transactions into the outbox, its trigger in place."""
+    module = wakeup()
+    for number in range(1, rounds + 1):
+        for relays in (0, 1):
+            note(pgbench_beside(module, relays) | {"round": number})
+
+
+def idle(note):
+    module = wakeup()
+    p50, p99 = module.measure_latency("ours", 0.7, 40)
+    note({"kind": "idle", "cell": "latency at 1.4 inserts/s", "p50_ms": p50, "p99_ms": p99})
+    sql("ALTER SYSTEM SET autovacuum = off")
+    sql("SELECT pg_reload_conf()")
+    own, _ = module.measure_idle("none", 0, 4)
+    rate, cpu = module.measure_idle("ours", 1, 4)
+    note({"kind": "idle", "cell": "nothing to do", "cpu_percent": 100 * cpu, "transactions": rate - own})
+    sql("ALTER SYSTEM RESET autovacuum")
+    sql("SELECT pg_reload_conf()")
+
+
+def horizon(rounds):
+    """tests/bench/horizon, and the last line that it prints."""
+    program = subprocess.Popen([ROOT / "tests/bench/horizon", "--rounds", str(rounds), "--order", "key", "--rows",
+                                str(HORIZON_ROWS)], stdout=subprocess.PIPE, text=True)
+    line = ""
+    for line in program.stdout:
+        print("         " + line.rstrip(), flush=True)
+    if program.wait() != 0:
+        sys.exit("tests/bench/horizon failed")
+    return [run | {"kind": "horizon"} for run in json.loads(line)]
+
+
+def output_of(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def kafka_version():
+    if os.environ.get("TEST_KAFKA_MOCK") == "1":
+        return "librdkafka's mock, not Apache Kafka"
+    return re.search(r"KAFKA_VERSION=(\S+)", (ROOT / "tests/support/services.d/kafka.sh").read_text())[1]
+
+
+def about():
+    processor = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    memory = re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text())
+    return {"cores": len(os.sched_getaffinity(0)), "processor": processor[1] if processor else platform.machine(),
+            "memory_gib": round(int(memory[1]) / 1048576), "system": platform.freedesktop_os_release()["PRETTY_NAME"],
+            "kernel": platform.release(), "postgresql": sql("SHOW server_version").split()[0],
+            "nats-server": output_of("nats-server", "--version").removeprefix("nats-server: v"),
+            "kafka": kafka_version(), "librdkafka": output_of("pkg-config", "--modversion", "rdkafka"),
+            "nats.c": output_of("pkg-config", "--modversion", "libnats"),
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "commit": output_of("git", "describe", "--always", "--dirty")}

@@ -1,0 +1,136 @@
+"""One cell of `bench`: a backlog, claimed alone, or published by a relay, or messages published alone.
+
+A rate is that of the broker's own times, from the first message stored to the last (of a claim alone:
+the first and the last batch), so that no start-up is in it. CPU is that of the whole processes while
+they drain, less what the same drain of an empty table takes (`overhead`).
+"""
+import dataclasses
+import os
+import resource
+import subprocess
+
+import cpu
+from common import (COLD_KEY, FOLDER, RELAY, ROOT, delete_destination, drain, fill, make_tables, new_destination, sql,
+                    write_config)
+
+KEYS = {"cold": COLD_KEY, "hot": "'k' || i % 10"}
+SERVERS = {"nats": os.environ.get("TEST_NATS_URL"), "kafka": os.environ.get("TEST_KAFKA_BROKERS")}
+ROWS_OF_SIZE = {200: 1.0, 2048: 0.3, 102400: 0.03}  # of the rows that are asked for
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    on_sent: str = "delete"
+    order: str = "key"
+    lanes: int = 4
+    batch: int = 500
+    size: int = 200
+    keys: str = "cold"
+    rows: int = 60000
+
+    def name(self):
+        """What differs from the default."""
+        words = [self.on_sent] if self.on_sent != "delete" else []
+        words += [f"order {self.order}"] if self.order != "key" else []
+        words += [f"{self.lanes} lane" + "s" * (self.lanes > 1)] if self.lanes != 4 else []
+        words += [f"batch {self.batch}"] if self.batch != 500 else []
+        words += [f"{self.size // 1024} KiB"] if self.size != 200 else []
+        words += ["10 keys"] if self.keys == "hot" else []
+        return ", ".join(words) or "default"
+
+
+def cell(rows, **factors):
+    return Cell(rows=max(1000, int(rows * ROWS_OF_SIZE[factors.get("size", 200)])), **factors)
+
+
+def pid_of(server):
+    return int((FOLDER / server / "pid").read_text())
+
+
+def servers_s(sink):
+    """CPU seconds so far: PostgreSQL's, the broker's."""
+    return cpu.tree_s(pid_of("postgres")), cpu.tree_s(pid_of(sink)) if sink in SERVERS else 0.0
+
+
+def stored_as(sink, name, topic):
+    return name if sink == "nats" else topic
+
+
+def count(sink, name, topic, rows):
+    """Messages, different ones, and the seconds from the first to the last."""
+    out = subprocess.run([ROOT / "build/bench_count", sink, SERVERS[sink], stored_as(sink, name, topic), str(rows)],
+                         check=True, capture_output=True, text=True).stdout
+    messages, distinct, first_us, last_us = map(int, out.split())
+    return messages, distinct, max(0.001, (last_us - first_us) / 1e6)
+
+
+def unsent(on_sent):
+    return int(sql("SELECT count(*) FROM outbox" + (" WHERE sent_at IS NULL" if on_sent == "mark" else "")))
+
+
+def drained(sink, config, program=RELAY):
+    postgres_s, broker_s = servers_s(sink)
+    _, relay_s, peak = drain(config, program=program)
+    after = servers_s(sink)
+    return {"relay_s": relay_s, "postgres_s": after[0] - postgres_s, "broker_s": after[1] - broker_s, "peak_mib": peak}
+
+
+def result(kind, sink, described, rows, seconds, spent, lost, doubled, left):
+    return {"kind": kind, "sink": sink, **described, "rows": rows, "rate": rows / seconds, **spent,
+            "lost": lost, "doubled": doubled, "left": left}
+
+
+def describe(one):
+    return {"cell": one.name(), **dataclasses.asdict(one)}
+
+
+def prepare(sink, one, name, topic, *options):
+    config = write_config(sink, name, one.lanes, one.on_sent, one.order, batch=one.batch)
+    make_tables(config, *options)
+    fill(one.rows, topic, KEYS[one.keys], one.size)
+    return config
+
+
+def claim(one):
+    """Claim and settle alone."""
+    spent = drained("stdout", prepare("stdout", one, "", "bench.drain"), ROOT / "build/bench_claim")
+    messages, seconds = (FOLDER / "bench.out").read_text().split()
+    lost = one.rows - int(messages)
+    return result("claim", "none", describe(one), one.rows, max(0.001, float(seconds)), spent, max(0, lost),
+                  max(0, -lost), unsent(one.on_sent))
+
+
+def relay(sink, one):
+    """The release binary."""
+    name, topic = new_destination(sink)
+    spent = drained(sink, prepare(sink, one, name, topic))
+    messages, distinct, seconds = count(sink, name, topic, one.rows)
+    delete_destination(sink, name, topic)
+    return result("relay", sink, describe(one), one.rows, seconds, spent, one.rows - distinct, messages - distinct,
+                  unsent(one.on_sent))
+
+
+def publish(sink, rows, size, lanes, window):
+    """The client library alone, in a program that does nothing else."""
+    name, topic = new_destination(sink)
+    _, broker_s = servers_s(sink)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([ROOT / "build/bench_publish", sink, SERVERS[sink], stored_as(sink, name, topic), topic, str(rows),
+                    str(lanes), str(window), str(size)], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = {"relay_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, "postgres_s": 0.0,
+             "broker_s": servers_s(sink)[1] - broker_s}
+    messages, distinct, seconds = count(sink, name, topic, rows)
+    delete_destination(sink, name, topic)
+    described = {"cell": f"{lanes} x {window}", "lanes": lanes, "window": window, "size": size}
+    return result("publish", sink, described, rows, seconds, spent, rows - distinct, messages - distinct, 0)
+
+
+def overhead(sink):
+    """What it takes to start, to find an empty table, and to end."""
+    name, topic = new_destination(sink) if sink in SERVERS else ("", "bench.drain")
+    config = prepare(sink, Cell(rows=0), name, topic)
+    spent = drained(sink, config, RELAY if sink in SERVERS else ROOT / "build/bench_claim")
+    if sink in SERVERS:
+        delete_destination(sink, name, topic)
+    return {"kind": "overhead", "sink": sink, "rows": 0, **spent}

@@ -1,0 +1,38 @@
+"""The arithmetic of the benchmarks: nothing here measures anything (figures_test proves it)."""
+import math
+import statistics
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def percentile(values, share):
+    """The smallest value that at least `share` of all do not exceed."""
+    ranked = sorted(values)
+    return ranked[max(0, math.ceil(share * len(ranked)) - 1)]
+
+
+def spread(values, digits=0):
+    """The median, and from where to where."""
+    text = [f"{value:,.{digits}f}" for value in (median(values), min(values), max(values))]
+    return text[0] if len(values) == 1 else f"{text[0]} ({text[1]} - {text[2]})"
+
+
+def per_million(seconds, overhead_s, rows):
+    """CPU seconds a million messages, without what starting and stopping costs."""
+    return max(0.0, seconds - overhead_s) / rows * 1e6
+
+
+def ceiling(cores, *seconds_per_million):
+    """Messages a second when every core works all the time."""
+    return cores * 1e6 / sum(seconds_per_million)
+
+
+def ratios(above, below):
+    """Of each round, so that what disturbs a round disturbs both; rounds: {round: value}."""
+    return [above[number] / below[number] for number in sorted(above) if number in below]
+
+
+def ratio(above, below):
+    return median(ratios(above, below))

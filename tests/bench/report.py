@@ -1,0 +1,133 @@
+"""What `bench` found, as Markdown: tables, and then each target with its figure."""
+import figures
+import targets
+
+SHOWN = ("kind", "sink", "cell", "rows", "rate", "peak_mib", "p50_ms", "p99_ms", "cpu_percent", "transactions")
+BROKERS = {"nats": "NATS JetStream", "kafka": "Kafka"}
+
+
+def is_fine(run):
+    return run.get("lost", 0) == run.get("doubled", 0) == run.get("left", 0) == 0
+
+
+def table(columns, lines):
+    if not lines:
+        return ""
+    right = ["---" if i == 0 else "---:" for i in range(len(columns))]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in (columns, right, *lines)) + "\n"
+
+
+def heading(about):
+    return (f"{about['date']}, commit {about['commit']}. {about['cores']} cores ({about['processor']}), "
+            f"{about['memory_gib']} GiB, {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']}, "
+            f"nats-server {about['nats-server']} with file storage, nats.c {about['nats.c']}, Kafka {about['kafka']} with "
+            f"12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n")
+
+
+def cost(found, run):
+    """CPU seconds a million messages of relay, PostgreSQL, broker."""
+    return tuple(targets.cpu_of(found, run).values())
+
+
+def costs(found, runs):
+    return [figures.spread([cost(found, run)[i] for run in runs], 1) for i in range(3)]
+
+
+def claim_table(found):
+    lines = []
+    for cell, runs in targets.by_cell(found, "claim", "none").items():
+        relay, postgres, _ = costs(found, runs)
+        lines.append((cell, figures.spread([run["rate"] for run in runs]), relay, postgres))
+    return table(("claim and settle alone", "rows/s", "relay, CPU s/M", "PostgreSQL, CPU s/M"), lines)
+
+
+def publish_table(found, sink):
+    lines = []
+    for size in targets.sizes_of(found, sink):
+        best = targets.best_window(found, sink, size)
+        for cell, runs in targets.by_cell(found, "publish", sink, size).items():
+            client, _, broker = costs(found, runs)
+            name = f"{targets.size_name(size)}, {cell}" + (" (best)" if cell == best else "")
+            lines.append((name, figures.spread([run["rate"] for run in runs]), client, broker))
+    return table((f"{BROKERS[sink]} alone: connections x window", "messages/s", "client, CPU s/M", "broker, CPU s/M"), lines)
+
+
+def relay_table(found, sink):
+    lines = []
+    for cell, runs in targets.by_cell(found, "relay", sink).items():
+        reach = targets.reach(found, sink, cell)
+        lines.append((cell, figures.spread([run["rate"] for run in runs]), reach["end"], f"{reach['of_end']:.2f}",
+                      *costs(found, runs), f"{reach['ceiling']:,.0f}", f"{reach['of_ceiling']:.2f}",
+                      f"{max(run['peak_mib'] for run in runs):.1f}"))
+    return table((f"relay to {BROKERS[sink]}", "messages/s", "slower end", "of it", "relay, CPU s/M", "PostgreSQL", "broker",
+                  "CPU ceiling", "of it", "peak MiB"), lines)
+
+
+def latency_table(found):
+    lines = []
+    for run in found.get("latency", []):
+        took = [f"{run[name]:.2f}" if name in run else "" for name in ("p50_ms", "p99_ms", "p99.9_ms", "p100_ms")]
+        lines.append((BROKERS[run["sink"]], run["cell"], f"{run['rate']:,.0f}", *took))
+    return table(("commit to consumer", "load", "messages/s", "p50 ms", "p99 ms", "p99.9 ms", "slowest ms"), lines)
+
+
+def application_table(found):
+    lines = [(f"{relays} relays", figures.spread([run["rate"] for run in runs]))
+             for relays in (0, 1) if (runs := [run for run in found.get("app", []) if run["relays"] == relays])]
+    return table(("pgbench -c 8, one insert a transaction", "transactions/s"), lines)
+
+
+def idle_table(found):
+    lines = []
+    for run in found.get("idle", []):
+        lines += [(run["cell"] + ", " + name.replace("_", " "), f"{value:.2f}")
+                  for name, value in run.items() if isinstance(value, float)]
+    return table(("idle relay", ""), lines)
+
+
+def size_table(found):
+    lines = []
+    for kind in ("claim", "relay"):
+        for rows, runs in targets.by_rows(found, kind).items():
+            lines.append(("claim alone" if kind == "claim" else "to NATS", f"{rows:,}",
+                          figures.spread([run["rate"] for run in runs]), f"{max(run['peak_mib'] for run in runs):.1f}"))
+    return table(("backlog", "rows", "rows/s", "peak MiB"), lines)
+
+
+def horizon_table(found):
+    return table(("snapshot", "rows/s", "last tenth / first", "claim p50 ms", "claim p99 ms"),
+                 [(run["snapshot"], f"{run['whole']:,.0f}", f"{run['last / first']:.2f}", run["claim p50, ms"],
+                   run["claim p99, ms"]) for run in found.get("horizon", [])])
+
+
+def target_table(found):
+    lines = [(name, wanted, measured, {True: "yes", False: "no", None: "not in this run"}[reached])
+             for name, wanted, measured, reached in targets.all_of(found)]
+    return table(("target", "wanted", "measured", "reached"), lines)
+
+
+def broken(found):
+    """What no table may hide."""
+    return [f"**{run['kind']} {run.get('sink', '')} {run.get('cell', '')}: {run['lost']} lost, {run['doubled']} doubled, "
+            f"{run['left']} left.**\n" for runs in found.values() if isinstance(runs, list) for run in runs
+            if not is_fine(run)]
+
+
+METHOD = """Medians, and in brackets from the lowest to the highest of the rounds; ratios are made inside a round. A rate is
+by the broker's own times, from the first message stored to the last (of a claim alone: by the relay's
+first and last batch). CPU seconds per million messages (s/M) are those of all processes and threads of
+the relay, PostgreSQL and the broker over the drain, less those of a drain that finds nothing. The default: order
+"key", on_sent "delete", 4 lanes, batch 500, 200 bytes, 10,000 keys, durable, synchronous_commit on; a
+line names what differs. The ends: the relay's own claim and settle with the broker taken out, and the same client library
+publishing the same messages in a program that does nothing else. The CPU ceiling: all cores, divided by what a
+message costs in all. Latency: from right before COMMIT is sent to the consumer, on one clock, loader and consumer on the
+same cores; "maximum": as fast as the relay follows with both beside it.
+"""
+
+
+def markdown(found):
+    sinks = [sink for sink in BROKERS if any(run["sink"] == sink for run in found.get("runs", []))]
+    parts = [heading(found["about"]), METHOD, *broken(found), target_table(found), claim_table(found)]
+    parts += [publish_table(found, sink) for sink in sinks] + [relay_table(found, sink) for sink in sinks]
+    parts += [latency_table(found), application_table(found), idle_table(found), size_table(found), horizon_table(found)]
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,167 @@
+"""The targets of the relay's speed, and what of them a run of `bench` has reached."""
+import figures
+
+NAMES = {"nats": "NATS", "kafka": "Kafka"}
+
+
+def size_name(size):
+    return f"{size // 1024} KiB" if size >= 1024 else f"{size} B"
+
+
+def runs_of(found, kind, sink):
+    return [run for run in found.get("runs", []) if run["kind"] == kind and run["sink"] == sink]
+
+
+def by_cell(found, kind, sink, size=None):
+    cells = {}
+    for run in runs_of(found, kind, sink):
+        if size in (None, run["size"]):
+            cells.setdefault(run["cell"], []).append(run)
+    return cells
+
+
+def by_rows(found, kind):
+    rows = {}
+    for run in found.get("size", []):
+        if run["kind"] == kind:
+            rows.setdefault(run["rows"], []).append(run)
+    return rows
+
+
+def sizes_of(found, sink):
+    return sorted({run["size"] for run in runs_of(found, "publish", sink)})
+
+
+def rates(runs):
+    """{round: messages a second}"""
+    return {run["round"]: run["rate"] for run in runs}
+
+
+def cpu_of(found, run):
+    """CPU seconds a million messages, of each."""
+    sink = run["sink"] if run["kind"] == "relay" else "stdout"
+    start = next((other for other in found["runs"] if other["kind"] == "overhead" and other["sink"] == sink
+                  and other["round"] == run["round"] and run["kind"] != "publish"), {})
+    return {part: figures.per_million(run[f"{part}_s"], start.get(f"{part}_s", 0.0), run["rows"])
+            for part in ("relay", "postgres", "broker")}
+
+
+def best_window(found, sink, size):
+    """Of those that were in every round, or there would be luck in it."""
+    cells = by_cell(found, "publish", sink, size)
+    most = max(map(len, cells.values()), default=0)
+    full = {cell: figures.median(rates(runs).values()) for cell, runs in cells.items() if len(runs) == most}
+    return max(full, key=full.get, default=None)
+
+
+def ends(found, sink, cell):
+    """The rates of claim and settle alone, of the same cell, and of publishing alone, the same size."""
+    size = by_cell(found, "relay", sink)[cell][0]["size"]
+    claim = by_cell(found, "claim", "none").get(cell, [])
+    publish = by_cell(found, "publish", sink, size).get(best_window(found, sink, size), [])
+    return {name: rates(runs) for name, runs in (("claim", claim), ("publish", publish)) if runs}
+
+
+def reach(found, sink, cell):
+    """How near a cell of the relay comes to the slower of its ends, and to what the cores allow."""
+    runs = by_cell(found, "relay", sink)[cell]
+    own, alone = rates(runs), ends(found, sink, cell)
+    slower = min(alone, key=lambda name: figures.median(alone[name].values()), default=None)
+    ceilings = {run["round"]: figures.ceiling(found["about"]["cores"], *cpu_of(found, run).values()) for run in runs}
+    return {"end": f"{slower} {figures.median(alone[slower].values()):,.0f}" if slower else "not measured",
+            "of_end": figures.ratio(own, alone[slower]) if slower else float("nan"),
+            "ceiling": figures.median(ceilings.values()), "of_ceiling": figures.ratio(own, ceilings)}
+
+
+def near_the_limit(found, sink, cell):
+    name = f"{NAMES[sink]}, on_sent {'mark' if 'mark' in cell else 'delete'}"
+    wanted = "0.85 of the slower end or 0.90 of the CPU ceiling"
+    if cell not in by_cell(found, "relay", sink):
+        return name, wanted, "", None
+    limit = reach(found, sink, cell)
+    return (name, wanted, f"{limit['of_end']:.2f} of {limit['end']}/s, {limit['of_ceiling']:.2f} of the ceiling",
+            limit["of_end"] >= 0.85 or limit["of_ceiling"] >= 0.90)
+
+
+def light(found, sink, most):
+    name, wanted = f"relay's CPU to {NAMES[sink]}", f"at most {most} s/M"
+    runs = by_cell(found, "relay", sink).get("default", [])
+    if not runs:
+        return name, wanted, "", None
+    seconds = [cpu_of(found, run)["relay"] for run in runs]
+    return name, wanted, figures.spread(seconds, 2), figures.median(seconds) <= most
+
+
+def small(found, sink):
+    runs = by_cell(found, "relay", sink).get("default", [])
+    peak = max((run["peak_mib"] for run in runs), default=None)
+    return (f"peak memory to {NAMES[sink]}", "at most 32 MiB", f"{peak:.1f} MiB" if runs else "",
+            peak <= 32 if runs else None)
+
+
+def as_fast(name, found, sink, above, below, least):
+    """Two cells of the relay against each other, round by round."""
+    cells = by_cell(found, "relay", sink)
+    name = f"{NAMES[sink]}: {name}"
+    if above not in cells or below not in cells:
+        return name, f"at least {least:.2f}", "", None
+    each = figures.ratios(rates(cells[above]), rates(cells[below]))
+    return name, f"at least {least:.2f}", figures.spread(each, 2), figures.median(each) >= least
+
+
+def hot_keys(found, sink):
+    name, wanted, measured, reached = as_fast("10 hot keys against 10,000", found, sink, "10 keys", "default", 0)
+    return name, "reported", measured, reached
+
+
+def grown(found, kind):
+    rows, name = by_rows(found, kind), f"10,000,000 rows against 100,000, {'claim alone' if kind == 'claim' else 'to NATS'}"
+    if 100000 not in rows or 10000000 not in rows:
+        return name, "at least 0.90", "", None
+    ratio = figures.ratio(rates(rows[10000000]), rates(rows[100000]))
+    return name, "at least 0.90", f"{ratio:.2f}", ratio >= 0.9
+
+
+def held(found):
+    whole = {run["snapshot"]: run["whole"] for run in found.get("horizon", [])}
+    ratio = whole["held"] / whole["none"] if len(whole) == 2 else None
+    return ("held snapshot against none", "at least 0.90", f"{ratio:.2f}" if ratio else "", ratio and ratio >= 0.9)
+
+
+def prompt(found, sink):
+    name, wanted = f"{NAMES[sink]}: latency at half of the maximum", "p50 at most 5 ms, p99 at most 25 ms"
+    run = next((run for run in found.get("latency", []) if run["sink"] == sink and run["cell"] == "50%"), None)
+    if run is None:
+        return name, wanted, "", None
+    return (name, wanted, f"p50 {run['p50_ms']:.2f} ms, p99 {run['p99_ms']:.2f} ms",
+            run["p50_ms"] <= 5 and run["p99_ms"] <= 25)
+
+
+def rested(found):
+    run = {name: value for run in found.get("idle", []) for name, value in run.items()}
+    name, wanted = "an idle relay", "p50 at most 2 ms, 0.2 % of a core"
+    if not {"p50_ms", "cpu_percent"} <= set(run):
+        return name, wanted, "", None
+    return (name, wanted, f"p50 {run['p50_ms']:.2f} ms, {run['cpu_percent']:.2f} %",
+            run["p50_ms"] <= 2 and run["cpu_percent"] <= 0.2)
+
+
+def gentle(found):
+    runs = {relays: rates([run for run in found.get("app", []) if run["relays"] == relays]) for relays in (0, 1)}
+    name, wanted = "pgbench beside a relay against alone", "at least 0.80"
+    if not runs[0] or not runs[1]:
+        return name, wanted, "", None
+    each = figures.ratios(runs[1], runs[0])
+    return name, wanted, figures.spread(each, 2), figures.median(each) >= 0.8
+
+
+def all_of(found):
+    """(target, wanted, measured, reached or not or None: it was not measured)"""
+    lines = [near_the_limit(found, sink, cell) for sink in NAMES for cell in ("default", "mark")]
+    lines += [light(found, "kafka", 3), light(found, "nats", 4.5)] + [small(found, sink) for sink in NAMES]
+    lines += [as_fast('order "key" against "none"', found, sink, "default", "order none", 1) for sink in NAMES]
+    lines += [hot_keys(found, sink) for sink in NAMES]
+    lines += [as_fast("8 lanes against 4", found, sink, "8 lanes", "default", 1) for sink in NAMES]
+    lines += [as_fast("mark against delete", found, sink, "mark", "default", 1 / 1.3) for sink in NAMES]
+    lines += [grown(found, "claim"), grown(found, "relay"), held(found)]
+    return lines + [prompt(found, sink) for sink in NAMES] + [rested(found), gentle(found)]
