@@ -48,7 +48,7 @@ say = @printf '  %-5s %s\n'
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz
-.PHONY: bench bench-size bench-full bench-plot bench-drain bench-poison bench-order bench-horizon bench-wakeup services install deps readme clean help
+.PHONY: bench bench-size bench-full bench-plot bench-keep bench-drain bench-poison bench-order bench-horizon bench-wakeup services install deps readme clean help
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -263,9 +263,12 @@ bench-full: deps ## every combination of the factors (hours), then bench-size
 	@tests/support/services run -- tests/bench/bench --full --rounds 1 $(BENCH_OPTIONS)
 	@$(MAKE) --no-print-directory bench-size
 
-bench-plot: ## draw the figure of the README from what `make bench` found
-	@command -v gnuplot >/dev/null || tests/support/deps --plot
+bench-plot: ## draw tests/bench/results.svg from what `make bench` found, or from what is kept of it
+	@tests/support/deps --plot
 	@tests/bench/plot
+
+bench-keep: ## what `make bench` found becomes tests/bench/RESULTS.md and results.json
+	@tests/bench/keep
 
 bench-drain: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 	@tests/support/services run -- tests/bench/drain $(or $(ROWS),1000000)

@@ -126,11 +126,11 @@ def publish(sink, rows, size, lanes, window):
     return result("publish", sink, described, rows, seconds, spent, rows - distinct, messages - distinct, 0)
 
 
-def overhead(sink):
+def overhead(sink, lanes):
     """What it takes to start, to find an empty table, and to end."""
     name, topic = new_destination(sink) if sink in SERVERS else ("", "bench.drain")
-    config = prepare(sink, Cell(rows=0), name, topic)
+    config = prepare(sink, Cell(rows=0, lanes=lanes), name, topic)
     spent = drained(sink, config, RELAY if sink in SERVERS else ROOT / "build/bench_claim")
     if sink in SERVERS:
         delete_destination(sink, name, topic)
-    return {"kind": "overhead", "sink": sink, "rows": 0, **spent}
+    return {"kind": "overhead", "sink": sink, "cell": f"{lanes} lanes", "lanes": lanes, "rows": 0, **spent}

@@ -163,19 +163,23 @@ static void produce(struct lane *lane, rd_kafka_t *client, rd_kafka_topic_t *top
                     const struct parts *parts)
 {
     rd_kafka_headers_t *headers = rd_kafka_headers_new(3);
-    rd_kafka_resp_err_t code;
+    const rd_kafka_vu_t values[] = {
+        {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+        {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)parts->key, strlen(parts->key)}},
+        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {parts->payload, parts->len}},
+        {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+    };
+    rd_kafka_error_t *refused;
 
     (void)rd_kafka_header_add(headers, "id", 2, parts->id, -1);
     (void)rd_kafka_header_add(headers, "type", 4, "Bench", -1);
     (void)rd_kafka_header_add(headers, "created_at", 10, CREATED_AT, -1);
     while (lane->unacknowledged >= lane->window)
         (void)rd_kafka_poll(client, 100);
-    code = rd_kafka_producev(
-        client, RD_KAFKA_V_RKT(topic), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-        RD_KAFKA_V_KEY(parts->key, strlen(parts->key)),
-        RD_KAFKA_V_VALUE(parts->payload, parts->len), RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        die("produce", rd_kafka_err2str(code));
+    refused = rd_kafka_produceva(client, values, sizeof values / sizeof *values);
+    if (refused != NULL)
+        die("produce", rd_kafka_error_string(refused));
     lane->unacknowledged++;
 }
 

@@ -17,11 +17,15 @@ def table(columns, lines):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in (columns, right, *lines)) + "\n"
 
 
-def heading(about):
+def heading(found):
+    """With what was measured at another time, of another commit."""
+    about = found["about"]
+    others = [f"{section}: {date}, commit {commit}" for section, (date, commit) in found.get("measured", {}).items()
+              if commit != about["commit"]]
     return (f"{about['date']}, commit {about['commit']}. {about['cores']} cores ({about['processor']}), "
             f"{about['memory_gib']} GiB, {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']}, "
             f"nats-server {about['nats-server']} with file storage, nats.c {about['nats.c']}, Kafka {about['kafka']} with "
-            f"12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n")
+            f"12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n" + "; ".join(others) + "\n" * bool(others))
 
 
 def cost(found, run):
@@ -127,7 +131,7 @@ same cores; "maximum": as fast as the relay follows with both beside it.
 
 def markdown(found):
     sinks = [sink for sink in BROKERS if any(run["sink"] == sink for run in found.get("runs", []))]
-    parts = [heading(found["about"]), METHOD, *broken(found), target_table(found), claim_table(found)]
+    parts = [heading(found), METHOD, *broken(found), target_table(found), claim_table(found)]
     parts += [publish_table(found, sink) for sink in sinks] + [relay_table(found, sink) for sink in sinks]
     parts += [latency_table(found), application_table(found), idle_table(found), size_table(found), horizon_table(found)]
     return "\n".join(part for part in parts if part)

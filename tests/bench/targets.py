@@ -41,7 +41,7 @@ def cpu_of(found, run):
     """CPU seconds a million messages, of each."""
     sink = run["sink"] if run["kind"] == "relay" else "stdout"
     start = next((other for other in found["runs"] if other["kind"] == "overhead" and other["sink"] == sink
-                  and other["round"] == run["round"] and run["kind"] != "publish"), {})
+                  and other["lanes"] == run["lanes"] and other["round"] == run["round"] and run["kind"] != "publish"), {})
     return {part: figures.per_million(run[f"{part}_s"], start.get(f"{part}_s", 0.0), run["rows"])
             for part in ("relay", "postgres", "broker")}
 
@@ -109,6 +109,17 @@ def as_fast(name, found, sink, above, below, least):
     return name, f"at least {least:.2f}", figures.spread(each, 2), figures.median(each) >= least
 
 
+def dear(found, kind, sink):
+    """Mark against delete, by what PostgreSQL spends."""
+    name = "PostgreSQL's CPU, mark against delete, " + (NAMES[sink] if sink in NAMES else "claim alone")
+    cells = by_cell(found, kind, sink)
+    if not {"mark", "default"} <= set(cells):
+        return name, "at most 1.30", "", None
+    mark, delete = ({run["round"]: cpu_of(found, run)["postgres"] for run in cells[cell]} for cell in ("mark", "default"))
+    each = figures.ratios(mark, delete)
+    return name, "at most 1.30", figures.spread(each, 2), figures.median(each) <= 1.3
+
+
 def hot_keys(found, sink):
     name, wanted, measured, reached = as_fast("10 hot keys against 10,000", found, sink, "10 keys", "default", 0)
     return name, "reported", measured, reached
@@ -162,6 +173,6 @@ def all_of(found):
     lines += [as_fast('order "key" against "none"', found, sink, "default", "order none", 1) for sink in NAMES]
     lines += [hot_keys(found, sink) for sink in NAMES]
     lines += [as_fast("8 lanes against 4", found, sink, "8 lanes", "default", 1) for sink in NAMES]
-    lines += [as_fast("mark against delete", found, sink, "mark", "default", 1 / 1.3) for sink in NAMES]
+    lines += [dear(found, "claim", "none"), *(dear(found, "relay", sink) for sink in NAMES)]
     lines += [grown(found, "claim"), grown(found, "relay"), held(found)]
     return lines + [prompt(found, sink) for sink in NAMES] + [rested(found), gentle(found)]
