@@ -26,7 +26,7 @@
 #define SESSIONS 8
 #define COMMITS_MAX 1500
 #define BACKLOG_MAX 10000
-#define FLAT_OUT_ROWS 50 /* a transaction, of RATE 0 */
+#define FLAT_OUT_ROWS 20 /* a transaction, of RATE 0 */
 #define FLAT_OUT_MAX 400000
 #define WARM_S 1
 #define PATIENCE_US 20000000

@@ -25,7 +25,8 @@ def heading(found):
     return (f"{about['date']}, commit {about['commit']}. {about['cores']} cores ({about['processor']}), "
             f"{about['memory_gib']} GiB, {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']}, "
             f"nats-server {about['nats-server']} with file storage, nats.c {about['nats.c']}, Kafka {about['kafka']} with "
-            f"12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n" + "; ".join(others) + "\n" * bool(others))
+            f"12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n"
+            + "".join(f"{other}.\n" for other in others))
 
 
 def cost(found, run):
