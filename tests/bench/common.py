@@ -58,7 +58,7 @@ def reader(*words, **options):
 
 def new_destination(sink):
     """A stream or a topic that nothing was written to; its name, and the topic column of its rows."""
-    name = f"BENCH{next(NUMBERS)}"
+    name = f"BENCH{os.getpid()}N{next(NUMBERS)}"
     topic = f"{name}.drain"
     if sink == "nats":
         reader("stream", os.environ["TEST_NATS_URL"], "create", name, f"{name}.>")

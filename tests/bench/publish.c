@@ -147,6 +147,7 @@ static rd_kafka_t *open_producer(struct lane *lane)
     rd_kafka_t *client;
 
     set(conf, "bootstrap.servers", lane->server);
+    set(conf, "log_level", "2"); /* what goes wrong for good is told by the reports */
     set(conf, "enable.idempotence", "true");
     set(conf, "acks", "all");
     set(conf, "partitioner", "murmur2_random");

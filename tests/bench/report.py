@@ -106,7 +106,7 @@ def horizon_table(found):
 
 
 def target_table(found):
-    lines = [(name, wanted, measured, {True: "yes", False: "no", None: "not in this run"}[reached])
+    lines = [(name, wanted, measured or "not in this run", {True: "yes", False: "no", None: ""}[reached])
              for name, wanted, measured, reached in targets.all_of(found)]
     return table(("target", "wanted", "measured", "reached"), lines)
 
