@@ -48,7 +48,7 @@ say = @printf '  %-5s %s\n'
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all demo chaos chaos-short faults mutants test test-unit test-integration test-audit test-crash lint asan tsan valgrind fuzz
-.PHONY: bench bench-size bench-full bench-plot bench-keep bench-drain bench-poison bench-order bench-horizon bench-wakeup services install deps readme clean help
+.PHONY: bench bench-size bench-full bench-check bench-large bench-slow bench-plot bench-keep bench-drain bench-poison bench-order bench-horizon bench-wakeup services install deps readme clean help
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -132,6 +132,12 @@ build/crash.so: tests/chaos/crash.c
 	$(say) CC $@
 	@$(CC) -D_GNU_SOURCE $(filter-out -fPIE,$(CFLAGS)) -fPIC -shared -o $@ $< \
 		$(call pkg,--cflags --libs,libpq rdkafka libnats) -ldl
+
+# A relay that costs more than was recorded, for `make bench-check` to notice.
+build/check_slower.so: tests/bench/check_slower.c
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CC) -D_GNU_SOURCE $(filter-out -fPIE,$(CFLAGS)) -fPIC -shared -o $@ $< $(call pkg,--cflags,libpq) -ldl
 
 # Relays that break a promise, for the audit to notice: the relay's own objects, some calls diverted.
 WRAPPED := broker_send broker_await outbox_claim outbox_settle order_is_due order_is_held natsMsgHeader_Set \
@@ -275,6 +281,11 @@ bench-drain: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 
 bench-poison: all $(SUPPORT) ## 100 kinds of poison rows among good ones, against a clean run
 	@tests/support/services run -- tests/bench/poison $(or $(ROWS),100000)
+
+bench-check: all $(SUPPORT) build/check_slower.so ## instructions a message on each path, against the recorded ones (valgrind)
+	@tests/support/services run --only postgres -- tests/bench/check_test > $(BUILD)/check_test.log || \
+		{ cat $(BUILD)/check_test.log; exit 1; }
+	@tests/support/services run -- tests/bench/check
 
 bench-wakeup: all $(SUPPORT) ## latency, an idle relay and pgbench, with NOTIFY and without
 	@tests/support/services run --only postgres,nats -- tests/bench/wakeup

@@ -25,6 +25,8 @@ def must_be_there():
 
 def library_of(path):
     name = os.path.basename(path)
+    if name == "???":
+        return "vdso"
     return LIBRARIES.get(name.split(".so")[0], name)
 
 
