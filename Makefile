@@ -139,6 +139,12 @@ build/check_slower.so: tests/bench/check_slower.c
 	$(say) CC $@
 	@$(CC) -D_GNU_SOURCE $(filter-out -fPIE,$(CFLAGS)) -fPIC -shared -o $@ $< $(call pkg,--cflags,libpq) -ldl
 
+# A link with a long way, for `make bench-slow`.
+build/bench_delay: tests/bench/delay.c
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CC) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) -o $@ $<
+
 # Relays that break a promise, for the audit to notice: the relay's own objects, some calls diverted.
 WRAPPED := broker_send broker_await outbox_claim outbox_settle order_is_due order_is_held natsMsgHeader_Set \
 	natsOptions_SetAllowReconnect natsOptions_SetDisconnectedCB

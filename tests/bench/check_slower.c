@@ -1,4 +1,5 @@
-/* A planted regression for tests/bench/check_test: each PQgetvalue() costs some instructions more. */
+/* A planted regression for tests/bench/check_test: each PQgetvalue() costs some instructions more.
+ */
 #include <dlfcn.h>
 #include <libpq-fe.h>
 
