@@ -293,6 +293,12 @@ bench-check: all $(SUPPORT) build/check_slower.so ## instructions a message on e
 		{ cat $(BUILD)/check_test.log; exit 1; }
 	@tests/support/services run -- tests/bench/check
 
+bench-large: all $(SUPPORT) $(BENCH) ## payloads of 100 KiB and 1 MiB, against disk, broker and PostgreSQL; peak memory
+	@tests/support/services run -- tests/bench/large
+
+bench-slow: all $(SUPPORT) $(BENCH) build/bench_delay ## a broker at a round trip of 50 ms, by lanes and batch
+	@tests/support/services run -- tests/bench/slow
+
 bench-wakeup: all $(SUPPORT) ## latency, an idle relay and pgbench, with NOTIFY and without
 	@tests/support/services run --only postgres,nats -- tests/bench/wakeup
 

@@ -40,6 +40,7 @@ static const struct setting settings[] = {
     {"partitioner", "murmur2_random"}, /* as Java's; librdkafka's own differs */
     {"allow.auto.create.topics", "false"},
     {"socket.keepalive.enable", "true"},
+    {"socket.nagle.disable", "true"}, /* else the end of a request waits for an acknowledgement */
     {"topic.metadata.propagation.max.ms", "5000"},
     {"reconnect.backoff.max.ms", "1000"}, /* librdkafka's 10 s outlast a publish timeout */
     {"statistics.interval.ms", "0"},

@@ -47,12 +47,15 @@ def configure(sink, address, lanes, batch, order):
 
 def fill(rows, topic, size, column="jsonb"):
     """Rows of `size` bytes that PostgreSQL cannot compress where it would, in a fresh table."""
-    sql(f"ALTER TABLE outbox ALTER payload TYPE {column} USING NULL")
+    for table in ("outbox", "outbox_parked") if column != "jsonb" else ():
+        sql(f"ALTER TABLE {table} ALTER payload TYPE {column} USING NULL")
     if size <= 1000:
         pad = f"repeat('x', {size - 24})"
     else:  # the same for all, because making it costs more than to store it
         pad = f"(SELECT left(string_agg(md5(j::text), ''), {size - 24}) FROM generate_series(1, {size // 32 + 1}) j)"
-    payload = "jsonb_build_object('n', i, 'pad', pad)" if column == "jsonb" else "convert_to(i::text || pad, 'UTF8')"
+    payload = "jsonb_build_object('n', i, 'pad', pad)"
+    if column != "jsonb":
+        payload = """convert_to('{"n": ' || i || ', "pad": "' || pad || '"}', 'UTF8')"""
     sql(f"""INSERT INTO outbox (topic, key, type, payload)
             SELECT '{topic}', 'k' || i % 10000, 'Bench', {payload}
             FROM (SELECT {pad} AS pad OFFSET 0) pads, generate_series(1, {rows}) i""")
@@ -67,7 +70,7 @@ def stored_as(sink, name, topic):
 def count(sink, name, topic, rows):
     """Seconds from the first message stored to the last; all must be there, once."""
     out = subprocess.run([ROOT / "build/bench_count", sink, SERVERS[sink], stored_as(sink, name, topic), str(rows)],
-                         check=True, capture_output=True, text=True).stdout
+                         check=True, stdout=subprocess.PIPE, text=True).stdout
     messages, distinct, first_us, last_us = map(int, out.split())
     if messages != rows or distinct != rows:
         sys.exit(f"{sink}: {messages} messages, {distinct} different ones, of {rows} rows")

@@ -151,6 +151,8 @@ static rd_kafka_t *open_producer(struct lane *lane)
     set(conf, "enable.idempotence", "true");
     set(conf, "acks", "all");
     set(conf, "partitioner", "murmur2_random");
+    set(conf, "message.max.bytes", "2000000");
+    set(conf, "socket.nagle.disable", "true");
     set(conf, "linger.ms", lane->window <= 500 ? "1" : "5");
     rd_kafka_conf_set_dr_msg_cb(conf, on_report);
     rd_kafka_conf_set_opaque(conf, lane);
