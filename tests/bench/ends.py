@@ -10,6 +10,7 @@ import sys
 from common import FOLDER, RELAY, ROOT, URL, drain, make_tables, new_destination, sql
 
 SERVERS = {"nats": os.environ.get("TEST_NATS_URL"), "kafka": os.environ.get("TEST_KAFKA_BROKERS")}
+SLICES = 64  # of the keys
 
 CONFIG = """
 [database]
@@ -17,6 +18,7 @@ url = "{url}"
 [outbox]
 order = "{order}"
 on_sent = "delete"
+slices = {slices}
 [relay]
 lanes = {lanes}
 batch = {batch}
@@ -41,7 +43,8 @@ def sink_address(sink, server, name, properties=()):
 
 def configure(sink, address, lanes, batch, order):
     config = FOLDER / "ends.toml"
-    config.write_text(CONFIG.format(url=URL, sink=sink, address=address, lanes=lanes, batch=batch, order=order))
+    config.write_text(CONFIG.format(url=URL, sink=sink, address=address, lanes=lanes, batch=batch, order=order,
+                                    slices=SLICES))
     return config
 
 
