@@ -3,7 +3,7 @@
 
 --[outbox]
 CREATE TABLE @outbox@ (
-    @id@         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    @id@         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY@key_room@,
     @event_id@   uuid        NOT NULL DEFAULT gen_random_uuid(), -- the id consumers deduplicate by
     @topic@      text        NOT NULL,                           -- what it is about: routes to topic or subject
     @key@        text,                                           -- per-key order and partition; NULL: none

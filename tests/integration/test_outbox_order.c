@@ -522,6 +522,81 @@ static void the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back(void *
     assert_string_equal(claim_all(fixture, false), "k:1 k:2");
 }
 
+/* One value of a statement that the relay prepares, run by hand in the other session. */
+static const char *value_of(PGconn *conn, char *statement, const char *parameters)
+{
+    assert_non_null(statement);
+    sql(conn, "PREPARE planned AS %s", statement);
+    free(statement);
+    sql(conn, "EXECUTE planned %s", parameters);
+    sql(conn, "DEALLOCATE planned");
+    return sql_text(conn, "SELECT pg_catalog.current_setting('outbox_relay.wal')");
+}
+
+static bool is_before(PGconn *conn, const char *wal, const char *other)
+{
+    return sql_text(conn, "SELECT '%s'::pg_lsn < '%s'::pg_lsn", wal, other)[0] == 't';
+}
+
+struct flushes {
+    char chosen[32];  /* what the slices' choice left to be flushed, */
+    char between[32]; /* where the WAL ended before the claim, */
+    char claimed[32]; /* and what the claim left */
+};
+
+static void choose_and_claim(struct lane_fixture *fixture, PGconn *lane, const char *between,
+                             struct flushes *flushes)
+{
+    const struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
+    const struct table *table = &fixture->outbox->table;
+
+    sql(lane, "BEGIN");
+    (void)snprintf(flushes->chosen, 32, "%s",
+                   value_of(lane, sql_choose(table, &fixture->options, NULL, false),
+                            "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', 8, 0)"));
+    sql(fixture->conn, "%s", between);
+    (void)snprintf(flushes->between, 32, "%s",
+                   sql_text(fixture->conn, "SELECT pg_current_wal_insert_lsn()"));
+    (void)snprintf(flushes->claimed, 32, "%s",
+                   value_of(lane, sql_claim(table, &fixture->options, &text), "(0)"));
+    sql(lane, "COMMIT");
+}
+
+static void
+what_must_be_flushed_ends_before_the_slices_locks_unless_somebody_committed(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *lane = harness_connect(fixture->url);
+    struct flushes flushes;
+
+    assert_int_equal(claim(fixture), 0); /* describes the table */
+    sql(fixture->conn, "SET synchronous_commit = off");
+    insert(fixture, "k");
+    choose_and_claim(fixture, lane, "SELECT", &flushes);
+    assert_string_equal(flushes.claimed, flushes.chosen);
+    assert_true(is_before(lane, flushes.claimed, flushes.between)); /* by the lock records */
+    choose_and_claim(fixture, lane, "INSERT INTO outbox (topic, key) VALUES ('t', 'k')", &flushes);
+    assert_true(is_before(lane, flushes.chosen, flushes.claimed));
+    assert_false(is_before(lane, flushes.claimed, flushes.between));
+    PQfinish(lane);
+}
+
+/* The server's own records may come in between, now and then. */
+static void a_claim_of_what_is_on_disk_asks_for_no_flush(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    int flushed = 0;
+
+    for (int i = 0; i < 10; i++) {
+        insert(fixture, "k");
+        assert_int_equal(claim(fixture), 0);
+        assert_int_equal(fixture->batch.count, 1);
+        flushed += fixture->outbox->flushed;
+        send_all(fixture);
+    }
+    assert_in_range(flushed, 5, 10);
+}
+
 /* The plan of a statement of the lane, as the session would make it for any parameters. */
 static const char *plan_of(struct lane_fixture *fixture, char *statement, const char *parameters)
 {
@@ -639,6 +714,8 @@ int main(void)
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
         TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),
+        TEST(what_must_be_flushed_ends_before_the_slices_locks_unless_somebody_committed),
+        TEST(a_claim_of_what_is_on_disk_asks_for_no_flush),
         TEST(every_statement_goes_by_its_index_whatever_the_statistics_say),
         TEST_DELETE(every_statement_goes_by_its_index_whatever_the_statistics_say),
     };
