@@ -17,8 +17,7 @@
 
 #define AVOID_MS 10000
 
-/* Beside a payload that is checked against the broker's limit: what keeps the rest of a row sane.
- */
+/* Beside a payload that is checked against the broker's limit: what keeps a row's rest sane. */
 #define REST_BYTES_MAX (128 * 1024)
 
 struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,
@@ -288,18 +287,26 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
         outbox->level--;
 }
 
-static int64_t xact_of(const PGresult *claimed)
+static int64_t worked_ms(const PGresult *claimed, int64_t began)
 {
-    return PQntuples(claimed) > 0 && !PQgetisnull(claimed, 0, CLAIM_XACT)
-               ? row_int8(PQgetvalue(claimed, 0, CLAIM_XACT))
-               : 0;
+    int last = PQntuples(claimed) - 1;
+
+    return last >= 0 ? (row_int8(PQgetvalue(claimed, last, CLAIM_DONE)) - began) / 1000 : 0;
 }
 
-static int64_t worked_on(const PGresult *claimed)
+static int read_claimed(struct outbox *outbox, const PGresult *rows, struct error *error)
 {
-    return PQntuples(claimed) > 0
-               ? row_int8(PQgetvalue(claimed, PQntuples(claimed) - 1, CLAIM_TOOK))
-               : 0;
+    PGresult *result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+
+    if (result == NULL)
+        return -1;
+    outbox->flushed =
+        !PQgetisnull(result, 0, CLAIMED_FLUSHED) && PQgetvalue(result, 0, CLAIMED_FLUSHED)[0] != 0;
+    outbox->xact =
+        PQgetisnull(result, 0, CLAIMED_XACT) ? 0 : row_int8(PQgetvalue(result, 0, CLAIMED_XACT));
+    outbox->worked_ms = worked_ms(rows, row_int8(PQgetvalue(result, 0, CLAIMED_BEGAN)));
+    PQclear(result);
+    return 0;
 }
 
 static int note_failed_claim(struct outbox *outbox, const struct claim *claim)
@@ -324,8 +331,8 @@ static int read_claim(struct outbox *outbox, struct batch *batch, const struct c
     hold(batch, CLAIMED, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
     if (batch->rows[CLAIMED] == NULL)
         return note_failed_claim(outbox, claim);
-    outbox->xact = xact_of(batch->rows[CLAIMED]);
-    outbox->worked_ms = worked_on(batch->rows[CLAIMED]);
+    if (read_claimed(outbox, batch->rows[CLAIMED], error) < 0)
+        return -1;
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 
@@ -339,14 +346,9 @@ static int start_claim(struct outbox *outbox, struct batch *batch, const struct 
     return pipeline_sync(outbox, error);
 }
 
-static bool is_flushed(const PGresult *claimed)
+static int make_durable(struct outbox *outbox, struct error *error)
 {
-    return PQgetvalue(claimed, PQntuples(claimed) - 1, CLAIM_FLUSHED)[0] != 0;
-}
-
-static int make_durable(struct outbox *outbox, const struct batch *batch, struct error *error)
-{
-    if (!outbox->options->durable_before_publish || is_flushed(batch->rows[CLAIMED]))
+    if (!outbox->options->durable_before_publish || outbox->flushed)
         return 0;
     return barrier_wait(&outbox->barrier, &outbox->server, outbox->options, outbox->name, error);
 }
@@ -364,7 +366,7 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     if (choose_note_claimed(outbox, batch, batch->rows[CLAIMED], error) < 0 ||
         fetch_deferred(outbox, batch, deferred, error) < 0)
         return -1;
-    if (make_durable(outbox, batch, error) < 0)
+    if (make_durable(outbox, error) < 0)
         return -1;
     took_ms = clock_boot_ms() - began_ms;
     outbox->worked_ms += took_ms < SESSION_STATEMENT_MS ? took_ms : SESSION_STATEMENT_MS;

@@ -146,7 +146,9 @@ static int queue_claim(struct outbox *outbox, const struct claim *claim, struct 
 
     name_claim(name, kind, outbox->level);
     outbox->asked_ms = clock_boot_ms();
-    return pipeline_queue(outbox, name, param_counts[kind], params, true, error);
+    if (pipeline_queue(outbox, name, param_counts[kind], params, true, error) < 0)
+        return -1;
+    return pipeline_queue(outbox, "claimed", 0, NULL, true, error);
 }
 
 /* The look comes first: it says from where on the claim behind it goes. */
@@ -246,6 +248,7 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         prepare(outbox, "savepoint", strdup("SAVEPOINT parking"), error) < 0 ||
         prepare(outbox, "rollback_to", strdup("ROLLBACK TO SAVEPOINT parking"), error) < 0 ||
         prepare(outbox, "lock", sql_lock(table), error) < 0 ||
+        prepare(outbox, "claimed", sql_claimed(), error) < 0 ||
         prepare(outbox, "fetch", sql_fetch(table, false), error) < 0 ||
         prepare(outbox, "fetch_parked", sql_fetch(table, true), error) < 0 ||
         prepare(outbox, "sent", sql_sent(table, options, false), error) < 0 ||

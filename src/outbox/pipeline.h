@@ -42,6 +42,7 @@ struct outbox {
     int empty_looks;   /* in a row: slices had rows, and the claim behind found none */
     int prepared;      /* statements that the server was asked to prepare */
     int64_t xact;      /* of the claim in hand */
+    bool flushed;      /* what it saw was on disk when it ended */
     int64_t asked_ms;  /* when that claim was sent (clock_boot_ms) */
     int64_t worked_ms; /* how long the server has worked on it since */
     bool in_transaction;

@@ -27,9 +27,7 @@ enum claim_column {
     CLAIM_WAITED,      /* int8, binary: ms since the row was parked; 0 in the outbox */
     CLAIM_PAYLOAD_LEN, /* int8, binary; NULL when the payload is */
     CLAIM_REST_LEN,    /* int8, binary: bytes of key, type and headers */
-    CLAIM_FLUSHED,     /* bool: what the claim saw was on disk when it ended */
-    CLAIM_XACT,        /* xid8, binary: the transaction, for pg_xact_status() */
-    CLAIM_TOOK,        /* int8, binary: ms that the server has worked since BEGIN */
+    CLAIM_DONE,        /* timestamptz, binary: when the server came to this row */
     CLAIM_SLICE,       /* int4, binary; 0 without slices */
     CLAIM_BLOCKED,     /* bool: a row of its key is parked */
     CLAIM_COLUMNS
@@ -55,14 +53,20 @@ struct claim_text {
     const struct routes *routes; /* NULL: all rows go to sink 0 */
 };
 
-/* $1 int8: a bit for each sink whose rows are left; $2 text: beyond this id; $3 text: up to this.
- */
+/* $1 int8: a bit for each sink whose rows are left; $2, $3 text: beyond this id, up to this. */
 char *sql_claim(const struct table *table, const struct outbox_options *options,
                 const struct claim_text *text);
 
+/* Behind a claim, in its transaction: what is true of all its rows. */
+char *sql_claimed(void);
+enum claimed_column {
+    CLAIMED_FLUSHED, /* bool: what the claim saw is on disk; NULL: it saw nothing */
+    CLAIMED_XACT,    /* xid8, binary: the transaction, for pg_xact_status() */
+    CLAIMED_BEGAN    /* timestamptz, binary: its BEGIN */
+};
+
 /* The highest id of an unsent row; no row when there is none. */
 char *sql_last(const struct table *table, const struct outbox_options *options);
-
 /* $1 text, an id: the id at the end of a window of unsent rows beyond it; no row when fewer are
  * left. */
 char *sql_window(const struct table *table, const struct outbox_options *options);

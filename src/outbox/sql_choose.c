@@ -17,7 +17,7 @@ static void put_lock(FILE *out, const struct table *table, int slices)
 {
     (void)fprintf(out,
                   "SELECT FROM %s slices WHERE slices.slice = candidate.slice"
-                  " AND slices.slices = %d",
+                  " AND slices.slices = %d AND (SELECT seen FROM wal) IS NOT NULL",
                   table->slice_quoted, slices);
 }
 
@@ -74,6 +74,15 @@ static int put_taken_parked(FILE *out, const struct table *table,
     return status;
 }
 
+/* For the claim behind it. */
+static void put_seen(FILE *out)
+{
+    (void)fprintf(out, "WITH wal AS MATERIALIZED (SELECT pg_catalog.set_config(" SEEN_SNAPSHOT
+                       ", pg_catalog.pg_current_snapshot()::text, true)"
+                       " || pg_catalog.set_config(" SEEN_WAL
+                       ", pg_catalog.pg_current_wal_insert_lsn()::text, true) AS seen) ");
+}
+
 char *sql_choose(const struct table *table, const struct outbox_options *options,
                  const struct routes *routes, bool parked)
 {
@@ -82,6 +91,8 @@ char *sql_choose(const struct table *table, const struct outbox_options *options
 
     if (!writer_begin(&writer))
         return NULL;
+    if (options->order == ORDER_KEY)
+        put_seen(writer.out);
     (void)fprintf(writer.out,
                   "SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())");
     if (options->order == ORDER_NONE) {

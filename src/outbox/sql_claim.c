@@ -225,6 +225,25 @@ static char *make_source(const struct table *table, const struct outbox_options 
     return writer_end_if(&writer, put_source(writer.out, table, options, text));
 }
 
+/* Read before the first lock: our own lock records lie after it. */
+static void put_wal(FILE *out)
+{
+    (void)fprintf(out, "WITH wal AS MATERIALIZED (SELECT pg_catalog.set_config(" SEEN_WAL ", CASE"
+                       " pg_catalog.current_setting(" SEEN_SNAPSHOT ", true)"
+                       " WHEN pg_catalog.pg_current_snapshot()::text"
+                       " THEN pg_catalog.current_setting(" SEEN_WAL ", true)"
+                       " ELSE pg_catalog.pg_current_wal_insert_lsn()::text END, true) AS lsn)");
+}
+
+char *sql_claimed(void)
+{
+    return strdup("SELECT pg_catalog.current_setting('synchronous_standby_names') = ''"
+                  " AND pg_catalog.pg_current_wal_flush_lsn()"
+                  " >= nullif(pg_catalog.current_setting(" SEEN_WAL ", true), '')::pg_lsn,"
+                  " pg_catalog.pg_current_xact_id_if_assigned(),"
+                  " pg_catalog.transaction_timestamp()");
+}
+
 char *sql_claim(const struct table *table, const struct outbox_options *options,
                 const struct claim_text *text)
 {
@@ -235,11 +254,7 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
         free(source);
         return NULL;
     }
-    /* The WAL position is read before the first lock and after the snapshot: every commit that the
-     * snapshot sees lies before it, and our own lock records lie after it. */
-    (void)fprintf(
-        writer.out,
-        "WITH wal AS MATERIALIZED (SELECT pg_catalog.pg_current_wal_insert_lsn() AS lsn)");
+    put_wal(writer.out);
     if (text->kind == CLAIM_SLICES) /* looked at twice: for the rows, and for their keys */
         (void)fprintf(writer.out, ", locked AS MATERIALIZED (%s)", source);
     (void)fprintf(writer.out,
@@ -249,12 +264,7 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
                   " CASE WHEN small THEN type END,"
                   " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END,"
                   " created_at, attempts, waited_ms, payload_len, rest_len,"
-                  " pg_catalog.current_setting('synchronous_standby_names') = ''"
-                  "   AND pg_catalog.pg_current_wal_flush_lsn() >= (SELECT lsn FROM wal),"
-                  " pg_catalog.pg_current_xact_id_if_assigned(),"
-                  " (extract(epoch FROM pg_catalog.clock_timestamp()"
-                  "  - pg_catalog.transaction_timestamp()) * 1000)::int8,"
-                  " relay_slice, blocked "
+                  " pg_catalog.clock_timestamp(), relay_slice, blocked "
                   "FROM (SELECT *, payload_len::bigint + rest_len <= %" PRId64
                   " OR payload_len IS NULL AND rest_len <= %" PRId64 " AS small"
                   " FROM (SELECT *, octet_length(payload)::bigint AS payload_len,"

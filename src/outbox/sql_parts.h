@@ -11,6 +11,14 @@
 #define CHOSEN_SLICES "pg_catalog.current_setting('outbox_relay.slices')::int4[]"
 #define CHOSEN_FIRSTS "pg_catalog.current_setting('outbox_relay.firsts')::int8[]"
 
+/*
+ * Every commit that a statement's snapshot sees lies before the WAL position that it reads before
+ * its first lock. sql_choose leaves both. When the claim behind it has the same snapshot, nobody
+ * has committed in between, and what may still have to be flushed are only the locks of the slices.
+ */
+#define SEEN_SNAPSHOT "'outbox_relay.snapshot'"
+#define SEEN_WAL "'outbox_relay.wal'"
+
 /* Whether rows of one key leave in their order. */
 bool sql_keeps_order(const struct table *table, const struct outbox_options *options);
 
