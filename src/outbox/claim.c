@@ -91,9 +91,11 @@ static void hold(struct batch *batch, int slot, PGresult *result)
 
 static struct text field(const PGresult *result, int row, int column)
 {
-    if (PQgetisnull(result, row, column))
+    int len = PQgetlength(result, row, column);
+
+    if (len == 0 && PQgetisnull(result, row, column))
         return (struct text){NULL, 0};
-    return (struct text){PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
+    return (struct text){PQgetvalue(result, row, column), (size_t)len};
 }
 
 static int64_t length_of(const PGresult *result, int row, int column)
@@ -112,13 +114,6 @@ static struct text created_at(const PGresult *result, int row, struct batch *bat
     return len > 0 ? batch_copy(batch, text, len) : (struct text){NULL, 0};
 }
 
-static bool is_json(const struct table *table)
-{
-    const char *type = table->columns[COLUMN_PAYLOAD].type;
-
-    return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
-}
-
 static void refuse_headers(struct batch *batch, struct message *message, struct text json)
 {
     const char *problem = row_headers(message, json, batch);
@@ -128,7 +123,7 @@ static void refuse_headers(struct batch *batch, struct message *message, struct 
                      "%s", problem);
 }
 
-static void take_row(struct outbox *outbox, struct batch *batch, struct message *message, int row)
+static void take_row(struct batch *batch, struct message *message, int row)
 {
     const PGresult *result = batch->rows[CLAIMED];
 
@@ -139,8 +134,6 @@ static void take_row(struct outbox *outbox, struct batch *batch, struct message 
     message->key = field(result, row, CLAIM_KEY);
     message->type = field(result, row, CLAIM_TYPE);
     message->payload = field(result, row, CLAIM_PAYLOAD);
-    message->payload_len = length_of(result, row, CLAIM_PAYLOAD_LEN);
-    message->payload_is_json = is_json(&outbox->table);
     message->created_at = created_at(result, row, batch);
     message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
     message->waited_ms = row_int8(PQgetvalue(result, row, CLAIM_WAITED));
@@ -152,20 +145,23 @@ static void take_row(struct outbox *outbox, struct batch *batch, struct message 
 
 /* What a claimed row weighs, and whether it came whole. */
 struct weight {
+    int64_t payload_len; /* -1: NULL */
+    int64_t rest_len;
     int64_t bytes;
     bool whole;     /* everything is in the claim's result */
     bool too_large; /* must never be fetched */
 };
 
-static struct weight weigh(const struct outbox *outbox, const struct batch *batch, int row,
-                           int limit, int64_t payload_max)
+static struct weight weigh(const struct batch *batch, int row, int64_t inline_bytes,
+                           int64_t payload_max)
 {
-    int64_t payload_len = length_of(batch->rows[CLAIMED], row, CLAIM_PAYLOAD_LEN);
-    int64_t rest_len = length_of(batch->rows[CLAIMED], row, CLAIM_REST_LEN);
-    int64_t bytes = (payload_len > 0 ? payload_len : 0) + rest_len;
-    struct weight weight = {.bytes = bytes, .whole = bytes <= outbox->options->batch_bytes / limit};
+    struct weight weight = {.payload_len = length_of(batch->rows[CLAIMED], row, CLAIM_PAYLOAD_LEN),
+                            .rest_len = length_of(batch->rows[CLAIMED], row, CLAIM_REST_LEN)};
 
-    weight.too_large = rest_len > REST_BYTES_MAX || (!weight.whole && payload_len > payload_max);
+    weight.bytes = (weight.payload_len > 0 ? weight.payload_len : 0) + weight.rest_len;
+    weight.whole = weight.bytes <= inline_bytes;
+    weight.too_large =
+        weight.rest_len > REST_BYTES_MAX || (!weight.whole && weight.payload_len > payload_max);
     if (weight.too_large)
         weight.bytes = 0;
     return weight;
@@ -243,17 +239,24 @@ static bool travels_alone(const struct outbox *outbox, const struct batch *batch
            PQgetisnull(batch->rows[CLAIMED], row, CLAIM_KEY);
 }
 
+static bool is_json(const char *type)
+{
+    return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
+}
+
 /* Turns result rows into messages until the byte limit; one row is always taken. Returns the bytes.
  */
 static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, int64_t payload_max)
 {
     int limit = pipeline_limit(outbox, outbox->level);
+    int64_t inline_bytes = outbox->options->batch_bytes / limit;
+    bool payload_is_json = is_json(outbox->table.columns[COLUMN_PAYLOAD].type);
     int rows = PQntuples(batch->rows[CLAIMED]);
     int64_t bytes = 0;
 
     batch->more = rows == limit;
     for (int row = 0; row < rows; row++) {
-        struct weight weight = weigh(outbox, batch, row, limit, payload_max);
+        struct weight weight = weigh(batch, row, inline_bytes, payload_max);
         bool alone = travels_alone(outbox, batch, row, &weight);
         struct message *message;
 
@@ -264,9 +267,11 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, 
         bytes += weight.bytes;
         deferred[row] = !weight.whole && !weight.too_large;
         message = batch_add(batch);
-        take_row(outbox, batch, message, row);
+        take_row(batch, message, row);
+        message->payload_len = weight.payload_len;
+        message->payload_is_json = payload_is_json;
         if (weight.too_large)
-            refuse_large(batch, message, length_of(batch->rows[CLAIMED], row, CLAIM_REST_LEN));
+            refuse_large(batch, message, weight.rest_len);
         if (alone) {
             batch->more = batch->more || rows > 1;
             return bytes;
