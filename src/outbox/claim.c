@@ -11,47 +11,12 @@
 #include "base/clock.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define AVOID_MS 10000
 
 /* Beside a payload that is checked against the broker's limit: what keeps a row's rest sane. */
 #define REST_BYTES_MAX (128 * 1024)
-
-struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,
-                           const char *name)
-{
-    struct outbox *outbox = calloc(1, sizeof *outbox);
-
-    if (outbox == NULL)
-        return NULL;
-    outbox->options = options;
-    outbox->routes = routes;
-    (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
-    if (bounds_init(&outbox->bounds, options->order == ORDER_KEY ? options->slices : 1) == 0)
-        return outbox;
-    bounds_free(&outbox->bounds);
-    free(outbox);
-    return NULL;
-}
-
-void outbox_close(struct outbox *outbox)
-{
-    if (outbox == NULL)
-        return;
-    outbox_abandon(outbox);
-    pipeline_close(outbox);
-    barrier_close(&outbox->barrier);
-    bounds_free(&outbox->bounds);
-    free(outbox);
-}
-
-int outbox_ready(struct outbox *outbox, struct error *error)
-{
-    return outbox->session.conn != NULL ? 0 : pipeline_open(outbox, error);
-}
 
 static int end_transaction(struct outbox *outbox, struct error *error)
 {
@@ -134,9 +99,14 @@ static void take_row(struct batch *batch, struct message *message, int row)
     message->key = field(result, row, CLAIM_KEY);
     message->type = field(result, row, CLAIM_TYPE);
     message->payload = field(result, row, CLAIM_PAYLOAD);
+    message->payload_len = message->payload.data != NULL
+                               ? (int64_t)message->payload.len
+                               : length_of(result, row, CLAIM_PAYLOAD_LEN);
     message->created_at = created_at(result, row, batch);
-    message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
-    message->waited_ms = row_int8(PQgetvalue(result, row, CLAIM_WAITED));
+    if (batch->parked) {
+        message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
+        message->waited_ms = row_int8(PQgetvalue(result, row, CLAIM_WAITED));
+    }
     message->blocked = PQgetvalue(result, row, CLAIM_BLOCKED)[0] != 0;
     refuse_headers(batch, message, field(result, row, CLAIM_HEADERS));
     if (message->event_id.data == NULL)
@@ -145,25 +115,27 @@ static void take_row(struct batch *batch, struct message *message, int row)
 
 /* What a claimed row weighs, and whether it came whole. */
 struct weight {
-    int64_t payload_len; /* -1: NULL */
-    int64_t rest_len;
     int64_t bytes;
+    int64_t rest_len;
     bool whole;     /* everything is in the claim's result */
     bool too_large; /* must never be fetched */
 };
 
-static struct weight weigh(const struct batch *batch, int row, int64_t inline_bytes,
-                           int64_t payload_max)
+static struct weight weigh(const struct batch *batch, int row, int64_t payload_max)
 {
-    struct weight weight = {.payload_len = length_of(batch->rows[CLAIMED], row, CLAIM_PAYLOAD_LEN),
-                            .rest_len = length_of(batch->rows[CLAIMED], row, CLAIM_REST_LEN)};
+    const PGresult *result = batch->rows[CLAIMED];
+    struct weight weight = {.whole = PQgetisnull(result, row, CLAIM_REST_LEN)};
+    int64_t payload_len = weight.whole ? PQgetlength(result, row, CLAIM_PAYLOAD)
+                                       : length_of(result, row, CLAIM_PAYLOAD_LEN);
 
-    weight.bytes = (weight.payload_len > 0 ? weight.payload_len : 0) + weight.rest_len;
-    weight.whole = weight.bytes <= inline_bytes;
+    weight.rest_len = weight.whole ? PQgetlength(result, row, CLAIM_KEY) +
+                                         PQgetlength(result, row, CLAIM_TYPE) +
+                                         PQgetlength(result, row, CLAIM_HEADERS)
+                                   : length_of(result, row, CLAIM_REST_LEN);
     weight.too_large =
-        weight.rest_len > REST_BYTES_MAX || (!weight.whole && weight.payload_len > payload_max);
-    if (weight.too_large)
-        weight.bytes = 0;
+        weight.rest_len > REST_BYTES_MAX || (!weight.whole && payload_len > payload_max);
+    if (!weight.too_large)
+        weight.bytes = (payload_len > 0 ? payload_len : 0) + weight.rest_len;
     return weight;
 }
 
@@ -249,14 +221,13 @@ static bool is_json(const char *type)
 static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, int64_t payload_max)
 {
     int limit = pipeline_limit(outbox, outbox->level);
-    int64_t inline_bytes = outbox->options->batch_bytes / limit;
     bool payload_is_json = is_json(outbox->table.columns[COLUMN_PAYLOAD].type);
     int rows = PQntuples(batch->rows[CLAIMED]);
     int64_t bytes = 0;
 
     batch->more = rows == limit;
     for (int row = 0; row < rows; row++) {
-        struct weight weight = weigh(batch, row, inline_bytes, payload_max);
+        struct weight weight = weigh(batch, row, payload_max);
         bool alone = travels_alone(outbox, batch, row, &weight);
         struct message *message;
 
@@ -268,7 +239,6 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, 
         deferred[row] = !weight.whole && !weight.too_large;
         message = batch_add(batch);
         take_row(batch, message, row);
-        message->payload_len = weight.payload_len;
         message->payload_is_json = payload_is_json;
         if (weight.too_large)
             refuse_large(batch, message, weight.rest_len);
