@@ -7,7 +7,6 @@
 #include <librdkafka/rdkafka.h>
 
 /* What the kafka_*.c files share; nobody else includes it. */
-
 #define KAFKA_TOPICS_MAX 1024
 #define KAFKA_TOPIC_SLOTS (2 * KAFKA_TOPICS_MAX) /* a power of two, at most half full */
 
@@ -49,6 +48,7 @@ struct kafka {
     int suspect_count, suspect_capacity;
 
     struct kafka_topic topics[KAFKA_TOPIC_SLOTS];
+    struct kafka_topic *topic_found; /* the last one; NULL: none */
     int topic_count;
 };
 

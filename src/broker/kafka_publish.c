@@ -138,13 +138,21 @@ static bool send_message(struct kafka *kafka, struct message *message)
     return true;
 }
 
+/* What stands in the table has been checked. */
+static const char *check_topic(struct kafka *kafka, struct text name)
+{
+    if (kafka_topic_find(kafka, name) != NULL)
+        return NULL;
+    if (!sink_allows(kafka->base.options, name) && rules_kafka_topic(name) == NULL)
+        return "the sink's allow list does not take this topic";
+    return rules_kafka_topic(name);
+}
+
 static void check_message(struct kafka *kafka, struct message *message)
 {
-    const char *broken = rules_kafka_topic(message->destination);
+    const char *broken = check_topic(kafka, message->destination);
     int64_t payload_max = kafka->message_bytes_max;
 
-    if (broken == NULL && !sink_allows(kafka->base.options, message->destination))
-        broken = "the sink's allow list does not take this topic";
     if (broken == NULL)
         broken = rules_kafka_headers(message->headers, message->header_count);
     if (broken != NULL)

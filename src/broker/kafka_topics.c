@@ -33,6 +33,11 @@ static uint32_t hash(struct text name)
     return value;
 }
 
+static bool is_named(const struct kafka_topic *topic, struct text name)
+{
+    return topic->name_len == name.len && memcmp(topic->name, name.data, name.len) == 0;
+}
+
 /* Where the name stands, or the free slot where it would. */
 static struct kafka_topic *slot_of(struct kafka *kafka, struct text name)
 {
@@ -41,21 +46,28 @@ static struct kafka_topic *slot_of(struct kafka *kafka, struct text name)
     for (;; at = (at + 1) % KAFKA_TOPIC_SLOTS) {
         struct kafka_topic *topic = &kafka->topics[at];
 
-        if (topic->name == NULL ||
-            (topic->name_len == name.len && memcmp(topic->name, name.data, name.len) == 0))
+        if (topic->name == NULL || is_named(topic, name))
             return topic;
     }
 }
 
+/* Mostly it is the one of the message before. */
 struct kafka_topic *kafka_topic_find(struct kafka *kafka, struct text name)
 {
-    struct kafka_topic *topic = slot_of(kafka, name);
+    struct kafka_topic *topic = kafka->topic_found;
 
-    return topic->name != NULL ? topic : NULL;
+    if (topic != NULL && is_named(topic, name))
+        return topic;
+    topic = slot_of(kafka, name);
+    if (topic->name == NULL)
+        return NULL;
+    kafka->topic_found = topic;
+    return topic;
 }
 
 void kafka_topics_empty(struct kafka *kafka)
 {
+    kafka->topic_found = NULL;
     for (size_t i = 0; kafka->topic_count > 0 && i < KAFKA_TOPIC_SLOTS; i++) {
         struct kafka_topic *topic = &kafka->topics[i];
 

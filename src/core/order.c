@@ -34,13 +34,13 @@ static int open_lasts(struct lasts *lasts, struct batch *batch)
 }
 
 /* FNV-1a: the keys are the application's, and 64 bits keep clusters rare. */
-static uint64_t hash_of(struct text key, int sink)
+static uint64_t hash_of(struct text key)
 {
-    uint64_t hash = 0xCBF29CE484222325u ^ (uint64_t)(int64_t)sink;
+    uint64_t hash = 0xCBF29CE484222325u;
 
     for (size_t i = 0; i < key.len; i++)
         hash = (hash ^ (unsigned char)key.data[i]) * 0x100000001B3u;
-    return (hash ^ hash >> 32) * 0x9E3779B97F4A7C15u >> 20;
+    return hash ^ hash >> 32;
 }
 
 static bool is_same(struct text a, struct text b)
@@ -49,9 +49,9 @@ static bool is_same(struct text a, struct text b)
 }
 
 static struct last *last_of(const struct lasts *lasts, const struct batch *batch, struct text key,
-                            int sink)
+                            uint64_t hash, int sink)
 {
-    for (size_t at = hash_of(key, sink);; at++) {
+    for (size_t at = (hash + (uint64_t)(int64_t)sink) * 0x9E3779B97F4A7C15u >> 20;; at++) {
         struct last *last = &lasts->slots[at & (lasts->count - 1)];
 
         if (last->place == NONE)
@@ -63,23 +63,25 @@ static struct last *last_of(const struct lasts *lasts, const struct batch *batch
 
 /* A row that has no sink may belong to any: it waits for all of its key, and they for it. */
 static int find_before(const struct lasts *lasts, const struct batch *batch,
-                       const struct message *message)
+                       const struct message *message, uint64_t hash)
 {
     int own, unknown;
 
     if (message->sink == SINK_UNKNOWN)
-        return last_of(lasts, batch, message->key, SINK_ANY)->place;
-    own = last_of(lasts, batch, message->key, message->sink)->place;
-    unknown = last_of(lasts, batch, message->key, SINK_UNKNOWN)->place;
+        return last_of(lasts, batch, message->key, hash, SINK_ANY)->place;
+    own = last_of(lasts, batch, message->key, hash, message->sink)->place;
+    unknown = last_of(lasts, batch, message->key, hash, SINK_UNKNOWN)->place;
     return own > unknown ? own : unknown;
 }
 
-static void note_last(const struct lasts *lasts, const struct batch *batch, int place)
+static void note_last(const struct lasts *lasts, const struct batch *batch, int place,
+                      uint64_t hash)
 {
-    const struct message *message = &batch->messages[place];
+    struct text key = batch->messages[place].key;
+    int sink = batch->messages[place].sink;
 
-    *last_of(lasts, batch, message->key, message->sink) = (struct last){message->sink, place};
-    *last_of(lasts, batch, message->key, SINK_ANY) = (struct last){SINK_ANY, place};
+    *last_of(lasts, batch, key, hash, sink) = (struct last){sink, place};
+    *last_of(lasts, batch, key, hash, SINK_ANY) = (struct last){SINK_ANY, place};
 }
 
 /* A client keeps the order along one partition only; without a route_key there is no such. */
@@ -112,14 +114,16 @@ int order_link(struct batch *batch, uint64_t kept)
     batch->last_wave = 0;
     for (int i = 0; i < batch->count; i++) {
         struct message *message = &batch->messages[i];
+        uint64_t hash;
 
         message->before = NONE;
         message->wave = 0;
         message->handed = false;
         if (message->key.data == NULL)
             continue;
-        link(batch, message, find_before(&lasts, batch, message), kept);
-        note_last(&lasts, batch, i);
+        hash = hash_of(message->key);
+        link(batch, message, find_before(&lasts, batch, message, hash), kept);
+        note_last(&lasts, batch, i, hash);
     }
     return 0;
 }

@@ -11,47 +11,12 @@
 #include "base/clock.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define AVOID_MS 10000
 
 /* Beside a payload that is checked against the broker's limit: what keeps a row's rest sane. */
 #define REST_BYTES_MAX (128 * 1024)
-
-struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,
-                           const char *name)
-{
-    struct outbox *outbox = calloc(1, sizeof *outbox);
-
-    if (outbox == NULL)
-        return NULL;
-    outbox->options = options;
-    outbox->routes = routes;
-    (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
-    if (bounds_init(&outbox->bounds, options->order == ORDER_KEY ? options->slices : 1) == 0)
-        return outbox;
-    bounds_free(&outbox->bounds);
-    free(outbox);
-    return NULL;
-}
-
-void outbox_close(struct outbox *outbox)
-{
-    if (outbox == NULL)
-        return;
-    outbox_abandon(outbox);
-    pipeline_close(outbox);
-    barrier_close(&outbox->barrier);
-    bounds_free(&outbox->bounds);
-    free(outbox);
-}
-
-int outbox_ready(struct outbox *outbox, struct error *error)
-{
-    return outbox->session.conn != NULL ? 0 : pipeline_open(outbox, error);
-}
 
 static int end_transaction(struct outbox *outbox, struct error *error)
 {
@@ -91,9 +56,11 @@ static void hold(struct batch *batch, int slot, PGresult *result)
 
 static struct text field(const PGresult *result, int row, int column)
 {
-    if (PQgetisnull(result, row, column))
+    int len = PQgetlength(result, row, column);
+
+    if (len == 0 && PQgetisnull(result, row, column))
         return (struct text){NULL, 0};
-    return (struct text){PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
+    return (struct text){PQgetvalue(result, row, column), (size_t)len};
 }
 
 static int64_t length_of(const PGresult *result, int row, int column)
@@ -112,13 +79,6 @@ static struct text created_at(const PGresult *result, int row, struct batch *bat
     return len > 0 ? batch_copy(batch, text, len) : (struct text){NULL, 0};
 }
 
-static bool is_json(const struct table *table)
-{
-    const char *type = table->columns[COLUMN_PAYLOAD].type;
-
-    return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
-}
-
 static void refuse_headers(struct batch *batch, struct message *message, struct text json)
 {
     const char *problem = row_headers(message, json, batch);
@@ -128,7 +88,7 @@ static void refuse_headers(struct batch *batch, struct message *message, struct 
                      "%s", problem);
 }
 
-static void take_row(struct outbox *outbox, struct batch *batch, struct message *message, int row)
+static void take_row(struct batch *batch, struct message *message, int row)
 {
     const PGresult *result = batch->rows[CLAIMED];
 
@@ -139,11 +99,14 @@ static void take_row(struct outbox *outbox, struct batch *batch, struct message 
     message->key = field(result, row, CLAIM_KEY);
     message->type = field(result, row, CLAIM_TYPE);
     message->payload = field(result, row, CLAIM_PAYLOAD);
-    message->payload_len = length_of(result, row, CLAIM_PAYLOAD_LEN);
-    message->payload_is_json = is_json(&outbox->table);
+    message->payload_len = message->payload.data != NULL
+                               ? (int64_t)message->payload.len
+                               : length_of(result, row, CLAIM_PAYLOAD_LEN);
     message->created_at = created_at(result, row, batch);
-    message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
-    message->waited_ms = row_int8(PQgetvalue(result, row, CLAIM_WAITED));
+    if (batch->parked) {
+        message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
+        message->waited_ms = row_int8(PQgetvalue(result, row, CLAIM_WAITED));
+    }
     message->blocked = PQgetvalue(result, row, CLAIM_BLOCKED)[0] != 0;
     refuse_headers(batch, message, field(result, row, CLAIM_HEADERS));
     if (message->event_id.data == NULL)
@@ -153,21 +116,26 @@ static void take_row(struct outbox *outbox, struct batch *batch, struct message 
 /* What a claimed row weighs, and whether it came whole. */
 struct weight {
     int64_t bytes;
+    int64_t rest_len;
     bool whole;     /* everything is in the claim's result */
     bool too_large; /* must never be fetched */
 };
 
-static struct weight weigh(const struct outbox *outbox, const struct batch *batch, int row,
-                           int limit, int64_t payload_max)
+static struct weight weigh(const struct batch *batch, int row, int64_t payload_max)
 {
-    int64_t payload_len = length_of(batch->rows[CLAIMED], row, CLAIM_PAYLOAD_LEN);
-    int64_t rest_len = length_of(batch->rows[CLAIMED], row, CLAIM_REST_LEN);
-    int64_t bytes = (payload_len > 0 ? payload_len : 0) + rest_len;
-    struct weight weight = {.bytes = bytes, .whole = bytes <= outbox->options->batch_bytes / limit};
+    const PGresult *result = batch->rows[CLAIMED];
+    struct weight weight = {.whole = PQgetisnull(result, row, CLAIM_REST_LEN)};
+    int64_t payload_len = weight.whole ? PQgetlength(result, row, CLAIM_PAYLOAD)
+                                       : length_of(result, row, CLAIM_PAYLOAD_LEN);
 
-    weight.too_large = rest_len > REST_BYTES_MAX || (!weight.whole && payload_len > payload_max);
-    if (weight.too_large)
-        weight.bytes = 0;
+    weight.rest_len = weight.whole ? PQgetlength(result, row, CLAIM_KEY) +
+                                         PQgetlength(result, row, CLAIM_TYPE) +
+                                         PQgetlength(result, row, CLAIM_HEADERS)
+                                   : length_of(result, row, CLAIM_REST_LEN);
+    weight.too_large =
+        weight.rest_len > REST_BYTES_MAX || (!weight.whole && payload_len > payload_max);
+    if (!weight.too_large)
+        weight.bytes = (payload_len > 0 ? payload_len : 0) + weight.rest_len;
     return weight;
 }
 
@@ -243,17 +211,23 @@ static bool travels_alone(const struct outbox *outbox, const struct batch *batch
            PQgetisnull(batch->rows[CLAIMED], row, CLAIM_KEY);
 }
 
+static bool is_json(const char *type)
+{
+    return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
+}
+
 /* Turns result rows into messages until the byte limit; one row is always taken. Returns the bytes.
  */
 static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, int64_t payload_max)
 {
     int limit = pipeline_limit(outbox, outbox->level);
+    bool payload_is_json = is_json(outbox->table.columns[COLUMN_PAYLOAD].type);
     int rows = PQntuples(batch->rows[CLAIMED]);
     int64_t bytes = 0;
 
     batch->more = rows == limit;
     for (int row = 0; row < rows; row++) {
-        struct weight weight = weigh(outbox, batch, row, limit, payload_max);
+        struct weight weight = weigh(batch, row, payload_max);
         bool alone = travels_alone(outbox, batch, row, &weight);
         struct message *message;
 
@@ -264,9 +238,10 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, 
         bytes += weight.bytes;
         deferred[row] = !weight.whole && !weight.too_large;
         message = batch_add(batch);
-        take_row(outbox, batch, message, row);
+        take_row(batch, message, row);
+        message->payload_is_json = payload_is_json;
         if (weight.too_large)
-            refuse_large(batch, message, length_of(batch->rows[CLAIMED], row, CLAIM_REST_LEN));
+            refuse_large(batch, message, weight.rest_len);
         if (alone) {
             batch->more = batch->more || rows > 1;
             return bytes;

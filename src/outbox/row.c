@@ -1,54 +1,94 @@
 #include "outbox/row.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#define EPOCH_2000_S INT64_C(946684800)
-#define MICROSECONDS INT64_C(1000000)
-#define YEAR_10000_S INT64_C(253402300800)
-#define YEAR_0_S INT64_C(-62167219200)
+#define SECOND_US INT64_C(1000000)
+#define DAY_US (86400 * SECOND_US)
+#define YEAR_0_DAYS (-730485) /* from 2000-01-01, as the next */
+#define YEAR_10000_DAYS 2921940
+#define YEARS_400_DAYS 146097
+#define MARCH_0_TO_2000_DAYS 730425 /* from 0000-03-01 */
 #define NUMBER_BYTES 40
 
 int32_t row_int4(const char *wire)
 {
-    uint32_t value = 0;
+    uint32_t value;
 
-    for (int i = 0; i < 4; i++)
-        value = value << 8 | (unsigned char)wire[i];
-    return (int32_t)value;
+    memcpy(&value, wire, sizeof value);
+    return (int32_t)be32toh(value);
 }
 
 int64_t row_int8(const char *wire)
 {
-    uint64_t value = 0;
+    uint64_t value;
 
-    for (int i = 0; i < 8; i++)
-        value = value << 8 | (unsigned char)wire[i];
-    return (int64_t)value;
+    memcpy(&value, wire, sizeof value);
+    return (int64_t)be64toh(value);
 }
 
+struct date {
+    unsigned year, month, day;
+};
+
+/* Counted from a 1 March, so that a leap day is the last of its year; 400 years too many, so that
+ * nothing is negative (Hinnant, "chrono-Compatible Low-Level Date Algorithms"). */
+static struct date date_of(int64_t days_since_2000)
+{
+    unsigned days = (unsigned)(days_since_2000 + MARCH_0_TO_2000_DAYS + YEARS_400_DAYS);
+    unsigned day = days % YEARS_400_DAYS;
+    unsigned year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+    unsigned month; /* 0: March */
+
+    day -= 365 * year + year / 4 - year / 100;
+    month = (5 * day + 2) / 153;
+    return (struct date){.year = year + days / YEARS_400_DAYS * 400 - 400 + (month >= 10),
+                         .month = month < 10 ? month + 3 : month - 9,
+                         .day = day - (153 * month + 2) / 5 + 1};
+}
+
+static char *put_two(char *out, unsigned value)
+{
+    out[0] = (char)('0' + value / 10);
+    out[1] = (char)('0' + value % 10);
+    return out + 2;
+}
+
+static char *put_two_and(char *out, unsigned value, char behind)
+{
+    out = put_two(out, value);
+    *out = behind;
+    return out + 1;
+}
+
+/* One a message: snprintf and gmtime_r took a tenth of all that the relay does. */
 size_t row_time(char out[ROW_TIME_BYTES], int64_t microseconds)
 {
-    int64_t seconds = microseconds / MICROSECONDS;
-    int64_t fraction = microseconds % MICROSECONDS;
-    time_t when;
-    struct tm utc;
+    int64_t days = microseconds / DAY_US - (microseconds % DAY_US < 0);
+    int64_t rest = microseconds % DAY_US + (microseconds % DAY_US < 0 ? DAY_US : 0);
+    unsigned seconds = (unsigned)(rest / SECOND_US);
+    unsigned fraction = (unsigned)(rest % SECOND_US);
+    struct date date;
+    char *at = out;
 
-    if (fraction < 0) {
-        seconds--;
-        fraction += MICROSECONDS;
-    }
-    if (microseconds == INT64_MAX || microseconds == INT64_MIN ||
-        seconds < YEAR_0_S - EPOCH_2000_S || seconds >= YEAR_10000_S - EPOCH_2000_S)
+    if (days < YEAR_0_DAYS || days >= YEAR_10000_DAYS)
         return 0;
-    when = (time_t)(seconds + EPOCH_2000_S);
-    (void)gmtime_r(&when, &utc);
-    return (size_t)snprintf(out, ROW_TIME_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d.%06" PRId64 "Z",
-                            (utc.tm_year + 1900) % 10000, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
-                            utc.tm_min, utc.tm_sec, fraction);
+    date = date_of(days);
+    at = put_two(at, date.year / 100);
+    at = put_two_and(at, date.year % 100, '-');
+    at = put_two_and(at, date.month, '-');
+    at = put_two_and(at, date.day, 'T');
+    at = put_two_and(at, seconds / 3600, ':');
+    at = put_two_and(at, seconds / 60 % 60, ':');
+    at = put_two_and(at, seconds % 60, '.');
+    at = put_two(at, fraction / 10000);
+    at = put_two(at, fraction / 100 % 100);
+    at = put_two_and(at, fraction % 100, 'Z');
+    *at = '\0';
+    return (size_t)(at - out);
 }
 
 /* The shortest decimal that reads back as the same double. */

@@ -23,10 +23,10 @@ enum claim_column {
     CLAIM_PAYLOAD, /* the column's bytes */
     CLAIM_HEADERS,
     CLAIM_CREATED_AT,  /* timestamptz, binary: int8 microseconds since 2000-01-01 */
-    CLAIM_ATTEMPTS,    /* int4, binary */
-    CLAIM_WAITED,      /* int8, binary: ms since the row was parked; 0 in the outbox */
-    CLAIM_PAYLOAD_LEN, /* int8, binary; NULL when the payload is */
-    CLAIM_REST_LEN,    /* int8, binary: bytes of key, type and headers */
+    CLAIM_ATTEMPTS,    /* int4, binary; NULL in the outbox, as the next */
+    CLAIM_WAITED,      /* int8, binary: ms since the row was parked */
+    CLAIM_PAYLOAD_LEN, /* int8, binary; NULL when the payload is, and when the row came whole */
+    CLAIM_REST_LEN,    /* int8, binary: bytes of key, type and headers; NULL: it came whole */
     CLAIM_DONE,        /* timestamptz, binary: when the server came to this row */
     CLAIM_SLICE,       /* int4, binary; 0 without slices */
     CLAIM_BLOCKED,     /* bool: a row of its key is parked */

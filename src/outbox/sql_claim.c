@@ -193,10 +193,10 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
     else
         (void)fprintf(out, ", NULL::timestamptz AS created_at");
     (void)fprintf(out, ", %s AS attempts, %s AS waited_ms, relay_slice, ",
-                  parked ? "attempts" : "0",
+                  parked ? "attempts" : "NULL::int4",
                   parked ? "(extract(epoch FROM pg_catalog.clock_timestamp() - parked_at) * 1000)"
                            "::bigint"
-                         : "0::bigint");
+                         : "NULL::bigint");
     put_blocked(out, table, text, options);
     if (text->kind == CLAIM_SLICES)
         (void)fprintf(out, " AS blocked FROM locked OFFSET 0");
@@ -263,7 +263,9 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
                   " CASE WHEN small OR octet_length(key) <= %d THEN key END,"
                   " CASE WHEN small THEN type END,"
                   " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END,"
-                  " created_at, attempts, waited_ms, payload_len, rest_len,"
+                  " created_at, attempts, waited_ms,"
+                  " CASE WHEN small THEN NULL ELSE payload_len END,"
+                  " CASE WHEN small THEN NULL ELSE rest_len END,"
                   " pg_catalog.clock_timestamp(), relay_slice, blocked "
                   "FROM (SELECT *, payload_len::bigint + rest_len <= %" PRId64
                   " OR payload_len IS NULL AND rest_len <= %" PRId64 " AS small"
