@@ -5,25 +5,56 @@
 
 /* What the nats_*.c files share; nobody else includes it. */
 
-#define NATS_HEADER_FRAME_BYTES 12 /* "NATS/1.0" and two line ends */
+#define NATS_HEADER_FRAME_BYTES 12            /* "NATS/1.0" and two line ends */
+#define NATS_HEADER_BYTES_MAX (64 * 1024 - 1) /* JetStream's limit */
+#define NATS_INBOX_BYTES 64
+#define NATS_SPENT_MAX 256
+#define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 24)
+#define NATS_FETCH_PREFIX "$JS.API.STREAM.MSG.GET."
+
+/* What became of a message of the batch. */
+struct nats_place {
+    enum nats_state state;
+    uint64_t sequence; /* of a duplicate */
+};
 
 struct nats {
     struct broker_base base;
     natsConnection *connection; /* NULL: none, ready() makes one */
-    jsCtx *context;
-    bool stream_checked;   /* on this connection */
+    natsSubscription *inbox;    /* of every answer; a context of JetStream's would need a thread */
+    char inbox_name[NATS_INBOX_BYTES];
+    uint64_t asked;    /* on this object; the number of an answer's subject */
+    bool threaded;     /* TLS: the library's threads read and write */
+    bool needs_tls;    /* a server asked for it */
+    bool stream_found; /* on this connection */
+    int socket;        /* -1: the library's own, or closed */
+    bool wants_write;
+    natsMsg **received; /* read, not yet taken */
+    int received_capacity;
+    int received_count;
+    int received_taken;
+
+    natsMsg *spent[NATS_SPENT_MAX]; /* to be destroyed together */
+    int spent_count;
+    int64_t spent_bytes;
+
     bool keeps_unwanted;   /* false: interest retention, alone: a repeat may have no number */
     bool warned;           /* on this connection, of a duplicate that could not be compared */
     bool fetches_end;      /* on this connection */
+    bool may_not_fetch;    /* on this connection: stored messages */
     bool fetch_was_silent; /* the last one, on whichever connection */
-    struct nats_acks *acks;
+    struct nats_problems *problems;
     int64_t message_bytes_max; /* the server's max_payload: headers and payload */
     const char *address;       /* the server tried last */
     unsigned server;           /* the next to try */
-    natsMsg **built;           /* by place in the batch; NULL: not to be published */
-    int built_capacity;
-    int unsent; /* for want of memory */
-    bool unflushed;
+
+    struct nats_place *places; /* of the batch */
+    int place_capacity;
+    int count;      /* places in use */
+    int expected;   /* published, not answered */
+    int unsent;     /* for want of memory */
+    uint64_t first; /* the number of the first place's answer */
+    char *strings;  /* the headers of one message, terminated */
 };
 
 /* nats_publish.c */
@@ -31,7 +62,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error);
 /* With all its headers. NULL when there is no memory: the message stays as it is. */
-natsMsg *nats_build(const struct nats *nats, struct batch *batch, const struct message *message);
+natsMsg *nats_build(struct nats *nats, const struct message *message, const char *reply);
 
 /* nats_duplicates.c: gives each duplicate its verdict. How many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);
@@ -41,6 +72,44 @@ int nats_connect(struct nats *nats, struct error *error);
 void nats_disconnect(struct nats *nats);
 const char *nats_text(natsStatus status);
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text);
+
+/* nats_loop.c */
+natsStatus nats_set_loop(natsOptions *library, struct nats *nats);
+natsStatus nats_open_inbox(struct nats *nats);
+/* Hears the server out for the first time. SECURE_CONNECTION_REQUIRED: it speaks TLS (needs_tls is
+ * set). */
+natsStatus nats_greet(struct nats *nats, int64_t deadline_ms);
+void nats_close_inbox(struct nats *nats);
+bool nats_lost(const struct nats *nats);
+void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NATS_REPLY_BYTES]);
+/* The number that an answer belongs to; UINT64_MAX: none. */
+uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer);
+/* Writes what has been published, also when it is little. Until the deadline at most. */
+void nats_flush(struct nats *nats, int64_t deadline_ms);
+/* Writes it when it is much. False: that took until the deadline, or the connection is lost. */
+bool nats_relieve(struct nats *nats, int64_t deadline_ms);
+/* Answers the server's pings, and finds out that it has gone. */
+void nats_rest(struct nats *nats);
+/* The next answer, the caller's to discard; waits a while for it, until the deadline at most. */
+natsMsg *nats_next(struct nats *nats, int64_t deadline_ms);
+/* The answer to a request; drops other answers. */
+natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
+                    natsMsg **answer);
+
+/* Destroys a message, some time. */
+void nats_discard(struct nats *nats, natsMsg *message);
+/* Destroys what has been discarded. */
+void nats_clean(struct nats *nats);
+
+/* nats_problems.c: what a server forbids is told to a thread of the library. */
+struct nats_problems *nats_problems_take(unsigned *number); /* NULL: no memory */
+void nats_problems_return(struct nats_problems *problems);
+natsStatus nats_problems_set(natsOptions *library, struct nats_problems *problems);
+void nats_problems_watch(struct nats_problems *problems, const natsConnection *connection);
+int nats_problems_signal(const struct nats_problems *problems); /* readable: there is one */
+/* The next subject that may not be published to, as the server quotes it. */
+bool nats_problems_next(struct nats_problems *problems, char quoted[NATS_TEXT_BYTES]);
+bool nats_is_quoted(const char *quoted, struct text subject);
 
 /* nats_stream.c: missing streams are added when the sink says create. */
 int nats_check_stream(struct nats *nats, struct error *error);
