@@ -34,6 +34,7 @@ struct nats {
     int received_count;
     int received_taken;
 
+    int unheard; /* answers that nobody listens to a subject: the library does not say to which */
     natsMsg *spent[NATS_SPENT_MAX]; /* to be destroyed together */
     int spent_count;
     int64_t spent_bytes;

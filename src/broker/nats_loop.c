@@ -200,6 +200,16 @@ static int reserve_received(struct nats *nats, uint64_t more)
     return 0;
 }
 
+/* NULL: none in time, or one that is only counted. */
+static natsMsg *take_next(struct nats *nats, int64_t timeout_ms)
+{
+    natsMsg *answer = NULL;
+    natsStatus status = natsSubscription_NextMsg(&answer, nats->inbox, timeout_ms);
+
+    nats->unheard += status == NATS_NO_RESPONDERS;
+    return status == NATS_OK ? answer : NULL;
+}
+
 /* At once: what the library still holds when it finds the connection closed, it does not give. */
 static void take_read(struct nats *nats)
 {
@@ -208,10 +218,12 @@ static void take_read(struct nats *nats)
     if (natsSubscription_QueuedMsgs(nats->inbox, &queued) != NATS_OK ||
         reserve_received(nats, queued) < 0)
         return;
-    for (; queued > 0; queued--)
-        if (natsSubscription_NextMsg(&nats->received[nats->received_count], nats->inbox, 0) ==
-            NATS_OK)
-            nats->received_count++;
+    for (; queued > 0; queued--) {
+        natsMsg *answer = take_next(nats, 0);
+
+        if (answer != NULL)
+            nats->received[nats->received_count++] = answer;
+    }
 }
 
 /* Reads before it writes: a write that fails closes the connection, whatever lies unread. */
@@ -276,21 +288,12 @@ bool nats_relieve(struct nats *nats, int64_t deadline_ms)
     return !nats->wants_write;
 }
 
-/* With its threads the library hands over what its own have read. */
-static natsMsg *next_of_threads(struct nats *nats, int64_t left_ms)
-{
-    natsMsg *answer = NULL;
-
-    (void)natsSubscription_NextMsg(&answer, nats->inbox, left_ms < SLICE_MS ? left_ms : SLICE_MS);
-    return answer;
-}
-
 natsMsg *nats_next(struct nats *nats, int64_t deadline_ms)
 {
     int left_ms = clock_left_ms(deadline_ms);
 
     if (nats->threaded)
-        return next_of_threads(nats, left_ms);
+        return take_next(nats, left_ms < SLICE_MS ? left_ms : SLICE_MS);
     if (nats->received_taken == nats->received_count) {
         nats->received_taken = 0;
         nats->received_count = 0;
@@ -319,7 +322,9 @@ static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t 
         if (*answer != NULL && nats_number_of(nats, *answer) == number)
             return NATS_OK;
         if (*answer != NULL)
-            natsMsg_Destroy(*answer);
+            nats_discard(nats, *answer);
+        else if (nats->unheard > 0)
+            return NATS_NO_RESPONDERS;
         else if (is_forbidden(nats, subject))
             return NATS_NOT_PERMITTED;
         else if (nats_lost(nats))
@@ -341,14 +346,10 @@ natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, in
     status = natsConnection_PublishRequestString(nats->connection, subject, reply, text);
     if (status != NATS_OK)
         return status;
+    nats->unheard = 0;
     nats_flush(nats, deadline_ms);
     status = await_answer(nats, subject, number, deadline_ms, answer);
     if (status != NATS_OK)
         *answer = NULL;
-    else if (natsMsg_IsNoResponders(*answer)) {
-        natsMsg_Destroy(*answer);
-        *answer = NULL;
-        status = NATS_NO_RESPONDERS;
-    }
     return status;
 }

@@ -223,6 +223,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
 
     nats->unsent = 0;
     nats->expected = 0;
+    nats->unheard = 0;
     nats->count = reserve_places(nats, batch->count) == 0 ? batch->count : 0;
     nats->unsent = batch->count - nats->count;
     nats->first = nats->asked;
@@ -258,13 +259,9 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
 static void read_answer(struct nats *nats, struct batch *batch, natsMsg *said)
 {
     uint64_t place = nats_number_of(nats, said) - nats->first;
-    struct nats_answer answer;
+    struct nats_answer answer = nats_read_ack(
+        natsMsg_GetData(said), (size_t)natsMsg_GetDataLength(said), nats->base.options->stream);
 
-    if (natsMsg_IsNoResponders(said))
-        answer = nats_refusal(NATS_NO_RESPONDERS);
-    else
-        answer = nats_read_ack(natsMsg_GetData(said), (size_t)natsMsg_GetDataLength(said),
-                               nats->base.options->stream);
     take_answer(nats, batch, &answer, place);
 }
 
@@ -279,9 +276,21 @@ static void take_forbidden(struct nats *nats, struct batch *batch)
                 take_answer(nats, batch, &forbidden, (uint64_t)i);
 }
 
+/* Where nobody listens there is no ack; when all the others have answers, these are the rest. Were
+ * one wrong, a message would wait that is stored, and prove a duplicate. */
+static void take_unheard(struct nats *nats, struct batch *batch)
+{
+    const struct nats_answer unheard = nats_refusal(NATS_NO_RESPONDERS);
+
+    if (nats->expected > nats->unheard)
+        return;
+    for (int i = 0; i < nats->count; i++)
+        take_answer(nats, batch, &unheard, (uint64_t)i);
+}
+
 static void await_answers(struct nats *nats, struct batch *batch, int64_t deadline_ms)
 {
-    while (nats->expected > 0) {
+    while (nats->expected > nats->unheard) {
         natsMsg *said = nats_next(nats, deadline_ms);
 
         if (said != NULL) {
@@ -293,6 +302,7 @@ static void await_answers(struct nats *nats, struct batch *batch, int64_t deadli
         if (nats_lost(nats) || clock_left_ms(deadline_ms) == 0)
             break;
     }
+    take_unheard(nats, batch);
 }
 
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
