@@ -2,14 +2,14 @@
 #define BROKER_NATS_H
 
 #include "broker/nats_acks.h"
+#include "broker/nats_loop.h"
+#include "broker/nats_problems.h"
 
 /* What the nats_*.c files share; nobody else includes it. */
 
 #define NATS_HEADER_FRAME_BYTES 12            /* "NATS/1.0" and two line ends */
 #define NATS_HEADER_BYTES_MAX (64 * 1024 - 1) /* JetStream's limit */
-#define NATS_INBOX_BYTES 64
 #define NATS_SPENT_MAX 256
-#define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 24)
 #define NATS_FETCH_PREFIX "$JS.API.STREAM.MSG.GET."
 
 /* What became of a message of the batch. */
@@ -73,44 +73,6 @@ int nats_connect(struct nats *nats, struct error *error);
 void nats_disconnect(struct nats *nats);
 const char *nats_text(natsStatus status);
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text);
-
-/* nats_loop.c */
-natsStatus nats_set_loop(natsOptions *library, struct nats *nats);
-natsStatus nats_open_inbox(struct nats *nats);
-/* Hears the server out for the first time. SECURE_CONNECTION_REQUIRED: it speaks TLS (needs_tls is
- * set). */
-natsStatus nats_greet(struct nats *nats, int64_t deadline_ms);
-void nats_close_inbox(struct nats *nats);
-bool nats_lost(const struct nats *nats);
-void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NATS_REPLY_BYTES]);
-/* The number that an answer belongs to; UINT64_MAX: none. */
-uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer);
-/* Writes what has been published, also when it is little. Until the deadline at most. */
-void nats_flush(struct nats *nats, int64_t deadline_ms);
-/* Writes it when it is much. False: that took until the deadline, or the connection is lost. */
-bool nats_relieve(struct nats *nats, int64_t deadline_ms);
-/* Answers the server's pings, and finds out that it has gone. */
-void nats_rest(struct nats *nats);
-/* The next answer, the caller's to discard; waits a while for it, until the deadline at most. */
-natsMsg *nats_next(struct nats *nats, int64_t deadline_ms);
-/* The answer to a request; drops other answers. */
-natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
-                    natsMsg **answer);
-
-/* Destroys a message, some time. */
-void nats_discard(struct nats *nats, natsMsg *message);
-/* Destroys what has been discarded. */
-void nats_clean(struct nats *nats);
-
-/* nats_problems.c: what a server forbids is told to a thread of the library. */
-struct nats_problems *nats_problems_take(unsigned *number); /* NULL: no memory */
-void nats_problems_return(struct nats_problems *problems);
-natsStatus nats_problems_set(natsOptions *library, struct nats_problems *problems);
-void nats_problems_watch(struct nats_problems *problems, const natsConnection *connection);
-int nats_problems_signal(const struct nats_problems *problems); /* readable: there is one */
-/* The next subject that may not be published to, as the server quotes it. */
-bool nats_problems_next(struct nats_problems *problems, char quoted[NATS_TEXT_BYTES]);
-bool nats_is_quoted(const char *quoted, struct text subject);
 
 /* nats_stream.c: missing streams are added when the sink says create. */
 int nats_check_stream(struct nats *nats, struct error *error);

@@ -166,10 +166,21 @@ void nats_close_inbox(struct nats *nats)
     nats->inbox = NULL;
 }
 
+/* For each message, so without snprintf. */
 void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NATS_REPLY_BYTES])
 {
-    (void)snprintf(reply, NATS_REPLY_BYTES, "%s.%llu", nats->inbox_name,
-                   (unsigned long long)number);
+    size_t len = strlen(nats->inbox_name);
+    char digits[20];
+    int count = 0;
+
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    memcpy(reply, nats->inbox_name, len);
+    reply[len++] = '.';
+    while (count > 0)
+        reply[len++] = digits[--count];
+    reply[len] = '\0';
 }
 
 uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer)

@@ -8,7 +8,7 @@
  * brokers were ever alive at once.
  */
 
-#include "broker/nats.h"
+#include "broker/nats_problems.h"
 
 #include "base/log.h"
 

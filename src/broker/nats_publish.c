@@ -143,11 +143,10 @@ static natsStatus set_headers(struct nats *nats, natsMsg *built, const struct me
 
 natsMsg *nats_build(struct nats *nats, const struct message *message, const char *reply)
 {
-    char subject[NATS_TEXT_BYTES];
+    char *at = nats->strings;
+    const char *subject = terminate(&at, message->destination);
     natsMsg *built = NULL;
 
-    (void)snprintf(subject, sizeof subject, "%.*s", (int)message->destination.len,
-                   message->destination.data);
     if (natsMsg_Create(&built, subject, reply, message->payload.data, (int)message->payload.len) !=
         NATS_OK)
         return NULL;
