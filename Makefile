@@ -147,7 +147,7 @@ build/bench_delay: tests/bench/delay.c
 
 # Relays that break a promise, for the audit to notice: the relay's own objects, some calls diverted.
 WRAPPED := broker_send broker_await outbox_claim outbox_settle order_is_due order_is_held natsMsgHeader_Set \
-	natsOptions_SetAllowReconnect natsOptions_SetDisconnectedCB
+	natsOptions_SetAllowReconnect
 
 build/mutant: $(BUILD)/obj/tests/chaos/mutants.o $(BUILD)/obj/main.c.o $(LIBRARY)
 	$(say) LINK $@

@@ -1,5 +1,5 @@
 /*
- * NATS JetStream, through nats.c: one connection and one publishing context a broker object.
+ * NATS JetStream, through nats.c: one connection a broker object, which the lane's thread serves.
  *
  * Guarantee: a message is SENT only when the configured stream has acknowledged this very message
  * with a number of its own; the library's other "yes" (a reply of the server's API, another stream)
@@ -13,8 +13,9 @@
  * Deliberately not done: core NATS without a stream (nothing acknowledges), the library's own
  * reconnect (it publishes what was given up).
  *
- *   nats_connect.c  servers, secrets, TLS       nats_publish.c   send, await
- *   nats_acks.c     reports of the library      nats_verdicts.c  what they mean
+ *   nats_connect.c  servers, secrets, TLS       nats_publish.c     send, await
+ *   nats_loop.c     bytes out, answers in       nats_acks.c        what an answer says
+ *   nats_problems.c what is forbidden           nats_verdicts.c    what that means
  *   nats_stream.c   inspect, create             nats_duplicates.c  is it the same event?
  */
 
@@ -60,13 +61,15 @@ static struct broker *create(const struct sink_options *options, struct error *e
     }
     nats->base = (struct broker_base){.ops = &nats_ops, .options = options};
     nats->message_bytes_max = MESSAGE_BYTES_MAX_DEFAULT;
-    nats->acks = nats_acks_take();
-    if (nats->acks == NULL) {
+    nats->socket = -1;
+    nats->strings = malloc(NATS_HEADER_BYTES_MAX);
+    nats->problems = nats->strings != NULL ? nats_problems_take(&nats->server) : NULL;
+    if (nats->problems == NULL) {
+        free(nats->strings);
         free(nats);
         error_no_memory(error);
         return NULL;
     }
-    nats->server = nats->acks->number;
     nats->address = options->servers.items[0];
     return (struct broker *)nats;
 }
@@ -77,13 +80,13 @@ static int ready(struct broker *broker, struct error *error)
 
     if (nats_connect(nats, error) < 0)
         return -1;
-    if (nats->stream_checked)
+    if (nats->stream_found)
         return 0;
     if (nats_check_stream(nats, error) < 0) {
         nats_disconnect(nats);
         return -1;
     }
-    nats->stream_checked = true;
+    nats->stream_found = true;
     return 0;
 }
 
@@ -97,8 +100,11 @@ static void destroy(struct broker *broker)
     struct nats *nats = (struct nats *)broker;
 
     nats_disconnect(nats);
-    nats_acks_return(nats->acks);
-    free(nats->built);
+    nats_clean(nats);
+    nats_problems_return(nats->problems);
+    free(nats->received);
+    free(nats->places);
+    free(nats->strings);
     free(nats);
 }
 

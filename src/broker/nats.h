@@ -2,28 +2,60 @@
 #define BROKER_NATS_H
 
 #include "broker/nats_acks.h"
+#include "broker/nats_loop.h"
+#include "broker/nats_problems.h"
 
 /* What the nats_*.c files share; nobody else includes it. */
 
-#define NATS_HEADER_FRAME_BYTES 12 /* "NATS/1.0" and two line ends */
+#define NATS_HEADER_FRAME_BYTES 12            /* "NATS/1.0" and two line ends */
+#define NATS_HEADER_BYTES_MAX (64 * 1024 - 1) /* JetStream's limit */
+#define NATS_SPENT_MAX 256
+#define NATS_FETCH_PREFIX "$JS.API.STREAM.MSG.GET."
+
+/* What became of a message of the batch. */
+struct nats_place {
+    enum nats_state state;
+    uint64_t sequence; /* of a duplicate */
+};
 
 struct nats {
     struct broker_base base;
     natsConnection *connection; /* NULL: none, ready() makes one */
-    jsCtx *context;
-    bool stream_checked;   /* on this connection */
+    natsSubscription *inbox;    /* of every answer; a context of JetStream's would need a thread */
+    char inbox_name[NATS_INBOX_BYTES];
+    uint64_t asked;    /* on this object; the number of an answer's subject */
+    bool threaded;     /* TLS: the library's threads read and write */
+    bool needs_tls;    /* a server asked for it */
+    bool stream_found; /* on this connection */
+    int socket;        /* -1: the library's own, or closed */
+    bool wants_write;
+    natsMsg **received; /* read, not yet taken */
+    int received_capacity;
+    int received_count;
+    int received_taken;
+
+    int unheard; /* answers that nobody listens to a subject: the library does not say to which */
+    natsMsg *spent[NATS_SPENT_MAX]; /* to be destroyed together */
+    int spent_count;
+    int64_t spent_bytes;
+
     bool keeps_unwanted;   /* false: interest retention, alone: a repeat may have no number */
     bool warned;           /* on this connection, of a duplicate that could not be compared */
     bool fetches_end;      /* on this connection */
+    bool may_not_fetch;    /* on this connection: stored messages */
     bool fetch_was_silent; /* the last one, on whichever connection */
-    struct nats_acks *acks;
+    struct nats_problems *problems;
     int64_t message_bytes_max; /* the server's max_payload: headers and payload */
     const char *address;       /* the server tried last */
     unsigned server;           /* the next to try */
-    natsMsg **built;           /* by place in the batch; NULL: not to be published */
-    int built_capacity;
-    int unsent; /* for want of memory */
-    bool unflushed;
+
+    struct nats_place *places; /* of the batch */
+    int place_capacity;
+    int count;      /* places in use */
+    int expected;   /* published, not answered */
+    int unsent;     /* for want of memory */
+    uint64_t first; /* the number of the first place's answer */
+    char *strings;  /* the headers of one message, terminated */
 };
 
 /* nats_publish.c */
@@ -31,7 +63,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error);
 /* With all its headers. NULL when there is no memory: the message stays as it is. */
-natsMsg *nats_build(const struct nats *nats, struct batch *batch, const struct message *message);
+natsMsg *nats_build(struct nats *nats, const struct message *message, const char *reply);
 
 /* nats_duplicates.c: gives each duplicate its verdict. How many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);

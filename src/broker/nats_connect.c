@@ -14,6 +14,8 @@
 
 #include "base/clock.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +24,8 @@
 #define PING_INTERVAL_MS 5000
 #define PINGS_OUT_MAX 2
 #define WRITE_DEADLINE_MS_MAX 5000
-#define API_TIMEOUT_MS 1000
 #define HOST_BYTES_MAX 256
+#define GREETING_TIMEOUT_MS 1000
 
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text)
 {
@@ -60,7 +62,6 @@ static void host_of(const char *server, char *host, size_t size)
     (void)snprintf(host, size, "%.*s", (int)len, start);
 }
 
-/* The host name always: a server may ask a plain URL for TLS. */
 static natsStatus set_tls(natsOptions *library, const struct sink_options *options,
                           const char *server)
 {
@@ -69,7 +70,7 @@ static natsStatus set_tls(natsOptions *library, const struct sink_options *optio
 
     host_of(server, host, sizeof host);
     status = natsOptions_SetExpectedHostname(library, host);
-    if (status == NATS_OK && is_secure(options, server))
+    if (status == NATS_OK)
         status = natsOptions_SetSecure(library, true);
     if (status == NATS_OK && options->tls_ca_file != NULL)
         status = natsOptions_LoadCATrustedCertificates(library, options->tls_ca_file);
@@ -121,36 +122,56 @@ static int64_t write_deadline_ms(const struct nats *nats)
     return half_ms < WRITE_DEADLINE_MS_MAX ? half_ms : WRITE_DEADLINE_MS_MAX;
 }
 
-static natsStatus set_behaviour(natsOptions *library, const struct nats *nats, const char *server,
-                                int timeout_ms)
+static natsStatus set_threads(natsOptions *library, const struct nats *nats)
 {
-    struct nats_acks *acks = nats->acks;
-
-    if (natsOptions_SetURL(library, server) != NATS_OK ||
-        natsOptions_SetName(library, "outbox-relay") != NATS_OK ||
-        natsOptions_SetAllowReconnect(library, false) != NATS_OK ||
-        natsOptions_SetTimeout(library, timeout_ms) != NATS_OK ||
-        natsOptions_SetPingInterval(library, PING_INTERVAL_MS) != NATS_OK ||
+    if (natsOptions_SetPingInterval(library, PING_INTERVAL_MS) != NATS_OK ||
         natsOptions_SetMaxPingsOut(library, PINGS_OUT_MAX) != NATS_OK ||
-        natsOptions_SetWriteDeadline(library, write_deadline_ms(nats)) != NATS_OK ||
-        natsOptions_SetFailRequestsOnDisconnect(library, true) != NATS_OK ||
-        natsOptions_SetDisconnectedCB(library, on_lost, acks) != NATS_OK ||
-        natsOptions_SetClosedCB(library, on_lost, acks) != NATS_OK ||
-        natsOptions_SetErrorHandler(library, on_problem, acks) != NATS_OK)
+        natsOptions_SetWriteDeadline(library, write_deadline_ms(nats)) != NATS_OK)
         return NATS_ERR;
     return NATS_OK;
 }
 
-static natsOptions *make_options(const struct nats *nats, const char *server, int timeout_ms,
+static natsStatus set_behaviour(natsOptions *library, struct nats *nats, const char *server,
+                                int timeout_ms)
+{
+    if (natsOptions_SetURL(library, server) != NATS_OK ||
+        natsOptions_SetName(library, "outbox-relay") != NATS_OK ||
+        natsOptions_SetAllowReconnect(library, false) != NATS_OK ||
+        natsOptions_SetTimeout(library, timeout_ms) != NATS_OK ||
+        nats_problems_set(library, nats->problems) != NATS_OK)
+        return NATS_ERR;
+    return nats->threaded ? set_threads(library, nats) : nats_set_loop(library, nats);
+}
+
+/* What the library does on threads of its own, above all to free messages, can wait for a lane to
+ * pause: woken as a lane is, such a thread would take its processor for each single one. And nobody
+ * spins for a lock whose owner has none. */
+static void open_library(void)
+{
+    const struct sched_param none = {0};
+    int policy = sched_getscheduler(0);
+
+    if (policy == SCHED_OTHER)
+        (void)sched_setscheduler(0, SCHED_BATCH, &none);
+    (void)nats_Open(0);
+    if (policy == SCHED_OTHER)
+        (void)sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
+static natsOptions *make_options(struct nats *nats, const char *server, int timeout_ms,
                                  struct error *error)
 {
     const struct sink_options *options = nats->base.options;
+    static pthread_once_t opened = PTHREAD_ONCE_INIT;
     natsOptions *library = NULL;
-    natsStatus status = natsOptions_Create(&library);
+    natsStatus status;
+
+    (void)pthread_once(&opened, open_library);
+    status = natsOptions_Create(&library);
 
     if (status == NATS_OK)
         status = set_behaviour(library, nats, server, timeout_ms);
-    if (status == NATS_OK)
+    if (status == NATS_OK && nats->threaded)
         status = set_tls(library, options, server);
     if (status != NATS_OK)
         error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s: %s", options->name, server,
@@ -177,12 +198,14 @@ static enum error_kind kind_of(natsStatus status)
 
 static int connect_to(struct nats *nats, const char *server, int timeout_ms, struct error *error)
 {
-    natsOptions *library = make_options(nats, server, timeout_ms, error);
+    natsOptions *library;
     natsStatus status;
 
+    nats->address = server;
+    nats->threaded = nats->needs_tls || is_secure(nats->base.options, server);
+    library = make_options(nats, server, timeout_ms, error);
     if (library == NULL)
         return -1;
-    nats->address = server;
     status = natsConnection_Connect(&nats->connection, library);
     natsOptions_Destroy(library);
     if (status == NATS_OK)
@@ -211,50 +234,56 @@ static int connect_to_any(struct nats *nats, struct error *error)
     return -1;
 }
 
-/* The batch is the limit of what is pending, so the library never stalls a publish. */
-static int open_context(struct nats *nats, struct error *error)
+static int open_connection(struct nats *nats, struct error *error)
 {
-    jsOptions library;
-    natsStatus status = jsOptions_Init(&library);
+    natsStatus status;
 
-    library.Wait = API_TIMEOUT_MS;
-    library.PublishAsync.MaxPending = 0;
-    library.PublishAsync.AckHandler = on_ack;
-    library.PublishAsync.AckHandlerClosure = nats->acks;
-    if (status == NATS_OK)
-        status = natsConnection_JetStream(&nats->context, nats->connection, &library);
-    if (status == NATS_OK)
-        return 0;
-    return nats_fail(nats, error, ERROR_TRANSIENT, nats_text(status));
-}
-
-int nats_connect(struct nats *nats, struct error *error)
-{
-    if (nats->connection != NULL && !nats_acks_lost(nats->acks))
-        return 0;
-    nats_disconnect(nats);
     if (connect_to_any(nats, error) < 0)
         return -1;
-    nats_acks_watch(nats->acks, nats->connection);
-    if (open_context(nats, error) == 0) {
-        nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
-        nats->stream_checked = false;
-        nats->warned = false;
-        nats->fetches_end = false;
+    nats_problems_watch(nats->problems, nats->connection);
+    status = nats_open_inbox(nats);
+    if (status == NATS_OK && !nats->threaded)
+        status = nats_greet(nats, clock_now_ms() + GREETING_TIMEOUT_MS);
+    if (status == NATS_OK)
         return 0;
-    }
     nats_disconnect(nats);
-    return -1;
+    return nats_fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
 }
 
+/* A server may ask a plain URL for TLS, and the library complies without a word. */
+int nats_connect(struct nats *nats, struct error *error)
+{
+    bool had_needed_tls = nats->needs_tls;
+    int status;
+
+    if (nats->connection != NULL)
+        nats_rest(nats);
+    if (!nats_lost(nats))
+        return 0;
+    nats_disconnect(nats);
+    status = open_connection(nats, error);
+    if (status < 0 && nats->needs_tls && !had_needed_tls)
+        status = open_connection(nats, error);
+    if (status < 0)
+        return -1;
+    nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
+    nats->stream_found = false;
+    nats->warned = false;
+    nats->fetches_end = false;
+    nats->may_not_fetch = false;
+    return 0;
+}
+
+/* The inbox last: an open connection would be told to forget it. */
 void nats_disconnect(struct nats *nats)
 {
-    nats_acks_watch(nats->acks, NULL);
+    nats_problems_watch(nats->problems, NULL);
     if (nats->connection == NULL)
         return;
     natsConnection_Close(nats->connection);
-    jsCtx_Destroy(nats->context);
+    nats_close_inbox(nats);
     natsConnection_Destroy(nats->connection);
-    nats->context = NULL;
     nats->connection = NULL;
+    nats->wants_write = false;
+    nats->socket = -1;
 }

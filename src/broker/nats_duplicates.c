@@ -174,13 +174,12 @@ static enum stored compare(const json_t *stored, natsMsg *ours)
     return found;
 }
 
-static enum stored compare_reply(struct nats *nats, struct batch *batch,
-                                 const struct message *message, natsMsg *reply)
+static enum stored compare_reply(struct nats *nats, const struct message *message, natsMsg *reply)
 {
     json_t *root =
         json_loadb(natsMsg_GetData(reply), (size_t)natsMsg_GetDataLength(reply), 0, NULL);
     const json_t *stored = json_object_get(root, "message");
-    natsMsg *ours = stored != NULL ? nats_build(nats, batch, message) : NULL;
+    natsMsg *ours = stored != NULL ? nats_build(nats, message, NULL) : NULL;
     enum stored found = stored == NULL ? STORED_UNREADABLE : STORED_SILENCE;
 
     if (ours != NULL)
@@ -193,17 +192,20 @@ static enum stored compare_reply(struct nats *nats, struct batch *batch,
 static natsStatus fetch(struct nats *nats, uint64_t sequence, int64_t timeout_ms, natsMsg **reply)
 {
     char subject[NATS_TEXT_BYTES + sizeof NATS_FETCH_PREFIX];
+    natsStatus status;
     char request[48];
 
     (void)snprintf(subject, sizeof subject, "%s%s", NATS_FETCH_PREFIX, nats->base.options->stream);
     (void)snprintf(request, sizeof request, "{\"seq\":%llu}", (unsigned long long)sequence);
-    return natsConnection_RequestString(reply, nats->connection, subject, request, timeout_ms);
+    status = nats_ask(nats, subject, request, clock_now_ms() + timeout_ms, reply);
+    nats->may_not_fetch = status == NATS_NOT_PERMITTED;
+    return status;
 }
 
 /* `waited_ms`: less than the full time proves nothing about the server. */
 static enum stored conclude_silence(struct nats *nats, natsStatus status, int64_t waited_ms)
 {
-    if (nats_acks_may_not_fetch(nats->acks))
+    if (nats->may_not_fetch)
         return STORED_UNREADABLE;
     if (status != NATS_TIMEOUT || waited_ms < FETCH_TIMEOUT_MS)
         return STORED_SILENCE;
@@ -212,8 +214,8 @@ static enum stored conclude_silence(struct nats *nats, natsStatus status, int64_
     return nats->fetches_end ? STORED_UNREADABLE : STORED_SILENCE;
 }
 
-static enum stored find(struct nats *nats, struct batch *batch, const struct message *message,
-                        uint64_t sequence, int64_t deadline_ms)
+static enum stored find(struct nats *nats, const struct message *message, uint64_t sequence,
+                        int64_t deadline_ms)
 {
     int64_t left_ms = clock_left_ms(deadline_ms);
     int64_t timeout_ms = left_ms < FETCH_TIMEOUT_MS ? left_ms : FETCH_TIMEOUT_MS;
@@ -223,14 +225,14 @@ static enum stored find(struct nats *nats, struct batch *batch, const struct mes
 
     if (sequence == 0 && nats->keeps_unwanted)
         return STORED_NOT_YET;
-    if (sequence == 0 || nats->fetches_end || nats_acks_may_not_fetch(nats->acks))
+    if (sequence == 0 || nats->fetches_end || nats->may_not_fetch)
         return STORED_UNREADABLE;
     if (timeout_ms > 0)
         status = fetch(nats, sequence, timeout_ms, &reply);
     if (status != NATS_OK && status != NATS_NO_RESPONDERS)
         return conclude_silence(nats, status, timeout_ms);
     nats->fetch_was_silent = false;
-    found = status == NATS_OK ? compare_reply(nats, batch, message, reply) : STORED_UNREADABLE;
+    found = status == NATS_OK ? compare_reply(nats, message, reply) : STORED_UNREADABLE;
     natsMsg_Destroy(reply);
     return found;
 }
@@ -274,19 +276,18 @@ static int judge(struct nats *nats, struct batch *batch, struct message *message
 
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms)
 {
-    const struct nats_acks *acks = nats->acks;
     enum stored found = STORED_UNREADABLE;
     int pending = 0;
     int count = 0;
 
-    for (int i = 0; i < acks->count; i++) {
+    for (int i = 0; i < nats->count; i++) {
         struct message *message = &batch->messages[i];
-        uint64_t sequence = acks->answers[i].sequence;
+        uint64_t sequence = nats->places[i].sequence;
 
-        if (acks->answers[i].state != NATS_DUPLICATE)
+        if (nats->places[i].state != NATS_DUPLICATE)
             continue;
         if (found != STORED_SILENCE)
-            found = find(nats, batch, message, sequence, deadline_ms);
+            found = find(nats, message, sequence, deadline_ms);
         pending += judge(nats, batch, message, sequence, found);
         count++;
     }

@@ -1,10 +1,9 @@
 /*
- * send and await: check every byte, build all messages, expect them, publish them, wait.
+ * send and await: check every byte, publish, wait for each answer.
  *
- * The messages are built before the first is published, because the table of acknowledgements is
- * filled in one go. The library copies subject, headers and payload: nothing of the batch is in its
- * hands. A publish that the connection refuses ends the batch: the rest would be refused too. So
- * does the deadline: a server that reads slowly costs no more than publish_timeout and one write.
+ * A message is built, published and destroyed before the next: the library copies subject, headers
+ * and payload into its buffer, which is written whenever it is large. A lost connection ends the
+ * batch, and so does the deadline: a server that reads slowly costs no more than publish_timeout.
  */
 
 #include "broker/nats.h"
@@ -17,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER_BYTES_MAX (64 * 1024 - 1) /* JetStream's limit */
-#define HEADER_LINE_BYTES 4              /* ": " and a line end */
+#define HEADER_LINE_BYTES 4 /* ": " and a line end */
 #define OWN_HEADERS 6
 
 struct own_header {
@@ -63,7 +61,7 @@ static void check_size(const struct nats *nats, struct batch *batch, struct mess
     size_t header_bytes = header_bytes_of(message, own);
     int64_t payload_bytes = message->payload_len > 0 ? message->payload_len : 0;
 
-    if (header_bytes > HEADER_BYTES_MAX)
+    if (header_bytes > NATS_HEADER_BYTES_MAX)
         reject(batch, message, "headers (the key is one) larger than 64 KiB");
     else if ((int64_t)header_bytes + payload_bytes > nats->message_bytes_max)
         batch_refuse(batch, message, VERDICT_REJECTED,
@@ -109,166 +107,201 @@ static void check_message(const struct nats *nats, struct batch *batch, struct m
         check_size(nats, batch, message, own);
 }
 
-static natsStatus set_header(struct batch *batch, natsMsg *built, struct text name,
-                             struct text value)
+/* A terminated copy at `*at`, which moves on; of a value that is NULL, NULL. */
+static const char *terminate(char **at, struct text text)
 {
-    struct text name_copy;
-    struct text value_copy;
+    char *copy = *at;
 
-    if (value.data == NULL)
-        return NATS_OK;
-    name_copy = batch_copy(batch, name.data, name.len);
-    value_copy = batch_copy(batch, value.data, value.len);
-    if (name_copy.data == NULL || value_copy.data == NULL)
-        return NATS_NO_MEMORY;
-    return natsMsgHeader_Set(built, name_copy.data, value_copy.data);
+    if (text.data == NULL)
+        return NULL;
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
+    *at += text.len + 1;
+    return copy;
 }
 
-static natsStatus set_headers(const struct nats *nats, struct batch *batch, natsMsg *built,
-                              const struct message *message)
+/* The sizes have been checked: what ends a header's line is longer than two terminators. */
+static natsStatus set_headers(struct nats *nats, natsMsg *built, const struct message *message)
 {
     struct own_header own[OWN_HEADERS];
+    char *at = nats->strings;
     natsStatus status = NATS_OK;
 
     own_headers_of(nats, message, own);
     for (int i = 0; status == NATS_OK && i < OWN_HEADERS; i++)
-        status = set_header(batch, built, text_of(own[i].name), own[i].value);
-    for (int i = 0; status == NATS_OK && i < message->header_count; i++)
-        status = set_header(batch, built, message->headers[i].name, message->headers[i].value);
+        if (own[i].value.data != NULL)
+            status = natsMsgHeader_Set(built, own[i].name, terminate(&at, own[i].value));
+    for (int i = 0; status == NATS_OK && i < message->header_count; i++) {
+        const char *name = terminate(&at, message->headers[i].name);
+        const char *value = terminate(&at, message->headers[i].value);
+
+        if (value != NULL)
+            status = natsMsgHeader_Set(built, name, value);
+    }
     return status;
 }
 
-natsMsg *nats_build(const struct nats *nats, struct batch *batch, const struct message *message)
+natsMsg *nats_build(struct nats *nats, const struct message *message, const char *reply)
 {
-    struct text subject = batch_copy(batch, message->destination.data, message->destination.len);
+    char *at = nats->strings;
+    const char *subject = terminate(&at, message->destination);
     natsMsg *built = NULL;
 
-    if (subject.data == NULL)
+    if (natsMsg_Create(&built, subject, reply, message->payload.data, (int)message->payload.len) !=
+        NATS_OK)
         return NULL;
-    if (natsMsg_Create(&built, subject.data, NULL, message->payload.data,
-                       (int)message->payload.len) != NATS_OK)
-        return NULL;
-    if (set_headers(nats, batch, built, message) == NATS_OK)
+    if (set_headers(nats, built, message) == NATS_OK)
         return built;
     natsMsg_Destroy(built);
     return NULL;
 }
 
-static int reserve_built(struct nats *nats, int count)
+/* Of the thirty pieces of a message with headers all but the last few are freed here, by the thread
+ * that has allocated them and will again. */
+static void discard_built(struct nats *nats, natsMsg *built, const struct message *message)
 {
-    natsMsg **grown;
+    struct own_header own[OWN_HEADERS];
 
-    if (nats->built_capacity >= count)
+    own_headers_of(nats, message, own);
+    for (int i = 0; i < OWN_HEADERS; i++)
+        (void)natsMsgHeader_Delete(built, own[i].name);
+    nats_discard(nats, built);
+}
+
+static int reserve_places(struct nats *nats, int count)
+{
+    struct nats_place *grown;
+
+    if (nats->place_capacity >= count)
         return 0;
-    grown = realloc(nats->built, (size_t)count * sizeof(*grown));
+    grown = realloc(nats->places, (size_t)count * sizeof(*grown));
     if (grown == NULL)
         return -1;
-    nats->built = grown;
-    nats->built_capacity = count;
+    nats->places = grown;
+    nats->place_capacity = count;
     return 0;
 }
 
-static void build_messages(struct nats *nats, struct batch *batch, int sink)
+/* The library copies the message: nothing of the batch stays in its hands. Refused by it: by the
+ * message's own fault, or because the connection is gone. */
+static natsStatus publish(struct nats *nats, const struct message *message, int place)
 {
-    for (int i = 0; i < batch->count; i++) {
-        struct message *message = &batch->messages[i];
+    char reply[NATS_REPLY_BYTES];
+    natsStatus status = NATS_NO_MEMORY;
+    natsMsg *built;
 
-        nats->built[i] = NULL;
-        if (!order_is_due(batch, message, sink))
-            continue;
-        check_message(nats, batch, message);
-        if (message->verdict != VERDICT_PENDING)
-            continue;
-        nats->built[i] = nats_build(nats, batch, message);
-        nats->unsent += nats->built[i] == NULL;
+    nats_reply_subject(nats, nats->first + (uint64_t)place, reply);
+    built = nats_build(nats, message, reply);
+    if (built == NULL)
+        return status;
+    status = natsConnection_PublishMsg(nats->connection, built);
+    discard_built(nats, built, message);
+    return status;
+}
+
+static void hand_over(struct nats *nats, struct batch *batch, int place, bool goes_on)
+{
+    struct message *message = &batch->messages[place];
+    natsStatus status = goes_on ? publish(nats, message, place) : NATS_CONNECTION_CLOSED;
+    struct nats_answer refusal;
+
+    if (status == NATS_OK) {
+        nats->places[place].state = NATS_EXPECTED;
+        nats->expected++;
+        return;
     }
-}
-
-static void destroy_built(struct nats *nats, int count)
-{
-    for (int i = 0; i < count; i++) {
-        nats->unsent += nats->built[i] != NULL;
-        natsMsg_Destroy(nats->built[i]);
-    }
-}
-
-/* Without MaxWait: it keeps an entry a message until its time is over, which grew with the rate to
- * tens of MiB and took half of the CPU. A lost acknowledgement is bounded by await's deadline,
- * after which the context is destroyed and whatever it holds with it. */
-static natsStatus publish(struct nats *nats, natsMsg *built)
-{
-    return js_PublishMsgAsync(nats->context, &built, NULL);
-}
-
-/* Refused by the library: by the message's own fault, or because the connection is gone. */
-static bool conclude_refused(struct nats *nats, int place, natsStatus status)
-{
-    nats_acks_refuse(nats->acks, place, status);
-    natsMsg_Destroy(nats->built[place]);
-    return nats_verdict_of(status, 0) == VERDICT_REJECTED;
-}
-
-static void publish_messages(struct nats *nats, int count, int64_t deadline_ms)
-{
-    bool goes_on = nats->connection != NULL;
-
-    for (int i = 0; i < count; i++) {
-        natsStatus status = NATS_CONNECTION_CLOSED;
-
-        if (nats->built[i] == NULL)
-            continue;
-        goes_on = goes_on && clock_left_ms(deadline_ms) > 0;
-        if (goes_on)
-            status = publish(nats, nats->built[i]);
-        nats->unflushed = nats->unflushed || status == NATS_OK;
-        if (status != NATS_OK)
-            goes_on = conclude_refused(nats, i, status) && goes_on;
-    }
+    refusal = nats_refusal(status);
+    nats_judge(batch, message, &refusal, nats->base.options->stream);
+    nats->unsent += message->verdict == VERDICT_PENDING;
 }
 
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
     struct nats *nats = (struct nats *)broker;
+    bool goes_on = !nats_lost(nats) && clock_left_ms(deadline_ms) > 0;
 
     nats->unsent = 0;
-    nats->unflushed = false;
-    if (reserve_built(nats, batch->count) < 0) {
-        nats->unsent = batch->count;
-        return;
+    nats->expected = 0;
+    nats->unheard = 0;
+    nats->count = reserve_places(nats, batch->count) == 0 ? batch->count : 0;
+    nats->unsent = batch->count - nats->count;
+    nats->first = nats->asked;
+    nats->asked += (uint64_t)nats->count;
+    for (int i = 0; i < nats->count; i++) {
+        struct message *message = &batch->messages[i];
+
+        nats->places[i].state = NATS_NOT_EXPECTED;
+        if (!order_is_due(batch, message, sink))
+            continue;
+        check_message(nats, batch, message);
+        if (message->verdict != VERDICT_PENDING)
+            continue;
+        hand_over(nats, batch, i, goes_on);
+        goes_on = goes_on && nats_relieve(nats, deadline_ms);
     }
-    build_messages(nats, batch, sink);
-    if (nats_acks_expect(nats->acks, nats->built, batch->count, nats->base.options->stream) < 0)
-        destroy_built(nats, batch->count);
-    else
-        publish_messages(nats, batch->count, deadline_ms);
 }
 
-/* What was forbidden got no reply. Without MaxWait the library would keep it for the life of the
- * connection: a row that waits for its permission would leave a copy there at each try. */
-static void drop_forbidden(const struct nats *nats)
+/* One that is not expected is late, or the second. */
+static void take_answer(struct nats *nats, struct batch *batch, const struct nats_answer *answer,
+                        uint64_t place)
 {
-    const struct nats_acks *acks = nats->acks;
-    natsMsgList unreplied;
+    if (place >= (uint64_t)nats->count || nats->places[place].state != NATS_EXPECTED)
+        return;
+    nats->expected--;
+    nats->places[place].state = answer->state;
+    nats->places[place].sequence = answer->sequence;
+    nats_judge(batch, &batch->messages[place], answer, nats->base.options->stream);
+    nats->unsent +=
+        answer->state == NATS_REFUSED && batch->messages[place].verdict == VERDICT_PENDING;
+}
 
-    for (int i = 0; i < acks->count; i++)
-        if (acks->answers[i].state == NATS_REFUSED &&
-            acks->answers[i].status == NATS_NOT_PERMITTED) {
-            if (js_PublishAsyncGetPendingList(&unreplied, nats->context) == NATS_OK)
-                natsMsgList_Destroy(&unreplied);
-            return;
+static void read_answer(struct nats *nats, struct batch *batch, natsMsg *said)
+{
+    uint64_t place = nats_number_of(nats, said) - nats->first;
+    struct nats_answer answer = nats_read_ack(
+        natsMsg_GetData(said), (size_t)natsMsg_GetDataLength(said), nats->base.options->stream);
+
+    take_answer(nats, batch, &answer, place);
+}
+
+static void take_forbidden(struct nats *nats, struct batch *batch)
+{
+    const struct nats_answer forbidden = nats_refusal(NATS_NOT_PERMITTED);
+    char quoted[NATS_TEXT_BYTES];
+
+    while (nats_problems_next(nats->problems, quoted))
+        for (int i = 0; i < nats->count; i++)
+            if (nats_is_quoted(quoted, batch->messages[i].destination))
+                take_answer(nats, batch, &forbidden, (uint64_t)i);
+}
+
+/* Where nobody listens there is no ack; when all the others have answers, these are the rest. Were
+ * one wrong, a message would wait that is stored, and prove a duplicate. */
+static void take_unheard(struct nats *nats, struct batch *batch)
+{
+    const struct nats_answer unheard = nats_refusal(NATS_NO_RESPONDERS);
+
+    if (nats->expected > nats->unheard)
+        return;
+    for (int i = 0; i < nats->count; i++)
+        take_answer(nats, batch, &unheard, (uint64_t)i);
+}
+
+static void await_answers(struct nats *nats, struct batch *batch, int64_t deadline_ms)
+{
+    while (nats->expected > nats->unheard) {
+        natsMsg *said = nats_next(nats, deadline_ms);
+
+        if (said != NULL) {
+            read_answer(nats, batch, said);
+            nats_discard(nats, said);
+            continue;
         }
-}
-
-/* The library's own thread writes a small buffer a millisecond late, which a key whose messages
- * wait for each other pays each time: 990 messages a second instead of 8,000. Waiting for the
- * server's word on it costs nothing beside the acknowledgements, which come later. */
-static void flush(struct nats *nats, int64_t deadline_ms)
-{
-    int left_ms = clock_left_ms(deadline_ms);
-
-    if (nats->unflushed && left_ms > 0)
-        (void)natsConnection_FlushTimeout(nats->connection, left_ms);
-    nats->unflushed = false;
+        take_forbidden(nats, batch);
+        if (nats_lost(nats) || clock_left_ms(deadline_ms) == 0)
+            break;
+    }
+    take_unheard(nats, batch);
 }
 
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
@@ -280,15 +313,16 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     char text[96];
 
     (void)sink;
-    flush(nats, deadline_ms);
-    unanswered = nats_acks_await(nats->acks, batch, deadline_ms) + nats->unsent;
+    if (nats->expected > 0)
+        nats_flush(nats, deadline_ms);
+    await_answers(nats, batch, deadline_ms);
+    unanswered = nats->expected + nats->unsent;
     unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
-    if (unanswered == 0)
-        drop_forbidden(nats);
-    (void)nats_acks_expect(nats->acks, NULL, 0, nats->base.options->stream); /* nobody, from here */
+    nats->count = 0;
+    nats_clean(nats);
     if (unanswered == 0)
         return 0;
-    lost = nats_acks_lost(nats->acks);
+    lost = nats_lost(nats);
     nats_disconnect(nats);
     (void)snprintf(text, sizeof text, "%d messages were not acknowledged (%s)", unanswered,
                    lost ? "connection lost" : "no answer in time");

@@ -7,15 +7,19 @@
 
 #include "broker/nats.h"
 
+#include "base/clock.h"
 #include "core/rules.h"
 
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_BYTES_MAX 640
 #define SUBJECTS_BYTES_MAX 512
 #define NS_PER_MS 1000000
+#define API_TIMEOUT_MS 1000
 
 static int fail(struct nats *nats, struct error *error, enum error_kind kind, const char *why)
 {
@@ -23,6 +27,23 @@ static int fail(struct nats *nats, struct error *error, enum error_kind kind, co
 
     (void)snprintf(text, sizeof text, "stream \"%s\": %s", nats->base.options->stream, why);
     return nats_fail(nats, error, kind, text);
+}
+
+static const char *text_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text != NULL ? text : "";
+}
+
+static const json_t *setting(const json_t *info, const char *name)
+{
+    return json_object_get(json_object_get(info, "config"), name);
+}
+
+static const char *text_of_setting(const json_t *info, const char *name)
+{
+    return text_in(json_object_get(info, "config"), name);
 }
 
 /* What the stream has to take, as far as it is known; a regular expression names no subjects. How
@@ -79,67 +100,121 @@ static int fail_missing(struct nats *nats, const char *destination, struct error
 }
 
 /* A stream that takes "*.>" or ">" takes the question too, and answers as to any message. */
-static int check_info(struct nats *nats, jsStreamInfo **info, struct error *error)
+static int check_answer(struct nats *nats, json_t **said, struct error *error)
 {
-    if ((*info)->Config != NULL)
+    const json_t *refusal = json_object_get(*said, "error");
+    json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
+    int status = 0;
+
+    if (json_is_object(json_object_get(*said, "config")))
         return 0;
-    jsStreamInfo_Destroy(*info);
-    *info = NULL;
-    return fail(nats, error, ERROR_PERMANENT,
-                "the answer about it was none: does a stream take $JS.API.> as a subject?");
+    if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
+        status = fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
+    else if (refusal != NULL && code != JSStreamNotFoundErr)
+        status = fail(nats, error, ERROR_TRANSIENT, text_in(refusal, "description"));
+    else if (refusal == NULL)
+        status = fail(nats, error, ERROR_PERMANENT,
+                      "the answer about it was none: does a stream take $JS.API.> as a subject?");
+    json_decref(*said);
+    *said = NULL;
+    return status;
 }
 
-/* 0 with the information, which the caller destroys, or NULL when there is no such stream. */
-static int ask(struct nats *nats, jsStreamInfo **info, struct error *error)
+static int fail_silent(struct nats *nats, struct error *error)
 {
-    const char *stream = nats->base.options->stream;
-    jsErrCode code = 0;
-    natsStatus status = js_GetStreamInfo(info, nats->context, stream, NULL, &code);
+    fail(nats, error, ERROR_TRANSIENT, "no answer about it");
+    return error_hint(
+        error,
+        "the user needs the permissions to publish to $JS.API.STREAM.INFO.%s and to subscribe "
+        "to _INBOX.>",
+        nats->base.options->stream);
+}
 
-    if (status == NATS_OK)
-        return check_info(nats, info, error);
-    *info = NULL;
-    if (status == NATS_NOT_FOUND || code == JSStreamNotFoundErr)
-        return 0;
-    if (status == NATS_NO_RESPONDERS || code == JSNotEnabledErr ||
-        code == JSNotEnabledForAccountErr)
+/* What the server says to a request of its API, parsed. */
+static int call(struct nats *nats, const char *what, const char *request, json_t **said,
+                struct error *error)
+{
+    char subject[NATS_TEXT_BYTES];
+    natsMsg *answer;
+    natsStatus status;
+
+    *said = NULL;
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.%s.%s", what,
+                   nats->base.options->stream);
+    status = nats_ask(nats, subject, request, clock_now_ms() + API_TIMEOUT_MS, &answer);
+    if (status == NATS_NO_RESPONDERS)
         return fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
-    if (status == NATS_TIMEOUT) {
-        fail(nats, error, ERROR_TRANSIENT, "no answer about it");
-        return error_hint(
-            error,
-            "the user needs the permissions to publish to $JS.API.STREAM.INFO.%s and to subscribe "
-            "to _INBOX.>",
-            stream);
-    }
-    return fail(nats, error, ERROR_TRANSIENT, nats_text(status));
+    if (status == NATS_TIMEOUT || status == NATS_NOT_PERMITTED)
+        return fail_silent(nats, error);
+    if (status != NATS_OK)
+        return fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
+    *said = json_loadb(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer), 0, NULL);
+    natsMsg_Destroy(answer);
+    return 0;
+}
+
+/* 0 with what is known of it, which the caller releases, or NULL when there is no such stream. */
+static int ask(struct nats *nats, json_t **info, struct error *error)
+{
+    if (call(nats, "INFO", "", info, error) < 0)
+        return -1;
+    return check_answer(nats, info, error);
+}
+
+/* NULL: no memory. What is not said is the server's default. */
+static char *stream_config(struct nats *nats, const char *const *subjects, int count)
+{
+    json_t *list = json_array();
+    json_t *config;
+    char *text;
+
+    for (int i = 0; i < count; i++)
+        (void)json_array_append_new(list, json_string(subjects[i]));
+    config = json_pack("{s:s, s:o, s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "name",
+                       nats->base.options->stream, "subjects", list, "storage", "file", "retention",
+                       "limits", "num_replicas", 1, "max_consumers", -1, "max_msgs", -1,
+                       "max_bytes", -1, "max_msg_size", -1);
+    text = config != NULL ? json_dumps(config, JSON_COMPACT) : NULL;
+    json_decref(config);
+    return text;
+}
+
+/* Another relay may have been first. */
+static int check_added(struct nats *nats, const json_t *said, struct error *error)
+{
+    const json_t *refusal = json_object_get(said, "error");
+    json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
+
+    if (refusal == NULL || code == JSStreamNameExistErr)
+        return 0;
+    return fail(nats, error, code != 0 ? ERROR_PERMANENT : ERROR_TRANSIENT,
+                text_in(refusal, "description"));
 }
 
 static int add(struct nats *nats, const char *destination, struct error *error)
 {
-    const struct sink_options *options = nats->base.options;
     const char *subjects[SINK_LIST_MAX];
-    jsStreamConfig config;
-    jsErrCode code = 0;
-    natsStatus status = jsStreamConfig_Init(&config);
+    int count = subjects_of(nats, destination, subjects);
+    json_t *said;
+    char *config;
+    int status;
 
-    config.Name = options->stream;
-    config.Subjects = subjects;
-    config.SubjectsLen = subjects_of(nats, destination, subjects);
-    config.Storage = js_FileStorage;
-    if (config.SubjectsLen == 0)
+    if (count == 0)
         return fail(nats, error, ERROR_PERMANENT, "cannot be added: allow names its subjects");
-    if (status == NATS_OK)
-        status = js_AddStream(NULL, nats->context, &config, NULL, &code);
-    /* Another relay may have been first. */
-    if (status == NATS_OK || code == JSStreamNameExistErr)
-        return 0;
-    return fail(nats, error, code != 0 ? ERROR_PERMANENT : ERROR_TRANSIENT, nats_text(status));
+    config = stream_config(nats, subjects, count);
+    if (config == NULL)
+        return error_no_memory(error);
+    status = call(nats, "CREATE", config, &said, error);
+    free(config);
+    if (status == 0)
+        status = check_added(nats, said, error);
+    json_decref(said);
+    return status;
 }
 
-static int check_config(struct nats *nats, const jsStreamConfig *config, struct error *error)
+static int check_config(struct nats *nats, const json_t *info, struct error *error)
 {
-    if (!config->NoAck)
+    if (!json_is_true(setting(info, "no_ack")))
         return 0;
     fail(nats, error, ERROR_PERMANENT, "stream has no_ack: it never acknowledges a message");
     return error_hint(error, "nats stream edit %s --ack", nats->base.options->stream);
@@ -147,7 +222,7 @@ static int check_config(struct nats *nats, const jsStreamConfig *config, struct 
 
 int nats_check_stream(struct nats *nats, struct error *error)
 {
-    jsStreamInfo *info = NULL;
+    json_t *info;
     int status;
 
     if (ask(nats, &info, error) < 0)
@@ -156,21 +231,24 @@ int nats_check_stream(struct nats *nats, struct error *error)
     if (info == NULL)
         return nats->base.options->create ? add(nats, NULL, error)
                                           : fail_missing(nats, NULL, error);
-    status = check_config(nats, info->Config, error);
-    nats->keeps_unwanted = info->Config == NULL || info->Config->Retention != js_InterestPolicy ||
-                           info->Config->Replicas > 1;
-    jsStreamInfo_Destroy(info);
+    status = check_config(nats, info, error);
+    nats->keeps_unwanted = strcmp(text_of_setting(info, "retention"), "interest") != 0 ||
+                           json_integer_value(setting(info, "num_replicas")) > 1;
+    json_decref(info);
     return status;
 }
 
-static bool takes(const jsStreamConfig *config, const char *destination)
+static bool takes(const json_t *info, const char *destination)
 {
-    for (int i = 0; i < config->SubjectsLen; i++) {
+    const json_t *subjects = setting(info, "subjects");
+
+    for (size_t i = 0; i < json_array_size(subjects); i++) {
+        const char *subject = json_string_value(json_array_get(subjects, i));
         struct match match;
         char why[64];
         bool matches;
 
-        if (match_parse(&match, config->Subjects[i], why, sizeof why) < 0)
+        if (subject == NULL || match_parse(&match, subject, why, sizeof why) < 0)
             continue;
         matches = match_topic(&match, text_of(destination));
         match_free(&match);
@@ -207,23 +285,23 @@ static void add_warning(char *warning, size_t size, const char *format, ...)
     va_end(args);
 }
 
-static void warn(const struct nats *nats, const jsStreamConfig *config, char *warning, size_t size)
+static void warn(const struct nats *nats, const json_t *info, char *warning, size_t size)
 {
-    int64_t window_ms = config->Duplicates / NS_PER_MS;
+    int64_t window_ms = json_integer_value(setting(info, "duplicate_window")) / NS_PER_MS;
     int64_t wanted_ms = 2 * nats->base.options->publish_timeout_ms;
 
-    if (config->Storage == js_MemoryStorage)
+    if (strcmp(text_of_setting(info, "storage"), "memory") == 0)
         add_warning(warning, size, "memory storage: a restart of the server loses the stream");
-    if (config->Replicas < 2)
+    if (json_integer_value(setting(info, "num_replicas")) < 2)
         add_warning(warning, size, "1 replica: messages are lost with one disk");
     if (window_ms < wanted_ms)
         add_warning(warning, size,
                     "duplicate window of %lld ms: a repeat may come %lld ms later and is then "
                     "stored twice",
                     (long long)window_ms, (long long)wanted_ms);
-    if (config->AllowRollup)
+    if (json_is_true(setting(info, "allow_rollup_hdrs")))
         add_warning(warning, size, "allow_rollup: a message header can purge the stream");
-    if (config->Retention != js_LimitsPolicy)
+    if (strcmp(text_of_setting(info, "retention"), "limits") != 0)
         add_warning(warning, size,
                     "retention is not \"limits\": a restart forgets the ids of consumed messages");
 }
@@ -244,7 +322,7 @@ int nats_inspect(struct broker *broker, const char *destination, char *warning, 
                  struct error *error)
 {
     struct nats *nats = (struct nats *)broker;
-    jsStreamInfo *info = NULL;
+    json_t *info;
     int status;
 
     if (check_destination(nats, destination, error) < 0 || nats_connect(nats, error) < 0 ||
@@ -252,19 +330,19 @@ int nats_inspect(struct broker *broker, const char *destination, char *warning, 
         return -1;
     if (info == NULL)
         return fail_missing(nats, destination, error);
-    status = check_config(nats, info->Config, error);
-    if (status == 0 && !takes(info->Config, destination))
+    status = check_config(nats, info, error);
+    if (status == 0 && !takes(info, destination))
         status = fail_subject(nats, destination, error);
     if (status == 0)
-        warn(nats, info->Config, warning, warning_size);
-    jsStreamInfo_Destroy(info);
+        warn(nats, info, warning, warning_size);
+    json_decref(info);
     return status;
 }
 
 int nats_make(struct broker *broker, const char *destination, struct error *error)
 {
     struct nats *nats = (struct nats *)broker;
-    jsStreamInfo *info = NULL;
+    json_t *info;
     int status = 0;
 
     if (!sink_pattern(destination) && check_destination(nats, destination, error) < 0)
@@ -273,8 +351,8 @@ int nats_make(struct broker *broker, const char *destination, struct error *erro
         return -1;
     if (info == NULL)
         return add(nats, destination, error);
-    if (!sink_pattern(destination) && !takes(info->Config, destination))
+    if (!sink_pattern(destination) && !takes(info, destination))
         status = fail_subject(nats, destination, error);
-    jsStreamInfo_Destroy(info);
+    json_decref(info);
     return status;
 }

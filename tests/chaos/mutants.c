@@ -58,10 +58,6 @@ natsStatus real_reconnect(natsOptions *options,
                           bool allow) __asm__("__real_natsOptions_SetAllowReconnect");
 natsStatus wrap_reconnect(natsOptions *options,
                           bool allow) __asm__("__wrap_natsOptions_SetAllowReconnect");
-natsStatus real_disconnected(natsOptions *options, natsConnectionHandler handler,
-                             void *closure) __asm__("__real_natsOptions_SetDisconnectedCB");
-natsStatus wrap_disconnected(natsOptions *options, natsConnectionHandler handler,
-                             void *closure) __asm__("__wrap_natsOptions_SetDisconnectedCB");
 natsStatus real_header(natsMsg *message, const char *name,
                        const char *value) __asm__("__real_natsMsgHeader_Set");
 natsStatus wrap_header(natsMsg *message, const char *name,
@@ -228,11 +224,6 @@ natsStatus wrap_reconnect(natsOptions *options, bool allow)
     (void)natsOptions_SetSendAsap(options, true);
     (void)natsOptions_SetReconnectWait(options, 100);
     return real_reconnect(options, true);
-}
-
-natsStatus wrap_disconnected(natsOptions *options, natsConnectionHandler handler, void *closure)
-{
-    return is("M10") ? NATS_OK : real_disconnected(options, handler, closure);
 }
 
 static struct text row_number_of(const char *event_id)

@@ -1,223 +1,184 @@
-#include "broker/nats_acks.h"
+#include "broker/nats.h"
 #include "unit/broker/fixture.h"
 
-/* The library's reports, made by hand: no server is needed to judge them. */
+/* What a server's answer says. No server is needed. */
 
-static struct nats_acks *acks;
-#define MESSAGES_MAX 16
+static struct nats_answer answer;
 
-static struct batch batch;
-static natsMsg *keys[MESSAGES_MAX];
+static void read_ack(const char *said)
+{
+    answer = nats_read_ack(said, strlen(said), "EVENTS");
+}
 
-static int setup(void **state)
+static void an_acknowledgement_of_the_stream_is_one(void **state)
+{
+    static const char *const said[] = {
+        "{\"stream\":\"EVENTS\", \"seq\":17}",
+        "{\"stream\":\"EVENTS\",\"seq\":17}",
+        " { \"seq\" : 17 , \"stream\" : \"EVENTS\" } ",
+        "{\"stream\":\"EVENTS\", \"domain\":\"hub\", \"seq\":17}",
+        "{\"stream\":\"EVENTS\", \"seq\":17, \"duplicate\":false}",
+        "{\"stream\":\"EVENTS\", \"seq\":17, \"of a newer server\":[{}]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        read_ack(said[i]);
+        assert_int_equal(answer.state, NATS_STORED);
+        assert_int_equal(answer.sequence, 17);
+    }
+}
+
+static void the_largest_number_is_read(void **state)
 {
     (void)state;
-    acks = nats_acks_take();
-    return acks == NULL ? -1 : batch_init(&batch, MESSAGES_MAX);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    nats_acks_return(acks);
-    batch_free(&batch);
-    return 0;
-}
-
-static void expect_messages(int count)
-{
-    for (int i = 0; i < count; i++)
-        (void)add_message(&batch, "shop.order", "k", "x");
-    for (int i = 0; i < count; i++)
-        assert_int_equal(natsMsg_Create(&keys[i], "shop.order", NULL, "x", 1), NATS_OK);
-    assert_int_equal(nats_acks_expect(acks, keys, count, "EVENTS"), 0);
-}
-
-static void acknowledge(int at, char *stream, uint64_t number)
-{
-    jsPubAck ack = {.Stream = stream, .Sequence = number};
-
-    on_ack(NULL, keys[at], &ack, NULL, acks);
-}
-
-static void refuse(int at, natsStatus status, int code, const char *text)
-{
-    jsPubAckErr refusal = {.Err = status, .ErrCode = (jsErrCode)code, .ErrText = text};
-
-    on_ack(NULL, keys[at], NULL, &refusal, acks);
-}
-
-static int await_ms(int64_t ms)
-{
-    return nats_acks_await(acks, &batch, clock_now_ms() + ms);
-}
-
-static void an_acknowledgement_of_the_stream_is_sent(void **state)
-{
-    (void)state;
-    expect_messages(2);
-    acknowledge(1, "EVENTS", 8);
-    acknowledge(0, "EVENTS", 7);
-    assert_int_equal(await_ms(1000), 0);
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
+    read_ack("{\"stream\":\"EVENTS\", \"seq\":9223372036854775807}");
+    assert_int_equal(answer.state, NATS_STORED);
+    assert_true(answer.sequence == 9223372036854775807u);
 }
 
 static void an_acknowledgement_without_a_number_is_none(void **state)
 {
+    static const char *const said[] = {
+        "{\"stream\":\"EVENTS\", \"seq\":0}",
+        "{\"stream\":\"EVENTS\", \"seq\":-1}",
+        "{\"stream\":\"EVENTS\", \"seq\":\"17\"}",
+        "{\"stream\":\"EVENTS\", \"seq\":17.0}",
+        "{\"stream\":\"EVENTS\"}",
+    };
+
     (void)state;
-    expect_messages(1);
-    acknowledge(0, "EVENTS", 0);
-    assert_int_equal(await_ms(1000), 0);
-    assert_refused(&batch.messages[0], VERDICT_WAIT, "number 0");
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        read_ack(said[i]);
+        assert_int_equal(answer.state, NATS_STORED_ELSEWHERE);
+        assert_non_null(strstr(answer.text, "number 0"));
+    }
 }
 
 static void an_acknowledgement_of_another_stream_is_none(void **state)
 {
+    static const char *const said[] = {
+        "{\"stream\":\"OTHER\", \"seq\":17}",
+        "{\"stream\":\"EVENTS2\", \"seq\":17}",
+        "{\"stream\":\"EVENT\", \"seq\":17}",
+        "{\"stream\":\"\", \"seq\":17}",
+        "{\"stream\":\"OTHER\", \"seq\":17, \"duplicate\":true}",
+    };
+
     (void)state;
-    expect_messages(2);
-    acknowledge(0, "OTHER", 9);
-    acknowledge(1, NULL, 9);
-    assert_int_equal(await_ms(1000), 0);
-    assert_refused(&batch.messages[0], VERDICT_WAIT, "stream \"OTHER\"");
-    assert_refused(&batch.messages[1], VERDICT_WAIT, "not by \"EVENTS\"");
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        read_ack(said[i]);
+        assert_int_equal(answer.state, NATS_STORED_ELSEWHERE);
+        assert_non_null(strstr(answer.text, "as number 17"));
+    }
 }
 
-static void a_duplicate_stays_pending_until_it_is_compared(void **state)
+static void a_duplicate_is_told_with_its_number_or_without(void **state)
 {
-    jsPubAck found = {.Stream = "EVENTS", .Sequence = 17, .Duplicate = true};
-    jsPubAck not_kept = {.Stream = "EVENTS", .Sequence = 0, .Duplicate = true};
-    jsPubAck elsewhere = {.Stream = "OTHER", .Sequence = 3, .Duplicate = true};
-
     (void)state;
-    expect_messages(3);
-    on_ack(NULL, keys[0], &found, NULL, acks);
-    on_ack(NULL, keys[1], &not_kept, NULL, acks);
-    on_ack(NULL, keys[2], &elsewhere, NULL, acks);
-    assert_int_equal(await_ms(1000), 0);
-    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 2);
-    assert_int_equal(acks->answers[0].state, NATS_DUPLICATE);
-    assert_int_equal(acks->answers[0].sequence, 17);
-    assert_int_equal(acks->answers[1].state, NATS_DUPLICATE);
-    assert_refused(&batch.messages[2], VERDICT_WAIT, "not by \"EVENTS\"");
+    read_ack("{\"stream\":\"EVENTS\", \"seq\":17,\"duplicate\": true}");
+    assert_int_equal(answer.state, NATS_DUPLICATE);
+    assert_int_equal(answer.sequence, 17);
+    read_ack("{\"stream\":\"EVENTS\", \"seq\":0,\"duplicate\": true}");
+    assert_int_equal(answer.state, NATS_DUPLICATE);
+    assert_int_equal(answer.sequence, 0);
 }
 
-static void a_refusal_is_judged_by_status_and_code(void **state)
+static void an_error_is_none_whatever_stands_beside_it(void **state)
 {
     (void)state;
-    expect_messages(5);
-    refuse(0, NATS_NO_RESPONDERS, 0, NULL);
-    refuse(1, NATS_ERR, 10077, "the server's text");
-    refuse(2, NATS_ERR, 10054, "too large");
-    refuse(3, NATS_ERR, 10071, "wrong last sequence: 7");
-    refuse(4, NATS_PROTOCOL_ERROR, 0, NULL);
-    assert_int_equal(await_ms(1000), 0);
-    assert_refused(&batch.messages[0], VERDICT_WAIT, "no stream takes subject \"shop.order\"");
-    assert_refused(&batch.messages[1], VERDICT_WAIT, "the server's text (10077)");
-    assert_refused(&batch.messages[2], VERDICT_REJECTED, "too large (10054)");
-    assert_refused(&batch.messages[3], VERDICT_RETRY, "wrong last sequence: 7 (10071)");
-    assert_refused(&batch.messages[4], VERDICT_WAIT, "no acknowledgement");
+    read_ack("{\"error\":{\"code\":503,\"err_code\":10077,\"description\":\"full\"},"
+             "\"stream\":\"EVENTS\",\"seq\":17}");
+    assert_int_equal(answer.state, NATS_REFUSED);
+    assert_int_equal(answer.status, NATS_ERR);
+    assert_int_equal(answer.code, 10077);
+    assert_string_equal(answer.text, "full");
+    read_ack("{\"error\":{\"code\":503},\"stream\":\"EVENTS\",\"seq\":17}");
+    assert_int_equal(answer.state, NATS_REFUSED);
+    assert_int_equal(answer.code, 0);
 }
 
-static void what_the_library_refuses_is_judged_by_its_status(void **state)
+static void what_is_no_answer_of_a_stream_is_a_refusal_without_a_code(void **state)
 {
+    static const char *const said[] = {
+        "",
+        "+OK",
+        "17",
+        "[]",
+        "null",
+        "{}",
+        "{\"seq\":17}",
+        "{\"stream\":17, \"seq\":17}",
+        "{\"error\":true, \"stream\":\"EVENTS\", \"seq\":17}",
+        "{\"stream\":\"EVENTS\", \"seq\":17",
+        "{\"stream\":\"EVENTS\", \"seq\":17}}",
+        "{\"stream\":\"EVENTS\", \"seq\":}",
+        "{\"stream\":\"EVENTS\", \"seq\":017}",
+        "{\"stream\":\"EVENTS\", \"seq\":18446744073709551633}",
+        "{\"stream\":\"OTHER\", \"stream\":\"EVENTS\", \"seq\":17}",
+    };
+
     (void)state;
-    expect_messages(3);
-    nats_acks_refuse(acks, 0, NATS_MAX_PAYLOAD);
-    nats_acks_refuse(acks, 1, NATS_TIMEOUT);
-    acknowledge(2, "EVENTS", 1);
-    assert_int_equal(await_ms(1000), 1);
-    assert_int_equal(batch.messages[0].verdict, VERDICT_REJECTED);
-    assert_int_equal(batch.messages[1].verdict, VERDICT_PENDING);
-    assert_int_equal(batch.messages[2].verdict, VERDICT_SENT);
-    natsMsg_Destroy(keys[0]);
-    natsMsg_Destroy(keys[1]);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        read_ack(said[i]);
+        assert_int_equal(answer.state, NATS_REFUSED);
+        assert_int_equal(answer.status, NATS_ERR);
+        assert_int_equal(answer.code, 0);
+        assert_int_equal(nats_verdict_of(answer.status, answer.code), VERDICT_WAIT);
+    }
 }
 
-static void a_report_touches_no_message_before_the_lane_waits(void **state)
+static void an_answer_that_is_cut_anywhere_is_none(void **state)
 {
-    struct message before[3];
+    static const char said[] = "{\"stream\":\"EVENTS\", \"seq\":17}";
 
     (void)state;
-    expect_messages(3);
-    memcpy(before, batch.messages, sizeof before);
-    acknowledge(0, "EVENTS", 1);
-    refuse(1, NATS_ERR, 10077, "full");
-    refuse(2, NATS_NO_RESPONDERS, 0, NULL);
-    assert_memory_equal(before, batch.messages, sizeof before);
-    assert_int_equal(await_ms(1000), 0);
-    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
-    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 2);
+    for (size_t len = 0; len < sizeof said - 1; len++)
+        assert_int_equal(nats_read_ack(said, len, "EVENTS").state, NATS_REFUSED);
 }
 
 static void a_long_text_is_cut(void **state)
 {
-    char text[2 * NATS_TEXT_BYTES];
+    char said[2 * NATS_TEXT_BYTES + 64];
 
     (void)state;
-    memset(text, 'x', sizeof text);
-    text[sizeof text - 1] = '\0';
-    expect_messages(1);
-    refuse(0, NATS_ERR, 10054, text);
-    assert_int_equal(await_ms(1000), 0);
-    assert_refused(&batch.messages[0], VERDICT_REJECTED, "x (10054)");
+    (void)snprintf(said, sizeof said, "{\"error\":{\"err_code\":10054,\"description\":\"%0*d\"}}",
+                   2 * NATS_TEXT_BYTES, 7);
+    read_ack(said);
+    assert_int_equal(answer.code, 10054);
+    assert_int_equal(strlen(answer.text), NATS_TEXT_BYTES - 1);
 }
 
-static void a_timeout_of_the_library_blames_no_message(void **state)
+static void a_quoted_subject_is_that_subject(void **state)
 {
     (void)state;
-    expect_messages(2);
-    refuse(0, NATS_TIMEOUT, 0, NULL);
-    acknowledge(1, "EVENTS", 1);
-    assert_int_equal(await_ms(1000), 1);
-    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
-    assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
+    assert_true(nats_is_quoted("shop.order\"", text_of("shop.order")));
+    assert_false(nats_is_quoted("shop.order\"", text_of("shop.orders")));
+    assert_false(nats_is_quoted("shop.orders\"", text_of("shop.order")));
+    assert_true(nats_is_quoted("shop.a\\\"b\"", text_of("shop.a\"b")));
+    assert_true(nats_is_quoted("shop.or", text_of("shop.order")));
+    assert_false(nats_is_quoted("shop.or", text_of("shop")));
 }
 
-static void a_report_after_the_deadline_is_ignored(void **state)
+static void only_the_inbox_has_numbers(void **state)
 {
-    (void)state;
-    expect_messages(2);
-    acknowledge(0, "EVENTS", 1);
-    assert_int_equal(await_ms(0), 1);
-    acknowledge(1, "EVENTS", 2);
-    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
-    assert_int_equal(batch.messages[1].verdict, VERDICT_PENDING);
-}
-
-static void a_second_report_of_one_message_is_ignored(void **state)
-{
-    (void)state;
-    expect_messages(2);
-    acknowledge(0, "EVENTS", 1);
-    assert_int_equal(natsMsg_Create(&keys[0], "other", NULL, "x", 1), NATS_OK);
-    acknowledge(0, "EVENTS", 2);
-    acknowledge(1, "EVENTS", 2);
-    assert_int_equal(await_ms(1000), 0);
-}
-
-static void a_lost_connection_ends_the_wait_at_once(void **state)
-{
-    int64_t started_ms = clock_now_ms();
-    natsConnection *connection = (natsConnection *)(void *)&batch;
+    static const struct {
+        const char *subject;
+        uint64_t number;
+    } of[] = {
+        {"_INBOX.me.0", 0},           {"_INBOX.me.17", 17},          {"_INBOX.me.x", UINT64_MAX},
+        {"_INBOX.me.1x", UINT64_MAX}, {"_INBOX.you.17", UINT64_MAX}, {"_INBOX.me17", UINT64_MAX},
+    };
+    struct nats nats = {.inbox_name = "_INBOX.me"};
 
     (void)state;
-    expect_messages(2);
-    acks->connection = connection;
-    acknowledge(0, "EVENTS", 1);
-    on_lost(connection, acks);
-    assert_int_equal(await_ms(60000), 1);
-    assert_true(clock_now_ms() - started_ms < 1000);
-    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
-    natsMsg_Destroy(keys[1]);
-    nats_acks_watch(acks, NULL);
-}
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        natsMsg *message = NULL;
 
-static void the_loss_of_another_connection_is_nobodys(void **state)
-{
-    (void)state;
-    nats_acks_watch(acks, NULL);
-    on_lost((natsConnection *)(void *)&batch, acks);
-    assert_false(nats_acks_lost(acks));
+        assert_int_equal(natsMsg_Create(&message, of[i].subject, NULL, "x", 1), NATS_OK);
+        assert_true(nats_number_of(&nats, message) == of[i].number);
+        natsMsg_Destroy(message);
+    }
 }
 
 static int open_library(void **state)
@@ -229,25 +190,17 @@ static int open_library(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_acknowledgement_of_the_stream_is_sent, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_acknowledgement_without_a_number_is_none, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(an_acknowledgement_of_another_stream_is_none, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_duplicate_stays_pending_until_it_is_compared, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_refusal_is_judged_by_status_and_code, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_the_library_refuses_is_judged_by_its_status, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_report_touches_no_message_before_the_lane_waits, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_long_text_is_cut, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_timeout_of_the_library_blames_no_message, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_report_after_the_deadline_is_ignored, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_second_report_of_one_message_is_ignored, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_lost_connection_ends_the_wait_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_loss_of_another_connection_is_nobodys, setup, teardown),
+        cmocka_unit_test(an_acknowledgement_of_the_stream_is_one),
+        cmocka_unit_test(the_largest_number_is_read),
+        cmocka_unit_test(an_acknowledgement_without_a_number_is_none),
+        cmocka_unit_test(an_acknowledgement_of_another_stream_is_none),
+        cmocka_unit_test(a_duplicate_is_told_with_its_number_or_without),
+        cmocka_unit_test(an_error_is_none_whatever_stands_beside_it),
+        cmocka_unit_test(what_is_no_answer_of_a_stream_is_a_refusal_without_a_code),
+        cmocka_unit_test(an_answer_that_is_cut_anywhere_is_none),
+        cmocka_unit_test(a_long_text_is_cut),
+        cmocka_unit_test(a_quoted_subject_is_that_subject),
+        cmocka_unit_test(only_the_inbox_has_numbers),
     };
 
     return cmocka_run_group_tests(tests, open_library, NULL);

@@ -1,0 +1,366 @@
+/*
+ * The connection's bytes, read and written by the lane's own thread.
+ *
+ * nats.c's own threads (one that reads, one that flushes, one that delivers) hand every message to
+ * each other, which cost more than the messages do. Its interface for event loops leaves the socket
+ * to us: the lane polls it while it publishes and while it waits, and nobody else touches it. That
+ * rests on three options: no flusher (SendAsap), no pings, whose timer would be another thread that
+ * may close the socket under us, and no reconnect. A server that is silent is found by the deadline
+ * of what it was asked, one that is gone while the lane rests by the kernel's keepalives.
+ *
+ * Answers come to subjects of their own: the inbox's name and a number that is given once. So an
+ * answer too many, or too late, is nobody's.
+ *
+ * Deliberately not done: TLS this way. The library, once it has found the beginning of a record,
+ * spins for the rest of it without a deadline; its own threads keep TLS connections.
+ */
+
+#include "broker/nats.h"
+
+#include "base/clock.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define BUFFERED_BYTES_MAX (64 * 1024)
+#define SPENT_BYTES_MAX (64 * 1024)
+#define SLICE_MS 50 /* of a wait that problems cannot end */
+#define KEEPALIVE_IDLE_S 5
+#define KEEPALIVE_INTERVAL_S 5
+#define KEEPALIVE_PROBES 2
+
+/* Of a connection that rests: 15 s. Without it the next batch finds out. */
+static void set_keepalive(int socket)
+{
+    const int yes = 1;
+    const int idle_s = KEEPALIVE_IDLE_S;
+    const int interval_s = KEEPALIVE_INTERVAL_S;
+    const int probes = KEEPALIVE_PROBES;
+
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    (void)setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+}
+
+static natsStatus on_attach(void **user, void *loop, natsConnection *connection, natsSock socket)
+{
+    struct nats *nats = loop;
+
+    (void)connection;
+    nats->socket = socket;
+    set_keepalive(socket);
+    *user = nats;
+    return NATS_OK;
+}
+
+/* Added for good; removed when the connection closes. Newer versions leave the socket to us then.
+ */
+static natsStatus on_read(void *user, bool add)
+{
+    struct nats *nats = user;
+
+    if (add)
+        return NATS_OK;
+#if NATS_VERSION_NUMBER >= 0x030A00
+    natsConnection_ProcessCloseEvent(&nats->socket);
+#endif
+    nats->socket = -1;
+    return NATS_OK;
+}
+
+static natsStatus on_write(void *user, bool add)
+{
+    ((struct nats *)user)->wants_write = add;
+    return NATS_OK;
+}
+
+static natsStatus on_detach(void *user)
+{
+    (void)user;
+    return NATS_OK;
+}
+
+natsStatus nats_set_loop(natsOptions *library, struct nats *nats)
+{
+    natsStatus status = natsOptions_SetSendAsap(library, true);
+
+    if (status == NATS_OK)
+        status = natsOptions_SetPingInterval(library, 0);
+    if (status == NATS_OK)
+        status = natsOptions_SetEventLoop(library, nats, on_attach, on_read, on_write, on_detach);
+    return status;
+}
+
+/* The library frees messages on a thread of its own, which each of them wakes unless it is awake:
+ * one at a time, the waking costs more than all the rest. */
+void nats_clean(struct nats *nats)
+{
+    for (int i = 0; i < nats->spent_count; i++)
+        natsMsg_Destroy(nats->spent[i]);
+    nats->spent_count = 0;
+    nats->spent_bytes = 0;
+}
+
+void nats_discard(struct nats *nats, natsMsg *message)
+{
+    nats->spent[nats->spent_count++] = message;
+    nats->spent_bytes += natsMsg_GetDataLength(message);
+    if (nats->spent_count == NATS_SPENT_MAX || nats->spent_bytes > SPENT_BYTES_MAX)
+        nats_clean(nats);
+}
+
+bool nats_lost(const struct nats *nats)
+{
+    return nats->connection == NULL || natsConnection_IsClosed(nats->connection);
+}
+
+natsStatus nats_open_inbox(struct nats *nats)
+{
+    natsInbox *name = NULL;
+    char subjects[NATS_REPLY_BYTES];
+    natsStatus status = natsInbox_Create(&name);
+
+    if (status != NATS_OK)
+        return status;
+    (void)snprintf(nats->inbox_name, sizeof nats->inbox_name, "%s", name);
+    natsInbox_Destroy(name);
+    (void)snprintf(subjects, sizeof subjects, "%s.*", nats->inbox_name);
+    status = natsConnection_SubscribeSync(&nats->inbox, nats->connection, subjects);
+    return status == NATS_OK ? natsSubscription_SetPendingLimits(nats->inbox, -1, -1) : status;
+}
+
+/* A message to oneself, which nobody awaits. What comes back begins with a letter, or is a record
+ * of TLS, whose types are control characters. */
+natsStatus nats_greet(struct nats *nats, int64_t deadline_ms)
+{
+    char subject[NATS_REPLY_BYTES];
+    struct pollfd wait = {.events = POLLIN};
+    natsStatus status;
+    char first;
+
+    nats_reply_subject(nats, nats->asked++, subject);
+    status = natsConnection_PublishString(nats->connection, subject, "");
+    while (status == NATS_OK && nats->wants_write && clock_left_ms(deadline_ms) > 0)
+        natsConnection_ProcessWriteEvent(nats->connection);
+    wait.fd = nats->socket;
+    if (status != NATS_OK || poll(&wait, 1, clock_left_ms(deadline_ms)) != 1 ||
+        recv(nats->socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+        return status != NATS_OK ? status : NATS_TIMEOUT;
+    nats->needs_tls = first < ' ';
+    return nats->needs_tls ? NATS_SECURE_CONNECTION_REQUIRED : NATS_OK;
+}
+
+void nats_close_inbox(struct nats *nats)
+{
+    for (; nats->received_taken < nats->received_count; nats->received_taken++)
+        natsMsg_Destroy(nats->received[nats->received_taken]);
+    nats->received_count = 0;
+    nats->received_taken = 0;
+    natsSubscription_Destroy(nats->inbox);
+    nats->inbox = NULL;
+}
+
+/* For each message, so without snprintf. */
+void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NATS_REPLY_BYTES])
+{
+    size_t len = strlen(nats->inbox_name);
+    char digits[20];
+    int count = 0;
+
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    memcpy(reply, nats->inbox_name, len);
+    reply[len++] = '.';
+    while (count > 0)
+        reply[len++] = digits[--count];
+    reply[len] = '\0';
+}
+
+uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer)
+{
+    const char *subject = natsMsg_GetSubject(answer);
+    size_t len = strlen(nats->inbox_name);
+    char *end;
+    unsigned long long number;
+
+    if (strncmp(subject, nats->inbox_name, len) != 0 || subject[len] != '.')
+        return UINT64_MAX;
+    number = strtoull(subject + len + 1, &end, 10);
+    return *end == '\0' ? number : UINT64_MAX;
+}
+
+static int reserve_received(struct nats *nats, uint64_t more)
+{
+    uint64_t wanted = (uint64_t)nats->received_count + more;
+    natsMsg **grown;
+
+    if (wanted <= (uint64_t)nats->received_capacity)
+        return 0;
+    grown = wanted < INT32_MAX ? realloc(nats->received, wanted * sizeof(*grown)) : NULL;
+    if (grown == NULL)
+        return -1;
+    nats->received = grown;
+    nats->received_capacity = (int)wanted;
+    return 0;
+}
+
+/* NULL: none in time, or one that is only counted. */
+static natsMsg *take_next(struct nats *nats, int64_t timeout_ms)
+{
+    natsMsg *answer = NULL;
+    natsStatus status = natsSubscription_NextMsg(&answer, nats->inbox, timeout_ms);
+
+    nats->unheard += status == NATS_NO_RESPONDERS;
+    return status == NATS_OK ? answer : NULL;
+}
+
+/* At once: what the library still holds when it finds the connection closed, it does not give. */
+static void take_read(struct nats *nats)
+{
+    uint64_t queued = 0;
+
+    if (natsSubscription_QueuedMsgs(nats->inbox, &queued) != NATS_OK ||
+        reserve_received(nats, queued) < 0)
+        return;
+    for (; queued > 0; queued--) {
+        natsMsg *answer = take_next(nats, 0);
+
+        if (answer != NULL)
+            nats->received[nats->received_count++] = answer;
+    }
+}
+
+/* Reads before it writes: a write that fails closes the connection, whatever lies unread. */
+static void exchange(struct nats *nats, struct pollfd *waits, nfds_t count, int timeout_ms)
+{
+    if (nats->wants_write)
+        waits[0].events = POLLIN | POLLOUT;
+    if (nats->socket < 0 || poll(waits, count, timeout_ms) <= 0)
+        return;
+    if (waits[0].revents & (POLLIN | POLLERR | POLLHUP)) {
+        natsConnection_ProcessReadEvent(nats->connection);
+        take_read(nats);
+    }
+    if (waits[0].revents & POLLOUT && nats->wants_write && !nats_lost(nats))
+        natsConnection_ProcessWriteEvent(nats->connection);
+}
+
+/* Ends also when a problem has been noted. */
+static void await_read(struct nats *nats, int timeout_ms)
+{
+    struct pollfd waits[2] = {{.fd = nats->socket, .events = POLLIN},
+                              {.fd = nats_problems_signal(nats->problems), .events = POLLIN}};
+
+    exchange(nats, waits, 2, timeout_ms);
+}
+
+static void await_write(struct nats *nats, int timeout_ms)
+{
+    struct pollfd wait = {.fd = nats->socket, .events = POLLIN};
+
+    exchange(nats, &wait, 1, timeout_ms);
+}
+
+/* What has come while the lane rested: the server's pings, or its end. */
+void nats_rest(struct nats *nats)
+{
+    if (!nats->threaded)
+        await_write(nats, 0);
+    if (nats->wants_write)
+        await_write(nats, 0);
+}
+
+void nats_flush(struct nats *nats, int64_t deadline_ms)
+{
+    int left_ms = clock_left_ms(deadline_ms);
+
+    if (nats->threaded && left_ms > 0)
+        (void)natsConnection_FlushTimeout(nats->connection, left_ms);
+    while (nats->wants_write && nats->socket >= 0 && left_ms > 0) {
+        await_write(nats, left_ms);
+        left_ms = clock_left_ms(deadline_ms);
+    }
+}
+
+bool nats_relieve(struct nats *nats, int64_t deadline_ms)
+{
+    if (nats->threaded)
+        return clock_left_ms(deadline_ms) > 0;
+    if (natsConnection_Buffered(nats->connection) < BUFFERED_BYTES_MAX)
+        return true;
+    nats_flush(nats, deadline_ms);
+    return !nats->wants_write;
+}
+
+natsMsg *nats_next(struct nats *nats, int64_t deadline_ms)
+{
+    int left_ms = clock_left_ms(deadline_ms);
+
+    if (nats->threaded)
+        return take_next(nats, left_ms < SLICE_MS ? left_ms : SLICE_MS);
+    if (nats->received_taken == nats->received_count) {
+        nats->received_taken = 0;
+        nats->received_count = 0;
+        await_read(nats, left_ms);
+    }
+    if (nats->received_taken == nats->received_count)
+        return NULL;
+    return nats->received[nats->received_taken++];
+}
+
+static bool is_forbidden(struct nats *nats, const char *subject)
+{
+    char quoted[NATS_TEXT_BYTES];
+
+    while (nats_problems_next(nats->problems, quoted))
+        if (nats_is_quoted(quoted, text_of(subject)))
+            return true;
+    return false;
+}
+
+static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t number,
+                               int64_t deadline_ms, natsMsg **answer)
+{
+    for (;;) {
+        *answer = nats_next(nats, deadline_ms);
+        if (*answer != NULL && nats_number_of(nats, *answer) == number)
+            return NATS_OK;
+        if (*answer != NULL)
+            nats_discard(nats, *answer);
+        else if (nats->unheard > 0)
+            return NATS_NO_RESPONDERS;
+        else if (is_forbidden(nats, subject))
+            return NATS_NOT_PERMITTED;
+        else if (nats_lost(nats))
+            return NATS_CONNECTION_CLOSED;
+        else if (clock_left_ms(deadline_ms) == 0)
+            return NATS_TIMEOUT;
+    }
+}
+
+natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
+                    natsMsg **answer)
+{
+    uint64_t number = nats->asked++;
+    char reply[NATS_REPLY_BYTES];
+    natsStatus status;
+
+    *answer = NULL;
+    nats_reply_subject(nats, number, reply);
+    status = natsConnection_PublishRequestString(nats->connection, subject, reply, text);
+    if (status != NATS_OK)
+        return status;
+    nats->unheard = 0;
+    nats_flush(nats, deadline_ms);
+    status = await_answer(nats, subject, number, deadline_ms, answer);
+    if (status != NATS_OK)
+        *answer = NULL;
+    return status;
+}

@@ -1,0 +1,42 @@
+#ifndef BROKER_NATS_LOOP_H
+#define BROKER_NATS_LOOP_H
+
+#include <nats/nats.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A connection's bytes, out and in; only the nats_*.c files include it. */
+
+#define NATS_INBOX_BYTES 64
+#define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 24)
+
+struct nats;
+
+natsStatus nats_set_loop(natsOptions *library, struct nats *nats);
+natsStatus nats_open_inbox(struct nats *nats);
+/* Hears the server out for the first time. SECURE_CONNECTION_REQUIRED: it speaks TLS (needs_tls is
+ * set). */
+natsStatus nats_greet(struct nats *nats, int64_t deadline_ms);
+void nats_close_inbox(struct nats *nats);
+bool nats_lost(const struct nats *nats);
+void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NATS_REPLY_BYTES]);
+/* The number that an answer belongs to; UINT64_MAX: none. */
+uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer);
+/* Writes what has been published, also when it is little. Until the deadline at most. */
+void nats_flush(struct nats *nats, int64_t deadline_ms);
+/* Writes it when it is much. False: that took until the deadline, or the connection is lost. */
+bool nats_relieve(struct nats *nats, int64_t deadline_ms);
+/* Answers the server's pings, and finds out that it has gone. */
+void nats_rest(struct nats *nats);
+/* The next answer, the caller's to discard; waits a while for it, until the deadline at most. */
+natsMsg *nats_next(struct nats *nats, int64_t deadline_ms);
+/* The answer to a request; drops other answers. */
+natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
+                    natsMsg **answer);
+
+/* Destroys a message, some time. */
+void nats_discard(struct nats *nats, natsMsg *message);
+/* Destroys what has been discarded. */
+void nats_clean(struct nats *nats);
+
+#endif
