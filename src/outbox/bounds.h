@@ -12,7 +12,7 @@
  */
 
 #define BOUNDS_UNKNOWN INT64_MIN /* as `first`: look at every row */
-#define BOUNDS_WIDTH_MAX 16      /* slices a claim may take */
+#define BOUNDS_WIDTH_MAX 64      /* slices a claim may take */
 
 struct bound {
     int64_t first;    /* the lowest id to look at */

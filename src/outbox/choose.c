@@ -154,9 +154,11 @@ static bool note_row(struct outbox *outbox, int slice, int64_t id)
 }
 
 /* The order of a key rests on the order of the rows, so it is looked at. */
-int choose_note_claimed(struct outbox *outbox, const struct batch *batch, const PGresult *claimed,
+int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresult *claimed,
                         struct error *error)
 {
+    bool cut;
+
     if (batch->parked || !choose_is_bounded(outbox))
         return 0;
     outbox->sight.xact = outbox->xact;
@@ -171,7 +173,10 @@ int choose_note_claimed(struct outbox *outbox, const struct batch *batch, const 
     }
     for (int i = 0; i < outbox->claimed_count; i++)
         bounds_claimed(&outbox->bounds, outbox->claimed[i].slice, outbox->claimed[i].first);
+    cut = outbox->bounds.chosen_count == outbox->bounds.width &&
+          outbox->bounds.width < outbox->bounds.count;
     bounds_adapt(&outbox->bounds, batch->more);
+    batch->more = batch->more || cut; /* other slices may have rows */
     return 0;
 }
 

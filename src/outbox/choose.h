@@ -15,7 +15,7 @@ int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim 
 int choose_read(struct outbox *outbox, const struct claim *claim, struct error *error);
 
 /* Takes note of the rows that the claim took into the batch. -1: they are not in their order. */
-int choose_note_claimed(struct outbox *outbox, const struct batch *batch, const PGresult *claimed,
+int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresult *claimed,
                         struct error *error);
 /* They are settled and committed, as batch->messages say. */
 void choose_note_settled(struct outbox *outbox, const struct batch *batch);

@@ -227,10 +227,12 @@ static bool leaves_all(const struct lane *lane)
     return count_outcome(&lane->batch, OUTCOME_LEAVE) == lane->batch.count;
 }
 
-/* A claim ahead locks rows, so it is made only when the next step will certainly be taken. */
+/* A claim ahead locks rows, so it is made only when the next step will certainly be taken, at once.
+ */
 static bool claim_ahead(const struct lane *lane)
 {
-    return !parked_is_due(lane) && !stop_requested(lane->stop) && !leaves_all(lane);
+    return lane->batch.more && !parked_is_due(lane) && !stop_requested(lane->stop) &&
+           !leaves_all(lane);
 }
 
 static void log_dead(const struct lane *lane, const struct message *message)

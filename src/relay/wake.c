@@ -25,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PACE_FIRST_MS 5
+#define PACE_FIRST_MS 2
+#define PACE_NEXT_MS 10 /* when the lane that looked is held up by its broker, another looks */
 #define PACE_CALLED_MS 1000
 #define RUSH_MS 100 /* between two times that a full batch makes the others look */
 
@@ -36,6 +37,7 @@ struct wake {
     int lanes;
     int waiting; /* lanes */
     int wanted;  /* looks that are owed */
+    bool busy;   /* the last lane to wait had had rows: the look behind it may find more */
     bool armed;
     bool covered; /* by another relay, which is armed */
     int64_t poll_ms;
@@ -123,7 +125,7 @@ static bool take_look(struct wake *wake, int64_t rested_ms)
     if (wake->wanted > 0)
         wake->wanted--;
     if (due)
-        set_pace(wake, 2 * wake->pace_ms);
+        set_pace(wake, 2 * wake->pace_ms > PACE_NEXT_MS ? 2 * wake->pace_ms : PACE_NEXT_MS);
     return true;
 }
 
@@ -135,16 +137,23 @@ static void sleep_until(struct wake *wake, int64_t deadline_ms)
     (void)pthread_cond_timedwait(&wake->changed, &wake->mutex, &deadline);
 }
 
+static bool is_quiet(const struct wake *wake)
+{
+    return wake->waiting == wake->lanes && !wake->busy;
+}
+
 void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, bool worked)
 {
     int64_t rested_ms = clock_now_ms() + rest_ms;
 
     (void)pthread_mutex_lock(&wake->mutex);
+    wake->busy = worked;
     if (worked) {
         set_pace(wake, PACE_FIRST_MS);
         (void)pthread_cond_broadcast(&wake->changed);
     }
-    if (++wake->waiting == wake->lanes)
+    wake->waiting++;
+    if (is_quiet(wake))
         tell_waker(wake);
     while (!stop_requested(stop) && !take_look(wake, rested_ms))
         sleep_until(wake, wake->look_ms < rested_ms ? wake->look_ms : rested_ms);
@@ -199,7 +208,7 @@ bool wake_is_quiet(struct wake *wake)
     bool quiet;
 
     (void)pthread_mutex_lock(&wake->mutex);
-    quiet = wake->waiting == wake->lanes;
+    quiet = is_quiet(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
     return quiet;
 }
@@ -209,7 +218,7 @@ bool wake_arm(struct wake *wake)
     bool armed;
 
     (void)pthread_mutex_lock(&wake->mutex);
-    armed = wake->waiting == wake->lanes;
+    armed = is_quiet(wake);
     if (armed) {
         wake->armed = true;
         if (wake->wanted == 0)
@@ -226,7 +235,7 @@ void wake_cover(struct wake *wake, bool covered)
     (void)pthread_mutex_lock(&wake->mutex);
     if (wake->covered && !covered)
         hurry(wake);
-    if (!wake->covered && covered && wake->waiting == wake->lanes) {
+    if (!wake->covered && covered && is_quiet(wake)) {
         wake->covered = true;
         set_pace(wake, slowest_ms(wake));
     }

@@ -30,7 +30,7 @@ void wake_call(struct wake *wake);
 /* After stop_request: ends every wait. */
 void wake_stop(struct wake *wake);
 
-/* The waker's side (waker.c). All lanes wait: */
+/* The waker's side (waker.c). All lanes wait, and the last look found nothing: */
 bool wake_is_quiet(struct wake *wake);
 /* From now on every insert calls: one lane looks, then none for a second at least. false: a lane is
  * at work, and nothing has changed. */
