@@ -473,6 +473,26 @@ static void the_largest_id_does_not_blind_a_slice(void **state)
     assert_int_equal(fixture->batch.count, 1);
 }
 
+static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert(fixture, "k");
+    assert_int_equal(claim(fixture), 0); /* describes the table */
+    send_all(fixture);
+    insert(fixture, "k");
+    fixture->outbox->bounds.width = 1;
+    assert_int_equal(claim(fixture), 0);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_true(fixture->batch.more);
+    send_all(fixture);
+    insert(fixture, "k");
+    assert_int_equal(claim(fixture), 0);
+    assert_int_equal(fixture->batch.count, 1);
+    assert_false(fixture->batch.more);
+    send_all(fixture);
+}
+
 static void another_number_of_slices_ends_the_claims(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -711,6 +731,7 @@ int main(void)
         TEST_DELETE(no_bound_passes_a_row_that_is_not_committed_yet),
         TEST(a_row_below_the_bound_is_found_by_a_sweep),
         TEST(the_largest_id_does_not_blind_a_slice),
+        TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more),
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
         TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),

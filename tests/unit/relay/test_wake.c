@@ -215,6 +215,35 @@ static void it_cannot_be_armed_while_a_lane_is_at_work(void **state)
     end(fixture);
 }
 
+static void it_cannot_be_armed_while_each_look_finds_rows(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    atomic_store(&fixture->rows, 1);
+    start(fixture, 1);
+    while (looks(fixture) < 20) {
+        atomic_store(&fixture->rows, 1);
+        assert_false(looks(fixture) > 0 && wake_arm(fixture->wake));
+    }
+    end(fixture);
+}
+
+static void after_work_a_lane_looks_within_milliseconds(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, LANES);
+    arm(fixture);
+    before = looks(fixture);
+    atomic_store(&fixture->rows, 1);
+    wake_call(fixture->wake);
+    await_looks(fixture, before + 2); /* with a poll interval of an hour */
+    end(fixture);
+}
+
 static void without_calls_a_lane_looks_at_the_poll_interval(void **state)
 {
     struct fixture *fixture = begin(LANES, 2, HOUR_MS);
@@ -276,6 +305,8 @@ int main(void)
         cmocka_unit_test(a_lane_that_another_relay_covers_looks_when_called),
         cmocka_unit_test(rows_disarm_and_tell_the_waker),
         cmocka_unit_test(it_cannot_be_armed_while_a_lane_is_at_work),
+        cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
+        cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
         cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
         cmocka_unit_test(a_lane_looks_by_itself_when_it_has_rested),
         cmocka_unit_test(a_stop_ends_every_wait),
