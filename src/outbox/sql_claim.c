@@ -59,7 +59,7 @@ static int put_slices_source(FILE *out, const struct table *table,
     (void)fprintf(out,
                   "SELECT taken.*, relay_slice FROM ROWS FROM (pg_catalog.unnest(" CHOSEN_SLICES
                   "), pg_catalog.unnest(" CHOSEN_FIRSTS ")) AS chosen (relay_slice, relay_first),"
-                  " LATERAL (SELECT ctid AS relay_row, * FROM %s"
+                  " LATERAL (SELECT ctid AS relay_row, xmin AS relay_xmin, * FROM %s"
                   " WHERE (SELECT lsn FROM wal) IS NOT NULL AND ",
                   table->quoted);
     sql_put_in_slice(out, table, options->slices, "relay_slice", "relay_first");
@@ -100,12 +100,12 @@ static int put_runs_source(FILE *out, const struct table *table,
     const char *parked = table->parked_quoted;
     int status;
 
-    (void)fprintf(
-        out,
-        "SELECT ctid AS relay_row, *, 0 AS relay_slice FROM %s WHERE (SELECT lsn FROM wal)"
-        " IS NOT NULL AND sent_at IS NULL AND due IS NOT NULL AND seq = ANY (ARRAY("
-        "SELECT run FROM (SELECT seq, id, ",
-        parked);
+    (void)fprintf(out,
+                  "SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice FROM %s"
+                  " WHERE (SELECT lsn FROM wal) IS NOT NULL AND sent_at IS NULL AND due IS NOT "
+                  "NULL AND seq = ANY (ARRAY("
+                  "SELECT run FROM (SELECT seq, id, ",
+                  parked);
     sql_put_key_text(out, table, "key");
     (void)fprintf(out,
                   " AS key_text FROM %s due_row"
@@ -134,7 +134,7 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     if (parked && sql_keeps_order(table, options))
         return put_runs_source(out, table, options, text);
     (void)fprintf(out,
-                  "SELECT ctid AS relay_row, *, 0 AS relay_slice FROM %s"
+                  "SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice FROM %s"
                   " WHERE (SELECT lsn FROM wal) IS NOT NULL",
                   parked ? table->parked_quoted : table->quoted);
     if (parked)
@@ -182,7 +182,7 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
 {
     bool parked = text->kind == CLAIM_PARKED;
 
-    (void)fprintf(out, "SELECT relay_row");
+    (void)fprintf(out, "SELECT relay_row, relay_xmin");
     for (int i = COLUMN_ID; i <= COLUMN_HEADERS; i++) {
         (void)fprintf(out, ", ");
         put_text_column(out, table, (enum column)i, parked);
@@ -232,7 +232,19 @@ static void put_wal(FILE *out)
                        " pg_catalog.current_setting(" SEEN_SNAPSHOT ", true)"
                        " WHEN pg_catalog.pg_current_snapshot()::text"
                        " THEN pg_catalog.current_setting(" SEEN_WAL ", true)"
-                       " ELSE pg_catalog.pg_current_wal_insert_lsn()::text END, true) AS lsn)");
+                       " ELSE pg_catalog.pg_current_wal_insert_lsn()::text END, true) AS lsn,"
+                       " pg_catalog.age(pg_catalog.pg_snapshot_xmin("
+                       "pg_catalog.pg_current_snapshot())::xid) AS edge)");
+}
+
+/* A row that was waited for, or changed while it was not yet locked, is met as the snapshot does
+ * not see it: then what must be flushed ends behind its lock. Older ones are not in doubt. */
+static void put_done(FILE *out)
+{
+    (void)fprintf(out, " CASE WHEN pg_catalog.age(relay_xmin) > (SELECT edge FROM wal)"
+                       " THEN pg_catalog.clock_timestamp() WHEN pg_catalog.set_config(" SEEN_WAL
+                       ", pg_catalog.pg_current_wal_insert_lsn()::text, true) IS NOT NULL"
+                       " THEN pg_catalog.clock_timestamp() END");
 }
 
 char *sql_claimed(void)
@@ -265,14 +277,17 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
                   " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END,"
                   " created_at, attempts, waited_ms,"
                   " CASE WHEN small THEN NULL ELSE payload_len END,"
-                  " CASE WHEN small THEN NULL ELSE rest_len END,"
-                  " pg_catalog.clock_timestamp(), relay_slice, blocked "
-                  "FROM (SELECT *, payload_len::bigint + rest_len <= %" PRId64
-                  " OR payload_len IS NULL AND rest_len <= %" PRId64 " AS small"
-                  " FROM (SELECT *, octet_length(payload)::bigint AS payload_len,"
-                  "       (coalesce(octet_length(key), 0)::bigint + coalesce(octet_length(type), 0)"
-                  "        + coalesce(octet_length(headers), 0)) AS rest_len FROM (",
-                  CLAIM_KEY_BYTES_MAX, text->inline_bytes, text->inline_bytes);
+                  " CASE WHEN small THEN NULL ELSE rest_len END,",
+                  CLAIM_KEY_BYTES_MAX);
+    put_done(writer.out);
+    (void)fprintf(
+        writer.out,
+        ", relay_slice, blocked FROM (SELECT *, payload_len::bigint + rest_len <= %" PRId64
+        " OR payload_len IS NULL AND rest_len <= %" PRId64 " AS small"
+        " FROM (SELECT *, octet_length(payload)::bigint AS payload_len,"
+        "       (coalesce(octet_length(key), 0)::bigint + coalesce(octet_length(type), 0)"
+        "        + coalesce(octet_length(headers), 0)) AS rest_len FROM (",
+        text->inline_bytes, text->inline_bytes);
     put_rows(writer.out, table, options, text, source);
     (void)fprintf(writer.out, ") texts OFFSET 0) sized) claimed");
     free(source);

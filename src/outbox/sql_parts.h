@@ -15,6 +15,7 @@
  * Every commit that a statement's snapshot sees lies before the WAL position that it reads before
  * its first lock. sql_choose leaves both. When the claim behind it has the same snapshot, nobody
  * has committed in between, and what may still have to be flushed are only the locks of the slices.
+ * A row that the snapshot does not see as it is claimed moves the position behind its lock.
  */
 #define SEEN_SNAPSHOT "'outbox_relay.snapshot'"
 #define SEEN_WAL "'outbox_relay.wal'"

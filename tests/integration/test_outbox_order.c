@@ -2,6 +2,7 @@
  */
 #include "integration/lane_fixture.h"
 
+#include "base/clock.h"
 #include "outbox/parked.h"
 #include "outbox/pipeline.h"
 #include "outbox/sql_choose.h"
@@ -601,6 +602,46 @@ what_must_be_flushed_ends_before_the_slices_locks_unless_somebody_committed(void
     PQfinish(lane);
 }
 
+static void wait_for_lock(PGconn *conn)
+{
+    int64_t deadline_ms = clock_now_ms() + 10000;
+
+    while (sql_text(conn, "SELECT count(*) FROM pg_locks WHERE NOT granted")[0] == '0')
+        assert_true(clock_now_ms() < deadline_ms);
+}
+
+static void a_row_that_was_waited_for_must_be_flushed_as_it_is_then(void **state)
+{
+    const struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
+    struct lane_fixture *fixture = *state;
+    PGconn *lane = harness_connect(fixture->url);
+    PGconn *other = harness_connect(fixture->url);
+    struct flushes flushes;
+    const char *updated;
+    char *statement;
+
+    assert_int_equal(claim(fixture), 0); /* describes the table */
+    insert(fixture, "k");
+    choose_and_claim(fixture, lane, "SELECT", &flushes);
+    statement = sql_claim(&fixture->outbox->table, &fixture->options, &text);
+    sql(lane, "PREPARE waiting AS %s", statement);
+    free(statement);
+    sql(other, "SET synchronous_commit = off; BEGIN; UPDATE outbox SET payload = '2'");
+    sql(lane, "BEGIN; SET LOCAL outbox_relay.slices = '{0,1,2,3,4,5,6,7}';"
+              " SET LOCAL outbox_relay.firsts = '{0,0,0,0,0,0,0,0}'");
+    assert_int_equal(PQsendQuery(lane, "EXECUTE waiting (0)"), 1);
+    wait_for_lock(fixture->conn);
+    (void)snprintf(flushes.between, 32, "%s",
+                   sql_text(other, "SELECT pg_current_wal_insert_lsn()"));
+    sql(other, "COMMIT");
+    PQclear(PQgetResult(lane));
+    assert_null(PQgetResult(lane));
+    updated = sql_text(lane, "SELECT pg_catalog.current_setting('outbox_relay.wal')");
+    assert_true(is_before(fixture->conn, flushes.between, updated));
+    PQfinish(other);
+    PQfinish(lane);
+}
+
 /* The server's own records may come in between, now and then. */
 static void a_claim_of_what_is_on_disk_asks_for_no_flush(void **state)
 {
@@ -736,6 +777,7 @@ int main(void)
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
         TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),
         TEST(what_must_be_flushed_ends_before_the_slices_locks_unless_somebody_committed),
+        TEST(a_row_that_was_waited_for_must_be_flushed_as_it_is_then),
         TEST(a_claim_of_what_is_on_disk_asks_for_no_flush),
         TEST(every_statement_goes_by_its_index_whatever_the_statistics_say),
         TEST_DELETE(every_statement_goes_by_its_index_whatever_the_statistics_say),
