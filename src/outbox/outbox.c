@@ -3,6 +3,7 @@
  */
 #include "outbox/pipeline.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,4 +38,13 @@ void outbox_close(struct outbox *outbox)
 int outbox_ready(struct outbox *outbox, struct error *error)
 {
     return outbox->session.conn != NULL ? 0 : pipeline_open(outbox, error);
+}
+
+/* A process that slept while it waited for a COMMIT finds the claim behind it fresh in its socket,
+ * and behind that the end of the session. */
+bool outbox_claim_is_lost(const struct outbox *outbox)
+{
+    struct pollfd end = {.fd = PQsocket(outbox->session.conn), .events = POLLRDHUP};
+
+    return poll(&end, 1, 0) > 0;
 }

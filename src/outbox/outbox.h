@@ -45,6 +45,8 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim 
 /* Milliseconds since the claim in hand was sent in which the server did not work on it: many when
  * the process or the machine slept. */
 int64_t outbox_claim_slept_ms(const struct outbox *outbox);
+/* The server has closed the session of the claim in hand, and others may have its rows. */
+bool outbox_claim_is_lost(const struct outbox *outbox);
 
 /*
  * Writes the batch's outcomes and commits. With `next` (of the outbox, not of the parked rows) that

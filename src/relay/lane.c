@@ -73,7 +73,7 @@ static int64_t publish_deadline_ms(struct lane *lane)
     int64_t left_ms =
         lane->options->publish_timeout_ms + OUTBOX_SLACK_MS - outbox_claim_slept_ms(lane->outbox);
 
-    if (left_ms <= 0) {
+    if (left_ms <= 0 || outbox_claim_is_lost(lane->outbox)) {
         (void)error_set(&lane->error, ERROR_TRANSIENT, ERROR_SELF,
                         "the lane slept since its claim, which is abandoned");
         return 0;

@@ -1,6 +1,8 @@
 /* Claim and settle against a real PostgreSQL, on the level of outbox.h. */
 #include "integration/lane_fixture.h"
 
+#include "base/clock.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -159,6 +161,19 @@ static void kill_relays(struct lane_fixture *fixture)
     sql(fixture->conn,
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
         " WHERE application_name LIKE 'outbox-relay/%%' AND datname = current_database()");
+}
+
+static void a_claim_whose_session_has_ended_is_known_before_it_is_published(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    int64_t deadline_ms = clock_now_ms() + 10000;
+
+    insert_rows(fixture, 5);
+    claim_count(fixture, 5);
+    assert_false(outbox_claim_is_lost(fixture->outbox));
+    kill_relays(fixture);
+    while (!outbox_claim_is_lost(fixture->outbox))
+        assert_true(clock_now_ms() < deadline_ms);
 }
 
 static void a_connection_lost_between_claim_and_commit_rolls_back(void **state)
@@ -607,6 +622,7 @@ int main(void)
         IN_MARK(an_abandoned_claim_is_due_again),
         IN_DELETE(an_abandoned_claim_is_due_again),
         IN_MARK(an_abandoned_claim_ahead_is_due_again),
+        IN_MARK(a_claim_whose_session_has_ended_is_known_before_it_is_published),
         IN_MARK(a_connection_lost_between_claim_and_commit_rolls_back),
         IN_MARK(a_connection_lost_before_the_claim_is_replaced),
         IN_MARK(a_trigger_that_swallows_the_mark_makes_the_settle_fail),
