@@ -19,6 +19,8 @@
 
 #include "broker/kafka.h"
 
+#include "broker/background.h"
+
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -78,6 +80,7 @@ static int open_client(struct kafka *kafka, struct error *error)
 {
     rd_kafka_conf_t *conf = kafka_conf_new(kafka->base.options, true, error);
     char why[512];
+    int policy;
 
     if (conf == NULL)
         return -1;
@@ -92,7 +95,9 @@ static int open_client(struct kafka *kafka, struct error *error)
     kafka->trouble[0] = '\0';
     kafka->broken = false;
     kafka->answered = false;
+    policy = background_enter();
     kafka->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+    background_leave(policy);
     if (kafka->client != NULL)
         return 0;
     rd_kafka_conf_destroy(conf);
