@@ -10,6 +10,7 @@ import resource
 import subprocess
 
 import cpu
+import tap
 from common import (COLD_KEY, FOLDER, RELAY, ROOT, delete_destination, drain, fill, make_tables, new_destination, sql,
                     write_config)
 
@@ -108,6 +109,19 @@ def relay(sink, one):
     delete_destination(sink, name, topic)
     return result("relay", sink, describe(one), one.rows, seconds, spent, one.rows - distinct, messages - distinct,
                   unsent(one.on_sent))
+
+
+def watched(one):
+    """The relay to NATS with every PUB counted, which is not for its rate: see `tap`."""
+    name, topic = new_destination("nats")
+    config = prepare("nats", one, name, topic)
+    with tap.Tap(SERVERS["nats"], f"{name}.>") as every:
+        drain(config)
+        every.flush()
+    delete_destination("nats", name, topic)
+    lost, doubled = every.heard.lost_and_doubled(one.rows)
+    return {"kind": "watched", "sink": "nats", **describe(one), "lost": lost, "doubled": doubled,
+            "left": unsent(one.on_sent)}
 
 
 def publish(sink, rows, size, lanes, window):
