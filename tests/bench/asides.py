@@ -13,7 +13,7 @@ import sys
 
 import cells
 import figures
-from common import FOLDER, RELAY, ROOT, URL, delete_destination, new_destination, sql
+from common import FOLDER, RELAY, ROOT, URL, delete_destination, ended_with, new_destination, sql
 
 SHARES = (0.1, 0.5, 0.9)
 FLAT_OUT_S, STEADY_S = 6, 10
@@ -48,11 +48,11 @@ class Relay:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        if self.process.wait(30) != 0:
-            sys.exit("the relay failed:\n" + (FOLDER / "bench.log").read_text()[-2000:])
+        status = ended_with(self.process)
         self.log.close()
         delete_destination(self.sink, self.name, self.topic)
+        if status != 0:
+            sys.exit(f"the relay ended with {status}:\n" + (FOLDER / "bench.log").read_text()[-2000:])
 
 
 def flow(sink, rate, seconds):
@@ -121,9 +121,14 @@ def horizon(rounds):
     program = subprocess.Popen([ROOT / "tests/bench/horizon", "--rounds", str(rounds), "--order", "key", "--rows",
                                 str(HORIZON_ROWS)], stdout=subprocess.PIPE, text=True)
     line = ""
-    for line in program.stdout:
-        print("         " + line.rstrip(), flush=True)
-    if program.wait() != 0:
+    try:
+        for line in program.stdout:
+            print("         " + line.rstrip(), flush=True)
+        program.wait()
+    except BaseException:
+        ended_with(program)
+        raise
+    if program.returncode != 0:
         sys.exit("tests/bench/horizon failed")
     return [run | {"kind": "horizon"} for run in json.loads(line)]
 

@@ -3,6 +3,7 @@ import itertools
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -15,6 +16,15 @@ URL = os.environ["TEST_PG_URL"]
 FOLDER = pathlib.Path(os.environ["TEST_DIR"])
 
 NUMBERS = itertools.count(1)
+
+
+def end_by_signal(*_):
+    """As an exception, so that whatever was started is ended too."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(143)
+
+
+signal.signal(signal.SIGTERM, end_by_signal)
 
 CONFIG = """
 [database]
@@ -140,6 +150,30 @@ def watch_peak(pid, peak):
         pass
 
 
+def ended_with(process, patience_s=30):
+    """Asks the process to end; its exit status."""
+    process.send_signal(signal.SIGCONT)
+    process.terminate()
+    try:
+        return process.wait(patience_s)
+    except BaseException as why:
+        process.kill()
+        process.wait()
+        if not isinstance(why, subprocess.TimeoutExpired):
+            raise
+        return f"nothing for {patience_s} s after SIGTERM"
+
+
+def wait_for(pid):
+    """Its status and what it used; it does not outlive this program."""
+    try:
+        return os.wait4(pid, 0)[1:]
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+
+
 def drain(config, expected=0, program=RELAY):
     """Wall seconds, CPU seconds, peak MiB of one `run --drain`, which must end with this status. What it
     writes to its stdout is in bench.out."""
@@ -150,7 +184,7 @@ def drain(config, expected=0, program=RELAY):
                              file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 2),
                                            (os.POSIX_SPAWN_DUP2, out.fileno(), 1)])
         threading.Thread(target=watch_peak, args=(pid, peak), daemon=True).start()
-        _, status, usage = os.wait4(pid, 0)
+        status, usage = wait_for(pid)
     if os.waitstatus_to_exitcode(status) != expected:
         sys.exit(f"run --drain ended with {os.waitstatus_to_exitcode(status)}:\n"
                  + (FOLDER / "bench.log").read_text()[-2000:])
