@@ -3,6 +3,7 @@ a held snapshot; and what it all ran on."""
 import datetime
 import importlib.machinery
 import importlib.util
+import itertools
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ import figures
 from common import FOLDER, RELAY, ROOT, URL, delete_destination, ended_with, new_destination, sql
 
 SHARES = (0.1, 0.5, 0.9)
-FLAT_OUT_S, STEADY_S = 6, 10
+FLAT_OUT_S, STEADY_S = 6, 7  # with flow.c's warm second
 HORIZON_ROWS = 200000
 
 
@@ -69,43 +70,28 @@ def flow(sink, rate, seconds):
             "doubled": int(messages - distinct), "left": 0}, [int(us) / 1000 for us in took_us]
 
 
-def latency(sink, note):
-    flat_out, _ = flow(sink, 0, FLAT_OUT_S)
-    note({"kind": "latency", "cell": "maximum"} | flat_out)
-    for share in SHARES:
-        wanted = round(flat_out["rate"] * share)
-        found, took_ms = flow(sink, wanted, STEADY_S)
-        found |= {f"p{name}_ms": figures.percentile(took_ms, at)
-                  for name, at in (("50", 0.5), ("99", 0.99), ("99.9", 0.999), ("100", 1))}
-        note({"kind": "latency", "cell": f"{share:.0%}", "wanted": wanted} | found)
+def steady(sink, share, most):
+    """Latency at this share of the maximum."""
+    wanted = round(most * share)
+    found, took_ms = flow(sink, wanted, STEADY_S)
+    found |= {f"p{name}_ms": figures.percentile(took_ms, at)
+              for name, at in (("50", 0.5), ("99", 0.99), ("99.9", 0.999), ("100", 1))}
+    return {"kind": "latency", "cell": f"{share:.0%}", "wanted": wanted} | found
 
 
-def pgbench_beside(module, relays):
-    stream, topic = new_destination("nats")
-    with module.Fleet(stream, "ours", relays, lanes=4):
-        rate = module.pgbench(topic)
-        if relays > 0:
-            module.await_that(lambda: sql("SELECT count(*) FROM outbox") == "0", "the relay to send the rest")
-    rows = int(sql("SELECT last_value FROM outbox_id_seq"))
-    messages = int(subprocess.run([ROOT / "build/reader", "nats-end", os.environ["TEST_NATS_URL"], stream], check=True,
-                                  capture_output=True, text=True).stdout)
-    delete_destination("nats", stream, topic)
-    missing = rows - messages if relays > 0 else 0
-    return {"kind": "app", "sink": "nats", "cell": f"{relays} relays", "relays": relays, "rows": rows, "rate": rate,
-            "lost": max(0, missing), "doubled": max(0, -missing), "left": 0}
-
-
-def application(rounds, note):
-    """pgbench -c 8, single-row transactions into the outbox, its trigger in place."""
-    module = wakeup()
-    for number in range(1, rounds + 1):
-        for relays in (0, 1):
-            note(pgbench_beside(module, relays) | {"round": number})
+def latency(sinks, rounds, note):
+    most = {}
+    for sink in sinks:
+        flat_out, _ = flow(sink, 0, FLAT_OUT_S)
+        note({"kind": "latency", "cell": "maximum"} | flat_out | {"round": 1})
+        most[sink] = flat_out["rate"]
+    for number, sink, share in itertools.product(range(1, rounds + 1), sinks, SHARES):
+        note(steady(sink, share, most[sink]) | {"round": number})
 
 
 def idle(note):
     module = wakeup()
-    p50, p99 = module.measure_latency("ours", 0.7, 40)
+    p50, p99 = module.measure_latency("ours", 0.7, 40, from_return=False)
     note({"kind": "idle", "cell": "latency at 1.4 inserts/s", "p50_ms": p50, "p99_ms": p99})
     sql("ALTER SYSTEM SET autovacuum = off")
     sql("SELECT pg_reload_conf()")

@@ -14,7 +14,9 @@ def percentile(values, share):
 
 
 def spread(values, digits=0):
-    """The median, and from where to where."""
+    """The median, and from where to where; of nothing, nothing."""
+    if not values:
+        return ""
     text = [f"{value:,.{digits}f}" for value in (median(values), min(values), max(values))]
     return text[0] if len(values) == 1 else f"{text[0]} ({text[1]} - {text[2]})"
 
@@ -35,4 +37,5 @@ def ratios(above, below):
 
 
 def ratio(above, below):
-    return median(ratios(above, below))
+    each = ratios(above, below)
+    return median(each) if each else math.nan

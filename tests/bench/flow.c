@@ -30,6 +30,7 @@
 #define FLAT_OUT_MAX 400000
 #define WARM_S 1
 #define PATIENCE_US 20000000
+#define QUIET_US 500000 /* at the end: a double would come in it */
 
 /* The relay's own shape of row (common.py: fill). */
 static const char insert[] =
@@ -158,7 +159,7 @@ static bool on_message(struct listener *listener, const char *payload, size_t le
 
     if (payload == NULL)
         return atomic_load(&flow->inserting) > 0 ||
-               (flow->consumed < flow->committed && us - flow->heard_us < PATIENCE_US);
+               us - flow->heard_us < (flow->consumed < flow->committed ? PATIENCE_US : QUIET_US);
     flow->heard_us = us;
     flow->messages++;
     number = number_in(payload, len);
