@@ -288,15 +288,18 @@ bench-drain: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 bench-poison: all $(SUPPORT) ## 100 kinds of poison rows among good ones, against a clean run
 	@tests/support/services run -- tests/bench/poison $(or $(ROWS),100000)
 
-bench-check: all $(SUPPORT) build/check_slower.so ## instructions a message on each path, against the recorded ones (valgrind)
+bench-check: deps ## instructions a message on each path, against the recorded ones (valgrind)
+	@$(MAKE) --no-print-directory all $(SUPPORT) build/check_slower.so
 	@tests/support/services run --only postgres -- tests/bench/check_test > $(BUILD)/check_test.log || \
 		{ cat $(BUILD)/check_test.log; exit 1; }
 	@tests/support/services run -- tests/bench/check
 
-bench-large: all $(SUPPORT) $(BENCH) ## payloads of 100 KiB and 1 MiB, against disk, broker and PostgreSQL; peak memory
+bench-large: deps ## payloads of 100 KiB and 1 MiB, against disk, broker and PostgreSQL; peak memory
+	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/support/services run -- tests/bench/large
 
-bench-slow: all $(SUPPORT) $(BENCH) build/bench_delay ## a broker at a round trip of 50 ms, by lanes and batch
+bench-slow: deps ## a broker at a round trip of 50 ms, by lanes and batch
+	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH) build/bench_delay
 	@tests/support/services run -- tests/bench/slow
 
 bench-wakeup: all $(SUPPORT) ## latency, an idle relay and pgbench, with NOTIFY and without

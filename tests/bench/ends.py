@@ -3,11 +3,12 @@
 A rate is that of the broker's own times, from the first message stored to the last; of a claim alone
 that of the first and the last batch. Nothing of a start is in it.
 """
+import contextlib
 import os
 import subprocess
 import sys
 
-from common import FOLDER, RELAY, ROOT, URL, drain, make_tables, new_destination, sql
+from common import FOLDER, RELAY, ROOT, URL, delete_destination, drain, make_tables, new_destination, sql
 
 SERVERS = {"nats": os.environ.get("TEST_NATS_URL"), "kafka": os.environ.get("TEST_KAFKA_BROKERS")}
 SLICES = 64  # of the keys
@@ -37,7 +38,8 @@ def sink_address(sink, server, name, properties=()):
         return ""
     if sink == "nats":
         return f'servers = ["{server}"]\nstream = "{name}"'
-    lines = [f'brokers = ["{server}"]', "[sink.broker.properties]", *(f'"{key}" = "{value}"' for key, value in properties)]
+    lines = [f'brokers = ["{server}"]', "[sink.broker.properties]"]
+    lines += [f'"{key}" = "{value}"' for key, value in properties]
     return "\n".join(lines)
 
 
@@ -64,6 +66,16 @@ def fill(rows, topic, size, column="jsonb"):
             FROM (SELECT {pad} AS pad OFFSET 0) pads, generate_series(1, {rows}) i""")
     sql("VACUUM ANALYZE outbox")
     sql("CHECKPOINT")
+
+
+@contextlib.contextmanager
+def destination(sink):
+    """A new stream or topic, for as long as the block lasts: with large payloads many would fill the disk."""
+    name, topic = new_destination(sink)
+    try:
+        yield name, topic
+    finally:
+        delete_destination(sink, name, topic)
 
 
 def stored_as(sink, name, topic):
@@ -94,17 +106,17 @@ def claim_alone(rows, size, lanes, batch, order="key", column="jsonb"):
 
 def publish_alone(sink, server, rows, size, lanes, window):
     """Messages a second of the client library alone."""
-    name, topic = new_destination(sink)
-    subprocess.run([ROOT / "build/bench_publish", sink, server, stored_as(sink, name, topic), topic, str(rows),
-                    str(lanes), str(window), str(size)], check=True)
-    return rows / count(sink, name, topic, rows)
+    with destination(sink) as (name, topic):
+        subprocess.run([ROOT / "build/bench_publish", sink, server, stored_as(sink, name, topic), topic, str(rows),
+                        str(lanes), str(window), str(size)], check=True)
+        return rows / count(sink, name, topic, rows)
 
 
 def relay(sink, server, rows, size, lanes, batch, order="key", column="jsonb", properties=()):
     """Rows a second, and the peak in MiB."""
-    name, topic = new_destination(sink)
-    config = configure(sink, sink_address(sink, server, name, properties), lanes, batch, order)
-    make_tables(config)
-    fill(rows, topic, size, column)
-    _, _, peak = drain(config, program=RELAY)
-    return rows / count(sink, name, topic, rows), peak
+    with destination(sink) as (name, topic):
+        config = configure(sink, sink_address(sink, server, name, properties), lanes, batch, order)
+        make_tables(config)
+        fill(rows, topic, size, column)
+        _, _, peak = drain(config, program=RELAY)
+        return rows / count(sink, name, topic, rows), peak
