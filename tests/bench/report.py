@@ -98,7 +98,7 @@ def application_table(found):
 def idle_table(found):
     lines = []
     for run in found.get("idle", []):
-        lines += [(run["cell"] + ", " + name.replace("_", " "), f"{value:.2f}")
+        lines += [(run["cell"] + ", " + name.replace("returned_", "").replace("_", " "), f"{value:.2f}")
                   for name, value in run.items() if isinstance(value, float)]
     return table(("idle relay", ""), lines)
 
