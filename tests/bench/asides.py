@@ -60,7 +60,8 @@ def flow(sink, rate, seconds):
     """Commits at this rate (0: as fast as the relay follows), and a consumer."""
     with Relay(sink) as relay:
         program = subprocess.run([ROOT / "build/bench_flow", sink, cells.SERVERS[sink],
-                                  cells.stored_as(sink, relay.name, relay.topic), relay.topic, URL, str(rate), str(seconds)],
+                                  cells.stored_as(sink, relay.name, relay.topic), relay.topic, URL, str(rate),
+                                  str(seconds)],
                                  capture_output=True, text=True, check=False)
     if not program.stdout:
         sys.exit(f"bench_flow: {program.stderr}")

@@ -29,8 +29,8 @@ def heading(found):
               if commit != about["commit"]]
     return (f"{about['date']}, commit {about['commit']}. {about['cores']} cores ({about['processor']}), "
             f"{about['memory_gib']} GiB, {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']}, "
-            f"nats-server {about['nats-server']} with file storage, nats.c {about['nats.c']}, Kafka {about['kafka']} with "
-            f"12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n"
+            f"nats-server {about['nats-server']} with file storage, nats.c {about['nats.c']}, "
+            f"Kafka {about['kafka']} with 12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n"
             + "".join(f"{other}.\n" for other in others))
 
 
@@ -59,7 +59,8 @@ def publish_table(found, sink):
             client, _, broker = costs(found, runs)
             name = f"{targets.size_name(size)}, {cell}" + (" (best)" if cell == best else "")
             lines.append((name, figures.spread([run["rate"] for run in runs]), client, broker))
-    return table((f"{BROKERS[sink]} alone: connections x window", "messages/s", "client, CPU s/M", "broker, CPU s/M"), lines)
+    return table((f"{BROKERS[sink]} alone: connections x window", "messages/s", "client, CPU s/M", "broker, CPU s/M"),
+                 lines)
 
 
 def relay_table(found, sink):
@@ -69,8 +70,8 @@ def relay_table(found, sink):
         lines.append((cell, figures.spread([run["rate"] for run in runs]), reach["end"], f"{reach['of_end']:.2f}",
                       *costs(found, runs), f"{reach['ceiling']:,.0f}", f"{reach['of_ceiling']:.2f}",
                       f"{max(run['peak_mib'] for run in runs):.1f}"))
-    return table((f"relay to {BROKERS[sink]}", "messages/s", "slower end", "of it", "relay, CPU s/M", "PostgreSQL", "broker",
-                  "CPU ceiling", "of it", "peak MiB"), lines)
+    return table((f"relay to {BROKERS[sink]}", "messages/s", "slower end", "of it", "relay, CPU s/M", "PostgreSQL",
+                  "broker", "CPU ceiling", "of it", "peak MiB"), lines)
 
 
 def latency_line(sink, cell, runs):
@@ -135,18 +136,19 @@ def watched_line(found):
     """How often it was looked whether NATS was sent anything twice."""
     runs = [run for run in found.get("runs", []) if run["kind"] == "watched"]
     return (f"Every PUB to NATS was counted in {len(runs)} untimed drains ({sum(run['rows'] for run in runs):,} rows): "
-            f"{sum(run['doubled'] for run in runs)} doubled, {sum(run['lost'] for run in runs)} lost.\n" if runs else "")
+            f"{sum(run['doubled'] for run in runs)} doubled, {sum(run['lost'] for run in runs)} lost.\n"
+            if runs else "")
 
 
-METHOD = """Medians, and in brackets from the lowest to the highest of the rounds; ratios are made inside a round. A rate is
-by the broker's own times, from the first message stored to the last (of a claim alone: by the relay's
+METHOD = """Medians, and in brackets from the lowest to the highest of the rounds; ratios are made inside a round. A rate
+is by the broker's own times, from the first message stored to the last (of a claim alone: by the relay's
 first and last batch). CPU seconds per million messages (s/M) are those of all processes and threads of
 the relay, PostgreSQL and the broker over the drain, less those of a drain that finds nothing. The default: order
 "key", on_sent "delete", 4 lanes, batch 500, 200 bytes, 10,000 keys, durable, synchronous_commit on; a
-line names what differs. The ends: the relay's own claim and settle with the broker taken out, and the same client library
-publishing the same messages in a program that does nothing else. The CPU ceiling: all cores, divided by what a
-message costs in all. Latency: from right before COMMIT is sent to the consumer, on one clock, loader and consumer on the
-same cores; "maximum": as fast as the relay follows with both beside it. Each cell is read back: a lost message
+line names what differs. The ends: the relay's own claim and settle with the broker taken out, and the same client
+library publishing the same messages in a program that does nothing else. The CPU ceiling: all cores, divided by what a
+message costs in all. Latency: from right before COMMIT is sent to the consumer, on one clock, loader and consumer
+on the same cores; "maximum": as fast as the relay follows with both beside it. Each cell is read back: a lost message
 shows in all of them, a doubled one in those to Kafka; JetStream's duplicate window drops a double to NATS, so
 that untimed drains beside the others count what NATS was sent, not what it stored. A rate counts the first batch
 but not the time of its claim: claim alone looks 1 to 2 % faster than it is (more at batch 2000), and the relay's
@@ -159,5 +161,5 @@ def markdown(found):
     sinks = [sink for sink in BROKERS if any(run["sink"] == sink for run in found.get("runs", []))]
     parts = [heading(found), METHOD, watched_line(found), *broken(found), target_table(found), claim_table(found)]
     parts += [publish_table(found, sink) for sink in sinks] + [relay_table(found, sink) for sink in sinks]
-    parts += [latency_table(found), application_table(found), idle_table(found), size_table(found), horizon_table(found)]
+    parts += [section(found) for section in (latency_table, application_table, idle_table, size_table, horizon_table)]
     return "\n".join(part for part in parts if part)

@@ -42,8 +42,8 @@ def rates(runs):
 def cpu_of(found, run):
     """CPU seconds a million messages, of each."""
     sink = run["sink"] if run["kind"] == "relay" else "stdout"
-    start = next((other for other in found["runs"] if other["kind"] == "overhead" and other["sink"] == sink
-                  and other["lanes"] == run["lanes"] and other["round"] == run["round"] and run["kind"] != "publish"), {})
+    start = next((other for other in found["runs"] if run["kind"] != "publish" and other["kind"] == "overhead"
+                  and (other["sink"], other["lanes"], other["round"]) == (sink, run["lanes"], run["round"])), {})
     return {part: figures.per_million(run[f"{part}_s"], start.get(f"{part}_s", 0.0), run["rows"])
             for part in ("relay", "postgres", "broker")}
 
@@ -175,8 +175,8 @@ def rested(found):
     name, wanted = "an idle relay", "p50 at most 2 ms, 0.2 % of a core"
     if not {"p50_ms", "cpu_percent"} <= set(run):
         return name, wanted, "", None
-    return (name, wanted, f"p50 {run['p50_ms']:.2f} ms ({run.get('returned_p50_ms', math.nan):.2f} after COMMIT's return), "
-            f"{run['cpu_percent']:.2f} %",
+    returned = run.get("returned_p50_ms", math.nan)
+    return (name, wanted, f"p50 {run['p50_ms']:.2f} ms ({returned:.2f} after COMMIT's return), {run['cpu_percent']:.2f} %",
             run["p50_ms"] <= 2 and run["cpu_percent"] <= 0.2)
 
 
