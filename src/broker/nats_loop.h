@@ -24,6 +24,8 @@ void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NAT
 uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer);
 /* Writes what has been published, also when it is little. Until the deadline at most. */
 void nats_flush(struct nats *nats, int64_t deadline_ms);
+/* Writes what the socket takes at once: this server works while others are awaited. */
+void nats_push(struct nats *nats, int64_t deadline_ms);
 /* Writes it when it is much. False: that took until the deadline, or the connection is lost. */
 bool nats_relieve(struct nats *nats, int64_t deadline_ms);
 /* Answers the server's pings, and finds out that it has gone. */

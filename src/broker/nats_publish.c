@@ -239,6 +239,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
         hand_over(nats, batch, i, goes_on);
         goes_on = goes_on && nats_relieve(nats, deadline_ms);
     }
+    nats_push(nats, deadline_ms);
 }
 
 /* One that is not expected is late, or the second. */

@@ -1,0 +1,159 @@
+#include "integration/nats_fixture.h"
+
+#include <sys/ioctl.h>
+
+/* When bytes leave and when they no longer do: what a lane's turns, rests and deadlines ask for. */
+
+static const char plain_server[] = "jetstream {store_dir: js}\ndebug: true\n";
+
+static void open_plain(void **state)
+{
+    jsStreamConfig config;
+
+    open_own(state, plain_server, NULL);
+    (void)jsStreamConfig_Init(&config);
+    use_stream(&config);
+}
+
+/* Of no batch, so that it outlives one. */
+static const char *taken(void)
+{
+    static char subject[64];
+
+    (void)snprintf(subject, sizeof subject, "%s.in", prefix);
+    return subject;
+}
+
+static int own_socket(void)
+{
+    return ((const struct nats *)broker)->socket;
+}
+
+static void await_stored(const char *name, uint64_t count)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    while (stored(name) < count && clock_left_ms(deadline_ms) > 0)
+        (void)poll(NULL, 0, 1);
+    assert_int_equal(stored(name), count);
+}
+
+static void await_own_log(const char *words)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    while (!own_log_says(words)) {
+        assert_true(clock_left_ms(deadline_ms) > 0);
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+/* ---- a wave ---- */
+
+static void what_is_sent_is_stored_before_anybody_waits_for_it(void **state)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    (void)state;
+    fill_batch_of(taken(), 50);
+    broker_send(broker, &batch, SINK, deadline_ms);
+    await_stored(stream, 50);
+    assert_int_equal(broker_await(broker, &batch, SINK, deadline_ms, &error), 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 50);
+}
+
+#define PAUSED (SINK + 1)
+
+static struct broker *open_paused(void)
+{
+    static struct sink_options paused;
+    struct broker *opened;
+
+    start_own_server(plain_server);
+    paused = sink_of_type("nats");
+    paused.servers = (struct text_list){.items = {own_url}, .count = 1};
+    paused.stream = "PAUSED";
+    paused.create = true;
+    allow(&paused, "paused.>");
+    opened = broker_open(&paused, &error);
+    assert_int_equal(broker_ready(opened, &error), 0);
+    allow_nothing_more(&paused);
+    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    return opened;
+}
+
+/* Both are sent to before either is awaited, and the first takes all the time there is. */
+static void a_paused_sink_costs_another_of_the_wave_no_acknowledgement(void **state)
+{
+    struct broker *paused = open_paused();
+    int64_t deadline_ms = clock_now_ms() + 500;
+
+    (void)state;
+    fill_batch_of(taken(), BATCH);
+    for (int i = 0; i < BATCH; i += 2)
+        batch.messages[i].sink = PAUSED;
+    broker_send(paused, &batch, PAUSED, deadline_ms);
+    broker_send(broker, &batch, SINK, deadline_ms);
+    assert_int_equal(broker_await(paused, &batch, PAUSED, deadline_ms, &error), -1);
+    assert_int_equal(clock_left_ms(deadline_ms), 0);
+    assert_int_equal(broker_await(broker, &batch, SINK, deadline_ms, &error), 0);
+    for (int i = 0; i < BATCH; i++)
+        assert_int_equal(batch.messages[i].verdict, i % 2 == 0 ? VERDICT_PENDING : VERDICT_SENT);
+    assert_int_equal(stored(stream), BATCH / 2);
+    broker_close(paused);
+    stop_own_server();
+    connect_reader();
+}
+
+static void await_kernel_written(void)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+    int unsent = 1;
+
+    while (unsent > 0 && clock_left_ms(deadline_ms) > 0) {
+        assert_int_equal(ioctl(own_socket(), TIOCOUTQ, &unsent), 0);
+        (void)poll(NULL, 0, 1);
+    }
+    assert_int_equal(unsent, 0);
+}
+
+/* The server, paused while it was sent to, takes bytes again when the deadline has passed. */
+static void nothing_is_written_behind_the_deadline(void **state)
+{
+    size_t len = 900000;
+    char *payload = calloc(1, len);
+    int64_t deadline_ms;
+    int handed_over;
+
+    open_plain(state);
+    assert_non_null(payload);
+    for (int i = 0; i < 40; i++)
+        set_payload(add_message(&batch, subject_of("in"), NULL, NULL), payload, len);
+    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    deadline_ms = clock_now_ms() + 500;
+    broker_send(broker, &batch, SINK, deadline_ms);
+    handed_over = ((const struct nats *)broker)->expected;
+    assert_int_equal(clock_left_ms(deadline_ms), 0);
+    assert_in_range(handed_over, 1, 39);
+    assert_int_equal(kill(own_server, SIGCONT), 0);
+    await_kernel_written();
+    assert_int_equal(broker_await(broker, &batch, SINK, deadline_ms, &error), -1);
+    await_own_log("Client connection closed");
+    assert_in_range(stored(stream), 0, handed_over - 1);
+    free(payload);
+    stop_own_server();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_sent_is_stored_before_anybody_waits_for_it),
+        TEST(a_paused_sink_costs_another_of_the_wave_no_acknowledgement),
+        TEST_WITHOUT_STREAM(nothing_is_written_behind_the_deadline),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, close_library);
+}
