@@ -280,11 +280,13 @@ static bool await_write(struct nats *nats, int timeout_ms)
     return exchange(nats, &wait, 1, true, timeout_ms);
 }
 
-/* What has come while the lane rested: the server's pings, or its end. */
+/* What has come while the lane rested: the server's pings, or its end, behind what it said last. */
 void nats_rest(struct nats *nats)
 {
-    if (!nats->threaded)
-        (void)await_write(nats, 0);
+    int reads = 0;
+
+    while (!nats->threaded && reads++ < READS_MAX && await_write(nats, 0))
+        ;
     if (nats->wants_write)
         (void)await_write(nats, 0);
 }

@@ -144,6 +144,45 @@ static void nothing_is_written_behind_the_deadline(void **state)
     stop_own_server();
 }
 
+/* ---- a rest ---- */
+
+static void await_heard(short what)
+{
+    struct pollfd wait = {.fd = own_socket(), .events = what};
+
+    assert_int_equal(poll(&wait, 1, WAIT_MS), 1);
+}
+
+static void a_rest_that_the_server_takes_for_the_end_costs_no_batch(void **state)
+{
+    jsStreamConfig config;
+    uint64_t id;
+
+    open_own(state, "jetstream {store_dir: js}\nping_interval: \"200ms\"\nping_max: 1\n", NULL);
+    (void)jsStreamConfig_Init(&config);
+    use_stream(&config);
+    id = client_id();
+    await_heard(POLLRDHUP);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    assert_int_not_equal(client_id(), id);
+    fill_batch_of(taken(), 10);
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+    stop_own_server();
+}
+
+/* A server that is about to leave says so, then leaves: more than one read finds. */
+static void an_end_behind_other_words_is_found_before_the_next_batch(void **state)
+{
+    open_plain(state);
+    assert_int_equal(kill(own_server, SIGUSR2), 0);
+    await_heard(POLLIN);
+    assert_int_equal(kill(own_server, SIGKILL), 0);
+    await_heard(POLLRDHUP);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    stop_own_server();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
 
@@ -153,6 +192,8 @@ int main(void)
         TEST(what_is_sent_is_stored_before_anybody_waits_for_it),
         TEST(a_paused_sink_costs_another_of_the_wave_no_acknowledgement),
         TEST_WITHOUT_STREAM(nothing_is_written_behind_the_deadline),
+        TEST_WITHOUT_STREAM(a_rest_that_the_server_takes_for_the_end_costs_no_batch),
+        TEST_WITHOUT_STREAM(an_end_behind_other_words_is_found_before_the_next_batch),
     };
 
     return cmocka_run_group_tests(tests, NULL, close_library);
