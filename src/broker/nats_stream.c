@@ -220,6 +220,46 @@ static int check_config(struct nats *nats, const json_t *info, struct error *err
     return error_hint(error, "nats stream edit %s --ack", nats->base.options->stream);
 }
 
+void nats_forget_subjects(struct nats *nats)
+{
+    for (int i = 0; i < nats->taken_count; i++)
+        match_free(&nats->taken[i]);
+    free(nats->taken);
+    nats->taken = NULL;
+    nats->taken_count = 0;
+}
+
+bool nats_stream_takes(const struct nats *nats, struct text destination)
+{
+    for (int i = 0; i < nats->taken_count; i++)
+        if (match_topic(&nats->taken[i], destination))
+            return true;
+    return false;
+}
+
+/* A subject that cannot be read here may be any. */
+static int keep_subjects(struct nats *nats, const json_t *info, struct error *error)
+{
+    const json_t *subjects = setting(info, "subjects");
+    size_t count = json_array_size(subjects);
+    char why[64];
+
+    nats_forget_subjects(nats);
+    nats->taken = calloc(count + 1, sizeof *nats->taken);
+    if (nats->taken == NULL)
+        return error_no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        const char *subject = json_string_value(json_array_get(subjects, i));
+        struct match *match = &nats->taken[nats->taken_count];
+
+        if ((subject == NULL || match_parse(match, subject, why, sizeof why) < 0) &&
+            match_parse(match, ">", why, sizeof why) < 0)
+            return error_no_memory(error);
+        nats->taken_count++;
+    }
+    return 0;
+}
+
 int nats_check_stream(struct nats *nats, struct error *error)
 {
     json_t *info;
@@ -227,11 +267,14 @@ int nats_check_stream(struct nats *nats, struct error *error)
 
     if (ask(nats, &info, error) < 0)
         return -1;
-    nats->keeps_unwanted = true;
+    if (info == NULL && nats->base.options->create &&
+        (add(nats, NULL, error) < 0 || ask(nats, &info, error) < 0))
+        return -1;
     if (info == NULL)
-        return nats->base.options->create ? add(nats, NULL, error)
-                                          : fail_missing(nats, NULL, error);
+        return fail_missing(nats, NULL, error);
     status = check_config(nats, info, error);
+    if (status == 0)
+        status = keep_subjects(nats, info, error);
     nats->keeps_unwanted = strcmp(text_of_setting(info, "retention"), "interest") != 0 ||
                            json_integer_value(setting(info, "num_replicas")) > 1;
     json_decref(info);

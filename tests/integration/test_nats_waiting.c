@@ -74,7 +74,7 @@ static struct broker *open_paused(void)
     paused.servers = (struct text_list){.items = {own_url}, .count = 1};
     paused.stream = "PAUSED";
     paused.create = true;
-    allow(&paused, "paused.>");
+    allow(&paused, (char *)(uintptr_t)taken());
     opened = broker_open(&paused, &error);
     assert_int_equal(broker_ready(opened, &error), 0);
     allow_nothing_more(&paused);
@@ -144,6 +144,61 @@ static void nothing_is_written_behind_the_deadline(void **state)
     stop_own_server();
 }
 
+/* ---- nobody answers ---- */
+
+static void a_subject_of_plain_subscribers_waits_and_its_neighbours_are_judged(void **state)
+{
+    static const char *const untaken[] = {"other.core", "no.stream.1", "no.stream.2"};
+    natsSubscription *subscriber = NULL;
+
+    (void)state;
+    assert_int_equal(natsConnection_SubscribeSync(&subscriber, connection, "other.core"), NATS_OK);
+    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+    for (int round = 1; round <= 2; round++) {
+        fill_batch_of(taken(), 10);
+        for (int i = 0; i < 3; i++)
+            (void)add_message(&batch, untaken[i], NULL, "x");
+        wait_until_ready();
+        publish_by_deadline(500);
+        assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+        for (int i = 10; i < 13; i++)
+            assert_refused(&batch.messages[i], VERDICT_WAIT, "no stream takes subject");
+        assert_int_equal(stored(stream), 10 * round);
+    }
+    natsSubscription_Destroy(subscriber);
+}
+
+static void set_acknowledging(bool acknowledges)
+{
+    const char *subjects[] = {subject_of(">")};
+    jsStreamConfig config;
+
+    (void)jsStreamConfig_Init(&config);
+    config.Name = stream;
+    config.Subjects = subjects;
+    config.SubjectsLen = 1;
+    config.NoAck = !acknowledges;
+    assert_int_equal(js_UpdateStream(NULL, context, &config, NULL, NULL), NATS_OK);
+}
+
+static void a_withheld_acknowledgement_blames_the_server_and_no_subject(void **state)
+{
+    (void)state;
+    set_acknowledging(false);
+    fill_batch_of(taken(), 1);
+    for (int i = 0; i < 2; i++)
+        (void)add_message(&batch, i == 0 ? "no.stream.1" : "no.stream.2", NULL, "x");
+    assert_int_equal(publish_within(500), -1);
+    assert_says(&error, "1 messages were not acknowledged (no answer in time)");
+    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
+    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 2);
+    set_acknowledging(true);
+    wait_until_ready();
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_int_equal(stored(stream), 1);
+}
+
 /* ---- a rest ---- */
 
 static void await_heard(short what)
@@ -192,6 +247,8 @@ int main(void)
         TEST(what_is_sent_is_stored_before_anybody_waits_for_it),
         TEST(a_paused_sink_costs_another_of_the_wave_no_acknowledgement),
         TEST_WITHOUT_STREAM(nothing_is_written_behind_the_deadline),
+        TEST(a_subject_of_plain_subscribers_waits_and_its_neighbours_are_judged),
+        TEST(a_withheld_acknowledgement_blames_the_server_and_no_subject),
         TEST_WITHOUT_STREAM(a_rest_that_the_server_takes_for_the_end_costs_no_batch),
         TEST_WITHOUT_STREAM(an_end_behind_other_words_is_found_before_the_next_batch),
     };
