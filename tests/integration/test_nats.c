@@ -560,6 +560,7 @@ static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
     assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 10);
     assert_refused(&batch.messages[1], VERDICT_WAIT, "not permitted to publish to \"out.x\"");
+    assert_false(own_log_says("Publish Violation - User \"relay\", Subject \"_INBOX"));
     stop_own_server();
 }
 
