@@ -344,10 +344,13 @@ static void read_some(struct nats *nats, int timeout_ms)
 
 natsMsg *nats_next(struct nats *nats, int64_t deadline_ms)
 {
+    bool sliced = nats->threaded || nats_problems_signal(nats->problems) < 0;
     int left_ms = clock_left_ms(deadline_ms);
 
+    if (sliced && left_ms > SLICE_MS)
+        left_ms = SLICE_MS;
     if (nats->threaded)
-        return take_next(nats, left_ms < SLICE_MS ? left_ms : SLICE_MS);
+        return take_next(nats, left_ms);
     if (nats->received_taken == nats->received_count) {
         nats->received_taken = 0;
         nats->received_count = 0;

@@ -26,7 +26,8 @@ uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer);
 void nats_flush(struct nats *nats, int64_t deadline_ms);
 /* Writes what the socket takes at once: this server works while others are awaited. */
 void nats_push(struct nats *nats, int64_t deadline_ms);
-/* Writes it when it is much. False: that took until the deadline, or the connection is lost. */
+/* Writes it when it is much: little is neither looked at nor judged. False: what was much could not
+ * all be written, by the deadline or because the connection is lost. */
 bool nats_relieve(struct nats *nats, int64_t deadline_ms);
 /* Answers the server's pings, and finds out that it has gone. */
 void nats_rest(struct nats *nats);
