@@ -25,7 +25,7 @@ struct nats {
     char inbox_name[NATS_INBOX_BYTES];
     uint64_t asked;      /* on this object; the number of an answer's subject */
     bool threaded;       /* TLS: the library's threads read and write */
-    bool needs_tls;      /* a server asked for it */
+    bool needs_tls;      /* a server asked for it, and none has failed since */
     bool stream_found;   /* on this connection */
     struct match *taken; /* the stream's subjects, as it said last */
     int taken_count;

@@ -264,8 +264,10 @@ int nats_connect(struct nats *nats, struct error *error)
     status = open_connection(nats, error);
     if (status < 0 && nats->needs_tls && !had_needed_tls)
         status = open_connection(nats, error);
-    if (status < 0)
+    if (status < 0) {
+        nats->needs_tls = false;
         return -1;
+    }
     nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
     nats->stream_found = false;
     nats->warned = false;
