@@ -49,6 +49,7 @@ struct nats {
     struct nats_problems *problems;
     int64_t message_bytes_max; /* the server's max_payload: headers and payload */
     const char *address;       /* the server tried last */
+    int64_t ready_ms;          /* when ready() must have an answer, or go without */
     unsigned server;           /* the next to try */
 
     struct nats_place *places; /* of the batch */

@@ -25,7 +25,7 @@
 #define PINGS_OUT_MAX 2
 #define WRITE_DEADLINE_MS_MAX 5000
 #define HOST_BYTES_MAX 256
-#define GREETING_TIMEOUT_MS 1000
+#define ANSWERS_MS 1000 /* beside the patience: of the greeting and about the stream */
 
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text)
 {
@@ -217,7 +217,7 @@ static int connect_to(struct nats *nats, const char *server, int timeout_ms, str
 static int connect_to_any(struct nats *nats, struct error *error)
 {
     const struct text_list *servers = &nats->base.options->servers;
-    int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&nats->base);
+    int64_t deadline_ms = nats->ready_ms - ANSWERS_MS;
 
     for (int untried = servers->count; untried > 0; untried--) {
         const char *server = servers->items[nats->server++ % (unsigned)servers->count];
@@ -243,7 +243,7 @@ static int open_connection(struct nats *nats, struct error *error)
     nats_problems_watch(nats->problems, nats->connection);
     status = nats_open_inbox(nats);
     if (status == NATS_OK && !nats->threaded)
-        status = nats_greet(nats, clock_now_ms() + GREETING_TIMEOUT_MS);
+        status = nats_greet(nats, nats->ready_ms);
     if (status == NATS_OK)
         return 0;
     nats_disconnect(nats);
@@ -256,6 +256,7 @@ int nats_connect(struct nats *nats, struct error *error)
     bool had_needed_tls = nats->needs_tls;
     int status;
 
+    nats->ready_ms = clock_now_ms() + broker_patience_ms(&nats->base) + ANSWERS_MS;
     if (nats->connection != NULL)
         nats_rest(nats);
     if (!nats_lost(nats))

@@ -134,6 +134,7 @@ static int fail_silent(struct nats *nats, struct error *error)
 static int call(struct nats *nats, const char *what, const char *request, json_t **said,
                 struct error *error)
 {
+    int64_t deadline_ms = clock_now_ms() + API_TIMEOUT_MS;
     char subject[NATS_TEXT_BYTES];
     natsMsg *answer;
     natsStatus status;
@@ -141,7 +142,9 @@ static int call(struct nats *nats, const char *what, const char *request, json_t
     *said = NULL;
     (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.%s.%s", what,
                    nats->base.options->stream);
-    status = nats_ask(nats, subject, request, clock_now_ms() + API_TIMEOUT_MS, &answer);
+    if (deadline_ms > nats->ready_ms)
+        deadline_ms = nats->ready_ms;
+    status = nats_ask(nats, subject, request, deadline_ms, &answer);
     if (status == NATS_NO_RESPONDERS)
         return fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
     if (status == NATS_TIMEOUT || status == NATS_NOT_PERMITTED)
