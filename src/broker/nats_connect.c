@@ -283,6 +283,7 @@ void nats_disconnect(struct nats *nats)
     nats_problems_watch(nats->problems, NULL);
     if (nats->connection == NULL)
         return;
+    nats_hang_up(nats);
     natsConnection_Close(nats->connection);
     nats_close_inbox(nats);
     natsConnection_Destroy(nats->connection);

@@ -304,6 +304,17 @@ void nats_rest(struct nats *nats)
         (void)await_write(nats, 0);
 }
 
+/* The library would wait half a second for a stuck server to take the rest. Acknowledgements that
+ * nobody awaits any more lie before the end. */
+void nats_hang_up(struct nats *nats)
+{
+    if (nats->threaded || nats->socket < 0)
+        return;
+    (void)shutdown(nats->socket, SHUT_RDWR);
+    for (int reads = 0; reads < READS_MAX && !nats_lost(nats); reads++)
+        natsConnection_ProcessReadEvent(nats->connection);
+}
+
 void nats_push(struct nats *nats, int64_t deadline_ms)
 {
     if (nats->wants_write && clock_left_ms(deadline_ms) > 0)

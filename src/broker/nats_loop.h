@@ -18,6 +18,8 @@ natsStatus nats_open_inbox(struct nats *nats);
  * set). */
 natsStatus nats_greet(struct nats *nats, int64_t deadline_ms);
 void nats_close_inbox(struct nats *nats);
+/* Writes no more: the library finds the connection lost. */
+void nats_hang_up(struct nats *nats);
 bool nats_lost(const struct nats *nats);
 void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NATS_REPLY_BYTES]);
 /* The number that an answer belongs to; UINT64_MAX: none. */
