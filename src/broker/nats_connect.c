@@ -14,11 +14,13 @@
 
 #include "base/clock.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define SERVER_TIMEOUT_MS_MIN 500
 #define PING_INTERVAL_MS 5000
@@ -234,6 +236,40 @@ static int connect_to_any(struct nats *nats, struct error *error)
     return -1;
 }
 
+static natsStatus greet(struct nats *nats, int64_t deadline_ms)
+{
+    char subject[NATS_TEXT_BYTES];
+    char reply[NATS_REPLY_BYTES];
+    natsStatus status;
+
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
+    nats_reply_subject(nats, nats->asked++, reply);
+    status = natsConnection_PublishRequestString(nats->connection, subject, reply, "");
+    while (status == NATS_OK && nats->wants_write) {
+        struct pollfd wait = {.fd = nats->socket, .events = POLLOUT};
+
+        if (poll(&wait, 1, clock_left_ms(deadline_ms)) != 1)
+            return NATS_TIMEOUT;
+        natsConnection_ProcessWriteEvent(nats->connection);
+    }
+    return status;
+}
+
+/* A question that every user of a relay may ask, and whose answer nobody awaits. What comes back
+ * begins with a letter, or is a record of TLS, whose types are control characters. */
+static natsStatus hear_out(struct nats *nats, int64_t deadline_ms)
+{
+    natsStatus status = greet(nats, deadline_ms);
+    struct pollfd wait = {.fd = nats->socket, .events = POLLIN};
+    char first;
+
+    if (status != NATS_OK || poll(&wait, 1, clock_left_ms(deadline_ms)) != 1 ||
+        recv(nats->socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+        return status != NATS_OK ? status : NATS_TIMEOUT;
+    nats->needs_tls = first < ' ';
+    return nats->needs_tls ? NATS_SECURE_CONNECTION_REQUIRED : NATS_OK;
+}
+
 static int open_connection(struct nats *nats, struct error *error)
 {
     natsStatus status;
@@ -243,7 +279,7 @@ static int open_connection(struct nats *nats, struct error *error)
     nats_problems_watch(nats->problems, nats->connection);
     status = nats_open_inbox(nats);
     if (status == NATS_OK && !nats->threaded)
-        status = nats_greet(nats, nats->ready_ms);
+        status = hear_out(nats, nats->ready_ms);
     if (status == NATS_OK)
         return 0;
     nats_disconnect(nats);

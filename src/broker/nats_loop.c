@@ -136,40 +136,6 @@ natsStatus nats_open_inbox(struct nats *nats)
     return status == NATS_OK ? natsSubscription_SetPendingLimits(nats->inbox, -1, -1) : status;
 }
 
-static natsStatus greet(struct nats *nats, int64_t deadline_ms)
-{
-    char subject[NATS_TEXT_BYTES];
-    char reply[NATS_REPLY_BYTES];
-    natsStatus status;
-
-    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
-    nats_reply_subject(nats, nats->asked++, reply);
-    status = natsConnection_PublishRequestString(nats->connection, subject, reply, "");
-    while (status == NATS_OK && nats->wants_write) {
-        struct pollfd wait = {.fd = nats->socket, .events = POLLOUT};
-
-        if (poll(&wait, 1, clock_left_ms(deadline_ms)) != 1)
-            return NATS_TIMEOUT;
-        natsConnection_ProcessWriteEvent(nats->connection);
-    }
-    return status;
-}
-
-/* A question that every user of a relay may ask, and whose answer nobody awaits. What comes back
- * begins with a letter, or is a record of TLS, whose types are control characters. */
-natsStatus nats_greet(struct nats *nats, int64_t deadline_ms)
-{
-    natsStatus status = greet(nats, deadline_ms);
-    struct pollfd wait = {.fd = nats->socket, .events = POLLIN};
-    char first;
-
-    if (status != NATS_OK || poll(&wait, 1, clock_left_ms(deadline_ms)) != 1 ||
-        recv(nats->socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
-        return status != NATS_OK ? status : NATS_TIMEOUT;
-    nats->needs_tls = first < ' ';
-    return nats->needs_tls ? NATS_SECURE_CONNECTION_REQUIRED : NATS_OK;
-}
-
 void nats_close_inbox(struct nats *nats)
 {
     for (; nats->received_taken < nats->received_count; nats->received_taken++)

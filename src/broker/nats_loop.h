@@ -14,9 +14,6 @@ struct nats;
 
 natsStatus nats_set_loop(natsOptions *library, struct nats *nats);
 natsStatus nats_open_inbox(struct nats *nats);
-/* Hears the server out for the first time. SECURE_CONNECTION_REQUIRED: it speaks TLS (needs_tls is
- * set). */
-natsStatus nats_greet(struct nats *nats, int64_t deadline_ms);
 void nats_close_inbox(struct nats *nats);
 /* Writes no more: the library finds the connection lost. */
 void nats_hang_up(struct nats *nats);

@@ -284,26 +284,6 @@ int nats_check_stream(struct nats *nats, struct error *error)
     return status;
 }
 
-static bool takes(const json_t *info, const char *destination)
-{
-    const json_t *subjects = setting(info, "subjects");
-
-    for (size_t i = 0; i < json_array_size(subjects); i++) {
-        const char *subject = json_string_value(json_array_get(subjects, i));
-        struct match match;
-        char why[64];
-        bool matches;
-
-        if (subject == NULL || match_parse(&match, subject, why, sizeof why) < 0)
-            continue;
-        matches = match_topic(&match, text_of(destination));
-        match_free(&match);
-        if (matches)
-            return true;
-    }
-    return false;
-}
-
 static int fail_subject(struct nats *nats, const char *destination, struct error *error)
 {
     char why[SUBJECTS_BYTES_MAX];
@@ -312,6 +292,16 @@ static int fail_subject(struct nats *nats, const char *destination, struct error
     fail(nats, error, ERROR_PERMANENT, why);
     return error_hint(error, "nats stream edit %s --subjects '...,%s'", nats->base.options->stream,
                       destination);
+}
+
+static int check_subject(struct nats *nats, const json_t *info, const char *destination,
+                         struct error *error)
+{
+    if (keep_subjects(nats, info, error) < 0)
+        return -1;
+    if (nats_stream_takes(nats, text_of(destination)))
+        return 0;
+    return fail_subject(nats, destination, error);
 }
 
 static void add_warning(char *warning, size_t size, const char *format, ...)
@@ -377,8 +367,8 @@ int nats_inspect(struct broker *broker, const char *destination, char *warning, 
     if (info == NULL)
         return fail_missing(nats, destination, error);
     status = check_config(nats, info, error);
-    if (status == 0 && !takes(info, destination))
-        status = fail_subject(nats, destination, error);
+    if (status == 0)
+        status = check_subject(nats, info, destination, error);
     if (status == 0)
         warn(nats, info, warning, warning_size);
     json_decref(info);
@@ -397,8 +387,8 @@ int nats_make(struct broker *broker, const char *destination, struct error *erro
         return -1;
     if (info == NULL)
         return add(nats, destination, error);
-    if (!sink_pattern(destination) && !takes(info, destination))
-        status = fail_subject(nats, destination, error);
+    if (!sink_pattern(destination))
+        status = check_subject(nats, info, destination, error);
     json_decref(info);
     return status;
 }
