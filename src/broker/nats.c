@@ -101,6 +101,7 @@ static void destroy(struct broker *broker)
 
     nats_disconnect(nats);
     nats_clean(nats);
+    nats_forget_subjects(nats);
     nats_problems_return(nats->problems);
     free(nats->received);
     free(nats->places);

@@ -23,11 +23,13 @@ struct nats {
     natsConnection *connection; /* NULL: none, ready() makes one */
     natsSubscription *inbox;    /* of every answer; a context of JetStream's would need a thread */
     char inbox_name[NATS_INBOX_BYTES];
-    uint64_t asked;    /* on this object; the number of an answer's subject */
-    bool threaded;     /* TLS: the library's threads read and write */
-    bool needs_tls;    /* a server asked for it */
-    bool stream_found; /* on this connection */
-    int socket;        /* -1: the library's own, or closed */
+    uint64_t asked;      /* on this object; the number of an answer's subject */
+    bool threaded;       /* TLS: the library's threads read and write */
+    bool needs_tls;      /* a server asked for it, and none has failed since */
+    bool stream_found;   /* on this connection */
+    struct match *taken; /* the stream's subjects, as it said last */
+    int taken_count;
+    int socket; /* -1: the library's own, or closed */
     bool wants_write;
     natsMsg **received; /* read, not yet taken */
     int received_capacity;
@@ -47,6 +49,7 @@ struct nats {
     struct nats_problems *problems;
     int64_t message_bytes_max; /* the server's max_payload: headers and payload */
     const char *address;       /* the server tried last */
+    int64_t ready_ms;          /* when ready() must have an answer, or go without */
     unsigned server;           /* the next to try */
 
     struct nats_place *places; /* of the batch */
@@ -76,6 +79,9 @@ int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind
 
 /* nats_stream.c: missing streams are added when the sink says create. */
 int nats_check_stream(struct nats *nats, struct error *error);
+/* Whether the stream takes it, by its subjects at that time. */
+bool nats_stream_takes(const struct nats *nats, struct text destination);
+void nats_forget_subjects(struct nats *nats);
 int nats_inspect(struct broker *broker, const char *destination, char *warning, size_t warning_size,
                  struct error *error);
 int nats_make(struct broker *broker, const char *destination, struct error *error);

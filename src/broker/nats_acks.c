@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGITS_MAX 19 /* fewer than overflow 64 bits */
+#define DIGITS_MAX 18 /* fewer than the JSON parser refuses */
 
 struct nats_answer nats_refusal(natsStatus status)
 {

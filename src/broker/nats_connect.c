@@ -14,18 +14,20 @@
 
 #include "base/clock.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define SERVER_TIMEOUT_MS_MIN 500
 #define PING_INTERVAL_MS 5000
 #define PINGS_OUT_MAX 2
 #define WRITE_DEADLINE_MS_MAX 5000
 #define HOST_BYTES_MAX 256
-#define GREETING_TIMEOUT_MS 1000
+#define ANSWERS_MS 1000 /* beside the patience: of the greeting and about the stream */
 
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text)
 {
@@ -217,7 +219,7 @@ static int connect_to(struct nats *nats, const char *server, int timeout_ms, str
 static int connect_to_any(struct nats *nats, struct error *error)
 {
     const struct text_list *servers = &nats->base.options->servers;
-    int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&nats->base);
+    int64_t deadline_ms = nats->ready_ms - ANSWERS_MS;
 
     for (int untried = servers->count; untried > 0; untried--) {
         const char *server = servers->items[nats->server++ % (unsigned)servers->count];
@@ -234,6 +236,40 @@ static int connect_to_any(struct nats *nats, struct error *error)
     return -1;
 }
 
+static natsStatus greet(struct nats *nats, int64_t deadline_ms)
+{
+    char subject[NATS_TEXT_BYTES];
+    char reply[NATS_REPLY_BYTES];
+    natsStatus status;
+
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
+    nats_reply_subject(nats, nats->asked++, reply);
+    status = natsConnection_PublishRequestString(nats->connection, subject, reply, "");
+    while (status == NATS_OK && nats->wants_write) {
+        struct pollfd wait = {.fd = nats->socket, .events = POLLOUT};
+
+        if (poll(&wait, 1, clock_left_ms(deadline_ms)) != 1)
+            return NATS_TIMEOUT;
+        natsConnection_ProcessWriteEvent(nats->connection);
+    }
+    return status;
+}
+
+/* A question that every user of a relay may ask, and whose answer nobody awaits. What comes back
+ * begins with a letter, or is a record of TLS, whose types are control characters. */
+static natsStatus hear_out(struct nats *nats, int64_t deadline_ms)
+{
+    natsStatus status = greet(nats, deadline_ms);
+    struct pollfd wait = {.fd = nats->socket, .events = POLLIN};
+    char first;
+
+    if (status != NATS_OK || poll(&wait, 1, clock_left_ms(deadline_ms)) != 1 ||
+        recv(nats->socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+        return status != NATS_OK ? status : NATS_TIMEOUT;
+    nats->needs_tls = first < ' ';
+    return nats->needs_tls ? NATS_SECURE_CONNECTION_REQUIRED : NATS_OK;
+}
+
 static int open_connection(struct nats *nats, struct error *error)
 {
     natsStatus status;
@@ -243,7 +279,7 @@ static int open_connection(struct nats *nats, struct error *error)
     nats_problems_watch(nats->problems, nats->connection);
     status = nats_open_inbox(nats);
     if (status == NATS_OK && !nats->threaded)
-        status = nats_greet(nats, clock_now_ms() + GREETING_TIMEOUT_MS);
+        status = hear_out(nats, nats->ready_ms);
     if (status == NATS_OK)
         return 0;
     nats_disconnect(nats);
@@ -256,6 +292,7 @@ int nats_connect(struct nats *nats, struct error *error)
     bool had_needed_tls = nats->needs_tls;
     int status;
 
+    nats->ready_ms = clock_now_ms() + broker_patience_ms(&nats->base) + ANSWERS_MS;
     if (nats->connection != NULL)
         nats_rest(nats);
     if (!nats_lost(nats))
@@ -264,8 +301,10 @@ int nats_connect(struct nats *nats, struct error *error)
     status = open_connection(nats, error);
     if (status < 0 && nats->needs_tls && !had_needed_tls)
         status = open_connection(nats, error);
-    if (status < 0)
+    if (status < 0) {
+        nats->needs_tls = false;
         return -1;
+    }
     nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
     nats->stream_found = false;
     nats->warned = false;
@@ -280,6 +319,7 @@ void nats_disconnect(struct nats *nats)
     nats_problems_watch(nats->problems, NULL);
     if (nats->connection == NULL)
         return;
+    nats_hang_up(nats);
     natsConnection_Close(nats->connection);
     nats_close_inbox(nats);
     natsConnection_Destroy(nats->connection);

@@ -29,6 +29,7 @@
 
 #define BUFFERED_BYTES_MAX (64 * 1024)
 #define SPENT_BYTES_MAX (64 * 1024)
+#define READS_MAX 8 /* of 32 KiB, one after the other */
 #define SLICE_MS 50 /* of a wait that problems cannot end */
 #define KEEPALIVE_IDLE_S 5
 #define KEEPALIVE_INTERVAL_S 5
@@ -135,27 +136,6 @@ natsStatus nats_open_inbox(struct nats *nats)
     return status == NATS_OK ? natsSubscription_SetPendingLimits(nats->inbox, -1, -1) : status;
 }
 
-/* A message to oneself, which nobody awaits. What comes back begins with a letter, or is a record
- * of TLS, whose types are control characters. */
-natsStatus nats_greet(struct nats *nats, int64_t deadline_ms)
-{
-    char subject[NATS_REPLY_BYTES];
-    struct pollfd wait = {.events = POLLIN};
-    natsStatus status;
-    char first;
-
-    nats_reply_subject(nats, nats->asked++, subject);
-    status = natsConnection_PublishString(nats->connection, subject, "");
-    while (status == NATS_OK && nats->wants_write && clock_left_ms(deadline_ms) > 0)
-        natsConnection_ProcessWriteEvent(nats->connection);
-    wait.fd = nats->socket;
-    if (status != NATS_OK || poll(&wait, 1, clock_left_ms(deadline_ms)) != 1 ||
-        recv(nats->socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
-        return status != NATS_OK ? status : NATS_TIMEOUT;
-    nats->needs_tls = first < ' ';
-    return nats->needs_tls ? NATS_SECURE_CONNECTION_REQUIRED : NATS_OK;
-}
-
 void nats_close_inbox(struct nats *nats)
 {
     for (; nats->received_taken < nats->received_count; nats->received_taken++)
@@ -211,13 +191,16 @@ static int reserve_received(struct nats *nats, uint64_t more)
     return 0;
 }
 
-/* NULL: none in time, or one that is only counted. */
+/* NULL: none in time. Those that are only counted are passed over. */
 static natsMsg *take_next(struct nats *nats, int64_t timeout_ms)
 {
     natsMsg *answer = NULL;
     natsStatus status = natsSubscription_NextMsg(&answer, nats->inbox, timeout_ms);
 
-    nats->unheard += status == NATS_NO_RESPONDERS;
+    while (status == NATS_NO_RESPONDERS) {
+        nats->unheard++;
+        status = natsSubscription_NextMsg(&answer, nats->inbox, 0);
+    }
     return status == NATS_OK ? answer : NULL;
 }
 
@@ -237,44 +220,71 @@ static void take_read(struct nats *nats)
     }
 }
 
-/* Reads before it writes: a write that fails closes the connection, whatever lies unread. */
-static void exchange(struct nats *nats, struct pollfd *waits, nfds_t count, int timeout_ms)
+/* Reads before it writes: a write that fails closes the connection, whatever lies unread. Whether
+ * the server has said anything, or ended. */
+static bool exchange(struct nats *nats, struct pollfd *waits, nfds_t count, bool writes,
+                     int timeout_ms)
 {
-    if (nats->wants_write)
-        waits[0].events = POLLIN | POLLOUT;
-    if (nats->socket < 0 || poll(waits, count, timeout_ms) <= 0)
-        return;
-    if (waits[0].revents & (POLLIN | POLLERR | POLLHUP)) {
+    bool reads;
+
+    if (nats->socket < 0)
+        return false;
+    waits[0].events = writes && nats->wants_write ? POLLIN | POLLOUT : POLLIN;
+    if (poll(waits, count, timeout_ms) <= 0)
+        return false;
+    reads = waits[0].revents & (POLLIN | POLLERR | POLLHUP);
+    if (reads) {
         natsConnection_ProcessReadEvent(nats->connection);
         take_read(nats);
     }
     if (waits[0].revents & POLLOUT && nats->wants_write && !nats_lost(nats))
         natsConnection_ProcessWriteEvent(nats->connection);
+    return reads;
 }
 
-/* Ends also when a problem has been noted. */
-static void await_read(struct nats *nats, int timeout_ms)
+/* Ends also when a problem has been noted. Behind the deadline it writes nothing: what is stored
+ * then would look as if it were not. */
+static bool await_read(struct nats *nats, int timeout_ms)
 {
-    struct pollfd waits[2] = {{.fd = nats->socket, .events = POLLIN},
+    struct pollfd waits[2] = {{.fd = nats->socket},
                               {.fd = nats_problems_signal(nats->problems), .events = POLLIN}};
 
-    exchange(nats, waits, 2, timeout_ms);
+    return exchange(nats, waits, 2, timeout_ms > 0, timeout_ms);
 }
 
-static void await_write(struct nats *nats, int timeout_ms)
+static bool await_write(struct nats *nats, int timeout_ms)
 {
-    struct pollfd wait = {.fd = nats->socket, .events = POLLIN};
+    struct pollfd wait = {.fd = nats->socket};
 
-    exchange(nats, &wait, 1, timeout_ms);
+    return exchange(nats, &wait, 1, true, timeout_ms);
 }
 
-/* What has come while the lane rested: the server's pings, or its end. */
+/* What has come while the lane rested: the server's pings, or its end, behind what it said last. */
 void nats_rest(struct nats *nats)
 {
-    if (!nats->threaded)
-        await_write(nats, 0);
+    int reads = 0;
+
+    while (!nats->threaded && reads++ < READS_MAX && await_write(nats, 0))
+        ;
     if (nats->wants_write)
-        await_write(nats, 0);
+        (void)await_write(nats, 0);
+}
+
+/* The library would wait half a second for a stuck server to take the rest. Acknowledgements that
+ * nobody awaits any more lie before the end. */
+void nats_hang_up(struct nats *nats)
+{
+    if (nats->threaded || nats->socket < 0)
+        return;
+    (void)shutdown(nats->socket, SHUT_RDWR);
+    for (int reads = 0; reads < READS_MAX && !nats_lost(nats); reads++)
+        natsConnection_ProcessReadEvent(nats->connection);
+}
+
+void nats_push(struct nats *nats, int64_t deadline_ms)
+{
+    if (nats->wants_write && clock_left_ms(deadline_ms) > 0)
+        (void)await_write(nats, 0);
 }
 
 void nats_flush(struct nats *nats, int64_t deadline_ms)
@@ -284,7 +294,7 @@ void nats_flush(struct nats *nats, int64_t deadline_ms)
     if (nats->threaded && left_ms > 0)
         (void)natsConnection_FlushTimeout(nats->connection, left_ms);
     while (nats->wants_write && nats->socket >= 0 && left_ms > 0) {
-        await_write(nats, left_ms);
+        (void)await_write(nats, left_ms);
         left_ms = clock_left_ms(deadline_ms);
     }
 }
@@ -299,16 +309,29 @@ bool nats_relieve(struct nats *nats, int64_t deadline_ms)
     return !nats->wants_write;
 }
 
+/* Behind a read that brought no whole answer there may be more, also when it is late. */
+static void read_some(struct nats *nats, int timeout_ms)
+{
+    for (int reads = 0; reads < READS_MAX && await_read(nats, timeout_ms); reads++) {
+        if (nats->received_count > 0)
+            break;
+        timeout_ms = 0;
+    }
+}
+
 natsMsg *nats_next(struct nats *nats, int64_t deadline_ms)
 {
+    bool sliced = nats->threaded || nats_problems_signal(nats->problems) < 0;
     int left_ms = clock_left_ms(deadline_ms);
 
+    if (sliced && left_ms > SLICE_MS)
+        left_ms = SLICE_MS;
     if (nats->threaded)
-        return take_next(nats, left_ms < SLICE_MS ? left_ms : SLICE_MS);
+        return take_next(nats, left_ms);
     if (nats->received_taken == nats->received_count) {
         nats->received_taken = 0;
         nats->received_count = 0;
-        await_read(nats, left_ms);
+        read_some(nats, left_ms);
     }
     if (nats->received_taken == nats->received_count)
         return NULL;

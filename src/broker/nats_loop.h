@@ -14,17 +14,19 @@ struct nats;
 
 natsStatus nats_set_loop(natsOptions *library, struct nats *nats);
 natsStatus nats_open_inbox(struct nats *nats);
-/* Hears the server out for the first time. SECURE_CONNECTION_REQUIRED: it speaks TLS (needs_tls is
- * set). */
-natsStatus nats_greet(struct nats *nats, int64_t deadline_ms);
 void nats_close_inbox(struct nats *nats);
+/* Writes no more: the library finds the connection lost. */
+void nats_hang_up(struct nats *nats);
 bool nats_lost(const struct nats *nats);
 void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NATS_REPLY_BYTES]);
 /* The number that an answer belongs to; UINT64_MAX: none. */
 uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer);
 /* Writes what has been published, also when it is little. Until the deadline at most. */
 void nats_flush(struct nats *nats, int64_t deadline_ms);
-/* Writes it when it is much. False: that took until the deadline, or the connection is lost. */
+/* Writes what the socket takes at once: this server works while others are awaited. */
+void nats_push(struct nats *nats, int64_t deadline_ms);
+/* Writes it when it is much: little is neither looked at nor judged. False: what was much could not
+ * all be written, by the deadline or because the connection is lost. */
 bool nats_relieve(struct nats *nats, int64_t deadline_ms);
 /* Answers the server's pings, and finds out that it has gone. */
 void nats_rest(struct nats *nats);

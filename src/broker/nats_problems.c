@@ -33,7 +33,7 @@ struct nats_problems {
 
 static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct nats_problems *pool;
-static unsigned pool_made;
+static unsigned times_taken;
 
 static struct nats_problems *make(void)
 {
@@ -59,7 +59,7 @@ struct nats_problems *nats_problems_take(unsigned *number)
         pool = problems->next;
     else
         problems = make();
-    *number = pool_made++;
+    *number = times_taken++;
     (void)pthread_mutex_unlock(&pool_mutex);
     return problems;
 }

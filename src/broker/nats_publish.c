@@ -239,6 +239,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
         hand_over(nats, batch, i, goes_on);
         goes_on = goes_on && nats_relieve(nats, deadline_ms);
     }
+    nats_push(nats, deadline_ms);
 }
 
 /* One that is not expected is late, or the second. */
@@ -287,6 +288,22 @@ static void take_unheard(struct nats *nats, struct batch *batch)
         take_answer(nats, batch, &unheard, (uint64_t)i);
 }
 
+/* Where only others than a stream listen nobody answers at all: at the deadline that says nothing
+ * of the server, and blames no neighbour. Whether there were any. */
+static bool take_untaken(struct nats *nats, struct batch *batch, int64_t deadline_ms)
+{
+    const struct nats_answer untaken = nats_refusal(NATS_NO_RESPONDERS);
+    int expected = nats->expected;
+
+    if (expected == 0 || nats_lost(nats) || clock_left_ms(deadline_ms) > 0)
+        return false;
+    for (int i = 0; i < nats->count; i++)
+        if (nats->places[i].state == NATS_EXPECTED &&
+            !nats_stream_takes(nats, batch->messages[i].destination))
+            take_answer(nats, batch, &untaken, (uint64_t)i);
+    return nats->expected < expected;
+}
+
 static void await_answers(struct nats *nats, struct batch *batch, int64_t deadline_ms)
 {
     while (nats->expected > nats->unheard) {
@@ -309,6 +326,7 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
 {
     struct nats *nats = (struct nats *)broker;
     int unanswered;
+    bool untaken;
     bool lost;
     char text[96];
 
@@ -316,14 +334,16 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     if (nats->expected > 0)
         nats_flush(nats, deadline_ms);
     await_answers(nats, batch, deadline_ms);
+    untaken = take_untaken(nats, batch, deadline_ms);
     unanswered = nats->expected + nats->unsent;
     unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
     nats->count = 0;
     nats_clean(nats);
+    lost = nats_lost(nats);
+    if (untaken || unanswered > 0)
+        nats_disconnect(nats);
     if (unanswered == 0)
         return 0;
-    lost = nats_lost(nats);
-    nats_disconnect(nats);
     (void)snprintf(text, sizeof text, "%d messages were not acknowledged (%s)", unanswered,
                    lost ? "connection lost" : "no answer in time");
     return nats_fail(nats, error, ERROR_TRANSIENT, text);

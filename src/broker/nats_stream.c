@@ -134,6 +134,7 @@ static int fail_silent(struct nats *nats, struct error *error)
 static int call(struct nats *nats, const char *what, const char *request, json_t **said,
                 struct error *error)
 {
+    int64_t deadline_ms = clock_now_ms() + API_TIMEOUT_MS;
     char subject[NATS_TEXT_BYTES];
     natsMsg *answer;
     natsStatus status;
@@ -141,7 +142,9 @@ static int call(struct nats *nats, const char *what, const char *request, json_t
     *said = NULL;
     (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.%s.%s", what,
                    nats->base.options->stream);
-    status = nats_ask(nats, subject, request, clock_now_ms() + API_TIMEOUT_MS, &answer);
+    if (deadline_ms > nats->ready_ms)
+        deadline_ms = nats->ready_ms;
+    status = nats_ask(nats, subject, request, deadline_ms, &answer);
     if (status == NATS_NO_RESPONDERS)
         return fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
     if (status == NATS_TIMEOUT || status == NATS_NOT_PERMITTED)
@@ -220,6 +223,46 @@ static int check_config(struct nats *nats, const json_t *info, struct error *err
     return error_hint(error, "nats stream edit %s --ack", nats->base.options->stream);
 }
 
+void nats_forget_subjects(struct nats *nats)
+{
+    for (int i = 0; i < nats->taken_count; i++)
+        match_free(&nats->taken[i]);
+    free(nats->taken);
+    nats->taken = NULL;
+    nats->taken_count = 0;
+}
+
+bool nats_stream_takes(const struct nats *nats, struct text destination)
+{
+    for (int i = 0; i < nats->taken_count; i++)
+        if (match_topic(&nats->taken[i], destination))
+            return true;
+    return false;
+}
+
+/* A subject that cannot be read here may be any. */
+static int keep_subjects(struct nats *nats, const json_t *info, struct error *error)
+{
+    const json_t *subjects = setting(info, "subjects");
+    size_t count = json_array_size(subjects);
+    char why[64];
+
+    nats_forget_subjects(nats);
+    nats->taken = calloc(count + 1, sizeof *nats->taken);
+    if (nats->taken == NULL)
+        return error_no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        const char *subject = json_string_value(json_array_get(subjects, i));
+        struct match *match = &nats->taken[nats->taken_count];
+
+        if ((subject == NULL || match_parse(match, subject, why, sizeof why) < 0) &&
+            match_parse(match, ">", why, sizeof why) < 0)
+            return error_no_memory(error);
+        nats->taken_count++;
+    }
+    return 0;
+}
+
 int nats_check_stream(struct nats *nats, struct error *error)
 {
     json_t *info;
@@ -227,35 +270,18 @@ int nats_check_stream(struct nats *nats, struct error *error)
 
     if (ask(nats, &info, error) < 0)
         return -1;
-    nats->keeps_unwanted = true;
+    if (info == NULL && nats->base.options->create &&
+        (add(nats, NULL, error) < 0 || ask(nats, &info, error) < 0))
+        return -1;
     if (info == NULL)
-        return nats->base.options->create ? add(nats, NULL, error)
-                                          : fail_missing(nats, NULL, error);
+        return fail_missing(nats, NULL, error);
     status = check_config(nats, info, error);
+    if (status == 0)
+        status = keep_subjects(nats, info, error);
     nats->keeps_unwanted = strcmp(text_of_setting(info, "retention"), "interest") != 0 ||
                            json_integer_value(setting(info, "num_replicas")) > 1;
     json_decref(info);
     return status;
-}
-
-static bool takes(const json_t *info, const char *destination)
-{
-    const json_t *subjects = setting(info, "subjects");
-
-    for (size_t i = 0; i < json_array_size(subjects); i++) {
-        const char *subject = json_string_value(json_array_get(subjects, i));
-        struct match match;
-        char why[64];
-        bool matches;
-
-        if (subject == NULL || match_parse(&match, subject, why, sizeof why) < 0)
-            continue;
-        matches = match_topic(&match, text_of(destination));
-        match_free(&match);
-        if (matches)
-            return true;
-    }
-    return false;
 }
 
 static int fail_subject(struct nats *nats, const char *destination, struct error *error)
@@ -266,6 +292,16 @@ static int fail_subject(struct nats *nats, const char *destination, struct error
     fail(nats, error, ERROR_PERMANENT, why);
     return error_hint(error, "nats stream edit %s --subjects '...,%s'", nats->base.options->stream,
                       destination);
+}
+
+static int check_subject(struct nats *nats, const json_t *info, const char *destination,
+                         struct error *error)
+{
+    if (keep_subjects(nats, info, error) < 0)
+        return -1;
+    if (nats_stream_takes(nats, text_of(destination)))
+        return 0;
+    return fail_subject(nats, destination, error);
 }
 
 static void add_warning(char *warning, size_t size, const char *format, ...)
@@ -331,8 +367,8 @@ int nats_inspect(struct broker *broker, const char *destination, char *warning, 
     if (info == NULL)
         return fail_missing(nats, destination, error);
     status = check_config(nats, info, error);
-    if (status == 0 && !takes(info, destination))
-        status = fail_subject(nats, destination, error);
+    if (status == 0)
+        status = check_subject(nats, info, destination, error);
     if (status == 0)
         warn(nats, info, warning, warning_size);
     json_decref(info);
@@ -351,8 +387,8 @@ int nats_make(struct broker *broker, const char *destination, struct error *erro
         return -1;
     if (info == NULL)
         return add(nats, destination, error);
-    if (!sink_pattern(destination) && !takes(info, destination))
-        status = fail_subject(nats, destination, error);
+    if (!sink_pattern(destination))
+        status = check_subject(nats, info, destination, error);
     json_decref(info);
     return status;
 }

@@ -9,8 +9,9 @@
  *   P1   BEGIN and LOCK executed by the server, the claim not sent
  *   P2   the claim's rows are read
  *   P3   after a WAL barrier, before the first publish of the batch
- *   P4   a message is handed to the client library (counts messages)
- *   P5   all of the batch are handed over, their acknowledgements not waited for
+ *   P4   a message is handed to the client library (counts messages), whose buffer may hold it yet
+ *   P5   all of the batch are handed over (to NATS: written to its socket), their acknowledgements
+ *        not waited for
  *   P6   an acknowledgement has been seen (counts messages)
  *   P7   all are acknowledged, before the settling statement
  *   P8   the settling statement is executed by the server, COMMIT not sent (stop: only queued)
@@ -84,6 +85,7 @@ static struct session sessions[CONNECTIONS_MAX];
 /* Of the lane, which is a thread. */
 static _Thread_local long batch_rows;
 static _Thread_local long batch_sent;
+static _Thread_local bool batch_written;
 static _Thread_local bool barrier_seen;
 
 static natsConnection *nats_connection; /* the last one */
@@ -384,6 +386,7 @@ static void after_result(struct session *session, const PGresult *result)
     if (strcmp(name, "claim") == 0 && PQntuples(result) > 0) {
         batch_rows = PQntuples(result);
         batch_sent = 0;
+        batch_written = false;
         barrier_seen = false;
         pass(2);
     }
@@ -491,8 +494,15 @@ static void after_publish(void)
 {
     batch_sent++;
     pass(4);
-    if (batch_sent == batch_rows)
-        pass(5);
+}
+
+/* Once a batch. */
+static void after_write(void)
+{
+    if (batch_written || batch_sent == 0 || batch_sent != batch_rows)
+        return;
+    batch_written = true;
+    pass(5);
 }
 
 static void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque)
@@ -526,6 +536,15 @@ natsStatus natsConnection_PublishMsg(natsConnection *connection, natsMsg *messag
     return status;
 }
 
+void natsConnection_ProcessWriteEvent(natsConnection *connection)
+{
+    REAL(natsConnection_ProcessWriteEvent);
+
+    real(connection);
+    if (natsConnection_Buffered(connection) <= 0)
+        after_write();
+}
+
 /* Of what the relay reads from its inbox only acknowledgements begin so. */
 natsStatus natsSubscription_NextMsg(natsMsg **message, natsSubscription *inbox, int64_t timeout)
 {
@@ -553,7 +572,9 @@ rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *client, const rd_kafka_vu_t *va
 
     before_publish();
     refused = real(client, values, count);
-    if (refused == NULL)
+    if (refused == NULL) {
         after_publish();
+        after_write();
+    }
     return refused;
 }

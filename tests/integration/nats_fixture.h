@@ -220,6 +220,7 @@ static inline void read_own_url(void)
             text[fread(text, 1, sizeof text - 1, file)] = '\0';
             (void)fclose(file);
             found = strstr(text, "nats://");
+            found = found != NULL ? found : strstr(text, "tls://");
         }
         (void)poll(NULL, 0, 10);
     }

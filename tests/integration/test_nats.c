@@ -560,6 +560,7 @@ static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
     assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 10);
     assert_refused(&batch.messages[1], VERDICT_WAIT, "not permitted to publish to \"out.x\"");
+    assert_false(own_log_says("Publish Violation - User \"relay\", Subject \"_INBOX"));
     stop_own_server();
 }
 
@@ -641,7 +642,7 @@ static void after_cut_writes_every_stored_message_equals_its_row(void **state)
 }
 
 /* Its socket buffers are full after a few of these: then each write waits for its deadline. */
-static void a_stuck_server_costs_no_more_than_two_publish_timeouts(void **state)
+static void a_stuck_server_costs_no_more_than_the_publish_timeout(void **state)
 {
     size_t len = 900000;
     char *payload = calloc(1, len);
@@ -662,7 +663,7 @@ static void a_stuck_server_costs_no_more_than_two_publish_timeouts(void **state)
     assert_int_equal(kill(own_server, SIGSTOP), 0);
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(options.publish_timeout_ms), -1);
-    assert_in_range(clock_now_ms() - started_ms, 0, 2000);
+    assert_in_range(clock_now_ms() - started_ms, 0, 1400);
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 40);
     assert_int_equal(kill(own_server, SIGCONT), 0);
     do
@@ -722,7 +723,7 @@ int main(void)
         TEST(a_subject_that_the_stream_does_not_take_is_told),
         TEST(an_error_names_the_server_in_use),
         TEST_WITHOUT_STREAM(after_cut_writes_every_stored_message_equals_its_row),
-        TEST_WITHOUT_STREAM(a_stuck_server_costs_no_more_than_two_publish_timeouts),
+        TEST_WITHOUT_STREAM(a_stuck_server_costs_no_more_than_the_publish_timeout),
         TEST_WITHOUT_STREAM(a_password_is_read_anew_and_a_forbidden_subject_waits),
     };
 

@@ -114,6 +114,7 @@ static void what_is_no_answer_of_a_stream_is_a_refusal_without_a_code(void **sta
         "{\"stream\":\"EVENTS\", \"seq\":17}}",
         "{\"stream\":\"EVENTS\", \"seq\":}",
         "{\"stream\":\"EVENTS\", \"seq\":017}",
+        "{\"stream\":\"EVENTS\", \"seq\":9999999999999999999}",
         "{\"stream\":\"EVENTS\", \"seq\":18446744073709551633}",
         "{\"stream\":\"OTHER\", \"stream\":\"EVENTS\", \"seq\":17}",
     };

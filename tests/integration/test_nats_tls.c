@@ -1,0 +1,184 @@
+#include "integration/nats_fixture.h"
+
+/* The real server over TLS, with certificates of the test's own. There the library's threads write
+ * and read. */
+
+static char folder[] = "/tmp/test_tls.XXXXXX";
+static char ca_path[64];
+static char tls_url[96];
+
+/* ca.pem signs good.pem, for 127.0.0.1, and other.pem, for another host; stranger.pem is nobody's.
+ */
+static int make_certificates(void **state)
+{
+    static const char script[] =
+        "cd %s && exec >log 2>&1 && set -e; "
+        "authority() { openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=$1 -keyout "
+        "$1.key -out $1.pem; }; "
+        "server() { openssl req -newkey rsa:2048 -nodes -subj /CN=$1 -keyout $1.key -out $1.csr; "
+        "echo subjectAltName=$2 >$1.ext; openssl x509 -req -in $1.csr -CA ca.pem -CAkey ca.key "
+        "-CAcreateserial -days 2 -extfile $1.ext -out $1.pem; }; "
+        "authority ca; authority stranger; server good IP:127.0.0.1; server other DNS:other.test";
+    char command[1024];
+
+    (void)state;
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    (void)snprintf(ca_path, sizeof ca_path, "%s/ca.pem", folder);
+    (void)snprintf(command, sizeof command, script, folder);
+    return system(command);
+}
+
+static int remove_certificates(void **state)
+{
+    char command[64];
+
+    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command) == 0 ? close_library(state) : -1;
+}
+
+static void connect_trusting(const char *user)
+{
+    natsOptions *library = NULL;
+
+    disconnect_reader();
+    assert_int_equal(natsOptions_Create(&library), NATS_OK);
+    assert_int_equal(natsOptions_SetURL(library, tls_url), NATS_OK);
+    assert_int_equal(natsOptions_SetSecure(library, true), NATS_OK);
+    assert_int_equal(natsOptions_SkipServerVerification(library, true), NATS_OK);
+    assert_int_equal(natsOptions_SetUserInfo(library, user, user), NATS_OK);
+    assert_int_equal(natsConnection_Connect(&connection, library), NATS_OK);
+    natsOptions_Destroy(library);
+    assert_int_equal(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
+}
+
+/* A server with this certificate, its stream, and a sink that trusts the authority. */
+static void open_tls(void **state, const char *certificate)
+{
+    char config[1024];
+    jsStreamConfig stream_config;
+
+    (void)open_broker(state);
+    (void)snprintf(config, sizeof config,
+                   "jetstream {store_dir: js}\n"
+                   "tls { cert_file: \"%s/%s.pem\", key_file: \"%s/%s.key\" }\n"
+                   "authorization { users: [{user: admin, password: admin}\n"
+                   "  {user: relay, password: relay, permissions: {publish: {allow: [\"%s.in\",\n"
+                   "    \"$JS.API.STREAM.INFO.*\"]}, subscribe: [\"_INBOX.>\"]}}]}\n",
+                   folder, certificate, folder, certificate, prefix);
+    start_own_server(config);
+    (void)snprintf(tls_url, sizeof tls_url, "tls://%s", strstr(own_url, "://") + 3);
+    connect_trusting("admin");
+    (void)jsStreamConfig_Init(&stream_config);
+    add_stream(stream, &stream_config, subject_of(">"));
+    options.servers.items[0] = tls_url;
+    options.username = "relay";
+    options.password = "relay";
+    options.tls_ca_file = ca_path;
+}
+
+static void expect_sent(int count)
+{
+    batch_reset(&batch);
+    for (int i = 0; i < count; i++)
+        (void)add_message(&batch, subject_of("in"), NULL, "x");
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), count);
+    assert_int_equal(stored(stream), count);
+    assert_true(((const struct nats *)broker)->threaded);
+}
+
+static void messages_are_sent_over_tls(void **state)
+{
+    open_tls(state, "good");
+    assert_int_equal(broker_ready(broker, &error), 0);
+    expect_sent(BATCH);
+    stop_own_server();
+}
+
+/* Without a word of TLS in the configuration the system's authorities are trusted. */
+static void a_server_that_demands_tls_of_a_plain_url_gets_it(void **state)
+{
+    char plain_url[96];
+
+    open_tls(state, "good");
+    (void)snprintf(plain_url, sizeof plain_url, "nats://%s", strstr(own_url, "://") + 3);
+    options.servers.items[0] = plain_url;
+    options.tls_ca_file = NULL;
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_says(&error, "unable to get local issuer certificate");
+    assert_int_equal(setenv("SSL_CERT_FILE", ca_path, 1), 0);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    expect_sent(10);
+    assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+    stop_own_server();
+}
+
+static void a_certificate_that_proves_nothing_is_refused_with_the_reason(void **state)
+{
+    static const struct {
+        const char *certificate;
+        const char *reason;
+    } refused[] = {{"stranger", "self-signed certificate"}, {"other", "IP address mismatch"}};
+
+    for (int i = 0; i < 2; i++) {
+        if (i > 0)
+            assert_int_equal(teardown(state), 0);
+        open_tls(state, refused[i].certificate);
+        assert_int_equal(broker_ready(broker, &error), -1);
+        assert_int_equal(error.kind, ERROR_PERMANENT);
+        assert_says(&error, refused[i].reason);
+        stop_own_server();
+    }
+}
+
+static void silence_over_tls_ends_the_wait_at_the_deadline(void **state)
+{
+    int64_t started_ms;
+
+    open_tls(state, "good");
+    options.publish_timeout_ms = 500;
+    assert_int_equal(broker_ready(broker, &error), 0);
+    for (int i = 0; i < BATCH; i++)
+        (void)add_message(&batch, subject_of("in"), NULL, "x");
+    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    started_ms = clock_now_ms();
+    assert_int_equal(publish_within(500), -1);
+    assert_in_range(clock_now_ms() - started_ms, 0, 1500);
+    assert_says(&error, "500 messages were not acknowledged (no answer in time)");
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
+    assert_int_equal(kill(own_server, SIGCONT), 0);
+    wait_until_ready();
+    publish();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
+    assert_int_equal(stored(stream), BATCH);
+    stop_own_server();
+}
+
+static void a_forbidden_subject_waits_over_tls_beside_what_is_sent(void **state)
+{
+    open_tls(state, "good");
+    assert_int_equal(broker_ready(broker, &error), 0);
+    for (int i = 0; i < 20; i++)
+        (void)add_message(&batch, subject_of(i % 2 == 0 ? "in" : "out"), NULL, "x");
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 10);
+    assert_refused(&batch.messages[1], VERDICT_WAIT, "not permitted to publish to");
+    stop_own_server();
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(messages_are_sent_over_tls),
+        TEST(a_server_that_demands_tls_of_a_plain_url_gets_it),
+        TEST(a_certificate_that_proves_nothing_is_refused_with_the_reason),
+        TEST(silence_over_tls_ends_the_wait_at_the_deadline),
+        TEST(a_forbidden_subject_waits_over_tls_beside_what_is_sent),
+    };
+
+    return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
+}

@@ -1,0 +1,257 @@
+#include "integration/nats_fixture.h"
+
+#include <sys/ioctl.h>
+
+/* When bytes leave and when they no longer do: what a lane's turns, rests and deadlines ask for. */
+
+static const char plain_server[] = "jetstream {store_dir: js}\ndebug: true\n";
+
+static void open_plain(void **state)
+{
+    jsStreamConfig config;
+
+    open_own(state, plain_server, NULL);
+    (void)jsStreamConfig_Init(&config);
+    use_stream(&config);
+}
+
+/* Of no batch, so that it outlives one. */
+static const char *taken(void)
+{
+    static char subject[64];
+
+    (void)snprintf(subject, sizeof subject, "%s.in", prefix);
+    return subject;
+}
+
+static int own_socket(void)
+{
+    return ((const struct nats *)broker)->socket;
+}
+
+static void await_stored(const char *name, uint64_t count)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    while (stored(name) < count && clock_left_ms(deadline_ms) > 0)
+        (void)poll(NULL, 0, 1);
+    assert_int_equal(stored(name), count);
+}
+
+static void await_own_log(const char *words)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    while (!own_log_says(words)) {
+        assert_true(clock_left_ms(deadline_ms) > 0);
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+/* ---- a wave ---- */
+
+static void what_is_sent_is_stored_before_anybody_waits_for_it(void **state)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    (void)state;
+    fill_batch_of(taken(), 50);
+    broker_send(broker, &batch, SINK, deadline_ms);
+    await_stored(stream, 50);
+    assert_int_equal(broker_await(broker, &batch, SINK, deadline_ms, &error), 0);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 50);
+}
+
+#define PAUSED (SINK + 1)
+
+static struct broker *open_paused(void)
+{
+    static struct sink_options paused;
+    struct broker *opened;
+
+    start_own_server(plain_server);
+    paused = sink_of_type("nats");
+    paused.servers = (struct text_list){.items = {own_url}, .count = 1};
+    paused.stream = "PAUSED";
+    paused.create = true;
+    allow(&paused, (char *)(uintptr_t)taken());
+    opened = broker_open(&paused, &error);
+    assert_int_equal(broker_ready(opened, &error), 0);
+    allow_nothing_more(&paused);
+    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    return opened;
+}
+
+/* Both are sent to before either is awaited, and the first takes all the time there is. */
+static void a_paused_sink_costs_another_of_the_wave_no_acknowledgement(void **state)
+{
+    struct broker *paused = open_paused();
+    int64_t deadline_ms = clock_now_ms() + 500;
+
+    (void)state;
+    fill_batch_of(taken(), BATCH);
+    for (int i = 0; i < BATCH; i += 2)
+        batch.messages[i].sink = PAUSED;
+    broker_send(paused, &batch, PAUSED, deadline_ms);
+    broker_send(broker, &batch, SINK, deadline_ms);
+    assert_int_equal(broker_await(paused, &batch, PAUSED, deadline_ms, &error), -1);
+    assert_int_equal(clock_left_ms(deadline_ms), 0);
+    assert_int_equal(broker_await(broker, &batch, SINK, deadline_ms, &error), 0);
+    for (int i = 0; i < BATCH; i++)
+        assert_int_equal(batch.messages[i].verdict, i % 2 == 0 ? VERDICT_PENDING : VERDICT_SENT);
+    assert_int_equal(stored(stream), BATCH / 2);
+    broker_close(paused);
+    stop_own_server();
+    connect_reader();
+}
+
+static void await_kernel_written(void)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+    int unsent = 1;
+
+    while (unsent > 0 && clock_left_ms(deadline_ms) > 0) {
+        assert_int_equal(ioctl(own_socket(), TIOCOUTQ, &unsent), 0);
+        (void)poll(NULL, 0, 1);
+    }
+    assert_int_equal(unsent, 0);
+}
+
+/* The server, paused while it was sent to, takes bytes again when the deadline has passed. */
+static void nothing_is_written_behind_the_deadline(void **state)
+{
+    size_t len = 900000;
+    char *payload = calloc(1, len);
+    int64_t deadline_ms;
+    int handed_over;
+
+    open_plain(state);
+    assert_non_null(payload);
+    for (int i = 0; i < 40; i++)
+        set_payload(add_message(&batch, subject_of("in"), NULL, NULL), payload, len);
+    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    deadline_ms = clock_now_ms() + 500;
+    broker_send(broker, &batch, SINK, deadline_ms);
+    handed_over = ((const struct nats *)broker)->expected;
+    assert_int_equal(clock_left_ms(deadline_ms), 0);
+    assert_in_range(handed_over, 1, 39);
+    assert_int_equal(kill(own_server, SIGCONT), 0);
+    await_kernel_written();
+    assert_int_equal(broker_await(broker, &batch, SINK, deadline_ms, &error), -1);
+    await_own_log("Client connection closed");
+    assert_in_range(stored(stream), 0, handed_over - 1);
+    free(payload);
+    stop_own_server();
+}
+
+/* ---- nobody answers ---- */
+
+static void a_subject_of_plain_subscribers_waits_and_its_neighbours_are_judged(void **state)
+{
+    static const char *const untaken[] = {"other.core", "no.stream.1", "no.stream.2"};
+    natsSubscription *subscriber = NULL;
+
+    (void)state;
+    assert_int_equal(natsConnection_SubscribeSync(&subscriber, connection, "other.core"), NATS_OK);
+    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+    for (int round = 1; round <= 2; round++) {
+        fill_batch_of(taken(), 10);
+        for (int i = 0; i < 3; i++)
+            (void)add_message(&batch, untaken[i], NULL, "x");
+        wait_until_ready();
+        publish_by_deadline(500);
+        assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+        for (int i = 10; i < 13; i++)
+            assert_refused(&batch.messages[i], VERDICT_WAIT, "no stream takes subject");
+        assert_int_equal(stored(stream), 10 * round);
+    }
+    natsSubscription_Destroy(subscriber);
+}
+
+static void set_acknowledging(bool acknowledges)
+{
+    const char *subjects[] = {subject_of(">")};
+    jsStreamConfig config;
+
+    (void)jsStreamConfig_Init(&config);
+    config.Name = stream;
+    config.Subjects = subjects;
+    config.SubjectsLen = 1;
+    config.NoAck = !acknowledges;
+    assert_int_equal(js_UpdateStream(NULL, context, &config, NULL, NULL), NATS_OK);
+}
+
+static void a_withheld_acknowledgement_blames_the_server_and_no_subject(void **state)
+{
+    (void)state;
+    set_acknowledging(false);
+    fill_batch_of(taken(), 1);
+    for (int i = 0; i < 2; i++)
+        (void)add_message(&batch, i == 0 ? "no.stream.1" : "no.stream.2", NULL, "x");
+    assert_int_equal(publish_within(500), -1);
+    assert_says(&error, "1 messages were not acknowledged (no answer in time)");
+    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
+    assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 2);
+    set_acknowledging(true);
+    wait_until_ready();
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_int_equal(stored(stream), 1);
+}
+
+/* ---- a rest ---- */
+
+static void await_heard(short what)
+{
+    struct pollfd wait = {.fd = own_socket(), .events = what};
+
+    assert_int_equal(poll(&wait, 1, WAIT_MS), 1);
+}
+
+static void a_rest_that_the_server_takes_for_the_end_costs_no_batch(void **state)
+{
+    jsStreamConfig config;
+    uint64_t id;
+
+    open_own(state, "jetstream {store_dir: js}\nping_interval: \"200ms\"\nping_max: 1\n", NULL);
+    (void)jsStreamConfig_Init(&config);
+    use_stream(&config);
+    id = client_id();
+    await_heard(POLLRDHUP);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    assert_int_not_equal(client_id(), id);
+    fill_batch_of(taken(), 10);
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
+    stop_own_server();
+}
+
+/* A server that is about to leave says so, then leaves: more than one read finds. */
+static void an_end_behind_other_words_is_found_before_the_next_batch(void **state)
+{
+    open_plain(state);
+    assert_int_equal(kill(own_server, SIGUSR2), 0);
+    await_heard(POLLIN);
+    assert_int_equal(kill(own_server, SIGKILL), 0);
+    await_heard(POLLRDHUP);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    stop_own_server();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_sent_is_stored_before_anybody_waits_for_it),
+        TEST(a_paused_sink_costs_another_of_the_wave_no_acknowledgement),
+        TEST_WITHOUT_STREAM(nothing_is_written_behind_the_deadline),
+        TEST(a_subject_of_plain_subscribers_waits_and_its_neighbours_are_judged),
+        TEST(a_withheld_acknowledgement_blames_the_server_and_no_subject),
+        TEST_WITHOUT_STREAM(a_rest_that_the_server_takes_for_the_end_costs_no_batch),
+        TEST_WITHOUT_STREAM(an_end_behind_other_words_is_found_before_the_next_batch),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, close_library);
+}
