@@ -12,11 +12,12 @@
 
 #include "broker/nats.h"
 
+#include "broker/background.h"
+
 #include "base/clock.h"
 
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,19 +146,14 @@ static natsStatus set_behaviour(natsOptions *library, struct nats *nats, const c
     return nats->threaded ? set_threads(library, nats) : nats_set_loop(library, nats);
 }
 
-/* What the library does on threads of its own, above all to free messages, can wait for a lane to
- * pause: woken as a lane is, such a thread would take its processor for each single one. And nobody
- * spins for a lock whose owner has none. */
+/* On threads of its own the library frees messages, above all. Nobody spins for a lock whose owner
+ * has no processor. */
 static void open_library(void)
 {
-    const struct sched_param none = {0};
-    int policy = sched_getscheduler(0);
+    int policy = background_enter();
 
-    if (policy == SCHED_OTHER)
-        (void)sched_setscheduler(0, SCHED_BATCH, &none);
     (void)nats_Open(0);
-    if (policy == SCHED_OTHER)
-        (void)sched_setscheduler(0, SCHED_OTHER, &none);
+    background_leave(policy);
 }
 
 static natsOptions *make_options(struct nats *nats, const char *server, int timeout_ms,
