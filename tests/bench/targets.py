@@ -14,20 +14,19 @@ def runs_of(found, kind, sink):
     return [run for run in found.get("runs", []) if run["kind"] == kind and run["sink"] == sink]
 
 
+def grouped(runs, name):
+    groups = {}
+    for run in runs:
+        groups.setdefault(run[name], []).append(run)
+    return groups
+
+
 def by_cell(found, kind, sink, size=None):
-    cells = {}
-    for run in runs_of(found, kind, sink):
-        if size in (None, run["size"]):
-            cells.setdefault(run["cell"], []).append(run)
-    return cells
+    return grouped((run for run in runs_of(found, kind, sink) if size in (None, run["size"])), "cell")
 
 
 def by_rows(found, kind):
-    rows = {}
-    for run in found.get("size", []):
-        if run["kind"] == kind:
-            rows.setdefault(run["rows"], []).append(run)
-    return rows
+    return grouped((run for run in found.get("size", []) if run["kind"] == kind), "rows")
 
 
 def sizes_of(found, sink):
@@ -145,11 +144,7 @@ def held(found):
 
 def loads(found, sink):
     """{share of the maximum: its runs}"""
-    cells = {}
-    for run in found.get("latency", []):
-        if run["sink"] == sink:
-            cells.setdefault(run["cell"], []).append(run)
-    return cells
+    return grouped((run for run in found.get("latency", []) if run["sink"] == sink), "cell")
 
 
 def under_load(runs):
