@@ -260,6 +260,9 @@ services: deps build/reader ## PostgreSQL, nats-server and Kafka to play with, u
 BENCH_OPTIONS = $(foreach option,ONLY BROKER ROUNDS ROWS SIZES,$(if $($(option)),--$(shell \
 	echo $(option) | tr A-Z a-z) $($(option))))
 
+# PostgreSQL as a database of this size would have it: with its default buffers a large backlog measures the disk.
+bench bench-size bench-full bench-large bench-slow: export TEST_PG_OPTIONS ?= shared_buffers=4GB;max_wal_size=8GB
+
 bench: deps ## the relay against its two ends, latency, memory, CPU, the application's cost: ROUNDS= ROWS= ONLY= BROKER=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/bench/figures_test

@@ -28,7 +28,8 @@ def heading(found):
     others = [f"{section}: {date}, commit {commit}" for section, (date, commit) in found.get("measured", {}).items()
               if commit != about["commit"]]
     return (f"{about['date']}, commit {about['commit']}. {about['cores']} cores ({about['processor']}), "
-            f"{about['memory_gib']} GiB, {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']}, "
+            f"{about['memory_gib']} GiB, {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']} "
+            f"(shared_buffers {about['shared_buffers']}, max_wal_size {about['max_wal_size']}), "
             f"nats-server {about['nats-server']} with file storage, nats.c {about['nats.c']}, "
             f"Kafka {about['kafka']} with 12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n"
             + "".join(f"{other}.\n" for other in others))
