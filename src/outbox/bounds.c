@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #define LAG_MS 200
+#define FLOOR_PART 16 /* of the slices: so many lanes can take as many each */
 #define SWEEP_REST 20 /* times of what a sweep took */
 #define SWEEP_REST_MS_MIN 250
 #define SWEEP_SLOW_MS 100 /* a look that takes longer takes fewer slices the next time */
@@ -24,6 +25,7 @@
 int bounds_init(struct bounds *bounds, int count)
 {
     *bounds = (struct bounds){.count = count, .width = BOUNDS_WIDTH_MAX, .sweep_width = count};
+    bounds->floor = count > FLOOR_PART ? count / FLOOR_PART : 1;
     bounds->slices = calloc((size_t)count, sizeof *bounds->slices);
     bounds->look = calloc((size_t)count, sizeof *bounds->look);
     bounds->firsts = calloc((size_t)count, sizeof *bounds->firsts);
@@ -170,6 +172,7 @@ void bounds_claimed(struct bounds *bounds, int slice, int64_t first)
 {
     struct bound *bound = &bounds->slices[slice];
 
+    bounds->next = (slice + 1) % bounds->count;
     if (first >= bound->first)
         return;
     bound->first = BOUNDS_UNKNOWN;
@@ -207,12 +210,28 @@ void bounds_empty(struct bounds *bounds, int slice)
         pass_seen(&bounds->slices[slice]);
 }
 
+bool bounds_share(const struct bounds *bounds)
+{
+    return bounds->width <= bounds->floor;
+}
+
+static int width_of_full(const struct bounds *bounds)
+{
+    int width = bounds->width / 2;
+
+    if (bounds->width > bounds->floor)
+        return width > bounds->floor ? width : bounds->floor;
+    if (bounds->chosen_count < bounds->width) /* no other had rows or was free: leave some */
+        return bounds->chosen_count > 1 ? bounds->chosen_count / 2 : 1;
+    return 2 * bounds->width < bounds->floor ? 2 * bounds->width : bounds->floor;
+}
+
 void bounds_adapt(struct bounds *bounds, bool full)
 {
-    if (full)
-        bounds->width = bounds->width > 1 ? bounds->width / 2 : 1;
-    else if (bounds->narrow > 0)
+    if (bounds->narrow > 0)
         bounds->narrow--;
+    else if (full)
+        bounds->width = width_of_full(bounds);
     else if (bounds->width < BOUNDS_WIDTH_MAX)
         bounds->width *= 2;
 }

@@ -26,7 +26,8 @@ struct bounds {
     struct bound *slices;
     int count;
     int next;   /* where the next look begins */
-    int width;  /* how many slices the next claim takes at most */
+    int width;  /* how many slices the next claim takes at most, */
+    int floor;  /* and how many when claims are full */
     int narrow; /* for so many claims one: a slice is locked, and it is not known which */
 
     int sweep_next;        /* the slice where the sweep goes on */
@@ -65,7 +66,8 @@ struct sight {
     uint32_t epoch;   /* bounds->epoch when it was asked */
 };
 
-/* Rows of this slice were claimed, `first` the lowest id of them. */
+/* Rows of this slice were claimed, `first` the lowest id of them. The next look begins behind it.
+ */
 void bounds_claimed(struct bounds *bounds, int slice, int64_t first);
 
 /* They are settled, all that the claim saw up to `last`. */
@@ -82,6 +84,9 @@ int bounds_pending(struct bounds *bounds, const struct sight *sight);
 /* This one is: nothing that is to be claimed is left in it from its first id on. */
 void bounds_empty(struct bounds *bounds, int slice);
 
+/* Whether the slices of a claim at this width share its rows, none giving more than the others may:
+ * keys of several slices go side by side, where those of one would wait for each other. */
+bool bounds_share(const struct bounds *bounds);
 /* Whether a claim was full decides how many slices the next one takes. */
 void bounds_adapt(struct bounds *bounds, bool full);
 

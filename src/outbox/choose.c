@@ -67,8 +67,10 @@ int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim 
 {
     uint64_t away = htobe64(claim->away);
     uint32_t width = htobe32((uint32_t)outbox->bounds.width);
-    struct array params[4] = {[2] = {.bytes = (char *)&width, .len = sizeof width},
-                              [3] = {.bytes = (char *)&away, .len = sizeof away}};
+    bool share = bounds_share(&outbox->bounds);
+    struct array params[5] = {[2] = {.bytes = (char *)&width, .len = sizeof width},
+                              [3] = {.bytes = (char *)&away, .len = sizeof away},
+                              [4] = {.bytes = (char *)&share, .len = sizeof share}};
 
     if (claim->parked)
         return queue_parked(outbox, away, error);
@@ -77,7 +79,7 @@ int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim 
         return pipeline_queue(outbox, "choose", 0, NULL, true, error);
     if (fill_look(&outbox->bounds, batch, params, error) < 0)
         return -1;
-    return pipeline_queue(outbox, "choose", 4, params, true, error);
+    return pipeline_queue(outbox, "choose", 5, params, true, error);
 }
 
 /* "3,9" */
@@ -157,7 +159,7 @@ static bool note_row(struct outbox *outbox, int slice, int64_t id)
 int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresult *claimed,
                         struct error *error)
 {
-    bool cut;
+    bool left; /* in the slices, or in others, there may be rows */
 
     if (batch->parked || !choose_is_bounded(outbox))
         return 0;
@@ -173,10 +175,11 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
     }
     for (int i = 0; i < outbox->claimed_count; i++)
         bounds_claimed(&outbox->bounds, outbox->claimed[i].slice, outbox->claimed[i].first);
-    cut = outbox->bounds.chosen_count == outbox->bounds.width &&
-          outbox->bounds.width < outbox->bounds.count;
+    left = (bounds_share(&outbox->bounds) && outbox->bounds.chosen_count > 1) ||
+           (outbox->bounds.chosen_count == outbox->bounds.width &&
+            outbox->bounds.width < outbox->bounds.count);
     bounds_adapt(&outbox->bounds, batch->more);
-    batch->more = batch->more || cut; /* other slices may have rows */
+    batch->more = batch->more || left;
     return 0;
 }
 

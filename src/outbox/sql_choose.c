@@ -104,10 +104,14 @@ char *sql_choose(const struct table *table, const struct outbox_options *options
         ", coalesce(pg_catalog.array_to_string(slices, ','), ''),"
         " (SELECT slices.slices FROM %s slices ORDER BY slice LIMIT 1),"
         " pg_catalog.set_config('outbox_relay.slices', coalesce(slices::text, '{}'), true),"
-        " pg_catalog.set_config('outbox_relay.firsts', coalesce(firsts::text, '{}'), true)"
+        " pg_catalog.set_config('outbox_relay.firsts', coalesce(firsts::text, '{}'), true)%s"
         " FROM (SELECT pg_catalog.array_agg(slice) AS slices,"
         " pg_catalog.array_agg(first) AS firsts FROM (",
-        table->slice_quoted);
+        table->slice_quoted,
+        parked
+            ? ""
+            : ", pg_catalog.set_config('outbox_relay.shares',"
+              " CASE WHEN $5::bool THEN pg_catalog.cardinality(slices)::text ELSE '1' END, true)");
     status = parked ? put_taken_parked(writer.out, table, options, routes)
                     : put_taken(writer.out, table, options, routes);
     (void)fprintf(writer.out, ") taken) chosen");

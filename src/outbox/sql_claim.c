@@ -67,7 +67,8 @@ static int put_slices_source(FILE *out, const struct table *table,
     status = sql_put_sinks(out, table, text->routes, false, 1);
     (void)fprintf(out, " ORDER BY ");
     sql_put_slice(out, table, options->slices, false);
-    (void)fprintf(out, ", %s LIMIT %d %s) taken LIMIT %d", id, text->limit, lock, text->limit);
+    (void)fprintf(out, ", %s LIMIT (%d + " CHOSEN_SHARES ") / " CHOSEN_SHARES " %s) taken LIMIT %d",
+                  id, text->limit - 1, lock, text->limit);
     return status;
 }
 

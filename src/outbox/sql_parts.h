@@ -10,6 +10,9 @@
 /* What sql_choose has chosen, for the claim behind it in the same transaction. */
 #define CHOSEN_SLICES "pg_catalog.current_setting('outbox_relay.slices')::int4[]"
 #define CHOSEN_FIRSTS "pg_catalog.current_setting('outbox_relay.firsts')::int8[]"
+/* Among so many slices the rows of a claim are shared out. The planner may ask before a choice. */
+#define CHOSEN_SHARES                                                                              \
+    "coalesce(nullif(pg_catalog.current_setting('outbox_relay.shares', true), '')::int4, 1)"
 
 /*
  * Every commit that a statement's snapshot sees lies before the WAL position that it reads before

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "outbox/parked.h"
 #include "outbox/pipeline.h"
+#include "outbox/row.h"
 #include "outbox/sql_choose.h"
 
 #include <stdio.h>
@@ -31,6 +32,11 @@ static int set_up_mark(void **state)
 static int set_up_deleting(void **state)
 {
     return open_ordered(state, ON_SENT_DELETE);
+}
+
+static int set_up_64(void **state)
+{
+    return set_up_by(state, ON_SENT_DELETE, ORDER_KEY, 64);
 }
 
 static void insert(struct lane_fixture *fixture, const char *key)
@@ -494,6 +500,74 @@ static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more
     send_all(fixture);
 }
 
+/* Rows of the batch by slice, the slices in the order in which they came. */
+static int count_by_slice(const struct outbox *outbox, const struct batch *batch, int counts[])
+{
+    const PGresult *rows = batch->rows[0];
+    int count = 0;
+
+    for (int row = 0; row < PQntuples(rows); row++) {
+        int slice = row_int4(PQgetvalue(rows, row, CLAIM_SLICE));
+
+        if (count == 0 || outbox->claimed[count - 1].slice != slice)
+            counts[count++] = 0;
+        assert_int_equal(outbox->claimed[count - 1].slice, slice);
+        counts[count - 1]++;
+    }
+    return count;
+}
+
+static void the_rows_of_a_backlog_come_of_several_slices(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct bounds *bounds = &fixture->outbox->bounds;
+    int counts[BOUNDS_WIDTH_MAX];
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k' || i"
+                       " FROM generate_series(1, 20000) i");
+    bounds->width = bounds->floor;
+    assert_int_equal(claim(fixture), 0);
+    assert_int_equal(fixture->batch.count, 500);
+    assert_int_equal(count_by_slice(fixture->outbox, &fixture->batch, counts), 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(counts[i], 125);
+    send_all(fixture);
+    assert_int_equal(claim(fixture), 0);
+    assert_int_equal(count_by_slice(fixture->outbox, &fixture->batch, counts), 4);
+    send_all(fixture);
+}
+
+static void the_only_slice_with_rows_gives_the_whole_claim(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k'"
+                       " FROM generate_series(1, 600) i");
+    fixture->outbox->bounds.width = fixture->outbox->bounds.floor;
+    claim_count(fixture, 500);
+    assert_true(fixture->batch.more);
+    send_all(fixture);
+    claim_count(fixture, 100);
+    send_all(fixture);
+    claim_count(fixture, 0);
+}
+
+static void a_slice_that_gave_no_more_than_its_share_may_have_more(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k'"
+                       " FROM generate_series(1, 600) i");
+    insert(fixture, "j"); /* of another slice */
+    fixture->outbox->bounds.width = fixture->outbox->bounds.floor;
+    claim_count(fixture, 251);
+    assert_true(fixture->batch.more);
+    send_all(fixture);
+    claim_count(fixture, 350);
+    assert_false(fixture->batch.more);
+    send_all(fixture);
+}
+
 static void another_number_of_slices_ends_the_claims(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -574,7 +648,7 @@ static void choose_and_claim(struct lane_fixture *fixture, PGconn *lane, const c
     sql(lane, "BEGIN");
     (void)snprintf(flushes->chosen, 32, "%s",
                    value_of(lane, sql_choose(table, &fixture->options, NULL, false),
-                            "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', 8, 0)"));
+                            "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', 8, 0, false)"));
     sql(fixture->conn, "%s", between);
     (void)snprintf(flushes->between, 32, "%s",
                    sql_text(fixture->conn, "SELECT pg_current_wal_insert_lsn()"));
@@ -696,7 +770,7 @@ static void assert_plans(struct lane_fixture *fixture)
     assert_planned_well(plan, "Index Scan using outbox_slice_idx");
     assert_null(strstr(plan, "Sort"));
     assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, false),
-                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 2, 0)"),
+                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 2, 0, false)"),
                         "using outbox_slice_idx");
     assert_planned_well(plan_of(fixture, sql_empty(table, &fixture->options, NULL),
                                 "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 0)"),
@@ -745,6 +819,7 @@ static void every_statement_goes_by_its_index_whatever_the_statistics_say(void *
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mark, tear_down)
 #define TEST_DELETE(name) cmocka_unit_test_setup_teardown(name, set_up_deleting, tear_down)
+#define TEST_64(name) cmocka_unit_test_setup_teardown(name, set_up_64, tear_down)
 
 int main(void)
 {
@@ -773,6 +848,9 @@ int main(void)
         TEST(a_row_below_the_bound_is_found_by_a_sweep),
         TEST(the_largest_id_does_not_blind_a_slice),
         TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more),
+        TEST_64(the_rows_of_a_backlog_come_of_several_slices),
+        TEST_64(the_only_slice_with_rows_gives_the_whole_claim),
+        TEST_64(a_slice_that_gave_no_more_than_its_share_may_have_more),
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
         TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),

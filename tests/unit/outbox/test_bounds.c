@@ -170,6 +170,18 @@ static void the_slices_take_turns(void **state)
     assert_int_equal(bounds.look[0], 3);
 }
 
+static void a_slice_that_was_taken_and_gave_no_row_is_the_first_of_the_next_look(void **state)
+{
+    static const int taken[] = {1, 2};
+
+    (void)state;
+    bounds.sweep_ms = INT64_MAX;
+    look(2, taken, 1);
+    bounds_claimed(&bounds, 1, 7);
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.look[0], 2);
+}
+
 static void a_sweep_looks_at_each_slice_once_and_then_rests(void **state)
 {
     (void)state;
@@ -208,6 +220,44 @@ static void a_full_claim_takes_fewer_slices_the_next_time(void **state)
     assert_int_equal(bounds.width, BOUNDS_WIDTH_MAX);
 }
 
+static void a_full_claim_of_many_slices_still_takes_a_sixteenth(void **state)
+{
+    struct bounds many;
+
+    (void)state;
+    assert_int_equal(bounds_init(&many, 100), 0);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(bounds_share(&many), many.width == 6);
+        many.chosen_count = many.width;
+        bounds_adapt(&many, true);
+    }
+    assert_int_equal(many.width, 6);
+    bounds_adapt(&many, false);
+    assert_false(bounds_share(&many));
+    bounds_free(&many);
+}
+
+static void a_lane_that_had_all_the_slices_there_were_leaves_half_of_them(void **state)
+{
+    struct bounds many;
+
+    (void)state;
+    assert_int_equal(bounds_init(&many, 100), 0);
+    many.width = 6;
+    many.chosen_count = 5;
+    bounds_adapt(&many, true);
+    assert_int_equal(many.width, 2);
+    many.chosen_count = 1;
+    bounds_adapt(&many, true);
+    assert_int_equal(many.width, 1);
+    for (int i = 0; i < 4; i++) { /* as long as it finds as many as it may take */
+        many.chosen_count = many.width;
+        bounds_adapt(&many, true);
+    }
+    assert_int_equal(many.width, 6);
+    bounds_free(&many);
+}
+
 static void a_slice_that_is_locked_is_left_alone_for_a_while(void **state)
 {
     static const int taken[] = {2};
@@ -234,7 +284,7 @@ static void while_nobody_knows_which_slice_is_locked_each_is_taken_alone(void **
     bounds_avoid(&bounds, now_ms + 500);
     for (int claim = 0; claim < SLICES; claim++) {
         assert_int_equal(bounds.width, 1);
-        bounds_adapt(&bounds, false);
+        bounds_adapt(&bounds, claim % 2 == 0); /* also when it was full */
     }
     bounds_adapt(&bounds, false);
     assert_int_equal(bounds.width, 2);
@@ -255,9 +305,12 @@ int main(void)
         TEST(the_largest_id_is_no_bound),
         TEST(a_row_below_the_bound_takes_it_back),
         TEST(the_slices_take_turns),
+        TEST(a_slice_that_was_taken_and_gave_no_row_is_the_first_of_the_next_look),
         TEST(a_sweep_looks_at_each_slice_once_and_then_rests),
         TEST(a_claim_that_was_full_has_not_swept_what_stood_behind_it),
         TEST(a_full_claim_takes_fewer_slices_the_next_time),
+        TEST(a_full_claim_of_many_slices_still_takes_a_sixteenth),
+        TEST(a_lane_that_had_all_the_slices_there_were_leaves_half_of_them),
         TEST(a_slice_that_is_locked_is_left_alone_for_a_while),
         TEST(while_nobody_knows_which_slice_is_locked_each_is_taken_alone),
     };
