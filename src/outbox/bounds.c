@@ -24,8 +24,9 @@
 
 int bounds_init(struct bounds *bounds, int count)
 {
-    *bounds = (struct bounds){.count = count, .width = BOUNDS_WIDTH_MAX, .sweep_width = count};
+    *bounds = (struct bounds){.count = count, .sweep_width = count};
     bounds->floor = count > FLOOR_PART ? count / FLOOR_PART : 1;
+    bounds->width = bounds->floor; /* who begins with all of them leaves none to other lanes */
     bounds->slices = calloc((size_t)count, sizeof *bounds->slices);
     bounds->look = calloc((size_t)count, sizeof *bounds->look);
     bounds->firsts = calloc((size_t)count, sizeof *bounds->firsts);
@@ -48,6 +49,7 @@ void bounds_forget(struct bounds *bounds)
         bounds->slices[i].first = BOUNDS_UNKNOWN;
         bounds->slices[i].seen = BOUNDS_UNKNOWN;
     }
+    bounds_doubt(bounds);
     bounds->sweep_left = 0;
     bounds->chosen_count = 0;
     bounds->epoch++;
@@ -226,13 +228,23 @@ static int width_of_full(const struct bounds *bounds)
     return 2 * bounds->width < bounds->floor ? 2 * bounds->width : bounds->floor;
 }
 
-void bounds_adapt(struct bounds *bounds, bool full)
+void bounds_doubt(struct bounds *bounds)
 {
+    for (int i = 0; i < bounds->count; i++)
+        bounds->slices[i].more = false;
+}
+
+void bounds_adapt(struct bounds *bounds, int rows, int limit)
+{
+    bool share = bounds_share(bounds);
+
+    for (int i = 0; i < bounds->chosen_count; i++)
+        bounds->slices[bounds->chosen[i]].more = share && rows == limit;
     if (bounds->narrow > 0)
         bounds->narrow--;
-    else if (full)
+    else if (rows == limit)
         bounds->width = width_of_full(bounds);
-    else if (bounds->width < BOUNDS_WIDTH_MAX)
+    else if (bounds->width < BOUNDS_WIDTH_MAX && !(share && rows >= limit / 2))
         bounds->width *= 2;
 }
 

@@ -20,6 +20,7 @@ struct bound {
     int64_t seen_ms;  /* after that */
     int64_t fence;    /* a transaction that got its number long enough after it; 0: none yet */
     int64_t avoid_ms; /* until then another slice is taken: a row of it is locked by somebody */
+    bool more;        /* it has rows for sure; wrong when others have taken them since */
 };
 
 struct bounds {
@@ -84,11 +85,12 @@ int bounds_pending(struct bounds *bounds, const struct sight *sight);
 /* This one is: nothing that is to be claimed is left in it from its first id on. */
 void bounds_empty(struct bounds *bounds, int slice);
 
-/* Whether the slices of a claim at this width share its rows, none giving more than the others may:
- * keys of several slices go side by side, where those of one would wait for each other. */
+/* Whether the slices of a claim at this width share its rows: keys of several go side by side. */
 bool bounds_share(const struct bounds *bounds);
-/* Whether a claim was full decides how many slices the next one takes. */
-void bounds_adapt(struct bounds *bounds, bool full);
+/* A claim found nothing: no slice has more for sure. */
+void bounds_doubt(struct bounds *bounds);
+/* How full a claim was decides how many slices the next one takes. */
+void bounds_adapt(struct bounds *bounds, int rows, int limit);
 
 /* The slices chosen last could not be claimed: somebody holds a row of them. If it was one, it is
  * left alone until then. */

@@ -53,6 +53,17 @@ static int fill_look(const struct bounds *bounds, struct batch *batch, struct ar
     return 0;
 }
 
+static int fill_sure(const struct bounds *bounds, struct batch *batch, struct array *param,
+                     struct error *error)
+{
+    array_begin(param, batch, ARRAY_INT4, bounds->looked, (size_t)bounds->looked * sizeof(int32_t));
+    if (param->bytes == NULL)
+        return error_no_memory(error);
+    for (int i = 0; i < bounds->looked; i++)
+        array_add_int4(param, bounds->slices[bounds->look[i]].more);
+    return 0;
+}
+
 static void begin_look(struct outbox *outbox, uint64_t away)
 {
     if (away != outbox->bounded_away)
@@ -68,7 +79,7 @@ int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim 
     uint64_t away = htobe64(claim->away);
     uint32_t width = htobe32((uint32_t)outbox->bounds.width);
     bool share = bounds_share(&outbox->bounds);
-    struct array params[5] = {[2] = {.bytes = (char *)&width, .len = sizeof width},
+    struct array params[6] = {[2] = {.bytes = (char *)&width, .len = sizeof width},
                               [3] = {.bytes = (char *)&away, .len = sizeof away},
                               [4] = {.bytes = (char *)&share, .len = sizeof share}};
 
@@ -77,9 +88,10 @@ int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim 
     begin_look(outbox, claim->away);
     if (outbox->options->order == ORDER_NONE)
         return pipeline_queue(outbox, "choose", 0, NULL, true, error);
-    if (fill_look(&outbox->bounds, batch, params, error) < 0)
+    if (fill_look(&outbox->bounds, batch, params, error) < 0 ||
+        fill_sure(&outbox->bounds, batch, &params[5], error) < 0)
         return -1;
-    return pipeline_queue(outbox, "choose", 5, params, true, error);
+    return pipeline_queue(outbox, "choose", 6, params, true, error);
 }
 
 /* "3,9" */
@@ -159,6 +171,7 @@ static bool note_row(struct outbox *outbox, int slice, int64_t id)
 int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresult *claimed,
                         struct error *error)
 {
+    int limit = pipeline_limit(outbox, outbox->level);
     bool left; /* in the slices, or in others, there may be rows */
 
     if (batch->parked || !choose_is_bounded(outbox))
@@ -178,7 +191,7 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
     left = (bounds_share(&outbox->bounds) && outbox->bounds.chosen_count > 1) ||
            (outbox->bounds.chosen_count == outbox->bounds.width &&
             outbox->bounds.width < outbox->bounds.count);
-    bounds_adapt(&outbox->bounds, batch->more);
+    bounds_adapt(&outbox->bounds, batch->more ? limit : batch->count, limit);
     batch->more = batch->more || left;
     return 0;
 }
@@ -187,6 +200,8 @@ bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *cla
 {
     bool empty = rows == 0 && !claim->parked && outbox->bounds.chosen_count > 0;
 
+    if (empty)
+        bounds_doubt(&outbox->bounds);
     outbox->empty_looks = empty ? outbox->empty_looks + 1 : 0;
     return empty && outbox->empty_looks < EMPTY_LOOKS_MAX;
 }

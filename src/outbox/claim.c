@@ -334,12 +334,15 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     bool *deferred = batch_alloc(batch, (size_t)batch->capacity * sizeof *deferred);
     int64_t began_ms = clock_boot_ms();
     int64_t took_ms;
+    int64_t bytes;
 
     if (deferred == NULL)
         return error_no_memory(error);
-    adapt_level(outbox, batch, fill(outbox, batch, deferred, payload_max));
-    if (choose_note_claimed(outbox, batch, batch->rows[CLAIMED], error) < 0 ||
-        fetch_deferred(outbox, batch, deferred, error) < 0)
+    bytes = fill(outbox, batch, deferred, payload_max);
+    if (choose_note_claimed(outbox, batch, batch->rows[CLAIMED], error) < 0)
+        return -1;
+    adapt_level(outbox, batch, bytes);
+    if (fetch_deferred(outbox, batch, deferred, error) < 0)
         return -1;
     if (make_durable(outbox, error) < 0)
         return -1;

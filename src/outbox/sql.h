@@ -7,8 +7,7 @@
 /*
  * The statements of a lane, as texts. Rows are addressed by ctid: the claim's lock keeps a row
  * where it is until the transaction ends, and a Tid Scan cannot be planned wrongly. LIMIT is a
- * literal, because a generic plan guesses 10 % of the table for a parameter; the one that a slice's
- * share needs is an expression whose value the planner knows.
+ * literal, or what the planner can compute: of a parameter it guesses 10 % of the table.
  */
 
 #define CLAIM_KEY_BYTES_MAX 1024

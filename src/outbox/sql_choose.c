@@ -35,20 +35,20 @@ static int put_work(FILE *out, const struct table *table, const struct outbox_op
     return status;
 }
 
-#define CANDIDATES                                                                                 \
-    "ROWS FROM (pg_catalog.unnest($1::int4[]), pg_catalog.unnest($2::int8[]))"                     \
-    " AS candidate (slice, first)"
+#define CANDIDATES "ROWS FROM (pg_catalog.unnest($1::int4[]), pg_catalog.unnest($2::int8[])"
 
 static int put_taken(FILE *out, const struct table *table, const struct outbox_options *options,
                      const struct routes *routes)
 {
     int status;
 
-    (void)fprintf(out, "SELECT candidate.slice, candidate.first FROM " CANDIDATES ", LATERAL (");
+    (void)fprintf(out,
+                  "SELECT candidate.slice, candidate.first FROM " CANDIDATES
+                  ", pg_catalog.unnest($6::int4[])) AS candidate (slice, first, sure), LATERAL (");
     put_lock(out, table, options->slices);
-    (void)fprintf(out, " AND ");
+    (void)fprintf(out, " AND (candidate.sure <> 0 OR ");
     status = put_work(out, table, options, routes, 4);
-    (void)fprintf(out, " FOR UPDATE SKIP LOCKED) locked LIMIT $3::int4");
+    (void)fprintf(out, ") FOR UPDATE SKIP LOCKED) locked LIMIT $3::int4");
     return status;
 }
 
@@ -137,7 +137,7 @@ char *sql_empty(const struct table *table, const struct outbox_options *options,
         return writer_end_if(&writer, status);
     }
     (void)fprintf(writer.out, "SELECT pg_catalog.string_agg(candidate.slice::text, ',')"
-                              " FROM " CANDIDATES " WHERE NOT ");
+                              " FROM " CANDIDATES ") AS candidate (slice, first) WHERE NOT ");
     status = put_work(writer.out, table, options, routes, 3);
     return writer_end_if(&writer, status);
 }

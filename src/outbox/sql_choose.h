@@ -8,10 +8,10 @@
 
 /*
  * Locks free slices that have rows to be claimed, at most $3 int4 of $1 int4[], in this order, with
- * $2 int8[] the lowest id to look at in each and $4 int8 as $1 of sql_claim. The claim behind it
- * finds them; $5 bool: none of them gives more than its share of the claim's rows. Of the parked
- * rows: $1 int4 how many, $2 int8 the sinks. Without slices it has no parameters and chooses
- * nothing.
+ * $2 int8[] the lowest id to look at in each and $4 int8 as $1 of sql_claim. $6 int4[]: not 0 for
+ * those that have rows for sure and are not looked at. The claim behind it finds the slices; $5
+ * bool: none of them gives more than its share of the claim's rows. Of the parked rows: $1 int4 how
+ * many, $2 int8 the sinks. Without slices it has no parameters and chooses nothing.
  */
 char *sql_choose(const struct table *table, const struct outbox_options *options,
                  const struct routes *routes, bool parked);

@@ -21,6 +21,7 @@ static int open_ordered(void **state, enum on_sent on_sent)
     if (set_up_by(state, on_sent, ORDER_KEY, SLICES) != 0)
         return -1;
     fixture = *state;
+    fixture->outbox->bounds.width = BOUNDS_WIDTH_MAX; /* as a lane is that had too little */
     return outbox_ready(fixture->outbox, &fixture->error);
 }
 
@@ -646,9 +647,10 @@ static void choose_and_claim(struct lane_fixture *fixture, PGconn *lane, const c
     const struct table *table = &fixture->outbox->table;
 
     sql(lane, "BEGIN");
-    (void)snprintf(flushes->chosen, 32, "%s",
-                   value_of(lane, sql_choose(table, &fixture->options, NULL, false),
-                            "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', 8, 0, false)"));
+    (void)snprintf(
+        flushes->chosen, 32, "%s",
+        value_of(lane, sql_choose(table, &fixture->options, NULL, false),
+                 "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', 8, 0, false, '{0,0,0,0,0,0,0,0}')"));
     sql(fixture->conn, "%s", between);
     (void)snprintf(flushes->between, 32, "%s",
                    sql_text(fixture->conn, "SELECT pg_current_wal_insert_lsn()"));
@@ -770,7 +772,7 @@ static void assert_plans(struct lane_fixture *fixture)
     assert_planned_well(plan, "Index Scan using outbox_slice_idx");
     assert_null(strstr(plan, "Sort"));
     assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, false),
-                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 2, 0, false)"),
+                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 2, 0, false, '{0,1}')"),
                         "using outbox_slice_idx");
     assert_planned_well(plan_of(fixture, sql_empty(table, &fixture->options, NULL),
                                 "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 0)"),

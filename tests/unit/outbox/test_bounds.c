@@ -213,10 +213,10 @@ static void a_full_claim_takes_fewer_slices_the_next_time(void **state)
 {
     (void)state;
     for (int i = 0; i < 10; i++)
-        bounds_adapt(&bounds, true);
+        bounds_adapt(&bounds, 500, 500);
     assert_int_equal(bounds.width, 1);
     for (int i = 0; i < 10; i++)
-        bounds_adapt(&bounds, false);
+        bounds_adapt(&bounds, 3, 500);
     assert_int_equal(bounds.width, BOUNDS_WIDTH_MAX);
 }
 
@@ -226,13 +226,17 @@ static void a_full_claim_of_many_slices_still_takes_a_sixteenth(void **state)
 
     (void)state;
     assert_int_equal(bounds_init(&many, 100), 0);
+    assert_int_equal(many.width, 6);
+    many.width = BOUNDS_WIDTH_MAX;
     for (int i = 0; i < 10; i++) {
         assert_int_equal(bounds_share(&many), many.width == 6);
         many.chosen_count = many.width;
-        bounds_adapt(&many, true);
+        bounds_adapt(&many, 500, 500);
     }
     assert_int_equal(many.width, 6);
-    bounds_adapt(&many, false);
+    bounds_adapt(&many, 400, 500); /* one of them has given its last, and others have more */
+    assert_int_equal(many.width, 6);
+    bounds_adapt(&many, 3, 500);
     assert_false(bounds_share(&many));
     bounds_free(&many);
 }
@@ -245,14 +249,14 @@ static void a_lane_that_had_all_the_slices_there_were_leaves_half_of_them(void *
     assert_int_equal(bounds_init(&many, 100), 0);
     many.width = 6;
     many.chosen_count = 5;
-    bounds_adapt(&many, true);
+    bounds_adapt(&many, 500, 500);
     assert_int_equal(many.width, 2);
     many.chosen_count = 1;
-    bounds_adapt(&many, true);
+    bounds_adapt(&many, 500, 500);
     assert_int_equal(many.width, 1);
     for (int i = 0; i < 4; i++) { /* as long as it finds as many as it may take */
         many.chosen_count = many.width;
-        bounds_adapt(&many, true);
+        bounds_adapt(&many, 500, 500);
     }
     assert_int_equal(many.width, 6);
     bounds_free(&many);
@@ -284,9 +288,9 @@ static void while_nobody_knows_which_slice_is_locked_each_is_taken_alone(void **
     bounds_avoid(&bounds, now_ms + 500);
     for (int claim = 0; claim < SLICES; claim++) {
         assert_int_equal(bounds.width, 1);
-        bounds_adapt(&bounds, claim % 2 == 0); /* also when it was full */
+        bounds_adapt(&bounds, claim % 2 == 0 ? 500 : 3, 500); /* also when it was full */
     }
-    bounds_adapt(&bounds, false);
+    bounds_adapt(&bounds, 3, 500);
     assert_int_equal(bounds.width, 2);
 }
 
