@@ -37,8 +37,8 @@ const struct key keys[] = {
      "\"key\": the events of a key are sent in the order of their ids, whatever number of relays "
      "there is; ids must be integers that grow. \"none\": first come."},
     {SECTION_OUTBOX, "slices", KEY_INTEGER, IN_OUTBOX(slices), "64", 1, 1024, NULL, 0,
-     "Hash slices of the keys: the most lanes, of all relays, that work at once with order = "
-     "\"key\". `init` makes them; every relay must say the same number."},
+     "Hash slices of the keys: with order = \"key\" a busy lane locks up to four of them, so have "
+     "four for each lane of all relays. `init` makes them; every relay must say the same number."},
     {SECTION_OUTBOX, "durable_before_publish", KEY_BOOLEAN, IN_OUTBOX(durable_before_publish),
      "true", 0, 0, NULL, 0,
      "A row is published only after the commit that made it visible is flushed to disk."},

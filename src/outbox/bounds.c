@@ -17,15 +17,25 @@
 #include <stdlib.h>
 
 #define LAG_MS 200
-#define FLOOR_PART 16 /* of the slices: so many lanes can take as many each */
+#define FLOOR_PART 16 /* of the slices, or fewer: each leaves enough to other lanes */
+#define FLOOR_MAX 4   /* the keys of so many fill a batch for NATS; more slices serve more lanes */
 #define SWEEP_REST 20 /* times of what a sweep took */
 #define SWEEP_REST_MS_MIN 250
 #define SWEEP_SLOW_MS 100 /* a look that takes longer takes fewer slices the next time */
 
+static int floor_of(int count)
+{
+    int floor = count / FLOOR_PART;
+
+    if (floor > FLOOR_MAX)
+        return FLOOR_MAX;
+    return floor > 0 ? floor : 1;
+}
+
 int bounds_init(struct bounds *bounds, int count)
 {
     *bounds = (struct bounds){.count = count, .sweep_width = count};
-    bounds->floor = count > FLOOR_PART ? count / FLOOR_PART : 1;
+    bounds->floor = floor_of(count);
     bounds->width = bounds->floor; /* who begins with all of them leaves none to other lanes */
     bounds->slices = calloc((size_t)count, sizeof *bounds->slices);
     bounds->look = calloc((size_t)count, sizeof *bounds->look);

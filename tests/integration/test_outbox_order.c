@@ -569,6 +569,21 @@ static void a_slice_that_gave_no_more_than_its_share_may_have_more(void **state)
     send_all(fixture);
 }
 
+static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct bounds *bounds = &fixture->outbox->bounds;
+
+    insert(fixture, "k");
+    bounds->width = bounds->floor;
+    for (int i = 0; i < SLICES; i++)
+        bounds->slices[i].more = true;
+    assert_string_equal(claim_all(fixture, false), "k:1");
+    send_all(fixture);
+    claim_count(fixture, 0);
+    assert_false(fixture->batch.more);
+}
+
 static void another_number_of_slices_ends_the_claims(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -853,6 +868,7 @@ int main(void)
         TEST_64(the_rows_of_a_backlog_come_of_several_slices),
         TEST_64(the_only_slice_with_rows_gives_the_whole_claim),
         TEST_64(a_slice_that_gave_no_more_than_its_share_may_have_more),
+        TEST(slices_that_others_have_emptied_meanwhile_hide_no_row),
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
         TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),

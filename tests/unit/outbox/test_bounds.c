@@ -220,22 +220,22 @@ static void a_full_claim_takes_fewer_slices_the_next_time(void **state)
     assert_int_equal(bounds.width, BOUNDS_WIDTH_MAX);
 }
 
-static void a_full_claim_of_many_slices_still_takes_a_sixteenth(void **state)
+static void a_full_claim_of_many_slices_still_takes_a_few(void **state)
 {
     struct bounds many;
 
     (void)state;
-    assert_int_equal(bounds_init(&many, 100), 0);
-    assert_int_equal(many.width, 6);
+    assert_int_equal(bounds_init(&many, 64), 0);
+    assert_int_equal(many.width, 4);
     many.width = BOUNDS_WIDTH_MAX;
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(bounds_share(&many), many.width == 6);
+        assert_int_equal(bounds_share(&many), many.width == 4);
         many.chosen_count = many.width;
         bounds_adapt(&many, 500, 500);
     }
-    assert_int_equal(many.width, 6);
+    assert_int_equal(many.width, 4);
     bounds_adapt(&many, 400, 500); /* one of them has given its last, and others have more */
-    assert_int_equal(many.width, 6);
+    assert_int_equal(many.width, 4);
     bounds_adapt(&many, 3, 500);
     assert_false(bounds_share(&many));
     bounds_free(&many);
@@ -246,20 +246,32 @@ static void a_lane_that_had_all_the_slices_there_were_leaves_half_of_them(void *
     struct bounds many;
 
     (void)state;
-    assert_int_equal(bounds_init(&many, 100), 0);
-    many.width = 6;
-    many.chosen_count = 5;
-    bounds_adapt(&many, 500, 500);
-    assert_int_equal(many.width, 2);
-    many.chosen_count = 1;
+    assert_int_equal(bounds_init(&many, 64), 0);
+    many.chosen_count = 2;
     bounds_adapt(&many, 500, 500);
     assert_int_equal(many.width, 1);
     for (int i = 0; i < 4; i++) { /* as long as it finds as many as it may take */
         many.chosen_count = many.width;
         bounds_adapt(&many, 500, 500);
     }
-    assert_int_equal(many.width, 6);
+    assert_int_equal(many.width, 4);
     bounds_free(&many);
+}
+
+static void a_slice_that_gave_its_share_has_more_until_a_claim_falls_short(void **state)
+{
+    static const int taken[] = {1};
+
+    (void)state;
+    look(1, taken, 1);
+    bounds_adapt(&bounds, 500, 500);
+    assert_true(bounds.slices[1].more);
+    assert_false(bounds.slices[0].more);
+    bounds_doubt(&bounds);
+    assert_false(bounds.slices[1].more);
+    bounds_adapt(&bounds, 500, 500);
+    bounds_adapt(&bounds, 499, 500);
+    assert_false(bounds.slices[1].more);
 }
 
 static void a_slice_that_is_locked_is_left_alone_for_a_while(void **state)
@@ -313,8 +325,9 @@ int main(void)
         TEST(a_sweep_looks_at_each_slice_once_and_then_rests),
         TEST(a_claim_that_was_full_has_not_swept_what_stood_behind_it),
         TEST(a_full_claim_takes_fewer_slices_the_next_time),
-        TEST(a_full_claim_of_many_slices_still_takes_a_sixteenth),
+        TEST(a_full_claim_of_many_slices_still_takes_a_few),
         TEST(a_lane_that_had_all_the_slices_there_were_leaves_half_of_them),
+        TEST(a_slice_that_gave_its_share_has_more_until_a_claim_falls_short),
         TEST(a_slice_that_is_locked_is_left_alone_for_a_while),
         TEST(while_nobody_knows_which_slice_is_locked_each_is_taken_alone),
     };
