@@ -30,8 +30,10 @@ struct fixture {
     int64_t rest_ms;
     int started;
     struct idler idlers[LANES];
-    atomic_int rows; /* to be taken by whoever looks */
-    bool endless;    /* each look finds some */
+    atomic_int rows;                /* to be taken by whoever looks */
+    bool endless;                   /* each look finds some */
+    _Atomic(struct idler *) latest; /* who has looked */
+    atomic_int repeats;             /* looks of one that had looked before anybody else did */
 };
 
 static void *idle(void *argument)
@@ -43,6 +45,8 @@ static void *idle(void *argument)
     while (!stop_requested(&fixture->stop)) {
         wake_wait(fixture->wake, &fixture->stop, fixture->rest_ms, worked);
         (void)atomic_fetch_add(&idler->looks, 1);
+        if (atomic_exchange(&fixture->latest, idler) == idler)
+            (void)atomic_fetch_add(&fixture->repeats, 1);
         worked = atomic_exchange(&fixture->rows, 0) > 0 || fixture->endless;
         if (worked)
             wake_found(fixture->wake, false);
@@ -243,6 +247,19 @@ static void after_work_a_lane_looks_within_milliseconds(void **state)
     end(fixture);
 }
 
+static void the_lane_that_looked_looks_again(void **state)
+{
+    enum { LOOKS = 200 };
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    fixture->endless = true;
+    start(fixture, LANES);
+    await_looks(fixture, LOOKS);
+    assert_true(atomic_load(&fixture->repeats) > LOOKS / 4); /* in turns: next to none */
+    end(fixture);
+}
+
 static void without_calls_a_lane_looks_at_the_poll_interval(void **state)
 {
     struct fixture *fixture = begin(LANES, 2, HOUR_MS);
@@ -306,6 +323,7 @@ int main(void)
         cmocka_unit_test(it_cannot_be_armed_while_a_lane_is_at_work),
         cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
         cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
+        cmocka_unit_test(the_lane_that_looked_looks_again),
         cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
         cmocka_unit_test(a_lane_looks_by_itself_when_it_has_rested),
         cmocka_unit_test(a_stop_ends_every_wait),
