@@ -263,12 +263,16 @@ BENCH_OPTIONS = $(foreach option,ONLY BROKER ROUNDS ROWS SIZES,$(if $($(option))
 # PostgreSQL as a database of this size would have it: with its default buffers a large backlog measures the disk.
 bench bench-size bench-full bench-large bench-slow: export TEST_PG_OPTIONS ?= shared_buffers=4GB;max_wal_size=8GB
 
-bench: deps ## the relay against its two ends, latency, memory, CPU, the application's cost: ROUNDS= ROWS= ONLY= BROKER=
+.PHONY: deps-bench
+deps-bench:
+	@tests/support/deps --bench
+
+bench: deps-bench ## the relay against its two ends, latency, CPU, memory, a profile: ROUNDS= ROWS= ONLY= BROKER=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/bench/figures_test
 	@tests/support/services run -- tests/bench/bench $(BENCH_OPTIONS)
 
-bench-size: deps ## the same for backlogs of 100,000 to 10,000,000 rows, and beside a held snapshot: SIZES= ROUNDS=
+bench-size: deps-bench ## the same for backlogs of 100,000 to 10,000,000 rows, and beside a held snapshot: SIZES= ROUNDS=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/support/services run --only postgres,nats -- tests/bench/bench --add --broker nats --only size,horizon \
 		$(BENCH_OPTIONS)
@@ -291,19 +295,19 @@ bench-drain: all $(SUPPORT) ## drain a backlog to each broker: ROWS=1000000
 bench-poison: all $(SUPPORT) ## 100 kinds of poison rows among good ones, against a clean run
 	@tests/support/services run -- tests/bench/poison $(or $(ROWS),100000)
 
-bench-check: deps ## instructions a message on each path, against the recorded ones (valgrind)
+bench-check: deps-bench ## instructions a message on each path, against the recorded ones (valgrind)
 	@$(MAKE) --no-print-directory all $(SUPPORT) build/check_slower.so
 	@tests/support/services run --only postgres -- tests/bench/check_test > $(BUILD)/check_test.log || \
 		{ cat $(BUILD)/check_test.log; exit 1; }
 	@tests/support/services run -- tests/bench/check
 
-bench-large: deps ## payloads of 100 KiB and 1 MiB, against disk, broker and PostgreSQL; peak memory
+bench-large: deps-bench ## payloads of 100 KiB and 1 MiB, against disk, broker and PostgreSQL; memory: ROUNDS= BROKER=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
-	@tests/support/services run -- tests/bench/large
+	@tests/support/services run -- tests/bench/bench --add --only large --rounds 3 $(BENCH_OPTIONS)
 
-bench-slow: deps ## a broker at a round trip of 50 ms, by lanes and batch
+bench-slow: deps-bench ## a broker at a round trip of 50 ms, by lanes and batch: ROUNDS= BROKER=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH) build/bench_delay
-	@tests/support/services run -- tests/bench/slow
+	@tests/support/services run -- tests/bench/bench --add --only slow --rounds 2 $(BENCH_OPTIONS)
 
 bench-wakeup: all $(SUPPORT) ## latency, an idle relay and pgbench, with NOTIFY and without
 	@tests/support/services run --only postgres,nats -- tests/bench/wakeup

@@ -1,10 +1,10 @@
 """What `bench` measures beside the rates: latency under load, the application's pgbench, an idle relay,
 a held snapshot; and what it all ran on."""
+import argparse
 import datetime
 import importlib.machinery
 import importlib.util
 import itertools
-import json
 import os
 import pathlib
 import platform
@@ -105,21 +105,13 @@ def idle(note):
     sql("SELECT pg_reload_conf()")
 
 
-def horizon(rounds):
-    """tests/bench/horizon, and the last line that it prints."""
-    program = subprocess.Popen([ROOT / "tests/bench/horizon", "--rounds", str(rounds), "--order", "key", "--rows",
-                                str(HORIZON_ROWS)], stdout=subprocess.PIPE, text=True)
-    line = ""
-    try:
-        for line in program.stdout:
-            print("         " + line.rstrip(), flush=True)
-        program.wait()
-    except BaseException:
-        ended_with(program)
-        raise
-    if program.returncode != 0:
-        sys.exit("tests/bench/horizon failed")
-    return [run | {"kind": "horizon"} for run in json.loads(line)]
+def horizon(rounds, note):
+    module = load_script("horizon")
+    options = argparse.Namespace(rows=HORIZON_ROWS, lanes=1, on_sent="mark")
+    for number, held in itertools.product(range(1, rounds + 1), (False, True)):
+        measured, fine = module.measure(options, "key", held)
+        note({"kind": "horizon", "cell": "held" if held else "none", "round": number, "rows": HORIZON_ROWS,
+              "rate": measured.pop("whole"), "lost": int(not fine)} | measured)
 
 
 def output_of(*command):

@@ -27,6 +27,8 @@ class Cell:
     batch: int = 500
     size: int = 200
     keys: str = "cold"
+    slices: int = 64
+    column: str = "jsonb"
     rows: int = 60000
 
     def name(self):
@@ -36,8 +38,21 @@ class Cell:
         words += [f"{self.lanes} lane" + "s" * (self.lanes > 1)] if self.lanes != 4 else []
         words += [f"batch {self.batch}"] if self.batch != 500 else []
         words += [f"{self.size // 1024} KiB"] if self.size != 200 else []
+        words += [self.column] if self.column != "jsonb" else []
         words += ["10 keys"] if self.keys == "hot" else []
+        words += [f"{self.slices} slices"] if self.slices != 64 else []
         return ", ".join(words) or "default"
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How the broker is reached where that is special."""
+    server: str = ""  # not its own address
+    properties: tuple = ()  # of a Kafka client
+    proxy: int = 0  # a process in between, whose CPU is told apart
+
+
+DIRECT = Way()
 
 
 def cell(rows, **factors):
@@ -46,11 +61,6 @@ def cell(rows, **factors):
 
 def pid_of(server):
     return int((FOLDER / server / "pid").read_text())
-
-
-def servers_s(sink):
-    """CPU seconds so far: PostgreSQL's, the broker's."""
-    return cpu.tree_s(pid_of("postgres")), cpu.tree_s(pid_of(sink)) if sink in SERVERS else 0.0
 
 
 def stored_as(sink, name, topic):
@@ -69,11 +79,21 @@ def unsent(on_sent):
     return int(sql("SELECT count(*) FROM outbox" + (" WHERE sent_at IS NULL" if on_sent == "mark" else "")))
 
 
-def drained(sink, config, program=RELAY):
-    postgres_s, broker_s = servers_s(sink)
+def servers_s(sink, way=DIRECT):
+    """CPU seconds so far: PostgreSQL's, the broker's, and those of a proxy, if there is one."""
+    found = {"postgres_s": cpu.tree_s(pid_of("postgres")),
+             "broker_s": cpu.tree_s(pid_of(sink)) if sink in SERVERS else 0.0}
+    return found | ({"link_s": cpu.tree_s(way.proxy)} if way.proxy else {})
+
+
+def spent_since(before, sink, way=DIRECT):
+    return {part: after - before[part] for part, after in servers_s(sink, way).items()}
+
+
+def drained(sink, config, program=RELAY, way=DIRECT):
+    before = servers_s(sink, way)
     _, relay_s, peak = drain(config, program=program)
-    after = servers_s(sink)
-    return {"relay_s": relay_s, "postgres_s": after[0] - postgres_s, "broker_s": after[1] - broker_s, "peak_mib": peak}
+    return {"relay_s": relay_s, **spent_since(before, sink, way), "peak_mib": peak}
 
 
 def result(kind, sink, described, rows, seconds, spent, lost, doubled, left):
@@ -85,10 +105,11 @@ def describe(one):
     return {"cell": one.name(), **dataclasses.asdict(one)}
 
 
-def prepare(sink, one, name, topic, *options):
-    config = write_config(sink, name, one.lanes, one.on_sent, one.order, batch=one.batch)
+def prepare(sink, one, name, topic, *options, way=DIRECT):
+    config = write_config(sink, name, one.lanes, one.on_sent, one.order, batch=one.batch, slices=one.slices,
+                          server=way.server, properties=way.properties)
     make_tables(config, *options)
-    fill(one.rows, topic, KEYS[one.keys], one.size)
+    fill(one.rows, topic, KEYS[one.keys], one.size, one.column)
     return config
 
 
@@ -101,10 +122,10 @@ def claim(one):
                   max(0, -lost), unsent(one.on_sent))
 
 
-def relay(sink, one):
+def relay(sink, one, way=DIRECT):
     """The release binary."""
     name, topic = new_destination(sink)
-    spent = drained(sink, prepare(sink, one, name, topic))
+    spent = drained(sink, prepare(sink, one, name, topic, way=way), way=way)
     messages, distinct, seconds = count(sink, name, topic, one.rows)
     delete_destination(sink, name, topic)
     return result("relay", sink, describe(one), one.rows, seconds, spent, one.rows - distinct, messages - distinct,
@@ -124,27 +145,27 @@ def watched(one):
             "left": unsent(one.on_sent)}
 
 
-def publish(sink, rows, size, lanes, window):
+def publish(sink, rows, size, lanes, window, way=DIRECT):
     """The client library alone, in a program that does nothing else."""
     name, topic = new_destination(sink)
-    _, broker_s = servers_s(sink)
+    servers = servers_s(sink, way)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([ROOT / "build/bench_publish", sink, SERVERS[sink], stored_as(sink, name, topic), topic, str(rows),
-                    str(lanes), str(window), str(size)], check=True)
+    subprocess.run([ROOT / "build/bench_publish", sink, way.server or SERVERS[sink], stored_as(sink, name, topic),
+                    topic, str(rows), str(lanes), str(window), str(size)], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = {"relay_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, "postgres_s": 0.0,
-             "broker_s": servers_s(sink)[1] - broker_s}
+    spent = {"relay_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+             **spent_since(servers, sink, way), "postgres_s": 0.0}
     messages, distinct, seconds = count(sink, name, topic, rows)
     delete_destination(sink, name, topic)
     described = {"cell": f"{lanes} x {window}", "lanes": lanes, "window": window, "size": size}
     return result("publish", sink, described, rows, seconds, spent, rows - distinct, messages - distinct, 0)
 
 
-def overhead(sink, lanes):
+def overhead(sink, lanes, way=DIRECT):
     """What it takes to start, to find an empty table, and to end."""
     name, topic = new_destination(sink) if sink in SERVERS else ("", "bench.drain")
-    config = prepare(sink, Cell(rows=0, lanes=lanes), name, topic)
-    spent = drained(sink, config, RELAY if sink in SERVERS else ROOT / "build/bench_claim")
+    config = prepare(sink, Cell(rows=0, lanes=lanes), name, topic, way=way)
+    spent = drained(sink, config, RELAY if sink in SERVERS else ROOT / "build/bench_claim", way)
     if sink in SERVERS:
         delete_destination(sink, name, topic)
     return {"kind": "overhead", "sink": sink, "cell": f"{lanes} lanes", "lanes": lanes, "rows": 0, **spent}

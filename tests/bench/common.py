@@ -32,6 +32,7 @@ url = "{url}"
 [outbox]
 order = "{order}"
 on_sent = "{on_sent}"
+slices = {slices}
 [relay]
 lanes = {lanes}
 batch = {batch}
@@ -45,10 +46,11 @@ ORDERS = ("none", "key")
 COLD_KEY = "'k' || i % 10000"
 
 
-def write_config(sink, name, lanes, on_sent, order="none", url=URL, batch=500):
+def write_config(sink, name, lanes, on_sent, order="none", url=URL, batch=500, slices=64, **reached):
+    """reached: `address` says how."""
     config = FOLDER / f"bench-{sink}.toml"
-    config.write_text(CONFIG.format(url=url, sink=sink, lanes=lanes, on_sent=on_sent, order=order,
-                                    batch=batch, address=address(sink, name)))
+    config.write_text(CONFIG.format(url=url, sink=sink, lanes=lanes, on_sent=on_sent, order=order, slices=slices,
+                                    batch=batch, address=address(sink, name, **reached)))
     return config
 
 
@@ -84,12 +86,14 @@ def delete_destination(sink, name, topic):
         reader("topics", os.environ["TEST_KAFKA_BROKERS"], "delete", topic)
 
 
-def address(sink, name):
+def address(sink, name, server="", properties=()):
+    """server: where it is not the broker's own; properties: (name, value) of a Kafka client."""
     if sink == "stdout":
         return ""
     if sink == "nats":
-        return f'servers = ["{os.environ["TEST_NATS_URL"]}"]\nstream = "{name}"'
-    return f'brokers = ["{os.environ["TEST_KAFKA_BROKERS"]}"]'
+        return f'servers = ["{server or os.environ["TEST_NATS_URL"]}"]\nstream = "{name}"'
+    lines = [f'brokers = ["{server or os.environ["TEST_KAFKA_BROKERS"]}"]', "[sink.broker.properties]"]
+    return "\n".join(lines + [f'"{key}" = "{value}"' for key, value in properties])
 
 
 def messages(sink, name, topic):
@@ -119,10 +123,16 @@ def pad(size):
     return f"(SELECT left(string_agg(md5(j::text), ''), {size - 24}) FROM generate_series(1, {size // 32 + 1}) j)"
 
 
-def fill(rows, topic, key=COLD_KEY, size=200):
-    """key: of the i-th row, in SQL."""
+PAYLOADS = {"jsonb": "jsonb_build_object('n', i, 'pad', {pad})",
+            "bytea": "convert_to('{{\"n\": ' || i || ', \"pad\": \"' || {pad} || '\"}}', 'UTF8')"}
+
+
+def fill(rows, topic, key=COLD_KEY, size=200, column="jsonb"):
+    """key: of the i-th row, in SQL; column: the payload's type."""
+    for table in ("outbox", "outbox_parked") if column != "jsonb" else ():
+        sql(f"ALTER TABLE {table} ALTER payload TYPE {column} USING NULL")
     sql(f"""INSERT INTO outbox (topic, key, type, payload)
-            SELECT '{topic}', {key}, 'Bench', jsonb_build_object('n', i, 'pad', {pad(size)})
+            SELECT '{topic}', {key}, 'Bench', {PAYLOADS[column].format(pad=pad(size))}
             FROM generate_series(1, {rows}) i""")
     sql("VACUUM ANALYZE outbox")
     sql("CHECKPOINT")

@@ -2,13 +2,16 @@
 import figures
 import targets
 
-SHOWN = ("kind", "sink", "cell", "rows", "rate", "peak_mib", "p50_ms", "p99_ms", "cpu_percent", "transactions")
+SHOWN = ("kind", "sink", "cell", "rows", "rate", "peak_mib", "p50_ms", "p99_ms", "cpu_percent", "transactions",
+         "instructions")
 BROKERS = {"nats": "NATS JetStream", "kafka": "Kafka"}
+MIB = 1024 * 1024
 
 
 def is_fine(run):
     """A peak of nothing has not been measured."""
-    return run.get("lost", 0) == run.get("doubled", 0) == run.get("left", 0) == 0 and run.get("peak_mib", 1) > 0
+    return (run.get("lost", 0) == run.get("doubled", 0) == run.get("left", 0) == 0
+            and 0 < run.get("peak_mib", 1) <= run.get("bound_mib", 1e9))
 
 
 def exit_status(found):
@@ -36,12 +39,12 @@ def heading(found):
 
 
 def cost(found, run):
-    """CPU seconds a million messages of relay, PostgreSQL, broker."""
+    """CPU seconds a million messages of relay, PostgreSQL, broker, and of what stands in for a network."""
     return tuple(targets.cpu_of(found, run).values())
 
 
 def costs(found, runs):
-    return [figures.spread([cost(found, run)[i] for run in runs], 1) for i in range(3)]
+    return [figures.spread(each, 1) for each in zip(*(cost(found, run) for run in runs))]
 
 
 def claim_table(found):
@@ -57,14 +60,14 @@ def publish_table(found, sink):
     for size in targets.sizes_of(found, sink):
         best = targets.best_window(found, sink, size)
         for cell, runs in targets.by_cell(found, "publish", sink, size).items():
-            client, _, broker = costs(found, runs)
+            client, _, broker, *_ = costs(found, runs)
             name = f"{targets.size_name(size)}, {cell}" + (" (best)" if cell == best else "")
             lines.append((name, figures.spread([run["rate"] for run in runs]), client, broker))
     return table((f"{BROKERS[sink]} alone: connections x window", "messages/s", "client, CPU s/M", "broker, CPU s/M"),
                  lines)
 
 
-def relay_table(found, sink):
+def relay_table(found, sink, *links):
     lines = []
     for cell, runs in targets.by_cell(found, "relay", sink).items():
         reach = targets.reach(found, sink, cell)
@@ -72,7 +75,7 @@ def relay_table(found, sink):
                       *costs(found, runs), f"{reach['ceiling']:,.0f}", f"{reach['of_ceiling']:.2f}",
                       f"{max(run['peak_mib'] for run in runs):.1f}"))
     return table((f"relay to {BROKERS[sink]}", "messages/s", "slower end", "of it", "relay, CPU s/M", "PostgreSQL",
-                  "broker", "CPU ceiling", "of it", "peak MiB"), lines)
+                  "broker", *links, "CPU ceiling", "of it", "peak MiB"), lines)
 
 
 def latency_line(sink, cell, runs):
@@ -115,9 +118,57 @@ def size_table(found):
 
 
 def horizon_table(found):
-    return table(("snapshot", "rows/s", "last tenth / first", "claim p50 ms", "claim p99 ms"),
-                 [(run["snapshot"], f"{run['whole']:,.0f}", f"{run['last / first']:.2f}", run["claim p50, ms"],
-                   run["claim p99, ms"]) for run in found.get("horizon", [])])
+    lines = []
+    for cell, runs in targets.snapshots(found).items():
+        ends = [run["last tenth"] / run["first tenth"] for run in runs]
+        lines.append((cell, figures.spread([run["rate"] for run in runs]), figures.spread(ends, 2),
+                      *(figures.spread([run[name] for run in runs], 2) for name in ("claim p50, ms", "claim p99, ms"))))
+    return table(("snapshot", "rows/s", "last tenth / first", "claim p50 ms", "claim p99 ms"), lines)
+
+
+def slow_tables(found):
+    """Claim alone, and then each broker through the delay."""
+    if not found.get("slow"):
+        return ""
+    far = targets.far(found)
+    sinks = [sink for sink in BROKERS if targets.by_cell(far, "relay", sink)]
+    return "\n".join(["### A broker at a round trip of 50 ms\n", claim_table(far)] + [
+        text for sink in sinks for text in (publish_table(far, sink), relay_table(far, sink, "proxy"))])
+
+
+def large_line(found, sink, cell, runs):
+    """In MiB a second."""
+    size, numbers = runs[0]["size"], targets.rates(runs)
+    view = {"about": found["about"], "runs": found["large"]}
+    ends = targets.ends(view, sink, cell)
+    ends["disk"] = targets.rates([run for run in found["large"] if run["kind"] == "disk" and run["size"] == size])
+    slower = min(ends, key=lambda name: figures.median(ends[name].values()))
+    mib = [figures.spread([rate * size / MIB for rate in rates.values()])
+           for rates in (ends["disk"], ends["publish"], ends["claim"], numbers)]
+    peak = max(run["peak_mib"] for run in runs)
+    of = figures.ratio(numbers, ends[slower]), targets.reach(view, sink, cell)["of_ceiling"]
+    return (f"{targets.NAMES[sink]}, {cell}", *mib, slower, *(f"{ratio:.2f}" for ratio in of), f"{peak:.0f}",
+            runs[0]["bound_mib"])
+
+
+def large_table(found):
+    view = {"runs": found.get("large", [])}
+    lines = [large_line(found, sink, cell, runs) for sink in BROKERS
+             for cell, runs in targets.by_cell(view, "relay", sink).items()]
+    return table(("large messages, MiB/s", "disk", "client alone", "claim alone", "relay", "slowest", "of it",
+                  "of the CPU ceiling", "peak MiB", "bound"), lines)
+
+
+def profile_table(found):
+    """A column for each path: all, by library, and the largest functions."""
+    paths = found.get("profile", [])
+    lines = [["**all**", *(f"**{path['instructions']:,}**" for path in paths)]] if paths else []
+    libraries = sorted({name for path in paths for name in path["libraries"]},
+                       key=lambda name: -max(path["libraries"].get(name, 0) for path in paths))
+    lines += [[name, *(f"{path['libraries'].get(name, 0):,}" for path in paths)] for name in libraries]
+    largest = [[f"{value:,} `{name}`" for name, value in path["functions"].items()] for path in paths]
+    lines += [[f"{rank}. function", *each] for rank, each in enumerate(zip(*largest), 1)]
+    return table(("instructions a message, 1 lane", *(path["sink"] for path in paths)), lines)
 
 
 def target_table(found):
@@ -136,13 +187,14 @@ def broken(found):
 def watched_line(found):
     """How often it was looked whether NATS was sent anything twice."""
     runs = [run for run in found.get("runs", []) if run["kind"] == "watched"]
-    return (f"Every PUB to NATS was counted in {len(runs)} untimed drains ({sum(run['rows'] for run in runs):,} rows): "
+    rows = sum(run["rows"] for run in runs)
+    return (f"Every PUB to NATS was counted in {len(runs)} untimed drains ({rows:,} rows): "
             f"{sum(run['doubled'] for run in runs)} doubled, {sum(run['lost'] for run in runs)} lost.\n"
             if runs else "")
 
 
-METHOD = """Medians, and in brackets from the lowest to the highest of the rounds; ratios are made inside a round. A rate
-is by the broker's own times, from the first message stored to the last (of a claim alone: by the relay's
+METHOD = """Medians, and in brackets from the lowest to the highest of the rounds; ratios are made inside a round.
+A rate is by the broker's own times, from the first message stored to the last (of a claim alone: by the relay's
 first and last batch). CPU seconds per million messages (s/M) are those of all processes and threads of
 the relay, PostgreSQL and the broker over the drain, less those of a drain that finds nothing. The default: order
 "key", on_sent "delete", 4 lanes, batch 500, 200 bytes, 10,000 keys, durable, synchronous_commit on; a
@@ -162,5 +214,6 @@ def markdown(found):
     sinks = [sink for sink in BROKERS if any(run["sink"] == sink for run in found.get("runs", []))]
     parts = [heading(found), METHOD, watched_line(found), *broken(found), target_table(found), claim_table(found)]
     parts += [publish_table(found, sink) for sink in sinks] + [relay_table(found, sink) for sink in sinks]
-    parts += [section(found) for section in (latency_table, application_table, idle_table, size_table, horizon_table)]
+    parts += [section(found) for section in (latency_table, application_table, idle_table, profile_table,
+                                               size_table, horizon_table, slow_tables, large_table)]
     return "\n".join(part for part in parts if part)
