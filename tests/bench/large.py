@@ -13,7 +13,7 @@ import cells
 from common import FOLDER
 
 MIB = 1024 * 1024
-EACH_MIB = 256  # of payload a measurement
+EACH_MIB = 512  # of payload a measurement
 SIZES = (100 * 1024, MIB - 2048)
 WINDOWS = ((2, 100), (4, 500))
 BATCH_BYTES = 8 * MIB
