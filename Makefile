@@ -257,8 +257,7 @@ services: deps build/reader ## PostgreSQL, nats-server and Kafka to play with, u
 	@tests/support/services up
 
 # Each option of `make bench` is one of tests/bench/bench: ONLY=relay,ends is --only relay,ends.
-BENCH_OPTIONS = $(foreach option,ONLY BROKER ROUNDS ROWS SIZES,$(if $($(option)),--$(shell \
-	echo $(option) | tr A-Z a-z) $($(option))))
+bench_options = $(foreach option,$(1),$(if $($(option)),--$(shell echo $(option) | tr A-Z a-z) $($(option))))
 
 # PostgreSQL as a database of this size would have it: with its default buffers a large backlog measures the disk.
 bench bench-size bench-full bench-large bench-slow: export TEST_PG_OPTIONS ?= shared_buffers=4GB;max_wal_size=8GB
@@ -270,16 +269,17 @@ deps-bench:
 bench: deps-bench ## the relay against its two ends, latency, CPU, memory, a profile: ROUNDS= ROWS= ONLY= BROKER=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/bench/figures_test
-	@tests/support/services run -- tests/bench/bench $(BENCH_OPTIONS)
+	@tests/support/services run -- tests/bench/bench $(call bench_options,ONLY BROKER ROUNDS ROWS)
 
 bench-size: deps-bench ## the same for backlogs of 100,000 to 10,000,000 rows, and beside a held snapshot: SIZES= ROUNDS=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/support/services run --only postgres,nats -- tests/bench/bench --add --broker nats --only size,horizon \
-		$(BENCH_OPTIONS)
+		$(call bench_options,ROUNDS SIZES)
 
-bench-full: deps ## every combination of the factors (hours), then bench-size
+bench-full: deps-bench ## every combination of the factors (hours), then bench-size: ROWS= BROKER= ADD=1 goes on
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
-	@tests/support/services run -- tests/bench/bench --full --rounds 1 $(BENCH_OPTIONS)
+	@tests/support/services run -- tests/bench/bench --full --rounds 1 $(if $(ADD),--add) \
+		$(call bench_options,ONLY BROKER ROUNDS ROWS)
 	@$(MAKE) --no-print-directory bench-size
 
 bench-plot: ## draw tests/bench/results.svg from what `make bench` found, or from what is kept of it
@@ -303,11 +303,11 @@ bench-check: deps-bench ## instructions a message on each path, against the reco
 
 bench-large: deps-bench ## payloads of 100 KiB and 1 MiB, against disk, broker and PostgreSQL; memory: ROUNDS= BROKER=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
-	@tests/support/services run -- tests/bench/bench --add --only large --rounds 3 $(BENCH_OPTIONS)
+	@tests/support/services run -- tests/bench/bench --add --only large --rounds 2 $(call bench_options,BROKER ROUNDS)
 
 bench-slow: deps-bench ## a broker at a round trip of 50 ms, by lanes and batch: ROUNDS= BROKER=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH) build/bench_delay
-	@tests/support/services run -- tests/bench/bench --add --only slow --rounds 2 $(BENCH_OPTIONS)
+	@tests/support/services run -- tests/bench/bench --add --only slow --rounds 2 $(call bench_options,BROKER ROUNDS)
 
 bench-wakeup: all $(SUPPORT) ## latency, an idle relay and pgbench, with NOTIFY and without
 	@tests/support/services run --only postgres,nats -- tests/bench/wakeup

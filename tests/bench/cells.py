@@ -91,9 +91,10 @@ def spent_since(before, sink, way=DIRECT):
 
 
 def drained(sink, config, program=RELAY, way=DIRECT):
-    before = servers_s(sink, way)
-    _, relay_s, peak = drain(config, program=program)
-    return {"relay_s": relay_s, **spent_since(before, sink, way), "peak_mib": peak}
+    before, idle_s = servers_s(sink, way), cpu.idle_s()
+    wall_s, relay_s, peak = drain(config, program=program)
+    idle = (cpu.idle_s() - idle_s) / wall_s / os.cpu_count()
+    return {"relay_s": relay_s, **spent_since(before, sink, way), "idle": idle, "peak_mib": peak}
 
 
 def result(kind, sink, described, rows, seconds, spent, lost, doubled, left):

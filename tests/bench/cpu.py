@@ -29,6 +29,12 @@ def tree_s(pid, proc="/proc"):
     return total
 
 
+def idle_s():
+    """Seconds that cores had nothing to do, of all cores together; one that waits for a disk is idle."""
+    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return (int(fields[4]) + int(fields[5])) * TICK_S
+
+
 def threads_s(pid):
     """Of the threads that live now, to the nanosecond; for what uses less than a tick."""
     total = 0

@@ -73,9 +73,10 @@ def relay_table(found, sink, *links):
         reach = targets.reach(found, sink, cell)
         lines.append((cell, figures.spread([run["rate"] for run in runs]), reach["end"], f"{reach['of_end']:.2f}",
                       *costs(found, runs), f"{reach['ceiling']:,.0f}", f"{reach['of_ceiling']:.2f}",
+                      figures.spread([run["idle"] for run in runs if "idle" in run], 2),
                       f"{max(run['peak_mib'] for run in runs):.1f}"))
     return table((f"relay to {BROKERS[sink]}", "messages/s", "slower end", "of it", "relay, CPU s/M", "PostgreSQL",
-                  "broker", *links, "CPU ceiling", "of it", "peak MiB"), lines)
+                  "broker", *links, "CPU ceiling", "of it", "idle", "peak MiB"), lines)
 
 
 def latency_line(sink, cell, runs):
@@ -199,12 +200,13 @@ first and last batch). CPU seconds per million messages (s/M) are those of all p
 the relay, PostgreSQL and the broker over the drain, less those of a drain that finds nothing. The default: order
 "key", on_sent "delete", 4 lanes, batch 500, 200 bytes, 10,000 keys, durable, synchronous_commit on; a
 line names what differs. The ends: the relay's own claim and settle with the broker taken out, and the same client
-library publishing the same messages in a program that does nothing else. The CPU ceiling: all cores, divided by what a
-message costs in all. Latency: from right before COMMIT is sent to the consumer, on one clock, loader and consumer
-on the same cores; "maximum": as fast as the relay follows with both beside it. Each cell is read back: a lost message
-shows in all of them, a doubled one in those to Kafka; JetStream's duplicate window drops a double to NATS, so
-that untimed drains beside the others count what NATS was sent, not what it stored. A rate counts the first batch
-but not the time of its claim: claim alone looks 1 to 2 % faster than it is (more at batch 2000), and the relay's
+library publishing the same messages in a program that does nothing else. The CPU ceiling: all cores, divided by
+what a message costs in all; "idle" is the part of the cores that nobody used during the drain, its start included,
+and what both leave over other programs took. Latency: from right before COMMIT is sent to the consumer, on one clock,
+loader and consumer on the same cores; "maximum": as fast as the relay follows with both beside it. Each cell is read
+back: a lost message shows in all of them, a doubled one in those to Kafka; JetStream's duplicate window drops a double
+to NATS, so that untimed drains beside the others count what NATS was sent, not what it stored. A rate counts the first
+batch but not the time of its claim: claim alone looks 1 to 2 % faster than it is (more at batch 2000), and the relay's
 share of it smaller. pgbench: one 200-byte row in each transaction, of 10,000 keys, with the trigger of
 `init --notify`; TPC-B is pgbench's own, at scale 10.
 """
