@@ -276,7 +276,7 @@ bench-size: deps-bench ## the same for backlogs of 100,000 to 10,000,000 rows, a
 	@tests/support/services run --only postgres,nats -- tests/bench/bench --add --broker nats --only size,horizon \
 		$(call bench_options,ROUNDS SIZES)
 
-bench-full: deps-bench ## every combination of the factors (hours), then bench-size: ROWS= BROKER= ADD=1 goes on
+bench-full: deps-bench ## all combinations of the factors, for hours, then bench-size: ROWS= BROKER=; ADD=1 goes on
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/support/services run -- tests/bench/bench --full --rounds 1 $(if $(ADD),--add) \
 		$(call bench_options,ONLY BROKER ROUNDS ROWS)
