@@ -19,8 +19,7 @@
 
 #include "broker/kafka.h"
 
-#include "broker/background.h"
-
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
 

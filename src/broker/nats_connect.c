@@ -12,7 +12,7 @@
 
 #include "broker/nats.h"
 
-#include "broker/background.h"
+#include "base/background.h"
 
 #include "base/clock.h"
 

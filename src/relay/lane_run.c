@@ -2,6 +2,7 @@
  * What a lane does around its steps: wait when there is nothing to do, back off when something is
  * broken, say so once, and know when it is done.
  */
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/backoff.h"
@@ -17,9 +18,11 @@
 #define REST_MS 30000 /* a lane on whose behalf others look notices then that a server is gone */
 
 struct rhythm {
-    int failures; /* in a row */
-    bool worked;  /* at least one step did not break */
-    bool found;   /* rows, since it waited last */
+    int failures;  /* in a row */
+    bool worked;   /* at least one step did not break */
+    bool found;    /* rows, since it waited last */
+    bool set_back; /* behind a backlog; then `policy` is what it had before */
+    int policy;
     int64_t broken_since_ms;
     int64_t logged_ms;
     char logged[sizeof((struct error *)0)->text];
@@ -85,6 +88,19 @@ static enum lane_result look_for_leftover(struct lane *lane, enum lane_end *end)
     return LANE_IDLE;
 }
 
+/* With a backlog a lane is woken for each piece of a claim and for each acknowledgement, only to
+ * wait for the next: it leaves the processors to those it waits for. */
+static void set_back(struct rhythm *rhythm, bool backlog)
+{
+    if (rhythm->set_back == backlog)
+        return;
+    rhythm->set_back = backlog;
+    if (backlog)
+        rhythm->policy = background_enter();
+    else
+        background_leave(rhythm->policy);
+}
+
 static void note_found(struct lane *lane, struct rhythm *rhythm)
 {
     rhythm->found = true;
@@ -129,6 +145,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
     while (!stop_requested(lane->stop) && end == LANE_STOPPED) {
         enum lane_result result = lane_step(lane);
 
+        set_back(&rhythm, result == LANE_MORE && lane->batch.count == lane->batch.capacity);
         if (result == LANE_IDLE && drain)
             result = look_for_leftover(lane, &end);
         if (result == LANE_BROKEN) {
@@ -147,6 +164,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (end == LANE_STOPPED && rests(lane, result, drain))
             wait_idle(lane, &rhythm, drain);
     }
+    set_back(&rhythm, false);
     outbox_abandon(lane->outbox);
     return end;
 }

@@ -4,6 +4,7 @@
 #include "core/order.h"
 #include "relay/lane.h"
 
+#include <sched.h>
 #include <stdio.h>
 
 /*
@@ -14,6 +15,7 @@
 #define ROWS_MAX 600
 #define REFUSED "\"refused\""
 #define NEVER (-1)
+#define SENDS_NOTED 3
 #define SLOW_TIMEOUT_MS 600
 
 struct fake_broker {
@@ -24,6 +26,7 @@ struct fake_broker {
         /* so many waves get no word, and nothing is wrong */ /* each wave takes half of the time
                                                                  that is left */
     int sends;
+    bool was_set_back[SENDS_NOTED]; /* the thread of this send, sched(7) */
     char stored[ROWS_MAX][16]; /* ids */
     int stored_count;
 };
@@ -59,8 +62,12 @@ static void fake_destroy(struct broker *broker)
 /* Whoever hands over two of one key at a time fails the test. */
 static void fake_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
+    struct fake_broker *fake = (struct fake_broker *)broker;
+
     (void)deadline_ms;
-    ((struct fake_broker *)broker)->sends++;
+    if (fake->sends < SENDS_NOTED)
+        fake->was_set_back[fake->sends] = sched_getscheduler(0) == SCHED_BATCH;
+    fake->sends++;
     for (int i = 0; i < batch->count; i++)
         for (int j = 0; j < i && order_is_due(batch, &batch->messages[i], sink); j++)
             if (order_is_due(batch, &batch->messages[j], sink) &&
@@ -275,6 +282,20 @@ static void rows_without_a_key_wait_for_nobody(void **state)
     assert_int_equal(rig.broker.sends, 1);
 }
 
+static void a_lane_is_set_back_from_a_full_batch_to_one_that_is_not(void **state)
+{
+    (void)state;
+    rig.options.outbox.batch = 10;
+    open_lane();
+    insert_keyed(25, 25);
+    assert_int_equal(lane_run(&rig.lane, true), LANE_DRAINED);
+    assert_int_equal(rig.broker.sends, 3);
+    assert_false(rig.broker.was_set_back[0]);
+    assert_true(rig.broker.was_set_back[1]);
+    assert_true(rig.broker.was_set_back[2]);
+    assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_lane, tear_down_lane)
 
 int main(void)
@@ -287,6 +308,7 @@ int main(void)
         TEST(a_hot_key_that_takes_longer_than_the_publish_timeout_goes_on_step_by_step),
         TEST(a_batch_that_a_broker_passes_over_is_claimed_again_at_once),
         TEST(rows_without_a_key_wait_for_nobody),
+        TEST(a_lane_is_set_back_from_a_full_batch_to_one_that_is_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-#include "broker/background.h"
+#include "base/background.h"
 
 #include <sched.h>
 

@@ -1,0 +1,13 @@
+#ifndef BASE_BACKGROUND_H
+#define BASE_BACKGROUND_H
+
+/*
+ * Between these two the calling thread, and each that it makes, runs in SCHED_BATCH, sched(7):
+ * woken, it waits for a processor that is free instead of taking one from a thread that works.
+ * Returns what background_leave wants; then the caller is as before, and what it has made stays as
+ * it is.
+ */
+int background_enter(void);
+void background_leave(int policy);
+
+#endif
