@@ -132,16 +132,24 @@ static bool hides_server_header(struct text value)
 {
     static const char *const needed[] = {"Nats-Msg-Id", "Nats-Expected-Stream"};
 
+    if (value.len == 0 || memchr(value.data, 'N', value.len) == NULL)
+        return false;
     for (int i = 0; i < 2; i++)
-        if (value.len > 0 && memmem(value.data, value.len, needed[i], strlen(needed[i])) != NULL)
+        if (memmem(value.data, value.len, needed[i], strlen(needed[i])) != NULL)
             return true;
     return false;
+}
+
+/* Six values a message: a call for each byte of them took a seventh of all instructions. */
+static bool ends_line(char c)
+{
+    return c == '\r' || c == '\n' || c == '\0';
 }
 
 const char *rules_nats_header_value(struct text value)
 {
     for (size_t i = 0; i < value.len; i++)
-        if (is_one_of(value.data[i], "\r\n") || value.data[i] == '\0')
+        if (ends_line(value.data[i]))
             return "invalid header value: line ends and NUL are not allowed";
     if (value.len > 0 &&
         (is_one_of(value.data[0], " \t") || is_one_of(value.data[value.len - 1], " \t")))
