@@ -67,25 +67,52 @@ static bool is_plain(unsigned char byte)
     return byte >= ' ' && byte < 0x7F && byte != '"' && byte != '\\';
 }
 
+static size_t count_plain(const char *data, size_t len)
+{
+    size_t count = 0;
+
+    while (count < len && is_plain((unsigned char)data[count]))
+        count++;
+    return count;
+}
+
+/* A character that is not plain; returns its bytes. */
+static size_t put_special(struct json_line *line, const char *data, size_t len)
+{
+    size_t taken = text_utf8_len(data, len);
+
+    if (taken > 1)
+        put(line, data, taken);
+    else if (taken == 1)
+        put_escaped(line, (unsigned char)data[0]);
+    else
+        put(line, "\\ufffd", ESCAPE_BYTES_MAX);
+    return taken > 0 ? taken : 1;
+}
+
 static int add_string(struct json_line *line, struct text text)
 {
     if (reserve(line, text.len * ESCAPE_BYTES_MAX + 2) < 0)
         return -1;
     put(line, "\"", 1);
     for (size_t at = 0; at < text.len;) {
-        unsigned char byte = (unsigned char)text.data[at];
-        size_t len = text_utf8_len(text.data + at, text.len - at);
+        size_t plain = count_plain(text.data + at, text.len - at);
 
-        if (is_plain(byte) || len > 1)
-            put(line, text.data + at, len);
-        else if (len == 0)
-            put(line, "\\ufffd", ESCAPE_BYTES_MAX);
-        else
-            put_escaped(line, byte);
-        at += len > 0 ? len : 1;
+        put(line, text.data + at, plain);
+        at += plain;
+        if (at < text.len)
+            at += put_special(line, text.data + at, text.len - at);
     }
     put(line, "\"", 1);
     return 0;
+}
+
+static void blank(char *data, size_t len, char unwanted)
+{
+    const char *end = data + len;
+
+    for (char *at = data; (at = memchr(at, unwanted, (size_t)(end - at))) != NULL; at++)
+        *at = ' ';
 }
 
 static int add_json(struct json_line *line, struct text json)
@@ -94,9 +121,8 @@ static int add_json(struct json_line *line, struct text json)
 
     if (json_line_raw(line, json.data, json.len) < 0)
         return -1;
-    for (size_t at = start; at < line->len; at++)
-        if (line->data[at] == '\n' || line->data[at] == '\r')
-            line->data[at] = ' ';
+    blank(line->data + start, json.len, '\n');
+    blank(line->data + start, json.len, '\r');
     return 0;
 }
 
