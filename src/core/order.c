@@ -2,34 +2,27 @@
 
 #include <string.h>
 
-/* What stands for a sink in the table of last messages. */
 #define SINK_UNKNOWN (-1) /* the row was refused before it had one */
-#define SINK_ANY (-2)
-
 #define NONE (-1)
-#define ENTRIES_A_MESSAGE 2 /* under its own sink, and under any */
 
 /* Open addressing, at most half full. */
-struct last {
-    int sink;
-    int place; /* of the key's last message so far; NONE: a free slot */
-};
-
 struct lasts {
-    struct last *slots;
-    size_t count; /* a power of two */
+    int *slots;    /* the place of a key's last message so far, of whichever sink; NONE: free */
+    size_t count;  /* a power of two */
+    int *previous; /* of each message: the place of its key's message before it; NONE: none */
 };
 
 static int open_lasts(struct lasts *lasts, struct batch *batch)
 {
     lasts->count = 2;
-    while (lasts->count < 2 * ENTRIES_A_MESSAGE * (size_t)batch->count)
+    while (lasts->count < 2 * (size_t)batch->count)
         lasts->count *= 2;
     lasts->slots = batch_alloc(batch, lasts->count * sizeof *lasts->slots);
-    if (lasts->slots == NULL)
+    lasts->previous = batch_alloc(batch, (size_t)batch->count * sizeof *lasts->previous);
+    if (lasts->slots == NULL || lasts->previous == NULL)
         return -1;
     for (size_t i = 0; i < lasts->count; i++)
-        lasts->slots[i].place = NONE;
+        lasts->slots[i] = NONE;
     return 0;
 }
 
@@ -48,40 +41,26 @@ static bool is_same(struct text a, struct text b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-static struct last *last_of(const struct lasts *lasts, const struct batch *batch, struct text key,
-                            uint64_t hash, int sink)
+static int *last_of(const struct lasts *lasts, const struct batch *batch, struct text key)
 {
-    for (size_t at = (hash + (uint64_t)(int64_t)sink) * 0x9E3779B97F4A7C15u >> 20;; at++) {
-        struct last *last = &lasts->slots[at & (lasts->count - 1)];
+    for (size_t at = hash_of(key) * 0x9E3779B97F4A7C15u >> 20;; at++) {
+        int *last = &lasts->slots[at & (lasts->count - 1)];
 
-        if (last->place == NONE)
-            return last;
-        if (last->sink == sink && is_same(batch->messages[last->place].key, key))
+        if (*last == NONE || is_same(batch->messages[*last].key, key))
             return last;
     }
 }
 
 /* A row that has no sink may belong to any: it waits for all of its key, and they for it. */
 static int find_before(const struct lasts *lasts, const struct batch *batch,
-                       const struct message *message, uint64_t hash)
+                       const struct message *message, int last)
 {
-    int own, unknown;
-
     if (message->sink == SINK_UNKNOWN)
-        return last_of(lasts, batch, message->key, hash, SINK_ANY)->place;
-    own = last_of(lasts, batch, message->key, hash, message->sink)->place;
-    unknown = last_of(lasts, batch, message->key, hash, SINK_UNKNOWN)->place;
-    return own > unknown ? own : unknown;
-}
-
-static void note_last(const struct lasts *lasts, const struct batch *batch, int place,
-                      uint64_t hash)
-{
-    struct text key = batch->messages[place].key;
-    int sink = batch->messages[place].sink;
-
-    *last_of(lasts, batch, key, hash, sink) = (struct last){sink, place};
-    *last_of(lasts, batch, key, hash, SINK_ANY) = (struct last){SINK_ANY, place};
+        return last;
+    while (last != NONE && batch->messages[last].sink != message->sink &&
+           batch->messages[last].sink != SINK_UNKNOWN)
+        last = lasts->previous[last];
+    return last;
 }
 
 /* A client keeps the order along one partition only; without a route_key there is no such. */
@@ -114,16 +93,17 @@ int order_link(struct batch *batch, uint64_t kept)
     batch->last_wave = 0;
     for (int i = 0; i < batch->count; i++) {
         struct message *message = &batch->messages[i];
-        uint64_t hash;
+        int *last;
 
         message->before = NONE;
         message->wave = 0;
         message->handed = false;
         if (message->key.data == NULL)
             continue;
-        hash = hash_of(message->key);
-        link(batch, message, find_before(&lasts, batch, message, hash), kept);
-        note_last(&lasts, batch, i, hash);
+        last = last_of(&lasts, batch, message->key);
+        lasts.previous[i] = *last;
+        link(batch, message, find_before(&lasts, batch, message, *last), kept);
+        *last = i;
     }
     return 0;
 }
