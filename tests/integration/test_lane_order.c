@@ -21,13 +21,11 @@
 struct fake_broker {
     struct broker_base base;
     int stop_at, lose_at; /* in the await of this wave */
-    bool is_slow;
-    int passes_over;
-        /* so many waves get no word, and nothing is wrong */ /* each wave takes half of the time
-                                                                 that is left */
+    bool is_slow;         /* each wave takes half of the time that is left */
+    int passes_over;      /* so many waves get no word, and nothing is wrong */
     int sends;
     bool was_set_back[SENDS_NOTED]; /* the thread of this send, sched(7) */
-    char stored[ROWS_MAX][16]; /* ids */
+    char stored[ROWS_MAX][16];      /* ids */
     int stored_count;
 };
 
