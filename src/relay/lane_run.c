@@ -15,14 +15,15 @@
 #define BACKOFF_PERMANENT_MAX_MS 30000
 #define REPEAT_LOG_MS 60000
 #define DRAIN_LOOK_MS 20
+#define BACKLOG_BATCHES 8
 #define REST_MS 30000 /* a lane on whose behalf others look notices then that a server is gone */
 
 struct rhythm {
-    int failures;  /* in a row */
-    bool worked;   /* at least one step did not break */
-    bool found;    /* rows, since it waited last */
-    bool set_back; /* behind a backlog; then `policy` is what it had before */
-    int policy;
+    int failures;     /* in a row */
+    bool worked;      /* at least one step did not break */
+    bool found;       /* rows, since it waited last */
+    int full_batches; /* in a row; with so many as make a backlog the lane is set back, */
+    int policy;       /* and this is what it was before */
     int64_t broken_since_ms;
     int64_t logged_ms;
     char logged[sizeof((struct error *)0)->text];
@@ -89,15 +90,18 @@ static enum lane_result look_for_leftover(struct lane *lane, enum lane_end *end)
 }
 
 /* With a backlog a lane is woken for each piece of a claim and for each acknowledgement, only to
- * wait for the next: it leaves the processors to those it waits for. */
-static void set_back(struct rhythm *rhythm, bool backlog)
+ * wait for the next: it leaves the processors to those it waits for. One full batch is none: who is
+ * about to catch up is not to be late. */
+static void note_batch(struct rhythm *rhythm, bool full)
 {
-    if (rhythm->set_back == backlog)
-        return;
-    rhythm->set_back = backlog;
-    if (backlog)
+    bool was_behind = rhythm->full_batches == BACKLOG_BATCHES;
+
+    if (full && !was_behind && ++rhythm->full_batches == BACKLOG_BATCHES)
         rhythm->policy = background_enter();
-    else
+    if (full)
+        return;
+    rhythm->full_batches = 0;
+    if (was_behind)
         background_leave(rhythm->policy);
 }
 
@@ -145,7 +149,8 @@ enum lane_end lane_run(struct lane *lane, bool drain)
     while (!stop_requested(lane->stop) && end == LANE_STOPPED) {
         enum lane_result result = lane_step(lane);
 
-        set_back(&rhythm, result == LANE_MORE && lane->batch.count == lane->batch.capacity);
+        if (result != LANE_MORE || !lane->batch.parked) /* which says nothing of the outbox */
+            note_batch(&rhythm, result == LANE_MORE && lane->batch.count == lane->batch.capacity);
         if (result == LANE_IDLE && drain)
             result = look_for_leftover(lane, &end);
         if (result == LANE_BROKEN) {
@@ -164,7 +169,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (end == LANE_STOPPED && rests(lane, result, drain))
             wait_idle(lane, &rhythm, drain);
     }
-    set_back(&rhythm, false);
+    note_batch(&rhythm, false);
     outbox_abandon(lane->outbox);
     return end;
 }
