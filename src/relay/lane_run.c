@@ -22,7 +22,8 @@ struct rhythm {
     int failures;     /* in a row */
     bool worked;      /* at least one step did not break */
     bool found;       /* rows, since it waited last */
-    int full_batches; /* in a row; with so many as make a backlog the lane is set back, */
+    int full_batches; /* since it waited last; with so many as make a backlog the lane is set back,
+                       */
     int policy;       /* and this is what it was before */
     int64_t broken_since_ms;
     int64_t logged_ms;
@@ -92,17 +93,17 @@ static enum lane_result look_for_leftover(struct lane *lane, enum lane_end *end)
 /* With a backlog a lane is woken for each piece of a claim and for each acknowledgement, only to
  * wait for the next: it leaves the processors to those it waits for. One full batch is none: who is
  * about to catch up is not to be late. */
-static void note_batch(struct rhythm *rhythm, bool full)
+static void note_full(struct rhythm *rhythm)
 {
-    bool was_behind = rhythm->full_batches == BACKLOG_BATCHES;
-
-    if (full && !was_behind && ++rhythm->full_batches == BACKLOG_BATCHES)
+    if (rhythm->full_batches < BACKLOG_BATCHES && ++rhythm->full_batches == BACKLOG_BATCHES)
         rhythm->policy = background_enter();
-    if (full)
-        return;
-    rhythm->full_batches = 0;
-    if (was_behind)
+}
+
+static void come_forward(struct rhythm *rhythm)
+{
+    if (rhythm->full_batches == BACKLOG_BATCHES)
         background_leave(rhythm->policy);
+    rhythm->full_batches = 0;
 }
 
 static void note_found(struct lane *lane, struct rhythm *rhythm)
@@ -122,6 +123,7 @@ static int64_t rest_ms(const struct lane *lane)
 
 static void wait_idle(struct lane *lane, struct rhythm *rhythm, bool drain)
 {
+    come_forward(rhythm);
     if (drain)
         (void)stop_wait(lane->stop, DRAIN_LOOK_MS);
     else if (lane->wake == NULL)
@@ -149,13 +151,14 @@ enum lane_end lane_run(struct lane *lane, bool drain)
     while (!stop_requested(lane->stop) && end == LANE_STOPPED) {
         enum lane_result result = lane_step(lane);
 
-        if (result != LANE_MORE || !lane->batch.parked) /* which says nothing of the outbox */
-            note_batch(&rhythm, result == LANE_MORE && lane->batch.count == lane->batch.capacity);
+        if (result == LANE_MORE && lane->batch.count == lane->batch.capacity)
+            note_full(&rhythm);
         if (result == LANE_IDLE && drain)
             result = look_for_leftover(lane, &end);
         if (result == LANE_BROKEN) {
             if (is_hopeless(lane, &rhythm))
                 return LANE_FAILED;
+            come_forward(&rhythm);
             wait_after_failure(lane, &rhythm);
             continue;
         }
@@ -169,7 +172,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (end == LANE_STOPPED && rests(lane, result, drain))
             wait_idle(lane, &rhythm, drain);
     }
-    note_batch(&rhythm, false);
+    come_forward(&rhythm);
     outbox_abandon(lane->outbox);
     return end;
 }
