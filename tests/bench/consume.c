@@ -14,7 +14,7 @@
 
 #define SILENCE_MS 100
 #define ANSWER_MS 10000
-#define FETCH 1000
+#define WAIT_MS 1
 
 void die(const char *what, const char *why)
 {
@@ -158,7 +158,6 @@ static bool hand_on(rd_kafka_message_t *message, struct span *span, struct liste
 
 static struct span consume_kafka(const char *brokers, const char *name, struct listener *listener)
 {
-    static rd_kafka_message_t *fetched[FETCH];
     rd_kafka_t *client = open_client(brokers);
     rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
@@ -167,12 +166,10 @@ static struct span consume_kafka(const char *brokers, const char *name, struct l
     bool goes_on = true;
 
     while (goes_on) {
-        ssize_t count = rd_kafka_consume_batch_queue(queue, 1, fetched, FETCH);
+        rd_kafka_message_t *message = rd_kafka_consume_queue(queue, WAIT_MS);
 
-        if (count <= 0)
-            goes_on = listener->on_message(listener, NULL, 0);
-        for (ssize_t i = 0; i < count; i++)
-            goes_on = hand_on(fetched[i], &span, listener) && goes_on;
+        goes_on = message != NULL ? hand_on(message, &span, listener)
+                                  : listener->on_message(listener, NULL, 0);
     }
     for (int i = 0; i < partitions; i++)
         (void)rd_kafka_consume_stop(topic, i);
