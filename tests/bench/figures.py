@@ -28,12 +28,13 @@ def per_million(seconds, overhead_s, rows):
 
 def ceiling(cores, *seconds_per_million):
     """Messages a second when every core works all the time."""
-    return cores * 1e6 / sum(seconds_per_million)
+    return cores * 1e6 / sum(seconds_per_million) if sum(seconds_per_million) > 0 else math.inf
 
 
 def ratios(above, below):
-    """Of each round, so that what disturbs a round disturbs both; rounds: {round: value}."""
-    return [above[number] / below[number] for number in sorted(above) if number in below]
+    """Of each round, so that what disturbs a round disturbs both; rounds: {round: value}. Of what is too small to be
+    measured there is none."""
+    return [above[number] / below[number] for number in sorted(above) if below.get(number, 0) > 0]
 
 
 def ratio(above, below):
