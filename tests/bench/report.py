@@ -30,9 +30,10 @@ def heading(found):
     about = found["about"]
     others = [f"{section}: {date}, commit {commit}" for section, (date, commit) in found.get("measured", {}).items()
               if commit != about["commit"]]
+    settings = ", ".join(f"{name} {about[name]}" for name in ("shared_buffers", "max_wal_size") if name in about)
     return (f"{about['date']}, commit {about['commit']}. {about['cores']} cores ({about['processor']}), "
             f"{about['memory_gib']} GiB, {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']} "
-            f"(shared_buffers {about['shared_buffers']}, max_wal_size {about['max_wal_size']}), "
+            f"({settings or 'settings unknown'}), "
             f"nats-server {about['nats-server']} with file storage, nats.c {about['nats.c']}, "
             f"Kafka {about['kafka']} with 12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n"
             + "".join(f"{other}.\n" for other in others))
@@ -206,8 +207,9 @@ and what both leave over other programs took. Latency: from right before COMMIT 
 loader and consumer on the same cores; "maximum": as fast as the relay follows with both beside it. Each cell is read
 back: a lost message shows in all of them, a doubled one in those to Kafka; JetStream's duplicate window drops a double
 to NATS, so that untimed drains beside the others count what NATS was sent, not what it stored. A rate counts the first
-batch but not the time of its claim: claim alone looks 1 to 2 % faster than it is (more at batch 2000), and the relay's
-share of it smaller. pgbench: one 200-byte row in each transaction, of 10,000 keys, with the trigger of
+batch but not the time of its claim: at 100,000 rows claim alone and the relay look 1 to 2 % faster than they are (more
+with fewer rows, and at batch 2000), and with the relay's rate its parts of publishing alone and of the CPU ceiling.
+Instructions: on_sent "mark". pgbench: one 200-byte row in each transaction, of 10,000 keys, with the trigger of
 `init --notify`; TPC-B is pgbench's own, at scale 10.
 """
 
