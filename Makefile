@@ -162,7 +162,7 @@ build/bench_claim: $(BUILD)/obj/tests/bench/null_broker.o $(BUILD)/obj/main.c.o 
 	@$(CXX) $(LDFLAGS) $(addprefix -Wl$(comma)--wrap=,$(UNBROKERED)) -o $@ $^ $(LDLIBS)
 
 # And the other programs of the benchmarks: none knows the relay's code.
-BENCH := build/bench_claim build/bench_publish build/bench_count build/bench_flow
+BENCH := build/bench_claim build/bench_publish build/bench_count build/bench_flow build/bench_delay
 
 build/bench_publish build/bench_count build/bench_flow: build/bench_%: tests/bench/%.c tests/bench/consume.c \
 		tests/bench/consume.h
@@ -266,12 +266,12 @@ bench bench-size bench-full bench-large bench-slow: export TEST_PG_OPTIONS ?= sh
 deps-bench:
 	@tests/support/deps --bench
 
-bench: deps-bench ## the relay against its two ends, latency, CPU, memory, a profile: ROUNDS= ROWS= ONLY= BROKER=
+bench: deps-bench ## the relay against its two ends, latency, CPU, memory, a profile: ROUNDS= ROWS= ONLY= BROKER= ADD=1
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/bench/figures_test
-	@tests/support/services run -- tests/bench/bench $(call bench_options,ONLY BROKER ROUNDS ROWS)
+	@tests/support/services run -- tests/bench/bench $(if $(ADD),--add) $(call bench_options,ONLY BROKER ROUNDS ROWS)
 
-bench-size: deps-bench ## the same for backlogs of 100,000 to 10,000,000 rows, and beside a held snapshot: SIZES= ROUNDS=
+bench-size: deps-bench ## the same for 100,000 to 10,000,000 rows, and beside a held snapshot: SIZES= ROUNDS=
 	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/support/services run --only postgres,nats -- tests/bench/bench --add --broker nats --only size,horizon \
 		$(call bench_options,ROUNDS SIZES)
@@ -306,7 +306,7 @@ bench-large: deps-bench ## payloads of 100 KiB and 1 MiB, against disk, broker a
 	@tests/support/services run -- tests/bench/bench --add --only large --rounds 2 $(call bench_options,BROKER ROUNDS)
 
 bench-slow: deps-bench ## a broker at a round trip of 50 ms, by lanes and batch: ROUNDS= BROKER=
-	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH) build/bench_delay
+	@$(MAKE) --no-print-directory all $(SUPPORT) $(BENCH)
 	@tests/support/services run -- tests/bench/bench --add --only slow --rounds 2 $(call bench_options,BROKER ROUNDS)
 
 bench-wakeup: all $(SUPPORT) ## latency, an idle relay and pgbench, with NOTIFY and without
