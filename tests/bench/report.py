@@ -208,9 +208,9 @@ loader and consumer on the same cores; "maximum": as fast as the relay follows w
 back: a lost message shows in all of them, a doubled one in those to Kafka; JetStream's duplicate window drops a double
 to NATS, so that untimed drains beside the others count what NATS was sent, not what it stored. A rate counts the first
 batch but not the time of its claim: at 100,000 rows claim alone and the relay look 1 to 2 % faster than they are (more
-with fewer rows, and at batch 2000), and with the relay's rate its parts of publishing alone and of the CPU ceiling.
-Instructions: on_sent "mark". pgbench: one 200-byte row in each transaction, of 10,000 keys, with the trigger of
-`init --notify`; TPC-B is pgbench's own, at scale 10.
+with fewer rows, at batch 2000 and with large messages), and with the relay's rate its parts of publishing alone and of
+the CPU ceiling. Instructions: on_sent "mark". pgbench: one 200-byte row in each transaction, of 10,000 keys, with the
+trigger of `init --notify`; TPC-B is pgbench's own, at scale 10.
 """
 
 
