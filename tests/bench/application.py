@@ -1,15 +1,11 @@
 """What a relay costs the application beside it: pgbench with an outbox, and a relay that drains it or none."""
-import glob
 import os
-import re
-import shutil
 import subprocess
 
-from common import FOLDER, READER, URL, delete_destination, new_destination, sql
+from common import FOLDER, READER, delete_destination, new_destination, pgbench, pgbench_rate, sql
 
 SECONDS = 8
 SCALE = 10
-CLIENTS = 8
 
 EVENT = ("INSERT INTO outbox (topic, key, type, payload)"
          " VALUES ('{topic}', 'k' || :key, 'Bench', '{{\"n\": 0, \"pad\": \"{pad}\"}}');\n")
@@ -27,20 +23,13 @@ INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :a
 """ + EVENT + "END;\n"}
 
 
-def pgbench(*words):
-    program = shutil.which("pgbench") or sorted(glob.glob("/usr/lib/postgresql/*/bin/pgbench"))[-1]
-    return subprocess.run([program, *words, URL], check=True, capture_output=True, text=True).stdout
-
-
 def transactions(name, topic):
     """A second, of this script."""
     script = FOLDER / "application.sql"
     script.write_text(SCRIPTS[name].format(topic=topic, pad="x" * 176))
     for clean in ("VACUUM pgbench_branches, pgbench_tellers", "TRUNCATE pgbench_history", "CHECKPOINT"):
         sql(clean)
-    out = pgbench("-n", "-s", str(SCALE), "-c", str(CLIENTS), "-j", "2", "-T", str(SECONDS), "-M", "prepared", "-f",
-                  str(script))
-    return float(re.search(r"tps = ([\d.]+)", out)[1])
+    return pgbench_rate(script, SECONDS, "-s", str(SCALE))
 
 
 def beside(module, name, relays):

@@ -1,8 +1,11 @@
 """What the benchmarks share: a backlog in the default table, one `run --drain`, and the broker read back."""
+import glob
 import itertools
 import json
 import os
 import pathlib
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -62,6 +65,17 @@ def make_tables(config, *options):
 def sql(text):
     return subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text, URL], check=True,
                           capture_output=True, text=True).stdout.strip()
+
+
+def pgbench(*words):
+    program = shutil.which("pgbench") or sorted(glob.glob("/usr/lib/postgresql/*/bin/pgbench"))[-1]
+    return subprocess.run([program, *words, URL], check=True, capture_output=True, text=True).stdout
+
+
+def pgbench_rate(script, seconds, *words):
+    """Transactions a second of this script, by eight clients."""
+    out = pgbench("-n", "-c", "8", "-j", "2", "-T", str(seconds), "-M", "prepared", "-f", str(script), *words)
+    return float(re.search(r"tps = ([\d.]+)", out)[1])
 
 
 def reader(*words, **options):
