@@ -8,7 +8,8 @@
  * take all there was makes the others look too.
  *
  * The lane that waited last keeps the time: its caches, and those of its server process, are warm,
- * and the others sleep through its looks. They are there for when it is held up.
+ * and the others sleep through its looks. They are there for when it is held up, so one that fell
+ * asleep at a slower pace is told when the pace begins afresh.
  *
  * No call is lost, by construction. A call adds to `wanted`, the number of looks that are owed,
  * under the mutex, and only a lane that leaves its wait takes one off: its look begins afterwards
@@ -47,7 +48,8 @@ struct wake {
     bool covered; /* by another relay, which is armed */
     int64_t poll_ms;
     int64_t pace_ms;
-    int64_t look_ms; /* when a look is due that nobody called for */
+    int64_t look_ms;  /* when a look is due that nobody called for */
+    int64_t sleep_ms; /* no lane sleeps longer than until then for such a look */
     int64_t rush_ms; /* when a full batch counts again */
 };
 
@@ -147,6 +149,24 @@ static int64_t next_look_ms(const struct wake *wake, uint64_t wait)
     return wait == wake->last ? wake->look_ms : wake->look_ms + BEHIND_MS;
 }
 
+static void sleep_for_look(struct wake *wake, uint64_t wait, int64_t rested_ms)
+{
+    int64_t look_ms = next_look_ms(wake, wait);
+
+    if (look_ms > wake->sleep_ms)
+        wake->sleep_ms = look_ms;
+    sleep_until(wake, look_ms < rested_ms ? look_ms : rested_ms);
+}
+
+/* In a steady flow nobody is told: then the others do not sleep longer than this anyway. */
+static void tell_late_sleepers(struct wake *wake)
+{
+    if (wake->sleep_ms <= wake->look_ms + PACE_NEXT_MS + BEHIND_MS)
+        return;
+    wake->sleep_ms = 0;
+    (void)pthread_cond_broadcast(&wake->changed);
+}
+
 static bool is_quiet(const struct wake *wake)
 {
     return wake->waiting == wake->lanes && !wake->busy;
@@ -159,17 +179,16 @@ void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, bool
 
     (void)pthread_mutex_lock(&wake->mutex);
     wake->busy = worked;
-    if (worked)
+    if (worked) {
         set_pace(wake, PACE_FIRST_MS);
+        tell_late_sleepers(wake);
+    }
     wait = ++wake->last;
     wake->waiting++;
     if (is_quiet(wake))
         tell_waker(wake);
-    while (!stop_requested(stop) && !take_look(wake, rested_ms)) {
-        int64_t look_ms = next_look_ms(wake, wait);
-
-        sleep_until(wake, look_ms < rested_ms ? look_ms : rested_ms);
-    }
+    while (!stop_requested(stop) && !take_look(wake, rested_ms))
+        sleep_for_look(wake, wait, rested_ms);
     wake->waiting--;
     (void)pthread_mutex_unlock(&wake->mutex);
 }

@@ -260,6 +260,20 @@ static void the_lane_that_looked_looks_again(void **state)
     end(fixture);
 }
 
+static void a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, 1);
+    arm(fixture);
+    before = looks(fixture);
+    wake_wait(fixture->wake, &fixture->stop, 0, true); /* and does not come back */
+    await_looks(fixture, before + 1);
+    end(fixture);
+}
+
 static void without_calls_a_lane_looks_at_the_poll_interval(void **state)
 {
     struct fixture *fixture = begin(LANES, 2, HOUR_MS);
@@ -324,6 +338,7 @@ int main(void)
         cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
         cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
         cmocka_unit_test(the_lane_that_looked_looks_again),
+        cmocka_unit_test(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up),
         cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
         cmocka_unit_test(a_lane_looks_by_itself_when_it_has_rested),
         cmocka_unit_test(a_stop_ends_every_wait),
