@@ -90,6 +90,7 @@ void bounds_look(struct bounds *bounds, int64_t now_ms)
     begin_sweep_when_due(bounds, now_ms);
     bounds->looked = 0;
     bounds->chosen_count = 0;
+    bounds->sweep_done = 0;
     bounds->unbounded =
         bounds->sweep_left < bounds->sweep_width ? bounds->sweep_left : bounds->sweep_width;
     for (int i = 0; i < bounds->unbounded; i++)
@@ -143,7 +144,7 @@ bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms)
     return false;
 }
 
-/* A claim that took as many slices as it may has not come to those behind the last of them. */
+/* A look that took as many slices as it may has not come to those behind the last of them. */
 static int swept(const struct bounds *bounds)
 {
     int reached;
@@ -156,12 +157,12 @@ static int swept(const struct bounds *bounds)
 
 static void note_sweep(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
 {
-    int done = swept(bounds);
     int64_t rest_ms;
 
+    bounds->sweep_done = swept(bounds);
     bounds->sweep_took_ms += took_ms;
-    bounds->sweep_next = (bounds->sweep_next + done) % bounds->count;
-    bounds->sweep_left -= done;
+    bounds->sweep_next = (bounds->sweep_next + bounds->sweep_done) % bounds->count;
+    bounds->sweep_left -= bounds->sweep_done;
     if (took_ms > SWEEP_SLOW_MS)
         bounds->sweep_width = bounds->sweep_width > 1 ? bounds->sweep_width / 2 : 1;
     else if (bounds->sweep_width < bounds->count)
@@ -189,6 +190,19 @@ void bounds_claimed(struct bounds *bounds, int slice, int64_t first)
         return;
     bound->first = BOUNDS_UNKNOWN;
     bound->seen = BOUNDS_UNKNOWN;
+}
+
+/* What the sweep has not come to is taken back, or slices that are chosen together each time would
+ * never be swept behind the first of them. */
+void bounds_cut(struct bounds *bounds, int slice)
+{
+    int missed = bounds->sweep_done - place_of(bounds, slice) - 1;
+
+    if (missed <= 0)
+        return;
+    bounds->sweep_done -= missed;
+    bounds->sweep_next = (bounds->sweep_next - missed + bounds->count) % bounds->count;
+    bounds->sweep_left += missed;
 }
 
 void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,

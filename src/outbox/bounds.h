@@ -33,7 +33,8 @@ struct bounds {
 
     int sweep_next;        /* the slice where the sweep goes on */
     int sweep_left;        /* slices of the sweep under way; 0: it rests */
-    int sweep_width;       /* how many of them one look takes */
+    int sweep_width;       /* how many of them one look takes, */
+    int sweep_done;        /* and how many it has come to */
     int64_t sweep_took_ms; /* so far */
     int64_t sweep_ms;      /* when the next one begins */
 
@@ -55,8 +56,7 @@ void bounds_forget(struct bounds *bounds);
 
 /* Begins a look: fills bounds->look and bounds->firsts. */
 void bounds_look(struct bounds *bounds, int64_t now_ms);
-
-/* The look's end: bounds->chosen holds what it took. */
+/* Its end: bounds->chosen holds what it took. */
 void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
 
 /* What a claim saw: every transaction before `xmin` had ended. */
@@ -67,9 +67,11 @@ struct sight {
     uint32_t epoch;   /* bounds->epoch when it was asked */
 };
 
-/* Rows of this slice were claimed, `first` the lowest id of them. The next look begins behind it.
- */
+/* Rows of it were claimed, `first` the lowest id of them. The next look begins behind it. */
 void bounds_claimed(struct bounds *bounds, int slice, int64_t first);
+
+/* The claim was full: it came to this slice, and to none of those chosen behind it. */
+void bounds_cut(struct bounds *bounds, int slice);
 
 /* They are settled, all that the claim saw up to `last`. */
 void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
@@ -92,8 +94,7 @@ void bounds_doubt(struct bounds *bounds);
 /* How full a claim was decides how many slices the next one takes. */
 void bounds_adapt(struct bounds *bounds, int rows, int limit);
 
-/* The slices chosen last could not be claimed: somebody holds a row of them. If it was one, it is
- * left alone until then. */
+/* Somebody holds a row of the slices chosen last. If it was one slice, it is left alone so long. */
 void bounds_avoid(struct bounds *bounds, int64_t until_ms);
 
 #endif

@@ -584,6 +584,30 @@ static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
     assert_false(fixture->batch.more);
 }
 
+/* A claim of one row takes four slices, and comes to one of them. */
+static void a_sweep_comes_to_each_slice_of_a_backlog_in_small_batches(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct bounds *bounds = &fixture->outbox->bounds;
+
+    fixture->options.batch = 1;
+    sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
+                       " SELECT sign * i, 't', 'k' || i"
+                       " FROM generate_series(1, 2000) i, unnest(ARRAY[-1, 1]) sign");
+    claim_count(fixture, 1);
+    send_all(fixture);
+    for (int i = 0; i < bounds->count; i++)
+        bounds->slices[i].first = 1;
+    bounds->sweep_left = 0;
+    for (int i = 0; i < bounds->count; i++) {
+        bounds->sweep_ms = i == 0 ? 0 : INT64_MAX;
+        claim_count(fixture, 1);
+        send_all(fixture);
+    }
+    for (int i = 0; i < bounds->count; i++)
+        assert_true(bounds->slices[i].first == BOUNDS_UNKNOWN);
+}
+
 static void another_number_of_slices_ends_the_claims(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -868,6 +892,7 @@ int main(void)
         TEST_64(the_rows_of_a_backlog_come_of_several_slices),
         TEST_64(the_only_slice_with_rows_gives_the_whole_claim),
         TEST_64(a_slice_that_gave_no_more_than_its_share_may_have_more),
+        TEST_64(a_sweep_comes_to_each_slice_of_a_backlog_in_small_batches),
         TEST(slices_that_others_have_emptied_meanwhile_hide_no_row),
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),

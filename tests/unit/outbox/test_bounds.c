@@ -209,6 +209,23 @@ static void a_claim_that_was_full_has_not_swept_what_stood_behind_it(void **stat
     assert_int_equal(bounds.sweep_next, 1);
 }
 
+static void a_claim_that_was_full_has_not_swept_the_slices_that_gave_it_nothing(void **state)
+{
+    static const int taken[] = {0, 1, 2, 3};
+
+    (void)state;
+    look(SLICES, taken, 1);
+    assert_int_equal(bounds.sweep_left, 0);
+    bounds_cut(&bounds, 1);
+    assert_int_equal(bounds.sweep_left, 2);
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.unbounded, 2);
+    assert_int_equal(bounds.look[0], 2);
+    assert_true(bounds.firsts[0] == BOUNDS_UNKNOWN);
+    bounds_cut(&bounds, 2); /* of a look that has not come to its end nothing is taken back */
+    assert_int_equal(bounds.sweep_left, 2);
+}
+
 static void a_full_claim_takes_fewer_slices_the_next_time(void **state)
 {
     (void)state;
@@ -324,6 +341,7 @@ int main(void)
         TEST(a_slice_that_was_taken_and_gave_no_row_is_the_first_of_the_next_look),
         TEST(a_sweep_looks_at_each_slice_once_and_then_rests),
         TEST(a_claim_that_was_full_has_not_swept_what_stood_behind_it),
+        TEST(a_claim_that_was_full_has_not_swept_the_slices_that_gave_it_nothing),
         TEST(a_full_claim_takes_fewer_slices_the_next_time),
         TEST(a_full_claim_of_many_slices_still_takes_a_few),
         TEST(a_lane_that_had_all_the_slices_there_were_leaves_half_of_them),
