@@ -156,9 +156,9 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (result == LANE_IDLE && drain)
             result = look_for_leftover(lane, &end);
         if (result == LANE_BROKEN) {
+            come_forward(&rhythm);
             if (is_hopeless(lane, &rhythm))
                 return LANE_FAILED;
-            come_forward(&rhythm);
             wait_after_failure(lane, &rhythm);
             continue;
         }
