@@ -19,6 +19,7 @@
 #define LAG_MS 200
 #define FLOOR_PART 16 /* of the slices, or fewer: each leaves enough to other lanes */
 #define FLOOR_MAX 4   /* the keys of so many fill a batch for NATS; more slices serve more lanes */
+#define SUSPECT_MS 20000 /* between two times that a slice is left alone for the same lock */
 #define SWEEP_REST 20 /* times of what a sweep took */
 #define SWEEP_REST_MS_MIN 250
 #define SWEEP_SLOW_MS 100 /* a look that takes longer takes fewer slices the next time */
@@ -186,6 +187,7 @@ void bounds_claimed(struct bounds *bounds, int slice, int64_t first)
     struct bound *bound = &bounds->slices[slice];
 
     bounds->next = (slice + 1) % bounds->count;
+    bound->avoid_ms = 0;
     if (first >= bound->first)
         return;
     bound->first = BOUNDS_UNKNOWN;
@@ -272,11 +274,36 @@ void bounds_adapt(struct bounds *bounds, int rows, int limit)
         bounds->width *= 2;
 }
 
-/* Of several nobody knows which: they are taken one by one until one is known. */
+/* It was locked a while ago, and has given no row since. */
+static bool is_suspect(const struct bound *bound, int64_t until_ms)
+{
+    return bound->avoid_ms != 0 && until_ms - bound->avoid_ms <= SUSPECT_MS;
+}
+
+/* NULL: nobody knows which of those chosen it is. */
+static struct bound *find_locked(struct bounds *bounds, int64_t until_ms)
+{
+    struct bound *found = NULL;
+
+    for (int i = 0; i < bounds->chosen_count; i++) {
+        struct bound *bound = &bounds->slices[bounds->chosen[i]];
+
+        if (bounds->chosen_count > 1 && !is_suspect(bound, until_ms))
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = bound;
+    }
+    return found;
+}
+
+/* While nobody knows which it is, they are taken one by one. */
 void bounds_avoid(struct bounds *bounds, int64_t until_ms)
 {
-    if (bounds->chosen_count == 1)
-        bounds->slices[bounds->chosen[0]].avoid_ms = until_ms;
-    bounds->narrow = bounds->chosen_count == 1 ? 0 : bounds->count;
+    struct bound *locked = find_locked(bounds, until_ms);
+
+    if (locked != NULL)
+        locked->avoid_ms = until_ms;
+    bounds->narrow = locked != NULL ? 0 : bounds->count;
     bounds->width = 1;
 }

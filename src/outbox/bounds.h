@@ -94,7 +94,7 @@ void bounds_doubt(struct bounds *bounds);
 /* How full a claim was decides how many slices the next one takes. */
 void bounds_adapt(struct bounds *bounds, int rows, int limit);
 
-/* Somebody holds a row of the slices chosen last. If it was one slice, it is left alone so long. */
+/* Somebody holds a row of those chosen last. If it is clear of which, that is left until then. */
 void bounds_avoid(struct bounds *bounds, int64_t until_ms);
 
 #endif

@@ -323,6 +323,41 @@ static void while_nobody_knows_which_slice_is_locked_each_is_taken_alone(void **
     assert_int_equal(bounds.width, 2);
 }
 
+static void a_slice_that_is_still_locked_is_known_among_others(void **state)
+{
+    static const int locked[] = {2};
+    static const int taken[] = {1, 2, 3};
+
+    (void)state;
+    look(1, locked, 1);
+    bounds_avoid(&bounds, now_ms + 500);
+    now_ms += 500;
+    look(3, taken, 1);
+    bounds_avoid(&bounds, now_ms + 500);
+    assert_int_equal(bounds.narrow, 0);
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.looked, SLICES - 1);
+    assert_true(bounds.slices[2].avoid_ms > now_ms);
+}
+
+static void a_slice_that_gave_rows_since_it_was_locked_is_no_suspect(void **state)
+{
+    static const int locked[] = {2};
+    static const int taken[] = {1, 2, 3};
+
+    (void)state;
+    look(1, locked, 1);
+    bounds_avoid(&bounds, now_ms + 500);
+    now_ms += 500;
+    look(3, taken, 1);
+    bounds_claimed(&bounds, 2, 7);
+    look(3, taken, 1);
+    bounds_avoid(&bounds, now_ms + 500);
+    assert_int_equal(bounds.narrow, SLICES);
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.looked, SLICES);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -348,6 +383,8 @@ int main(void)
         TEST(a_slice_that_gave_its_share_has_more_until_a_claim_falls_short),
         TEST(a_slice_that_is_locked_is_left_alone_for_a_while),
         TEST(while_nobody_knows_which_slice_is_locked_each_is_taken_alone),
+        TEST(a_slice_that_is_still_locked_is_known_among_others),
+        TEST(a_slice_that_gave_rows_since_it_was_locked_is_no_suspect),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
