@@ -270,7 +270,8 @@ void bounds_adapt(struct bounds *bounds, int rows, int limit)
         bounds->narrow--;
     else if (rows == limit)
         bounds->width = width_of_full(bounds);
-    else if (bounds->width < BOUNDS_WIDTH_MAX && !(share && rows >= limit / 2))
+    else if (bounds->width < BOUNDS_WIDTH_MAX &&
+             !(bounds->width == bounds->floor && rows >= limit / 2))
         bounds->width *= 2;
 }
 

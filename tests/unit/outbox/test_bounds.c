@@ -253,6 +253,11 @@ static void a_full_claim_of_many_slices_still_takes_a_few(void **state)
     assert_int_equal(many.width, 4);
     bounds_adapt(&many, 400, 500); /* one of them has given its last, and others have more */
     assert_int_equal(many.width, 4);
+    many.width = 1; /* and of one slice alone that gave its last there are more, too */
+    bounds_adapt(&many, 400, 500);
+    bounds_adapt(&many, 400, 500);
+    bounds_adapt(&many, 400, 500);
+    assert_int_equal(many.width, 4);
     bounds_adapt(&many, 3, 500);
     assert_false(bounds_share(&many));
     bounds_free(&many);
