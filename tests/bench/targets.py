@@ -4,8 +4,8 @@ import math
 import figures
 
 NAMES = {"nats": "NATS", "kafka": "Kafka"}
-RECOMMENDED = (("nats", "order none, 8 lanes, batch 1000"), ("nats", "8 lanes, batch 1000"),
-               ("kafka", "16 lanes, batch 1000"))  # for a broker at 50 ms: README, "A broker far away"
+RECOMMENDED = (("nats", "order none, 8 lanes, batch 1000"), ("nats", "16 lanes, batch 1000"),
+               ("kafka", "16 lanes, batch 2000"))  # for a broker at 50 ms: README, "A broker far away"
 
 
 def size_name(size):
