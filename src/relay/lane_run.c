@@ -22,9 +22,8 @@ struct rhythm {
     int failures;     /* in a row */
     bool worked;      /* at least one step did not break */
     bool found;       /* rows, since it waited last */
-    int full_batches; /* since it waited last; with so many as make a backlog the lane is set back,
-                       */
-    int policy;       /* and this is what it was before */
+    int full_batches; /* since it waited last; behind a backlog of them it runs in SCHED_BATCH, */
+    int policy;       /* and ran in this before */
     int64_t broken_since_ms;
     int64_t logged_ms;
     char logged[sizeof((struct error *)0)->text];

@@ -328,16 +328,23 @@ static void while_nobody_knows_which_slice_is_locked_each_is_taken_alone(void **
     assert_int_equal(bounds.width, 2);
 }
 
-static void a_slice_that_is_still_locked_is_known_among_others(void **state)
+static const int one_to_three[] = {1, 2, 3};
+
+/* Slice 2 was locked, was left alone, and is chosen among others now. */
+static void choose_the_locked_one_again(void)
 {
     static const int locked[] = {2};
-    static const int taken[] = {1, 2, 3};
 
-    (void)state;
     look(1, locked, 1);
     bounds_avoid(&bounds, now_ms + 500);
     now_ms += 500;
-    look(3, taken, 1);
+    look(3, one_to_three, 1);
+}
+
+static void a_slice_that_is_still_locked_is_known_among_others(void **state)
+{
+    (void)state;
+    choose_the_locked_one_again();
     bounds_avoid(&bounds, now_ms + 500);
     assert_int_equal(bounds.narrow, 0);
     bounds_look(&bounds, now_ms);
@@ -347,16 +354,10 @@ static void a_slice_that_is_still_locked_is_known_among_others(void **state)
 
 static void a_slice_that_gave_rows_since_it_was_locked_is_no_suspect(void **state)
 {
-    static const int locked[] = {2};
-    static const int taken[] = {1, 2, 3};
-
     (void)state;
-    look(1, locked, 1);
-    bounds_avoid(&bounds, now_ms + 500);
-    now_ms += 500;
-    look(3, taken, 1);
+    choose_the_locked_one_again();
     bounds_claimed(&bounds, 2, 7);
-    look(3, taken, 1);
+    look(3, one_to_three, 1);
     bounds_avoid(&bounds, now_ms + 500);
     assert_int_equal(bounds.narrow, SLICES);
     bounds_look(&bounds, now_ms);
