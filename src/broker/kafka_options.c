@@ -42,7 +42,8 @@ static const struct setting settings[] = {
     {"socket.keepalive.enable", "true"},
     {"socket.nagle.disable", "true"}, /* else the end of a request waits for an acknowledgement */
     {"topic.metadata.propagation.max.ms", "5000"},
-    {"reconnect.backoff.max.ms", "1000"}, /* librdkafka's 10 s outlast a publish timeout */
+    {"reconnect.backoff.max.ms", "1000"},       /* librdkafka's 10 s outlast a publish timeout */
+    {"api.version.request.timeout.ms", "3000"}, /* and so do these, behind a silence */
     {"statistics.interval.ms", "0"},
 };
 

@@ -117,7 +117,11 @@ class Relay:
         return self.signal(signal.SIGTERM)
 
     def stop_signal(self):
-        return self.signal(signal.SIGSTOP)
+        """Until the thread that takes the signal runs, the others go on: waits for all of them."""
+        self.signal(signal.SIGSTOP)
+        if self.running():
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        return self
 
     def cont(self):
         return self.signal(signal.SIGCONT)

@@ -263,6 +263,16 @@ static inline bool own_log_says(const char *words)
     return strstr(text, words) != NULL;
 }
 
+/* The signal is one thread's to take: until that one runs, the others go on. */
+static inline void pause_own_server(void)
+{
+    int status;
+
+    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    assert_int_equal(waitpid(own_server, &status, WUNTRACED), own_server);
+    assert_true(WIFSTOPPED(status));
+}
+
 static inline void stop_own_server(void)
 {
     char command[128];

@@ -2,6 +2,13 @@
 #include "integration/publishing_kafka.h"
 #include "base/clock.h"
 
+#include <arpa/inet.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
 /*
  * What a cluster can do wrong. The real Kafka at $TEST_KAFKA_BROKERS is killed, restarted,
  * silenced; what it cannot be made to do on demand is done by librdkafka's mock cluster
@@ -259,6 +266,80 @@ static void a_restart_within_the_publish_timeout_is_survived(void **state)
     assert_int_equal(stored(1), BATCH + 10);
 }
 
+static bool passes_some_on(int from, int to)
+{
+    char bytes[4096];
+    ssize_t len = read(from, bytes, sizeof bytes);
+
+    return len > 0 && write(to, bytes, (size_t)len) == len;
+}
+
+static void serve(int client, const struct sockaddr_in *server)
+{
+    int ahead = socket(AF_INET, SOCK_STREAM, 0);
+    struct pollfd ends[] = {{.fd = client, .events = POLLIN}, {.fd = ahead, .events = POLLIN}};
+    bool open = connect(ahead, (const struct sockaddr *)server, sizeof *server) == 0;
+
+    while (open && poll(ends, 2, -1) > 0)
+        for (int i = 0; open && i < 2; i++)
+            open = ends[i].revents == 0 || passes_some_on(ends[i].fd, ends[1 - i].fd);
+    (void)close(ahead);
+    (void)close(client);
+}
+
+/* The first connection is never answered, as when a network has swallowed it; later ones are. */
+static void answer_all_but_the_first(int listener, const struct sockaddr_in *server)
+{
+    int client = accept(listener, NULL, NULL);
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    while (client >= 0 && (client = accept(listener, NULL, NULL)) >= 0)
+        serve(client, server);
+    _exit(1);
+}
+
+static pid_t start_silence(char *address, size_t size)
+{
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in server = own;
+    socklen_t len = sizeof own;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    pid_t child;
+
+    server.sin_port =
+        htons((uint16_t)atoi(strchr(rd_kafka_mock_cluster_bootstraps(mock), ':') + 1));
+    assert_int_equal(bind(listener, (struct sockaddr *)&own, len), 0);
+    assert_int_equal(listen(listener, 2), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&own, &len), 0);
+    (void)snprintf(address, size, "127.0.0.1:%d", ntohs(own.sin_port));
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        answer_all_but_the_first(listener, &server);
+    (void)close(listener);
+    return child;
+}
+
+static void a_connection_that_met_silence_is_soon_replaced(void **state)
+{
+    char address[32];
+    pid_t silence = start_silence(address, sizeof address);
+    int64_t started_ms = clock_now_ms();
+
+    (void)state;
+    broker_close(broker);
+    options.brokers.items[0] = address;
+    broker = broker_open(&options, &error);
+    wait_until_ready();
+    publish_ten();
+    print_message("publishing %lld ms after a connection that met silence\n",
+                  (long long)(clock_now_ms() - started_ms));
+    assert_true(clock_now_ms() - started_ms < RECOVERY_MS);
+    assert_int_equal(kill(silence, SIGKILL), 0);
+    assert_int_equal(waitpid(silence, NULL, 0), silence);
+}
+
 static void a_silent_cluster_does_not_hold_ready_up(void **state)
 {
     (void)state;
@@ -324,6 +405,7 @@ int main(void)
         TEST_WITH_THREE(a_leader_that_moves_is_followed_in_order),
         TEST(publishing_goes_on_soon_after_a_restart),
         TEST(a_restart_within_the_publish_timeout_is_survived),
+        TEST_WITH_MOCK(a_connection_that_met_silence_is_soon_replaced),
         TEST(a_silent_cluster_does_not_hold_ready_up),
         TEST(a_cluster_without_tls_is_told),
         TEST(a_cluster_that_takes_no_password_is_told),

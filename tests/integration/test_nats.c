@@ -622,7 +622,7 @@ static void after_cut_writes_every_stored_message_equals_its_row(void **state)
 
         wait_until_ready();
         if (paused)
-            assert_int_equal(kill(own_server, SIGSTOP), 0);
+            pause_own_server();
         options.publish_timeout_ms = paused ? 400 : WAIT_MS;
         failed += publish_within(options.publish_timeout_ms) < 0;
         assert_int_equal(count_verdicts(&batch, VERDICT_REJECTED), 0);
@@ -660,7 +660,7 @@ static void a_stuck_server_costs_no_more_than_the_publish_timeout(void **state)
     assert_int_equal(broker_ready(broker, &error), 0);
     for (int i = 0; i < 40; i++)
         set_payload(add_message(&batch, "in.x", NULL, NULL), payload, len);
-    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    pause_own_server();
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(options.publish_timeout_ms), -1);
     assert_in_range(clock_now_ms() - started_ms, 0, 2000); /* a loaded machine may be late */

@@ -141,7 +141,7 @@ static void silence_over_tls_ends_the_wait_at_the_deadline(void **state)
     assert_int_equal(broker_ready(broker, &error), 0);
     for (int i = 0; i < BATCH; i++)
         (void)add_message(&batch, subject_of("in"), NULL, "x");
-    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    pause_own_server();
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(500), -1);
     assert_in_range(clock_now_ms() - started_ms, 0, 1500);

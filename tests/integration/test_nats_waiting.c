@@ -78,7 +78,7 @@ static struct broker *open_paused(void)
     opened = broker_open(&paused, &error);
     assert_int_equal(broker_ready(opened, &error), 0);
     allow_nothing_more(&paused);
-    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    pause_own_server();
     return opened;
 }
 
@@ -129,7 +129,7 @@ static void nothing_is_written_behind_the_deadline(void **state)
     assert_non_null(payload);
     for (int i = 0; i < 40; i++)
         set_payload(add_message(&batch, subject_of("in"), NULL, NULL), payload, len);
-    assert_int_equal(kill(own_server, SIGSTOP), 0);
+    pause_own_server();
     deadline_ms = clock_now_ms() + 500;
     broker_send(broker, &batch, SINK, deadline_ms);
     handed_over = ((const struct nats *)broker)->expected;
