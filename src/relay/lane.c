@@ -17,6 +17,7 @@ static int route(struct lane *lane);
 static int publish(struct lane *lane);
 static int settle(struct lane *lane);
 static struct claim next_claim(struct lane *lane);
+static enum lane_result look_elsewhere(struct lane *lane);
 static bool claim_ahead(const struct lane *lane);
 static void count_outcomes(struct lane *lane);
 static enum lane_result conclude(struct lane *lane);
@@ -34,7 +35,7 @@ enum lane_result lane_step(struct lane *lane)
     if (outbox_claim(lane->outbox, batch, &claim, &lane->error) < 0)
         return break_off(lane);
     if (batch->count == 0)
-        return claim.parked || batch->more ? LANE_MORE : LANE_IDLE; /* the next has its turn */
+        return look_elsewhere(lane);
 
     if (route(lane) < 0)
         return break_off(lane);
@@ -209,7 +210,23 @@ static struct claim next_claim(struct lane *lane)
     lane->parked_last = claim.parked;
     if (claim.parked)
         lane->parked_look_ms = clock_now_ms() + PARKED_LOOK_MS;
+    else
+        lane->outbox_empty = false;
     return claim;
+}
+
+/* Nothing was found. Behind a rest the outbox comes first: who woke the lane waits for that. */
+static enum lane_result look_elsewhere(struct lane *lane)
+{
+    bool rest = lane->parked_last ? lane->outbox_empty : !parked_is_due(lane);
+
+    if (lane->batch.more)
+        return LANE_MORE;
+    if (!lane->parked_last)
+        lane->outbox_empty = true;
+    if (rest)
+        lane->parked_last = true;
+    return rest ? LANE_IDLE : LANE_MORE;
 }
 
 static int count_outcome(const struct batch *batch, enum outcome outcome)

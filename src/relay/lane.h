@@ -42,6 +42,7 @@ struct lane {
     int64_t parked_look_ms; /* when the parked rows are looked at next */
     bool unsettled;         /* the last settle failed: only one that succeeds proves otherwise */
     bool parked_last;       /* the last claim was of parked rows: now it is the outbox's turn */
+    bool outbox_empty;      /* when it was claimed from last */
     uint32_t random;
 };
 

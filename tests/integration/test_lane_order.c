@@ -293,6 +293,54 @@ static void a_lane_is_set_back_behind_a_backlog_and_no_longer(void **state)
     assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 }
 
+static void insert_parked(int id)
+{
+    sql(rig.fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, payload, created_at, attempts, due, error,"
+        " parked_at) SELECT %d, gen_random_uuid(), 't', '1', now(), 0, now(), 'broken', now()",
+        id);
+}
+
+static void rest(void)
+{
+    while (lane_step(&rig.lane) != LANE_IDLE)
+        assert_null(rig.lane.batch.unparked);
+}
+
+/* Whoever wakes a lane waits for a row of the outbox, not for a look at the parked ones. */
+static void behind_a_rest_the_outbox_comes_before_the_parked_rows(void **state)
+{
+    (void)state;
+    open_lane();
+    rest();
+    insert_keyed(1, 1);
+    rig.lane.parked_look_ms = 0;
+    assert_int_equal(lane_step(&rig.lane), LANE_MORE);
+    assert_int_equal(rig.broker.stored_count, 1);
+}
+
+static void parked_rows_have_their_turn_between_batches_and_before_a_rest(void **state)
+{
+    (void)state;
+    rig.options.outbox.batch = 10;
+    open_lane();
+    rest();
+    insert_keyed(30, 30);
+    insert_parked(100);
+    rig.lane.parked_look_ms = 0;
+    assert_int_equal(lane_step(&rig.lane), LANE_MORE);
+    assert_false(is_stored(100));
+    assert_int_equal(lane_step(&rig.lane), LANE_MORE);
+    assert_true(is_stored(100));
+    assert_int_equal(rig.broker.stored_count, 11);
+    rest();
+    assert_int_equal(rig.broker.stored_count, 31);
+    insert_parked(200);
+    rig.lane.parked_look_ms = 0;
+    rest();
+    assert_true(is_stored(200));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_lane, tear_down_lane)
 
 int main(void)
@@ -305,6 +353,8 @@ int main(void)
         TEST(a_hot_key_that_takes_longer_than_the_publish_timeout_goes_on_step_by_step),
         TEST(a_batch_that_a_broker_passes_over_is_claimed_again_at_once),
         TEST(rows_without_a_key_wait_for_nobody),
+        TEST(behind_a_rest_the_outbox_comes_before_the_parked_rows),
+        TEST(parked_rows_have_their_turn_between_batches_and_before_a_rest),
         TEST(a_lane_is_set_back_behind_a_backlog_and_no_longer),
     };
 
