@@ -179,7 +179,7 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
     outbox->sight.xact = outbox->xact;
     for (int row = 0; row < batch->count; row++) {
         int slice = row_int4(PQgetvalue(claimed, row, CLAIM_SLICE));
-        int64_t id = strtoll(PQgetvalue(claimed, row, CLAIM_ID), NULL, 10);
+        int64_t id = row_integer(batch->messages[row].id);
 
         if (!note_row(outbox, slice, id))
             return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,

@@ -63,20 +63,18 @@ static struct text field(const PGresult *result, int row, int column)
     return (struct text){PQgetvalue(result, row, column), (size_t)len};
 }
 
-static int64_t length_of(const PGresult *result, int row, int column)
-{
-    return PQgetisnull(result, row, column) ? -1 : row_int8(PQgetvalue(result, row, column));
-}
-
 static struct text created_at(const PGresult *result, int row, struct batch *batch)
 {
-    char text[ROW_TIME_BYTES];
+    char *text;
     size_t len;
 
     if (PQgetisnull(result, row, CLAIM_CREATED_AT))
         return (struct text){NULL, 0};
+    text = batch_alloc(batch, ROW_TIME_BYTES);
+    if (text == NULL)
+        return (struct text){NULL, 0};
     len = row_time(text, row_int8(PQgetvalue(result, row, CLAIM_CREATED_AT)));
-    return len > 0 ? batch_copy(batch, text, len) : (struct text){NULL, 0};
+    return len > 0 ? (struct text){text, len} : (struct text){NULL, 0};
 }
 
 static void refuse_headers(struct batch *batch, struct message *message, struct text json)
@@ -88,7 +86,27 @@ static void refuse_headers(struct batch *batch, struct message *message, struct 
                      "%s", problem);
 }
 
-static void take_row(struct batch *batch, struct message *message, int row)
+static void take_event_id(struct batch *batch, struct message *message, bool is_uuid)
+{
+    char *text;
+
+    if (message->event_id.data == NULL) {
+        batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");
+        return;
+    }
+    if (!is_uuid)
+        return;
+    text = batch_alloc(batch, ROW_UUID_BYTES);
+    if (text == NULL) {
+        batch_refuse(batch, message, VERDICT_WAIT, "%s", row_no_memory);
+        return;
+    }
+    row_uuid(text, message->event_id.data);
+    message->event_id = (struct text){text, ROW_UUID_BYTES - 1};
+}
+
+/* What lies in the result. */
+static void take_row(const struct batch *batch, struct message *message, int row)
 {
     const PGresult *result = batch->rows[CLAIMED];
 
@@ -99,18 +117,23 @@ static void take_row(struct batch *batch, struct message *message, int row)
     message->key = field(result, row, CLAIM_KEY);
     message->type = field(result, row, CLAIM_TYPE);
     message->payload = field(result, row, CLAIM_PAYLOAD);
-    message->payload_len = message->payload.data != NULL
-                               ? (int64_t)message->payload.len
-                               : length_of(result, row, CLAIM_PAYLOAD_LEN);
-    message->created_at = created_at(result, row, batch);
+    if (message->payload.data != NULL)
+        message->payload_len = (int64_t)message->payload.len;
     if (batch->parked) {
         message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
         message->waited_ms = row_int8(PQgetvalue(result, row, CLAIM_WAITED));
     }
-    message->blocked = PQgetvalue(result, row, CLAIM_BLOCKED)[0] != 0;
-    refuse_headers(batch, message, field(result, row, CLAIM_HEADERS));
-    if (message->event_id.data == NULL)
-        batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");
+    message->blocked = !PQgetisnull(result, row, CLAIM_BLOCKED);
+}
+
+/* And what is made of it, in the batch's memory. */
+static void finish_row(const struct outbox *outbox, struct batch *batch, struct message *message,
+                       int row, struct text headers)
+{
+    message->created_at = created_at(batch->rows[CLAIMED], row, batch);
+    message->payload_is_json = outbox->payload_is_json;
+    refuse_headers(batch, message, headers);
+    take_event_id(batch, message, outbox->event_id_is_uuid);
 }
 
 /* What a claimed row weighs, and whether it came whole. */
@@ -121,17 +144,21 @@ struct weight {
     bool too_large; /* must never be fetched */
 };
 
-static struct weight weigh(const struct batch *batch, int row, int64_t payload_max)
+static struct weight weigh(const PGresult *result, int row, struct message *message,
+                           struct text headers, int64_t payload_max)
 {
-    const PGresult *result = batch->rows[CLAIMED];
-    struct weight weight = {.whole = PQgetisnull(result, row, CLAIM_REST_LEN)};
-    int64_t payload_len = weight.whole ? PQgetlength(result, row, CLAIM_PAYLOAD)
-                                       : length_of(result, row, CLAIM_PAYLOAD_LEN);
+    struct weight weight = {.whole = PQgetisnull(result, row, CLAIM_LENGTHS)};
+    int64_t payload_len;
 
-    weight.rest_len = weight.whole ? PQgetlength(result, row, CLAIM_KEY) +
-                                         PQgetlength(result, row, CLAIM_TYPE) +
-                                         PQgetlength(result, row, CLAIM_HEADERS)
-                                   : length_of(result, row, CLAIM_REST_LEN);
+    if (weight.whole) {
+        weight.rest_len = (int64_t)(message->key.len + message->type.len + headers.len);
+    } else {
+        const char *lengths = PQgetvalue(result, row, CLAIM_LENGTHS);
+
+        message->payload_len = row_int8(lengths);
+        weight.rest_len = row_int8(lengths + sizeof(int64_t));
+    }
+    payload_len = message->payload_len;
     weight.too_large =
         weight.rest_len > REST_BYTES_MAX || (!weight.whole && payload_len > payload_max);
     if (!weight.too_large)
@@ -204,42 +231,38 @@ static int fetch_deferred(struct outbox *outbox, struct batch *batch, const bool
 
 /* Its key may be one that other rows of the batch have, and nobody can tell; nor whether it is
  * NULL. */
-static bool travels_alone(const struct outbox *outbox, const struct batch *batch, int row,
+static bool travels_alone(const struct outbox *outbox, const struct message *message,
                           const struct weight *weight)
 {
-    return weight->too_large && outbox->options->order == ORDER_KEY &&
-           PQgetisnull(batch->rows[CLAIMED], row, CLAIM_KEY);
-}
-
-static bool is_json(const char *type)
-{
-    return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
+    return weight->too_large && outbox->options->order == ORDER_KEY && message->key.data == NULL;
 }
 
 /* Turns result rows into messages until the byte limit; one row is always taken. Returns the bytes.
  */
 static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, int64_t payload_max)
 {
-    int limit = pipeline_limit(outbox, outbox->level);
-    bool payload_is_json = is_json(outbox->table.columns[COLUMN_PAYLOAD].type);
-    int rows = PQntuples(batch->rows[CLAIMED]);
+    const PGresult *result = batch->rows[CLAIMED];
+    int rows = PQntuples(result);
     int64_t bytes = 0;
 
-    batch->more = rows == limit;
+    batch->more = rows == pipeline_limit(outbox, outbox->level);
     for (int row = 0; row < rows; row++) {
-        struct weight weight = weigh(batch, row, payload_max);
-        bool alone = travels_alone(outbox, batch, row, &weight);
-        struct message *message;
+        struct message *message = batch_add(batch);
+        struct text headers = field(result, row, CLAIM_HEADERS);
+        struct weight weight;
+        bool alone;
 
+        take_row(batch, message, row);
+        weight = weigh(result, row, message, headers, payload_max);
+        alone = travels_alone(outbox, message, &weight);
         if (row > 0 && (alone || bytes + weight.bytes > outbox->options->batch_bytes)) {
+            batch->count--;
             batch->more = true;
             return bytes;
         }
         bytes += weight.bytes;
         deferred[row] = !weight.whole && !weight.too_large;
-        message = batch_add(batch);
-        take_row(batch, message, row);
-        message->payload_is_json = payload_is_json;
+        finish_row(outbox, batch, message, row, headers);
         if (weight.too_large)
             refuse_large(batch, message, weight.rest_len);
         if (alone) {
@@ -262,14 +285,7 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
         outbox->level--;
 }
 
-static int64_t worked_ms(const PGresult *claimed, int64_t began)
-{
-    int last = PQntuples(claimed) - 1;
-
-    return last >= 0 ? (row_int8(PQgetvalue(claimed, last, CLAIM_DONE)) - began) / 1000 : 0;
-}
-
-static int read_claimed(struct outbox *outbox, const PGresult *rows, struct error *error)
+static int read_claimed(struct outbox *outbox, struct error *error)
 {
     PGresult *result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
 
@@ -279,7 +295,9 @@ static int read_claimed(struct outbox *outbox, const PGresult *rows, struct erro
         !PQgetisnull(result, 0, CLAIMED_FLUSHED) && PQgetvalue(result, 0, CLAIMED_FLUSHED)[0] != 0;
     outbox->xact =
         PQgetisnull(result, 0, CLAIMED_XACT) ? 0 : row_int8(PQgetvalue(result, 0, CLAIMED_XACT));
-    outbox->worked_ms = worked_ms(rows, row_int8(PQgetvalue(result, 0, CLAIMED_BEGAN)));
+    outbox->worked_ms = (row_int8(PQgetvalue(result, 0, CLAIMED_DONE)) -
+                         row_int8(PQgetvalue(result, 0, CLAIMED_BEGAN))) /
+                        1000;
     PQclear(result);
     return 0;
 }
@@ -306,7 +324,7 @@ static int read_claim(struct outbox *outbox, struct batch *batch, const struct c
     hold(batch, CLAIMED, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
     if (batch->rows[CLAIMED] == NULL)
         return note_failed_claim(outbox, claim);
-    if (read_claimed(outbox, batch->rows[CLAIMED], error) < 0)
+    if (read_claimed(outbox, error) < 0)
         return -1;
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }

@@ -276,6 +276,11 @@ static void warn_of_absent_columns(const struct table *table)
                      table->columns[i].name);
 }
 
+static bool is_json(const char *type)
+{
+    return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
+}
+
 /* What is remembered is the last table that was whole. */
 static int describe(struct outbox *outbox, struct error *error)
 {
@@ -287,6 +292,8 @@ static int describe(struct outbox *outbox, struct error *error)
         table_still_whole(&table, &outbox->table, error) < 0)
         return -1;
     outbox->table = table;
+    outbox->event_id_is_uuid = sql_event_id_is_uuid(&table);
+    outbox->payload_is_json = is_json(table.columns[COLUMN_PAYLOAD].type);
     if (first)
         warn_of_absent_columns(&table);
     return 0;

@@ -31,6 +31,8 @@ struct outbox {
     struct session session;
     struct barrier barrier;
     struct table table;
+    bool event_id_is_uuid; /* of its columns, as the next */
+    bool payload_is_json;
     struct server server;
     struct passed passed;
     struct bounds bounds;

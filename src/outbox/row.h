@@ -9,6 +9,14 @@
 int32_t row_int4(const char *wire);
 int64_t row_int8(const char *wire);
 
+/* What PostgreSQL writes of a bigint, an integer or a smallint. */
+int64_t row_integer(struct text text);
+
+#define ROW_UUID_BYTES 37 /* with its NUL */
+
+/* 16 bytes -> as PostgreSQL writes a uuid. */
+void row_uuid(char out[ROW_UUID_BYTES], const char *wire);
+
 /* The one answer of row_headers that says nothing about the row. */
 extern const char row_no_memory[];
 

@@ -12,26 +12,25 @@
 
 #define CLAIM_KEY_BYTES_MAX 1024
 
-/* The columns of a claim's result, in order. All but those noted are text in UTF-8. */
+/* A claim's result; a NULL costs least. What is not noted is text in UTF-8. */
 enum claim_column {
     CLAIM_ROW, /* tid, binary */
     CLAIM_ID,
-    CLAIM_EVENT_ID,
+    CLAIM_EVENT_ID, /* of a uuid its 16 bytes: see sql_event_id_is_uuid */
     CLAIM_TOPIC,
     CLAIM_KEY, /* also of a row that is too large, when it has no more than CLAIM_KEY_BYTES_MAX */
     CLAIM_TYPE,
     CLAIM_PAYLOAD, /* the column's bytes */
     CLAIM_HEADERS,
-    CLAIM_CREATED_AT,  /* timestamptz, binary: int8 microseconds since 2000-01-01 */
-    CLAIM_ATTEMPTS,    /* int4, binary; NULL in the outbox, as the next */
-    CLAIM_WAITED,      /* int8, binary: ms since the row was parked */
-    CLAIM_PAYLOAD_LEN, /* int8, binary; NULL when the payload is, and when the row came whole */
-    CLAIM_REST_LEN,    /* int8, binary: bytes of key, type and headers; NULL: it came whole */
-    CLAIM_DONE,        /* timestamptz, binary: when the server came to this row */
-    CLAIM_SLICE,       /* int4, binary; 0 without slices */
-    CLAIM_BLOCKED,     /* bool: a row of its key is parked */
-    CLAIM_COLUMNS
+    CLAIM_CREATED_AT, /* timestamptz, binary: int8 microseconds since 2000-01-01 */
+    CLAIM_LENGTHS,  /* int8 of payload (-1: NULL), int8 of key, type, headers; NULL: it is whole */
+    CLAIM_SLICE,    /* int4, binary; 0 without slices */
+    CLAIM_BLOCKED,  /* not NULL: a row of its key is parked */
+    CLAIM_ATTEMPTS, /* int4, binary; this and the next only of parked rows */
+    CLAIM_WAITED    /* int8, binary: ms since the row was parked */
 };
+
+bool sql_event_id_is_uuid(const struct table *table);
 
 /* Takes the table lock that the settle needs, before anything is published: behind a lock that a
  * CREATE INDEX got in between, the settle would time out and the batch would be repeated. */
@@ -62,7 +61,8 @@ char *sql_claimed(void);
 enum claimed_column {
     CLAIMED_FLUSHED, /* bool: what the claim saw is on disk; NULL: it saw nothing */
     CLAIMED_XACT,    /* xid8, binary: the transaction, for pg_xact_status() */
-    CLAIMED_BEGAN    /* timestamptz, binary: its BEGIN */
+    CLAIMED_BEGAN,   /* timestamptz, binary: its BEGIN, */
+    CLAIMED_DONE     /* and when all rows of the claim had been sent */
 };
 
 /* The highest id of an unsent row; no row when there is none. */

@@ -18,6 +18,18 @@ static bool is_bytes_or_text(const char *type)
            strncmp(type, varying, sizeof varying - 1) == 0;
 }
 
+bool sql_event_id_is_uuid(const struct table *table)
+{
+    return table_has(table, COLUMN_EVENT_ID) &&
+           strcmp(table->columns[COLUMN_EVENT_ID].type, "uuid") == 0;
+}
+
+static bool travels_as_it_is(const struct table *table, enum column column)
+{
+    return is_bytes_or_text(table->columns[column].type) ||
+           (column == COLUMN_EVENT_ID && sql_event_id_is_uuid(table));
+}
+
 /* Numbers become strings here, because a JSON library would make them doubles. A nested value, or
  * anything but an object, is left for row_headers to refuse: an error here would fail the claim. */
 static void put_jsonb_headers(FILE *out, const char *name)
@@ -30,7 +42,7 @@ static void put_jsonb_headers(FILE *out, const char *name)
                   name, name, name, name);
 }
 
-/* bytea and text travel as they are; what else a column may be, as its text. */
+/* bytea, text and an event's uuid travel as they are; what else a column may be, as its text. */
 static void put_text_column(FILE *out, const struct table *table, enum column column, bool parked)
 {
     const struct table_column *described = &table->columns[column];
@@ -43,7 +55,7 @@ static void put_text_column(FILE *out, const struct table *table, enum column co
     if (!table_has(table, column))
         (void)fprintf(out, "NULL::text");
     else
-        (void)fprintf(out, "%s%s", name, is_bytes_or_text(described->type) ? "" : "::text");
+        (void)fprintf(out, "%s%s", name, travels_as_it_is(table, column) ? "" : "::text");
     (void)fprintf(out, " AS %s", column_name(column));
 }
 
@@ -153,28 +165,24 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     return 0;
 }
 
-/* Whether a row of its key is parked. As long as no row with a key is, none is asked; then each key
- * of the batch is asked about once. */
+/* Whether a row of its key is parked. As long as no row with a key is, none is asked. LIMIT keeps
+ * the planner from reading all parked rows into a hash table instead. */
 static void put_blocked(FILE *out, const struct table *table, const struct claim_text *text,
                         const struct outbox_options *options)
 {
-    const char *key = table->columns[COLUMN_KEY].quoted;
+    char key[QUOTED_BYTES_MAX + 8];
 
     if (text->kind != CLAIM_SLICES || !sql_keeps_order(table, options)) {
-        (void)fprintf(out, "false");
+        (void)fprintf(out, "NULL::bool");
         return;
     }
+    (void)snprintf(key, sizeof key, "locked.%s", table->columns[COLUMN_KEY].quoted);
     (void)fprintf(out,
                   "CASE WHEN (SELECT EXISTS (SELECT FROM %s WHERE sent_at IS NULL AND key IS NOT"
-                  " NULL)) THEN coalesce(",
-                  table->parked_quoted);
-    sql_put_key_text(out, table, key);
-    (void)fprintf(out, " IN (SELECT key_text FROM (SELECT DISTINCT ");
-    sql_put_key_text(out, table, key);
-    (void)fprintf(out, " AS key_text FROM locked) keys WHERE EXISTS (SELECT FROM %s parked WHERE ",
-                  table->parked_quoted);
-    sql_put_key_is(out, table, "parked.key", "keys.key_text");
-    (void)fprintf(out, " AND parked.sent_at IS NULL)), false) ELSE false END");
+                  " NULL)) THEN (SELECT true FROM %s parked WHERE ",
+                  table->parked_quoted, table->parked_quoted);
+    sql_put_key_is_of(out, table, "parked.key", key);
+    (void)fprintf(out, " AND parked.sent_at IS NULL LIMIT 1) END");
 }
 
 /* OFFSET 0 keeps the planner from evaluating a payload's text once for its length and once more. */
@@ -193,16 +201,13 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
                       parked ? "created_at" : table->columns[COLUMN_CREATED_AT].quoted);
     else
         (void)fprintf(out, ", NULL::timestamptz AS created_at");
-    (void)fprintf(out, ", %s AS attempts, %s AS waited_ms, relay_slice, ",
-                  parked ? "attempts" : "NULL::int4",
-                  parked ? "(extract(epoch FROM pg_catalog.clock_timestamp() - parked_at) * 1000)"
-                           "::bigint"
-                         : "NULL::bigint");
+    (void)fprintf(out, ", relay_slice, ");
     put_blocked(out, table, text, options);
-    if (text->kind == CLAIM_SLICES)
-        (void)fprintf(out, " AS blocked FROM locked OFFSET 0");
-    else
-        (void)fprintf(out, " AS blocked FROM (%s) locked OFFSET 0", source);
+    (void)fprintf(out, " AS blocked%s FROM (%s) locked OFFSET 0",
+                  parked ? ", attempts, (extract(epoch FROM pg_catalog.clock_timestamp() -"
+                           " parked_at) * 1000)::bigint AS waited_ms"
+                         : "",
+                  source);
 }
 
 char *sql_lock(const struct table *table)
@@ -240,12 +245,12 @@ static void put_wal(FILE *out)
 
 /* A row that was waited for, or changed while it was not yet locked, is met as the snapshot does
  * not see it: then what must be flushed ends behind its lock. Older ones are not in doubt. */
-static void put_done(FILE *out)
+static void put_row(FILE *out)
 {
-    (void)fprintf(out, " CASE WHEN pg_catalog.age(relay_xmin) > (SELECT edge FROM wal)"
-                       " THEN pg_catalog.clock_timestamp() WHEN pg_catalog.set_config(" SEEN_WAL
+    (void)fprintf(out, "CASE WHEN pg_catalog.age(relay_xmin) > (SELECT edge FROM wal)"
+                       " THEN relay_row WHEN pg_catalog.set_config(" SEEN_WAL
                        ", pg_catalog.pg_current_wal_insert_lsn()::text, true) IS NOT NULL"
-                       " THEN pg_catalog.clock_timestamp() END");
+                       " THEN relay_row END");
 }
 
 char *sql_claimed(void)
@@ -254,8 +259,12 @@ char *sql_claimed(void)
                   " AND pg_catalog.pg_current_wal_flush_lsn()"
                   " >= nullif(pg_catalog.current_setting(" SEEN_WAL ", true), '')::pg_lsn,"
                   " pg_catalog.pg_current_xact_id_if_assigned(),"
-                  " pg_catalog.transaction_timestamp()");
+                  " pg_catalog.transaction_timestamp(), pg_catalog.clock_timestamp()");
 }
+
+#define REST_LEN                                                                                   \
+    "(coalesce(octet_length(key), 0)::bigint + coalesce(octet_length(type), 0)"                    \
+    " + coalesce(octet_length(headers), 0))"
 
 char *sql_claim(const struct table *table, const struct outbox_options *options,
                 const struct claim_text *text)
@@ -268,29 +277,22 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
         return NULL;
     }
     put_wal(writer.out);
-    if (text->kind == CLAIM_SLICES) /* looked at twice: for the rows, and for their keys */
-        (void)fprintf(writer.out, ", locked AS MATERIALIZED (%s)", source);
-    (void)fprintf(writer.out,
-                  " SELECT relay_row, id, event_id,"
-                  " left(topic, 1025),"
-                  " CASE WHEN small OR octet_length(key) <= %d THEN key END,"
-                  " CASE WHEN small THEN type END,"
-                  " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END,"
-                  " created_at, attempts, waited_ms,"
-                  " CASE WHEN small THEN NULL ELSE payload_len END,"
-                  " CASE WHEN small THEN NULL ELSE rest_len END,",
-                  CLAIM_KEY_BYTES_MAX);
-    put_done(writer.out);
+    (void)fprintf(writer.out, " SELECT ");
+    put_row(writer.out);
     (void)fprintf(
         writer.out,
-        ", relay_slice, blocked FROM (SELECT *, payload_len::bigint + rest_len <= %" PRId64
-        " OR payload_len IS NULL AND rest_len <= %" PRId64 " AS small"
-        " FROM (SELECT *, octet_length(payload)::bigint AS payload_len,"
-        "       (coalesce(octet_length(key), 0)::bigint + coalesce(octet_length(type), 0)"
-        "        + coalesce(octet_length(headers), 0)) AS rest_len FROM (",
-        text->inline_bytes, text->inline_bytes);
+        ", id, event_id, left(topic, 1025),"
+        " CASE WHEN small OR octet_length(key) <= %d THEN key END,"
+        " CASE WHEN small THEN type END,"
+        " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END, created_at,"
+        " CASE WHEN NOT small THEN pg_catalog.int8send(coalesce(octet_length(payload), -1))"
+        " || pg_catalog.int8send(" REST_LEN ") END, relay_slice, blocked%s"
+        " FROM (SELECT *, coalesce(octet_length(payload), 0) + " REST_LEN " <= %" PRId64
+        " AS small FROM (",
+        CLAIM_KEY_BYTES_MAX, text->kind == CLAIM_PARKED ? ", attempts, waited_ms" : "",
+        text->inline_bytes);
     put_rows(writer.out, table, options, text, source);
-    (void)fprintf(writer.out, ") texts OFFSET 0) sized) claimed");
+    (void)fprintf(writer.out, ") texts OFFSET 0) claimed");
     free(source);
     return writer_end(&writer);
 }

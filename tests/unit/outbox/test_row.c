@@ -28,6 +28,49 @@ static void integers_are_read_big_endian(void **state)
     assert_true(row_int8("\x80\0\0\0\0\0\0\0") == INT64_MIN);
 }
 
+static void the_text_of_an_integer_is_read_as_strtoll_reads_it(void **state)
+{
+    static const char *const texts[] = {"0",          "7",      "-1",
+                                        "100000",     "-32768", "9223372036854775807",
+                                        "2147483648", "10",     "-9223372036854775808"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_true(row_integer((struct text){texts[i], strlen(texts[i])}) ==
+                    strtoll(texts[i], NULL, 10));
+}
+
+/* ---- uuids ---- */
+
+static void a_uuid_is_written_as_postgresql_does(void **state)
+{
+    char text[ROW_UUID_BYTES];
+
+    (void)state;
+    row_uuid(text, "\x01\x23\x45\x67\x89\xab\xcd\xef\xfe\xdc\xba\x98\x76\x54\x32\x10");
+    assert_string_equal(text, "01234567-89ab-cdef-fedc-ba9876543210");
+}
+
+static void each_byte_of_a_uuid_is_two_digits(void **state)
+{
+    static const int places[] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
+    char text[ROW_UUID_BYTES];
+    char wire[16];
+    char digits[3];
+
+    (void)state;
+    for (int value = 0; value < 256; value++) {
+        for (int i = 0; i < 16; i++)
+            wire[i] = (char)(value + i * 17);
+        row_uuid(text, wire);
+        assert_int_equal(strlen(text), ROW_UUID_BYTES - 1);
+        for (int i = 0; i < 16; i++) {
+            (void)snprintf(digits, sizeof digits, "%02x", (unsigned char)wire[i]);
+            assert_memory_equal(text + places[i], digits, 2);
+        }
+    }
+}
+
 /* ---- times ---- */
 
 #define SECOND INT64_C(1000000)
@@ -152,6 +195,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_are_read_big_endian),
+        cmocka_unit_test(the_text_of_an_integer_is_read_as_strtoll_reads_it),
+        cmocka_unit_test(a_uuid_is_written_as_postgresql_does),
+        cmocka_unit_test(each_byte_of_a_uuid_is_two_digits),
         cmocka_unit_test(known_moments_are_written_as_rfc_3339),
         cmocka_unit_test(the_first_and_last_day_of_every_month_are_right),
         cmocka_unit_test(the_time_of_day_is_right_at_every_second),
