@@ -281,7 +281,8 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
     put_row(writer.out);
     (void)fprintf(
         writer.out,
-        ", id, event_id, left(topic, 1025),"
+        ", id, event_id,"
+        " CASE WHEN octet_length(topic) > 1025 THEN left(topic, 1025) ELSE topic END,"
         " CASE WHEN small OR octet_length(key) <= %d THEN key END,"
         " CASE WHEN small THEN type END,"
         " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END, created_at,"
