@@ -273,15 +273,17 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, 
     return bytes;
 }
 
-/* A batch that was cut means rows were locked and read for nothing: the next claim asks for fewer.
- */
+/* A batch that was cut means rows were locked and read for nothing: the next claim asks for fewer;
+ * for more only when so many of this size would fit. */
 static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_t bytes)
 {
     bool cut = batch->count < PQntuples(batch->rows[CLAIMED]);
+    int64_t row_bytes = bytes / batch->count;
 
     if (cut && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
-    else if (!cut && outbox->level > 0 && bytes <= outbox->options->batch_bytes / 8)
+    else if (!cut && outbox->level > 0 &&
+             row_bytes * pipeline_limit(outbox, outbox->level - 1) <= outbox->options->batch_bytes)
         outbox->level--;
 }
 

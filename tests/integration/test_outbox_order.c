@@ -254,6 +254,24 @@ static void a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone(void
     }
 }
 
+static void few_large_rows_are_no_reason_to_ask_for_more(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    fixture->outbox->level = 2;
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, payload) VALUES ('t', to_jsonb(repeat('x', 500000)))");
+    claim_count(fixture, 1);
+    assert_int_equal(fixture->outbox->level, 2); /* 62 of them would be too many */
+    send_all(fixture);
+    for (int level = 1; level >= 0; level--) {
+        insert(fixture, "k");
+        claim_count(fixture, 1);
+        assert_int_equal(fixture->outbox->level, level);
+        send_all(fixture);
+    }
+}
+
 #define LANE_WAITS                                                                                 \
     "SELECT FROM pg_stat_activity WHERE application_name = 'outbox-relay/test/1'"                  \
     " AND wait_event_type = 'Lock' AND datname = current_database()"
@@ -879,6 +897,7 @@ int main(void)
         TEST(the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand),
         TEST(a_row_that_is_too_large_comes_with_its_key),
         TEST(a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone),
+        TEST(few_large_rows_are_no_reason_to_ask_for_more),
         TEST(a_row_that_an_operator_touches_is_not_overtaken),
         TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked),
         TEST(a_probe_that_stands_behind_a_dead_row_is_none),
