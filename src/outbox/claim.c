@@ -54,7 +54,7 @@ static void hold(struct batch *batch, int slot, PGresult *result)
     batch->release_rows = release_result;
 }
 
-static struct text field(const PGresult *result, int row, int column)
+static inline struct text field(const PGresult *result, int row, int column)
 {
     int len = PQgetlength(result, row, column);
 
