@@ -20,7 +20,7 @@
 #define FLOOR_PART 16 /* of the slices, or fewer: each leaves enough to other lanes */
 #define FLOOR_MAX 4   /* the keys of so many fill a batch for NATS; more slices serve more lanes */
 #define SUSPECT_MS 20000 /* between two times that a slice is left alone for the same lock */
-#define SWEEP_REST 20 /* times of what a sweep took */
+#define SWEEP_REST 20    /* times of what a sweep took */
 #define SWEEP_REST_MS_MIN 250
 #define SWEEP_SLOW_MS 100 /* a look that takes longer takes fewer slices the next time */
 
@@ -39,9 +39,12 @@ int bounds_init(struct bounds *bounds, int count)
     bounds->floor = floor_of(count);
     bounds->width = bounds->floor; /* who begins with all of them leaves none to other lanes */
     bounds->slices = calloc((size_t)count, sizeof *bounds->slices);
+    bounds->own_sure = calloc((size_t)count, sizeof *bounds->own_sure);
+    bounds->sure = bounds->own_sure;
     bounds->look = calloc((size_t)count, sizeof *bounds->look);
     bounds->firsts = calloc((size_t)count, sizeof *bounds->firsts);
-    if (bounds->slices == NULL || bounds->look == NULL || bounds->firsts == NULL)
+    if (bounds->slices == NULL || bounds->sure == NULL || bounds->look == NULL ||
+        bounds->firsts == NULL)
         return -1;
     bounds_forget(bounds);
     return 0;
@@ -50,6 +53,7 @@ int bounds_init(struct bounds *bounds, int count)
 void bounds_free(struct bounds *bounds)
 {
     free(bounds->slices);
+    free(bounds->own_sure);
     free(bounds->look);
     free(bounds->firsts);
 }
@@ -257,7 +261,7 @@ static int width_of_full(const struct bounds *bounds)
 void bounds_doubt(struct bounds *bounds)
 {
     for (int i = 0; i < bounds->count; i++)
-        bounds->slices[i].more = false;
+        bounds->sure[i] = false;
 }
 
 void bounds_adapt(struct bounds *bounds, int rows, int limit)
@@ -265,7 +269,7 @@ void bounds_adapt(struct bounds *bounds, int rows, int limit)
     bool share = bounds_share(bounds);
 
     for (int i = 0; i < bounds->chosen_count; i++)
-        bounds->slices[bounds->chosen[i]].more = share && rows == limit;
+        bounds->sure[bounds->chosen[i]] = share && rows == limit;
     if (bounds->narrow > 0)
         bounds->narrow--;
     else if (rows == limit)

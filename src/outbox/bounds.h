@@ -1,14 +1,15 @@
 #ifndef OUTBOX_BOUNDS_H
 #define OUTBOX_BOUNDS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
  * What one lane remembers of each slice: below which id nothing unsent is left. Without it a claim
- * walks over every row that has left since the last vacuum, or since the oldest snapshot that
- * somebody holds. It is a memory of this lane's, and only a hint but for the order: see bounds.c.
- * Pure: no I/O, no clock. Times are clock_now_ms(), transactions are xid8.
+ * walks over every row that has left since the last vacuum, or since the oldest held snapshot. It
+ * is this lane's, and only a hint but for the order: see bounds.c. Pure: no I/O, no clock. Times
+ * are clock_now_ms(), transactions are xid8.
  */
 
 #define BOUNDS_UNKNOWN INT64_MIN /* as `first`: look at every row */
@@ -20,11 +21,12 @@ struct bound {
     int64_t seen_ms;  /* after that */
     int64_t fence;    /* a transaction that got its number long enough after it; 0: none yet */
     int64_t avoid_ms; /* until then another slice is taken: a row of it is locked by somebody */
-    bool more;        /* it has rows for sure; wrong when others have taken them since */
 };
 
 struct bounds {
     struct bound *slices;
+    atomic_bool *sure;     /* they have rows; wrong when others have taken them since */
+    atomic_bool *own_sure; /* this lane's alone: see outbox_share() */
     int count;
     int next;   /* where the next look begins */
     int width;  /* how many slices the next claim takes at most, */
@@ -69,10 +71,8 @@ struct sight {
 
 /* Rows of it were claimed, `first` the lowest id of them. The next look begins behind it. */
 void bounds_claimed(struct bounds *bounds, int slice, int64_t first);
-
 /* The claim was full: it came to this slice, and to none of those chosen behind it. */
 void bounds_cut(struct bounds *bounds, int slice);
-
 /* They are settled, all that the claim saw up to `last`. */
 void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
                     int64_t now_ms);

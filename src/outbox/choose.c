@@ -60,7 +60,7 @@ static int fill_sure(const struct bounds *bounds, struct batch *batch, struct ar
     if (param->bytes == NULL)
         return error_no_memory(error);
     for (int i = 0; i < bounds->looked; i++)
-        array_add_int4(param, bounds->slices[bounds->look[i]].more);
+        array_add_int4(param, bounds->sure[bounds->look[i]]);
     return 0;
 }
 

@@ -24,6 +24,11 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
     return NULL;
 }
 
+void outbox_share(struct outbox *outbox, atomic_bool *sure)
+{
+    outbox->bounds.sure = sure;
+}
+
 void outbox_close(struct outbox *outbox)
 {
     if (outbox == NULL)

@@ -40,6 +40,7 @@ struct relay {
     struct stop stop;
     struct worker *workers;
     struct wake *wake;
+    atomic_bool *sure; /* slices that have rows: see outbox_share() */
     pthread_t janitor;
     pthread_t waker;
     bool janitor_started;
@@ -116,6 +117,7 @@ static int start_lanes(struct relay *relay, struct error *error)
         if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
             return -1;
         worker->lane.wake = relay->wake;
+        outbox_share(worker->lane.outbox, relay->sure);
         (void)atomic_fetch_add(&relay->lanes_running, 1);
         (void)atomic_fetch_add(&relay->running, 1);
         status = pthread_create(&worker->thread, NULL, run_worker, worker);
@@ -320,9 +322,10 @@ static int open_relay(struct relay *relay, struct error *error)
 {
     relay->workers = calloc((size_t)relay->options->lanes, sizeof *relay->workers);
     relay->wake = wake_open(relay->options->lanes, relay->options->poll_interval_ms);
+    relay->sure = calloc((size_t)relay->options->outbox.slices, sizeof *relay->sure);
     relay->ended_fd = eventfd(0, EFD_CLOEXEC);
     relay->signals_fd = open_signals(error);
-    if (relay->workers == NULL || relay->wake == NULL)
+    if (relay->workers == NULL || relay->wake == NULL || relay->sure == NULL)
         return error_no_memory(error);
     if (stop_init(&relay->stop) < 0 || relay->ended_fd < 0)
         return error_set(error, ERROR_FATAL, ERROR_SELF, "eventfd: %s", strerror(errno));
@@ -337,6 +340,7 @@ static void close_relay(struct relay *relay)
         (void)close(relay->signals_fd);
     stop_free(&relay->stop);
     wake_close(relay->wake);
+    free(relay->sure);
     free(relay->workers);
     free(relay);
 }

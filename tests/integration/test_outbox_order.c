@@ -595,7 +595,7 @@ static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
     insert(fixture, "k");
     bounds->width = bounds->floor;
     for (int i = 0; i < SLICES; i++)
-        bounds->slices[i].more = true;
+        bounds->sure[i] = true;
     assert_string_equal(claim_all(fixture, false), "k:1");
     send_all(fixture);
     claim_count(fixture, 0);

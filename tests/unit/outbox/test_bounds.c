@@ -287,13 +287,31 @@ static void a_slice_that_gave_its_share_has_more_until_a_claim_falls_short(void 
     (void)state;
     look(1, taken, 1);
     bounds_adapt(&bounds, 500, 500);
-    assert_true(bounds.slices[1].more);
-    assert_false(bounds.slices[0].more);
+    assert_true(bounds.sure[1]);
+    assert_false(bounds.sure[0]);
     bounds_doubt(&bounds);
-    assert_false(bounds.slices[1].more);
+    assert_false(bounds.sure[1]);
     bounds_adapt(&bounds, 500, 500);
     bounds_adapt(&bounds, 499, 500);
-    assert_false(bounds.slices[1].more);
+    assert_false(bounds.sure[1]);
+}
+
+static void lanes_that_share_know_of_slices_that_gave_to_another(void **state)
+{
+    static const int taken[] = {1};
+    atomic_bool sure[SLICES] = {false};
+    struct bounds other;
+
+    (void)state;
+    assert_int_equal(bounds_init(&other, SLICES), 0);
+    bounds.sure = sure;
+    other.sure = sure;
+    look(1, taken, 1);
+    bounds_adapt(&bounds, 500, 500);
+    assert_true(other.sure[1]);
+    bounds_doubt(&other);
+    assert_false(bounds.sure[1]);
+    bounds_free(&other);
 }
 
 static void a_slice_that_is_locked_is_left_alone_for_a_while(void **state)
@@ -387,6 +405,7 @@ int main(void)
         TEST(a_full_claim_of_many_slices_still_takes_a_few),
         TEST(a_lane_that_had_all_the_slices_there_were_leaves_half_of_them),
         TEST(a_slice_that_gave_its_share_has_more_until_a_claim_falls_short),
+        TEST(lanes_that_share_know_of_slices_that_gave_to_another),
         TEST(a_slice_that_is_locked_is_left_alone_for_a_while),
         TEST(while_nobody_knows_which_slice_is_locked_each_is_taken_alone),
         TEST(a_slice_that_is_still_locked_is_known_among_others),
