@@ -878,6 +878,29 @@ static void every_statement_goes_by_its_index_whatever_the_statistics_say(void *
     assert_plans(fixture);
 }
 
+/* Left to itself PostgreSQL plans each claim anew. */
+static void a_lane_keeps_the_plans_of_its_statements(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *conn;
+    PGresult *result;
+
+    for (int i = 0; i < 10; i++) {
+        insert_rows(fixture, 1);
+        claim_count(fixture, 1);
+        send_all(fixture);
+    }
+    conn = fixture->outbox->session.conn;
+    if (PQserverVersion(conn) < 140000)
+        skip(); /* the view has no such columns */
+    assert_int_equal(PQexitPipelineMode(conn), 1);
+    result = PQexec(conn, "SELECT sum(generic_plans) > 30, sum(custom_plans)"
+                          " FROM pg_catalog.pg_prepared_statements");
+    assert_string_equal(PQgetvalue(result, 0, 0), "t");
+    assert_string_equal(PQgetvalue(result, 0, 1), "0");
+    PQclear(result);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mark, tear_down)
 #define TEST_DELETE(name) cmocka_unit_test_setup_teardown(name, set_up_deleting, tear_down)
 #define TEST_64(name) cmocka_unit_test_setup_teardown(name, set_up_64, tear_down)
@@ -922,6 +945,7 @@ int main(void)
         TEST(a_row_that_was_waited_for_must_be_flushed_as_it_is_then),
         TEST(a_claim_of_what_is_on_disk_asks_for_no_flush),
         TEST(every_statement_goes_by_its_index_whatever_the_statistics_say),
+        TEST(a_lane_keeps_the_plans_of_its_statements),
         TEST_DELETE(every_statement_goes_by_its_index_whatever_the_statistics_say),
     };
 
