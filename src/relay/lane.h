@@ -43,6 +43,7 @@ struct lane {
     bool unsettled;         /* the last settle failed: only one that succeeds proves otherwise */
     bool parked_last;       /* the last claim was of parked rows: now it is the outbox's turn */
     bool outbox_empty;      /* when it was claimed from last */
+    int64_t publish_ms;     /* of the last step: what its brokers took */
     uint32_t random;
 };
 

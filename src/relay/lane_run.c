@@ -21,7 +21,7 @@
 struct rhythm {
     int failures;     /* in a row */
     bool worked;      /* at least one step did not break */
-    bool found;       /* rows, since it waited last */
+    int64_t pace_ms;  /* of the last step with rows since it waited last; 0: there was none */
     int full_batches; /* since it waited last; behind a backlog of them it runs in SCHED_BATCH, */
     int policy;       /* and ran in this before */
     int64_t broken_since_ms;
@@ -105,9 +105,11 @@ static void come_forward(struct rhythm *rhythm)
     rhythm->full_batches = 0;
 }
 
-static void note_found(struct lane *lane, struct rhythm *rhythm)
+static void note_found(struct lane *lane, struct rhythm *rhythm, int64_t began_ms)
 {
-    rhythm->found = true;
+    int64_t step_ms = clock_now_ms() - began_ms;
+
+    rhythm->pace_ms = wake_pace_ms(lane->batch.count, step_ms - lane->publish_ms);
     if (lane->wake != NULL)
         wake_found(lane->wake, lane->batch.more);
 }
@@ -128,8 +130,8 @@ static void wait_idle(struct lane *lane, struct rhythm *rhythm, bool drain)
     else if (lane->wake == NULL)
         (void)stop_wait(lane->stop, lane->options->poll_interval_ms);
     else
-        wake_wait(lane->wake, lane->stop, rest_ms(lane), rhythm->found);
-    rhythm->found = false;
+        wake_wait(lane->wake, lane->stop, rest_ms(lane), rhythm->pace_ms);
+    rhythm->pace_ms = 0;
 }
 
 /* A lane that took all there was waits for a few milliseconds too: the rows that come meanwhile
@@ -148,6 +150,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
     enum lane_end end = LANE_STOPPED;
 
     while (!stop_requested(lane->stop) && end == LANE_STOPPED) {
+        int64_t began_ms = clock_now_ms();
         enum lane_result result = lane_step(lane);
 
         if (result == LANE_MORE && lane->batch.count == lane->batch.capacity)
@@ -167,7 +170,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (lane->batch.unparked != NULL)
             log_failure(lane, &rhythm);
         if (result == LANE_MORE && lane->batch.count > 0)
-            note_found(lane, &rhythm);
+            note_found(lane, &rhythm, began_ms);
         if (end == LANE_STOPPED && rests(lane, result, drain))
             wait_idle(lane, &rhythm, drain);
     }

@@ -7,6 +7,10 @@
  * every insert is known to call (armed, or covered by another relay that is). A lane that could not
  * take all there was makes the others look too.
  *
+ * A batch costs the database as much as some hundred rows, whatever it holds. Where it takes long
+ * over a small one it is busy, with those who insert: there the lane rests longer, and its next
+ * batch is larger.
+ *
  * The lane that waited last keeps the time: its caches, and those of its server process, are warm,
  * and the others sleep through its looks. They are there for when it is held up, so one that fell
  * asleep at a slower pace is told when the pace begins afresh.
@@ -29,7 +33,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PACE_FIRST_MS 2
+#define PACE_FIRST_MS 1
+#define PACE_BUSY_MS_MAX 10
+#define SMALL_ROWS 90
+#define QUICK_MS 1      /* for a small batch, where the database has time to spare */
 #define PACE_NEXT_MS 10 /* when the lane that looked is held up by its broker, another looks, */
 #define BEHIND_MS 10    /* so much later */
 #define PACE_CALLED_MS 1000
@@ -50,7 +57,7 @@ struct wake {
     int64_t pace_ms;
     int64_t look_ms;  /* when a look is due that nobody called for */
     int64_t sleep_ms; /* no lane sleeps longer than until then for such a look */
-    int64_t rush_ms; /* when a full batch counts again */
+    int64_t rush_ms;  /* when a full batch counts again */
 };
 
 static int init_condition(pthread_cond_t *condition)
@@ -172,15 +179,24 @@ static bool is_quiet(const struct wake *wake)
     return wake->waiting == wake->lanes && !wake->busy;
 }
 
-void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, bool worked)
+int64_t wake_pace_ms(int rows, int64_t database_ms)
+{
+    int64_t pace_ms = 2 * (database_ms - QUICK_MS);
+
+    if (rows >= SMALL_ROWS || pace_ms < PACE_FIRST_MS)
+        return PACE_FIRST_MS;
+    return pace_ms < PACE_BUSY_MS_MAX ? pace_ms : PACE_BUSY_MS_MAX;
+}
+
+void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, int64_t pace_ms)
 {
     int64_t rested_ms = clock_now_ms() + rest_ms;
     uint64_t wait;
 
     (void)pthread_mutex_lock(&wake->mutex);
-    wake->busy = worked;
-    if (worked) {
-        set_pace(wake, PACE_FIRST_MS);
+    wake->busy = pace_ms > 0;
+    if (wake->busy) {
+        set_pace(wake, pace_ms);
         tell_late_sleepers(wake);
     }
     wait = ++wake->last;

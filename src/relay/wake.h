@@ -16,10 +16,14 @@ struct wake;
 struct wake *wake_open(int lanes, int64_t poll_ms);
 void wake_close(struct wake *wake);
 
-/* A lane that found nothing waits until it is to look again, or until a stop is requested. One lane
- * at a time is made to look; at the latest after rest_ms each one looks by itself. `worked`: it has
- * had rows since it waited last. */
-void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, bool worked);
+/* A lane that found nothing, or that took all there was, waits until it is to look again, or until
+ * a stop is requested. One lane at a time is made to look; at the latest after rest_ms each one
+ * looks by itself. pace_ms: when it has had rows since it waited last, how soon the next look is
+ * due; else 0. */
+void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, int64_t pace_ms);
+
+/* The pace behind a step with so many rows, over which the database took so long. */
+int64_t wake_pace_ms(int rows, int64_t database_ms);
 
 /* A lane had rows. `more`: it could not take all of them, so the waiting lanes look too. */
 void wake_found(struct wake *wake, bool more);

@@ -32,6 +32,7 @@ struct fixture {
     struct idler idlers[LANES];
     atomic_int rows;                /* to be taken by whoever looks */
     bool endless;                   /* each look finds some */
+    int64_t pace_ms;                /* then */
     _Atomic(struct idler *) latest; /* who has looked */
     atomic_int repeats;             /* looks of one that had looked before anybody else did */
 };
@@ -40,15 +41,15 @@ static void *idle(void *argument)
 {
     struct idler *idler = argument;
     struct fixture *fixture = idler->fixture;
-    bool worked = false;
+    int64_t pace_ms = 0;
 
     while (!stop_requested(&fixture->stop)) {
-        wake_wait(fixture->wake, &fixture->stop, fixture->rest_ms, worked);
+        wake_wait(fixture->wake, &fixture->stop, fixture->rest_ms, pace_ms);
         (void)atomic_fetch_add(&idler->looks, 1);
         if (atomic_exchange(&fixture->latest, idler) == idler)
             (void)atomic_fetch_add(&fixture->repeats, 1);
-        worked = atomic_exchange(&fixture->rows, 0) > 0 || fixture->endless;
-        if (worked)
+        pace_ms = atomic_exchange(&fixture->rows, 0) > 0 || fixture->endless ? fixture->pace_ms : 0;
+        if (pace_ms > 0)
             wake_found(fixture->wake, false);
     }
     return NULL;
@@ -63,6 +64,7 @@ static struct fixture *begin(int lanes, int64_t poll_ms, int64_t rest_ms)
     assert_non_null(fixture->wake);
     assert_int_equal(stop_init(&fixture->stop), 0);
     fixture->rest_ms = rest_ms;
+    fixture->pace_ms = wake_pace_ms(1, 0);
     return fixture;
 }
 
@@ -247,6 +249,36 @@ static void after_work_a_lane_looks_within_milliseconds(void **state)
     end(fixture);
 }
 
+static void small_batches_that_take_long_are_followed_by_a_longer_rest(void **state)
+{
+    int64_t at_once_ms = wake_pace_ms(1, 0);
+
+    (void)state;
+    assert_true(at_once_ms > 0);
+    assert_int_equal(wake_pace_ms(1, 1), at_once_ms);
+    assert_true(wake_pace_ms(1, 2) > at_once_ms);
+    assert_true(wake_pace_ms(89, 4) > wake_pace_ms(89, 3));
+    assert_int_equal(wake_pace_ms(1, 10000), wake_pace_ms(1, 10)); /* it has an end */
+    assert_int_equal(wake_pace_ms(90, 6), at_once_ms);
+}
+
+static void a_lane_that_rests_after_work_looks_once_a_call(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    fixture->endless = true;
+    fixture->pace_ms = HOUR_MS;
+    start(fixture, 1);
+    await_looks(fixture, 1); /* at its start it hurries */
+    for (int i = 0; i < 20; i++) {
+        wake_call(fixture->wake);
+        await_looks(fixture, i + 2);
+    }
+    assert_int_equal(looks(fixture), 21);
+    end(fixture);
+}
+
 static void the_lane_that_looked_looks_again(void **state)
 {
     enum { LOOKS = 200 };
@@ -269,7 +301,7 @@ static void a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up
     start(fixture, 1);
     arm(fixture);
     before = looks(fixture);
-    wake_wait(fixture->wake, &fixture->stop, 0, true); /* and does not come back */
+    wake_wait(fixture->wake, &fixture->stop, 0, fixture->pace_ms); /* and does not come back */
     await_looks(fixture, before + 1);
     end(fixture);
 }
@@ -337,6 +369,8 @@ int main(void)
         cmocka_unit_test(it_cannot_be_armed_while_a_lane_is_at_work),
         cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
         cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
+        cmocka_unit_test(small_batches_that_take_long_are_followed_by_a_longer_rest),
+        cmocka_unit_test(a_lane_that_rests_after_work_looks_once_a_call),
         cmocka_unit_test(the_lane_that_looked_looks_again),
         cmocka_unit_test(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up),
         cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
