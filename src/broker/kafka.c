@@ -48,6 +48,25 @@ static void on_log(const rd_kafka_t *client, int level, const char *facility, co
     log_line(level <= SYSLOG_WARNING ? LOG_WARN : LOG_DEBUG, "librdkafka: %s: %s", facility, text);
 }
 
+/* A text that changes with each attempt would be logged each time, and a guess misleads:
+ * "...: Local: Timed out: probably due to broker version < 0.10 (...) (after 3002ms in state X)".
+ */
+static void note_trouble(struct kafka *kafka, const char *reason)
+{
+    static const char guess[] = ": probably due to broker version", state[] = "ms in state ";
+    char *end;
+
+    (void)snprintf(kafka->trouble, sizeof kafka->trouble, "%s", reason);
+    end = strstr(kafka->trouble, guess);
+    if (end != NULL)
+        *end = '\0';
+    end = strstr(kafka->trouble, " (after ");
+    reason = strstr(reason, state);
+    if (end != NULL && reason != NULL)
+        (void)snprintf(end, sizeof kafka->trouble - (size_t)(end - kafka->trouble), " (%s",
+                       reason + strlen("ms "));
+}
+
 static void on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
 {
     struct kafka *kafka = opaque;
@@ -61,7 +80,7 @@ static void on_error(rd_kafka_t *client, int code, const char *reason, void *opa
         kafka->all_down = true;
     /* Why each is down has been said before, and says more. */
     if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || kafka->trouble[0] == '\0')
-        (void)snprintf(kafka->trouble, sizeof kafka->trouble, "%s", reason);
+        note_trouble(kafka, reason);
 }
 
 void kafka_discard_client(struct kafka *kafka)
@@ -83,7 +102,8 @@ static int open_client(struct kafka *kafka, struct error *error)
 
     if (conf == NULL)
         return -1;
-    if (kafka->base.options->keep_order && kafka_conf_hold_back(conf, error) < 0) {
+    if (kafka_conf_be_patient(conf, kafka->silences, error) < 0 ||
+        (kafka->base.options->keep_order && kafka_conf_hold_back(conf, error) < 0)) {
         rd_kafka_conf_destroy(conf);
         return -1;
     }
@@ -138,6 +158,7 @@ static int probe(struct kafka *kafka, struct error *error)
     rd_kafka_metadata_destroy(metadata);
     kafka->all_down = false;
     kafka->answered = true;
+    kafka->silences = 0;
     kafka->trouble[0] = '\0';
     return 0;
 }
@@ -166,8 +187,10 @@ int kafka_ready(struct broker *broker, struct error *error)
         return 0;
     if (probe(kafka, error) == 0)
         return 0;
-    if (kafka->trouble[0] != '\0')
-        kafka_discard_client(kafka);
+    if (kafka->trouble[0] == '\0')
+        return -1;
+    kafka->silences += !kafka->answered;
+    kafka_discard_client(kafka);
     return -1;
 }
 

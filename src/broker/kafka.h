@@ -6,7 +6,7 @@
 
 #include <librdkafka/rdkafka.h>
 
-/* What the kafka_*.c files share; nobody else includes it. */
+/* What the kafka_*.c files share. */
 #define KAFKA_TOPICS_MAX 1024
 #define KAFKA_TOPIC_SLOTS (2 * KAFKA_TOPICS_MAX) /* a power of two, at most half full */
 
@@ -24,6 +24,7 @@ struct kafka {
     rd_kafka_t *client; /* NULL: none yet, or given up; ready() makes one */
     bool broken;        /* the client must go: fatal, or it has left messages without an answer */
     bool answered;      /* this client has been answered by a broker */
+    int silences;       /* clients in a row that have not been, before this one */
     bool all_down;      /* since that answer no broker could be reached, at some time */
     char trouble[256];  /* librdkafka's last word on its connections, "" when there is none */
     int64_t message_bytes_max;
@@ -32,7 +33,6 @@ struct kafka {
     bool careful;       /* a message of a key waits for the one before it, */
     int64_t careful_ms; /* so long at least, and until others have been acknowledged */
     int64_t refresh_ms; /* a topic that exists is asked about as often; -1: never */
-
     /* the batch in hand, from send() to the end of await() */
     struct batch *batch;
     int64_t send_deadline_ms;
@@ -46,7 +46,6 @@ struct kafka {
     struct message *alone; /* produced by itself: a refusal is its own */
     struct message **suspects;
     int suspect_count, suspect_capacity;
-
     struct kafka_topic topics[KAFKA_TOPIC_SLOTS];
     struct kafka_topic *topic_found; /* the last one; NULL: none */
     int topic_count;
@@ -55,6 +54,7 @@ struct kafka {
 /* kafka_options.c. NULL with *error set; `with_secrets` reads the *password_file properties. */
 rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_secrets,
                                 struct error *error);
+int kafka_conf_be_patient(rd_kafka_conf_t *conf, int silences, struct error *error);
 int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error);
 int kafka_check_options(const struct sink_options *options, struct error *error);
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);

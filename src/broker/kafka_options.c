@@ -21,6 +21,8 @@
 #define MESSAGE_TIMEOUT_MS_MIN 60000
 #define QUEUE_MESSAGES_MIN 100000
 #define LINGER_MS_MAX 900000 /* librdkafka's own limit */
+#define FIRST_ANSWER_MS "api.version.request.timeout.ms"
+#define FIRST_ANSWER_MS_MAX 10000 /* librdkafka's own */
 #define QUEUE_KBYTES "queue.buffering.max.kbytes"
 #define SECRET_SUFFIX "password_file"
 #define FILE_SUFFIX "_file"
@@ -42,8 +44,9 @@ static const struct setting settings[] = {
     {"socket.keepalive.enable", "true"},
     {"socket.nagle.disable", "true"}, /* else the end of a request waits for an acknowledgement */
     {"topic.metadata.propagation.max.ms", "5000"},
-    {"reconnect.backoff.max.ms", "1000"},       /* librdkafka's 10 s outlast a publish timeout */
-    {"api.version.request.timeout.ms", "3000"}, /* and so do these, behind a silence */
+    {"reconnect.backoff.max.ms", "1000"}, /* librdkafka's 10 s outlast a publish timeout, */
+    {FIRST_ANSWER_MS, "3000"},            /* as do these, behind a silence: kafka_conf_be_patient */
+    {"socket.connection.setup.timeout.ms", "10000"}, /* and these 30 s: TCP, TLS, SASL in all */
     {"statistics.interval.ms", "0"},
 };
 
@@ -307,6 +310,17 @@ rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_se
         return conf;
     rd_kafka_conf_destroy(conf);
     return NULL;
+}
+
+/* A cluster may be slow, not silent: behind each client without an answer the next waits longer. */
+int kafka_conf_be_patient(rd_kafka_conf_t *conf, int silences, struct error *error)
+{
+    int64_t timeout_ms = kafka_conf_number(conf, FIRST_ANSWER_MS);
+    int64_t longer_ms = timeout_ms;
+
+    for (int i = 0; i < silences && longer_ms < FIRST_ANSWER_MS_MAX; i++)
+        longer_ms = 2 * longer_ms < FIRST_ANSWER_MS_MAX ? 2 * longer_ms : FIRST_ANSWER_MS_MAX;
+    return longer_ms > timeout_ms ? set_own_number(conf, FIRST_ANSWER_MS, longer_ms, error) : 0;
 }
 
 /* For a client that sends when it is told to, not when some time is over. */

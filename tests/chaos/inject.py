@@ -140,8 +140,8 @@ class Injector:
         relay = self.member(fault).relay
         if not relay.running():
             return DEAD
-        relay.stop_signal()
         try:
+            relay.stop_signal()
             time.sleep(fault.seconds)
         finally:
             relay.cont()

@@ -120,8 +120,13 @@ class Relay:
         """Until the thread that takes the signal runs, the others go on: waits for all of them."""
         self.signal(signal.SIGSTOP)
         if self.running():
-            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            wait_until(self.stands_still, 10, f"relay {self.number} stands still")
         return self
+
+    def stands_still(self):
+        states = [path.read_text().rpartition(")")[2].split()[0]
+                  for path in pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat")]
+        return all(state in "TtZX" for state in states)
 
     def cont(self):
         return self.signal(signal.SIGCONT)

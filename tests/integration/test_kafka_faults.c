@@ -17,7 +17,8 @@
  */
 
 #define RECOVERY_MS 5000
-#define READY_MS 5000 /* what ready() promises, and a second of a busy machine */
+#define SILENCE_MS 8000 /* 3 s, and a busy machine; librdkafka by itself takes more than 10 */
+#define READY_MS 5000   /* what ready() promises, and a second of a busy machine */
 #define READY_SLACK_MS 1000
 
 static int setup_cluster_of_three(void **state)
@@ -290,10 +291,11 @@ static void serve(int client, const struct sockaddr_in *server)
 /* The first connection is never answered, as when a network has swallowed it; later ones are. */
 static void answer_all_but_the_first(int listener, const struct sockaddr_in *server)
 {
-    int client = accept(listener, NULL, NULL);
+    int client;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)signal(SIGPIPE, SIG_IGN);
+    client = accept(listener, NULL, NULL);
     while (client >= 0 && (client = accept(listener, NULL, NULL)) >= 0)
         serve(client, server);
     _exit(1);
@@ -308,7 +310,7 @@ static pid_t start_silence(char *address, size_t size)
     pid_t child;
 
     server.sin_port =
-        htons((uint16_t)atoi(strchr(rd_kafka_mock_cluster_bootstraps(mock), ':') + 1));
+        htons((uint16_t)strtol(strchr(rd_kafka_mock_cluster_bootstraps(mock), ':') + 1, NULL, 10));
     assert_int_equal(bind(listener, (struct sockaddr *)&own, len), 0);
     assert_int_equal(listen(listener, 2), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&own, &len), 0);
@@ -335,7 +337,7 @@ static void a_connection_that_met_silence_is_soon_replaced(void **state)
     publish_ten();
     print_message("publishing %lld ms after a connection that met silence\n",
                   (long long)(clock_now_ms() - started_ms));
-    assert_true(clock_now_ms() - started_ms < RECOVERY_MS);
+    assert_true(clock_now_ms() - started_ms < SILENCE_MS);
     assert_int_equal(kill(silence, SIGKILL), 0);
     assert_int_equal(waitpid(silence, NULL, 0), silence);
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define ARMED                                                                                      \
     "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"                     \
@@ -216,6 +217,7 @@ static void a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease(void 
     start_relay(fixture, &fixture->process);
     wait_for_number(fixture->conn, 1, ARMED);
     assert_int_equal(kill(fixture->process.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(fixture->process.pid, NULL, WUNTRACED), fixture->process.pid);
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
     wait_for_number(fixture->conn, 0, ARMED);
     assert_int_equal(kill(fixture->process.pid, SIGCONT), 0);

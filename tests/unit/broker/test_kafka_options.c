@@ -102,6 +102,30 @@ static void a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise(vo
     assert_int_equal(effective(&options, name), 3000);
 }
 
+/* librdkafka's ten and thirty seconds would outlast one too. */
+static void
+a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow(void **state)
+{
+    static char name[] = "api.version.request.timeout.ms";
+    static const int64_t after[] = {3000, 6000, 10000, 10000};
+    struct sink_options options = kafka_sink();
+    rd_kafka_conf_t *conf;
+
+    (void)state;
+    assert_int_equal(effective(&options, "socket.connection.setup.timeout.ms"), 10000);
+    for (int silences = 0; silences < 4; silences++) {
+        conf = kafka_conf_new(&options, false, &error);
+        assert_int_equal(kafka_conf_be_patient(conf, silences, &error), 0);
+        assert_int_equal(kafka_conf_number(conf, name), after[silences]);
+        rd_kafka_conf_destroy(conf);
+    }
+    set_property(&options, name, "20000");
+    conf = kafka_conf_new(&options, false, &error);
+    assert_int_equal(kafka_conf_be_patient(conf, 5, &error), 0);
+    assert_int_equal(kafka_conf_number(conf, name), 20000);
+    rd_kafka_conf_destroy(conf);
+}
+
 static void weaker_acknowledgements_are_refused_under_each_name(void **state)
 {
     (void)state;
@@ -248,6 +272,8 @@ int main(void)
         cmocka_unit_test(properties_reach_librdkafka),
         cmocka_unit_test(the_largest_payload_is_librdkafkas_default),
         cmocka_unit_test(a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise),
+        cmocka_unit_test(
+            a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow),
         cmocka_unit_test(weaker_acknowledgements_are_refused_under_each_name),
         cmocka_unit_test(weaker_idempotence_is_refused),
         cmocka_unit_test(a_message_timeout_within_two_publish_timeouts_is_refused),
