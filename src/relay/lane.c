@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PARKED_LOOK_MS 1000
+#define PARKED_LOOK_MS 900     /* so that each look of a lane that is called once a second counts */
 #define AWAITED_BYTES_MAX 1000 /* an entry of the index may have about 2,700 */
 
 static int route(struct lane *lane);
@@ -200,7 +200,7 @@ static int settle(struct lane *lane)
 /* Parked rows and the outbox take turns, so that neither holds up the other. */
 static bool parked_is_due(const struct lane *lane)
 {
-    return !lane->parked_last && clock_now_ms() >= lane->parked_look_ms;
+    return !lane->outbox_next && clock_now_ms() >= lane->parked_look_ms;
 }
 
 static struct claim next_claim(struct lane *lane)
@@ -209,7 +209,7 @@ static struct claim next_claim(struct lane *lane)
 
     claim.parked = !lane->claimed_ahead && parked_is_due(lane);
     lane->claimed_ahead = false;
-    lane->parked_last = claim.parked;
+    lane->outbox_next = claim.parked;
     if (claim.parked)
         lane->parked_look_ms = clock_now_ms() + PARKED_LOOK_MS;
     else
@@ -217,17 +217,18 @@ static struct claim next_claim(struct lane *lane)
     return claim;
 }
 
-/* Nothing was found. Behind a rest the outbox comes first: who woke the lane waits for that. */
+/* Nothing was found. Behind such a rest the outbox comes first: who woke the lane waits for that.
+ */
 static enum lane_result look_elsewhere(struct lane *lane)
 {
-    bool rest = lane->parked_last ? lane->outbox_empty : !parked_is_due(lane);
+    bool rest = lane->outbox_next ? lane->outbox_empty : !parked_is_due(lane);
 
     if (lane->batch.more)
         return LANE_MORE;
-    if (!lane->parked_last)
+    if (!lane->outbox_next)
         lane->outbox_empty = true;
     if (rest)
-        lane->parked_last = true;
+        lane->outbox_next = true;
     return rest ? LANE_IDLE : LANE_MORE;
 }
 

@@ -41,9 +41,9 @@ struct lane {
     bool claimed_ahead;     /* the next outbox claim is already under way */
     int64_t parked_look_ms; /* when the parked rows are looked at next */
     bool unsettled;         /* the last settle failed: only one that succeeds proves otherwise */
-    bool parked_last;       /* the last claim was of parked rows: now it is the outbox's turn */
+    bool outbox_next;       /* it is the outbox's turn, not that of the parked rows */
     bool outbox_empty;      /* when it was claimed from last */
-    int64_t publish_ms;     /* of the last step: what its brokers took */
+    int64_t publish_ms;     /* of the last step that published: what its brokers took */
     uint32_t random;
 };
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "core/backoff.h"
 #include "relay/lane.h"
+#include "relay/pace.h"
 
 #include <string.h>
 
@@ -19,9 +20,10 @@
 #define REST_MS 30000 /* a lane on whose behalf others look notices then that a server is gone */
 
 struct rhythm {
-    int failures;     /* in a row */
-    bool worked;      /* at least one step did not break */
-    int64_t pace_ms;  /* of the last step with rows since it waited last; 0: there was none */
+    int failures; /* in a row */
+    bool worked;  /* at least one step did not break */
+    struct pace pace;
+    int64_t pace_ms;  /* behind the last step with rows since it waited last; 0: there was none */
     int full_batches; /* since it waited last; behind a backlog of them it runs in SCHED_BATCH, */
     int policy;       /* and ran in this before */
     int64_t broken_since_ms;
@@ -109,7 +111,7 @@ static void note_found(struct lane *lane, struct rhythm *rhythm, int64_t began_m
 {
     int64_t step_ms = clock_now_ms() - began_ms;
 
-    rhythm->pace_ms = wake_pace_ms(lane->batch.count, step_ms - lane->publish_ms);
+    rhythm->pace_ms = pace_behind(&rhythm->pace, lane->batch.count, step_ms - lane->publish_ms);
     if (lane->wake != NULL)
         wake_found(lane->wake, lane->batch.more);
 }
@@ -134,7 +136,7 @@ static void wait_idle(struct lane *lane, struct rhythm *rhythm, bool drain)
     rhythm->pace_ms = 0;
 }
 
-/* A lane that took all there was waits for a few milliseconds too: the rows that come meanwhile
+/* A lane that took all there was waits for a moment too: the rows that come meanwhile
  * cost one transaction instead of several, which is taken from those who insert them. */
 static bool rests(const struct lane *lane, enum lane_result result, bool drain)
 {

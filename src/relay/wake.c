@@ -7,10 +7,6 @@
  * every insert is known to call (armed, or covered by another relay that is). A lane that could not
  * take all there was makes the others look too.
  *
- * A batch costs the database as much as some hundred rows, whatever it holds. Where it takes long
- * over a small one it is busy, with those who insert: there the lane rests longer, and its next
- * batch is larger.
- *
  * The lane that waited last keeps the time: its caches, and those of its server process, are warm,
  * and the others sleep through its looks. They are there for when it is held up, so one that fell
  * asleep at a slower pace is told when the pace begins afresh.
@@ -26,6 +22,7 @@
 #include "relay/wake.h"
 
 #include "base/clock.h"
+#include "relay/pace.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -33,10 +30,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PACE_FIRST_MS 1
-#define PACE_BUSY_MS_MAX 10
-#define SMALL_ROWS 90
-#define QUICK_MS 1      /* for a small batch, where the database has time to spare */
 #define PACE_NEXT_MS 10 /* when the lane that looked is held up by its broker, another looks, */
 #define BEHIND_MS 10    /* so much later */
 #define PACE_CALLED_MS 1000
@@ -51,6 +44,7 @@ struct wake {
     uint64_t last; /* the number of the latest wait: its lane keeps the time */
     int wanted;    /* looks that are owed */
     bool busy;     /* the last lane to wait had had rows: the look behind it may find more */
+    bool expected; /* the look that is due is one behind work, and nobody has taken it */
     bool armed;
     bool covered; /* by another relay, which is armed */
     int64_t poll_ms;
@@ -83,6 +77,7 @@ static int64_t slowest_ms(const struct wake *wake)
 
 static void set_pace(struct wake *wake, int64_t pace_ms)
 {
+    wake->expected = false;
     wake->pace_ms = pace_ms < slowest_ms(wake) ? pace_ms : slowest_ms(wake);
     wake->look_ms = clock_now_ms() + wake->pace_ms;
 }
@@ -174,18 +169,21 @@ static void tell_late_sleepers(struct wake *wake)
     (void)pthread_cond_broadcast(&wake->changed);
 }
 
+/* Who ends his work a little later does not put off the look that another's work has made due. */
+static void set_pace_behind_work(struct wake *wake, int64_t pace_ms)
+{
+    int64_t look_ms = wake->look_ms;
+    bool expected = wake->expected;
+
+    set_pace(wake, pace_ms);
+    if (expected && look_ms < wake->look_ms)
+        wake->look_ms = look_ms;
+    wake->expected = true;
+}
+
 static bool is_quiet(const struct wake *wake)
 {
     return wake->waiting == wake->lanes && !wake->busy;
-}
-
-int64_t wake_pace_ms(int rows, int64_t database_ms)
-{
-    int64_t pace_ms = 2 * (database_ms - QUICK_MS);
-
-    if (rows >= SMALL_ROWS || pace_ms < PACE_FIRST_MS)
-        return PACE_FIRST_MS;
-    return pace_ms < PACE_BUSY_MS_MAX ? pace_ms : PACE_BUSY_MS_MAX;
 }
 
 void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, int64_t pace_ms)
@@ -196,7 +194,7 @@ void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, int6
     (void)pthread_mutex_lock(&wake->mutex);
     wake->busy = pace_ms > 0;
     if (wake->busy) {
-        set_pace(wake, pace_ms);
+        set_pace_behind_work(wake, pace_ms);
         tell_late_sleepers(wake);
     }
     wait = ++wake->last;

@@ -22,9 +22,6 @@ void wake_close(struct wake *wake);
  * due; else 0. */
 void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, int64_t pace_ms);
 
-/* The pace behind a step with so many rows, over which the database took so long. */
-int64_t wake_pace_ms(int rows, int64_t database_ms);
-
 /* A lane had rows. `more`: it could not take all of them, so the waiting lanes look too. */
 void wake_found(struct wake *wake, bool more);
 

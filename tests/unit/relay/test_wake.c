@@ -2,6 +2,7 @@
 #include "relay/wake.h"
 
 #include "base/clock.h"
+#include "relay/pace.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -64,7 +65,7 @@ static struct fixture *begin(int lanes, int64_t poll_ms, int64_t rest_ms)
     assert_non_null(fixture->wake);
     assert_int_equal(stop_init(&fixture->stop), 0);
     fixture->rest_ms = rest_ms;
-    fixture->pace_ms = wake_pace_ms(1, 0);
+    fixture->pace_ms = PACE_FIRST_MS;
     return fixture;
 }
 
@@ -249,19 +250,6 @@ static void after_work_a_lane_looks_within_milliseconds(void **state)
     end(fixture);
 }
 
-static void small_batches_that_take_long_are_followed_by_a_longer_rest(void **state)
-{
-    int64_t at_once_ms = wake_pace_ms(1, 0);
-
-    (void)state;
-    assert_true(at_once_ms > 0);
-    assert_int_equal(wake_pace_ms(1, 1), at_once_ms);
-    assert_true(wake_pace_ms(1, 2) > at_once_ms);
-    assert_true(wake_pace_ms(89, 4) > wake_pace_ms(89, 3));
-    assert_int_equal(wake_pace_ms(1, 10000), wake_pace_ms(1, 10)); /* it has an end */
-    assert_int_equal(wake_pace_ms(90, 6), at_once_ms);
-}
-
 static void a_lane_that_rests_after_work_looks_once_a_call(void **state)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
@@ -369,7 +357,6 @@ int main(void)
         cmocka_unit_test(it_cannot_be_armed_while_a_lane_is_at_work),
         cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
         cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
-        cmocka_unit_test(small_batches_that_take_long_are_followed_by_a_longer_rest),
         cmocka_unit_test(a_lane_that_rests_after_work_looks_once_a_call),
         cmocka_unit_test(the_lane_that_looked_looks_again),
         cmocka_unit_test(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up),
