@@ -43,7 +43,7 @@ int bounds_init(struct bounds *bounds, int count)
     bounds->sure = bounds->own_sure;
     bounds->look = calloc((size_t)count, sizeof *bounds->look);
     bounds->firsts = calloc((size_t)count, sizeof *bounds->firsts);
-    if (bounds->slices == NULL || bounds->sure == NULL || bounds->look == NULL ||
+    if (bounds->slices == NULL || bounds->own_sure == NULL || bounds->look == NULL ||
         bounds->firsts == NULL)
         return -1;
     bounds_forget(bounds);
@@ -58,13 +58,24 @@ void bounds_free(struct bounds *bounds)
     free(bounds->firsts);
 }
 
+static void clear(const struct bounds *bounds, atomic_bool *sure)
+{
+    for (int i = 0; i < bounds->count; i++)
+        sure[i] = false;
+}
+
+void bounds_use(struct bounds *bounds, atomic_bool *sure)
+{
+    bounds->sure = sure != NULL ? sure : bounds->own_sure;
+}
+
 void bounds_forget(struct bounds *bounds)
 {
     for (int i = 0; i < bounds->count; i++) {
         bounds->slices[i].first = BOUNDS_UNKNOWN;
         bounds->slices[i].seen = BOUNDS_UNKNOWN;
     }
-    bounds_doubt(bounds);
+    clear(bounds, bounds->own_sure);
     bounds->sweep_left = 0;
     bounds->chosen_count = 0;
     bounds->epoch++;
@@ -260,8 +271,7 @@ static int width_of_full(const struct bounds *bounds)
 
 void bounds_doubt(struct bounds *bounds)
 {
-    for (int i = 0; i < bounds->count; i++)
-        bounds->sure[i] = false;
+    clear(bounds, bounds->sure);
 }
 
 void bounds_adapt(struct bounds *bounds, int rows, int limit)

@@ -8,8 +8,7 @@
 /*
  * What one lane remembers of each slice: below which id nothing unsent is left. Without it a claim
  * walks over every row that has left since the last vacuum, or since the oldest held snapshot. It
- * is this lane's, and only a hint but for the order: see bounds.c. Pure: no I/O, no clock. Times
- * are clock_now_ms(), transactions are xid8.
+ * is only a hint but for the order: see bounds.c. Pure. Times: clock_now_ms(); transactions: xid8.
  */
 
 #define BOUNDS_UNKNOWN INT64_MIN /* as `first`: look at every row */
@@ -26,7 +25,7 @@ struct bound {
 struct bounds {
     struct bound *slices;
     atomic_bool *sure;     /* they have rows; wrong when others have taken them since */
-    atomic_bool *own_sure; /* this lane's alone: see outbox_share() */
+    atomic_bool *own_sure; /* this lane's alone: see bounds_use() */
     int count;
     int next;   /* where the next look begins */
     int width;  /* how many slices the next claim takes at most, */
@@ -55,7 +54,8 @@ void bounds_free(struct bounds *bounds);
 
 /* Nothing is known any more: after another connection, or when other rows are looked for. */
 void bounds_forget(struct bounds *bounds);
-
+/* Which slices have rows for sure may be known to all lanes. NULL: not with this one. */
+void bounds_use(struct bounds *bounds, atomic_bool *sure);
 /* Begins a look: fills bounds->look and bounds->firsts. */
 void bounds_look(struct bounds *bounds, int64_t now_ms);
 /* Its end: bounds->chosen holds what it took. */

@@ -69,6 +69,7 @@ static void begin_look(struct outbox *outbox, uint64_t away)
     if (away != outbox->bounded_away)
         bounds_forget(&outbox->bounds);
     outbox->bounded_away = away;
+    bounds_use(&outbox->bounds, away == 0 ? outbox->sure : NULL); /* others see other rows */
     outbox->asking = (struct sight){.asked_ms = clock_now_ms(), .epoch = outbox->bounds.epoch};
     bounds_look(&outbox->bounds, outbox->asking.asked_ms);
 }

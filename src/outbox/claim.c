@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define AVOID_MS 10000
+#define UUID_OID 2950 /* PostgreSQL's pg_type.dat; the parked table's may be another type */
 
 /* Beside a payload that is checked against the broker's limit: what keeps a row's rest sane. */
 #define REST_BYTES_MAX (128 * 1024)
@@ -130,10 +131,12 @@ static void take_row(const struct batch *batch, struct message *message, int row
 static void finish_row(const struct outbox *outbox, struct batch *batch, struct message *message,
                        int row, struct text headers)
 {
-    message->created_at = created_at(batch->rows[CLAIMED], row, batch);
+    const PGresult *result = batch->rows[CLAIMED];
+
+    message->created_at = created_at(result, row, batch);
     message->payload_is_json = outbox->payload_is_json;
     refuse_headers(batch, message, headers);
-    take_event_id(batch, message, outbox->event_id_is_uuid);
+    take_event_id(batch, message, PQftype(result, CLAIM_EVENT_ID) == UUID_OID);
 }
 
 /* What a claimed row weighs, and whether it came whole. */

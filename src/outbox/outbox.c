@@ -26,7 +26,7 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
 
 void outbox_share(struct outbox *outbox, atomic_bool *sure)
 {
-    outbox->bounds.sure = sure;
+    outbox->sure = sure;
 }
 
 void outbox_close(struct outbox *outbox)

@@ -292,7 +292,6 @@ static int describe(struct outbox *outbox, struct error *error)
         table_still_whole(&table, &outbox->table, error) < 0)
         return -1;
     outbox->table = table;
-    outbox->event_id_is_uuid = sql_event_id_is_uuid(&table);
     outbox->payload_is_json = is_json(table.columns[COLUMN_PAYLOAD].type);
     if (first)
         warn_of_absent_columns(&table);
@@ -300,9 +299,13 @@ static int describe(struct outbox *outbox, struct error *error)
 }
 
 /* PostgreSQL thinks that it plans a claim better with the parameters at hand, and would do so for
- * each one: five times the cost of starting the plan that it has, which is the same. */
+ * each one: five times the cost of starting the plan that it has. With slices that is the same,
+ * whatever the statistics say; without, a plan made for an empty table may not do for a full one.
+ */
 static int keep_plans(struct outbox *outbox, struct error *error)
 {
+    if (outbox->options->order != ORDER_KEY)
+        return 0;
     return session_execute(&outbox->session, "SET plan_cache_mode = force_generic_plan", error);
 }
 

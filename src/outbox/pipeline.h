@@ -31,11 +31,11 @@ struct outbox {
     struct session session;
     struct barrier barrier;
     struct table table;
-    bool event_id_is_uuid; /* of its columns, as the next */
-    bool payload_is_json;
+    bool payload_is_json; /* its column */
     struct server server;
     struct passed passed;
     struct bounds bounds;
+    atomic_bool *sure; /* see outbox_share(); NULL: shared with nobody */
     uint64_t bounded_away; /* whose rows the bounds have passed */
     struct sight asking;   /* of the claim under way */
     struct sight sight;    /* of the claim in hand, */

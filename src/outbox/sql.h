@@ -16,7 +16,7 @@
 enum claim_column {
     CLAIM_ROW, /* tid, binary */
     CLAIM_ID,
-    CLAIM_EVENT_ID, /* of a uuid its 16 bytes: see sql_event_id_is_uuid */
+    CLAIM_EVENT_ID, /* of a uuid its 16 bytes: the result's column tells */
     CLAIM_TOPIC,
     CLAIM_KEY, /* also of a row that is too large, when it has no more than CLAIM_KEY_BYTES_MAX */
     CLAIM_TYPE,
@@ -29,8 +29,6 @@ enum claim_column {
     CLAIM_ATTEMPTS, /* int4, binary; this and the next only of parked rows */
     CLAIM_WAITED    /* int8, binary: ms since the row was parked */
 };
-
-bool sql_event_id_is_uuid(const struct table *table);
 
 /* Takes the table lock that the settle needs, before anything is published: behind a lock that a
  * CREATE INDEX got in between, the settle would time out and the batch would be repeated. */

@@ -18,16 +18,11 @@ static bool is_bytes_or_text(const char *type)
            strncmp(type, varying, sizeof varying - 1) == 0;
 }
 
-bool sql_event_id_is_uuid(const struct table *table)
-{
-    return table_has(table, COLUMN_EVENT_ID) &&
-           strcmp(table->columns[COLUMN_EVENT_ID].type, "uuid") == 0;
-}
-
 static bool travels_as_it_is(const struct table *table, enum column column)
 {
-    return is_bytes_or_text(table->columns[column].type) ||
-           (column == COLUMN_EVENT_ID && sql_event_id_is_uuid(table));
+    const char *type = table->columns[column].type;
+
+    return is_bytes_or_text(type) || (column == COLUMN_EVENT_ID && strcmp(type, "uuid") == 0);
 }
 
 /* Numbers become strings here, because a JSON library would make them doubles. A nested value, or
@@ -165,24 +160,28 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     return 0;
 }
 
-/* Whether a row of its key is parked. As long as no row with a key is, none is asked. LIMIT keeps
- * the planner from reading all parked rows into a hash table instead. */
+/* Whether a row of its key is parked. As long as no row with a key is, none is asked; then each key
+ * of the batch is asked about once: the entries of one that has left may still be there. */
 static void put_blocked(FILE *out, const struct table *table, const struct claim_text *text,
                         const struct outbox_options *options)
 {
-    char key[QUOTED_BYTES_MAX + 8];
+    const char *key = table->columns[COLUMN_KEY].quoted;
 
     if (text->kind != CLAIM_SLICES || !sql_keeps_order(table, options)) {
         (void)fprintf(out, "NULL::bool");
         return;
     }
-    (void)snprintf(key, sizeof key, "locked.%s", table->columns[COLUMN_KEY].quoted);
     (void)fprintf(out,
                   "CASE WHEN (SELECT EXISTS (SELECT FROM %s WHERE sent_at IS NULL AND key IS NOT"
-                  " NULL)) THEN (SELECT true FROM %s parked WHERE ",
-                  table->parked_quoted, table->parked_quoted);
-    sql_put_key_is_of(out, table, "parked.key", key);
-    (void)fprintf(out, " AND parked.sent_at IS NULL LIMIT 1) END");
+                  " NULL)) THEN nullif(coalesce(",
+                  table->parked_quoted);
+    sql_put_key_text(out, table, key);
+    (void)fprintf(out, " IN (SELECT key_text FROM (SELECT DISTINCT ");
+    sql_put_key_text(out, table, key);
+    (void)fprintf(out, " AS key_text FROM locked) keys WHERE EXISTS (SELECT FROM %s parked WHERE ",
+                  table->parked_quoted);
+    sql_put_key_is(out, table, "parked.key", "keys.key_text");
+    (void)fprintf(out, " AND parked.sent_at IS NULL)), false), false) END");
 }
 
 /* OFFSET 0 keeps the planner from evaluating a payload's text once for its length and once more. */
@@ -203,10 +202,11 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
         (void)fprintf(out, ", NULL::timestamptz AS created_at");
     (void)fprintf(out, ", relay_slice, ");
     put_blocked(out, table, text, options);
-    (void)fprintf(out, " AS blocked%s FROM (%s) locked OFFSET 0",
+    (void)fprintf(out, " AS blocked%s FROM ",
                   parked ? ", attempts, (extract(epoch FROM pg_catalog.clock_timestamp() -"
                            " parked_at) * 1000)::bigint AS waited_ms"
-                         : "",
+                         : "");
+    (void)fprintf(out, text->kind == CLAIM_SLICES ? "locked OFFSET 0" : "(%s) locked OFFSET 0",
                   source);
 }
 
@@ -277,6 +277,8 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
         return NULL;
     }
     put_wal(writer.out);
+    if (text->kind == CLAIM_SLICES) /* looked at twice: for the rows, and for their keys */
+        (void)fprintf(writer.out, ", locked AS MATERIALIZED (%s)", source);
     (void)fprintf(writer.out, " SELECT ");
     put_row(writer.out);
     (void)fprintf(

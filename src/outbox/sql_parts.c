@@ -93,24 +93,22 @@ void sql_put_key_is(FILE *out, const struct table *table, const char *key, const
     (void)fprintf(out, " = %s", text);
 }
 
-void sql_put_key_is_of(FILE *out, const struct table *table, const char *key, const char *other)
+static void put_key_is_of(FILE *out, const struct table *table, const char *key, const char *row)
 {
     bool bytea = strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0;
-    char text[QUOTED_BYTES_MAX + 64];
+    char text[96];
 
-    (void)snprintf(text, sizeof text, bytea ? "pg_catalog.encode(%s, 'hex')" : "%s::text", other);
+    (void)snprintf(text, sizeof text, bytea ? "pg_catalog.encode(%s.key, 'hex')" : "%s.key::text",
+                   row);
     sql_put_key_is(out, table, key, text);
 }
 
 void sql_put_head(FILE *out, const struct table *table, const char *row)
 {
-    char key[32];
-
     if (!table_has(table, COLUMN_KEY))
         return;
-    (void)snprintf(key, sizeof key, "%s.key", row);
     (void)fprintf(out, " AND (%s.key IS NULL OR NOT EXISTS (SELECT FROM %s earlier WHERE ", row,
                   table->parked_quoted);
-    sql_put_key_is_of(out, table, "earlier.key", key);
+    put_key_is_of(out, table, "earlier.key", row);
     (void)fprintf(out, " AND earlier.id < %s.id AND earlier.sent_at IS NULL))", row);
 }

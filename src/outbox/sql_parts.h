@@ -41,8 +41,6 @@ void sql_put_in_slice(FILE *out, const struct table *table, int slices, const ch
 /* A key as text; and: this key of the parked table has this text, found by the table's index. */
 void sql_put_key_text(FILE *out, const struct table *table, const char *key);
 void sql_put_key_is(FILE *out, const struct table *table, const char *key, const char *text);
-/* The same, of another row's key. */
-void sql_put_key_is_of(FILE *out, const struct table *table, const char *key, const char *other);
 
 /* " AND ...": this row of the parked table, by its alias, is the first unsent one of its key. */
 void sql_put_head(FILE *out, const struct table *table, const char *row);

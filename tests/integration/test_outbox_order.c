@@ -827,8 +827,6 @@ static void assert_plans(struct lane_fixture *fixture)
         plan_of(fixture, sql_claim(table, &fixture->options, &text), "EXPLAIN EXECUTE planned (0)");
 
     assert_planned_well(plan, "Index Scan using outbox_slice_idx");
-    assert_planned_well(plan,
-                        "using outbox_parked_hashtextextended_id_idx on outbox_parked parked");
     assert_null(strstr(plan, "Sort"));
     assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, false),
                                 "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 2, 0, false, '{0,1}')"),

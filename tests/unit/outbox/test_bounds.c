@@ -304,11 +304,17 @@ static void lanes_that_share_know_of_slices_that_gave_to_another(void **state)
 
     (void)state;
     assert_int_equal(bounds_init(&other, SLICES), 0);
-    bounds.sure = sure;
-    other.sure = sure;
+    bounds_use(&bounds, sure);
+    bounds_use(&other, sure);
     look(1, taken, 1);
     bounds_adapt(&bounds, 500, 500);
     assert_true(other.sure[1]);
+    bounds_use(&other, NULL);
+    assert_false(other.sure[1]);
+    bounds_doubt(&other);
+    bounds_forget(&other);
+    assert_true(bounds.sure[1]);
+    bounds_use(&other, sure);
     bounds_doubt(&other);
     assert_false(bounds.sure[1]);
     bounds_free(&other);
