@@ -328,9 +328,12 @@ class Injector:
         return self._hold("BEGIN; LOCK TABLE outbox", fault)
 
     def lock_rows(self, fault):
-        return self._hold(f"BEGIN; SELECT count(*) FROM (SELECT FROM outbox WHERE"
-                          f" {self.sampler.unsent} ORDER BY id LIMIT 50 FOR UPDATE SKIP LOCKED) x",
-                          fault)
+        """A relay that keeps up leaves a row unlocked for a few milliseconds: tried again and again."""
+        rows = (f"FROM outbox WHERE {self.sampler.unsent} ORDER BY id LIMIT 50"
+                " FOR UPDATE SKIP LOCKED")
+        return self._hold(f"BEGIN; DO $$BEGIN FOR i IN 1..5000 LOOP PERFORM {rows};"
+                          " EXIT WHEN FOUND; PERFORM pg_sleep(0.001); END LOOP; END$$;"
+                          f" SELECT count(*) FROM (SELECT {rows}) x", fault)
 
     def hold_snapshot(self, fault):
         return self._hold("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM broker",
