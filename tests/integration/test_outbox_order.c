@@ -880,8 +880,9 @@ static void every_statement_goes_by_its_index_whatever_the_statistics_say(void *
 static void a_lane_keeps_the_plans_of_its_statements(void **state)
 {
     struct lane_fixture *fixture = *state;
-    PGconn *conn;
     PGresult *result;
+    PGconn *conn;
+    bool counted; /* by PostgreSQL 14 and later */
 
     for (int i = 0; i < 10; i++) {
         insert_rows(fixture, 1);
@@ -889,11 +890,12 @@ static void a_lane_keeps_the_plans_of_its_statements(void **state)
         send_all(fixture);
     }
     conn = fixture->outbox->session.conn;
-    if (PQserverVersion(conn) < 140000)
-        skip(); /* the view has no such columns */
+    counted = PQserverVersion(conn) >= 140000;
     assert_int_equal(PQexitPipelineMode(conn), 1);
-    result = PQexec(conn, "SELECT sum(generic_plans) > 30, sum(custom_plans)"
-                          " FROM pg_catalog.pg_prepared_statements");
+    result = PQexec(conn, counted ? "SELECT sum(generic_plans) > 30, sum(custom_plans)"
+                                    " FROM pg_catalog.pg_prepared_statements"
+                                  : "SELECT current_setting('plan_cache_mode') ="
+                                    " 'force_generic_plan', 0");
     assert_string_equal(PQgetvalue(result, 0, 0), "t");
     assert_string_equal(PQgetvalue(result, 0, 1), "0");
     PQclear(result);
