@@ -267,6 +267,24 @@ static void a_lane_that_rests_after_work_looks_once_a_call(void **state)
     end(fixture);
 }
 
+static void a_lane_that_ends_its_work_later_puts_off_no_look(void **state)
+{
+    struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    fixture->endless = true;
+    fixture->pace_ms = 100;
+    start(fixture, 1);
+    for (int i = 0; i < 5; i++) {
+        int before = looks(fixture);
+
+        await_looks(fixture, before + 1);
+        wake_wait(fixture->wake, &fixture->stop, 0, HOUR_MS);
+    }
+    await_looks(fixture, looks(fixture) + 1);
+    end(fixture);
+}
+
 static void the_lane_that_looked_looks_again(void **state)
 {
     enum { LOOKS = 200 };
@@ -358,6 +376,7 @@ int main(void)
         cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
         cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
         cmocka_unit_test(a_lane_that_rests_after_work_looks_once_a_call),
+        cmocka_unit_test(a_lane_that_ends_its_work_later_puts_off_no_look),
         cmocka_unit_test(the_lane_that_looked_looks_again),
         cmocka_unit_test(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up),
         cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
