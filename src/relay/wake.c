@@ -2,8 +2,8 @@
  * Idle lanes, and what makes one of them look.
  *
  * A look costs a claim or two, so one lane looks on behalf of all: whoever is first to see that a
- * look is due takes it and sets the time of the next. These times follow a pace which begins at a
- * few milliseconds when there was work and doubles up to the poll interval, or to a second while
+ * look is due takes it and sets the time of the next. These times follow a pace which begins at one
+ * to ten milliseconds when there was work and doubles up to the poll interval, or to a second while
  * every insert is known to call (armed, or covered by another relay that is). A lane that could not
  * take all there was makes the others look too.
  *
