@@ -14,12 +14,14 @@
  */
 #include "outbox/bounds.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define LAG_MS 200
 #define FLOOR_PART 16 /* of the slices, or fewer: each leaves enough to other lanes */
 #define FLOOR_MAX 4   /* the keys of so many fill a batch for NATS; more slices serve more lanes */
 #define SUSPECT_MS 20000 /* between two times that a slice is left alone for the same lock */
+#define LATE_PART 4      /* of the looks one, but many of them together */
 #define SWEEP_REST 20    /* times of what a sweep took */
 #define SWEEP_REST_MS_MIN 250
 #define SWEEP_SLOW_MS 100 /* a look that takes longer takes fewer slices the next time */
@@ -73,6 +75,7 @@ void bounds_forget(struct bounds *bounds)
 {
     for (int i = 0; i < bounds->count; i++) {
         bounds->slices[i].first = BOUNDS_UNKNOWN;
+        bounds->slices[i].last = BOUNDS_UNKNOWN;
         bounds->slices[i].seen = BOUNDS_UNKNOWN;
     }
     clear(bounds, bounds->own_sure);
@@ -100,6 +103,54 @@ static bool is_swept_now(const struct bounds *bounds, int slice)
     return (slice - bounds->sweep_next + bounds->count) % bounds->count < bounds->unbounded;
 }
 
+/* How far the slices have come that have rows for sure; INFINITY when there is none. */
+static double mean_last(const struct bounds *bounds)
+{
+    double sum = 0;
+    int count = 0;
+
+    for (int i = 0; i < bounds->count; i++)
+        if (bounds->sure[i] && bounds->slices[i].last != BOUNDS_UNKNOWN) {
+            sum += (double)bounds->slices[i].last;
+            count++;
+        }
+    return count > 0 ? sum / count : INFINITY;
+}
+
+static void add_in_turn(struct bounds *bounds, int64_t now_ms, double mean, bool ahead)
+{
+    for (int i = 0; i < bounds->count; i++) {
+        int slice = (bounds->next[bounds->late] + i) % bounds->count;
+        const struct bound *bound = &bounds->slices[slice];
+
+        if (!is_swept_now(bounds, slice) && bound->avoid_ms <= now_ms &&
+            ((double)bound->last > mean) == ahead)
+            add(bounds, slice, bound->first);
+    }
+}
+
+/* As many as take each slice once, when each takes so many as it may. */
+static int looks_in_turn(const struct bounds *bounds)
+{
+    return bounds->count / bounds->floor;
+}
+
+/* Slices have more rows or fewer, so equal turns drive them apart, until each page of a large
+ * backlog is visited from all over the drain: from memory, no longer from a cache. So now and then
+ * those ahead of the mean come last. The other looks go on where they were, so that each slice has
+ * its turn however far another is behind. */
+static void add_all(struct bounds *bounds, int64_t now_ms)
+{
+    double mean = mean_last(bounds);
+
+    bounds->late = bounds->narrow == 0 && isfinite(mean) &&
+                   bounds->looks / looks_in_turn(bounds) == LATE_PART - 1;
+    if (!bounds->late)
+        mean = INFINITY;
+    add_in_turn(bounds, now_ms, mean, false);
+    add_in_turn(bounds, now_ms, mean, true);
+}
+
 /* The swept slices first, so that the claim does not end before it came to them. */
 void bounds_look(struct bounds *bounds, int64_t now_ms)
 {
@@ -112,12 +163,7 @@ void bounds_look(struct bounds *bounds, int64_t now_ms)
     for (int i = 0; i < bounds->unbounded; i++)
         if (bounds->slices[(bounds->sweep_next + i) % bounds->count].avoid_ms <= now_ms)
             add(bounds, (bounds->sweep_next + i) % bounds->count, BOUNDS_UNKNOWN);
-    for (int i = 0; i < bounds->count; i++) {
-        int slice = (bounds->next + i) % bounds->count;
-
-        if (!is_swept_now(bounds, slice) && bounds->slices[slice].avoid_ms <= now_ms)
-            add(bounds, slice, bounds->slices[slice].first);
-    }
+    add_all(bounds, now_ms);
 }
 
 static int place_of(const struct bounds *bounds, int slice)
@@ -189,19 +235,27 @@ static void note_sweep(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
     bounds->sweep_ms = now_ms + (rest_ms > SWEEP_REST_MS_MIN ? rest_ms : SWEEP_REST_MS_MIN);
 }
 
+static void move_behind(struct bounds *bounds, int slice)
+{
+    bounds->next[bounds->late] = (slice + 1) % bounds->count;
+}
+
 void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
 {
     if (bounds->unbounded > 0)
         note_sweep(bounds, took_ms, now_ms);
-    if (bounds->chosen_count > 0)
-        bounds->next = (bounds->chosen[bounds->chosen_count - 1] + 1) % bounds->count;
+    if (bounds->chosen_count == 0)
+        return;
+    bounds->looks = (bounds->looks + 1) % (LATE_PART * looks_in_turn(bounds));
+    move_behind(bounds, bounds->chosen[bounds->chosen_count - 1]);
 }
 
-void bounds_claimed(struct bounds *bounds, int slice, int64_t first)
+void bounds_claimed(struct bounds *bounds, int slice, int64_t first, int64_t last)
 {
     struct bound *bound = &bounds->slices[slice];
 
-    bounds->next = (slice + 1) % bounds->count;
+    move_behind(bounds, slice);
+    bound->last = last;
     bound->avoid_ms = 0;
     if (first >= bound->first)
         return;

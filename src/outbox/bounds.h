@@ -16,6 +16,7 @@
 
 struct bound {
     int64_t first;    /* the lowest id to look at */
+    int64_t last;     /* how far the latest claim of it came; BOUNDS_UNKNOWN: there was none */
     int64_t seen;     /* a higher one, up to which rows were settled; BOUNDS_UNKNOWN: none */
     int64_t seen_ms;  /* after that */
     int64_t fence;    /* a transaction that got its number long enough after it; 0: none yet */
@@ -27,23 +28,23 @@ struct bounds {
     atomic_bool *sure;     /* they have rows; wrong when others have taken them since */
     atomic_bool *own_sure; /* this lane's alone: see bounds_use() */
     int count;
-    int next;   /* where the next look begins */
-    int width;  /* how many slices the next claim takes at most, */
-    int floor;  /* and how many when claims are full */
-    int narrow; /* for so many claims one: a slice is locked, and it is not known which */
-
-    int sweep_next;        /* the slice where the sweep goes on */
-    int sweep_left;        /* slices of the sweep under way; 0: it rests */
-    int sweep_width;       /* how many of them one look takes, */
-    int sweep_done;        /* and how many it has come to */
+    bool late;       /* in the look under way the slices ahead of the others come last */
+    int next[2];     /* where the next look begins that is not late, and where one that is */
+    int looks;       /* that found slices, since the latest turn of late ones */
+    int width;       /* how many slices the next claim takes at most, */
+    int floor;       /* and how many when claims are full */
+    int narrow;      /* for so many claims one: a slice is locked, and it is not known which */
+    int sweep_next;  /* the slice where the sweep goes on */
+    int sweep_left;  /* slices of the sweep under way; 0: it rests */
+    int sweep_width; /* how many of them one look takes, */
+    int sweep_done;  /* and how many it has come to */
     int64_t sweep_took_ms; /* so far */
     int64_t sweep_ms;      /* when the next one begins */
-
-    int32_t *look;   /* the slices of the look under way, in its order, */
-    int64_t *firsts; /* the lowest id to look at in each, */
-    int looked;      /* so many, */
-    int unbounded;   /* of which so many from the front are looked at without a bound */
-    uint32_t epoch;  /* how often everything was forgotten */
+    int32_t *look;         /* the slices of the look under way, in its order, */
+    int64_t *firsts;       /* the lowest id to look at in each, */
+    int looked;            /* so many, */
+    int unbounded;         /* of which so many from the front are looked at without a bound */
+    uint32_t epoch;        /* how often everything was forgotten */
     int32_t chosen[BOUNDS_WIDTH_MAX];
     int chosen_count;
 };
@@ -69,8 +70,8 @@ struct sight {
     uint32_t epoch;   /* bounds->epoch when it was asked */
 };
 
-/* Rows of it were claimed, `first` the lowest id of them. The next look begins behind it. */
-void bounds_claimed(struct bounds *bounds, int slice, int64_t first);
+/* Rows of it were claimed, ids from `first` to `last`. The next look begins behind it. */
+void bounds_claimed(struct bounds *bounds, int slice, int64_t first, int64_t last);
 /* The claim was full: it came to this slice, and to none of those chosen behind it. */
 void bounds_cut(struct bounds *bounds, int slice);
 /* They are settled, all that the claim saw up to `last`. */
@@ -81,7 +82,6 @@ void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct
 void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms);
 /* Whether one is wanted. */
 bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms);
-
 /* The slices whose bound could pass if they are empty, as a look. 0: there is none. */
 int bounds_pending(struct bounds *bounds, const struct sight *sight);
 /* This one is: nothing that is to be claimed is left in it from its first id on. */

@@ -188,7 +188,8 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
                              (long long)id);
     }
     for (int i = 0; i < outbox->claimed_count; i++)
-        bounds_claimed(&outbox->bounds, outbox->claimed[i].slice, outbox->claimed[i].first);
+        bounds_claimed(&outbox->bounds, outbox->claimed[i].slice, outbox->claimed[i].first,
+                       outbox->claimed[i].last);
     if (batch->more)
         bounds_cut(&outbox->bounds, outbox->claimed[outbox->claimed_count - 1].slice);
     left = (bounds_share(&outbox->bounds) && outbox->bounds.chosen_count > 1) ||

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -149,9 +150,9 @@ static void a_row_below_the_bound_takes_it_back(void **state)
     now_ms += 300;
     settle(1, 150, 70, 70);
     settle(1, 200, 80, 80);
-    bounds_claimed(&bounds, 1, 101);
+    bounds_claimed(&bounds, 1, 101, 101);
     assert_int_equal(bounds.slices[1].first, 101);
-    bounds_claimed(&bounds, 1, 7);
+    bounds_claimed(&bounds, 1, 7, 7);
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
 }
 
@@ -177,9 +178,140 @@ static void a_slice_that_was_taken_and_gave_no_row_is_the_first_of_the_next_look
     (void)state;
     bounds.sweep_ms = INT64_MAX;
     look(2, taken, 1);
-    bounds_claimed(&bounds, 1, 7);
+    bounds_claimed(&bounds, 1, 7, 7);
     bounds_look(&bounds, now_ms);
     assert_int_equal(bounds.look[0], 2);
+}
+
+/* Slices 1 and 3 are behind 0 and 2, and have more rows. */
+static void stagger(void)
+{
+    bounds.sweep_ms = INT64_MAX;
+    for (int i = 0; i < SLICES; i++) {
+        bounds.sure[i] = true;
+        bounds_claimed(&bounds, i, 1, i % 2 == 0 ? 2000 : 1000);
+    }
+}
+
+/* A lane that takes one slice, the first that is looked at, and gets to `last` in it. */
+static int take_one(int64_t last)
+{
+    bounds_look(&bounds, now_ms);
+    bounds.chosen_count = 1;
+    bounds.chosen[0] = bounds.look[0];
+    bounds_looked(&bounds, 1, now_ms);
+    bounds_claimed(&bounds, bounds.look[0], 1, last);
+    return bounds.look[0];
+}
+
+/* Each takes one slice. */
+#define LOOKS_IN_TURN (3 * SLICES)
+
+static void now_and_then_slices_ahead_of_the_others_come_last(void **state)
+{
+    static const int32_t late_first[] = {1, 3, 0, 2};
+
+    (void)state;
+    stagger();
+    for (int i = 0; i < LOOKS_IN_TURN; i++)
+        assert_int_equal(take_one(i % 2 == 0 ? 2000 : 1000), i % SLICES);
+    bounds_look(&bounds, now_ms);
+    assert_memory_equal(bounds.look, late_first, sizeof late_first);
+    assert_int_equal(take_one(1501), 1);
+    assert_int_equal(take_one(1501), 3);
+    assert_int_equal(take_one(2001), 1);
+    assert_int_equal(take_one(2001), 3);
+    for (int i = 0; i < SLICES; i++)
+        assert_int_equal(take_one(2000), i);
+}
+
+static void a_slice_that_stays_behind_takes_no_other_slice_its_turn(void **state)
+{
+    int turns[SLICES] = {0};
+
+    (void)state;
+    stagger();
+    for (int i = 0; i < 5 * (LOOKS_IN_TURN + SLICES); i++) {
+        bounds.slices[1].last = 1;
+        turns[take_one(2000)]++;
+    }
+    for (int i = 0; i < SLICES; i++)
+        assert_int_equal(turns[i], i == 1 ? 35 : 15);
+}
+
+/* Of four that are chosen the claim is full with the first. */
+static void the_slices_ahead_of_the_others_have_their_turns_too_when_claims_are_cut(void **state)
+{
+    int turns[SLICES] = {0};
+
+    (void)state;
+    stagger();
+    bounds.width = SLICES;
+    for (int i = 0; i < 5 * (LOOKS_IN_TURN + SLICES); i++) {
+        int slice;
+
+        bounds_look(&bounds, now_ms);
+        slice = bounds.look[0];
+        memcpy(bounds.chosen, bounds.look, sizeof bounds.look[0] * SLICES);
+        bounds.chosen_count = SLICES;
+        bounds_looked(&bounds, 1, now_ms);
+        bounds_claimed(&bounds, slice, 1, slice % 2 == 0 ? 2000 : 1000);
+        bounds_cut(&bounds, slice);
+        turns[slice]++;
+    }
+    assert_int_equal(turns[0], 15);
+    assert_int_equal(turns[2], 15);
+}
+
+static void where_no_slice_has_more_for_sure_none_is_behind(void **state)
+{
+    (void)state;
+    stagger();
+    bounds_doubt(&bounds);
+    bounds.looks = LOOKS_IN_TURN;
+    for (int i = 0; i < 2 * SLICES; i++)
+        assert_int_equal(take_one(i % 2 == 0 ? 2000 : 1000), i % SLICES);
+}
+
+static void while_a_locked_slice_is_searched_for_none_is_behind(void **state)
+{
+    (void)state;
+    stagger();
+    bounds.looks = LOOKS_IN_TURN;
+    bounds.narrow = SLICES;
+    bounds_look(&bounds, now_ms);
+    for (int slice = 0; slice < SLICES; slice++)
+        assert_int_equal(bounds.look[slice], slice);
+}
+
+static void a_slice_that_is_behind_and_gives_no_rows_is_not_chosen_again_at_once(void **state)
+{
+    static const int32_t behind[] = {1};
+
+    (void)state;
+    stagger();
+    bounds.looks = LOOKS_IN_TURN;
+    look(1, behind, 1); /* and the claim fails */
+    bounds_look(&bounds, now_ms);
+    assert_true(bounds.late);
+    assert_int_equal(bounds.look[0], 3);
+}
+
+static void of_what_was_forgotten_no_slice_is_ahead(void **state)
+{
+    static const int32_t late_first[] = {1, 3, 0, 2};
+
+    (void)state;
+    stagger();
+    bounds_forget(&bounds);
+    for (int i = 0; i < SLICES; i++)
+        bounds.sure[i] = true;
+    bounds_claimed(&bounds, 0, 1, 10);
+    bounds_claimed(&bounds, 2, 1, 10);
+    bounds_claimed(&bounds, 3, 1, 9);
+    bounds.looks = LOOKS_IN_TURN;
+    bounds_look(&bounds, now_ms);
+    assert_memory_equal(bounds.look, late_first, sizeof late_first);
 }
 
 static void a_sweep_looks_at_each_slice_once_and_then_rests(void **state)
@@ -380,7 +512,7 @@ static void a_slice_that_gave_rows_since_it_was_locked_is_no_suspect(void **stat
 {
     (void)state;
     choose_the_locked_one_again();
-    bounds_claimed(&bounds, 2, 7);
+    bounds_claimed(&bounds, 2, 7, 7);
     look(3, one_to_three, 1);
     bounds_avoid(&bounds, now_ms + 500);
     assert_int_equal(bounds.narrow, SLICES);
@@ -404,6 +536,13 @@ int main(void)
         TEST(a_row_below_the_bound_takes_it_back),
         TEST(the_slices_take_turns),
         TEST(a_slice_that_was_taken_and_gave_no_row_is_the_first_of_the_next_look),
+        TEST(now_and_then_slices_ahead_of_the_others_come_last),
+        TEST(a_slice_that_stays_behind_takes_no_other_slice_its_turn),
+        TEST(the_slices_ahead_of_the_others_have_their_turns_too_when_claims_are_cut),
+        TEST(where_no_slice_has_more_for_sure_none_is_behind),
+        TEST(while_a_locked_slice_is_searched_for_none_is_behind),
+        TEST(a_slice_that_is_behind_and_gives_no_rows_is_not_chosen_again_at_once),
+        TEST(of_what_was_forgotten_no_slice_is_ahead),
         TEST(a_sweep_looks_at_each_slice_once_and_then_rests),
         TEST(a_claim_that_was_full_has_not_swept_what_stood_behind_it),
         TEST(a_claim_that_was_full_has_not_swept_the_slices_that_gave_it_nothing),
