@@ -126,13 +126,15 @@ static int64_t rest_ms(const struct lane *lane)
 
 static void wait_idle(struct lane *lane, struct rhythm *rhythm, bool drain)
 {
+    struct wait wait = {rest_ms(lane), rhythm->pace_ms, lane->away == 0};
+
     come_forward(rhythm);
     if (drain)
         (void)stop_wait(lane->stop, DRAIN_LOOK_MS);
     else if (lane->wake == NULL)
         (void)stop_wait(lane->stop, lane->options->poll_interval_ms);
     else
-        wake_wait(lane->wake, lane->stop, rest_ms(lane), rhythm->pace_ms);
+        wake_wait(lane->wake, lane->stop, &wait);
     rhythm->pace_ms = 0;
 }
 

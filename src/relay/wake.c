@@ -7,9 +7,11 @@
  * every insert is known to call (armed, or covered by another relay that is). A lane that could not
  * take all there was makes the others look too.
  *
- * The lane that waited last keeps the time: its caches, and those of its server process, are warm,
- * and the others sleep through its looks. They are there for when it is held up, so one that fell
- * asleep at a slower pace is told when the pace begins afresh.
+ * The lane that waited last keeps the time, and is the one that a call wakes: its caches, and those
+ * of its server process, are warm, and the others, which would be in its way, sleep through its
+ * looks. They are there for when it is held up, so one that fell asleep at a slower pace is told a
+ * moment after the pace has begun afresh. While a lane waits that has lost a sink, a call wakes
+ * all: it may be for a row that this one leaves to the others.
  *
  * No call is lost, by construction. A call adds to `wanted`, the number of looks that are owed,
  * under the mutex, and only a lane that leaves its wait takes one off: its look begins afterwards
@@ -35,12 +37,20 @@
 #define PACE_CALLED_MS 1000
 #define RUSH_MS 100 /* between two times that a full batch makes the others look */
 
+/* A lane that waits. */
+struct sleeper {
+    pthread_cond_t changed;
+    struct sleeper *before; /* who waited before it */
+    uint64_t wait;          /* its number */
+};
+
 struct wake {
     pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    struct sleeper *latest;
     int fd; /* eventfd(2) */
     int lanes;
-    int waiting;   /* lanes */
+    int waiting;   /* lanes, */
+    int partial;   /* and those of them that leave rows to the others */
     uint64_t last; /* the number of the latest wait: its lane keeps the time */
     int wanted;    /* looks that are owed */
     bool busy;     /* the last lane to wait had had rows: the look behind it may find more */
@@ -53,20 +63,6 @@ struct wake {
     int64_t sleep_ms; /* no lane sleeps longer than until then for such a look */
     int64_t rush_ms;  /* when a full batch counts again */
 };
-
-static int init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    int status = pthread_condattr_init(&attributes);
-
-    if (status != 0)
-        return status;
-    status = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    if (status == 0)
-        status = pthread_cond_init(condition, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    return status;
-}
 
 static int64_t slowest_ms(const struct wake *wake)
 {
@@ -98,19 +94,13 @@ struct wake *wake_open(int lanes, int64_t poll_ms)
         free(wake);
         return NULL;
     }
-    if (init_condition(&wake->changed) == 0)
-        return wake;
-    (void)pthread_mutex_destroy(&wake->mutex);
-    (void)close(wake->fd);
-    free(wake);
-    return NULL;
+    return wake;
 }
 
 void wake_close(struct wake *wake)
 {
     if (wake == NULL)
         return;
-    (void)pthread_cond_destroy(&wake->changed);
     (void)pthread_mutex_destroy(&wake->mutex);
     (void)close(wake->fd);
     free(wake);
@@ -138,26 +128,27 @@ static bool take_look(struct wake *wake, int64_t rested_ms)
     return true;
 }
 
-static void sleep_until(struct wake *wake, int64_t deadline_ms)
+static void sleep_until(struct wake *wake, struct sleeper *sleeper, int64_t deadline_ms)
 {
     struct timespec deadline = {.tv_sec = (time_t)(deadline_ms / 1000),
                                 .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
 
-    (void)pthread_cond_timedwait(&wake->changed, &wake->mutex, &deadline);
+    (void)pthread_cond_clockwait(&sleeper->changed, &wake->mutex, CLOCK_MONOTONIC, &deadline);
 }
 
-static int64_t next_look_ms(const struct wake *wake, uint64_t wait)
+static void sleep_for_look(struct wake *wake, struct sleeper *sleeper, int64_t rested_ms)
 {
-    return wait == wake->last ? wake->look_ms : wake->look_ms + BEHIND_MS;
-}
-
-static void sleep_for_look(struct wake *wake, uint64_t wait, int64_t rested_ms)
-{
-    int64_t look_ms = next_look_ms(wake, wait);
+    int64_t look_ms = sleeper->wait == wake->last ? wake->look_ms : wake->look_ms + BEHIND_MS;
 
     if (look_ms > wake->sleep_ms)
         wake->sleep_ms = look_ms;
-    sleep_until(wake, look_ms < rested_ms ? look_ms : rested_ms);
+    sleep_until(wake, sleeper, look_ms < rested_ms ? look_ms : rested_ms);
+}
+
+static void tell_all(struct wake *wake)
+{
+    for (struct sleeper *sleeper = wake->latest; sleeper != NULL; sleeper = sleeper->before)
+        (void)pthread_cond_signal(&sleeper->changed);
 }
 
 /* In a steady flow nobody is told: then the others do not sleep longer than this anyway. */
@@ -166,7 +157,7 @@ static void tell_late_sleepers(struct wake *wake)
     if (wake->sleep_ms <= wake->look_ms + PACE_NEXT_MS + BEHIND_MS)
         return;
     wake->sleep_ms = 0;
-    (void)pthread_cond_broadcast(&wake->changed);
+    tell_all(wake);
 }
 
 /* Who ends his work a little later does not put off the look that another's work has made due. */
@@ -186,34 +177,68 @@ static bool is_quiet(const struct wake *wake)
     return wake->waiting == wake->lanes && !wake->busy;
 }
 
-void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, int64_t pace_ms)
+static void enter(struct wake *wake, struct sleeper *sleeper, bool whole)
 {
-    int64_t rested_ms = clock_now_ms() + rest_ms;
-    uint64_t wait;
-
-    (void)pthread_mutex_lock(&wake->mutex);
-    wake->busy = pace_ms > 0;
-    if (wake->busy) {
-        set_pace_behind_work(wake, pace_ms);
-        tell_late_sleepers(wake);
-    }
-    wait = ++wake->last;
+    sleeper->wait = ++wake->last;
+    sleeper->before = wake->latest;
+    wake->latest = sleeper;
     wake->waiting++;
+    wake->partial += !whole;
     if (is_quiet(wake))
         tell_waker(wake);
-    while (!stop_requested(stop) && !take_look(wake, rested_ms))
-        sleep_for_look(wake, wait, rested_ms);
+}
+
+static void leave(struct wake *wake, const struct sleeper *sleeper, bool whole)
+{
+    struct sleeper **at = &wake->latest;
+
+    while (*at != sleeper)
+        at = &(*at)->before;
+    *at = sleeper->before;
     wake->waiting--;
+    wake->partial -= !whole;
+}
+
+void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wait)
+{
+    int64_t rested_ms = clock_now_ms() + wait->rest_ms;
+    struct sleeper sleeper = {.changed = PTHREAD_COND_INITIALIZER};
+
+    (void)pthread_mutex_lock(&wake->mutex);
+    wake->busy = wait->pace_ms > 0;
+    if (wake->busy) {
+        set_pace_behind_work(wake, wait->pace_ms);
+        tell_late_sleepers(wake);
+    }
+    enter(wake, &sleeper, wait->whole);
+    while (!stop_requested(stop) && !take_look(wake, rested_ms))
+        sleep_for_look(wake, &sleeper, rested_ms);
+    leave(wake, &sleeper, wait->whole);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
 /* From now on inserts may not call. */
-static void hurry(struct wake *wake)
+static void disarm(struct wake *wake, int64_t pace_ms)
 {
     wake->armed = false;
     wake->covered = false;
-    set_pace(wake, PACE_FIRST_MS);
-    (void)pthread_cond_broadcast(&wake->changed);
+    set_pace(wake, pace_ms);
+}
+
+static void hurry(struct wake *wake)
+{
+    disarm(wake, PACE_FIRST_MS);
+    tell_all(wake);
+}
+
+static void owe_a_look(struct wake *wake)
+{
+    if (wake->wanted == 0)
+        wake->wanted = 1;
+    if (wake->partial > 0)
+        tell_all(wake);
+    else if (wake->latest != NULL)
+        (void)pthread_cond_signal(&wake->latest->changed);
 }
 
 void wake_found(struct wake *wake, bool more)
@@ -228,7 +253,7 @@ void wake_found(struct wake *wake, bool more)
     if (more && wake->waiting > 0 && now_ms >= wake->rush_ms) {
         wake->rush_ms = now_ms + RUSH_MS;
         wake->wanted = wake->waiting;
-        (void)pthread_cond_broadcast(&wake->changed);
+        tell_all(wake);
     }
     (void)pthread_mutex_unlock(&wake->mutex);
 }
@@ -236,16 +261,22 @@ void wake_found(struct wake *wake, bool more)
 void wake_call(struct wake *wake)
 {
     (void)pthread_mutex_lock(&wake->mutex);
-    if (wake->wanted == 0)
-        wake->wanted = 1;
-    hurry(wake);
+    disarm(wake, PACE_NEXT_MS);
+    owe_a_look(wake);
+    (void)pthread_mutex_unlock(&wake->mutex);
+}
+
+void wake_rouse(struct wake *wake)
+{
+    (void)pthread_mutex_lock(&wake->mutex);
+    tell_late_sleepers(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
 void wake_stop(struct wake *wake)
 {
     (void)pthread_mutex_lock(&wake->mutex);
-    (void)pthread_cond_broadcast(&wake->changed);
+    tell_all(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
@@ -267,10 +298,8 @@ bool wake_arm(struct wake *wake)
     armed = is_quiet(wake);
     if (armed) {
         wake->armed = true;
-        if (wake->wanted == 0)
-            wake->wanted = 1;
         set_pace(wake, slowest_ms(wake));
-        (void)pthread_cond_broadcast(&wake->changed);
+        owe_a_look(wake);
     }
     (void)pthread_mutex_unlock(&wake->mutex);
     return armed;

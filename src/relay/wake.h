@@ -16,17 +16,24 @@ struct wake;
 struct wake *wake_open(int lanes, int64_t poll_ms);
 void wake_close(struct wake *wake);
 
+struct wait {
+    int64_t rest_ms; /* then the lane looks by itself, whatever the others do */
+    int64_t pace_ms; /* so soon is the next look due when it has had rows meanwhile; else 0 */
+    bool whole;      /* it takes all rows; else it leaves some to the other lanes */
+};
+
 /* A lane that found nothing, or that took all there was, waits until it is to look again, or until
- * a stop is requested. One lane at a time is made to look; at the latest after rest_ms each one
- * looks by itself. pace_ms: when it has had rows since it waited last, how soon the next look is
- * due; else 0. */
-void wake_wait(struct wake *wake, const struct stop *stop, int64_t rest_ms, int64_t pace_ms);
+ * a stop is requested. One lane at a time is made to look. */
+void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wait);
 
 /* A lane had rows. `more`: it could not take all of them, so the waiting lanes look too. */
 void wake_found(struct wake *wake, bool more);
 
 /* There may be new rows: the wake is disarmed and a lane looks, now or as soon as one waits. */
 void wake_call(struct wake *wake);
+/* A moment behind a call, of which the other lanes have not been told: they are there again for
+ * when the one that looks is held up. */
+void wake_rouse(struct wake *wake);
 
 /* After stop_request: ends every wait. */
 void wake_stop(struct wake *wake);

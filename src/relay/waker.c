@@ -1,6 +1,7 @@
 /*
  * The thread that listens. It holds the listener's lock (armed: every insert notifies) only while
- * all lanes wait, and lets go of it as soon as a lane has had rows or a notification came.
+ * all lanes wait, and lets go of it when a lane has had rows or a notification came: a moment
+ * later, because on a small machine it would be in the way of the look that was called for.
  *
  * Arming is never tried more often than every ARM_MS: when other relays keep the table busy, those
  * who insert would else be serialised by the notifications that an idle relay asks for.
@@ -17,7 +18,8 @@
 
 #define ARM_MS 20
 #define HOLD_MS_MAX 320
-#define BRIEF_MS 15
+#define LET_GO_MS 5
+#define BRIEF_MS (15 + LET_GO_MS)
 #define ARM_MS_MAX 1000 /* while others hold the lock: inserters, or another relay */
 #define RENEW_MS 3000   /* well within the lease */
 #define RETRY_MS 1000
@@ -33,8 +35,9 @@ struct waker {
     int64_t pause_ms; /* between two tries to arm */
     int64_t arm_ms;   /* when it may be tried again */
     int64_t renew_ms;
-    int64_t armed_ms; /* since when it is, or was */
-    int64_t hold_ms;  /* how long it then stays unarmed */
+    int64_t let_go_ms; /* when it is let go; 0: not yet known */
+    int64_t armed_ms;  /* since when it is, or was */
+    int64_t hold_ms;   /* how long it then stays unarmed */
 };
 
 static int64_t fail(struct waker *waker, const struct error *error)
@@ -58,6 +61,7 @@ static void begin(struct waker *waker)
     waker->hold_ms = ARM_MS;
     waker->arm_ms = clock_now_ms();
     waker->renew_ms = clock_now_ms() + RENEW_MS;
+    waker->let_go_ms = 0;
 }
 
 /* 0: it listens; else how long to wait before it is tried again. */
@@ -96,8 +100,27 @@ static void arm_soon(struct waker *waker)
 
 static int let_go(struct waker *waker, struct error *error)
 {
+    waker->let_go_ms = 0;
     arm_soon(waker);
     return listener_disarm(waker->listener, error);
+}
+
+/* At once where nobody looks, or where calls follow each other: so many inserts are not to wait for
+ * each other longer than they must. */
+static int let_go_soon(struct waker *waker, bool heard, struct error *error)
+{
+    int64_t now_ms = clock_now_ms();
+
+    if (!listener_is_armed(waker->listener) || wake_is_armed(waker->wake))
+        return 0;
+    if (heard && waker->let_go_ms == 0) {
+        waker->let_go_ms = now_ms + LET_GO_MS;
+        return 0;
+    }
+    if (!heard && now_ms < waker->let_go_ms)
+        return 0;
+    wake_rouse(waker->wake);
+    return let_go(waker, error);
 }
 
 /* While the lock cannot be had the pauses grow: an insert that is open for long costs little. */
@@ -131,10 +154,11 @@ static int attend(struct waker *waker, struct error *error)
         return -1;
     if (heard)
         wake_call(waker->wake);
-    if (heard && !listener_is_armed(waker->listener))
+    if (heard && !listener_is_armed(waker->listener)) {
         waker->pause_ms = ARM_MS;
-    if (listener_is_armed(waker->listener) && !wake_is_armed(waker->wake) &&
-        let_go(waker, error) < 0)
+        wake_rouse(waker->wake);
+    }
+    if (let_go_soon(waker, heard, error) < 0)
         return -1;
     if (now_ms >= waker->renew_ms) {
         waker->renew_ms = now_ms + RENEW_MS;
@@ -153,6 +177,8 @@ static void wait_for_event(struct waker *waker)
 
     if (listener_has_heard(waker->listener))
         return;
+    if (waker->let_go_ms > 0 && waker->let_go_ms < until_ms)
+        until_ms = waker->let_go_ms;
     if (wants_to_arm(waker) && waker->arm_ms < until_ms)
         until_ms = waker->arm_ms;
     if (poll(events, 3, clock_left_ms(until_ms)) > 0 && (events[1].revents & POLLIN) != 0)
@@ -165,6 +191,7 @@ static void lose(struct waker *waker, const struct error *error)
     log_debug("the listening connection ends: %s", error->text);
     listener_disconnect(waker->listener);
     wake_call(waker->wake);
+    wake_rouse(waker->wake);
     (void)stop_wait(waker->stop, RETRY_MS);
 }
 

@@ -20,6 +20,7 @@
 #define DEADLINE_MS 20000
 
 struct idler {
+    bool partial; /* it leaves rows */
     pthread_t thread;
     struct fixture *fixture;
     atomic_int looks;
@@ -36,7 +37,22 @@ struct fixture {
     int64_t pace_ms;                /* then */
     _Atomic(struct idler *) latest; /* who has looked */
     atomic_int repeats;             /* looks of one that had looked before anybody else did */
+    atomic_int to_hold;             /* how many of those that look next are held up, */
+    atomic_bool holds;              /* as long as this */
 };
+
+static void wait_for(struct fixture *fixture, const struct wait *wait)
+{
+    wake_wait(fixture->wake, &fixture->stop, wait);
+}
+
+static void be_held_up(struct fixture *fixture)
+{
+    if (atomic_fetch_sub(&fixture->to_hold, 1) <= 0)
+        return;
+    while (atomic_load(&fixture->holds))
+        (void)poll(NULL, 0, 1);
+}
 
 static void *idle(void *argument)
 {
@@ -45,10 +61,11 @@ static void *idle(void *argument)
     int64_t pace_ms = 0;
 
     while (!stop_requested(&fixture->stop)) {
-        wake_wait(fixture->wake, &fixture->stop, fixture->rest_ms, pace_ms);
+        wait_for(fixture, &(struct wait){fixture->rest_ms, pace_ms, !idler->partial});
         (void)atomic_fetch_add(&idler->looks, 1);
         if (atomic_exchange(&fixture->latest, idler) == idler)
             (void)atomic_fetch_add(&fixture->repeats, 1);
+        be_held_up(fixture);
         pace_ms = atomic_exchange(&fixture->rows, 0) > 0 || fixture->endless ? fixture->pace_ms : 0;
         if (pace_ms > 0)
             wake_found(fixture->wake, false);
@@ -279,7 +296,7 @@ static void a_lane_that_ends_its_work_later_puts_off_no_look(void **state)
         int before = looks(fixture);
 
         await_looks(fixture, before + 1);
-        wake_wait(fixture->wake, &fixture->stop, 0, HOUR_MS);
+        wait_for(fixture, &(struct wait){.pace_ms = HOUR_MS, .whole = true});
     }
     await_looks(fixture, looks(fixture) + 1);
     end(fixture);
@@ -307,8 +324,76 @@ static void a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up
     start(fixture, 1);
     arm(fixture);
     before = looks(fixture);
-    wake_wait(fixture->wake, &fixture->stop, 0, fixture->pace_ms); /* and does not come back */
+    wait_for(fixture, &(struct wait){.pace_ms = fixture->pace_ms, .whole = true});
+    /* and it does not come back */
     await_looks(fixture, before + 1);
+    end(fixture);
+}
+
+static void the_lane_that_waited_last_takes_the_calls(void **state)
+{
+    enum { CALLS = 20 };
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, LANES);
+    arm(fixture);
+    before = atomic_load(&fixture->repeats);
+    for (int i = 0; i < CALLS; i++) {
+        int seen = looks(fixture);
+
+        wake_call(fixture->wake);
+        await_looks(fixture, seen + 1);
+        arm(fixture);
+    }
+    /* Of two looks a call; when all are told, 12 to 24 of them. */
+    assert_true(atomic_load(&fixture->repeats) - before >= 3 * CALLS / 2);
+    end(fixture);
+}
+
+/* Both sleep for an hour when the call comes, and who looks first is held up. Returns the looks
+ * before it. */
+static int call_and_hold_up(struct fixture *fixture)
+{
+    int before;
+
+    arm(fixture);
+    (void)poll(NULL, 0, 200); /* who slept at the pace of the start sleeps for an hour then */
+    atomic_store(&fixture->holds, true);
+    atomic_store(&fixture->to_hold, 1);
+    before = looks(fixture);
+    wake_call(fixture->wake);
+    return before;
+}
+
+static void roused_lanes_look_while_the_one_that_was_called_is_held_up(void **state)
+{
+    struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, 2);
+    before = call_and_hold_up(fixture);
+    await_looks(fixture, before + 1);
+    wake_rouse(fixture->wake);
+    await_looks(fixture, before + 2);
+    atomic_store(&fixture->holds, false);
+    end(fixture);
+}
+
+static void while_a_lane_waits_that_leaves_rows_a_call_wakes_the_others_too(void **state)
+{
+    struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    fixture->idlers[0].partial = true;
+    fixture->idlers[1].partial = true;
+    start(fixture, 2);
+    before = call_and_hold_up(fixture);
+    await_looks(fixture, before + 2);
+    atomic_store(&fixture->holds, false);
     end(fixture);
 }
 
@@ -379,6 +464,9 @@ int main(void)
         cmocka_unit_test(a_lane_that_ends_its_work_later_puts_off_no_look),
         cmocka_unit_test(the_lane_that_looked_looks_again),
         cmocka_unit_test(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up),
+        cmocka_unit_test(the_lane_that_waited_last_takes_the_calls),
+        cmocka_unit_test(roused_lanes_look_while_the_one_that_was_called_is_held_up),
+        cmocka_unit_test(while_a_lane_waits_that_leaves_rows_a_call_wakes_the_others_too),
         cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
         cmocka_unit_test(a_lane_looks_by_itself_when_it_has_rested),
         cmocka_unit_test(a_stop_ends_every_wait),
