@@ -112,11 +112,13 @@ def idle_table(found):
 
 def size_table(found):
     lines = []
-    for kind in ("claim", "relay"):
+    for kind, name in targets.BACKLOGS.items():
         for rows, runs in targets.by_rows(found, kind).items():
-            lines.append(("claim alone" if kind == "claim" else "to NATS", f"{rows:,}",
-                          figures.spread([run["rate"] for run in runs]), f"{max(run['peak_mib'] for run in runs):.1f}"))
-    return table(("backlog", "rows", "rows/s", "peak MiB"), lines)
+            cpu = [targets.cpu_of(found, run) for run in runs]
+            lines.append((name, f"{rows:,}", figures.spread([run["rate"] for run in runs]),
+                          *(figures.spread([each[part] for each in cpu], 1) for part in ("relay", "postgres", "broker")),
+                          f"{max(run.get('peak_mib', 0) for run in runs):.1f}" if kind != "publish" else ""))
+    return table(("backlog", "rows", "rows/s", "relay or client, CPU s/M", "PostgreSQL", "broker", "peak MiB"), lines)
 
 
 def horizon_table(found):

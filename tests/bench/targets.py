@@ -4,6 +4,7 @@ import math
 import figures
 
 NAMES = {"nats": "NATS", "kafka": "Kafka"}
+BACKLOGS = {"claim": "claim alone", "relay": "to NATS", "publish": "NATS alone"}
 RECOMMENDED = (("nats", "order none, 8 lanes, batch 1000"), ("nats", "16 lanes, batch 1000"),
                ("kafka", "16 lanes, batch 2000"))  # for a broker at 50 ms: README, "A broker far away"
 
@@ -138,8 +139,9 @@ def grown(found, kind):
     small_ones = rates(rows.get(100000, [])).values()
     below = figures.median(small_ones) if small_ones else math.nan
     large_ones = rates(rows.get(10000000, [])) if small_ones else {}
-    return at_least(f"10,000,000 rows against 100,000, {'claim alone' if kind == 'claim' else 'to NATS'}", 0.9,
-                    large_ones, dict.fromkeys(large_ones, below))
+    name = f"10,000,000 rows against 100,000, {BACKLOGS[kind]}"
+    _, wanted, measured, reached = at_least(name, 0.9, large_ones, dict.fromkeys(large_ones, below))
+    return (name, "reported", measured, None) if kind == "publish" else (name, wanted, measured, reached)
 
 
 def snapshots(found):
@@ -216,7 +218,7 @@ def all_of(found):
     lines += [hot_keys(found, sink) for sink in NAMES]
     lines += [as_fast("8 lanes against 4", found, sink, "8 lanes", "default", 1) for sink in NAMES]
     lines += [dear(found, "claim", "none"), *(dear(found, "relay", sink) for sink in NAMES)]
-    lines += [grown(found, "claim"), grown(found, "relay"), held(found)]
+    lines += [grown(found, "claim"), grown(found, "relay"), grown(found, "publish"), held(found)]
     lines += [reached_from_afar(found, sink, cell) for sink, cell in RECOMMENDED]
     return lines + [prompt(found, sink) for sink in NAMES] + [rested(found)] + [
         gentle(found, script) for script in APPLICATIONS]
