@@ -73,6 +73,7 @@ broker.session.timeout.ms=3000
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 END
+    tr ';' '\n' <<<"${TEST_KAFKA_OPTIONS:-}"
 }
 
 kafka_create() {
