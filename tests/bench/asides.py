@@ -14,6 +14,7 @@ import sys
 
 import cells
 import figures
+import report
 from common import FOLDER, RELAY, ROOT, URL, delete_destination, ended_with, new_destination, sql
 
 SHARES = (0.1, 0.5, 0.9)
@@ -133,7 +134,7 @@ def about():
     return {"cores": len(os.sched_getaffinity(0)), "processor": processor[1] if processor else platform.machine(),
             "memory_gib": round(int(memory[1]) / 1048576), "system": platform.freedesktop_os_release()["PRETTY_NAME"],
             "kernel": platform.release(), "postgresql": sql("SHOW server_version").split()[0],
-            "shared_buffers": sql("SHOW shared_buffers"), "max_wal_size": sql("SHOW max_wal_size"),
+            **{name: sql(f"SHOW {name}") for name in report.SETTINGS},
             "nats-server": output_of("nats-server", "--version").removeprefix("nats-server: v"),
             "kafka": kafka_version(), "librdkafka": output_of("pkg-config", "--modversion", "rdkafka"),
             "nats.c": output_of("pkg-config", "--modversion", "libnats"),

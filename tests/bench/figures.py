@@ -31,6 +31,11 @@ def ceiling(cores, *seconds_per_million):
     return cores * 1e6 / sum(seconds_per_million) if sum(seconds_per_million) > 0 else math.inf
 
 
+def is_steady(costs, last=3, fall=0.1):
+    """None of the last ones is cheaper by so much than the best before them."""
+    return len(costs) > last and min(costs[-last:]) > (1 - fall) * min(costs[:-last])
+
+
 def ratios(above, below):
     """Of each round, so that what disturbs a round disturbs both; rounds: {round: value}. Of what is too small to be
     measured there is none."""

@@ -5,6 +5,7 @@ import targets
 SHOWN = ("kind", "sink", "cell", "rows", "rate", "peak_mib", "p50_ms", "p99_ms", "cpu_percent", "transactions",
          "instructions")
 BROKERS = {"nats": "NATS JetStream", "kafka": "Kafka"}
+SETTINGS = ("shared_buffers", "min_wal_size", "max_wal_size")
 MIB = 1024 * 1024
 
 
@@ -30,7 +31,7 @@ def heading(found):
     about = found["about"]
     others = [f"{section}: {date}, commit {commit}" for section, (date, commit) in found.get("measured", {}).items()
               if commit != about["commit"]]
-    settings = ", ".join(f"{name} {about[name]}" for name in ("shared_buffers", "max_wal_size") if name in about)
+    settings = ", ".join(f"{name} {about[name]}" for name in SETTINGS if name in about)
     return (f"{about['date']}, commit {about['commit']}. {about['cores']} cores ({about['processor']}), "
             f"{about['memory_gib']} GiB, {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']} "
             f"({settings or 'settings unknown'}), "
@@ -205,14 +206,21 @@ the relay, PostgreSQL and the broker over the drain, less those of a drain that 
 line names what differs. The ends: the relay's own claim and settle with the broker taken out, and the same client
 library publishing the same messages in a program that does nothing else. The CPU ceiling: all cores, divided by
 what a message costs in all; "idle" is the part of the cores that nobody used during the drain, its start included,
-and what both leave over other programs took. Latency: from right before COMMIT is sent to the consumer, on one clock,
-loader and consumer on the same cores; "maximum": as fast as the relay follows with both beside it. Each cell is read
-back: a lost message shows in all of them, a doubled one in those to Kafka; JetStream's duplicate window drops a double
-to NATS, so that untimed drains beside the others count what NATS was sent, not what it stored. A rate counts the first
-batch but not the time of its claim: at 100,000 rows claim alone and the relay look 1 to 2 % faster than they are (more
-with fewer rows, at batch 2000 and with large messages), and with the relay's rate its parts of publishing alone and of
-the CPU ceiling. Instructions: on_sent "mark". pgbench: one 200-byte row in each transaction, of 10,000 keys, with the
-trigger of `init --notify`; TPC-B is pgbench's own, at scale 10.
+and what both leave over other programs took. The servers are those that have run for some time: Kafka's JVM was sent
+messages in large requests and in small ones until they cost its CPU no less (or for about 25 s: at first it compiles,
+on the same cores, and a message costs two to four times as much); PostgreSQL has segments of the WAL to use again
+(min_wal_size), where a cluster that is new, or that writes more than ever before, makes one every 16 MB and stops all
+commits for it, 55 to 66 ms each on this disk. Kafka's index files have 1 MB instead of 10, because the first message of
+each reads it ahead as far as the disk says, and what a cell leaves is removed at once instead of a minute later, in
+another cell. A cell begins when its broker is idle (or after 3 s). Latency: from right before COMMIT is sent to the
+consumer, on one clock, loader and consumer on the same cores; "maximum": as fast as the relay follows with both
+beside it. Each cell is read back: a lost message shows in all of them, a doubled one in those to Kafka; JetStream's
+duplicate window drops a double to NATS, so that untimed drains beside the others count what NATS was sent, not what
+it stored. A rate counts the first batch but not the time of its claim: at 100,000 rows claim alone and the relay
+look 1 to 2 % faster than they are (more with fewer rows, at batch 2000 and with large messages), and with the
+relay's rate its parts of publishing alone and of the CPU ceiling. Instructions: on_sent "mark". pgbench: one
+200-byte row in each transaction, of 10,000 keys, with the trigger of `init --notify`; TPC-B is pgbench's own, at
+scale 10.
 """
 
 
