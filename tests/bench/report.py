@@ -210,7 +210,7 @@ and what both leave over other programs took. The servers are those that have ru
 messages in large requests and in small ones until they cost its CPU no less (or for about 25 s: at first it compiles,
 on the same cores, and a message costs two to four times as much); PostgreSQL has segments of the WAL to use again
 (min_wal_size), where a cluster that is new, or that writes more than ever before, makes one every 16 MB and stops all
-commits for it, 55 to 66 ms each on this disk. Kafka's index files have 1 MB instead of 10, because the first message of
+commits meanwhile. Kafka's index files have 1 MB instead of 10, because the first message of
 each reads it ahead as far as the disk says, and what a cell leaves is removed at once instead of a minute later, in
 another cell. A cell begins when its broker is idle (or after 3 s). Latency: from right before COMMIT is sent to the
 consumer, on one clock, loader and consumer on the same cores; "maximum": as fast as the relay follows with both
