@@ -5,7 +5,7 @@ import figures
 
 NAMES = {"nats": "NATS", "kafka": "Kafka"}
 BACKLOGS = {"claim": "claim alone", "relay": "to NATS", "publish": "NATS alone"}
-RECOMMENDED = (("nats", "order none, 12 lanes, batch 1000"), ("nats", "16 lanes, batch 1000"),
+RECOMMENDED = (("nats", "order none, 8 lanes, batch 1000"), ("nats", "16 lanes, batch 1000"),
                ("kafka", "24 lanes, batch 1000, 128 slices"))  # for a broker at 50 ms: README, "A broker far away"
 
 
