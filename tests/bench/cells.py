@@ -48,9 +48,10 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How the broker is reached where that is special."""
+    """How the broker is reached, and what it is told, where that is special."""
     server: str = ""  # not its own address
     properties: tuple = ()  # of a Kafka client
+    stream: tuple = ()  # options of `reader stream`
     proxy: int = 0  # a process in between, whose CPU is told apart
 
 
@@ -138,7 +139,7 @@ def claim(one):
 
 def relay(sink, one, way=DIRECT):
     """The release binary."""
-    name, topic = new_destination(sink)
+    name, topic = new_destination(sink, *way.stream)
     spent = drained(sink, prepare(sink, one, name, topic, way=way), way=way)
     messages, distinct, seconds = count(sink, name, topic, one.rows)
     delete_destination(sink, name, topic)
@@ -161,7 +162,7 @@ def watched(one):
 
 def publish(sink, rows, size, lanes, window, way=DIRECT):
     """The client library alone, in a program that does nothing else."""
-    name, topic = new_destination(sink)
+    name, topic = new_destination(sink, *way.stream)
     settle(sink)
     servers = servers_s(sink, way)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

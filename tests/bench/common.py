@@ -82,12 +82,12 @@ def reader(*words, **options):
     return subprocess.run([READER, *words], check=True, text=True, **options)
 
 
-def new_destination(sink):
+def new_destination(sink, *options):
     """A stream or a topic that nothing was written to; its name, and the topic column of its rows."""
     name = f"BENCH{os.getpid()}N{next(NUMBERS)}"
     topic = f"{name}.drain"
     if sink == "nats":
-        reader("stream", os.environ["TEST_NATS_URL"], "create", name, f"{name}.>")
+        reader("stream", os.environ["TEST_NATS_URL"], "create", name, f"{name}.>", *options)
     else:
         reader("topics", os.environ["TEST_KAFKA_BROKERS"], "create", topic, "12")
     return name, topic

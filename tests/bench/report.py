@@ -113,8 +113,8 @@ def idle_table(found):
 
 def size_table(found):
     lines = []
-    for kind, name in targets.BACKLOGS.items():
-        for rows, runs in targets.by_rows(found, kind).items():
+    for (kind, window_s), name in targets.BACKLOGS.items():
+        for rows, runs in targets.by_rows(found, kind, window_s).items():
             cpu = [targets.cpu_of(found, run) for run in runs]
             lines.append((name, f"{rows:,}", figures.spread([run["rate"] for run in runs]),
                           *(figures.spread([each[part] for each in cpu], 1) for part in ("relay", "postgres", "broker")),
