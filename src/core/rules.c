@@ -1,5 +1,6 @@
 #include "core/rules.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -132,7 +133,7 @@ static bool hides_server_header(struct text value)
 {
     static const char *const needed[] = {"Nats-Msg-Id", "Nats-Expected-Stream"};
 
-    if (value.len == 0 || memchr(value.data, 'N', value.len) == NULL)
+    if (memchr(value.data, 'N', value.len) == NULL)
         return false;
     for (int i = 0; i < 2; i++)
         if (memmem(value.data, value.len, needed[i], strlen(needed[i])) != NULL)
@@ -140,19 +141,47 @@ static bool hides_server_header(struct text value)
     return false;
 }
 
-/* Six values a message: a call for each byte of them took a seventh of all instructions. */
-static bool ends_line(char c)
+static bool ends_line(const char *bytes, size_t len)
 {
-    return c == '\r' || c == '\n' || c == '\0';
+    for (size_t i = 0; i < len; i++)
+        if (bytes[i] == '\r' || bytes[i] == '\n' || bytes[i] == '\0')
+            return true;
+    return false;
+}
+
+/* Whether one of eight bytes is less than 14, as line ends, NUL, and a tab are. */
+static bool may_end_line(const char *bytes)
+{
+    const uint64_t each = UINT64_MAX / 255;
+    uint64_t eight;
+
+    memcpy(&eight, bytes, sizeof eight);
+    return ((eight - each * 14) & ~eight & each * 128) != 0;
+}
+
+/* Some hundred bytes a message: one by one they took a tenth of all instructions. */
+static bool has_line_end(struct text value)
+{
+    size_t i = 0;
+
+    for (; value.len - i >= 8; i += 8)
+        if (may_end_line(value.data + i) && ends_line(value.data + i, 8))
+            return true;
+    return ends_line(value.data + i, value.len - i);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
 }
 
 const char *rules_nats_header_value(struct text value)
 {
-    for (size_t i = 0; i < value.len; i++)
-        if (ends_line(value.data[i]))
-            return "invalid header value: line ends and NUL are not allowed";
-    if (value.len > 0 &&
-        (is_one_of(value.data[0], " \t") || is_one_of(value.data[value.len - 1], " \t")))
+    if (value.len == 0)
+        return NULL;
+    if (has_line_end(value))
+        return "invalid header value: line ends and NUL are not allowed";
+    if (is_blank(value.data[0]) || is_blank(value.data[value.len - 1]))
         return "invalid header value: blanks at its ends would be lost";
     if (hides_server_header(value))
         return "invalid header value: it would hide Nats-Msg-Id or Nats-Expected-Stream";

@@ -305,11 +305,31 @@ static void every_byte_of_a_long_nats_header_value_is_looked_at(void **state)
 
     (void)state;
     for (size_t at = 0; at < value.len; at++) {
-        buffer[at] = '\n';
-        assert_non_null(rules_nats_header_value(value));
+        for (int i = 0; i < 3; i++) {
+            buffer[at] = "\r\n"[i];
+            assert_non_null(rules_nats_header_value(value));
+        }
         buffer[at] = 'a';
     }
     assert_null(rules_nats_header_value(value));
+}
+
+/* Values are looked at eight bytes at once: beside each byte stands one that a sum of them all
+ * would carry into. */
+static void no_byte_of_a_long_nats_header_value_hides_another(void **state)
+{
+    static const char beside[] = {'\x01', '\t', '\x0E', 'a', '\x7F', '\x80', '\xFF'};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof beside; i++)
+        for (int byte = 0; byte <= 0xFF; byte++) {
+            struct text value = repeat(beside[i], 18);
+
+            buffer[0] = buffer[17] = 'a';
+            buffer[4] = (char)byte;
+            assert_rule(rules_nats_header_value(value),
+                        byte != '\r' && byte != '\n' && byte != '\0', "long value", byte, 4);
+        }
 }
 
 static void a_kafka_header_value_holds_any_byte(void **state)
@@ -385,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_nats_header_value_holds_no_line_end_no_nul_and_no_blank_at_its_ends),
         cmocka_unit_test(a_nats_header_value_hides_none_of_the_servers_headers),
         cmocka_unit_test(every_byte_of_a_long_nats_header_value_is_looked_at),
+        cmocka_unit_test(no_byte_of_a_long_nats_header_value_hides_another),
         cmocka_unit_test(a_kafka_header_value_holds_any_byte),
         cmocka_unit_test(headers_that_command_the_nats_server_are_refused_in_any_case),
         cmocka_unit_test(one_broken_header_among_good_ones_is_found),
