@@ -14,14 +14,16 @@
  * reconnect (it publishes what was given up).
  *
  *   nats_connect.c  servers, secrets, TLS       nats_publish.c     send, await
- *   nats_loop.c     bytes out, answers in       nats_acks.c        what an answer says
- *   nats_problems.c what is forbidden           nats_verdicts.c    what that means
- *   nats_stream.c   inspect, create             nats_duplicates.c  is it the same event?
+ *   nats_loop.c     bytes out, answers in       nats_headers.c     a message's headers
+ *   nats_problems.c what is forbidden           nats_acks.c        what an answer says
+ *   nats_stream.c   inspect, create             nats_verdicts.c    what that means
+ *   nats_duplicates.c  is it the same event?
  */
 
 #include "broker/nats.h"
 
 #include "base/clock.h"
+#include "core/rules.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -33,6 +35,8 @@
 
 static int check_options(const struct sink_options *options, struct error *error)
 {
+    const char *broken;
+
     if (options->servers.count == 0)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "[sink.%s] servers: write at least one, as in [\"nats://localhost:4222\"]",
@@ -45,6 +49,10 @@ static int check_options(const struct sink_options *options, struct error *error
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "[sink.%s] stream: a name has no spaces, dots, wildcards or slashes",
                          options->name);
+    broken = rules_nats_header_value(text_of(options->stream));
+    if (broken != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] stream: %s",
+                         options->name, broken);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #define BROKER_NATS_H
 
 #include "broker/nats_acks.h"
+#include "broker/nats_headers.h"
 #include "broker/nats_loop.h"
 #include "broker/nats_problems.h"
 
@@ -59,14 +60,19 @@ struct nats {
     int unsent;     /* for want of memory */
     uint64_t first; /* the number of the first place's answer */
     char *strings;  /* the headers of one message, terminated */
+
+    enum nats_block block;
+    uint64_t trial; /* the number of the message that tries it */
 };
 
 /* nats_publish.c */
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error);
-/* With all its headers. NULL when there is no memory: the message stays as it is. */
-natsMsg *nats_build(struct nats *nats, const struct message *message, const char *reply);
+/* With all its headers, of which a block's cannot be asked for. NULL when there is no memory: the
+ * message stays as it is. */
+natsMsg *nats_build(struct nats *nats, const struct message *message,
+                    const struct header own[NATS_OWN_HEADERS], const char *reply, bool block);
 
 /* nats_duplicates.c: gives each duplicate its verdict. How many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);

@@ -252,7 +252,7 @@ static natsStatus greet(struct nats *nats, int64_t deadline_ms)
 }
 
 /* A question that every user of a relay may ask, and whose answer nobody awaits. What comes back
- * begins with a letter, or is a record of TLS, whose types are control characters. */
+ * is text, or a record of TLS, whose types are control characters. */
 static natsStatus hear_out(struct nats *nats, int64_t deadline_ms)
 {
     natsStatus status = greet(nats, deadline_ms);
@@ -274,6 +274,8 @@ static int open_connection(struct nats *nats, struct error *error)
         return -1;
     nats_problems_watch(nats->problems, nats->connection);
     status = nats_open_inbox(nats);
+    if (status == NATS_OK)
+        nats_try_block(nats);
     if (status == NATS_OK && !nats->threaded)
         status = hear_out(nats, nats->ready_ms);
     if (status == NATS_OK)

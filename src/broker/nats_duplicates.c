@@ -179,9 +179,13 @@ static enum stored compare_reply(struct nats *nats, const struct message *messag
     json_t *root =
         json_loadb(natsMsg_GetData(reply), (size_t)natsMsg_GetDataLength(reply), 0, NULL);
     const json_t *stored = json_object_get(root, "message");
-    natsMsg *ours = stored != NULL ? nats_build(nats, message, NULL) : NULL;
     enum stored found = stored == NULL ? STORED_UNREADABLE : STORED_SILENCE;
+    struct header own[NATS_OWN_HEADERS];
+    natsMsg *ours = NULL;
 
+    nats_own_headers(message, nats->base.options->stream, own);
+    if (stored != NULL)
+        ours = nats_build(nats, message, own, NULL, false);
     if (ours != NULL)
         found = compare(stored, ours);
     natsMsg_Destroy(ours);

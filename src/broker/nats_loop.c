@@ -167,13 +167,13 @@ uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer)
 {
     const char *subject = natsMsg_GetSubject(answer);
     size_t len = strlen(nats->inbox_name);
-    char *end;
-    unsigned long long number;
+    uint64_t number = 0;
 
     if (strncmp(subject, nats->inbox_name, len) != 0 || subject[len] != '.')
         return UINT64_MAX;
-    number = strtoull(subject + len + 1, &end, 10);
-    return *end == '\0' ? number : UINT64_MAX;
+    for (subject += len + 1; *subject >= '0' && *subject <= '9'; subject++)
+        number = number * 10 + (uint64_t)(*subject - '0');
+    return *subject == '\0' ? number : UINT64_MAX;
 }
 
 static int reserve_received(struct nats *nats, uint64_t more)
@@ -348,6 +348,12 @@ static bool is_forbidden(struct nats *nats, const char *subject)
     return false;
 }
 
+static void discard_unasked(struct nats *nats, natsMsg *answer)
+{
+    nats_hear_block(nats, answer);
+    nats_discard(nats, answer);
+}
+
 static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t number,
                                int64_t deadline_ms, natsMsg **answer)
 {
@@ -356,7 +362,7 @@ static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t 
         if (*answer != NULL && nats_number_of(nats, *answer) == number)
             return NATS_OK;
         if (*answer != NULL)
-            nats_discard(nats, *answer);
+            discard_unasked(nats, *answer);
         else if (nats->unheard > 0)
             return NATS_NO_RESPONDERS;
         else if (is_forbidden(nats, subject))
@@ -383,7 +389,9 @@ natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, in
     nats->unheard = 0;
     nats_flush(nats, deadline_ms);
     status = await_answer(nats, subject, number, deadline_ms, answer);
-    if (status != NATS_OK)
+    if (status == NATS_OK)
+        nats_end_trial(nats);
+    else
         *answer = NULL;
     return status;
 }

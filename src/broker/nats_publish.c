@@ -17,34 +17,15 @@
 #include <string.h>
 
 #define HEADER_LINE_BYTES 4 /* ": " and a line end */
-#define OWN_HEADERS 6
-
-struct own_header {
-    const char *name;
-    struct text value;
-};
-
-/* The relay's own, and two for the server: by which id it drops repeats, and which stream must
- * answer. A NULL makes no header. */
-static void own_headers_of(const struct nats *nats, const struct message *message,
-                           struct own_header own[OWN_HEADERS])
-{
-    own[0] = (struct own_header){"id", message->event_id};
-    own[1] = (struct own_header){"type", message->type};
-    own[2] = (struct own_header){"created_at", message->created_at};
-    own[3] = (struct own_header){"key", message->route_key};
-    own[4] = (struct own_header){"Nats-Msg-Id", message->event_id};
-    own[5] = (struct own_header){"Nats-Expected-Stream", text_of(nats->base.options->stream)};
-}
 
 static size_t header_bytes_of(const struct message *message,
-                              const struct own_header own[OWN_HEADERS])
+                              const struct header own[NATS_OWN_HEADERS])
 {
     size_t bytes = NATS_HEADER_FRAME_BYTES;
 
-    for (int i = 0; i < OWN_HEADERS; i++)
+    for (int i = 0; i < NATS_OWN_HEADERS; i++)
         if (own[i].value.data != NULL)
-            bytes += strlen(own[i].name) + HEADER_LINE_BYTES + own[i].value.len;
+            bytes += own[i].name.len + HEADER_LINE_BYTES + own[i].value.len;
     for (int i = 0; i < message->header_count; i++)
         bytes += message->headers[i].name.len + HEADER_LINE_BYTES + message->headers[i].value.len;
     return bytes;
@@ -56,7 +37,7 @@ static void reject(struct batch *batch, struct message *message, const char *why
 }
 
 static void check_size(const struct nats *nats, struct batch *batch, struct message *message,
-                       const struct own_header own[OWN_HEADERS])
+                       const struct header own[NATS_OWN_HEADERS])
 {
     size_t header_bytes = header_bytes_of(message, own);
     int64_t payload_bytes = message->payload_len > 0 ? message->payload_len : 0;
@@ -72,26 +53,27 @@ static void check_size(const struct nats *nats, struct batch *batch, struct mess
                      "payload %lld bytes is too large to be fetched", (long long)payload_bytes);
 }
 
-/* Of the headers that the row does not name itself. An empty event_id would be no Nats-Msg-Id. */
+/* Of the headers that the row does not name itself; Nats-Msg-Id is the id again, and the stream has
+ * been checked (nats.c). An empty event_id would be no Nats-Msg-Id. */
 static void check_own_headers(struct batch *batch, struct message *message,
-                              const struct own_header own[OWN_HEADERS])
+                              const struct header own[NATS_OWN_HEADERS])
 {
-    for (int i = 0; i < OWN_HEADERS; i++) {
+    for (int i = 0; i < NATS_OWN_HEADERS - 2; i++) {
         const char *broken = rules_nats_header_value(own[i].value);
 
         if (broken == NULL)
             continue;
-        batch_refuse(batch, message, VERDICT_REJECTED, "%s: %s", own[i].name, broken);
+        batch_refuse(batch, message, VERDICT_REJECTED, "%s: %s", own[i].name.data, broken);
         return;
     }
     if (message->event_id.data != NULL && message->event_id.len == 0)
         reject(batch, message, "the event id is empty");
 }
 
-static void check_message(const struct nats *nats, struct batch *batch, struct message *message)
+static void check_message(const struct nats *nats, struct batch *batch, struct message *message,
+                          const struct header own[NATS_OWN_HEADERS])
 {
     const char *broken = rules_nats_subject(message->destination);
-    struct own_header own[OWN_HEADERS];
 
     if (broken == NULL && !sink_allows(nats->base.options, message->destination))
         broken = "the sink's allow list does not take this subject";
@@ -101,70 +83,40 @@ static void check_message(const struct nats *nats, struct batch *batch, struct m
         reject(batch, message, broken);
         return;
     }
-    own_headers_of(nats, message, own);
     check_own_headers(batch, message, own);
     if (message->verdict == VERDICT_PENDING)
         check_size(nats, batch, message, own);
 }
 
-/* A terminated copy at `*at`, which moves on; of a value that is NULL, NULL. */
-static const char *terminate(char **at, struct text text)
+natsMsg *nats_build(struct nats *nats, const struct message *message,
+                    const struct header own[NATS_OWN_HEADERS], const char *reply, bool block)
 {
-    char *copy = *at;
-
-    if (text.data == NULL)
-        return NULL;
-    memcpy(copy, text.data, text.len);
-    copy[text.len] = '\0';
-    *at += text.len + 1;
-    return copy;
-}
-
-/* The sizes have been checked: what ends a header's line is longer than two terminators. */
-static natsStatus set_headers(struct nats *nats, natsMsg *built, const struct message *message)
-{
-    struct own_header own[OWN_HEADERS];
-    char *at = nats->strings;
-    natsStatus status = NATS_OK;
-
-    own_headers_of(nats, message, own);
-    for (int i = 0; status == NATS_OK && i < OWN_HEADERS; i++)
-        if (own[i].value.data != NULL)
-            status = natsMsgHeader_Set(built, own[i].name, terminate(&at, own[i].value));
-    for (int i = 0; status == NATS_OK && i < message->header_count; i++) {
-        const char *name = terminate(&at, message->headers[i].name);
-        const char *value = terminate(&at, message->headers[i].value);
-
-        if (value != NULL)
-            status = natsMsgHeader_Set(built, name, value);
-    }
-    return status;
-}
-
-natsMsg *nats_build(struct nats *nats, const struct message *message, const char *reply)
-{
-    char *at = nats->strings;
-    const char *subject = terminate(&at, message->destination);
+    char *subject = nats->strings; /* the library copies it */
     natsMsg *built = NULL;
+    natsStatus status;
 
+    memcpy(subject, message->destination.data, message->destination.len);
+    subject[message->destination.len] = '\0';
     if (natsMsg_Create(&built, subject, reply, message->payload.data, (int)message->payload.len) !=
         NATS_OK)
         return NULL;
-    if (set_headers(nats, built, message) == NATS_OK)
+    status = block ? nats_set_block(built, message, own, nats->strings)
+                   : nats_set_headers(built, message, own, nats->strings);
+    if (status == NATS_OK)
         return built;
     natsMsg_Destroy(built);
     return NULL;
 }
 
-/* Of the thirty pieces of a message with headers all but the last few are freed here, by the thread
- * that has allocated them and will again. */
-static void discard_built(struct nats *nats, natsMsg *built, const struct message *message)
+/* Of the pieces of a message with headers all but the last few are freed here, by the thread that
+ * has allocated them and will again. */
+static void discard_built(struct nats *nats, natsMsg *built,
+                          const struct header own[NATS_OWN_HEADERS], bool block)
 {
-    struct own_header own[OWN_HEADERS];
-
-    own_headers_of(nats, message, own);
-    for (int i = 0; i < OWN_HEADERS; i++)
-        (void)natsMsgHeader_Delete(built, own[i].name);
+    if (block)
+        nats_drop_block(built, nats->strings);
+    else
+        nats_drop_headers(built, own);
     nats_discard(nats, built);
 }
 
@@ -184,25 +136,28 @@ static int reserve_places(struct nats *nats, int count)
 
 /* The library copies the message: nothing of the batch stays in its hands. Refused by it: by the
  * message's own fault, or because the connection is gone. */
-static natsStatus publish(struct nats *nats, const struct message *message, int place)
+static natsStatus publish(struct nats *nats, const struct message *message, int place,
+                          const struct header own[NATS_OWN_HEADERS])
 {
+    bool block = nats->block == NATS_BLOCK_WORKS;
     char reply[NATS_REPLY_BYTES];
     natsStatus status = NATS_NO_MEMORY;
     natsMsg *built;
 
     nats_reply_subject(nats, nats->first + (uint64_t)place, reply);
-    built = nats_build(nats, message, reply);
+    built = nats_build(nats, message, own, reply, block);
     if (built == NULL)
         return status;
     status = natsConnection_PublishMsg(nats->connection, built);
-    discard_built(nats, built, message);
+    discard_built(nats, built, own, block);
     return status;
 }
 
-static void hand_over(struct nats *nats, struct batch *batch, int place, bool goes_on)
+static void hand_over(struct nats *nats, struct batch *batch, int place,
+                      const struct header own[NATS_OWN_HEADERS], bool goes_on)
 {
     struct message *message = &batch->messages[place];
-    natsStatus status = goes_on ? publish(nats, message, place) : NATS_CONNECTION_CLOSED;
+    natsStatus status = goes_on ? publish(nats, message, place, own) : NATS_CONNECTION_CLOSED;
     struct nats_answer refusal;
 
     if (status == NATS_OK) {
@@ -229,14 +184,16 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
     nats->asked += (uint64_t)nats->count;
     for (int i = 0; i < nats->count; i++) {
         struct message *message = &batch->messages[i];
+        struct header own[NATS_OWN_HEADERS];
 
         nats->places[i].state = NATS_NOT_EXPECTED;
         if (!order_is_due(batch, message, sink))
             continue;
-        check_message(nats, batch, message);
+        nats_own_headers(message, nats->base.options->stream, own);
+        check_message(nats, batch, message, own);
         if (message->verdict != VERDICT_PENDING)
             continue;
-        hand_over(nats, batch, i, goes_on);
+        hand_over(nats, batch, i, own, goes_on);
         goes_on = goes_on && nats_relieve(nats, deadline_ms);
     }
     nats_push(nats, deadline_ms);

@@ -524,11 +524,14 @@ natsStatus natsConnection_Connect(natsConnection **connection, natsOptions *opti
     return status;
 }
 
+/* What wants no answer is no event. */
 natsStatus natsConnection_PublishMsg(natsConnection *connection, natsMsg *message)
 {
     REAL(natsConnection_PublishMsg);
     natsStatus status;
 
+    if (natsMsg_GetReply(message) == NULL)
+        return real(connection, message);
     before_publish();
     status = real(connection, message);
     if (status == NATS_OK)

@@ -238,11 +238,14 @@ static struct text row_number_of(const char *event_id)
     return (struct text){0};
 }
 
+/* All headers in one call hide the id: refused, they are set one by one. */
 natsStatus wrap_header(natsMsg *message, const char *name, const char *value)
 {
     char number[32];
     struct text id;
 
+    if (is("M13") && strchr(name, '\n') != NULL)
+        return NATS_INVALID_ARG;
     if (!is("M13") || strcmp(name, "Nats-Msg-Id") != 0)
         return real_header(message, name, value);
     id = row_number_of(value);

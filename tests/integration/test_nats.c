@@ -1,8 +1,6 @@
 #include "integration/nats_fixture.h"
 #include "base/clock.h"
 
-#include <jansson.h>
-
 /* Publishing, waiting and inspecting, against the real server. */
 
 static void fill_batch(int count)
@@ -30,38 +28,11 @@ static void assert_header(natsMsg *message, const char *name, const char *expect
     assert_string_equal(value, expected);
 }
 
-static void decode_base64(const char *text, char *out, size_t size)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned bits = 0;
-    size_t len = 0;
-
-    for (int i = 0; text[i] != '\0' && text[i] != '=' && len + 1 < size; i++) {
-        bits = bits << 6 | (unsigned)(strchr(digits, text[i]) - digits);
-        if (i % 4 > 0)
-            out[len++] = (char)(bits >> (6 - 2 * (i % 4)) & 0xFF);
-    }
-    out[len] = '\0';
-}
-
-/* As the server holds it: nats.c 3.4 cannot read a header whose value is empty. */
 static void assert_raw_header(int sequence, const char *line)
 {
-    natsMsg *reply = NULL;
-    char subject[96];
-    char request[32];
     char raw[1024];
-    json_t *root;
 
-    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.MSG.GET.%s", stream);
-    (void)snprintf(request, sizeof request, "{\"seq\":%d}", sequence);
-    assert_int_equal(natsConnection_RequestString(&reply, connection, subject, request, WAIT_MS),
-                     NATS_OK);
-    root = json_loadb(natsMsg_GetData(reply), (size_t)natsMsg_GetDataLength(reply), 0, NULL);
-    decode_base64(json_string_value(json_object_get(json_object_get(root, "message"), "hdrs")), raw,
-                  sizeof raw);
-    json_decref(root);
-    natsMsg_Destroy(reply);
+    read_raw_headers(sequence, raw, sizeof raw);
     if (strstr(raw, line) == NULL)
         fail_msg("\"%s\" is not in \"%s\"", line, raw);
 }
@@ -560,7 +531,6 @@ static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
     assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 10);
     assert_refused(&batch.messages[1], VERDICT_WAIT, "not permitted to publish to \"out.x\"");
-    assert_false(own_log_says("Publish Violation - User \"relay\", Subject \"_INBOX"));
     stop_own_server();
 }
 

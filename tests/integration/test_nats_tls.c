@@ -96,6 +96,28 @@ static void messages_are_sent_over_tls(void **state)
     stop_own_server();
 }
 
+static void over_tls_too_one_call_sets_all_headers_where_the_inbox_is_allowed(void **state)
+{
+    natsMsg *found;
+    const char *value = NULL;
+
+    open_tls(state, "good");
+    assert_int_equal(broker_ready(broker, &error), 0);
+    assert_int_equal(((const struct nats *)broker)->block, NATS_BLOCK_REFUSED);
+    broker_close(broker);
+    options.username = "admin";
+    options.password = "admin";
+    broker = broker_open(&options, &error);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    assert_int_equal(((const struct nats *)broker)->block, NATS_BLOCK_WORKS);
+    expect_sent(10);
+    found = read_back(10);
+    assert_int_equal(natsMsgHeader_Get(found, "Nats-Expected-Stream", &value), NATS_OK);
+    assert_string_equal(value, stream);
+    natsMsg_Destroy(found);
+    stop_own_server();
+}
+
 /* Without a word of TLS in the configuration the system's authorities are trusted. */
 static void a_server_that_demands_tls_of_a_plain_url_gets_it(void **state)
 {
@@ -174,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(messages_are_sent_over_tls),
+        TEST(over_tls_too_one_call_sets_all_headers_where_the_inbox_is_allowed),
         TEST(a_server_that_demands_tls_of_a_plain_url_gets_it),
         TEST(a_certificate_that_proves_nothing_is_refused_with_the_reason),
         TEST(silence_over_tls_ends_the_wait_at_the_deadline),

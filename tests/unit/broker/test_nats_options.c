@@ -54,6 +54,16 @@ static void a_stream_name_that_would_be_another_subject_is_refused(void **state)
     }
 }
 
+static void a_stream_name_that_hides_a_header_from_the_server_is_refused(void **state)
+{
+    struct sink_options options = nats_sink();
+
+    (void)state;
+    options.stream = "x-Nats-Msg-Id";
+    assert_int_equal(check(&options), -1);
+    assert_says(&error, "[sink.events] stream: invalid header value: it would hide");
+}
+
 static void the_largest_payload_is_a_servers_default_before_one_is_known(void **state)
 {
     struct sink_options options = nats_sink();
@@ -110,6 +120,7 @@ int main(void)
         cmocka_unit_test(a_plain_sink_is_accepted),
         cmocka_unit_test(servers_and_a_stream_are_needed),
         cmocka_unit_test(a_stream_name_that_would_be_another_subject_is_refused),
+        cmocka_unit_test(a_stream_name_that_hides_a_header_from_the_server_is_refused),
         cmocka_unit_test(the_largest_payload_is_a_servers_default_before_one_is_known),
         cmocka_unit_test(an_unreachable_server_is_told_at_once),
         cmocka_unit_test(a_broker_that_never_was_ready_leaves_messages_pending),
