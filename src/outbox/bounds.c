@@ -1,13 +1,9 @@
 /*
  * Lower bounds of the slices, which keep the order of each key.
  *
- * Ids do not become visible in their order: a row with a lower id may be committed after a higher
- * one was sent. A bound that had passed it would let a later row of its key overtake it. So a
- * settled id is only noted. Whoever drew a lower id had its transaction's number by then, or gets
- * it a moment later, within LAG_MS, because an insert draws the id first; so a transaction that is
- * numbered after that, the fence, is younger than all of them. The bound passes the id when a later
- * claim, still from the old bound, has settled all it saw, with a snapshot to which every
- * transaction up to the fence had ended. An open writer holds the bounds back, a reader does not.
+ * A bound that passed an id while a lower one could still be committed would let a later row of its
+ * key overtake it. So the bound trails: it passes a settled id when a later claim, still from the
+ * old bound, has settled all it saw, with a snapshot that saw all there will ever be: trail.c.
  *
  * Who draws ids long before the insert defeats that, so a sweep looks at each slice without its
  * bound now and then; a row that it finds takes the bound back.
@@ -17,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LAG_MS 200
 #define FLOOR_PART 16 /* of the slices, or fewer: each leaves enough to other lanes */
 #define FLOOR_MAX 4   /* the keys of so many fill a batch for NATS; more slices serve more lanes */
 #define SUSPECT_MS 20000 /* between two times that a slice is left alone for the same lock */
@@ -76,7 +71,7 @@ void bounds_forget(struct bounds *bounds)
     for (int i = 0; i < bounds->count; i++) {
         bounds->slices[i].first = BOUNDS_UNKNOWN;
         bounds->slices[i].last = BOUNDS_UNKNOWN;
-        bounds->slices[i].seen = BOUNDS_UNKNOWN;
+        bounds->slices[i].trail.count = 0;
     }
     clear(bounds, bounds->own_sure);
     bounds->sweep_left = 0;
@@ -174,34 +169,24 @@ static int place_of(const struct bounds *bounds, int slice)
     return bounds->looked;
 }
 
-static bool saw_everything(const struct bound *bound, const struct sight *sight)
+static void pass(struct bound *bound, int64_t id)
 {
-    return bound->seen != BOUNDS_UNKNOWN && bound->fence != 0 && sight->xmin > bound->fence;
-}
-
-static void pass_seen(struct bound *bound)
-{
-    bound->first = bound->seen + 1;
-    bound->seen = BOUNDS_UNKNOWN;
-}
-
-static bool lacks_fence(const struct bound *bound, int64_t asked_ms)
-{
-    return bound->seen != BOUNDS_UNKNOWN && bound->fence == 0 &&
-           asked_ms - bound->seen_ms >= LAG_MS;
+    if (id == TRAIL_NONE)
+        return;
+    bound->first = id + 1;
+    trail_pass(&bound->trail, id);
 }
 
 void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms)
 {
     for (int i = 0; i < bounds->count; i++)
-        if (lacks_fence(&bounds->slices[i], asked_ms))
-            bounds->slices[i].fence = xact;
+        trail_fence(&bounds->slices[i].trail, xact, asked_ms);
 }
 
 bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms)
 {
     for (int i = 0; i < bounds->count; i++)
-        if (lacks_fence(&bounds->slices[i], asked_ms))
+        if (trail_lacks_fence(&bounds->slices[i].trail, asked_ms))
             return true;
     return false;
 }
@@ -260,7 +245,7 @@ void bounds_claimed(struct bounds *bounds, int slice, int64_t first, int64_t las
     if (first >= bound->first)
         return;
     bound->first = BOUNDS_UNKNOWN;
-    bound->seen = BOUNDS_UNKNOWN;
+    bound->trail.count = 0;
 }
 
 /* What the sweep has not come to is taken back, or slices that are chosen together each time would
@@ -283,28 +268,25 @@ void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct
 
     if (sight->epoch != bounds->epoch)
         return;
-    if (last >= bound->seen && saw_everything(bound, sight))
-        pass_seen(bound);
-    if (bound->seen != BOUNDS_UNKNOWN || last < bound->first || last == INT64_MAX)
-        return;
-    bound->seen = last;
-    bound->seen_ms = now_ms;
-    bound->fence = 0;
+    pass(bound, trail_end(&bound->trail, sight, last));
+    if (last >= bound->first && last != INT64_MAX)
+        trail_add(&bound->trail, last, now_ms);
 }
 
 int bounds_pending(struct bounds *bounds, const struct sight *sight)
 {
     bounds->looked = 0;
     for (int i = 0; i < bounds->count && sight->epoch == bounds->epoch; i++)
-        if (saw_everything(&bounds->slices[i], sight))
+        if (trail_end(&bounds->slices[i].trail, sight, INT64_MAX) != TRAIL_NONE)
             add(bounds, i, bounds->slices[i].first);
     return bounds->looked;
 }
 
-void bounds_empty(struct bounds *bounds, int slice)
+void bounds_empty(struct bounds *bounds, int slice, const struct sight *sight)
 {
-    if (bounds->slices[slice].seen != BOUNDS_UNKNOWN)
-        pass_seen(&bounds->slices[slice]);
+    struct bound *bound = &bounds->slices[slice];
+
+    pass(bound, trail_end(&bound->trail, sight, INT64_MAX));
 }
 
 bool bounds_share(const struct bounds *bounds)

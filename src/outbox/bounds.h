@@ -1,6 +1,8 @@
 #ifndef OUTBOX_BOUNDS_H
 #define OUTBOX_BOUNDS_H
 
+#include "outbox/trail.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,12 +17,10 @@
 #define BOUNDS_WIDTH_MAX 64      /* slices a claim may take */
 
 struct bound {
-    int64_t first;    /* the lowest id to look at */
-    int64_t last;     /* how far the latest claim of it came; BOUNDS_UNKNOWN: there was none */
-    int64_t seen;     /* a higher one, up to which rows were settled; BOUNDS_UNKNOWN: none */
-    int64_t seen_ms;  /* after that */
-    int64_t fence;    /* a transaction that got its number long enough after it; 0: none yet */
-    int64_t avoid_ms; /* until then another slice is taken: a row of it is locked by somebody */
+    int64_t first;      /* the lowest id to look at */
+    int64_t last;       /* how far the latest claim of it came; BOUNDS_UNKNOWN: there was none */
+    struct trail trail; /* higher ids, up to which rows were settled */
+    int64_t avoid_ms;   /* until then another slice is taken: a row of it is locked by somebody */
 };
 
 struct bounds {
@@ -62,14 +62,6 @@ void bounds_look(struct bounds *bounds, int64_t now_ms);
 /* Its end: bounds->chosen holds what it took. */
 void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
 
-/* What a claim saw: every transaction before `xmin` had ended. */
-struct sight {
-    int64_t xmin;
-    int64_t xact;     /* the claim's own, numbered after asked_ms */
-    int64_t asked_ms; /* before the claim looked */
-    uint32_t epoch;   /* bounds->epoch when it was asked */
-};
-
 /* Rows of it were claimed, ids from `first` to `last`. The next look begins behind it. */
 void bounds_claimed(struct bounds *bounds, int slice, int64_t first, int64_t last);
 /* The claim was full: it came to this slice, and to none of those chosen behind it. */
@@ -84,8 +76,8 @@ void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms);
 bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms);
 /* The slices whose bound could pass if they are empty, as a look. 0: there is none. */
 int bounds_pending(struct bounds *bounds, const struct sight *sight);
-/* This one is: nothing that is to be claimed is left in it from its first id on. */
-void bounds_empty(struct bounds *bounds, int slice);
+/* This one is, seen later: nothing that is to be claimed is left in it from its first id on. */
+void bounds_empty(struct bounds *bounds, int slice, const struct sight *sight);
 
 /* Whether the slices of a claim at this width share its rows: keys of several go side by side. */
 bool bounds_share(const struct bounds *bounds);

@@ -366,7 +366,8 @@ static void send_what_there_is(struct lane_fixture *fixture)
 static void let_time_pass(struct lane_fixture *fixture)
 {
     for (int i = 0; i < SLICES; i++)
-        fixture->outbox->bounds.slices[i].seen_ms -= 10000;
+        for (int j = 0; j < TRAIL_IDS_MAX; j++)
+            fixture->outbox->bounds.slices[i].trail.ids[j].settled_ms -= 10000;
 }
 
 /* Rows of other keys in every slice, settled by the lane; twice, for a bound passes what it saw

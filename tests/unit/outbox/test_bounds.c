@@ -96,6 +96,48 @@ static void a_transaction_that_is_numbered_after_it_drew_its_id_is_waited_for(vo
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
 }
 
+/* Or the bound would be as old as two waits. */
+static void several_ids_wait_for_their_fences_at_once(void **state)
+{
+    (void)state;
+    settle(1, 100, 60, 60);
+    now_ms += 100;
+    settle(1, 150, 70, 70);
+    now_ms += 110;
+    settle(1, 200, 80, 80); /* the fence of the first */
+    settle(1, 250, 81, 90);
+    assert_int_equal(bounds.slices[1].first, 101);
+    now_ms += 100;
+    settle(1, 300, 95, 100); /* and of the second, which waits no longer than itself */
+    settle(1, 350, 101, 110);
+    assert_int_equal(bounds.slices[1].first, 151);
+}
+
+static void a_claim_passes_of_several_ids_those_it_came_to(void **state)
+{
+    (void)state;
+    settle(1, 100, 60, 60);
+    now_ms += 100;
+    settle(1, 150, 60, 70);
+    now_ms += 300;
+    settle(1, 90, 60, 80); /* the fence of both */
+    settle(1, 120, 90, 90);
+    assert_int_equal(bounds.slices[1].first, 101);
+    settle(1, 150, 90, 100);
+    assert_int_equal(bounds.slices[1].first, 151);
+}
+
+static void ids_that_wait_keep_a_distance_and_are_few(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        settle(1, 100 + i, 60, 60);
+        assert_true(bounds.slices[1].trail.count <= 1 + i / 3);
+        now_ms += 20;
+    }
+    assert_int_equal(bounds.slices[1].trail.count, TRAIL_IDS_MAX);
+}
+
 static void a_claim_that_ended_below_what_was_seen_does_not_move_the_bound(void **state)
 {
     (void)state;
@@ -113,7 +155,7 @@ static void what_was_claimed_before_all_was_forgotten_is_not_noted(void **state)
     (void)state;
     bounds_forget(&bounds);
     bounds_settled(&bounds, 1, 100, &before, now_ms);
-    assert_true(bounds.slices[1].seen == BOUNDS_UNKNOWN);
+    assert_int_equal(bounds.slices[1].trail.count, 0);
 }
 
 static void an_empty_slice_lets_its_bound_pass(void **state)
@@ -131,7 +173,7 @@ static void an_empty_slice_lets_its_bound_pass(void **state)
     later = sight_of(71, 0);
     assert_int_equal(bounds_pending(&bounds, &later), 1);
     assert_int_equal(bounds.look[0], 2);
-    bounds_empty(&bounds, 2);
+    bounds_empty(&bounds, 2, &later);
     assert_int_equal(bounds.slices[2].first, 101);
     assert_int_equal(bounds_pending(&bounds, &later), 0);
 }
@@ -140,7 +182,7 @@ static void the_largest_id_is_no_bound(void **state)
 {
     (void)state;
     settle(1, INT64_MAX, 60, 60);
-    assert_true(bounds.slices[1].seen == BOUNDS_UNKNOWN);
+    assert_int_equal(bounds.slices[1].trail.count, 0);
 }
 
 static void a_row_below_the_bound_takes_it_back(void **state)
@@ -529,6 +571,9 @@ int main(void)
         TEST(a_bound_passes_when_all_up_to_the_fence_have_ended),
         TEST(an_open_writer_holds_the_bound_back),
         TEST(a_transaction_that_is_numbered_after_it_drew_its_id_is_waited_for),
+        TEST(several_ids_wait_for_their_fences_at_once),
+        TEST(a_claim_passes_of_several_ids_those_it_came_to),
+        TEST(ids_that_wait_keep_a_distance_and_are_few),
         TEST(a_claim_that_ended_below_what_was_seen_does_not_move_the_bound),
         TEST(what_was_claimed_before_all_was_forgotten_is_not_noted),
         TEST(an_empty_slice_lets_its_bound_pass),

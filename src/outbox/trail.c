@@ -1,0 +1,73 @@
+/*
+ * When no lower id can turn up behind a settled one.
+ *
+ * Ids do not become visible in their order: a row with a lower id may be committed after a higher
+ * one was sent. Whoever drew a lower id had its transaction's number by then, or gets it a moment
+ * later, within LAG_MS, because an insert draws the id first; so a transaction that is numbered
+ * after that, the fence, is younger than all of them. A snapshot to which every transaction up to
+ * the fence had ended sees every lower id that there will ever be. An open writer keeps such
+ * snapshots away, a reader does not.
+ *
+ * Several ids wait at once, or a bound would be as old as two waits: what lies above it is visited
+ * again by each claim while somebody's old snapshot keeps it from being removed.
+ */
+#include "outbox/trail.h"
+
+#include <string.h>
+
+#define LAG_MS 200
+#define DISTANCE_MS 60 /* between two ids, so that all of them cover a little more than LAG_MS */
+
+void trail_add(struct trail *trail, int64_t id, int64_t now_ms)
+{
+    const struct trail_id *latest = trail->count > 0 ? &trail->ids[trail->count - 1] : NULL;
+
+    if (trail->count == TRAIL_IDS_MAX)
+        return;
+    if (latest != NULL && (id <= latest->id || now_ms - latest->settled_ms < DISTANCE_MS))
+        return;
+    trail->ids[trail->count++] = (struct trail_id){.id = id, .settled_ms = now_ms};
+}
+
+static bool lacks_fence(const struct trail_id *waits, int64_t asked_ms)
+{
+    return waits->fence == 0 && asked_ms - waits->settled_ms >= LAG_MS;
+}
+
+void trail_fence(struct trail *trail, int64_t xact, int64_t asked_ms)
+{
+    for (int i = 0; i < trail->count; i++)
+        if (lacks_fence(&trail->ids[i], asked_ms))
+            trail->ids[i].fence = xact;
+}
+
+bool trail_lacks_fence(const struct trail *trail, int64_t asked_ms)
+{
+    for (int i = 0; i < trail->count; i++)
+        if (lacks_fence(&trail->ids[i], asked_ms))
+            return true;
+    return false;
+}
+
+int64_t trail_end(const struct trail *trail, const struct sight *sight, int64_t last)
+{
+    int64_t end = TRAIL_NONE;
+
+    for (int i = 0; i < trail->count; i++) {
+        const struct trail_id *waits = &trail->ids[i];
+
+        if (waits->id <= last && waits->fence != 0 && sight->xmin > waits->fence)
+            end = waits->id;
+    }
+    return end;
+}
+
+void trail_pass(struct trail *trail, int64_t id)
+{
+    int passed = 0;
+
+    while (passed < trail->count && trail->ids[passed].id <= id)
+        passed++;
+    trail->count -= passed;
+    memmove(trail->ids, trail->ids + passed, (size_t)trail->count * sizeof *trail->ids);
+}

@@ -1,0 +1,48 @@
+#ifndef OUTBOX_TRAIL_H
+#define OUTBOX_TRAIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Ids of one slice that have been settled, and that its bound trails: see trail.c for when it may
+ * pass them. Pure. Times: clock_now_ms(); transactions: xid8.
+ */
+
+#define TRAIL_IDS_MAX 4
+#define TRAIL_NONE INT64_MIN
+
+struct trail_id {
+    int64_t id;
+    int64_t settled_ms; /* before this moment */
+    int64_t fence;      /* a transaction that got its number long enough after it; 0: none yet */
+};
+
+/* Higher and higher ids, each settled later than the one before. */
+struct trail {
+    struct trail_id ids[TRAIL_IDS_MAX];
+    int count;
+};
+
+/* What a claim saw: every transaction before `xmin` had ended. */
+struct sight {
+    int64_t xmin;
+    int64_t xact;     /* the claim's own, numbered after asked_ms */
+    int64_t asked_ms; /* before the claim looked */
+    uint32_t epoch;   /* bounds->epoch when it was asked */
+};
+
+/* All up to this id have been settled. Not kept: one that is no higher, or too close to the latest,
+ * or one too many. */
+void trail_add(struct trail *trail, int64_t id, int64_t now_ms);
+/* A transaction, numbered after asked_ms, may end the wait for those that drew lower ids. */
+void trail_fence(struct trail *trail, int64_t xact, int64_t asked_ms);
+/* Whether one is wanted. */
+bool trail_lacks_fence(const struct trail *trail, int64_t asked_ms);
+/* The highest id, up to `last`, below which nothing can come any more that a claim with this sight
+ * did not see; TRAIL_NONE. */
+int64_t trail_end(const struct trail *trail, const struct sight *sight, int64_t last);
+/* The bound has passed this id. */
+void trail_pass(struct trail *trail, int64_t id);
+
+#endif
