@@ -169,12 +169,15 @@ static int place_of(const struct bounds *bounds, int slice)
     return bounds->looked;
 }
 
-static void pass(struct bound *bound, int64_t id)
+/* Passes the id up to `end`; what lies between it and `last`, which was settled too, waits. */
+static void pass_and_trail(struct bound *bound, int64_t end, int64_t last, int64_t now_ms)
 {
-    if (id == TRAIL_NONE)
-        return;
-    bound->first = id + 1;
-    trail_pass(&bound->trail, id);
+    if (end != TRAIL_NONE) {
+        bound->first = end + 1;
+        trail_pass(&bound->trail, end);
+    }
+    if (last >= bound->first && last != INT64_MAX)
+        trail_add(&bound->trail, last, now_ms);
 }
 
 void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms)
@@ -268,25 +271,24 @@ void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct
 
     if (sight->epoch != bounds->epoch)
         return;
-    pass(bound, trail_end(&bound->trail, sight, last));
-    if (last >= bound->first && last != INT64_MAX)
-        trail_add(&bound->trail, last, now_ms);
+    pass_and_trail(bound, trail_end(&bound->trail, sight->xmin, last), last, now_ms);
 }
 
 int bounds_pending(struct bounds *bounds, const struct sight *sight)
 {
     bounds->looked = 0;
     for (int i = 0; i < bounds->count && sight->epoch == bounds->epoch; i++)
-        if (trail_end(&bounds->slices[i].trail, sight, INT64_MAX) != TRAIL_NONE)
+        if (trail_end(&bounds->slices[i].trail, sight->xmin, INT64_MAX) != TRAIL_NONE)
             add(bounds, i, bounds->slices[i].first);
     return bounds->looked;
 }
 
-void bounds_empty(struct bounds *bounds, int slice, const struct sight *sight)
+/* What was settled too soon behind another id to wait beside it waits now. */
+void bounds_empty(struct bounds *bounds, int slice, const struct sight *sight, int64_t now_ms)
 {
     struct bound *bound = &bounds->slices[slice];
 
-    pass(bound, trail_end(&bound->trail, sight, INT64_MAX));
+    pass_and_trail(bound, trail_end(&bound->trail, sight->xmin, INT64_MAX), bound->last, now_ms);
 }
 
 bool bounds_share(const struct bounds *bounds)

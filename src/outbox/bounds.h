@@ -62,6 +62,14 @@ void bounds_look(struct bounds *bounds, int64_t now_ms);
 /* Its end: bounds->chosen holds what it took. */
 void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
 
+/* What a claim saw: every transaction before `xmin` had ended. */
+struct sight {
+    int64_t xmin;
+    int64_t xact;     /* the claim's own, numbered after asked_ms */
+    int64_t asked_ms; /* before the claim looked */
+    uint32_t epoch;   /* bounds->epoch when it was asked */
+};
+
 /* Rows of it were claimed, ids from `first` to `last`. The next look begins behind it. */
 void bounds_claimed(struct bounds *bounds, int slice, int64_t first, int64_t last);
 /* The claim was full: it came to this slice, and to none of those chosen behind it. */
@@ -76,8 +84,8 @@ void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms);
 bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms);
 /* The slices whose bound could pass if they are empty, as a look. 0: there is none. */
 int bounds_pending(struct bounds *bounds, const struct sight *sight);
-/* This one is, seen later: nothing that is to be claimed is left in it from its first id on. */
-void bounds_empty(struct bounds *bounds, int slice, const struct sight *sight);
+/* This one is, for a snapshot no older than `sight`: from its first id on nothing is left. */
+void bounds_empty(struct bounds *bounds, int slice, const struct sight *sight, int64_t now_ms);
 
 /* Whether the slices of a claim at this width share its rows: keys of several go side by side. */
 bool bounds_share(const struct bounds *bounds);

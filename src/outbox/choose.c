@@ -246,7 +246,7 @@ static int ask_empty(struct outbox *outbox, struct batch *batch, uint64_t away, 
                 ? read_slices(result, 0, outbox->bounds.look, outbox->bounds.count)
                 : 0;
     for (int i = 0; i < count; i++)
-        bounds_empty(&outbox->bounds, outbox->bounds.look[i], &outbox->sight);
+        bounds_empty(&outbox->bounds, outbox->bounds.look[i], &outbox->sight, clock_now_ms());
     PQclear(result);
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }

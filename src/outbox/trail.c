@@ -6,7 +6,8 @@
  * later, within LAG_MS, because an insert draws the id first; so a transaction that is numbered
  * after that, the fence, is younger than all of them. A snapshot to which every transaction up to
  * the fence had ended sees every lower id that there will ever be. An open writer keeps such
- * snapshots away, a reader does not.
+ * snapshots away, a reader does not. Who takes longer than LAG_MS from its id to its number may be
+ * overtaken; then a sweep finds its row.
  *
  * Several ids wait at once, or a bound would be as old as two waits: what lies above it is visited
  * again by each claim while somebody's old snapshot keeps it from being removed.
@@ -15,8 +16,8 @@
 
 #include <string.h>
 
-#define LAG_MS 200
-#define DISTANCE_MS 60 /* between two ids, so that all of them cover a little more than LAG_MS */
+#define LAG_MS 250
+#define DISTANCE_MS 70 /* between two ids, so that all of them cover a little more than LAG_MS */
 
 void trail_add(struct trail *trail, int64_t id, int64_t now_ms)
 {
@@ -49,14 +50,14 @@ bool trail_lacks_fence(const struct trail *trail, int64_t asked_ms)
     return false;
 }
 
-int64_t trail_end(const struct trail *trail, const struct sight *sight, int64_t last)
+int64_t trail_end(const struct trail *trail, int64_t xmin, int64_t last)
 {
     int64_t end = TRAIL_NONE;
 
     for (int i = 0; i < trail->count; i++) {
         const struct trail_id *waits = &trail->ids[i];
 
-        if (waits->id <= last && waits->fence != 0 && sight->xmin > waits->fence)
+        if (waits->id <= last && waits->fence != 0 && xmin > waits->fence)
             end = waits->id;
     }
     return end;

@@ -18,18 +18,10 @@ struct trail_id {
     int64_t fence;      /* a transaction that got its number long enough after it; 0: none yet */
 };
 
-/* Higher and higher ids, each settled later than the one before. */
+/* Higher and higher ids, each settled later than the one before. A count of 0: none waits. */
 struct trail {
     struct trail_id ids[TRAIL_IDS_MAX];
     int count;
-};
-
-/* What a claim saw: every transaction before `xmin` had ended. */
-struct sight {
-    int64_t xmin;
-    int64_t xact;     /* the claim's own, numbered after asked_ms */
-    int64_t asked_ms; /* before the claim looked */
-    uint32_t epoch;   /* bounds->epoch when it was asked */
 };
 
 /* All up to this id have been settled. Not kept: one that is no higher, or too close to the latest,
@@ -39,9 +31,9 @@ void trail_add(struct trail *trail, int64_t id, int64_t now_ms);
 void trail_fence(struct trail *trail, int64_t xact, int64_t asked_ms);
 /* Whether one is wanted. */
 bool trail_lacks_fence(const struct trail *trail, int64_t asked_ms);
-/* The highest id, up to `last`, below which nothing can come any more that a claim with this sight
- * did not see; TRAIL_NONE. */
-int64_t trail_end(const struct trail *trail, const struct sight *sight, int64_t last);
+/* The highest id that the bound may pass when a claim, from the bound, has settled all it saw up to
+ * `last`, and every transaction before `xmin` had ended for it. TRAIL_NONE: there is none. */
+int64_t trail_end(const struct trail *trail, int64_t xmin, int64_t last);
 /* The bound has passed this id. */
 void trail_pass(struct trail *trail, int64_t id);
 

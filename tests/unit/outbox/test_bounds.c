@@ -103,7 +103,7 @@ static void several_ids_wait_for_their_fences_at_once(void **state)
     settle(1, 100, 60, 60);
     now_ms += 100;
     settle(1, 150, 70, 70);
-    now_ms += 110;
+    now_ms += 160;
     settle(1, 200, 80, 80); /* the fence of the first */
     settle(1, 250, 81, 90);
     assert_int_equal(bounds.slices[1].first, 101);
@@ -130,12 +130,11 @@ static void a_claim_passes_of_several_ids_those_it_came_to(void **state)
 static void ids_that_wait_keep_a_distance_and_are_few(void **state)
 {
     (void)state;
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 13; i++) {
         settle(1, 100 + i, 60, 60);
-        assert_true(bounds.slices[1].trail.count <= 1 + i / 3);
+        assert_int_equal(bounds.slices[1].trail.count, i < 12 ? 1 + i / 4 : TRAIL_IDS_MAX);
         now_ms += 20;
     }
-    assert_int_equal(bounds.slices[1].trail.count, TRAIL_IDS_MAX);
 }
 
 static void a_claim_that_ended_below_what_was_seen_does_not_move_the_bound(void **state)
@@ -173,9 +172,86 @@ static void an_empty_slice_lets_its_bound_pass(void **state)
     later = sight_of(71, 0);
     assert_int_equal(bounds_pending(&bounds, &later), 1);
     assert_int_equal(bounds.look[0], 2);
-    bounds_empty(&bounds, 2, &later);
+    bounds_empty(&bounds, 2, &later, now_ms);
     assert_int_equal(bounds.slices[2].first, 101);
     assert_int_equal(bounds_pending(&bounds, &later), 0);
+}
+
+static void an_empty_slice_lets_its_bound_pass_what_the_sight_covers(void **state)
+{
+    struct sight later;
+
+    (void)state;
+    settle(2, 100, 60, 60);
+    now_ms += 100;
+    settle(2, 150, 60, 60);
+    now_ms += 160;
+    bounds_fence(&bounds, 70, now_ms); /* of 100 alone */
+    later = sight_of(75, 0);
+    assert_int_equal(bounds_pending(&bounds, &later), 1);
+    bounds_empty(&bounds, 2, &later, now_ms);
+    assert_int_equal(bounds.slices[2].first, 101);
+    now_ms += 100;
+    assert_true(bounds_lack_fence(&bounds, now_ms));
+    bounds_fence(&bounds, 80, now_ms);
+    assert_int_equal(bounds_pending(&bounds, &later), 0);
+    later = sight_of(81, 0);
+    bounds_empty(&bounds, 2, &later, now_ms);
+    assert_int_equal(bounds.slices[2].first, 151);
+    settle(2, 200, 90, 0);
+    now_ms += 100;
+    settle(2, 260, 90, 0);
+    now_ms += 300;
+    bounds_fence(&bounds, 100, now_ms);
+    later = sight_of(101, 0);
+    bounds_empty(&bounds, 2, &later, now_ms); /* of several the highest */
+    assert_int_equal(bounds.slices[2].first, 261);
+}
+
+static void what_waits_is_forgotten_with_the_bound(void **state)
+{
+    (void)state;
+    settle(1, 100, 60, 60);
+    bounds_forget(&bounds);
+    assert_int_equal(bounds.slices[1].trail.count, 0);
+    settle(1, 100, 60, 60);
+    bounds.slices[1].first = 50;
+    bounds_claimed(&bounds, 1, 7, 7);
+    assert_int_equal(bounds.slices[1].trail.count, 0);
+}
+
+static void an_id_that_the_bound_has_just_passed_does_not_wait_again(void **state)
+{
+    (void)state;
+    settle(1, 100, 60, 60);
+    now_ms += 300;
+    settle(1, 90, 60, 70);
+    settle(1, 100, 71, 80);
+    assert_int_equal(bounds.slices[1].first, 101);
+    assert_int_equal(bounds.slices[1].trail.count, 0);
+}
+
+static void what_was_settled_too_soon_to_wait_waits_when_its_slice_is_empty(void **state)
+{
+    struct sight later;
+
+    (void)state;
+    bounds_claimed(&bounds, 2, 1, 100);
+    settle(2, 100, 60, 60);
+    bounds_claimed(&bounds, 2, 101, 110);
+    settle(2, 110, 60, 60); /* at once */
+    now_ms += 300;
+    bounds_fence(&bounds, 70, now_ms);
+    later = sight_of(71, 0);
+    bounds_empty(&bounds, 2, &later, now_ms);
+    assert_int_equal(bounds.slices[2].first, 101);
+    assert_int_equal(bounds.slices[2].trail.ids[0].id, 110);
+    now_ms += 300;
+    bounds_fence(&bounds, 80, now_ms);
+    later = sight_of(81, 0);
+    bounds_empty(&bounds, 2, &later, now_ms);
+    assert_int_equal(bounds.slices[2].first, 111);
+    assert_int_equal(bounds.slices[2].trail.count, 0);
 }
 
 static void the_largest_id_is_no_bound(void **state)
@@ -577,6 +653,10 @@ int main(void)
         TEST(a_claim_that_ended_below_what_was_seen_does_not_move_the_bound),
         TEST(what_was_claimed_before_all_was_forgotten_is_not_noted),
         TEST(an_empty_slice_lets_its_bound_pass),
+        TEST(an_empty_slice_lets_its_bound_pass_what_the_sight_covers),
+        TEST(what_waits_is_forgotten_with_the_bound),
+        TEST(an_id_that_the_bound_has_just_passed_does_not_wait_again),
+        TEST(what_was_settled_too_soon_to_wait_waits_when_its_slice_is_empty),
         TEST(the_largest_id_is_no_bound),
         TEST(a_row_below_the_bound_takes_it_back),
         TEST(the_slices_take_turns),
