@@ -1,6 +1,6 @@
 #include "relay/pace.h"
 
-#define PACE_BUSY_MS_MAX 10
+#define PACE_BUSY_MS_MAX 25
 #define SMALL_ROWS 90
 #define QUICK_MS_MIN 1
 #define STEPS_KEPT 1000 /* then the quickest counts for a millisecond more */
@@ -20,7 +20,7 @@ int64_t pace_behind(struct pace *pace, int rows, int64_t database_ms)
     if (rows >= SMALL_ROWS)
         return PACE_FIRST_MS;
     note_step(pace, database_ms);
-    pace_ms = 2 * (database_ms - pace->quick_ms);
+    pace_ms = 4 * (database_ms - pace->quick_ms);
     if (pace_ms < PACE_FIRST_MS)
         return PACE_FIRST_MS;
     return pace_ms < PACE_BUSY_MS_MAX ? pace_ms : PACE_BUSY_MS_MAX;
