@@ -1,4 +1,5 @@
 #include "integration/nats_fixture.h"
+#include "integration/capture.h"
 
 /*
  * A stream that has had the event_id: the same event is sent, another one is rejected, and a
@@ -33,41 +34,6 @@ static void send_event(void)
     publish_quickly();
     assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
     batch_reset(&batch);
-}
-
-/* ---- what is warned about: stderr, in a file while it is looked at ---- */
-
-static int real_stderr;
-static char captured_path[] = "/tmp/test_nats_stderr.XXXXXX";
-
-static void capture_stderr(void)
-{
-    int file;
-
-    (void)snprintf(captured_path, sizeof captured_path, "/tmp/test_nats_stderr.XXXXXX");
-    file = mkstemp(captured_path);
-    real_stderr = dup(STDERR_FILENO);
-    assert_true(file >= 0 && real_stderr >= 0);
-    assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
-    (void)close(file);
-}
-
-/* How often the captured lines say so. */
-static int release_stderr(const char *words)
-{
-    char text[8192];
-    FILE *file = fopen(captured_path, "r");
-    int count = 0;
-
-    assert_int_equal(dup2(real_stderr, STDERR_FILENO), STDERR_FILENO);
-    (void)close(real_stderr);
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    (void)fclose(file);
-    (void)unlink(captured_path);
-    for (const char *at = text; (at = strstr(at, words)) != NULL; at++)
-        count++;
-    return count;
 }
 
 /* ---- the same, or another ---- */
