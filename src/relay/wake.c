@@ -3,9 +3,9 @@
  *
  * A look costs a claim or two, so one lane looks on behalf of all: whoever is first to see that a
  * look is due takes it and sets the time of the next. These times follow a pace which begins at one
- * to ten milliseconds when there was work and doubles up to the poll interval, or to a second while
- * every insert is known to call (armed, or covered by another relay that is). A lane that could not
- * take all there was makes the others look too.
+ * to 25 milliseconds when there was work, goes on at ten and doubles up to the poll interval, or to
+ * a second while every insert is known to call (armed, or covered by another relay that is). A lane
+ * that could not take all there was makes the others look too.
  *
  * The lane that waited last keeps the time, and is the one that a call wakes: its caches, and those
  * of its server process, are warm, and the others, which would be in its way, sleep through its
@@ -113,6 +113,14 @@ static void tell_waker(const struct wake *wake)
     (void)!write(wake->fd, &one, sizeof one); /* full: it is readable already */
 }
 
+/* However long the rest behind the work was. */
+static int64_t behind_due_look_ms(const struct wake *wake)
+{
+    if (wake->expected || 2 * wake->pace_ms < PACE_NEXT_MS)
+        return PACE_NEXT_MS;
+    return 2 * wake->pace_ms;
+}
+
 /* Whether the lane that asks is to look now; then one look less is owed, and the next is timed. */
 static bool take_look(struct wake *wake, int64_t rested_ms)
 {
@@ -124,7 +132,7 @@ static bool take_look(struct wake *wake, int64_t rested_ms)
     if (wake->wanted > 0)
         wake->wanted--;
     if (due)
-        set_pace(wake, 2 * wake->pace_ms > PACE_NEXT_MS ? 2 * wake->pace_ms : PACE_NEXT_MS);
+        set_pace(wake, behind_due_look_ms(wake));
     return true;
 }
 
