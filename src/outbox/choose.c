@@ -1,8 +1,9 @@
 /*
  * The lane's side of choosing slices: what it asks for, and what it remembers of the answer.
  *
- * A bound is noted only when the batch has been settled without leaving a row behind: a row that
- * stays is met again by the next claim, before any later one of its key.
+ * An id is noted only when the batch has been settled without leaving a row behind, or when its
+ * slice was found empty: a row that stays is met again by the next claim, before any later one of
+ * its key.
  */
 #include "outbox/choose.h"
 

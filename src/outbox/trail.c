@@ -17,7 +17,9 @@
 #include <string.h>
 
 #define LAG_MS 250
-#define DISTANCE_MS 70 /* between two ids, so that all of them cover a little more than LAG_MS */
+#define DISTANCE_MS 70 /* between two ids */
+
+_Static_assert(TRAIL_IDS_MAX * DISTANCE_MS >= LAG_MS, "the ids of a trail cover the wait");
 
 void trail_add(struct trail *trail, int64_t id, int64_t now_ms)
 {

@@ -24,8 +24,8 @@ struct trail {
     int count;
 };
 
-/* All up to this id have been settled. Not kept: one that is no higher, or too close to the latest,
- * or one too many. */
+/* All up to this id have been settled, or are not there. Not kept: one that is no higher, or too
+ * close to the latest, or one too many. */
 void trail_add(struct trail *trail, int64_t id, int64_t now_ms);
 /* A transaction, numbered after asked_ms, may end the wait for those that drew lower ids. */
 void trail_fence(struct trail *trail, int64_t xact, int64_t asked_ms);
