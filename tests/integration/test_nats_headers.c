@@ -183,6 +183,18 @@ static void a_block_that_works_is_tried_on_the_first_connection_only(void **stat
     assert_int_equal(nats()->block, NATS_BLOCK_WORKS);
 }
 
+static void a_trial_that_was_cut_off_is_made_again(void **state)
+{
+    uint64_t trial = nats()->trial;
+
+    (void)state;
+    nats()->block = NATS_BLOCK_TRIED;
+    nats_disconnect(nats());
+    assert_int_equal(broker_ready(broker, &error), 0);
+    assert_true(nats()->trial > trial);
+    assert_int_equal(nats()->block, NATS_BLOCK_WORKS);
+}
+
 static const char may_not_publish_to_inbox[] =
     "jetstream {store_dir: js}\n"
     "authorization { users: [{user: admin, password: admin}\n"
@@ -220,6 +232,7 @@ int main(void)
         TEST(a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many),
         TEST(a_repeat_of_headers_that_one_call_has_set_is_known_for_one),
         TEST(a_block_that_works_is_tried_on_the_first_connection_only),
+        TEST(a_trial_that_was_cut_off_is_made_again),
         TEST_WITHOUT_STREAM(a_library_that_minds_line_ends_in_names_gets_headers_one_by_one),
         TEST_WITHOUT_STREAM(a_user_who_may_not_publish_to_the_inbox_is_logged_once_and_all_is_sent),
     };

@@ -4,7 +4,7 @@
 /* All headers as one name. No server is needed. */
 
 static char strings[1024];
-static struct header headers[3];
+static struct header headers[2];
 static struct message message;
 static natsMsg *built;
 
@@ -86,16 +86,6 @@ static void in_one_name_too_a_null_makes_no_header_and_an_empty_value_does(void 
     expect_block("key: \r\nempty: \r\nNats-Expected-Stream");
 }
 
-static void in_one_name_too_the_last_of_equal_names_replaces_the_others(void **state)
-{
-    (void)state;
-    headers[0] = (struct header){text_of("a"), text_of("1")};
-    headers[1] = (struct header){text_of("a"), text_of("2")};
-    headers[2] = (struct header){text_of("a"), {NULL, 0}};
-    message.header_count = 3;
-    expect_block("id: e-1\r\nNats-Msg-Id: e-1\r\na: 2\r\nNats-Expected-Stream");
-}
-
 static void what_was_set_in_one_call_or_one_by_one_can_be_dropped(void **state)
 {
     struct header own[NATS_OWN_HEADERS];
@@ -119,7 +109,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(all_headers_are_one_name_and_the_stream_its_value),
         TEST(in_one_name_too_a_null_makes_no_header_and_an_empty_value_does),
-        TEST(in_one_name_too_the_last_of_equal_names_replaces_the_others),
         TEST(what_was_set_in_one_call_or_one_by_one_can_be_dropped),
     };
 
