@@ -52,16 +52,18 @@ void capture_stderr(void)
     assert_int_equal(dup2(fileno(captured), STDERR_FILENO), STDERR_FILENO);
 }
 
-int release_stderr(const char *words)
+void expect_in_stderr(const char *words, int times)
 {
-    char text[8192];
+    static char text[1024 * 1024];
     int count = 0;
 
     restore_stderr();
     text[fread(text, 1, sizeof text - 1, captured)] = '\0';
+    assert_true(feof(captured));
     (void)fclose(captured);
     captured = NULL;
     for (const char *at = text; (at = strstr(at, words)) != NULL; at++)
         count++;
-    return count;
+    if (count != times)
+        fail_msg("\"%s\" is there %d times instead of %d: %s", words, count, times, text);
 }
