@@ -30,7 +30,8 @@ class Tap:
         self.socket = socket.create_connection((address.hostname, address.port))
         self.heard, self.answered = Heard(), threading.Event()
         self.socket.sendall(f'CONNECT {{"verbose": false, "headers": true}}\r\nSUB {subjects} 1\r\n'.encode())
-        threading.Thread(target=self.read, daemon=True).start()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
 
     def read(self):
         last = b""
@@ -55,5 +56,6 @@ class Tap:
         return self
 
     def __exit__(self, *_):
-        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.shutdown(socket.SHUT_RDWR)  # the reader hears it; closed under it, it would fail
+        self.reader.join()
         self.socket.close()
