@@ -25,11 +25,9 @@ int batch_init(struct batch *batch, int capacity)
 
 static void release_rows(struct batch *batch)
 {
-    for (int i = 0; i < 2; i++) {
-        if (batch->rows[i] != NULL)
-            batch->release_rows(batch->rows[i]);
-        batch->rows[i] = NULL;
-    }
+    if (batch->rows != NULL)
+        batch->release_rows(batch->rows);
+    batch->rows = NULL;
 }
 
 /* A chunk of unusual size served one large value: it goes, so that memory does not stay high. */

@@ -20,7 +20,7 @@ struct batch {
     bool more; /* a limit, of rows or of bytes, ended the claim: there may be others */
     const char
         *unparked; /* settled, but for the rows to be parked: why they stayed; NULL: none did */
-    void *rows[2]; /* what holds the claimed bytes, freed by `release_rows`; NULL: nothing */
+    void *rows;    /* what holds the claimed bytes, freed by `release_rows`; NULL: nothing */
     void (*release_rows)(void *rows);
     struct batch_chunk *chunks; /* arena for what later stages render */
     struct batch_chunk *chunk;  /* the one in use */

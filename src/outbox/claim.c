@@ -1,9 +1,9 @@
 /*
  * Claim: lock the next rows and turn them into messages.
  *
- * Memory is bounded whatever the rows hold: a row above the claim's inline limit arrives as lengths
- * only. Such rows are then fetched by a second query as long as the batch's byte limit allows; the
- * rest of the batch is cut off, stays locked until this transaction ends, and comes with the next.
+ * Memory is bounded whatever the rows hold: of those above the claim's inline limit only as many
+ * come whole as the batch's byte limit allows, the others as lengths. There the batch is cut; the
+ * rest of it stays locked until this transaction ends, and comes with the next.
  */
 #include "outbox/choose.h"
 #include "outbox/row.h"
@@ -15,9 +15,6 @@
 
 #define AVOID_MS 10000
 #define UUID_OID 2950 /* PostgreSQL's pg_type.dat; the parked table's may be another type */
-
-/* Beside a payload that is checked against the broker's limit: what keeps a row's rest sane. */
-#define REST_BYTES_MAX (128 * 1024)
 
 static int end_transaction(struct outbox *outbox, struct error *error)
 {
@@ -41,17 +38,14 @@ void outbox_abandon(struct outbox *outbox)
         (void)end_transaction(outbox, &ignored);
 }
 
-/* Slots of batch->rows. */
-enum { CLAIMED, FETCHED };
-
 static void release_result(void *result)
 {
     PQclear(result);
 }
 
-static void hold(struct batch *batch, int slot, PGresult *result)
+static void hold(struct batch *batch, PGresult *result)
 {
-    batch->rows[slot] = result;
+    batch->rows = result;
     batch->release_rows = release_result;
 }
 
@@ -109,7 +103,7 @@ static void take_event_id(struct batch *batch, struct message *message, bool is_
 /* What lies in the result. */
 static void take_row(const struct batch *batch, struct message *message, int row)
 {
-    const PGresult *result = batch->rows[CLAIMED];
+    const PGresult *result = batch->rows;
 
     memcpy(message->row, PQgetvalue(result, row, CLAIM_ROW), sizeof message->row);
     message->id = field(result, row, CLAIM_ID);
@@ -131,7 +125,7 @@ static void take_row(const struct batch *batch, struct message *message, int row
 static void finish_row(const struct outbox *outbox, struct batch *batch, struct message *message,
                        int row, struct text headers)
 {
-    const PGresult *result = batch->rows[CLAIMED];
+    const PGresult *result = batch->rows;
 
     message->created_at = created_at(result, row, batch);
     message->payload_is_json = outbox->payload_is_json;
@@ -144,7 +138,7 @@ struct weight {
     int64_t bytes;
     int64_t rest_len;
     bool whole;     /* everything is in the claim's result */
-    bool too_large; /* must never be fetched */
+    bool too_large; /* for the broker, or for anybody */
 };
 
 static struct weight weigh(const PGresult *result, int row, struct message *message,
@@ -163,7 +157,7 @@ static struct weight weigh(const PGresult *result, int row, struct message *mess
     }
     payload_len = message->payload_len;
     weight.too_large =
-        weight.rest_len > REST_BYTES_MAX || (!weight.whole && payload_len > payload_max);
+        weight.rest_len > CLAIM_REST_BYTES_MAX || (!weight.whole && payload_len > payload_max);
     if (!weight.too_large)
         weight.bytes = (payload_len > 0 ? payload_len : 0) + weight.rest_len;
     return weight;
@@ -171,65 +165,10 @@ static struct weight weigh(const PGresult *result, int row, struct message *mess
 
 static void refuse_large(struct batch *batch, struct message *message, int64_t rest_len)
 {
-    if (rest_len > REST_BYTES_MAX)
+    if (rest_len > CLAIM_REST_BYTES_MAX)
         batch_refuse(batch, message, VERDICT_REJECTED,
                      "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
                      rest_len);
-}
-
-static void take_fetched(struct batch *batch, const PGresult *result, int row)
-{
-    for (int i = 0; i < batch->count; i++) {
-        struct message *message = &batch->messages[i];
-
-        if (memcmp(message->row, PQgetvalue(result, row, FETCH_ROW), sizeof message->row) != 0)
-            continue;
-        message->key = field(result, row, FETCH_KEY);
-        message->type = field(result, row, FETCH_TYPE);
-        message->payload = field(result, row, FETCH_PAYLOAD);
-        refuse_headers(batch, message, field(result, row, FETCH_HEADERS));
-    }
-}
-
-static int fetch(struct outbox *outbox, struct batch *batch, const struct array *rows, int count,
-                 struct error *error)
-{
-    if (pipeline_queue(outbox, batch->parked ? "fetch_parked" : "fetch", 1, rows, true, error) <
-            0 ||
-        pipeline_sync(outbox, error) < 0)
-        return -1;
-    hold(batch, FETCHED, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
-    if (batch->rows[FETCHED] == NULL || pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
-        return -1;
-    if (PQntuples(batch->rows[FETCHED]) != count) {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "database: %d of %d locked rows could be read again",
-                        PQntuples(batch->rows[FETCHED]), count);
-        return pipeline_abort(outbox);
-    }
-    for (int row = 0; row < count; row++)
-        take_fetched(batch, batch->rows[FETCHED], row);
-    return 0;
-}
-
-/* Fetches what fill() left behind; `deferred` tells for each message whether it is incomplete. */
-static int fetch_deferred(struct outbox *outbox, struct batch *batch, const bool *deferred,
-                          struct error *error)
-{
-    struct array rows;
-    int count = 0;
-
-    for (int i = 0; i < batch->count; i++)
-        count += deferred[i];
-    if (count == 0)
-        return 0;
-    array_begin(&rows, batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
-    if (rows.bytes == NULL)
-        return error_no_memory(error);
-    for (int i = 0; i < batch->count; i++)
-        if (deferred[i])
-            array_add(&rows, batch->messages[i].row, MESSAGE_ROW_BYTES);
-    return fetch(outbox, batch, &rows, count, error);
 }
 
 /* Its key may be one that other rows of the batch have, and nobody can tell; nor whether it is
@@ -240,11 +179,11 @@ static bool travels_alone(const struct outbox *outbox, const struct message *mes
     return weight->too_large && outbox->options->order == ORDER_KEY && message->key.data == NULL;
 }
 
-/* Turns result rows into messages until the byte limit; one row is always taken. Returns the bytes.
- */
-static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, int64_t payload_max)
+/* Turns result rows into messages until the byte limit; one row is always taken, but when it came
+ * without its payload. Returns the bytes. */
+static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_max)
 {
-    const PGresult *result = batch->rows[CLAIMED];
+    const PGresult *result = batch->rows;
     int rows = PQntuples(result);
     int64_t bytes = 0;
 
@@ -253,18 +192,18 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, 
         struct message *message = batch_add(batch);
         struct text headers = field(result, row, CLAIM_HEADERS);
         struct weight weight;
-        bool alone;
+        bool alone, absent;
 
         take_row(batch, message, row);
         weight = weigh(result, row, message, headers, payload_max);
         alone = travels_alone(outbox, message, &weight);
-        if (row > 0 && (alone || bytes + weight.bytes > outbox->options->batch_bytes)) {
+        absent = !weight.whole && !weight.too_large;
+        if (absent || (row > 0 && (alone || bytes + weight.bytes > outbox->options->batch_bytes))) {
             batch->count--;
             batch->more = true;
             return bytes;
         }
         bytes += weight.bytes;
-        deferred[row] = !weight.whole && !weight.too_large;
         finish_row(outbox, batch, message, row, headers);
         if (weight.too_large)
             refuse_large(batch, message, weight.rest_len);
@@ -280,7 +219,7 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, bool *deferred, 
  * for more only when so many of this size would fit. */
 static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_t bytes)
 {
-    bool cut = batch->count < PQntuples(batch->rows[CLAIMED]);
+    bool cut = batch->count < PQntuples(batch->rows);
     int64_t row_bytes = bytes / batch->count;
 
     if (cut && outbox->level < CLAIM_LEVELS - 1)
@@ -326,8 +265,8 @@ static int read_claim(struct outbox *outbox, struct batch *batch, const struct c
     if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
         pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 || choose_read(outbox, claim, error) < 0)
         return -1;
-    hold(batch, CLAIMED, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
-    if (batch->rows[CLAIMED] == NULL)
+    hold(batch, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
+    if (batch->rows == NULL)
         return note_failed_claim(outbox, claim);
     if (read_claimed(outbox, error) < 0)
         return -1;
@@ -354,19 +293,16 @@ static int make_durable(struct outbox *outbox, struct error *error)
 static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,
                      struct error *error)
 {
-    bool *deferred = batch_alloc(batch, (size_t)batch->capacity * sizeof *deferred);
     int64_t began_ms = clock_boot_ms();
     int64_t took_ms;
-    int64_t bytes;
+    int64_t bytes = fill(outbox, batch, payload_max);
 
-    if (deferred == NULL)
-        return error_no_memory(error);
-    bytes = fill(outbox, batch, deferred, payload_max);
-    if (choose_note_claimed(outbox, batch, batch->rows[CLAIMED], error) < 0)
+    if (batch->count == 0)
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                         "the broker takes larger messages than when the claim was made");
+    if (choose_note_claimed(outbox, batch, batch->rows, error) < 0)
         return -1;
     adapt_level(outbox, batch, bytes);
-    if (fetch_deferred(outbox, batch, deferred, error) < 0)
-        return -1;
     if (make_durable(outbox, error) < 0)
         return -1;
     took_ms = clock_boot_ms() - began_ms;
@@ -374,7 +310,7 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     return 0;
 }
 
-/* What the server has worked is no pause, and what the fetch and the flush took hardly ever one. */
+/* What the server has worked is no pause, and what the flush took hardly ever one. */
 int64_t outbox_claim_slept_ms(const struct outbox *outbox)
 {
     return clock_boot_ms() - outbox->asked_ms - outbox->worked_ms;
@@ -387,8 +323,8 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim 
     batch->parked = claim->parked;
     if (start_claim(outbox, batch, claim, error) < 0 || read_claim(outbox, batch, claim, error) < 0)
         return -1;
-    batch->more = choose_looks_again(outbox, PQntuples(batch->rows[CLAIMED]), claim);
-    if (PQntuples(batch->rows[CLAIMED]) == 0) {
+    batch->more = choose_looks_again(outbox, PQntuples(batch->rows), claim);
+    if (PQntuples(batch->rows) == 0) {
         if (end_transaction(outbox, error) < 0 ||
             choose_pass_empty(outbox, batch, claim, error) < 0)
             return -1;

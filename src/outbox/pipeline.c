@@ -135,11 +135,13 @@ static void name_claim(char name[32], enum claim_kind kind, int level)
 
 static int queue_claim(struct outbox *outbox, const struct claim *claim, struct error *error)
 {
-    static const int param_counts[CLAIM_KINDS] = {1, 1, 2, 3, 1};
+    static const int param_counts[CLAIM_KINDS] = {2, 2, 3, 4, 2};
     enum claim_kind kind = pipeline_choose_claim(outbox, claim);
     uint64_t away = htobe64(claim->away);
+    uint64_t payload_max = htobe64((uint64_t)claim->payload_max);
     char *from = strdupa(pipeline_passed_from(outbox));
-    struct array params[3] = {{.bytes = (char *)&away, .len = sizeof away},
+    struct array params[4] = {{.bytes = (char *)&away, .len = sizeof away},
+                              {.bytes = (char *)&payload_max, .len = sizeof payload_max},
                               {.bytes = from, .len = strlen(from)},
                               {.bytes = outbox->passed.to, .len = strlen(outbox->passed.to)}};
     char name[32];
@@ -249,8 +251,6 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         prepare(outbox, "rollback_to", strdup("ROLLBACK TO SAVEPOINT parking"), error) < 0 ||
         prepare(outbox, "lock", sql_lock(table), error) < 0 ||
         prepare(outbox, "claimed", sql_claimed(), error) < 0 ||
-        prepare(outbox, "fetch", sql_fetch(table, false), error) < 0 ||
-        prepare(outbox, "fetch_parked", sql_fetch(table, true), error) < 0 ||
         prepare(outbox, "sent", sql_sent(table, options, false), error) < 0 ||
         prepare(outbox, "sent_parked", sql_sent(table, options, true), error) < 0 ||
         prepare(outbox, "park", sql_park(table, options, false), error) < 0 ||

@@ -35,7 +35,7 @@ struct outbox {
     struct server server;
     struct passed passed;
     struct bounds bounds;
-    atomic_bool *sure; /* see outbox_share(); NULL: shared with nobody */
+    atomic_bool *sure;     /* see outbox_share(); NULL: shared with nobody */
     uint64_t bounded_away; /* whose rows the bounds have passed */
     struct sight asking;   /* of the claim under way */
     struct sight sight;    /* of the claim in hand, */

@@ -11,6 +11,9 @@
  */
 
 #define CLAIM_KEY_BYTES_MAX 1024
+/* Of key, type and headers together, beside a payload that is checked against the broker's limit:
+ * what keeps a row's rest sane. */
+#define CLAIM_REST_BYTES_MAX (128 * 1024)
 
 /* A claim's result; a NULL costs least. What is not noted is text in UTF-8. */
 enum claim_column {
@@ -46,11 +49,12 @@ enum claim_kind {
 struct claim_text {
     enum claim_kind kind;
     int limit;
-    int64_t inline_bytes; /* rows whose texts and payload together exceed this come without them */
+    int64_t inline_bytes; /* rows whose texts and payload together do not exceed this come whole */
     const struct routes *routes; /* NULL: all rows go to sink 0 */
 };
 
-/* $1 int8: a bit for each sink whose rows are left; $2, $3 text: beyond this id, up to this. */
+/* $1 int8: a bit for each sink whose rows are left; $2 int8: no payload is larger, or its row comes
+ * as lengths; $3, $4 text: beyond this id, up to this. */
 char *sql_claim(const struct table *table, const struct outbox_options *options,
                 const struct claim_text *text);
 
@@ -68,10 +72,6 @@ char *sql_last(const struct table *table, const struct outbox_options *options);
 /* $1 text, an id: the id at the end of a window of unsent rows beyond it; no row when fewer are
  * left. */
 char *sql_window(const struct table *table, const struct outbox_options *options);
-
-/* $1 tid[]: row, key, type, payload, headers of locked rows that the claim left behind. */
-char *sql_fetch(const struct table *table, bool parked);
-enum fetch_column { FETCH_ROW, FETCH_KEY, FETCH_TYPE, FETCH_PAYLOAD, FETCH_HEADERS };
 
 /* $1 tid[], $2 int4 their number. Raises an error when another number of rows was touched. */
 char *sql_sent(const struct table *table, const struct outbox_options *options, bool parked);

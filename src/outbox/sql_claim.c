@@ -37,12 +37,28 @@ static void put_jsonb_headers(FILE *out, const char *name)
                   name, name, name, name);
 }
 
+#define LARGE_BYTES 2000 /* longer values are stored apart, or compressed */
+
+/* Behind the last row that fits, texts are not made any more: that of 1 MiB of jsonb takes 2 ms. */
+static void put_payload_text(FILE *out, const char *name, int64_t batch_bytes)
+{
+    (void)fprintf(out,
+                  "CASE WHEN pg_catalog.pg_column_size(%s) <= %d OR " TAKEN_BYTES " <= %" PRId64
+                  " THEN %s::text END AS payload",
+                  name, LARGE_BYTES, batch_bytes, name);
+}
+
 /* bytea, text and an event's uuid travel as they are; what else a column may be, as its text. */
-static void put_text_column(FILE *out, const struct table *table, enum column column, bool parked)
+static void put_text_column(FILE *out, const struct table *table,
+                            const struct outbox_options *options, enum column column, bool parked)
 {
     const struct table_column *described = &table->columns[column];
     const char *name = parked ? column_name(column) : described->quoted;
 
+    if (column == COLUMN_PAYLOAD && !travels_as_it_is(table, column)) {
+        put_payload_text(out, name, options->batch_bytes);
+        return;
+    }
     if (column == COLUMN_HEADERS && strcmp(described->type, "jsonb") == 0) {
         put_jsonb_headers(out, name);
         return;
@@ -150,9 +166,9 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     else
         sql_put_unsent(out, table, options);
     if (text->kind == CLAIM_AFTER || text->kind == CLAIM_WINDOW)
-        (void)fprintf(out, " AND %s > $2::text::%s", id, table->columns[COLUMN_ID].type);
+        (void)fprintf(out, " AND %s > $3::text::%s", id, table->columns[COLUMN_ID].type);
     if (text->kind == CLAIM_WINDOW)
-        (void)fprintf(out, " AND %s <= $3::text::%s", id, table->columns[COLUMN_ID].type);
+        (void)fprintf(out, " AND %s <= $4::text::%s", id, table->columns[COLUMN_ID].type);
     if (sql_put_sinks(out, table, text->routes, parked, 1) < 0)
         return -1;
     (void)fprintf(out, " ORDER BY %s LIMIT %d %s SKIP LOCKED", parked ? "due" : id, text->limit,
@@ -193,8 +209,10 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
     (void)fprintf(out, "SELECT relay_row, relay_xmin");
     for (int i = COLUMN_ID; i <= COLUMN_HEADERS; i++) {
         (void)fprintf(out, ", ");
-        put_text_column(out, table, (enum column)i, parked);
+        put_text_column(out, table, options, (enum column)i, parked);
     }
+    (void)fprintf(out, ", %s IS NULL AS tombstone",
+                  parked ? "payload" : table->columns[COLUMN_PAYLOAD].quoted);
     if (table_has(table, COLUMN_CREATED_AT))
         (void)fprintf(out, ", %s::timestamptz AS created_at",
                       parked ? "created_at" : table->columns[COLUMN_CREATED_AT].quoted);
@@ -265,6 +283,19 @@ char *sql_claimed(void)
 #define REST_LEN                                                                                   \
     "(coalesce(octet_length(key), 0)::bigint + coalesce(octet_length(type), 0)"                    \
     " + coalesce(octet_length(headers), 0))"
+#define ROW_LEN "(coalesce(octet_length(payload), 0) + " REST_LEN ")"
+
+/* One that is not small comes whole as long as all of them fit, and the first in any case. */
+static void put_whole(FILE *out, const struct outbox_options *options, int64_t inline_bytes)
+{
+    (void)fprintf(out,
+                  "CASE WHEN payload IS NULL AND NOT tombstone THEN false"
+                  " WHEN " ROW_LEN " <= %" PRId64 " THEN true"
+                  " WHEN octet_length(payload) > $2::int8 OR " REST_LEN " > %d THEN false"
+                  " ELSE pg_catalog.set_config(" TAKEN ", (" TAKEN_BYTES " + " ROW_LEN ")::text,"
+                  " true)::int8 <= greatest(" ROW_LEN ", %" PRId64 ") END AS whole",
+                  inline_bytes, CLAIM_REST_BYTES_MAX, options->batch_bytes);
+}
 
 char *sql_claim(const struct table *table, const struct outbox_options *options,
                 const struct claim_text *text)
@@ -285,15 +316,15 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
         writer.out,
         ", id, event_id,"
         " CASE WHEN octet_length(topic) > 1025 THEN left(topic, 1025) ELSE topic END,"
-        " CASE WHEN small OR octet_length(key) <= %d THEN key END,"
-        " CASE WHEN small THEN type END,"
-        " CASE WHEN small THEN payload END, CASE WHEN small THEN headers END, created_at,"
-        " CASE WHEN NOT small THEN pg_catalog.int8send(coalesce(octet_length(payload), -1))"
+        " CASE WHEN whole OR octet_length(key) <= %d THEN key END,"
+        " CASE WHEN whole THEN type END,"
+        " CASE WHEN whole THEN payload END, CASE WHEN whole THEN headers END, created_at,"
+        " CASE WHEN NOT whole THEN pg_catalog.int8send(coalesce(octet_length(payload), -1))"
         " || pg_catalog.int8send(" REST_LEN ") END, relay_slice, blocked%s"
-        " FROM (SELECT *, coalesce(octet_length(payload), 0) + " REST_LEN " <= %" PRId64
-        " AS small FROM (",
-        CLAIM_KEY_BYTES_MAX, text->kind == CLAIM_PARKED ? ", attempts, waited_ms" : "",
-        text->inline_bytes);
+        " FROM (SELECT *, ",
+        CLAIM_KEY_BYTES_MAX, text->kind == CLAIM_PARKED ? ", attempts, waited_ms" : "");
+    put_whole(writer.out, options, text->inline_bytes);
+    (void)fprintf(writer.out, " FROM (");
     put_rows(writer.out, table, options, text, source);
     (void)fprintf(writer.out, ") texts OFFSET 0) claimed");
     free(source);
@@ -327,22 +358,5 @@ char *sql_window(const struct table *table, const struct outbox_options *options
                   table->quoted, id, table->columns[COLUMN_ID].type);
     sql_put_unsent(writer.out, table, options);
     (void)fprintf(writer.out, " ORDER BY %s OFFSET %d LIMIT 1", id, WINDOW_ROWS - 1);
-    return writer_end(&writer);
-}
-
-char *sql_fetch(const struct table *table, bool parked)
-{
-    static const enum column fetched[] = {COLUMN_KEY, COLUMN_TYPE, COLUMN_PAYLOAD, COLUMN_HEADERS};
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out, "SELECT ctid");
-    for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++) {
-        (void)fprintf(writer.out, ", ");
-        put_text_column(writer.out, table, fetched[i], parked);
-    }
-    (void)fprintf(writer.out, " FROM %s WHERE ctid = ANY ($1::tid[])",
-                  parked ? table->parked_quoted : table->quoted);
     return writer_end(&writer);
 }

@@ -23,6 +23,10 @@
 #define SEEN_SNAPSHOT "'outbox_relay.snapshot'"
 #define SEEN_WAL "'outbox_relay.wal'"
 
+/* What the claim under way gives whole so far, in bytes, of rows that are not small. */
+#define TAKEN "'outbox_relay.taken'"
+#define TAKEN_BYTES "coalesce(nullif(pg_catalog.current_setting(" TAKEN ", true), '')::int8, 0)"
+
 /* Whether rows of one key leave in their order. */
 bool sql_keeps_order(const struct table *table, const struct outbox_options *options);
 

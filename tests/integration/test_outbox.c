@@ -1,6 +1,9 @@
 /* Claim and settle against a real PostgreSQL, on the level of outbox.h. */
 #include "integration/lane_fixture.h"
 
+#include "outbox/row.h"
+#include "outbox/sql.h"
+
 #include "base/clock.h"
 
 #include <arpa/inet.h>
@@ -244,7 +247,7 @@ static void null_empty_and_binary_values_are_three_things(void **state)
     assert_false(messages[2].payload_is_json);
 }
 
-static void large_payloads_are_fetched_as_far_as_the_byte_limit_allows(void **state)
+static void large_payloads_come_as_far_as_the_byte_limit_allows(void **state)
 {
     struct lane_fixture *fixture = *state;
     int64_t bytes = 0;
@@ -272,7 +275,7 @@ static void large_payloads_are_fetched_as_far_as_the_byte_limit_allows(void **st
     claim_count(fixture, 0);
 }
 
-static void a_payload_above_the_limit_is_not_fetched(void **state)
+static void a_payload_above_the_limit_does_not_come(void **state)
 {
     struct lane_fixture *fixture = *state;
 
@@ -283,6 +286,59 @@ static void a_payload_above_the_limit_is_not_fetched(void **state)
     assert_null(fixture->batch.messages[1].payload.data);
     assert_int_equal(fixture->batch.messages[1].payload_len, 3000002);
     assert_text(fixture->batch.messages[2].payload, "3");
+}
+
+static int64_t payload_length(const PGresult *rows, int row)
+{
+    return row_int8(PQgetvalue(rows, row, CLAIM_LENGTHS));
+}
+
+static void behind_the_last_payload_that_fits_no_text_is_made(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    const struct message *messages = fixture->batch.messages;
+    const PGresult *rows;
+
+    fixture->options.batch_bytes = 1000000;
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(repeat(x, 600000))"
+                       " FROM unnest('{a,b,c,NULL}'::text[]) x");
+    insert_rows(fixture, 1);
+    claim_count(fixture, 1);
+    assert_int_equal(messages[0].payload.data[1], 'a');
+    rows = fixture->batch.rows;
+    assert_int_equal(PQntuples(rows), 5);
+    assert_int_equal(payload_length(rows, 1), 600002);
+    assert_int_equal(payload_length(rows, 2), -1);
+    assert_true(PQgetisnull(rows, 3, CLAIM_LENGTHS)); /* a tombstone */
+    assert_string_equal(PQgetvalue(rows, 4, CLAIM_PAYLOAD), "1");
+    for (char expected = 'b'; expected <= 'c'; expected++) {
+        decide_all(&fixture->batch, OUTCOME_SENT);
+        settle(fixture, true);
+        assert_int_equal(claim(fixture), 0);
+        assert_int_equal(messages[0].payload.len, 600002);
+        assert_int_equal(messages[0].payload.data[1], expected);
+    }
+    assert_int_equal(fixture->batch.count, 3);
+    assert_null(messages[1].payload.data);
+    assert_text(messages[2].payload, "1");
+}
+
+/* As when a broker came back with another limit while a claim was under way. */
+static void a_payload_that_the_broker_did_not_take_before_is_claimed_anew(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    const struct claim less = {.payload_max = 1000};
+
+    insert_rows(fixture, 1);
+    claim_count(fixture, 1);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', to_jsonb(repeat('x', "
+                       "500000)))");
+    assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, &less, &fixture->error), 0);
+    assert_int_equal(claim(fixture), -1);
+    assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
+    claim_count(fixture, 1);
+    assert_int_equal(fixture->batch.messages[0].payload.len, 500002);
 }
 
 static void a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not(void **state)
@@ -642,8 +698,10 @@ int main(void)
         IN_MARK(a_connection_lost_before_the_claim_is_replaced),
         IN_MARK(a_trigger_that_swallows_the_mark_makes_the_settle_fail),
         IN_MARK(null_empty_and_binary_values_are_three_things),
-        IN_MARK(large_payloads_are_fetched_as_far_as_the_byte_limit_allows),
-        IN_MARK(a_payload_above_the_limit_is_not_fetched),
+        IN_MARK(large_payloads_come_as_far_as_the_byte_limit_allows),
+        IN_MARK(a_payload_above_the_limit_does_not_come),
+        IN_MARK(behind_the_last_payload_that_fits_no_text_is_made),
+        IN_MARK(a_payload_that_the_broker_did_not_take_before_is_claimed_anew),
         IN_MARK(a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not),
         IN_MARK(headers_that_are_no_flat_object_refuse_the_row),
         IN_MARK(numbers_in_headers_keep_every_digit),

@@ -530,7 +530,7 @@ static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more
 /* Rows of the batch by slice, the slices in the order in which they came. */
 static int count_by_slice(const struct outbox *outbox, const struct batch *batch, int counts[])
 {
-    const PGresult *rows = batch->rows[0];
+    const PGresult *rows = batch->rows;
     int count = 0;
 
     for (int row = 0; row < PQntuples(rows); row++) {
@@ -720,7 +720,7 @@ static void choose_and_claim(struct lane_fixture *fixture, PGconn *lane, const c
     (void)snprintf(flushes->between, 32, "%s",
                    sql_text(fixture->conn, "SELECT pg_current_wal_insert_lsn()"));
     (void)snprintf(flushes->claimed, 32, "%s",
-                   value_of(lane, sql_claim(table, &fixture->options, &text), "(0)"));
+                   value_of(lane, sql_claim(table, &fixture->options, &text), "(0, 1000)"));
     sql(lane, "COMMIT");
 }
 
@@ -770,7 +770,7 @@ static void a_row_that_was_waited_for_must_be_flushed_as_it_is_then(void **state
     sql(other, "SET synchronous_commit = off; BEGIN; UPDATE outbox SET payload = '2'");
     sql(lane, "BEGIN; SET LOCAL outbox_relay.slices = '{0,1,2,3,4,5,6,7}';"
               " SET LOCAL outbox_relay.firsts = '{0,0,0,0,0,0,0,0}'");
-    assert_int_equal(PQsendQuery(lane, "EXECUTE waiting (0)"), 1);
+    assert_int_equal(PQsendQuery(lane, "EXECUTE waiting (0, 1000)"), 1);
     wait_for_lock(fixture->conn);
     (void)snprintf(flushes.between, 32, "%s",
                    sql_text(other, "SELECT pg_current_wal_insert_lsn()"));
@@ -832,7 +832,7 @@ static void assert_plans(struct lane_fixture *fixture)
     const struct table *table = &fixture->outbox->table;
     struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
     const char *plan =
-        plan_of(fixture, sql_claim(table, &fixture->options, &text), "EXPLAIN EXECUTE planned (0)");
+        plan_of(fixture, sql_claim(table, &fixture->options, &text), "EXPLAIN EXECUTE planned (0, 1000)");
 
     assert_planned_well(plan, "Index Scan using outbox_slice_idx");
     assert_null(strstr(plan, "Sort"));
@@ -847,7 +847,7 @@ static void assert_plans(struct lane_fixture *fixture)
                         "using outbox_parked_due_idx");
     text.kind = CLAIM_PARKED;
     assert_planned_well(
-        plan_of(fixture, sql_claim(table, &fixture->options, &text), "EXPLAIN EXECUTE planned (0)"),
+        plan_of(fixture, sql_claim(table, &fixture->options, &text), "EXPLAIN EXECUTE planned (0, 1000)"),
         "using outbox_parked_due_idx");
 }
 
