@@ -319,7 +319,8 @@ int pipeline_open(struct outbox *outbox, struct error *error)
     server_tell_commit(&outbox->server, &outbox->session);
     if (describe(outbox, error) < 0 || keep_plans(outbox, error) < 0)
         return pipeline_abort(outbox);
-    bounds_forget(&outbox->bounds); /* another server may stand behind the address */
+    barrier_close(&outbox->barrier); /* another server may stand behind the address */
+    bounds_forget(&outbox->bounds);
     if (PQenterPipelineMode(outbox->session.conn) != 1)
         return fail(outbox, NULL, error);
     if (prepare_all(outbox, error) < 0)

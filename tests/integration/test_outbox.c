@@ -1,6 +1,7 @@
 /* Claim and settle against a real PostgreSQL, on the level of outbox.h. */
 #include "integration/lane_fixture.h"
 
+#include "outbox/pipeline.h"
 #include "outbox/row.h"
 #include "outbox/sql.h"
 
@@ -618,6 +619,47 @@ static void what_is_claimed_is_on_disk(void **state)
     }
 }
 
+/* Its pid; 0: there is none. */
+static long long flush_session(struct lane_fixture *fixture)
+{
+    return sql_number(fixture->conn, "SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE"
+                                     " application_name = 'outbox-relay/test/1/flush'"
+                                     " AND datname = current_database()");
+}
+
+static void claim_what_must_be_flushed(struct lane_fixture *fixture)
+{
+    sql(fixture->conn, "SET synchronous_commit = off");
+    do {
+        insert_rows(fixture, 1);
+        claim_count(fixture, 1);
+        decide_all(&fixture->batch, OUTCOME_SENT);
+        settle(fixture, false);
+    } while (fixture->outbox->flushed);
+}
+
+/* After a failover the old primary may still answer to it. */
+static void a_lane_that_connects_anew_flushes_on_a_new_session(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    long long before;
+
+    claim_what_must_be_flushed(fixture);
+    before = flush_session(fixture);
+    assert_int_not_equal(before, 0);
+    sql(fixture->conn, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                       " WHERE application_name = 'outbox-relay/test/1'"
+                       " AND datname = current_database()");
+    assert_int_equal(claim(fixture), -1);
+    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), 0);
+    wait_for_number(fixture->conn, 0,
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name ="
+                    " 'outbox-relay/test/1/flush' AND datname = current_database()");
+    claim_what_must_be_flushed(fixture);
+    assert_int_not_equal(flush_session(fixture), 0);
+    assert_int_not_equal(flush_session(fixture), before);
+}
+
 static void a_missing_table_is_told_with_its_remedy(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -718,6 +760,7 @@ int main(void)
         IN_MARK(a_silent_host_is_passed_over),
         IN_MARK(a_purge_finds_old_rows_whatever_the_order_of_the_ids),
         IN_MARK(what_is_claimed_is_on_disk),
+        IN_MARK(a_lane_that_connects_anew_flushes_on_a_new_session),
         IN_MARK(a_missing_table_is_told_with_its_remedy),
         IN_MARK(an_unreachable_server_is_a_transient_error),
         IN_MARK(a_wrong_database_is_a_permanent_error),
