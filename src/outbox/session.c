@@ -333,7 +333,8 @@ static int connect_session(struct session *session, const struct outbox_options 
 }
 
 /* The keepalive settings are what frees a dead relay's row locks; search_path is emptied once the
- * table has been found by it (table.c). */
+ * table has been found by it (table.c). Types are known by their names, which must not be quoted. A
+ * transaction_timeout would end a transaction whose rows have been published. */
 static int apply_settings(struct session *session, const struct outbox_options *options,
                           struct error *error)
 {
@@ -348,9 +349,10 @@ static int apply_settings(struct session *session, const struct outbox_options *
                    "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 15000;"
                    "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
                    "SET enable_sort = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"
-                   "SET TimeZone = 'UTC'",
+                   "SET TimeZone = 'UTC'; SET quote_all_identifiers = off%s",
                    options->synchronous_commit ? "on" : "off",
-                   options->publish_timeout_ms + OUTBOX_SLACK_MS, SESSION_STATEMENT_MS);
+                   options->publish_timeout_ms + OUTBOX_SLACK_MS, SESSION_STATEMENT_MS,
+                   PQserverVersion(session->conn) >= 170000 ? "; SET transaction_timeout = 0" : "");
     return session_execute(session, sql, error);
 }
 

@@ -248,6 +248,19 @@ static void null_empty_and_binary_values_are_three_things(void **state)
     assert_false(messages[2].payload_is_json);
 }
 
+static void bytes_stay_bytes_where_the_database_quotes_every_identifier(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER TABLE outbox ALTER payload TYPE bytea USING NULL");
+    sql(fixture->conn, "ALTER TABLE outbox_parked ALTER payload TYPE bytea USING NULL");
+    sql(fixture->conn, "DO $$BEGIN EXECUTE format('ALTER DATABASE %%I SET quote_all_identifiers ="
+                       " on', current_database()); END$$");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', 'hello'::bytea)");
+    claim_count(fixture, 1);
+    assert_text(fixture->batch.messages[0].payload, "hello");
+}
+
 static void large_payloads_come_as_far_as_the_byte_limit_allows(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -740,6 +753,7 @@ int main(void)
         IN_MARK(a_connection_lost_before_the_claim_is_replaced),
         IN_MARK(a_trigger_that_swallows_the_mark_makes_the_settle_fail),
         IN_MARK(null_empty_and_binary_values_are_three_things),
+        IN_MARK(bytes_stay_bytes_where_the_database_quotes_every_identifier),
         IN_MARK(large_payloads_come_as_far_as_the_byte_limit_allows),
         IN_MARK(a_payload_above_the_limit_does_not_come),
         IN_MARK(behind_the_last_payload_that_fits_no_text_is_made),
