@@ -19,7 +19,7 @@ int admin_commit(struct admin *admin, struct error *error)
 
 static bool is_bytea(const struct table *table)
 {
-    return strcmp(table->columns[COLUMN_PAYLOAD].type, "bytea") == 0;
+    return strcmp(table->columns[COLUMN_PAYLOAD].base, "bytea") == 0;
 }
 
 /* Text parameters take the column's type; bytea takes the bytes as they are. */
@@ -103,15 +103,17 @@ static int check_fields(const struct admin *admin, const char *json, struct erro
 
 /* How a field of `line` becomes the column's value. Text needs no cast, and an explicit one would
  * cut what is longer than a varchar; a JSON null is no payload at all. */
-static void put_value(FILE *out, enum column column, const char *type)
+static void put_value(FILE *out, enum column column, const struct table_column *described)
 {
     const char *name = column_name(column);
+    const char *type = described->type;
+    const char *base = described->base;
 
-    if (strncmp(type, "json", 4) == 0)
+    if (strncmp(base, "json", 4) == 0)
         (void)fprintf(out, "nullif(line -> '%s', 'null')::%s", name, type);
-    else if (strcmp(type, "bytea") == 0)
+    else if (strcmp(base, "bytea") == 0)
         (void)fprintf(out, "pg_catalog.convert_to(line ->> '%s', 'UTF8')", name);
-    else if (strncmp(type, "text", 4) == 0 || strncmp(type, "character", 9) == 0)
+    else if (strncmp(base, "text", 4) == 0 || strncmp(base, "character", 9) == 0)
         (void)fprintf(out, "line ->> '%s'", name);
     else
         (void)fprintf(out, "(line ->> '%s')::%s", name, type);
@@ -135,7 +137,7 @@ static void put_insert(const struct admin *admin, FILE *out)
         if (!table_has(table, emitted[i]))
             continue;
         (void)fprintf(out, "%s", separator);
-        put_value(out, emitted[i], table->columns[emitted[i]].type);
+        put_value(out, emitted[i], &table->columns[emitted[i]]);
         separator = ", ";
     }
     (void)fprintf(out, " FROM (SELECT $1::jsonb AS line) input");

@@ -115,7 +115,7 @@ static void inspect_missing_column(struct admin *admin, struct findings *finding
 static bool has_type_among(const struct table_column *column, const char *const *types)
 {
     for (int i = 0; types[i] != NULL; i++)
-        if (strncmp(column->type, types[i], strlen(types[i])) == 0)
+        if (strncmp(column->base, types[i], strlen(types[i])) == 0)
             return true;
     return false;
 }

@@ -142,9 +142,9 @@ static int open_walk(struct walk *walk, struct admin *admin, struct error *error
 
     if (request->verb == PARKED_SHOW)
         bytea = admin_number(admin,
-                             "SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid ="
-                             " $1::pg_catalog.regclass AND attname = 'payload' AND atttypid ="
-                             " 'pg_catalog.bytea'::pg_catalog.regtype",
+                             "SELECT count(*) FROM pg_catalog.pg_attribute a WHERE attrelid ="
+                             " $1::pg_catalog.regclass AND attname = 'payload' AND"
+                             " " COLUMN_BASE_SQL " = 'bytea'",
                              1, params, error);
     if (bytea < 0)
         return -1;

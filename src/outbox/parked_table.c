@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char columns_sql[] =
-    "SELECT attname, pg_catalog.format_type(atttypid, atttypmod) FROM pg_catalog.pg_attribute"
+    "SELECT attname, " COLUMN_BASE_SQL " FROM pg_catalog.pg_attribute a"
     " WHERE attrelid = $1::pg_catalog.regclass AND attnum > 0 AND NOT attisdropped";
 
 static const char indexes_sql[] =
@@ -48,14 +48,16 @@ const char *parked_key_columns(const struct table *table)
     return "pg_catalog.hashtextextended(key::text, 0), id";
 }
 
-/* A row is parked as it stands, so each column has the type that it has in the outbox. */
+/* A row is parked as it stands, so each column has the type that it has in the outbox; a domain
+ * and what it is over are one, as a value of either can be put into both. */
 static void expect(struct parked_table *parked, const struct table *table)
 {
     for (int i = 0; i < COLUMN_SENT_AT; i++) {
         const char *type = schema_type(table, (enum column)i);
 
         parked->columns[i] = (struct parked_column){
-            column_name((enum column)i), table_has(table, (enum column)i) ? type : NULL, type, ""};
+            column_name((enum column)i),
+            table_has(table, (enum column)i) ? table->columns[i].base : NULL, type, ""};
     }
     memcpy(parked->columns + COLUMN_SENT_AT, own_columns, sizeof own_columns);
     memcpy(parked->indexes, indexes, sizeof indexes);

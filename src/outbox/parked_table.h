@@ -11,7 +11,7 @@
 
 struct parked_column {
     const char *name;
-    const char *type; /* as format_type() spells it; NULL: any */
+    const char *type; /* as format_type() spells it, a domain as what it is over; NULL: any */
     const char *added_as;
     char has_type[128]; /* "": it is missing */
 };

@@ -292,7 +292,7 @@ static int describe(struct outbox *outbox, struct error *error)
         table_still_whole(&table, &outbox->table, error) < 0)
         return -1;
     outbox->table = table;
-    outbox->payload_is_json = is_json(table.columns[COLUMN_PAYLOAD].type);
+    outbox->payload_is_json = is_json(table.columns[COLUMN_PAYLOAD].base);
     if (first)
         warn_of_absent_columns(&table);
     return 0;

@@ -213,7 +213,8 @@ static int check_columns(const struct table *table, const struct outbox_options 
                         key->quoted, table->quoted, key->type);
     else
         return 0;
-    return error_hint(error, "write order = \"none\" in [outbox]");
+    return error_hint(error, "write order = \"none\" in [outbox]%s",
+                      grows ? ", or give the column another type, such as text or bytea" : "");
 }
 
 static int check_table(const struct table *table, const struct outbox_options *options,

@@ -20,7 +20,7 @@ static bool is_bytes_or_text(const char *type)
 
 static bool travels_as_it_is(const struct table *table, enum column column)
 {
-    const char *type = table->columns[column].type;
+    const char *type = table->columns[column].base;
 
     return is_bytes_or_text(type) || (column == COLUMN_EVENT_ID && strcmp(type, "uuid") == 0);
 }
@@ -59,7 +59,7 @@ static void put_text_column(FILE *out, const struct table *table,
         put_payload_text(out, name, options->batch_bytes);
         return;
     }
-    if (column == COLUMN_HEADERS && strcmp(described->type, "jsonb") == 0) {
+    if (column == COLUMN_HEADERS && strcmp(described->base, "jsonb") == 0) {
         put_jsonb_headers(out, name);
         return;
     }

@@ -18,7 +18,7 @@ static const char find_sql[] =
     "LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
 
 static const char columns_sql[] =
-    "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),"
+    "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)," COLUMN_BASE_SQL ","
     "       EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND "
     "i.indisunique"
     "               AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1"
@@ -122,6 +122,12 @@ static int find(struct table *table, struct session *session, const struct outbo
     return 0;
 }
 
+/* Its text, where bytea has its own function, goes by bytea_output. */
+static bool is_domain_of_bytes(const struct table_column *column)
+{
+    return strcmp(column->base, "bytea") == 0 && strcmp(column->type, "bytea") != 0;
+}
+
 static void take_column(struct table *table, const PGresult *result, int row)
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -130,8 +136,9 @@ static void take_column(struct table *table, const PGresult *result, int row)
         if (column->name == NULL || strcmp(column->name, PQgetvalue(result, row, 0)) != 0)
             continue;
         (void)snprintf(column->type, sizeof column->type, "%s", PQgetvalue(result, row, 1));
-        column->unique = PQgetvalue(result, row, 2)[0] == 't';
-        column->immutable = PQgetvalue(result, row, 3)[0] == 't';
+        (void)snprintf(column->base, sizeof column->base, "%s", PQgetvalue(result, row, 2));
+        column->unique = PQgetvalue(result, row, 3)[0] == 't';
+        column->immutable = PQgetvalue(result, row, 4)[0] == 't' && !is_domain_of_bytes(column);
     }
 }
 

@@ -10,10 +10,18 @@
 
 #define QUOTED_BYTES_MAX 136 /* two quotes, 63 bytes that may all double, and a NUL */
 
+/* SQL: of column `a` of pg_attribute what `base` below says. A domain may be over another one. */
+#define COLUMN_BASE_SQL                                                                            \
+    "(WITH RECURSIVE base (oid, typmod) AS (SELECT a.atttypid, a.atttypmod UNION ALL"              \
+    " SELECT d.typbasetype, d.typtypmod FROM base b JOIN pg_catalog.pg_type d ON d.oid = b.oid"    \
+    " WHERE d.typtype = 'd') SELECT pg_catalog.format_type(b.oid, b.typmod) FROM base b"           \
+    " JOIN pg_catalog.pg_type u ON u.oid = b.oid WHERE u.typtype <> 'd')"
+
 struct table_column {
     const char *name; /* as configured, unquoted; NULL: the preset has none */
     char quoted[QUOTED_BYTES_MAX];
     char type[128]; /* format_type(); "" when the table has no such column */
+    char base[128]; /* the same, but of a domain what it is over: how its values travel */
     bool unique;    /* a unique index on this column alone */
     bool immutable; /* its text depends on no setting, so that an index may be over it */
 };

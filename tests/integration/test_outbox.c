@@ -261,6 +261,54 @@ static void bytes_stay_bytes_where_the_database_quotes_every_identifier(void **s
     assert_text(fixture->batch.messages[0].payload, "hello");
 }
 
+static void claim_again_as_parked(struct lane_fixture *fixture)
+{
+    refuse_all(fixture, OUTCOME_PARK, 0);
+    settle(fixture, false);
+    assert_int_equal(claim_from(fixture->outbox, &fixture->batch, true, &fixture->error), 0);
+    assert_int_equal(fixture->batch.count, 1);
+}
+
+static void a_domain_travels_as_what_it_is_over(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    const struct message *message = &fixture->batch.messages[0];
+
+    sql(fixture->conn, "CREATE DOMAIN bytes AS bytea; CREATE DOMAIN blob AS bytes NOT NULL;"
+                       " CREATE DOMAIN word AS varchar(20); CREATE DOMAIN ident AS uuid;"
+                       " CREATE DOMAIN flat AS jsonb; DROP TABLE outbox_parked;"
+                       " ALTER TABLE outbox ALTER payload TYPE blob USING '', ALTER key TYPE bytes"
+                       " USING NULL, ALTER topic TYPE word, ALTER event_id TYPE ident,"
+                       " ALTER headers TYPE flat");
+    init_tables(fixture);
+    sql(fixture->conn, "INSERT INTO outbox (event_id, topic, key, payload, headers) VALUES"
+                       " ('00000000-0000-4000-8000-000000000001', 't', '\\xff01', '\\x00ff',"
+                       "  '{\"n\": 12345678901234567890}')");
+    claim_count(fixture, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_text(message->event_id, "00000000-0000-4000-8000-000000000001");
+        assert_text(message->topic, "t");
+        assert_text(message->key, "\xff\x01");
+        assert_int_equal(message->payload.len, 2);
+        assert_memory_equal(message->payload.data, "\x00\xff", 2);
+        assert_text(message->headers[0].value, "12345678901234567890");
+        if (i == 0)
+            claim_again_as_parked(fixture);
+    }
+}
+
+static void json_in_a_domain_is_known_as_json(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE DOMAIN document AS jsonb CHECK (jsonb_typeof(VALUE) = 'object');"
+                       " ALTER TABLE outbox ALTER payload TYPE document;"
+                       " INSERT INTO outbox (topic, payload) VALUES ('t', '{\"a\": 1}')");
+    claim_count(fixture, 1);
+    assert_text(fixture->batch.messages[0].payload, "{\"a\": 1}");
+    assert_true(fixture->batch.messages[0].payload_is_json);
+}
+
 static void large_payloads_come_as_far_as_the_byte_limit_allows(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -754,6 +802,8 @@ int main(void)
         IN_MARK(a_trigger_that_swallows_the_mark_makes_the_settle_fail),
         IN_MARK(null_empty_and_binary_values_are_three_things),
         IN_MARK(bytes_stay_bytes_where_the_database_quotes_every_identifier),
+        IN_MARK(a_domain_travels_as_what_it_is_over),
+        IN_MARK(json_in_a_domain_is_known_as_json),
         IN_MARK(large_payloads_come_as_far_as_the_byte_limit_allows),
         IN_MARK(a_payload_above_the_limit_does_not_come),
         IN_MARK(behind_the_last_payload_that_fits_no_text_is_made),

@@ -332,6 +332,25 @@ static void a_bytea_payload_is_shown_by_its_bytes(void **state)
     assert_says(fixture->process.out, "payload       0 bytes\n\n");
 }
 
+static void a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE DOMAIN blob AS bytea;"
+                       " ALTER TABLE outbox ALTER COLUMN payload TYPE blob USING NULL");
+    expect(fixture, run(fixture, "emit", "t", "k", "a\\b", "-c", fixture->config), 0);
+    expect(fixture,
+           process_run(&fixture->process, "{\"topic\": \"t\", \"payload\": \"c\\\\d\"}\n", "emit",
+                       "-c", fixture->config, NULL),
+           0);
+    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(convert_from(payload, 'UTF8'),"
+                                                " ' ' ORDER BY id) FROM outbox"),
+                        "a\\b c\\d");
+    park_payload(fixture, "blob", "'\\x00ff0a61'");
+    expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "payload       4 bytes\n\\x00\\xff\\na\n");
+}
+
 static bool has_control(const char *text)
 {
     for (; *text != '\0'; text++)
@@ -506,6 +525,9 @@ static void check_converts_bytea_by_its_bytes(void **state)
         sql_text(fixture->conn,
                  "SELECT convert_from(payload, 'UTF8') FROM outbox_parked WHERE id = 1"),
         "{\"n\": 1}");
+    sql(fixture->conn, "CREATE DOMAIN blob AS bytea;"
+                       " ALTER TABLE outbox ALTER COLUMN payload TYPE blob");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
 }
 
 int main(void)
@@ -522,6 +544,7 @@ int main(void)
         TEST(a_long_payload_is_cut_and_its_size_told_but_whole_as_json),
         TEST(a_text_payload_is_shown_as_it_is_or_escaped),
         TEST(a_bytea_payload_is_shown_by_its_bytes),
+        TEST(a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes),
         TEST(nothing_that_a_row_holds_commands_a_terminal),
         TEST(a_long_error_is_cut_in_the_list_and_whole_in_show_as_json),
         TEST(status_tells_the_most_frequent_reasons),

@@ -104,10 +104,13 @@ static void a_table_that_deletes_has_the_same_index_over_all_rows(void **state)
 static void the_slices_of_every_type_of_key_are_found_again(void **state)
 {
     static const char *const keys[] = {
-        "key text,",   "key varchar(40),", "key uuid,",    "key bytea,", "key char(8),",
-        "key bigint,", "key name,",        "key numeric,", "key jsonb,", "",
+        "key text,",    "key varchar(40),", "key uuid,", "key bytea,",
+        "key char(8),", "key bigint,",      "key name,", "key numeric,",
+        "key jsonb,",   "key word,",        "",
     };
     struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE DOMAIN word AS varchar(40)");
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         remake(fixture, keys[i], "");
@@ -309,6 +312,44 @@ static void a_key_whose_text_depends_on_settings_is_refused(void **state)
     expect_init_then_ready(fixture);
 }
 
+/* An earlier release took it, and made an index that goes by bytea_output. */
+static void a_key_that_is_a_domain_over_bytea_is_refused(void **state)
+{
+    static const char *const commands[] = {"init", "check", "run"};
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE DOMAIN bytes AS bytea; DROP INDEX outbox_slice_idx;"
+                       " ALTER TABLE outbox ALTER key TYPE bytes USING NULL;"
+                       " CREATE INDEX ON outbox (((hashtext(coalesce(key::text, id::text)) &"
+                       " 2147483647) %% 64), id) WHERE sent_at IS NULL");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        const char *said;
+
+        expect(fixture, run_command(fixture, commands[i]), 3);
+        said = i == 1 ? fixture->process.out : fixture->process.err;
+        assert_says(said, "column \"key\" of \"public\".\"outbox\", public.bytes, depends on");
+        assert_says(said, "or give the column another type");
+    }
+}
+
+static void the_slices_of_a_domain_are_those_of_its_text(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE DOMAIN word AS text;"
+                       " ALTER TABLE outbox ALTER key TYPE word;"
+                       " ALTER TABLE outbox_parked ALTER key TYPE word;"
+                       " DROP INDEX outbox_slice_idx; CREATE INDEX theirs ON outbox"
+                       " (((hashtext(coalesce(key::text, id::text)) & 2147483647) %% 64), id)"
+                       " WHERE sent_at IS NULL");
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_null(strstr(fixture->process.out, "has no index"));
+    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "(((pg_catalog.hashtext(COALESCE(\"key\"::text,"
+                                      " \"id\"::text)) & 2147483647) % 64), \"id\")");
+}
+
 static void check_warns_of_a_sequence_whose_ids_do_not_grow_in_order(void **state)
 {
     static const char *const changes[][2] = {
@@ -420,6 +461,8 @@ int main(void)
         KEY_TEST(an_index_of_another_number_that_stays_is_told),
         KEY_TEST(ids_that_do_not_grow_are_refused),
         KEY_TEST(a_key_whose_text_depends_on_settings_is_refused),
+        KEY_TEST(a_key_that_is_a_domain_over_bytea_is_refused),
+        KEY_TEST(the_slices_of_a_domain_are_those_of_its_text),
         KEY_TEST(check_warns_of_a_sequence_whose_ids_do_not_grow_in_order),
         KEY_TEST(the_printed_grants_let_a_role_lock_slices),
         KEY_TEST(status_tells_the_age_of_the_oldest_row_of_all_slices),
