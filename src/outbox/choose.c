@@ -158,10 +158,10 @@ static bool note_row(struct outbox *outbox, int slice, int64_t id)
         outbox->claimed_count > 0 ? &outbox->claimed[outbox->claimed_count - 1] : NULL;
 
     if (last != NULL && last->slice == slice) {
-        bool grows = id > last->last;
+        bool in_order = id >= last->last; /* two rows may share an id: `check` tells */
 
         last->last = id;
-        return grows;
+        return in_order;
     }
     if (outbox->claimed_count == BOUNDS_WIDTH_MAX)
         return false;

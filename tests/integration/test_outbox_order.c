@@ -3,6 +3,7 @@
 #include "integration/lane_fixture.h"
 
 #include "base/clock.h"
+#include "outbox/choose.h"
 #include "outbox/parked.h"
 #include "outbox/pipeline.h"
 #include "outbox/row.h"
@@ -783,6 +784,40 @@ static void a_row_that_was_waited_for_must_be_flushed_as_it_is_then(void **state
     PQfinish(lane);
 }
 
+static void rows_that_share_an_id_are_claimed(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey");
+    for (int i = 0; i < 3; i++)
+        sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
+                           " VALUES (7, 't', 'k'), (8, 't', 'l')");
+    while (sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL") > 0) {
+        assert_int_equal(claim(fixture), 0);
+        assert_true(fixture->batch.count > 0);
+        send_all(fixture);
+    }
+}
+
+static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct message *messages = fixture->batch.messages;
+    struct text first;
+
+    insert(fixture, "k");
+    insert(fixture, "k");
+    claim_count(fixture, 2);
+    first = messages[0].id;
+    messages[0].id = messages[1].id;
+    messages[1].id = first;
+    fixture->outbox->claimed_count = 0;
+    assert_int_equal(
+        choose_note_claimed(fixture->outbox, &fixture->batch, fixture->batch.rows, &fixture->error),
+        -1);
+    assert_non_null(strstr(fixture->error.text, "out of their order, at id 1"));
+}
+
 /* The server's own records may come in between, now and then. */
 static void a_claim_of_what_is_on_disk_asks_for_no_flush(void **state)
 {
@@ -951,6 +986,8 @@ int main(void)
         TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),
         TEST(what_must_be_flushed_ends_before_the_slices_locks_unless_somebody_committed),
         TEST(a_row_that_was_waited_for_must_be_flushed_as_it_is_then),
+        TEST(rows_that_share_an_id_are_claimed),
+        TEST(a_claim_whose_rows_are_not_in_their_order_is_refused),
         TEST(a_claim_of_what_is_on_disk_asks_for_no_flush),
         TEST(every_statement_goes_by_its_index_whatever_the_statistics_say),
         TEST(a_lane_keeps_the_plans_of_its_statements),
