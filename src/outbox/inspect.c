@@ -31,6 +31,21 @@ static void inspect_server(struct admin *admin, struct findings *findings)
                            PQuser(admin->session.conn));
 }
 
+/* The relay's sessions speak UTF-8, which has all of LATIN1; SQL_ASCII is not converted. */
+static void inspect_encoding(struct admin *admin, struct findings *findings)
+{
+    static const char *const sure[] = {"UTF8", "SQL_ASCII", "LATIN1"};
+    const char *encoding = PQparameterStatus(admin->session.conn, "server_encoding");
+
+    for (size_t i = 0; encoding != NULL && i < sizeof sure / sizeof *sure; i++)
+        if (strcmp(encoding, sure[i]) == 0)
+            return;
+    (void)findings_add(findings, FINDING_WARNING,
+                       "database \"%s\" has the encoding %s: a row that holds bytes without an"
+                       " equivalent in UTF-8 cannot be claimed, and holds up others",
+                       PQdb(admin->session.conn), encoding != NULL ? encoding : "(unknown)");
+}
+
 /* A transaction pooler hands each statement to some backend: prepared statements and locks get
  * lost. */
 static int inspect_pooler(struct admin *admin, struct findings *findings, struct error *error)
@@ -157,6 +172,32 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
     (void)snprintf(finding->fix, sizeof finding->fix,
                    "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", admin->table.quoted,
                    event_id->quoted);
+}
+
+/* Bounds go by ids, and so do an operator's commands. */
+static void inspect_ids(struct admin *admin, struct findings *findings)
+{
+    const struct table *table = &admin->table;
+    const struct table_column *id = &table->columns[COLUMN_ID];
+    struct finding *finding;
+
+    if (table->kind == 'r' && table_has(table, COLUMN_ID) && !id->unique) {
+        finding = findings_add(findings, FINDING_ERROR,
+                               "nothing keeps the ids in column %s of %s distinct: rows that share"
+                               " one may be sent late and out of order",
+                               id->quoted, table->quoted);
+        (void)snprintf(finding->fix, sizeof finding->fix,
+                       "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", table->quoted, id->quoted);
+    }
+    if (table->kind == 'r' && table_has(table, COLUMN_ID) && !id->not_null) {
+        finding =
+            findings_add(findings, FINDING_ERROR,
+                         "column %s (id) of %s may be NULL: such a row is not sent, and may hold"
+                         " up others",
+                         id->quoted, table->quoted);
+        (void)snprintf(finding->fix, sizeof finding->fix,
+                       "ALTER TABLE %s ALTER COLUMN %s SET NOT NULL;", table->quoted, id->quoted);
+    }
 }
 
 static void inspect_index(struct admin *admin, struct findings *findings)
@@ -337,6 +378,7 @@ static int inspect_parked(struct admin *admin, struct findings *findings, struct
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)
 {
     inspect_server(admin, findings);
+    inspect_encoding(admin, findings);
     if (inspect_pooler(admin, findings, error) < 0 || inspect_role(admin, findings, error) < 0 ||
         inspect_identity(admin, findings, error) < 0)
         return -1;
@@ -344,6 +386,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
     if (!admin->table.exists)
         return 0;
     inspect_columns(admin, findings);
+    inspect_ids(admin, findings);
     inspect_index(admin, findings);
     if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0 ||
         notify_inspect(admin, findings, error) < 0 ||

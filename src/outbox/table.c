@@ -23,7 +23,7 @@ static const char columns_sql[] =
     "i.indisunique"
     "               AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1"
     "               AND i.indkey[0] = a.attnum),"
-    "       p.provolatile = 'i' "
+    "       p.provolatile = 'i', a.attnotnull OR t.typnotnull "
     "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
     "JOIN pg_catalog.pg_proc p ON p.oid = t.typoutput "
     "WHERE a.attrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
@@ -139,6 +139,7 @@ static void take_column(struct table *table, const PGresult *result, int row)
         (void)snprintf(column->base, sizeof column->base, "%s", PQgetvalue(result, row, 2));
         column->unique = PQgetvalue(result, row, 3)[0] == 't';
         column->immutable = PQgetvalue(result, row, 4)[0] == 't' && !is_domain_of_bytes(column);
+        column->not_null = PQgetvalue(result, row, 5)[0] == 't';
     }
 }
 

@@ -23,6 +23,7 @@ struct table_column {
     char type[128]; /* format_type(); "" when the table has no such column */
     char base[128]; /* the same, but of a domain what it is over: how its values travel */
     bool unique;    /* a unique index on this column alone */
+    bool not_null;
     bool immutable; /* its text depends on no setting, so that an index may be over it */
 };
 

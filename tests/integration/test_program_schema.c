@@ -233,6 +233,61 @@ static void check_reports_every_finding_with_its_fix(void **state)
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }
 
+static void check_wants_ids_that_are_distinct_and_not_null(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey,"
+                       " ADD PRIMARY KEY (id, created_at)");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    assert_says(fixture->process.out, "error: nothing keeps the ids in column \"id\" of");
+    assert_says(fixture->process.out,
+                "  fix: CREATE UNIQUE INDEX CONCURRENTLY ON \"public\".\"outbox\" (\"id\");\n");
+    assert_null(strstr(fixture->process.out, "may be NULL"));
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    sql(fixture->conn, "CREATE UNIQUE INDEX CONCURRENTLY ON outbox (id)");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    sql(fixture->conn, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey,"
+                       " ALTER id DROP IDENTITY, ALTER id DROP NOT NULL");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    assert_says(fixture->process.out, "error: column \"id\" (id) of \"public\".\"outbox\" may be"
+                                      " NULL: such a row is not sent, and may hold up others");
+    assert_says(fixture->process.out,
+                "  fix: ALTER TABLE \"public\".\"outbox\" ALTER COLUMN \"id\" SET NOT NULL;\n");
+    assert_null(strstr(fixture->process.out, "distinct: rows"));
+    sql(fixture->conn, "ALTER TABLE outbox ALTER id SET NOT NULL");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+}
+
+static void check_of_encoding(struct fixture *fixture, const char *encoding, bool warns)
+{
+    char url[256];
+
+    memcpy(url, fixture->url, sizeof url);
+    sql(fixture->conn, "CREATE DATABASE %s_coded ENCODING '%s' TEMPLATE template0 LOCALE 'C'",
+        PQdb(fixture->conn), encoding);
+    (void)snprintf(fixture->url, sizeof fixture->url, "%s_coded", url);
+    configure(fixture);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_int_equal(strstr(fixture->process.out, " has the encoding ") != NULL, warns);
+    sql(fixture->conn, "DROP DATABASE %s_coded WITH (FORCE)", PQdb(fixture->conn));
+    memcpy(fixture->url, url, sizeof url);
+}
+
+static void check_warns_of_an_encoding_that_utf8_may_not_hold(void **state)
+{
+    struct fixture *fixture = *state;
+
+    check_of_encoding(fixture, "UTF8", false);
+    check_of_encoding(fixture, "SQL_ASCII", false);
+    check_of_encoding(fixture, "LATIN1", false);
+    check_of_encoding(fixture, "WIN1252", true);
+    assert_says(fixture->process.out, "warning: database \"");
+    assert_says(fixture->process.out, "has the encoding WIN1252: a row that holds bytes without");
+}
+
 static void check_routes_waiting_rows_by_their_key_too(void **state)
 {
     struct fixture *fixture = *state;
@@ -273,6 +328,8 @@ int main(void)
         TEST(an_owner_can_execute_the_printed_grants),
         TEST(a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints),
         TEST(check_reports_every_finding_with_its_fix),
+        TEST(check_wants_ids_that_are_distinct_and_not_null),
+        TEST(check_warns_of_an_encoding_that_utf8_may_not_hold),
         TEST(check_routes_waiting_rows_by_their_key_too),
         TEST(check_prints_the_topic_of_a_waiting_row_escaped),
     };
