@@ -255,6 +255,22 @@ static int check_ranges(const rd_kafka_conf_t *conf, const struct sink_options *
     return 0;
 }
 
+/* Only "random" does not go by the key. */
+static int check_partitioner(const rd_kafka_conf_t *conf, const struct sink_options *options,
+                             const struct property *property, struct error *error)
+{
+    char value[64] = "";
+
+    if (!options->keep_order ||
+        strcmp(conf_value(conf, "partitioner", value, sizeof value), "random") != 0)
+        return 0;
+    return refuse_property(options, property,
+                           "\"random\" spreads a key over all partitions, which contradicts"
+                           " order = \"key\"; use \"murmur2_random\" (the default) or"
+                           " \"consistent_random\", or write order = \"none\" in [outbox]",
+                           error);
+}
+
 /* A message larger than the whole queue would find it full for ever. */
 static int check_queue(const rd_kafka_conf_t *conf, const struct sink_options *options,
                        struct error *error)
@@ -293,7 +309,8 @@ static int fill(rd_kafka_conf_t *conf, const struct sink_options *options, bool 
 
         if (set_property(conf, options, property, with_secrets, error) < 0 ||
             check_required(conf, options, property, error) < 0 ||
-            check_ranges(conf, options, property, error) < 0)
+            check_ranges(conf, options, property, error) < 0 ||
+            check_partitioner(conf, options, property, error) < 0)
             return -1;
     }
     if (fit_reconnect(conf, error) < 0)

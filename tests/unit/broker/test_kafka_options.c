@@ -174,6 +174,25 @@ static void a_mock_that_would_acknowledge_is_refused(void **state)
     assert_accepted("test.mock.num.brokers", "0");
 }
 
+static void a_partitioner_that_scatters_keys_is_refused_with_order_key(void **state)
+{
+    static char *const by_key[] = {"murmur2", "consistent_random", "fnv1a_random"};
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_accepted("partitioner", "random");
+    options.keep_order = true;
+    set_property(&options, "partitioner", "random");
+    assert_int_equal(check(&options), -1);
+    assert_int_equal(error.origin, ERROR_CONFIG);
+    assert_says(&error, "[sink.events.properties] \"partitioner\"");
+    assert_says(&error, "use \"murmur2_random\"");
+    for (size_t i = 0; i < sizeof by_key / sizeof *by_key; i++) {
+        options.properties[0].value = by_key[i];
+        assert_int_equal(check(&options), 0);
+    }
+}
+
 static void a_queue_holds_the_largest_message(void **state)
 {
     struct sink_options options = kafka_sink();
@@ -279,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_message_timeout_within_two_publish_timeouts_is_refused),
         cmocka_unit_test(what_hides_delivery_reports_is_refused),
         cmocka_unit_test(a_mock_that_would_acknowledge_is_refused),
+        cmocka_unit_test(a_partitioner_that_scatters_keys_is_refused_with_order_key),
         cmocka_unit_test(a_queue_holds_the_largest_message),
         cmocka_unit_test(weakened_tls_is_warned_about),
         cmocka_unit_test(servers_are_written_as_brokers),
