@@ -13,10 +13,6 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
     struct admin *admin;
     int64_t purged;
 
-    if (options->on_sent != ON_SENT_MARK) {
-        (void)printf("nothing to purge: on_sent = \"delete\" removes rows when they are sent\n");
-        return EXIT_DONE;
-    }
     if (arguments->older_than_ms < 0 && options->retention_ms == 0) {
         (void)fprintf(stderr,
                       "outbox-relay: retention is \"0\", so rows are kept; give --older-than\n");

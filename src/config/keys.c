@@ -29,10 +29,11 @@ const struct key keys[] = {
     {SECTION_OUTBOX, "table", KEY_STRING, IN_OUTBOX(table), "public.outbox", 1, 0, NULL, 0,
      "The outbox, as \"table\" or \"schema.table\"."},
     {SECTION_OUTBOX, "on_sent", KEY_WORD, IN_OUTBOX(on_sent), "mark", 0, 0, on_sent_words, 0,
-     "\"mark\" sets sent_at; \"delete\" removes the row."},
+     "\"mark\" sets sent_at; \"delete\" removes the row. A row whose sent_at is set counts as sent "
+     "with either, where the table has that column."},
     {SECTION_OUTBOX, "retention", KEY_DURATION, IN_OUTBOX(retention_ms), "7d", SECONDS(1),
      DAYS(3650), NULL, KEY_ZERO,
-     "Marked rows older than this are purged, in small batches; \"0\" keeps them."},
+     "Rows marked as sent longer ago are purged, in small batches; \"0\" keeps them."},
     {SECTION_OUTBOX, "order", KEY_WORD, IN_OUTBOX(order), "key", 0, 0, order_words, 0,
      "\"key\": the events of a key are sent in the order of their ids, whatever number of relays "
      "there is; ids must be integers that grow. \"none\": first come."},
@@ -62,7 +63,10 @@ const struct key keys[] = {
     {SECTION_COLUMNS, "created_at", KEY_STRING, IN_OUTBOX(columns[COLUMN_CREATED_AT]), NULL, 1, 0,
      NULL, 0, "When the event was inserted."},
     {SECTION_COLUMNS, "sent_at", KEY_STRING, IN_OUTBOX(columns[COLUMN_SENT_AT]), NULL, 1, 0, NULL,
-     0, "NULL until the row is sent."},
+     0,
+     "NULL until the row is sent. With on_sent = \"delete\" it may be absent; one that is NOT NULL "
+     "or "
+     "has a default is not the relay's, and is left alone."},
 
     {SECTION_RELAY, "lanes", KEY_INTEGER, IN_CONFIG(relay.lanes), "2", 1, LANES_MAX, NULL, 0,
      "Parallel database connections in this process."},

@@ -117,7 +117,7 @@ int inspect_slices(struct admin *admin, struct findings *findings, struct error 
     (void)findings_add(findings, FINDING_OK, "table %s: %d slices", table->slice_quoted,
                        table->slices);
     if (inspect_stale(admin, findings, error) < 0 ||
-        (admin->options->on_sent == ON_SENT_MARK && inspect_unordered(admin, findings, error) < 0))
+        (table_has(table, COLUMN_SENT_AT) && inspect_unordered(admin, findings, error) < 0))
         return -1;
     return inspect_sequences(admin, findings, error);
 }

@@ -255,8 +255,8 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         prepare(outbox, "sent_parked", sql_sent(table, options, true), error) < 0 ||
         prepare(outbox, "park", sql_park(table, options, false), error) < 0 ||
         prepare(outbox, "park_parked", sql_park(table, options, true), error) < 0 ||
-        prepare(outbox, "last", sql_last(table, options), error) < 0 ||
-        prepare(outbox, "window", sql_window(table, options), error) < 0 ||
+        prepare(outbox, "last", sql_last(table), error) < 0 ||
+        prepare(outbox, "window", sql_window(table), error) < 0 ||
         prepare(outbox, "leftover", sql_leftover(table, options), error) < 0 ||
         prepare_choosing(outbox, error) < 0 || prepare_claims(outbox, error) < 0 ||
         pipeline_sync(outbox, error) < 0)

@@ -26,19 +26,17 @@ int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, stru
 
 static int64_t count_purgeable(struct admin *admin, int64_t age_ms, struct error *error)
 {
-    char sql[1024];
     char age[32];
     const char *params[1] = {age};
+    char *sql = sql_purgeable(&admin->table);
+    int64_t count;
 
+    if (sql == NULL)
+        return error_no_memory(error);
     (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT (SELECT count(*) FROM %s WHERE %s < pg_catalog.now() - $1::int8 * interval"
-        " '1 millisecond') + (SELECT count(*) FROM %s WHERE sent_at < pg_catalog.now() -"
-        " $1::int8 * interval '1 millisecond')",
-        admin->table.quoted, admin->table.columns[COLUMN_SENT_AT].quoted,
-        admin->table.parked_quoted);
-    return admin_number(admin, sql, 1, params, error);
+    count = admin_number(admin, sql, 1, params, error);
+    free(sql);
+    return count;
 }
 
 int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error)

@@ -79,6 +79,7 @@ static void put_word(const struct expansion *expansion, FILE *out, const char *w
     const char *sent_at = table->columns[COLUMN_SENT_AT].quoted;
     const char *name = find_name(expansion, word, len);
     bool mark = expansion->options->on_sent == ON_SENT_MARK;
+    bool marked = mark || table_has(table, COLUMN_SENT_AT);
 
     if (name != NULL)
         (void)fprintf(out, "%s", name);
@@ -86,11 +87,11 @@ static void put_word(const struct expansion *expansion, FILE *out, const char *w
         (void)fprintf(out, "%d", expansion->options->slices);
     else if (is_word(word, len, "slice_of_row"))
         sql_put_slice(out, table, expansion->options->slices, false);
-    else if (is_word(word, len, "unsent") && mark)
+    else if (is_word(word, len, "unsent") && marked)
         (void)fprintf(out, " WHERE %s IS NULL", sent_at);
     else if (is_word(word, len, "key_room") && mark)
         (void)fprintf(out, " WITH (fillfactor = 50)"); /* marking adds a second entry to each */
-    else if (is_word(word, len, "sent_at_column") && mark)
+    else if (is_word(word, len, "sent_at_column") && marked)
         (void)fprintf(out, ",\n    %s    timestamptz -- NULL: not sent yet", sent_at);
     else if (len > 5 && memcmp(word, "type:", 5) == 0)
         (void)fprintf(out, "%s", find_column(table, word + 5, len - 5, true));

@@ -26,9 +26,9 @@ static const char indexes_sql[] =
     "SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
     "       pg_catalog.pg_get_indexdef(i.indexrelid, 1, true),"
     "       i.indisvalid AND m.amname = 'btree' AND i.indoption[0] = 0 AND i.indoption[1] = 0"
-    "       AND a.attname = $2 AND CASE WHEN $3::text IS NULL THEN i.indpred IS NULL"
+    "       AND a.attname = $2 AND CASE WHEN i.indpred IS NULL THEN $5 = 'delete'"
     "           ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
-    "                = pg_catalog.format('(%I IS NULL)', $3) END, c.relname = $4"
+    "                = pg_catalog.format('(%I IS NULL)', $3::text) END, c.relname = $4"
     " FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid"
     " JOIN pg_catalog.pg_am m ON m.oid = c.relam"
     " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
@@ -98,12 +98,12 @@ static PGresult *find_indexes(const struct table *table, struct session *session
                               const struct outbox_options *options, struct error *error)
 {
     char numbered[QUOTED_BYTES_MAX];
-    const char *params[4] = {
-        table->quoted, table->columns[COLUMN_ID].name,
-        options->on_sent == ON_SENT_MARK ? table->columns[COLUMN_SENT_AT].name : NULL, numbered};
+    const char *params[5] = {table->quoted, table->columns[COLUMN_ID].name,
+                             table->columns[COLUMN_SENT_AT].name, numbered,
+                             options->on_sent == ON_SENT_MARK ? "mark" : "delete"};
 
     name_index(table, options->slices, numbered, sizeof numbered);
-    return session_query(session, indexes_sql, 4, params, error);
+    return session_query(session, indexes_sql, 5, params, error);
 }
 
 /* The slice's expression for so many slices. NULL: no memory. free() it. */

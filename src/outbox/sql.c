@@ -226,7 +226,7 @@ char *sql_leftover(const struct table *table, const struct outbox_options *optio
     if (!writer_begin(&writer))
         return NULL;
     (void)fprintf(writer.out, "SELECT EXISTS (SELECT FROM %s WHERE true", table->quoted);
-    sql_put_unsent(writer.out, table, options);
+    sql_put_unsent(writer.out, table);
     if (options->order == ORDER_NONE)
         (void)fprintf(writer.out, " ORDER BY %s LIMIT 1", table->columns[COLUMN_ID].quoted);
     (void)fprintf(writer.out,
@@ -268,22 +268,43 @@ static void put_oldest(FILE *out, const struct table *table, int limit)
                       sent_at, limit);
 }
 
+static void put_purged(FILE *out, const struct table *table, int limit)
+{
+    (void)fprintf(out, ", purged AS (DELETE FROM %s WHERE ctid = ANY (ARRAY(", table->quoted);
+    put_oldest(out, table, limit);
+    (void)fprintf(out, ")) AND %s < " CUTOFF " RETURNING 1)",
+                  table->columns[COLUMN_SENT_AT].quoted);
+}
+
 char *sql_purge(const struct table *table, int limit)
+{
+    bool marked = table_has(table, COLUMN_SENT_AT);
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out,
+                  "WITH purged_parked AS (DELETE FROM %s WHERE ctid = ANY (ARRAY(SELECT ctid FROM"
+                  " %s WHERE sent_at < " CUTOFF " ORDER BY sent_at LIMIT %d)) AND sent_at < " CUTOFF
+                  " RETURNING 1)",
+                  table->parked_quoted, table->parked_quoted, limit);
+    if (marked)
+        put_purged(writer.out, table, limit);
+    (void)fprintf(writer.out, " SELECT (SELECT count(*) FROM purged_parked)%s",
+                  marked ? " + (SELECT count(*) FROM purged)" : "");
+    return writer_end(&writer);
+}
+
+char *sql_purgeable(const struct table *table)
 {
     struct writer writer;
 
     if (!writer_begin(&writer))
         return NULL;
-    (void)fprintf(writer.out, "WITH purged AS (DELETE FROM %s WHERE ctid = ANY (ARRAY(",
-                  table->quoted);
-    put_oldest(writer.out, table, limit);
-    (void)fprintf(writer.out,
-                  ")) AND %s < " CUTOFF " RETURNING 1),"
-                  " purged_parked AS (DELETE FROM %s WHERE ctid = ANY (ARRAY(SELECT ctid FROM %s"
-                  " WHERE sent_at < " CUTOFF " ORDER BY sent_at LIMIT %d)) AND sent_at < " CUTOFF
-                  " RETURNING 1)"
-                  " SELECT (SELECT count(*) FROM purged) + (SELECT count(*) FROM purged_parked)",
-                  table->columns[COLUMN_SENT_AT].quoted, table->parked_quoted, table->parked_quoted,
-                  limit);
+    (void)fprintf(writer.out, "SELECT (SELECT count(*) FROM %s WHERE sent_at < " CUTOFF ")",
+                  table->parked_quoted);
+    if (table_has(table, COLUMN_SENT_AT))
+        (void)fprintf(writer.out, " + (SELECT count(*) FROM %s WHERE %s < " CUTOFF ")",
+                      table->quoted, table->columns[COLUMN_SENT_AT].quoted);
     return writer_end(&writer);
 }

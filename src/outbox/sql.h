@@ -68,10 +68,10 @@ enum claimed_column {
 };
 
 /* The highest id of an unsent row; no row when there is none. */
-char *sql_last(const struct table *table, const struct outbox_options *options);
+char *sql_last(const struct table *table);
 /* $1 text, an id: the id at the end of a window of unsent rows beyond it; no row when fewer are
  * left. */
-char *sql_window(const struct table *table, const struct outbox_options *options);
+char *sql_window(const struct table *table);
 
 /* $1 tid[], $2 int4 their number. Raises an error when another number of rows was touched. */
 char *sql_sent(const struct table *table, const struct outbox_options *options, bool parked);
@@ -94,5 +94,7 @@ char *sql_leftover(const struct table *table, const struct outbox_options *optio
 /* $1 ms: deletes sent rows that are older, at most `limit` of each table, and returns the number.
  * With sequential ids it looks only at the `limit` oldest rows, and needs no index on sent_at. */
 char *sql_purge(const struct table *table, int limit);
+/* $1 ms: how many there are in all. */
+char *sql_purgeable(const struct table *table);
 
 #endif

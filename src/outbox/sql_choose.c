@@ -29,7 +29,7 @@ static int put_work(FILE *out, const struct table *table, const struct outbox_op
 
     (void)fprintf(out, "EXISTS (SELECT FROM %s WHERE ", table->quoted);
     sql_put_in_slice(out, table, options->slices, "candidate.slice", "candidate.first");
-    sql_put_unsent(out, table, options);
+    sql_put_unsent(out, table);
     status = sql_put_sinks(out, table, routes, false, sinks_param);
     (void)fprintf(out, ")");
     return status;
@@ -131,7 +131,7 @@ char *sql_empty(const struct table *table, const struct outbox_options *options,
                       "SELECT '0' WHERE $1::int4[] IS NOT NULL AND NOT EXISTS"
                       " (SELECT FROM %s WHERE %s >= ($2::int8[])[1]",
                       table->quoted, table->columns[COLUMN_ID].quoted);
-        sql_put_unsent(writer.out, table, options);
+        sql_put_unsent(writer.out, table);
         status = sql_put_sinks(writer.out, table, routes, false, 3);
         (void)fprintf(writer.out, ")");
         return writer_end_if(&writer, status);

@@ -86,7 +86,7 @@ static int put_slices_source(FILE *out, const struct table *table,
                   " WHERE (SELECT lsn FROM wal) IS NOT NULL AND ",
                   table->quoted);
     sql_put_in_slice(out, table, options->slices, "relay_slice", "relay_first");
-    sql_put_unsent(out, table, options);
+    sql_put_unsent(out, table);
     status = sql_put_sinks(out, table, text->routes, false, 1);
     (void)fprintf(out, " ORDER BY ");
     sql_put_slice(out, table, options->slices, false);
@@ -164,7 +164,7 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     if (parked)
         (void)fprintf(out, " AND due <= pg_catalog.statement_timestamp() AND sent_at IS NULL");
     else
-        sql_put_unsent(out, table, options);
+        sql_put_unsent(out, table);
     if (text->kind == CLAIM_AFTER || text->kind == CLAIM_WINDOW)
         (void)fprintf(out, " AND %s > $3::text::%s", id, table->columns[COLUMN_ID].type);
     if (text->kind == CLAIM_WINDOW)
@@ -331,7 +331,7 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
     return writer_end(&writer);
 }
 
-char *sql_last(const struct table *table, const struct outbox_options *options)
+char *sql_last(const struct table *table)
 {
     const char *id = table->columns[COLUMN_ID].quoted;
     struct writer writer;
@@ -339,7 +339,7 @@ char *sql_last(const struct table *table, const struct outbox_options *options)
     if (!writer_begin(&writer))
         return NULL;
     (void)fprintf(writer.out, "SELECT %s::text AS last FROM %s WHERE true", id, table->quoted);
-    sql_put_unsent(writer.out, table, options);
+    sql_put_unsent(writer.out, table);
     (void)fprintf(writer.out, " ORDER BY %s DESC LIMIT 1", id);
     return writer_end(&writer);
 }
@@ -347,7 +347,7 @@ char *sql_last(const struct table *table, const struct outbox_options *options)
 /* So many that asking the routes of each stays far below the statement's time. */
 #define WINDOW_ROWS 50000
 
-char *sql_window(const struct table *table, const struct outbox_options *options)
+char *sql_window(const struct table *table)
 {
     const char *id = table->columns[COLUMN_ID].quoted;
     struct writer writer;
@@ -356,7 +356,7 @@ char *sql_window(const struct table *table, const struct outbox_options *options
         return NULL;
     (void)fprintf(writer.out, "SELECT %s::text AS last FROM %s WHERE %s > $1::text::%s", id,
                   table->quoted, id, table->columns[COLUMN_ID].type);
-    sql_put_unsent(writer.out, table, options);
+    sql_put_unsent(writer.out, table);
     (void)fprintf(writer.out, " ORDER BY %s OFFSET %d LIMIT 1", id, WINDOW_ROWS - 1);
     return writer_end(&writer);
 }

@@ -58,9 +58,10 @@ int sql_put_sinks(FILE *out, const struct table *table, const struct routes *rou
     return status;
 }
 
-void sql_put_unsent(FILE *out, const struct table *table, const struct outbox_options *options)
+/* A row that was marked stays sent, also for relays that delete. */
+void sql_put_unsent(FILE *out, const struct table *table)
 {
-    if (options->on_sent == ON_SENT_MARK)
+    if (table_has(table, COLUMN_SENT_AT))
         (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
 }
 

@@ -36,7 +36,7 @@ int sql_put_sinks(FILE *out, const struct table *table, const struct routes *rou
                   int param);
 
 /* " AND ...": of the outbox, not sent yet. */
-void sql_put_unsent(FILE *out, const struct table *table, const struct outbox_options *options);
+void sql_put_unsent(FILE *out, const struct table *table);
 
 /* Of the outbox: in this slice, and not below this id. */
 void sql_put_in_slice(FILE *out, const struct table *table, int slices, const char *slice,

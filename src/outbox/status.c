@@ -1,5 +1,5 @@
 #include "outbox/admin_session.h"
-#include "outbox/sql_text.h"
+#include "outbox/sql_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,8 +26,7 @@ static void put_oldest(const struct admin *admin, FILE *out, int limit)
     else
         (void)fprintf(out, " FROM");
     (void)fprintf(out, " (SELECT * FROM %s WHERE true", table->quoted);
-    if (options->on_sent == ON_SENT_MARK)
-        (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+    sql_put_unsent(out, table);
     if (by_slice) {
         (void)fprintf(out, " AND ");
         sql_put_slice(out, table, options->slices, false);
@@ -54,13 +53,10 @@ static void put_sql(const struct admin *admin, FILE *out)
 {
     const struct table *table = &admin->table;
     bool mark = admin->options->on_sent == ON_SENT_MARK;
-    char unsent[QUOTED_BYTES_MAX + 32] = "";
 
-    if (mark)
-        (void)snprintf(unsent, sizeof unsent, "WHERE %s IS NULL",
-                       table->columns[COLUMN_SENT_AT].quoted);
-    (void)fprintf(out, "SELECT (SELECT count(*) FROM (SELECT FROM %s %s LIMIT %d) counted), ",
-                  table->quoted, unsent, STATUS_BACKLOG_MAX);
+    (void)fprintf(out, "SELECT (SELECT count(*) FROM (SELECT FROM %s WHERE true", table->quoted);
+    sql_put_unsent(out, table);
+    (void)fprintf(out, " LIMIT %d) counted), ", STATUS_BACKLOG_MAX);
     if (table_has(table, COLUMN_CREATED_AT) && can_find_oldest(admin)) {
         (void)fprintf(out,
                       "(SELECT extract(epoch FROM pg_catalog.clock_timestamp() - %s::timestamptz)",

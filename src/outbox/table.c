@@ -23,22 +23,22 @@ static const char columns_sql[] =
     "i.indisunique"
     "               AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1"
     "               AND i.indkey[0] = a.attnum),"
-    "       p.provolatile = 'i', a.attnotnull OR t.typnotnull "
+    "       p.provolatile = 'i', a.attnotnull OR t.typnotnull, a.atthasdef "
     "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
     "JOIN pg_catalog.pg_proc p ON p.oid = t.typoutput "
     "WHERE a.attrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
     "  AND a.attnum > 0 AND NOT a.attisdropped";
 
-/* With "mark" the index must leave sent rows out; with "delete" any index on the id will do. */
+/* With "mark" the index must leave sent rows out; with "delete" one over all rows will do too. */
 static const char index_sql[] =
     "SELECT EXISTS (SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a"
     "                   ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]"
     "               WHERE i.indrelid = pg_catalog.format('%I.%I', $1::text, "
     "$2::text)::pg_catalog.regclass"
-    "                 AND i.indisvalid AND a.attname = $3 AND CASE WHEN $4::text IS NULL"
-    "                     THEN i.indpred IS NULL"
+    "                 AND i.indisvalid AND a.attname = $3 AND CASE WHEN i.indpred IS NULL"
+    "                     THEN $5 = 'delete'"
     "                     ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
-    "                          = pg_catalog.format('(%I IS NULL)', $4) END)";
+    "                          = pg_catalog.format('(%I IS NULL)', $4::text) END)";
 
 void table_quote(PGconn *conn, const char *name, char out[QUOTED_BYTES_MAX])
 {
@@ -128,12 +128,20 @@ static bool is_domain_of_bytes(const struct table_column *column)
     return strcmp(column->base, "bytea") == 0 && strcmp(column->type, "bytea") != 0;
 }
 
-static void take_column(struct table *table, const PGresult *result, int row)
+/* The relay's mark is NULL at first: what each new row may have a value in is somebody's own. */
+static bool is_others(const PGresult *result, int row, enum column column, enum on_sent on_sent)
+{
+    return column == COLUMN_SENT_AT && on_sent == ON_SENT_DELETE &&
+           (PQgetvalue(result, row, 5)[0] == 't' || PQgetvalue(result, row, 6)[0] == 't');
+}
+
+static void take_column(struct table *table, const PGresult *result, int row, enum on_sent on_sent)
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
         struct table_column *column = &table->columns[i];
 
-        if (column->name == NULL || strcmp(column->name, PQgetvalue(result, row, 0)) != 0)
+        if (column->name == NULL || strcmp(column->name, PQgetvalue(result, row, 0)) != 0 ||
+            is_others(result, row, (enum column)i, on_sent))
             continue;
         (void)snprintf(column->type, sizeof column->type, "%s", PQgetvalue(result, row, 1));
         (void)snprintf(column->base, sizeof column->base, "%s", PQgetvalue(result, row, 2));
@@ -143,7 +151,8 @@ static void take_column(struct table *table, const PGresult *result, int row)
     }
 }
 
-static int find_columns(struct table *table, struct session *session, struct error *error)
+static int find_columns(struct table *table, struct session *session, enum on_sent on_sent,
+                        struct error *error)
 {
     const char *params[2] = {table->schema, table->name};
     PGresult *result = session_query(session, columns_sql, 2, params, error);
@@ -151,7 +160,7 @@ static int find_columns(struct table *table, struct session *session, struct err
     if (result == NULL)
         return -1;
     for (int row = 0; row < PQntuples(result); row++)
-        take_column(table, result, row);
+        take_column(table, result, row, on_sent);
     PQclear(result);
     return 0;
 }
@@ -159,10 +168,10 @@ static int find_columns(struct table *table, struct session *session, struct err
 static int find_index(struct table *table, struct session *session,
                       const struct outbox_options *options, struct error *error)
 {
-    const char *params[4] = {table->schema, table->name, table->columns[COLUMN_ID].name,
-                             options->on_sent == ON_SENT_MARK ? table->columns[COLUMN_SENT_AT].name
-                                                              : NULL};
-    PGresult *result = session_query(session, index_sql, 4, params, error);
+    const char *params[5] = {table->schema, table->name, table->columns[COLUMN_ID].name,
+                             table->columns[COLUMN_SENT_AT].name,
+                             options->on_sent == ON_SENT_MARK ? "mark" : "delete"};
+    PGresult *result = session_query(session, index_sql, 5, params, error);
 
     if (result == NULL)
         return -1;
@@ -186,7 +195,7 @@ int table_describe(struct table *table, struct session *session,
     name_columns(table, session->conn, options);
     if (!table->exists)
         return 0;
-    if (find_columns(table, session, error) < 0)
+    if (find_columns(table, session, options->on_sent, error) < 0)
         return -1;
     if (options->order == ORDER_KEY)
         return slices_describe(table, session, options, error);

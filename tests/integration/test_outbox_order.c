@@ -919,6 +919,33 @@ static void every_statement_goes_by_its_index_whatever_the_statistics_say(void *
     assert_plans(fixture);
 }
 
+/* Rows that were marked before are passed over, by the index that leaves them out or not. */
+static void with_delete_beside_marked_rows_every_statement_goes_by_its_index(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    char index[512];
+
+    fixture->options.on_sent = ON_SENT_DELETE;
+    sql(fixture->conn,
+        "SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off;"
+        " SET jit = off; SET plan_cache_mode = force_generic_plan;"
+        " SET outbox_relay.slices = '{3}'; SET outbox_relay.firsts = '{5}'");
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) SELECT 't', i::text, now() FROM"
+                       " generate_series(1, 20000) i");
+    assert_plans(fixture);
+    sql(fixture->conn, "ANALYZE outbox, outbox_parked");
+    assert_plans(fixture);
+    (void)snprintf(index, sizeof index, "%s",
+                   sql_text(fixture->conn, "SELECT split_part(pg_get_indexdef("
+                                           "'outbox_slice_idx'::regclass), ' WHERE ', 1)"));
+    sql(fixture->conn, "DROP INDEX outbox_slice_idx; %s", index);
+    assert_plans(fixture);
+    sql(fixture->conn, "ANALYZE outbox");
+    assert_plans(fixture);
+    say_the_tables_are_large(fixture);
+    assert_plans(fixture);
+}
+
 /* Left to itself PostgreSQL plans each claim anew. */
 static void a_lane_keeps_the_plans_of_its_statements(void **state)
 {
@@ -990,6 +1017,7 @@ int main(void)
         TEST(a_claim_whose_rows_are_not_in_their_order_is_refused),
         TEST(a_claim_of_what_is_on_disk_asks_for_no_flush),
         TEST(every_statement_goes_by_its_index_whatever_the_statistics_say),
+        TEST(with_delete_beside_marked_rows_every_statement_goes_by_its_index),
         TEST(a_lane_keeps_the_plans_of_its_statements),
         TEST_DELETE(every_statement_goes_by_its_index_whatever_the_statistics_say),
     };

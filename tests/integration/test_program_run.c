@@ -196,6 +196,67 @@ static void a_running_relay_purges_by_itself(void **state)
     process_free(&relay);
 }
 
+static void rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', to_jsonb(i)"
+                       " FROM generate_series(1, 5) i");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_int_equal(count_lines(fixture->process.out), 5);
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, sent_at)"
+                       " VALUES (6, gen_random_uuid(), 't', now(), now())");
+    write_config(fixture, "on_sent = \"delete\"", STDOUT_SINK);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_null(strstr(fixture->process.out, "sink out, \"t\""));
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "backlog  0");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '\"new\"')");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    assert_says(fixture->process.out, "\"payload\":\"new\"");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 5);
+    expect(fixture, run(fixture, "purge", "--older-than", "0", "--dry-run", "-c", fixture->config),
+           0);
+    assert_says(fixture->process.out, "would purge 6");
+    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "purged 6");
+}
+
+static void a_relay_that_deletes_purges_what_was_marked(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    write_config(fixture, "on_sent = \"delete\"\nretention = \"1s\"", STDOUT_SINK);
+    sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) SELECT 't', now()"
+                       " FROM generate_series(1, 3000) i");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(count_lines(relay.out), 0);
+    process_free(&relay);
+}
+
+/* Its rows would never be relayed, and be purged in the end. */
+static void a_sent_at_that_every_row_has_is_not_the_relays(void **state)
+{
+    static const char *const definitions[] = {"NOT NULL", "DEFAULT now()"};
+    struct fixture *fixture = *state;
+
+    write_config(fixture, "on_sent = \"delete\"", STDOUT_SINK);
+    for (size_t i = 0; i < sizeof definitions / sizeof *definitions; i++) {
+        sql(fixture->conn,
+            "ALTER TABLE outbox DROP COLUMN sent_at;"
+            " ALTER TABLE outbox ADD COLUMN sent_at timestamptz %s;"
+            " INSERT INTO outbox (topic, sent_at) VALUES ('t', '2020-01-01')",
+            definitions[i]);
+        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        assert_int_equal(count_lines(fixture->process.out), 1);
+    }
+}
+
 static void a_mapped_table_is_relayed_without_any_change_to_it(void **state)
 {
     struct fixture *fixture = *state;
@@ -228,6 +289,9 @@ int main(void)
         TEST(an_unreachable_database_is_waited_for),
         TEST(a_closed_stdout_ends_the_relay_with_the_broker_status),
         TEST(a_running_relay_purges_by_itself),
+        TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes),
+        TEST(a_relay_that_deletes_purges_what_was_marked),
+        TEST(a_sent_at_that_every_row_has_is_not_the_relays),
         TEST(a_mapped_table_is_relayed_without_any_change_to_it),
     };
 

@@ -101,6 +101,51 @@ static void a_table_that_deletes_has_the_same_index_over_all_rows(void **state)
     expect(fixture, run_command(fixture, "check"), 3);
 }
 
+/* By the index of the unsent rows, or by one over all of them. */
+static void a_table_that_was_marked_keeps_its_index_when_rows_are_deleted(void **state)
+{
+    static const char unsent[] = " WHERE (sent_at IS NULL)";
+    struct fixture *fixture = *state;
+    char index[512];
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) SELECT 't', i::text, now()"
+                       " FROM generate_series(1, 100) i");
+    (void)snprintf(index, sizeof index, "%s",
+                   sql_text(fixture->conn, "SELECT pg_get_indexdef('outbox_slice_idx'::regclass)"));
+    assert_says(index, unsent);
+    write_config_by_key(fixture, "on_sent = \"delete\"");
+    for (int i = 0; i < 2; i++) {
+        expect(fixture, run_command(fixture, "init"), 0);
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_null(strstr(fixture->process.out, "DROP INDEX"));
+        expect(fixture, run_command(fixture, "status"), 0);
+        assert_says(fixture->process.out, "backlog  0");
+        sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'k')");
+        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        assert_int_equal(count_lines(fixture->process.out), 1);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 100);
+        if (i == 0)
+            index[strlen(index) - strlen(unsent)] = '\0';
+        sql(fixture->conn, "DROP INDEX outbox_slice_idx; %s", index);
+    }
+}
+
+static void init_prints_for_a_table_that_was_marked_what_can_be_executed(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config_by_key(fixture, "on_sent = \"delete\"");
+    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice");
+    sql(fixture->conn, "%s", fixture->process.out);
+    expect(fixture, run_command(fixture, "init"), 0);
+    sql(fixture->conn, "DROP INDEX outbox_slice_idx");
+    expect(fixture, run_command(fixture, "init"), 3);
+    assert_says(fixture->process.out, "WHERE \"sent_at\" IS NULL;");
+    execute_printed(fixture);
+    expect(fixture, run_command(fixture, "init"), 0);
+}
+
 static void the_slices_of_every_type_of_key_are_found_again(void **state)
 {
     static const char *const keys[] = {
@@ -450,6 +495,8 @@ int main(void)
         KEY_TEST(init_makes_the_slices_and_their_index_and_is_idempotent),
         KEY_TEST(what_init_prints_for_a_new_database_can_be_executed),
         KEY_TEST(a_table_that_deletes_has_the_same_index_over_all_rows),
+        KEY_TEST(a_table_that_was_marked_keeps_its_index_when_rows_are_deleted),
+        KEY_TEST(init_prints_for_a_table_that_was_marked_what_can_be_executed),
         KEY_TEST(the_slices_of_every_type_of_key_are_found_again),
         KEY_TEST(columns_of_any_name_have_their_slices),
         KEY_TEST(a_key_that_is_missing_is_added_before_its_index),
