@@ -4,6 +4,7 @@
  * rows.
  */
 #include "cli/cli.h"
+#include "cli/terminal.h"
 #include "outbox/admin.h"
 
 #include <jansson.h>
@@ -138,22 +139,25 @@ static void print_json(const char *level, const char *text, const char *fix)
     json_decref(object);
 }
 
-/* Findings quote topics and server messages: what reaches the terminal is escaped. */
+/* Findings quote topics, names and server messages: what reaches the terminal is escaped. A fix is
+ * kept as it is when it can be, so that it can be pasted. */
 static void print_findings(const struct findings *findings, bool json)
 {
     char text[2048];
+    char fix[4 * sizeof findings->items->fix]; /* each byte may take four when it is escaped */
 
     for (int i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->items[i];
 
         text_escape(text, sizeof text, finding->text, strlen(finding->text));
+        terminal_text(fix, sizeof fix, text_of(finding->fix), true);
         if (json) {
-            print_json(level_name(finding->level), text, finding->fix);
+            print_json(level_name(finding->level), text, fix);
             continue;
         }
         (void)printf("%s: %s\n", level_name(finding->level), text);
-        if (finding->fix[0] != '\0')
-            (void)printf("  fix: %s\n", finding->fix);
+        if (fix[0] != '\0')
+            (void)printf("  fix: %s\n", fix);
     }
 }
 

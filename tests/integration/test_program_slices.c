@@ -224,6 +224,22 @@ static void init_prints_what_a_table_made_for_order_none_lacks(void **state)
     assert_null(strstr(fixture->process.out, "order = \"none\""));
 }
 
+/* What is printable stays as it is, to be pasted. */
+static void check_prints_the_names_in_a_fix_escaped(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE INDEX \"red\033[31m\" ON outbox (id) WHERE sent_at IS NULL;"
+                       " CREATE INDEX \"Größe\" ON outbox (id) WHERE sent_at IS NULL");
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_null(strchr(fixture->process.out, '\033'));
+    assert_says(fixture->process.out, "fix: DROP INDEX CONCURRENTLY public.\"red\\x1b[31m\";");
+    assert_says(fixture->process.out, "fix: DROP INDEX CONCURRENTLY public.\"Größe\";\n");
+    expect(fixture, run(fixture, "check", "--json", "-c", fixture->config), 0);
+    assert_null(strchr(fixture->process.out, '\033'));
+    assert_says(fixture->process.out, "\"fix\":\"DROP INDEX CONCURRENTLY public.\\\"Größe\\\";\"");
+}
+
 static void without_the_index_run_and_check_exit_3_and_say_how_to_make_it(void **state)
 {
     static const char *const commands[] = {"run", "check"};
@@ -501,6 +517,7 @@ int main(void)
         KEY_TEST(columns_of_any_name_have_their_slices),
         KEY_TEST(a_key_that_is_missing_is_added_before_its_index),
         KEY_TEST(init_prints_what_a_table_made_for_order_none_lacks),
+        KEY_TEST(check_prints_the_names_in_a_fix_escaped),
         KEY_TEST(without_the_index_run_and_check_exit_3_and_say_how_to_make_it),
         KEY_TEST(an_index_that_is_not_valid_makes_room_for_another),
         KEY_TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it),
