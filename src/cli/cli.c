@@ -2,8 +2,11 @@
 
 #include "base/text.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEAD_HELP                                                                                  \
     "\n\n"                                                                                         \
@@ -125,11 +128,28 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* A connection would take the place of one that is closed, and get what is printed. Opened the
+ * wrong way round, so that a read, or a write that matters, fails. */
+static bool hold_standard_descriptors(void)
+{
+    static const int flags[] = {
+        [STDIN_FILENO] = O_WRONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_WRONLY};
+
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", flags[fd]) != fd)
+            return false;
+    return true;
+}
+
 enum exit_status cli_main(int argc, char **argv)
 {
     const struct command *command;
     struct arguments arguments;
 
+    if (!hold_standard_descriptors()) {
+        perror("outbox-relay: /dev/null");
+        return EXIT_RUNTIME;
+    }
     if (argc < 2) {
         (void)cli_help(&(struct arguments){0}, NULL);
         return EXIT_USAGE;

@@ -76,6 +76,17 @@ static int emit_line(struct admin *admin, const char *line, long number, struct 
                      cause.text);
 }
 
+/* A last line that a read error cut counts as an error too. */
+static int check_read_to_the_end(struct error *error)
+{
+    int read_errno = errno;
+
+    if (feof(stdin) && !ferror(stdin))
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_SELF, "stdin: %s; nothing was inserted",
+                     strerror(read_errno));
+}
+
 /* All lines or none. */
 static int emit_lines(struct admin *admin, struct error *error)
 {
@@ -85,7 +96,7 @@ static int emit_lines(struct admin *admin, struct error *error)
     long number = 0;
     int status = admin_begin(admin, error);
 
-    while (status == 0 && (len = getline(&line, &size, stdin)) >= 0) {
+    while (status == 0 && (len = getline(&line, &size, stdin)) >= 0 && !ferror(stdin)) {
         number++;
         if (memchr(line, '\0', (size_t)len) != NULL)
             status = error_set(error, ERROR_PERMANENT, ERROR_SELF,
@@ -94,6 +105,8 @@ static int emit_lines(struct admin *admin, struct error *error)
         if (status == 0 && line[0] != '\0')
             status = emit_line(admin, line, number, error);
     }
+    if (status == 0)
+        status = check_read_to_the_end(error);
     free(line);
     if (status == 0)
         status = admin_commit(admin, error);
