@@ -50,8 +50,8 @@ struct broker_ops {
 
     /* The largest payload worth fetching from the table, in bytes. */
     int64_t (*payload_max)(const struct broker *broker);
-    /* Whether `destination` exists and takes messages. 0; -1: a problem (error->hint mends it). A
-     * warning (works, but weakens the guarantee) goes to `warning`, "" when there is none. */
+    /* Whether `destination` (NULL: the sink itself) is there; creates nothing. 0; -1: a problem.
+     * What weakens the guarantee, or will be created, goes to `warning`; "" when there is none. */
     int (*inspect)(struct broker *broker, const char *destination, char *warning,
                    size_t warning_size, struct error *error);
 

@@ -147,11 +147,16 @@ static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topi
 }
 
 static int report_missing(struct kafka *kafka, const char *name, rd_kafka_resp_err_t code,
-                          struct error *error)
+                          char *warning, size_t warning_size, struct error *error)
 {
     char text[REASON_BYTES_MAX];
     bool unknown = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 
+    if (unknown && kafka->base.options->create) {
+        (void)snprintf(warning, warning_size,
+                       "the topic is missing; init or run will create it");
+        return 0;
+    }
     (void)snprintf(text, sizeof text, "%s \"%s\"%s%s", unknown ? "unknown topic" : "topic", name,
                    unknown ? "" : ": ", unknown ? "" : rd_kafka_err2str(code));
     kafka_fail(kafka, error, ERROR_PERMANENT, text);
@@ -192,7 +197,7 @@ static int inspect_topic(struct kafka *kafka, const char *name, char *warning, s
                                 metadata->topic_cnt == 1 && metadata->topics[0].err
                                     ? metadata->topics[0].err
                                     : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
-                                error);
+                                warning, warning_size, error);
     else
         warn(kafka, &metadata->topics[0], warning, warning_size);
     rd_kafka_metadata_destroy(metadata);
@@ -204,6 +209,8 @@ int kafka_inspect(struct broker *broker, const char *destination, char *warning,
 {
     struct kafka *kafka = (struct kafka *)broker;
 
+    if (destination == NULL)
+        return kafka_ready(broker, error);
     if (check_destination(kafka, destination, error) < 0 || kafka_ready(broker, error) < 0)
         return -1;
     return inspect_topic(kafka, destination, warning, warning_size, error);

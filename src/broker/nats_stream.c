@@ -361,15 +361,19 @@ int nats_inspect(struct broker *broker, const char *destination, char *warning, 
     json_t *info;
     int status;
 
-    if (check_destination(nats, destination, error) < 0 || nats_connect(nats, error) < 0 ||
-        ask(nats, &info, error) < 0)
+    if ((destination != NULL && check_destination(nats, destination, error) < 0) ||
+        nats_connect(nats, error) < 0 || ask(nats, &info, error) < 0)
         return -1;
-    if (info == NULL)
+    if (info == NULL && !nats->base.options->create)
         return fail_missing(nats, destination, error);
+    if (info == NULL) {
+        add_warning(warning, warning_size, "the stream is missing; init or run will create it");
+        return 0;
+    }
     status = check_config(nats, info, error);
-    if (status == 0)
+    if (status == 0 && destination != NULL)
         status = check_subject(nats, info, destination, error);
-    if (status == 0)
+    if (status == 0 && destination != NULL)
         warn(nats, info, warning, warning_size);
     json_decref(info);
     return status;

@@ -277,7 +277,7 @@ static int inspect(struct broker *broker, const char *destination, char *warning
 
     (void)warning;
     (void)warning_size;
-    if (sink_allows(options, text_of(destination)))
+    if (destination == NULL || sink_allows(options, text_of(destination)))
         return 0;
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                      "[sink.%s]: topic \"%s\": the sink's allow list does not take this topic",

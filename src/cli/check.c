@@ -60,6 +60,21 @@ static enum exit_status check_database(const struct config *config, struct findi
     return has_error(findings) ? EXIT_DATABASE : EXIT_DONE;
 }
 
+/* NULL: what the sink has of itself, a server and a stream. -1: nothing else can be asked. */
+static int check_sink(struct broker *broker, const struct sink_options *options,
+                      struct findings *findings, struct error *error)
+{
+    char warning[512];
+
+    if (broker_inspect(broker, NULL, warning, sizeof warning, error) < 0)
+        return -1;
+    (void)findings_add(findings, FINDING_OK, "sink %s (%s): reachable", options->name,
+                       options->type);
+    if (warning[0] != '\0')
+        (void)findings_add(findings, FINDING_WARNING, "sink %s: %s", options->name, warning);
+    return 0;
+}
+
 static void check_destination(struct broker *broker, const char *sink, const char *destination,
                               struct findings *findings)
 {
@@ -110,11 +125,9 @@ static void check_broker(const struct config *config, int sink, struct batch *wa
     struct error error;
     struct broker *broker = broker_open(options, &error);
 
-    if (broker == NULL || broker_ready(broker, &error) < 0) {
+    if (broker == NULL || check_sink(broker, options, findings, &error) < 0) {
         add_error(findings, &error);
     } else {
-        (void)findings_add(findings, FINDING_OK, "sink %s (%s): reachable", options->name,
-                           options->type);
         check_routes(config, sink, broker, findings);
         check_waiting(config, sink, broker, waiting, findings);
     }

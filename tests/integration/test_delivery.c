@@ -260,6 +260,16 @@ static void rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there(void **s
     assert_int_equal(count_in_kafka(topic_of(fixture, "k.late")), 20);
 }
 
+/* The second time it would find what the first had made. */
+static void assert_check_only_tells_what_will_be_created(struct fixture *fixture)
+{
+    for (int i = 0; i < 2; i++) {
+        expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+        assert_says(fixture->process.out, "k.made\": the topic is missing; init or run will");
+        assert_says(fixture->process.out, ": the stream is missing; init or run will");
+    }
+}
+
 static void create_makes_the_topic_and_the_stream(void **state)
 {
     struct fixture *fixture = *state;
@@ -270,6 +280,7 @@ static void create_makes_the_topic_and_the_stream(void **state)
     write_config(fixture, "create = true", allow_nats);
     insert_rows(fixture, "k.made", 10);
     insert_rows(fixture, "n.made", 10);
+    assert_check_only_tells_what_will_be_created(fixture);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
     assert_int_equal(count_in_kafka(topic_of(fixture, "k.made")), 10);
