@@ -1,6 +1,7 @@
 #include "config/conninfo.h"
 
 #include "base/text.h"
+#include "config/address.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -73,14 +74,12 @@ static const struct parameter parameters[] = {
     {"user", false},
 };
 
-#define PARAMETERS (sizeof parameters / sizeof parameters[0])
-
 /* The one with this name, else the nearest. */
 static const struct parameter *find_parameter(const char *name)
 {
     const struct parameter *nearest = &parameters[0];
 
-    for (size_t i = 1; i < PARAMETERS; i++)
+    for (size_t i = 1; i < sizeof parameters / sizeof parameters[0]; i++)
         if (text_distance(name, parameters[i].name) < text_distance(name, nearest->name))
             nearest = &parameters[i];
     return nearest;
@@ -148,6 +147,27 @@ static int keep_ssl(struct conninfo *conninfo, struct text raw)
     return 0;
 }
 
+static int keep_sslmode(struct conninfo *conninfo, struct text raw, enum spelling spelling)
+{
+    static const char *const modes[] = {"disable", "allow",     "prefer",
+                                        "require", "verify-ca", "verify-full"};
+
+    decode(conninfo->sslmode, sizeof conninfo->sslmode, raw, spelling);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (strcmp(conninfo->sslmode, modes[i]) == 0)
+            return 0;
+    return refuse(conninfo, "sslmode must be %s",
+                  "disable, allow, prefer, require, verify-ca or verify-full");
+}
+
+static int check_ports(struct conninfo *conninfo, struct text raw, enum spelling spelling)
+{
+    char ports[256];
+
+    decode(ports, sizeof ports, raw, spelling);
+    return is_port_list(ports) ? 0 : refuse(conninfo, "a port must be from 1 to %s", "65535");
+}
+
 static int keep_parameter(struct conninfo *conninfo, const char *text, const char *name,
                           struct text raw, enum spelling spelling)
 {
@@ -159,12 +179,14 @@ static int keep_parameter(struct conninfo *conninfo, const char *text, const cha
         return refuse_name(conninfo, parameter);
     if (parameter->secret)
         return add_secret(conninfo, text, raw);
+    if (strcmp(name, "port") == 0)
+        return check_ports(conninfo, raw, spelling);
+    if (strcmp(name, "sslmode") == 0)
+        return keep_sslmode(conninfo, raw, spelling);
     if (strcmp(name, "host") == 0)
         decode(conninfo->hosts, sizeof conninfo->hosts, raw, spelling);
     else if (strcmp(name, "hostaddr") == 0)
         decode(conninfo->addresses, sizeof conninfo->addresses, raw, spelling);
-    else if (strcmp(name, "sslmode") == 0)
-        decode(conninfo->sslmode, sizeof conninfo->sslmode, raw, spelling);
     else if (strcmp(name, "service") == 0)
         conninfo->has_service = true;
     return 0;
@@ -239,7 +261,7 @@ static size_t host_len(const char *host)
     return bracket != NULL ? (size_t)(bracket - host) + 1 : strcspn(host, ":,/?");
 }
 
-/* "one:5432,[::1]:5433" -> "one,[::1]" */
+/* "one:5432,[::1]:5433" -> "one,[::1]"; NULL: a port that cannot be. */
 static const char *parse_hosts(struct conninfo *conninfo, const char *at)
 {
     char *hosts = conninfo->hosts;
@@ -250,6 +272,9 @@ static const char *parse_hosts(struct conninfo *conninfo, const char *at)
 
         decode(hosts + used, sizeof conninfo->hosts - used, host, SPELLING_URI);
         at += host.len;
+        if (*at == ':' &&
+            check_ports(conninfo, (struct text){at + 1, strcspn(at + 1, ",/?")}, SPELLING_URI) < 0)
+            return NULL;
         at += strcspn(at, ",/?");
         used += strlen(hosts + used);
         if (*at != ',' || used + 2 > sizeof conninfo->hosts)
@@ -294,9 +319,10 @@ static int parse_uri(struct conninfo *conninfo, const char *text, const char *at
         return refuse(conninfo, "an \"@\" that separates nothing; %s",
                       "percent-encode /, ? and @ in the password (%2F, %3F, %40)");
     at = parse_user(conninfo, text, at);
+    if (at != NULL)
+        at = parse_hosts(conninfo, at);
     if (at == NULL)
         return -1;
-    at = parse_hosts(conninfo, at);
     at += strcspn(at, "?");
     return *at == '?' ? parse_parameters(conninfo, text, at + 1) : 0;
 }

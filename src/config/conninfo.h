@@ -25,8 +25,9 @@ struct conninfo {
 };
 
 /*
- * 0, or -1 with the problem: not a connection string, or one in which a secret may stand where
- * nothing would hide it (an "@" too many in a URI, a keyword that libpq does not know).
+ * 0, or -1 with the problem: not a connection string, a port or an sslmode that cannot be, or one
+ * in which a secret may stand where nothing would hide it (an "@" too many in a URI, a keyword that
+ * libpq does not know).
  */
 int conninfo_parse(struct conninfo *conninfo, const char *text);
 

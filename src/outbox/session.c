@@ -239,11 +239,10 @@ static int read_password(const char *path, char *out, size_t size, struct error 
 static bool is_refusal(const char *text)
 {
     static const char *const refusals[] = {
-        "authentication failed",     "no pg_hba.conf entry",
-        "no password supplied",      "\" does not exist",
-        "permission denied for",     "is not permitted to log in",
-        "certificate verify failed", "server does not support SSL",
-        "root certificate file",     NULL};
+        "authentication failed",     "no pg_hba.conf entry",        "no password supplied",
+        "\" does not exist",         "permission denied for",       "is not permitted to log in",
+        "certificate verify failed", "server does not support SSL", "root certificate file",
+        "invalid port number",       "invalid sslmode value",       NULL};
 
     for (int i = 0; refusals[i] != NULL; i++)
         if (strstr(text, refusals[i]) != NULL)

@@ -128,6 +128,46 @@ a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named(void
     assert_problem("postgresql://h?ssl=canary7", "ssl may only be true; use sslmode");
 }
 
+/* libpq would say so at each connection, for ever. */
+static void a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated(void **state)
+{
+    static const char *const ports[] = {"port=99999999",
+                                        "port=0",
+                                        "port=-1",
+                                        "port=canary7",
+                                        "port=5432x",
+                                        "port=5432,x,5433",
+                                        "port=65536",
+                                        "port=' '",
+                                        "postgresql://u:canary7/db",
+                                        "postgresql://a:1,b:99999/db",
+                                        "postgresql://h:1%202",
+                                        "postgresql://h?port=99999999999999999999"};
+    static const char *const modes[] = {"sslmode=bogus", "sslmode=", "sslmode=Require",
+                                        "postgresql://h?sslmode=verify_full"};
+    static const char *const good[] = {"port=1",
+                                       "port=65535",
+                                       "port=5432,,5433",
+                                       "port=''",
+                                       "port=' +05432 '",
+                                       "postgresql://h:/db",
+                                       "postgresql://a:,b:5433",
+                                       "postgresql://h?port=5432,",
+                                       "sslmode=allow",
+                                       "sslmode=verify-ca",
+                                       "postgresql://h:%35432"};
+    struct conninfo conninfo;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++)
+        assert_problem(ports[i], "a port must be from 1 to 65535");
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        assert_problem(modes[i], "sslmode must be disable, allow, prefer, require, verify-ca or"
+                                 " verify-full");
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(conninfo_parse(&conninfo, good[i]), 0);
+}
+
 static void local_hosts_are_told_from_remote_ones(void **state)
 {
     static const char *const local[] = {"",    "localhost", "LocalHost", "127.0.0.1", "127.1.2.3",
@@ -223,6 +263,8 @@ static void the_environment_says_what_the_url_leaves_out(void **state)
 static void a_malformed_url_is_refused_and_not_shown(void **state)
 {
     (void)state;
+    assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://localhost:99999999/shop\"\n",
+                        "relay.toml:6:1: url: a port must be from 1 to 65535");
     assert_only_problem(MINIMAL "[database]\nurl = \"hunter2\"\n",
                         "relay.toml:6:1: url: not a connection string; use "
                         "\"postgresql://USER@HOST/DATABASE\" or \"host=HOST dbname=DATABASE\"");
@@ -265,6 +307,7 @@ int main(void)
         cmocka_unit_test(an_at_sign_too_many_is_refused_because_it_cuts_a_password_in_two),
         cmocka_unit_test(
             a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named),
+        cmocka_unit_test(a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated),
         cmocka_unit_test(local_hosts_are_told_from_remote_ones),
         cmocka_unit_test(long_values_are_cut_and_never_overflow),
         cmocka_unit_test(a_host_that_is_not_local_needs_an_sslmode),
