@@ -98,8 +98,12 @@ static int set_secret(rd_kafka_conf_t *conf, const struct sink_options *options,
     char *secret = with_secrets ? secret_read(property->value, error) : NULL;
     rd_kafka_conf_res_t result;
 
-    if (with_secrets && secret == NULL)
-        return -1;
+    if (with_secrets && secret == NULL) {
+        struct error cause = *error;
+
+        return cause.origin == ERROR_CONFIG ? refuse_property(options, property, cause.text, error)
+                                            : -1;
+    }
     (void)snprintf(name, sizeof name, "%.*s", len, property->name);
     result = rd_kafka_conf_set(conf, name, secret, why, sizeof why);
     secret_free(secret);

@@ -16,12 +16,14 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define SERVER_TIMEOUT_MS_MIN 500
 #define PING_INTERVAL_MS 5000
@@ -83,12 +85,38 @@ static natsStatus set_tls(natsOptions *library, const struct sink_options *optio
     return status;
 }
 
+static char *read_file(const struct sink_options *options, const char *key, const char *path,
+                       struct error *error)
+{
+    struct error cause;
+    char *secret = secret_read(path, &cause);
+
+    if (secret == NULL && cause.origin == ERROR_CONFIG)
+        (void)error_set(error, cause.kind, cause.origin, "[sink.%s] %s: %s", options->name, key,
+                        cause.text);
+    else if (secret == NULL)
+        *error = cause;
+    return secret;
+}
+
+/* The library reads it while it connects, and what it cannot read looks like a server's refusal. */
+static int check_credentials(const struct sink_options *options, struct error *error)
+{
+    const char *path = options->credentials_file;
+
+    if (path == NULL || access(path, R_OK) == 0)
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] credentials_file: %s: %s",
+                     options->name, path, strerror(errno));
+}
+
 /* The value itself, or the file's, or NULL when neither is given. */
-static int read_secret(const char *value, const char *path, char **secret, struct error *error)
+static int read_secret(const struct sink_options *options, const char *key, const char *value,
+                       const char *path, char **secret, struct error *error)
 {
     *secret = NULL;
     if (path != NULL)
-        *secret = secret_read(path, error);
+        *secret = read_file(options, key, path, error);
     else if (value != NULL && (*secret = strdup(value)) == NULL)
         error_no_memory(error);
     return *secret == NULL && (path != NULL || value != NULL) ? -1 : 0;
@@ -99,10 +127,14 @@ static int set_login(natsOptions *library, const struct sink_options *options, s
     char *password = NULL;
     char *token = NULL;
     natsStatus status = NATS_OK;
-    int read = read_secret(options->password, options->password_file, &password, error);
+    int read = read_secret(options, "password_file", options->password, options->password_file,
+                           &password, error);
 
     if (read == 0)
-        read = read_secret(options->token, options->token_file, &token, error);
+        read =
+            read_secret(options, "token_file", options->token, options->token_file, &token, error);
+    if (read == 0)
+        read = check_credentials(options, error);
     if (read == 0 && options->username != NULL)
         status = natsOptions_SetUserInfo(library, options->username, password);
     if (read == 0 && status == NATS_OK && token != NULL)

@@ -99,19 +99,35 @@ static void a_broker_that_never_was_ready_leaves_messages_pending(void **state)
     expect_pending_without_ready(&options);
 }
 
-static void a_secret_that_cannot_be_read_names_its_file(void **state)
+static void assert_refused_at_the_start(struct sink_options *options, const char *text)
 {
-    struct sink_options options = nats_sink();
-    struct broker *broker;
+    struct broker *broker = broker_open(options, &error);
 
-    (void)state;
-    options.token_file = "/nowhere/at/all";
-    broker = broker_open(&options, &error);
     assert_non_null(broker);
     assert_int_equal(broker_ready(broker, &error), -1);
-    assert_says(&error, "/nowhere/at/all");
+    assert_says(&error, text);
+    assert_int_equal(error.kind, ERROR_PERMANENT);
     assert_int_equal(error.origin, ERROR_CONFIG);
     broker_close(broker);
+}
+
+static void a_secret_that_cannot_be_read_names_its_sink_its_key_and_its_file(void **state)
+{
+    struct sink_options by_password = nats_sink();
+    struct sink_options by_token = nats_sink();
+    struct sink_options by_credentials = nats_sink();
+
+    (void)state;
+    by_password.username = "u";
+    by_password.password_file = "/nowhere/at/all";
+    assert_refused_at_the_start(&by_password,
+                                "[sink.events] password_file: /nowhere/at/all: No such file");
+    by_token.token_file = "/nowhere/at/all";
+    assert_refused_at_the_start(&by_token,
+                                "[sink.events] token_file: /nowhere/at/all: No such file");
+    by_credentials.credentials_file = "/nowhere/at/all";
+    assert_refused_at_the_start(&by_credentials,
+                                "[sink.events] credentials_file: /nowhere/at/all: No such file");
 }
 
 int main(void)
@@ -124,7 +140,7 @@ int main(void)
         cmocka_unit_test(the_largest_payload_is_a_servers_default_before_one_is_known),
         cmocka_unit_test(an_unreachable_server_is_told_at_once),
         cmocka_unit_test(a_broker_that_never_was_ready_leaves_messages_pending),
-        cmocka_unit_test(a_secret_that_cannot_be_read_names_its_file),
+        cmocka_unit_test(a_secret_that_cannot_be_read_names_its_sink_its_key_and_its_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
