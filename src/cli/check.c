@@ -52,7 +52,11 @@ static enum exit_status check_database(const struct config *config, struct findi
     struct error error;
     struct admin *admin = admin_open(&config->relay.outbox, &error);
 
-    if (admin == NULL || admin_inspect(admin, findings, &error) < 0)
+    if (admin == NULL) {
+        add_error(findings, &error);
+        return cli_status_of(&error);
+    }
+    if (admin_inspect(admin, findings, &error) < 0)
         add_error(findings, &error);
     if (!has_error(findings) && admin_sample(admin, waiting, &error) < 0)
         add_error(findings, &error);
@@ -118,21 +122,30 @@ static void check_waiting(const struct config *config, int sink, struct broker *
     }
 }
 
-static void check_broker(const struct config *config, int sink, struct batch *waiting,
-                         struct findings *findings)
+static enum exit_status check_broker(const struct config *config, int sink, struct batch *waiting,
+                                     struct findings *findings)
 {
+    enum exit_status status = EXIT_DONE;
     const struct sink_options *options = &config->relay.sinks[sink];
     struct error error;
     struct broker *broker = broker_open(options, &error);
 
     if (broker == NULL || check_sink(broker, options, findings, &error) < 0) {
         add_error(findings, &error);
+        status = cli_status_of(&error);
     } else {
         check_routes(config, sink, broker, findings);
         check_waiting(config, sink, broker, waiting, findings);
     }
     if (broker != NULL)
         broker_close(broker);
+    return status;
+}
+
+/* As the others end when it is the only problem; of several, configuration, database, broker. */
+static enum exit_status first_of(enum exit_status status, enum exit_status other)
+{
+    return status == EXIT_DONE || (other != EXIT_DONE && other < status) ? other : status;
 }
 
 static const char *level_name(enum finding_level level)
@@ -187,7 +200,7 @@ enum exit_status cli_check(const struct arguments *arguments, struct config *con
     status = check_database(config, &findings, &waiting);
     route_waiting(config, &waiting, &findings);
     for (int i = 0; i < config->relay.sink_count; i++)
-        check_broker(config, i, &waiting, &findings);
+        status = first_of(status, check_broker(config, i, &waiting, &findings));
     if (status == EXIT_DONE && has_error(&findings))
         status = EXIT_BROKER;
     print_findings(&findings, arguments->json);

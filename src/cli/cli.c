@@ -46,11 +46,8 @@ const struct command commands[] = {
     {"help", "[COMMAND]", "this", "", 0, 1, false, cli_help},
     {NULL, NULL, NULL, NULL, 0, 0, false, NULL}};
 
-enum exit_status cli_fail(const struct error *error)
+enum exit_status cli_status_of(const struct error *error)
 {
-    (void)fprintf(stderr, "outbox-relay: %s\n", error->text);
-    if (error->hint[0] != '\0')
-        (void)fprintf(stderr, "  fix: %s\n", error->hint);
     switch (error->origin) {
     case ERROR_CONFIG:
         return EXIT_USAGE;
@@ -62,6 +59,14 @@ enum exit_status cli_fail(const struct error *error)
         break;
     }
     return EXIT_RUNTIME;
+}
+
+enum exit_status cli_fail(const struct error *error)
+{
+    (void)fprintf(stderr, "outbox-relay: %s\n", error->text);
+    if (error->hint[0] != '\0')
+        (void)fprintf(stderr, "  fix: %s\n", error->hint);
+    return cli_status_of(error);
 }
 
 static void print_problems(const struct config_problems *problems)

@@ -57,6 +57,8 @@ enum exit_status cli_main(int argc, char **argv);
  * the options. false: the mistake has been printed. */
 bool cli_parse(const struct command *command, int argc, char **argv, struct arguments *arguments);
 
+/* The status that fits. */
+enum exit_status cli_status_of(const struct error *error);
 /* "outbox-relay: ..." to stderr, with the hint on a line of its own; the status that fits. */
 enum exit_status cli_fail(const struct error *error);
 

@@ -99,7 +99,7 @@ static int emit_lines(struct admin *admin, struct error *error)
     while (status == 0 && (len = getline(&line, &size, stdin)) >= 0 && !ferror(stdin)) {
         number++;
         if (memchr(line, '\0', (size_t)len) != NULL)
-            status = error_set(error, ERROR_PERMANENT, ERROR_SELF,
+            status = error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                                "stdin:%ld: a NUL byte; nothing was inserted", number);
         line[strcspn(line, "\n")] = '\0';
         if (status == 0 && line[0] != '\0')

@@ -112,7 +112,7 @@ static bool apply_value(const struct command *command, struct arguments *argumen
         return true;
     case OPTION_GRANT:
         arguments->grant = value;
-        return true;
+        return value[0] != '\0' || complain(command, "--grant wants a role, not", value);
     case OPTION_TYPE:
         arguments->type = value;
         return true;

@@ -22,6 +22,17 @@ static bool is_bytea(const struct table *table)
     return strcmp(table->columns[COLUMN_PAYLOAD].base, "bytea") == 0;
 }
 
+/* A value that the column's type does not take is the caller's mistake. */
+static int insert(struct admin *admin, const char *sql, int count, const char *const *values,
+                  const int *lengths, const int *formats, struct error *error)
+{
+    int status = session_command(&admin->session, sql, count, values, lengths, formats, error);
+
+    if (status < 0 && strstr(error->text, "(SQLSTATE 22") != NULL)
+        error->origin = ERROR_CONFIG;
+    return status;
+}
+
 /* Text parameters take the column's type; bytea takes the bytes as they are. */
 int admin_emit(struct admin *admin, const struct event *event, struct error *error)
 {
@@ -35,7 +46,7 @@ int admin_emit(struct admin *admin, const struct event *event, struct error *err
 
     if (event->payload != NULL && formats[1] == 0 &&
         memchr(event->payload, '\0', event->payload_len) != NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "the payload holds a NUL byte; column %s of type %s cannot",
                          admin->table.columns[COLUMN_PAYLOAD].quoted,
                          admin->table.columns[COLUMN_PAYLOAD].type);
@@ -57,7 +68,7 @@ int admin_emit(struct admin *admin, const struct event *event, struct error *err
     }
     (void)snprintf(sql, sizeof sql, "INSERT INTO %s (%s) VALUES ($1, $2%s%s)", admin->table.quoted,
                    names, count > 2 ? ", $3" : "", count > 3 ? ", $4" : "");
-    return session_command(&admin->session, sql, count, values, lengths, formats, error);
+    return insert(admin, sql, count, values, lengths, formats, error);
 }
 
 static const enum column emitted[] = {COLUMN_TOPIC, COLUMN_KEY, COLUMN_TYPE, COLUMN_PAYLOAD,
@@ -75,7 +86,7 @@ static int check_field(const struct admin *admin, const char *name, struct error
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                          "table %s has no column for the %s", admin->table.quoted, name);
     }
-    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                      "unknown field \"%.64s\"; known: topic, key, type, payload, headers", name);
 }
 
@@ -89,7 +100,7 @@ static int check_fields(const struct admin *admin, const char *json, struct erro
 
     if (!json_is_object(object)) {
         json_decref(object);
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "not a JSON object: %s",
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "not a JSON object: %s",
                          object == NULL ? problem.text : "another value");
     }
     json_object_foreach(object, name, value)
@@ -159,7 +170,7 @@ int admin_emit_json(struct admin *admin, const char *json, struct error *error)
     put_insert(admin, out);
     if (fclose(out) != 0)
         return error_no_memory(error);
-    status = session_command(&admin->session, sql, 1, &json, NULL, NULL, error);
+    status = insert(admin, sql, 1, &json, NULL, NULL, error);
     free(sql);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PURGE_ROWS 1000
 
@@ -39,21 +40,30 @@ static int64_t count_purgeable(struct admin *admin, int64_t age_ms, struct error
     return count;
 }
 
-int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error)
+static int64_t purge_all(struct admin *admin, int64_t age_ms, struct error *error)
 {
     int64_t total = 0;
     int64_t purged = 0;
 
-    if (table_whole(&admin->table, admin->options, error) < 0)
-        return -1;
-    if (dry_run)
-        return count_purgeable(admin, age_ms, error);
     do {
         if (admin_purge_batch(admin, age_ms, &purged, error) < 0)
             return -1;
         total += purged;
     } while (purged > 0);
     return total;
+}
+
+int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error)
+{
+    int64_t purged;
+
+    if (table_whole(&admin->table, admin->options, error) < 0)
+        return -1;
+    purged = dry_run ? count_purgeable(admin, age_ms, error) : purge_all(admin, age_ms, error);
+    if (purged < 0 && strstr(error->text, "(SQLSTATE 22") != NULL)
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                        "rows of that age: further back than PostgreSQL's dates reach");
+    return purged;
 }
 
 /* Takes ownership of the text. */

@@ -60,7 +60,7 @@ static void one_bad_line_inserts_nothing_and_is_named(void **state)
     expect(fixture,
            process_run(&fixture->process, "{\"topic\": \"a\"}\n{\"topic\": }\n", "emit", "-c",
                        fixture->config, NULL),
-           3);
+           2);
     assert_says(fixture->process.err, "stdin:2:");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
 }
@@ -74,7 +74,7 @@ static void a_field_that_emit_does_not_know_inserts_nothing_and_is_named(void **
            process_run(&fixture->process,
                        "{\"topic\":\"a\",\"payload\":{}}\n{\"topic\":\"a\",\"paylod\":{}}\n",
                        "emit", "-c", fixture->config, NULL),
-           3);
+           2);
     assert_says(fixture->process.err, "stdin:2:");
     assert_says(fixture->process.err, "paylod");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
@@ -101,7 +101,7 @@ static void a_nul_byte_in_stdin_is_refused_and_inserts_nothing(void **state)
         assert_non_null(pipe);
         assert_non_null(fgets(command, sizeof command, pipe));
         (void)pclose(pipe);
-        assert_string_not_equal(command, "0\n");
+        assert_string_equal(command, "2\n");
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
     }
 }
@@ -201,11 +201,72 @@ static void mistakes_on_the_command_line_exit_2(void **state)
     expect(fixture, run(fixture, "dead", "revive"), 2);
     expect(fixture, run(fixture, "run", "-c", "/nonexistent/relay.toml"), 2);
     assert_says(fixture->process.err, "cannot open: No such file or directory");
+    expect(fixture, run(fixture, "emit", "t", "k", "{\"n\": }", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "SQLSTATE 22P02");
+    expect(fixture, run(fixture, "purge", "--older-than", "106751991167d", "-c", fixture->config),
+           2);
+    assert_says(fixture->process.err, "further back than PostgreSQL's dates reach");
+    expect(fixture, run(fixture, "init", "--grant", "", "-c", fixture->config), 2);
     expect(fixture, run(fixture, "help"), 0);
     expect(fixture, run(fixture, "run", "--help"), 0);
     expect(fixture, run(fixture, "version"), 0);
     expect(fixture, run(fixture, "config", "--defaults"), 0);
     assert_says(fixture->process.out, "[outbox]");
+}
+
+#define NATS "[sink.bus]\ntype = \"nats\"\nservers = [\"nats://127.0.0.1:1\"]\nstream = \"S\"\n"
+#define KAFKA "[sink.bus]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n"
+
+static void assert_check_and_run_exit(struct fixture *fixture, int status, const char *says)
+{
+    expect(fixture, run(fixture, "check", "-c", fixture->config), status);
+    assert_says(fixture->process.out, says);
+    expect(fixture, run(fixture, "run", "-c", fixture->config), status);
+    assert_says(fixture->process.err, says);
+}
+
+/* check && run in a script: the same problem must have the same status. */
+static void a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command(void **state)
+{
+    static const char *const sinks[][2] = {
+        {NATS "username = \"u\"\npassword_file = \"/nope\"",
+         "[sink.bus] password_file: /nope: No such file"},
+        {NATS "token_file = \"/nope\"", "[sink.bus] token_file: /nope: No such file"},
+        {NATS "credentials_file = \"/nope\"", "[sink.bus] credentials_file: /nope: No such file"},
+        {KAFKA "[sink.bus.properties]\n\"sasl.password_file\" = \"/nope\"",
+         "[sink.bus.properties] \"sasl.password_file\": /nope: No such file"},
+        {KAFKA "[sink.bus.properties]\n\"security.protocol\" = \"ssl\"\n"
+               "\"ssl.ca.location\" = \"/nope\"",
+         "[sink.bus]: ssl.ca.location failed"},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof sinks / sizeof sinks[0]; i++) {
+        write_config(fixture, "", sinks[i][0]);
+        assert_check_and_run_exit(fixture, 2, sinks[i][1]);
+    }
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\nurl = \"%s\"\npassword_file = \"/nope\"\n" STDOUT_SINK,
+                                fixture->url));
+    assert_check_and_run_exit(fixture, 2, "database.password_file /nope: No such file");
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 2);
+}
+
+/* No server is asked, so no waiting mends it. */
+static void what_libpq_itself_refuses_is_told_at_the_start(void **state)
+{
+    static const char *const variables[][2] = {{"PGPORT", "99999999"}, {"PGSSLMODE", "bogus"}};
+    struct fixture *fixture = *state;
+
+    (void)snprintf(
+        fixture->config, sizeof fixture->config, "%s",
+        harness_file("relay.toml", "[database]\nurl = \"host=127.0.0.1\"\n" STDOUT_SINK "\n"));
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        assert_int_equal(setenv(variables[i][0], variables[i][1], 1), 0);
+        assert_check_and_run_exit(fixture, 3, "database: invalid ");
+        assert_int_equal(unsetenv(variables[i][0]), 0);
+    }
 }
 
 int main(void)
@@ -221,6 +282,8 @@ int main(void)
         TEST(status_counts_backlog_parked_dead_and_relays),
         TEST(purge_deletes_only_sent_rows_that_are_old_enough),
         TEST(mistakes_on_the_command_line_exit_2),
+        TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command),
+        TEST(what_libpq_itself_refuses_is_told_at_the_start),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,7 @@ static void other_commands_options_still_hold_their_values(void **state)
     assert_true(parse("init", "--grant", "role", "--print", "--notify", NULL));
     assert_string_equal(arguments.grant, "role");
     assert_true(arguments.print);
+    assert_false(parse("init", "--grant", "", NULL));
     assert_true(parse("emit", "t", "--type", "T", NULL));
     assert_string_equal(arguments.type, "T");
 }
