@@ -119,12 +119,23 @@ static enum exit_status complain_of_command(const char *name)
     return EXIT_USAGE;
 }
 
+/* stdio keeps that it failed, not why. */
+static int output_errno;
+
+void cli_flush(void)
+{
+    if (fflush(stdout) != 0 && output_errno == 0)
+        output_errno = errno;
+}
+
 /* A list that did not fit on the disk is no list. */
 static enum exit_status check_output(enum exit_status status)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    cli_flush();
+    if (output_errno == 0 && !ferror(stdout))
         return status;
-    perror("outbox-relay: stdout");
+    (void)fprintf(stderr, "outbox-relay: stdout: %s\n",
+                  output_errno != 0 ? strerror(output_errno) : "not all of it could be written");
     return status == EXIT_DONE ? EXIT_RUNTIME : status;
 }
 

@@ -62,6 +62,9 @@ enum exit_status cli_status_of(const struct error *error);
 /* "outbox-relay: ..." to stderr, with the hint on a line of its own; the status that fits. */
 enum exit_status cli_fail(const struct error *error);
 
+/* What stands on stdout goes out now; why it could not is told when the command has ended. */
+void cli_flush(void);
+
 enum exit_status cli_run(const struct arguments *arguments, struct config *config);
 enum exit_status cli_init(const struct arguments *arguments, struct config *config);
 enum exit_status cli_check(const struct arguments *arguments, struct config *config);

@@ -44,7 +44,7 @@ static void print_text(const struct status *status, double per_s, const struct f
     (void)printf("relays   %" PRId64 " with %" PRId64 " lanes\n", status->relays, status->lanes);
     for (int i = 0; i < relays->count; i++)
         (void)printf("  %s\n", relays->items[i].text);
-    (void)fflush(stdout);
+    cli_flush();
 }
 
 static json_t *pack_reasons(const struct status *status)
@@ -72,10 +72,12 @@ static void print_json(const struct status *status, double per_s, const struct f
     char *text;
 
     for (int i = 0; i < relays->count; i++)
-        (void)json_array_append_new(names, json_string(relays->items[i].text));
+        (void)json_array_append_new(names, relays->items[i].level == FINDING_OK
+                                               ? json_string(relays->items[i].text)
+                                               : json_null());
     text = object != NULL ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
     terminal_print_json(text_of(text));
-    (void)fflush(stdout);
+    cli_flush();
     free(text);
     json_decref(names);
     json_decref(object);

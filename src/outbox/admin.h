@@ -63,8 +63,8 @@ struct status {
 #define REASONS_ROWS 1000
 
 int admin_status(struct admin *admin, struct status *status, struct error *error);
-/* One line for each connected relay session: its name, where from, state, age of its transaction.
- */
+/* One line for each connected relay session: its name, where from, state, age of its transaction; a
+ * warning when the role may see its name only. */
 int admin_list_relays(struct admin *admin, struct findings *relays, struct error *error);
 
 struct event {

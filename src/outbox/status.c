@@ -153,22 +153,34 @@ int admin_status(struct admin *admin, struct status *status, struct error *error
     return read_relays(admin, status, error);
 }
 
+/* Its name everybody may see. */
+static void add_relay(struct findings *relays, const PGresult *result, int row)
+{
+    const char *name = PQgetvalue(result, row, 0) + strlen("outbox-relay/");
+
+    if (PQgetisnull(result, row, 2))
+        (void)findings_add(relays, FINDING_WARNING,
+                           "%s: the rest is not visible to this role (pg_read_all_stats shows it)",
+                           name);
+    else
+        (void)findings_add(relays, FINDING_OK, "%s from %s, %s, transaction open %s s", name,
+                           PQgetvalue(result, row, 1), PQgetvalue(result, row, 2),
+                           PQgetvalue(result, row, 3));
+}
+
 int admin_list_relays(struct admin *admin, struct findings *relays, struct error *error)
 {
-    PGresult *result = session_query(
-        &admin->session,
-        "SELECT application_name, coalesce(client_addr::text, 'local'), coalesce(state, ''),"
-        " coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - xact_start), "
-        "0)::numeric(10,3) " RELAYS " ORDER BY 1",
-        0, NULL, error);
+    PGresult *result =
+        session_query(&admin->session,
+                      "SELECT application_name, coalesce(client_addr::text, 'local'), state,"
+                      " coalesce(extract(epoch FROM pg_catalog.clock_timestamp() - xact_start), "
+                      "0)::numeric(10,3) " RELAYS " ORDER BY 1",
+                      0, NULL, error);
 
     if (result == NULL)
         return -1;
     for (int row = 0; row < PQntuples(result); row++)
-        (void)findings_add(relays, FINDING_OK, "%s from %s, %s, transaction open %s s",
-                           PQgetvalue(result, row, 0) + strlen("outbox-relay/"),
-                           PQgetvalue(result, row, 1), PQgetvalue(result, row, 2),
-                           PQgetvalue(result, row, 3));
+        add_relay(relays, result, row);
     PQclear(result);
     return 0;
 }

@@ -174,6 +174,57 @@ static void status_counts_backlog_parked_dead_and_relays(void **state)
     process_free(&relay);
 }
 
+/* Of others' sessions an ordinary role sees the name and nothing else. */
+static void status_says_what_it_may_not_see_of_a_relay(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *at = strchr(fixture->url, '@');
+    char config[256];
+    struct process relay;
+    json_t *status;
+
+    (void)snprintf(config, sizeof config, "%s",
+                   harness_file("onlooker.toml",
+                                "[database]\nurl = \"postgresql://onlooker%s\"\n[outbox]\n"
+                                "order = \"none\"\n" STDOUT_SINK "\n",
+                                at));
+    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS onlooker;"
+                       " CREATE ROLE onlooker LOGIN;"
+                       " GRANT SELECT ON outbox, outbox_parked TO onlooker");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 2,
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE"
+                    " 'outbox-relay/%/_' AND datname = current_database()");
+    expect(fixture, run(fixture, "status", "-c", config), 0);
+    assert_says(fixture->process.out, "/1: the rest is not visible to this role");
+    assert_null(strstr(fixture->process.out, "transaction open"));
+    expect(fixture, run(fixture, "status", "--json", "-c", config), 0);
+    status = json_loads(fixture->process.out, 0, NULL);
+    assert_true(json_is_null(json_array_get(json_object_get(status, "sessions"), 1)));
+    json_decref(status);
+    process_stop(&relay, SIGTERM);
+    process_free(&relay);
+    sql(fixture->conn, "DROP OWNED BY onlooker; DROP ROLE onlooker");
+}
+
+static void a_status_that_cannot_be_written_is_a_failure_that_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    char line[1024];
+    FILE *pipe;
+
+    (void)snprintf(line, sizeof line, "bash %s",
+                   harness_file("full.sh", "%s status -c %s 2>&1 >/dev/full; echo $?\n",
+                                harness_env("RELAY"), fixture->config));
+    pipe = popen(line, "r");
+    assert_non_null(pipe);
+    assert_non_null(fgets(line, sizeof line, pipe));
+    assert_string_equal(line, "outbox-relay: stdout: No space left on device\n");
+    assert_non_null(fgets(line, sizeof line, pipe));
+    assert_string_equal(line, "1\n");
+    (void)pclose(pipe);
+}
+
 static void purge_deletes_only_sent_rows_that_are_old_enough(void **state)
 {
     struct fixture *fixture = *state;
@@ -280,6 +331,8 @@ int main(void)
         TEST(drain_leaves_dead_rows_with_status_1_and_they_can_be_listed_and_dropped),
         TEST(drop_all_leaves_rows_that_wait_for_another_try),
         TEST(status_counts_backlog_parked_dead_and_relays),
+        TEST(status_says_what_it_may_not_see_of_a_relay),
+        TEST(a_status_that_cannot_be_written_is_a_failure_that_is_named),
         TEST(purge_deletes_only_sent_rows_that_are_old_enough),
         TEST(mistakes_on_the_command_line_exit_2),
         TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command),
