@@ -57,10 +57,14 @@ static enum exit_status make_destinations(const struct sink_options *options)
 static enum exit_status print(struct admin *admin, const struct arguments *arguments)
 {
     struct error error;
-    enum exit_status status =
-        arguments->print ? print_and_free(admin_schema_sql(admin)) : EXIT_DONE;
+    enum exit_status status = EXIT_DONE;
     char *grants;
 
+    if (arguments->print) {
+        char *sql = admin_schema_sql(admin, &error);
+
+        status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
+    }
     if (status == EXIT_DONE && arguments->notify)
         status = print_and_free(admin_notify_sql(admin));
     if (status != EXIT_DONE || arguments->grant == NULL)

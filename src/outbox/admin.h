@@ -21,8 +21,8 @@ void admin_close(struct admin *admin);
 /* Creates what is missing. 0; -1: failed, or an existing table lacks something: the error's
  * hint says where; `missing` (if not NULL after the call; free() it) is the SQL that adds it. */
 int admin_init(struct admin *admin, char **missing, struct error *error);
-/* The SQL of a complete set-up. NULL: no memory. free() it. */
-char *admin_schema_sql(struct admin *admin);
+/* The SQL of a complete set-up. NULL with *error set. free() it. */
+char *admin_schema_sql(struct admin *admin, struct error *error);
 /* Adds the trigger that lets inserts wake idle relays, or its SQL. 0 or -1; NULL: no memory. */
 int admin_init_notify(struct admin *admin, struct error *error);
 char *admin_notify_sql(struct admin *admin);

@@ -84,32 +84,32 @@ static int inspect_role(struct admin *admin, struct findings *findings, struct e
     return 0;
 }
 
-static void inspect_table(struct admin *admin, struct findings *findings)
+/* Whether there is more to look at. */
+static bool inspect_table(struct admin *admin, struct findings *findings)
 {
     const struct table *table = &admin->table;
     struct finding *finding;
+    struct error problem;
 
     if (!table->exists) {
         finding = findings_add(
             findings, FINDING_ERROR, "table %s not found in database \"%s\" as role \"%s\"",
             table->quoted, PQdb(admin->session.conn), PQuser(admin->session.conn));
         (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
-        return;
+        return false;
     }
-    if (table->kind != 'r' || table->has_children)
-        (void)findings_add(
-            findings, FINDING_ERROR,
-            "%s is not a plain table: views, partitioned, inherited and foreign tables are"
-            " not supported",
-            table->quoted);
-    else
-        (void)findings_add(findings, FINDING_OK, "table %s", table->quoted);
+    if (table_plain(table, &problem) < 0) {
+        (void)findings_add(findings, FINDING_ERROR, "%s", problem.text);
+        return false;
+    }
+    (void)findings_add(findings, FINDING_OK, "table %s", table->quoted);
     if (table->persistence == 'u') {
         finding = findings_add(findings, FINDING_WARNING,
                                "table %s is unlogged: its rows are lost on a crash", table->quoted);
         (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s SET LOGGED;",
                        table->quoted);
     }
+    return true;
 }
 
 static void inspect_missing_column(struct admin *admin, struct findings *findings,
@@ -181,7 +181,7 @@ static void inspect_ids(struct admin *admin, struct findings *findings)
     const struct table_column *id = &table->columns[COLUMN_ID];
     struct finding *finding;
 
-    if (table->kind == 'r' && table_has(table, COLUMN_ID) && !id->unique) {
+    if (table_has(table, COLUMN_ID) && !id->unique) {
         finding = findings_add(findings, FINDING_ERROR,
                                "nothing keeps the ids in column %s of %s distinct: rows that share"
                                " one may be sent late and out of order",
@@ -189,7 +189,7 @@ static void inspect_ids(struct admin *admin, struct findings *findings)
         (void)snprintf(finding->fix, sizeof finding->fix,
                        "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", table->quoted, id->quoted);
     }
-    if (table->kind == 'r' && table_has(table, COLUMN_ID) && !id->not_null) {
+    if (table_has(table, COLUMN_ID) && !id->not_null) {
         finding =
             findings_add(findings, FINDING_ERROR,
                          "column %s (id) of %s may be NULL: such a row is not sent, and may hold"
@@ -382,8 +382,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
     if (inspect_pooler(admin, findings, error) < 0 || inspect_role(admin, findings, error) < 0 ||
         inspect_identity(admin, findings, error) < 0)
         return -1;
-    inspect_table(admin, findings);
-    if (!admin->table.exists)
+    if (!inspect_table(admin, findings))
         return 0;
     inspect_columns(admin, findings);
     inspect_ids(admin, findings);

@@ -189,7 +189,7 @@ static void foresee(struct table *table, const struct outbox_options *options)
     }
 }
 
-char *admin_schema_sql(struct admin *admin)
+char *admin_schema_sql(struct admin *admin, struct error *error)
 {
     /* Of somebody else's table only the relay's own part is ours to create. */
     bool ours = admin->options->preset == PRESET_DEFAULT;
@@ -197,13 +197,19 @@ char *admin_schema_sql(struct admin *admin)
     const struct expansion expansion = {
         .table = &table, .options = admin->options, .concurrently = !ours};
     const char *sections[SECTIONS_MAX] = {NULL};
+    char *sql;
 
+    if (table.exists && table_plain(&table, error) < 0)
+        return NULL;
     foresee(&table, admin->options);
     add_section(sections, ours ? "outbox" : NULL);
     add_section(sections, index_section(admin->options));
     add_section(sections, admin->options->order == ORDER_KEY ? "slice" : NULL);
     add_parked(sections, &table);
-    return render(&expansion, sections);
+    sql = render(&expansion, sections);
+    if (sql == NULL)
+        (void)error_no_memory(error);
+    return sql;
 }
 
 /* 1, 0, or -1. A role that is yet to be made will have what everybody has. */
@@ -295,7 +301,7 @@ static int create_missing(struct admin *admin, struct error *error)
     const char *sections[SECTIONS_MAX] = {NULL};
 
     if (table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
-        (!admin->table.exists && create_outbox(admin, error) < 0))
+        (admin->table.exists ? table_plain(&admin->table, error) : create_outbox(admin, error)) < 0)
         return -1;
     if (admin->options->order == ORDER_KEY && refuse(&admin->table, admin->options, error) < 0)
         return -1;

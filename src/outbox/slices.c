@@ -257,8 +257,8 @@ static int check_index(const struct table *table, const struct outbox_options *o
 {
     char *sql;
 
-    if (table->has_claim_index || !table_has(table, COLUMN_ID) ||
-        (table_needs(options, COLUMN_SENT_AT) && !table_has(table, COLUMN_SENT_AT)))
+    /* Without the key, say, it would be another index. */
+    if (table->has_claim_index || !table_has_needed(table, options))
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s has no index over its unsent rows by slice and %s: each claim would"

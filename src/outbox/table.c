@@ -216,6 +216,25 @@ bool table_needs(const struct outbox_options *options, enum column column)
            column == COLUMN_TOPIC || column == COLUMN_PAYLOAD;
 }
 
+bool table_has_needed(const struct table *table, const struct outbox_options *options)
+{
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (table_needs(options, (enum column)i) && !table_has(table, (enum column)i))
+            return false;
+    return true;
+}
+
+/* Rows are settled by ctid, which is unique within one table only. */
+int table_plain(const struct table *table, struct error *error)
+{
+    if (table->kind == 'r' && !table->has_children)
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                     "%s is not a plain table: views, partitioned, inherited and foreign tables"
+                     " are not supported",
+                     table->quoted);
+}
+
 int table_whole(const struct table *table, const struct outbox_options *options,
                 struct error *error)
 {
@@ -224,12 +243,8 @@ int table_whole(const struct table *table, const struct outbox_options *options,
                         table->quoted);
         return error_hint(error, "outbox-relay init");
     }
-    /* Rows are settled by ctid, which is unique within one table only. */
-    if (table->kind != 'r' || table->has_children)
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                         "%s is not a plain table: views, partitioned, inherited and foreign tables"
-                         " are not supported",
-                         table->quoted);
+    if (table_plain(table, error) < 0)
+        return -1;
     for (int i = 0; i < COLUMN_COUNT; i++) {
         if (!table_needs(options, (enum column)i) || table_has(table, (enum column)i))
             continue;

@@ -61,6 +61,11 @@ bool table_has(const struct table *table, enum column column);
 /* Whether the relay cannot do without this column. */
 bool table_needs(const struct outbox_options *options, enum column column);
 
+bool table_has_needed(const struct table *table, const struct outbox_options *options);
+
+/* 0, or -1: a view, a foreign or a partitioned table. Not for one that does not exist. */
+int table_plain(const struct table *table, struct error *error);
+
 /* 0, or -1: what the table lacks that every command needs; or the relay, which claims too. The
  * first of what `check` lists in full. */
 int table_whole(const struct table *table, const struct outbox_options *options,

@@ -288,6 +288,37 @@ static void check_warns_of_an_encoding_that_utf8_may_not_hold(void **state)
     assert_says(fixture->process.out, "has the encoding WIN1252: a row that holds bytes without");
 }
 
+/* What it would print could not be executed, and what it had made would be left. */
+static void what_is_no_plain_table_is_refused_before_anything_is_made(void **state)
+{
+    static const char *const others[] = {
+        "CREATE VIEW outbox AS SELECT * FROM events",
+        "CREATE MATERIALIZED VIEW outbox AS SELECT * FROM events",
+        "CREATE TABLE outbox (LIKE events) PARTITION BY LIST (topic)",
+        "CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;"
+        " CREATE FOREIGN TABLE outbox (id bigint) SERVER s",
+    };
+    static const char *const drops[] = {"VIEW", "MATERIALIZED VIEW", "TABLE", "FOREIGN TABLE"};
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "ALTER TABLE outbox RENAME TO events; DROP TABLE outbox_parked");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        sql(fixture->conn, "%s", others[i]);
+        expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+        assert_says(fixture->process.err, "\"public\".\"outbox\" is not a plain table: views,");
+        assert_string_equal(fixture->process.out, "");
+        expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
+        assert_string_equal(fixture->process.out, "");
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_class WHERE relname IN"
+                                                   " ('outbox_parked', 'outbox_slice')"),
+                         0);
+        expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+        assert_says(fixture->process.out, "error: \"public\".\"outbox\" is not a plain table");
+        assert_null(strstr(fixture->process.out, "CREATE"));
+        sql(fixture->conn, "DROP %s outbox", drops[i]);
+    }
+}
+
 static void check_routes_waiting_rows_by_their_key_too(void **state)
 {
     struct fixture *fixture = *state;
@@ -330,6 +361,7 @@ int main(void)
         TEST(check_reports_every_finding_with_its_fix),
         TEST(check_wants_ids_that_are_distinct_and_not_null),
         TEST(check_warns_of_an_encoding_that_utf8_may_not_hold),
+        TEST(what_is_no_plain_table_is_refused_before_anything_is_made),
         TEST(check_routes_waiting_rows_by_their_key_too),
         TEST(check_prints_the_topic_of_a_waiting_row_escaped),
     };

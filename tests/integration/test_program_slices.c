@@ -55,6 +55,21 @@ static void expect_init_then_ready(struct fixture *fixture)
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
+/* The index would be over the id alone, and not be the one that the added column needs. */
+static void check_prints_no_index_while_a_mapped_column_is_missing(void **state)
+{
+    struct fixture *fixture = *state;
+
+    remake(fixture, "nr text,", "");
+    write_config_by_key(fixture, "[outbox.columns]\nkey = \"nrr\"");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "ADD COLUMN \"nrr\" text;");
+    assert_null(strstr(fixture->process.out, "CREATE INDEX"));
+    write_config_by_key(fixture, "[outbox.columns]\nkey = \"nr\"");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "CREATE INDEX");
+}
+
 static void init_makes_the_slices_and_their_index_and_is_idempotent(void **state)
 {
     struct fixture *fixture = *state;
@@ -508,6 +523,7 @@ static void what_needs_no_slices_works_without_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        KEY_TEST(check_prints_no_index_while_a_mapped_column_is_missing),
         KEY_TEST(init_makes_the_slices_and_their_index_and_is_idempotent),
         KEY_TEST(what_init_prints_for_a_new_database_can_be_executed),
         KEY_TEST(a_table_that_deletes_has_the_same_index_over_all_rows),
