@@ -372,11 +372,35 @@ static void only_a_message_that_is_refused_alone_is_rejected(void **state)
 static void an_error_that_is_not_known_costs_an_attempt(void **state)
 {
     (void)state;
-    inject(2, RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP);
+    inject(2, RD_KAFKA_RESP_ERR_UNKNOWN);
     fill_batch(3);
     publish();
-    assert_refused(&batch.messages[0], VERDICT_RETRY, "imestamp");
+    assert_refused(&batch.messages[0], VERDICT_RETRY, "Unknown broker error");
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
+}
+
+/* The timestamp is this host's clock, and the rest is set for the topic or the sink. */
+static void what_no_message_can_help_lets_it_wait_uncounted(void **state)
+{
+    static const rd_kafka_resp_err_t codes[] = {RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP,
+                                                RD_KAFKA_RESP_ERR_UNSUPPORTED_COMPRESSION_TYPE,
+                                                RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+        inject(1, codes[i]);
+        fill_batch(3);
+        publish();
+        assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 3);
+        assert_refused(&batch.messages[0], VERDICT_WAIT, rd_kafka_err2str(codes[i]));
+        do {
+            fill_batch(3);
+            publish();
+        } while (count_verdicts(&batch, VERDICT_WAIT) > 0 && clock_left_ms(deadline_ms) > 0);
+        assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 3);
+    }
 }
 
 static void a_busy_cluster_is_retried_by_the_library(void **state)
@@ -503,6 +527,7 @@ int main(void)
         TEST_WITH_MOCK(one_refused_record_batch_blames_nobody),
         TEST_WITH_MOCK(only_a_message_that_is_refused_alone_is_rejected),
         TEST_WITH_MOCK(an_error_that_is_not_known_costs_an_attempt),
+        TEST_WITH_MOCK(what_no_message_can_help_lets_it_wait_uncounted),
         TEST_WITH_MOCK(a_busy_cluster_is_retried_by_the_library),
         TEST_WITH_MOCK(a_policy_lets_the_topic_wait_and_a_quota_blames_nobody),
         TEST_WITH_MOCK(a_forbidden_topic_waits_and_is_tried_again),
