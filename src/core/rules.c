@@ -127,17 +127,35 @@ static bool names_server_header(struct text name)
     return false;
 }
 
-/* A server looks for the two headers that it needs from us by their names alone, and gives up when
- * the first place it finds is no header: a repeat would be stored twice, or in another stream. */
-static bool hides_server_header(struct text value)
+/* What a server looks for in a message that it is to store. It searches all headers for the name
+ * alone. The first place may be no header: then it gives up, and without Nats-Msg-Id or
+ * Nats-Expected-Stream a repeat would be stored twice, or in another stream. Up to 2.9.3 it obeyed
+ * what stood in a value: "Nats-Rollup:all" emptied a stream. */
+static bool begins_server_header(struct text value)
 {
-    static const char *const needed[] = {"Nats-Msg-Id", "Nats-Expected-Stream"};
+    static const char *const sought[] = {"Nats-Msg-Id", "Nats-Expected-", "Nats-Rollup",
+                                         "Nats-Stream-Source"};
 
-    if (memchr(value.data, 'N', value.len) == NULL)
-        return false;
-    for (int i = 0; i < 2; i++)
-        if (memmem(value.data, value.len, needed[i], strlen(needed[i])) != NULL)
+    for (size_t i = 0; i < sizeof sought / sizeof *sought; i++)
+        if (starts_with(value, sought[i]))
             return true;
+    return false;
+}
+
+static bool holds_server_header(struct text value)
+{
+    while (value.len > 0) {
+        const char *at = memchr(value.data, 'N', value.len);
+
+        if (at == NULL)
+            return false;
+        value.len -= (size_t)(at - value.data);
+        value.data = at;
+        if (begins_server_header(value))
+            return true;
+        value.data++;
+        value.len--;
+    }
     return false;
 }
 
@@ -183,8 +201,8 @@ const char *rules_nats_header_value(struct text value)
         return "invalid header value: line ends and NUL are not allowed";
     if (is_blank(value.data[0]) || is_blank(value.data[value.len - 1]))
         return "invalid header value: blanks at its ends would be lost";
-    if (hides_server_header(value))
-        return "invalid header value: it would hide Nats-Msg-Id or Nats-Expected-Stream";
+    if (holds_server_header(value))
+        return "invalid header value: it holds the name of a header that commands the server";
     return NULL;
 }
 

@@ -290,13 +290,35 @@ static void a_nats_header_value_hides_none_of_the_servers_headers(void **state)
 {
     static const char *const hiding[] = {"Nats-Msg-Id", "see Nats-Msg-Id: 1", "xNats-Msg-Idx",
                                          "Nats-Expected-Stream", "a Nats-Expected-Stream"};
-    static const char *const free[] = {"Nats", "Nats-", "nats-msg-id", "Nats-Msg-I", "Nats-Rollup"};
+    static const char *const free[] = {"Nats", "Nats-", "nats-msg-id", "Nats-Msg-I", "NNNNats-NN"};
 
     (void)state;
     for (size_t i = 0; i < sizeof hiding / sizeof hiding[0]; i++)
         assert_non_null(rules_nats_header_value(text_of(hiding[i])));
     for (size_t i = 0; i < sizeof free / sizeof free[0]; i++)
         assert_null(rules_nats_header_value(text_of(free[i])));
+}
+
+/* Servers up to 2.9.3 obey them there. */
+static void a_nats_header_value_holds_no_command_to_the_server(void **state)
+{
+    static const char *const commands[] = {"customer Nats-Rollup:all",
+                                           "Nats-Rollup:sub",
+                                           "NNats-Rollup: all",
+                                           "No Nats-Nats-Rollup: all",
+                                           "x Nats-Expected-Last-Sequence: 7",
+                                           "x Nats-Expected-Last-Subject-Sequence:7",
+                                           "Nats-Expected-Last-Msg-Id: a",
+                                           "Nats-Stream-Source: S 7"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        assert_non_null(rules_nats_header_value(text_of(commands[i])));
+        assert_non_null(try_header(rules_nats_headers, text_of("n"), text_of(commands[i])));
+        assert_null(try_header(rules_kafka_headers, text_of("n"), text_of(commands[i])));
+    }
+    assert_null(rules_nats_header_value(text_of("nats-rollup: all")));
+    assert_null(rules_nats_header_value((struct text){"Nats-Rollup", 10}));
 }
 
 static void every_byte_of_a_long_nats_header_value_is_looked_at(void **state)
@@ -404,6 +426,7 @@ int main(void)
         cmocka_unit_test(a_header_name_is_a_token_of_rfc_7230),
         cmocka_unit_test(a_nats_header_value_holds_no_line_end_no_nul_and_no_blank_at_its_ends),
         cmocka_unit_test(a_nats_header_value_hides_none_of_the_servers_headers),
+        cmocka_unit_test(a_nats_header_value_holds_no_command_to_the_server),
         cmocka_unit_test(every_byte_of_a_long_nats_header_value_is_looked_at),
         cmocka_unit_test(no_byte_of_a_long_nats_header_value_hides_another),
         cmocka_unit_test(a_kafka_header_value_holds_any_byte),
