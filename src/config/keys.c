@@ -133,8 +133,8 @@ const struct key keys[] = {
      "The name of a sink; not needed when there is only one."},
     {SECTION_ROUTE, "topic", KEY_STRING, IN_ROUTE(topic), "{topic}", 1, PATTERN_MAX, NULL, 0,
      "The destination: text and {topic} {key} {type} {id} {event_id}."},
-    {SECTION_ROUTE, "key", KEY_STRING, IN_ROUTE(key), "{key}", 0, PATTERN_MAX, NULL, 0,
-     "The message's key, written in the same way."},
+    {SECTION_ROUTE, "key", KEY_STRING, IN_ROUTE(key), "{key}", 1, PATTERN_MAX, NULL, 0,
+     "The message's key, written in the same way. Not empty: all rows would have one key."},
 
     {SECTION_HTTP, "listen", KEY_STRING, IN_CONFIG(http_listen), "127.0.0.1:9464", 0, 0, NULL, 0,
      "Reserved: nothing listens yet. \"HOST:PORT\" of /metrics, /healthz and /readyz; \"\": none."},

@@ -17,7 +17,7 @@
     "[sink.bus2]\ntype = \"nats\"\nservers = [\"nats://b:4222\"]\nstream = \"T\"\n"                \
     "token = \"hunter2\"\n[sink.out]\ntype = \"stdout\"\n"                                         \
     "[[route]]\nmatch = \"re:^a{1,2}$\"\nsink = \"bus\"\ntopic = \"a.{{x}}.{topic}\"\nkey = "      \
-    "\"\"\n"                                                                                       \
+    "\"{id}\"\n"                                                                                   \
     "[[route]]\nmatch = \">\"\nsink = \"out\"\n[log]\nlevel = \"debug\"\nformat = \"json\"\n"
 
 static void what_is_printed_is_the_same_configuration(void **state)

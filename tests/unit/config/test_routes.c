@@ -7,7 +7,7 @@
 static void routes_are_kept_in_file_order(void **state)
 {
     struct parsed *parsed = parse_accepted("[[route]]\nmatch = \"order.*\"\nsink = \"bus\"\n"
-                                           "topic = \"shop.{topic}\"\nkey = \"\"\n" TWO
+                                           "topic = \"shop.{topic}\"\nkey = \"{id}\"\n" TWO
                                            "[[route]]\nmatch = \"re:^x\"\nsink = \"events\"\n");
     const struct routes *routes = &parsed->config.relay.routes;
 
@@ -16,7 +16,7 @@ static void routes_are_kept_in_file_order(void **state)
     assert_string_equal(routes->entries[0].match.source, "order.*");
     assert_int_equal(routes->entries[0].sink, 1);
     assert_string_equal(routes->entries[0].topic.source, "shop.{topic}");
-    assert_string_equal(routes->entries[0].key.source, "");
+    assert_string_equal(routes->entries[0].key.source, "{id}");
     assert_true(routes->entries[1].match.is_regex);
     assert_int_equal(routes->entries[1].sink, 0);
     assert_string_equal(routes->entries[1].topic.source, "{topic}");
@@ -63,6 +63,8 @@ static void a_route_says_what_is_wrong_with_it(void **state)
          "relay.toml:12:1: key: at position 1: unknown placeholder {\\x1b[2J}; known: {topic} "
          "{key} "
          "{type} {id} {event_id}"},
+        {TWO "[[route]]\nmatch = \">\"\nsink = \"bus\"\nkey = \"\"",
+         "relay.toml:12:1: key: must not be empty"},
         {TWO "[route]\nmatch = \">\"", "relay.toml:9:1: route: write [[route]], with two brackets"},
         {"route = [1]\n" MINIMAL,
          "relay.toml:1:10: route: expected a list of tables; write [[route]]"},
