@@ -48,7 +48,9 @@ struct nats {
     bool may_not_fetch;    /* on this connection: stored messages */
     bool fetch_was_silent; /* the last one, on whichever connection */
     struct nats_problems *problems;
-    int64_t message_bytes_max; /* the server's max_payload: headers and payload */
+    int64_t message_bytes_max; /* the server's max_payload: headers and payload, */
+    int64_t told_ms;           /* as it said when this connection was made */
+    bool doubts_max;           /* that was long ago, and something is larger: it is asked anew */
     const char *address;       /* the server tried last */
     int64_t ready_ms;          /* when ready() must have an answer, or go without */
     unsigned server;           /* the next to try */

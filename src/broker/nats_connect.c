@@ -325,7 +325,7 @@ int nats_connect(struct nats *nats, struct error *error)
     nats->ready_ms = clock_now_ms() + broker_patience_ms(&nats->base) + ANSWERS_MS;
     if (nats->connection != NULL)
         nats_rest(nats);
-    if (!nats_lost(nats))
+    if (!nats_lost(nats) && !nats->doubts_max)
         return 0;
     nats_disconnect(nats);
     status = open_connection(nats, error);
@@ -336,6 +336,8 @@ int nats_connect(struct nats *nats, struct error *error)
         return -1;
     }
     nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
+    nats->told_ms = clock_now_ms();
+    nats->doubts_max = false;
     nats->stream_found = false;
     nats->warned = false;
     nats->fetches_end = false;

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define HEADER_LINE_BYTES 4 /* ": " and a line end */
+#define LIMIT_HOLDS_MS 10000
 
 static size_t header_bytes_of(const struct message *message,
                               const struct header own[NATS_OWN_HEADERS])
@@ -36,21 +37,35 @@ static void reject(struct batch *batch, struct message *message, const char *why
     batch_refuse(batch, message, VERDICT_REJECTED, "%s", why);
 }
 
-static void check_size(const struct nats *nats, struct batch *batch, struct message *message,
+/* A server whose max_payload is changed tells its clients nothing: only a new connection is told
+ * (nats_connect). However many are too large, there is one each LIMIT_HOLDS_MS. */
+static bool doubts_max(struct nats *nats)
+{
+    if (clock_left_ms(nats->told_ms + LIMIT_HOLDS_MS) == 0)
+        nats->doubts_max = true;
+    return nats->doubts_max;
+}
+
+/* Whether it may go now. One that is too large for a limit in doubt stays pending. */
+static bool check_size(struct nats *nats, struct batch *batch, struct message *message,
                        const struct header own[NATS_OWN_HEADERS])
 {
     size_t header_bytes = header_bytes_of(message, own);
     int64_t payload_bytes = message->payload_len > 0 ? message->payload_len : 0;
+    bool too_large = (int64_t)header_bytes + payload_bytes > nats->message_bytes_max;
 
     if (header_bytes > NATS_HEADER_BYTES_MAX)
         reject(batch, message, "headers (the key is one) larger than 64 KiB");
-    else if ((int64_t)header_bytes + payload_bytes > nats->message_bytes_max)
+    else if (too_large && doubts_max(nats))
+        return false;
+    else if (too_large)
         batch_refuse(batch, message, VERDICT_REJECTED,
                      "payload %lld bytes, with %zu of headers, is larger than max_payload %lld",
                      (long long)payload_bytes, header_bytes, (long long)nats->message_bytes_max);
     else if (message->payload.data == NULL && message->payload_len >= 0)
         batch_refuse(batch, message, VERDICT_REJECTED,
                      "payload %lld bytes is too large to be fetched", (long long)payload_bytes);
+    return message->verdict == VERDICT_PENDING;
 }
 
 /* Of the headers that the row does not name itself; Nats-Msg-Id is the id again, and the stream has
@@ -70,7 +85,8 @@ static void check_own_headers(struct batch *batch, struct message *message,
         reject(batch, message, "the event id is empty");
 }
 
-static void check_message(const struct nats *nats, struct batch *batch, struct message *message,
+/* Whether it may go now. */
+static bool check_message(struct nats *nats, struct batch *batch, struct message *message,
                           const struct header own[NATS_OWN_HEADERS])
 {
     const char *broken = rules_nats_subject(message->destination);
@@ -81,11 +97,10 @@ static void check_message(const struct nats *nats, struct batch *batch, struct m
         broken = rules_nats_headers(message->headers, message->header_count);
     if (broken != NULL) {
         reject(batch, message, broken);
-        return;
+        return false;
     }
     check_own_headers(batch, message, own);
-    if (message->verdict == VERDICT_PENDING)
-        check_size(nats, batch, message, own);
+    return message->verdict == VERDICT_PENDING && check_size(nats, batch, message, own);
 }
 
 natsMsg *nats_build(struct nats *nats, const struct message *message,
@@ -190,8 +205,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
         if (!order_is_due(batch, message, sink))
             continue;
         nats_own_headers(message, nats->base.options->stream, own);
-        check_message(nats, batch, message, own);
-        if (message->verdict != VERDICT_PENDING)
+        if (!check_message(nats, batch, message, own))
             continue;
         hand_over(nats, batch, i, own, goes_on);
         goes_on = goes_on && nats_relieve(nats, deadline_ms);

@@ -208,14 +208,20 @@ static void a_permission_taken_away_while_running_stops_one_subject(void **state
     stop_own_server();
 }
 
+static void open_limited(void **state, const char *config)
+{
+    jsStreamConfig stream_config;
+
+    open_own(state, config, NULL);
+    (void)jsStreamConfig_Init(&stream_config);
+    use_stream(&stream_config);
+}
+
 static void a_lowered_max_payload_rejects_what_is_now_too_large(void **state)
 {
     static char payload[3000];
-    jsStreamConfig config;
 
-    open_own(state, "jetstream {store_dir: js}\n", NULL);
-    (void)jsStreamConfig_Init(&config);
-    use_stream(&config);
+    open_limited(state, "jetstream {store_dir: js}\n");
     reload_own("jetstream {store_dir: js}\nmax_payload: 2000\n");
     (void)add_message(&batch, subject_of("small"), NULL, "x");
     set_payload(add_message(&batch, subject_of("large"), NULL, NULL), payload, sizeof payload);
@@ -224,6 +230,60 @@ static void a_lowered_max_payload_rejects_what_is_now_too_large(void **state)
     publish_quickly();
     assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
     assert_refused(&batch.messages[1], VERDICT_REJECTED, "larger than max_payload 2000");
+    stop_own_server();
+}
+
+static struct message *publish_large(size_t len)
+{
+    static char payload[8000];
+    struct message *large;
+
+    batch_reset(&batch);
+    large = add_message(&batch, subject_of("large"), NULL, NULL);
+    set_payload(large, payload, len);
+    (void)add_message(&batch, subject_of("small"), NULL, "x");
+    publish_quickly();
+    assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
+    return large;
+}
+
+/* As if the connection had been made long ago. */
+static void age_limit(void)
+{
+    ((struct nats *)broker)->told_ms -= 10000;
+}
+
+static void a_raised_max_payload_is_noticed_before_a_message_is_rejected(void **state)
+{
+    uint64_t id;
+
+    open_limited(state, "jetstream {store_dir: js}\nmax_payload: 2000\n");
+    reload_own("jetstream {store_dir: js}\nmax_payload: 4000\n");
+    id = client_id();
+    assert_refused(publish_large(3000), VERDICT_REJECTED, "larger than max_payload 2000");
+    age_limit();
+    assert_int_equal(publish_large(3000)->verdict, VERDICT_PENDING);
+    assert_int_equal(client_id(), id);
+    wait_until_ready();
+    assert_int_not_equal(client_id(), id);
+    assert_int_equal(publish_large(3000)->verdict, VERDICT_SENT);
+    stop_own_server();
+}
+
+static void what_is_too_large_for_a_limit_just_told_is_rejected_on_the_same_connection(void **state)
+{
+    uint64_t id;
+
+    open_limited(state, "jetstream {store_dir: js}\nmax_payload: 2000\n");
+    age_limit();
+    assert_int_equal(publish_large(3000)->verdict, VERDICT_PENDING);
+    wait_until_ready();
+    id = client_id();
+    for (int i = 0; i < 3; i++) {
+        assert_refused(publish_large(3000), VERDICT_REJECTED, "larger than max_payload 2000");
+        wait_until_ready();
+    }
+    assert_int_equal(client_id(), id);
     stop_own_server();
 }
 
@@ -480,6 +540,9 @@ int main(void)
         TEST_WITHOUT_STREAM(a_forbidden_subject_waits_at_once_whatever_its_name),
         TEST_WITHOUT_STREAM(a_permission_taken_away_while_running_stops_one_subject),
         TEST_WITHOUT_STREAM(a_lowered_max_payload_rejects_what_is_now_too_large),
+        TEST_WITHOUT_STREAM(a_raised_max_payload_is_noticed_before_a_message_is_rejected),
+        TEST_WITHOUT_STREAM(
+            what_is_too_large_for_a_limit_just_told_is_rejected_on_the_same_connection),
         TEST(each_answer_of_a_server_has_its_verdict),
         TEST_WITHOUT_STREAM(an_answer_about_the_stream_that_is_none_is_told),
         TEST(one_poison_of_each_kind_delays_and_disconnects_nobody),
