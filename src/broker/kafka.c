@@ -14,7 +14,7 @@
  *
  *   kafka_options.c  properties    kafka_topics.c  which topics exist
  *   kafka_publish.c  send, await   kafka_admin.c   inspect, create
- *   kafka_verdicts.c error codes
+ *   kafka_verdicts.c error codes   kafka_chunks.c  what goes at once
  */
 
 #include "broker/kafka.h"
@@ -204,17 +204,6 @@ static void kafka_destroy(struct broker *broker)
     free(kafka);
 }
 
-/* Half, because librdkafka counts what it adds to each message by its largest size. */
-static void limit_chunks(struct kafka *kafka, const rd_kafka_conf_t *conf)
-{
-    int64_t batch_bytes_max = kafka_conf_number(conf, "batch.size");
-
-    kafka->chunk_messages_max = (int)kafka_conf_number(conf, "batch.num.messages");
-    kafka->chunk_bytes_max = kafka->message_bytes_max / 2;
-    if (kafka->chunk_bytes_max > batch_bytes_max / 2)
-        kafka->chunk_bytes_max = batch_bytes_max / 2;
-}
-
 static struct broker *kafka_create(const struct sink_options *options, struct error *error)
 {
     rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);
@@ -228,7 +217,9 @@ static struct broker *kafka_create(const struct sink_options *options, struct er
     } else {
         kafka->base = (struct broker_base){.ops = &kafka_ops, .options = options};
         kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
-        limit_chunks(kafka, conf);
+        kafka_chunks_init(&kafka->chunks, kafka->message_bytes_max,
+                          kafka_conf_number(conf, "batch.size"),
+                          kafka_conf_number(conf, "batch.num.messages"));
         kafka->refresh_ms = kafka_conf_number(conf, "topic.metadata.refresh.interval.ms");
         kafka_warn_of_weak_tls(conf, options);
     }
@@ -245,7 +236,7 @@ static bool kafka_keeps_order(const struct broker *broker)
 {
     const struct kafka *kafka = (const struct kafka *)broker;
 
-    return kafka->base.options->keep_order && !kafka->careful;
+    return kafka->base.options->keep_order && !kafka->chunks.careful;
 }
 
 const struct broker_ops kafka_ops = {

@@ -2,6 +2,7 @@
 #define BROKER_KAFKA_H
 
 #include "broker/broker.h"
+#include "broker/kafka_chunks.h"
 #include "broker/kafka_verdicts.h"
 
 #include <librdkafka/rdkafka.h>
@@ -28,10 +29,7 @@ struct kafka {
     bool all_down;      /* since that answer no broker could be reached, at some time */
     char trouble[256];  /* librdkafka's last word on its connections, "" when there is none */
     int64_t message_bytes_max;
-    int64_t chunk_bytes_max; /* what certainly fits into one record batch, as do so many messages */
-    int chunk_messages_max;
-    bool careful;       /* a message of a key waits for the one before it, */
-    int64_t careful_ms; /* so long at least, and until others have been acknowledged */
+    struct kafka_chunks chunks;
     int64_t refresh_ms; /* a topic that exists is asked about as often; -1: never */
     /* the batch in hand, from send() to the end of await() */
     struct batch *batch;

@@ -10,8 +10,9 @@
  * The order of a key: messages of one key that go at once go in one record batch, which a broker
  * stores whole or not at all. So they are handed over in chunks that fit into one, librdkafka holds
  * them back until it is told that the chunk is complete, and each chunk is acknowledged before the
- * next. After a refusal nobody is suspected: the chunk stays pending, and for some seconds the
- * messages of a key wait for each other, one a wave, so that the one to blame is found as above.
+ * next. After a refusal nobody is suspected: the chunk stays pending. When it was too large the
+ * next are smaller (kafka_chunks.c); else, for some seconds, the messages of a key wait for each
+ * other, one a wave, so that the one to blame is found as above.
  *
  * Deliberately not done: librdkafka's gapless guarantee. It stops a request too late (2.0.2: the
  * one behind the refused one is sent), and a broker that has stored nothing of a producer yet takes
@@ -196,37 +197,21 @@ static int reserve_suspects(struct kafka *kafka, int capacity)
     return 0;
 }
 
-/* More than it takes in a record batch. */
-static int64_t bytes_of(const struct message *message)
-{
-    enum { OVERHEAD = 128, HEADER_OVERHEAD = 16 };
-    size_t bytes = OVERHEAD + message->payload.len + message->route_key.len +
-                   message->event_id.len + message->type.len + message->created_at.len;
-
-    for (int i = 0; i < message->header_count; i++)
-        bytes += HEADER_OVERHEAD + message->headers[i].name.len + message->headers[i].value.len;
-    return (int64_t)bytes;
-}
-
 /* From `next`, as much as fits into one record batch; without order: all. */
 static void send_chunk(struct kafka *kafka, int sink)
 {
     const struct batch *batch = kafka->batch;
-    int64_t bytes = 0;
-    int count = 0;
 
+    kafka_chunk_begin(&kafka->chunks);
     for (; kafka->next < batch->count; kafka->next++) {
         struct message *message = &batch->messages[kafka->next];
 
         if (!order_is_due(batch, message, sink))
             continue;
-        bytes += bytes_of(message);
-        if (kafka->at_once && count > 0 &&
-            (bytes > kafka->chunk_bytes_max || count == kafka->chunk_messages_max))
+        if (kafka->at_once && !kafka_chunk_takes(&kafka->chunks, message))
             return;
         if (!send_message(kafka, message))
             return;
-        count++;
     }
 }
 
@@ -335,11 +320,13 @@ static void try_suspects(struct kafka *kafka, int64_t deadline_ms)
 static void send_chunks(struct kafka *kafka, int sink, int64_t deadline_ms)
 {
     poll_reports(kafka, deadline_ms);
+    kafka_chunk_end(&kafka->chunks);
     while (kafka->next < kafka->batch->count && may_go_on(kafka, deadline_ms)) {
         for (int i = 0; i < kafka->next; i++)
             kafka->batch->messages[i].handed = false;
         send_chunk(kafka, sink);
         poll_reports(kafka, deadline_ms);
+        kafka_chunk_end(&kafka->chunks);
     }
 }
 
@@ -390,8 +377,8 @@ int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t de
     try_suspects(kafka, deadline_ms);
     if (!is_complete(kafka))
         return give_up(kafka, error);
-    if (!kafka->at_once && kafka->acked > 0 && clock_left_ms(kafka->careful_ms) == 0)
-        kafka->careful = false;
+    if (!kafka->at_once && kafka->acked > 0 && clock_left_ms(kafka->chunks.careful_ms) == 0)
+        kafka->chunks.careful = false;
     kafka->batch = NULL;
     kafka->trouble[0] = '\0';
     kafka->all_down = false;

@@ -18,11 +18,7 @@
 
 #include "broker/kafka.h"
 
-#include "base/clock.h"
-
 #include <stdio.h>
-
-#define CAREFUL_MS 5000
 
 /* librdkafka names it since 2.2. */
 #define INVALID_DIFFERENT_RECORD (-138)
@@ -122,11 +118,16 @@ void kafka_wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka
                      rd_kafka_err2str(code));
 }
 
+static bool is_about_size(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+           code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+}
+
 static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
                     const char *text)
 {
-    kafka->careful = true;
-    kafka->careful_ms = clock_now_ms() + CAREFUL_MS;
+    kafka_chunks_be_careful(&kafka->chunks);
     if (kafka->at_once)
         return;
     if (kafka->alone != message)
@@ -149,7 +150,10 @@ static void judge_failed(struct kafka *kafka, struct message *message,
     case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
         /* Not rd_kafka_message_errstr: it takes the payload for a text. */
-        suspect(kafka, message, class, rd_kafka_err2str(report->err));
+        if (kafka->at_once && is_about_size(report->err))
+            kafka->chunks.too_large++;
+        else
+            suspect(kafka, message, class, rd_kafka_err2str(report->err));
         break;
     case KAFKA_DESTINATION_DOWN:
         kafka_topic_doubt(kafka, message->destination, report->err);

@@ -191,19 +191,46 @@ static void nothing_overtakes_a_refused_record_batch_of_several(void **state)
     expect_hold(1, 0, 1);
 }
 
+/* Nobody is to blame: none of the messages is larger than the topic takes, only all together. */
+static void what_is_too_large_only_together_goes_in_smaller_chunks(void **state)
+{
+    enum { BYTES = 500 };
+    static char padded[KEYS * KEY_ROWS][BYTES + 1];
+
+    (void)state;
+    create_topic(1, "8000");
+    open_broker();
+    add_rows();
+    for (int i = 0; i < row_count; i++) {
+        memset(padded[i], ' ', BYTES);
+        memcpy(padded[i], values[i], strlen(values[i]));
+        rows[i].value = padded[i];
+    }
+    assert_int_equal(run_cycle(), 0);
+    assert_int_equal(count_rows(OUTCOME_LEAVE), KEYS * KEY_ROWS);
+    assert_true(broker_keeps_order(broker));
+    run_cycles();
+    assert_true(broker_keeps_order(broker));
+    assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
+    assert_int_equal(stored(1), KEYS * KEY_ROWS);
+    consume_all(1);
+    for (int key = 0; key < KEYS; key++)
+        assert_int_equal(first_seen(key), KEY_ROWS);
+}
+
 static void after_some_seconds_without_a_refusal_all_go_at_once_again(void **state)
 {
     struct kafka *kafka = (struct kafka *)broker;
 
     (void)state;
-    inject(1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    inject(1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
     add_rows();
     assert_int_equal(run_cycle(), 0);
     assert_int_equal(count_rows(OUTCOME_LEAVE), KEYS * KEY_ROWS);
     run_cycles();
     assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
     assert_false(broker_keeps_order(broker));
-    kafka->careful_ms = clock_now_ms();
+    kafka->chunks.careful_ms = clock_now_ms();
     assert_false(broker_keeps_order(broker)); /* as long as nobody else was acknowledged */
     row_count = 0;
     add_rows();
@@ -259,6 +286,7 @@ int main(void)
         TEST_KEYS(a_message_that_is_too_large_for_the_client_holds_its_key),
         TEST_KEYS(what_goes_at_once_goes_in_one_record_batch),
         TEST_KEYS(nothing_overtakes_a_refused_record_batch_of_several),
+        TEST_KEYS(what_is_too_large_only_together_goes_in_smaller_chunks),
         TEST_KEYS_WITH_MOCK(after_some_seconds_without_a_refusal_all_go_at_once_again),
         TEST_KEYS_WITH_MOCK(a_cluster_that_refuses_everything_blames_the_first_of_each_key),
         TEST_KEYS_WITH_MOCK(a_key_that_changes_its_topic_waits_for_its_acknowledgement),
