@@ -162,6 +162,10 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
         else
             inspect_missing_column(admin, findings, (enum column)i);
     }
+    if (admin->options->on_sent == ON_SENT_DELETE && table_has(&admin->table, COLUMN_SENT_AT))
+        (void)findings_add(findings, FINDING_WARNING,
+                           "rows whose %s is set count as sent, although on_sent is \"delete\"",
+                           admin->table.columns[COLUMN_SENT_AT].quoted);
     if (!table_has(&admin->table, COLUMN_EVENT_ID) || event_id->unique)
         return;
     finding = findings_add(

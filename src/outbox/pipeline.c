@@ -276,6 +276,14 @@ static void warn_of_absent_columns(const struct table *table)
                      table->columns[i].name);
 }
 
+/* It may also be somebody's own column of that name. */
+static void warn_of_marks(const struct table *table, const struct outbox_options *options)
+{
+    if (options->on_sent == ON_SENT_DELETE && table_has(table, COLUMN_SENT_AT))
+        log_warn("rows of table %s whose %s is set count as sent, although on_sent is \"delete\"",
+                 table->quoted, table->columns[COLUMN_SENT_AT].quoted);
+}
+
 static bool is_json(const char *type)
 {
     return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
@@ -293,8 +301,10 @@ static int describe(struct outbox *outbox, struct error *error)
         return -1;
     outbox->table = table;
     outbox->payload_is_json = is_json(table.columns[COLUMN_PAYLOAD].base);
-    if (first)
-        warn_of_absent_columns(&table);
+    if (!first)
+        return 0;
+    warn_of_absent_columns(&table);
+    warn_of_marks(&table, outbox->options);
     return 0;
 }
 

@@ -209,12 +209,14 @@ static void rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes(voi
     write_config(fixture, "on_sent = \"delete\"", STDOUT_SINK);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     assert_null(strstr(fixture->process.out, "sink out, \"t\""));
+    assert_says(fixture->process.out, "warning: rows whose \"sent_at\" is set count as sent");
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "backlog  0");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '\"new\"')");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.out, "\"payload\":\"new\"");
+    assert_says(fixture->process.err, "whose \"sent_at\" is set count as sent");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 5);
     expect(fixture, run(fixture, "purge", "--older-than", "0", "--dry-run", "-c", fixture->config),
            0);
