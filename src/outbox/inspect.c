@@ -186,7 +186,7 @@ static void inspect_ids(struct admin *admin, struct findings *findings)
     struct finding *finding;
 
     if (table_has(table, COLUMN_ID) && !id->unique) {
-        finding = findings_add(findings, FINDING_ERROR,
+        finding = findings_add(findings, FINDING_WARNING,
                                "nothing keeps the ids in column %s of %s distinct: rows that share"
                                " one may be sent late and out of order",
                                id->quoted, table->quoted);

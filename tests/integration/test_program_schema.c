@@ -239,8 +239,8 @@ static void check_wants_ids_that_are_distinct_and_not_null(void **state)
 
     sql(fixture->conn, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey,"
                        " ADD PRIMARY KEY (id, created_at)");
-    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
-    assert_says(fixture->process.out, "error: nothing keeps the ids in column \"id\" of");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "warning: nothing keeps the ids in column \"id\" of");
     assert_says(fixture->process.out,
                 "  fix: CREATE UNIQUE INDEX CONCURRENTLY ON \"public\".\"outbox\" (\"id\");\n");
     assert_null(strstr(fixture->process.out, "may be NULL"));
@@ -267,7 +267,7 @@ static void check_of_encoding(struct fixture *fixture, const char *encoding, boo
     memcpy(url, fixture->url, sizeof url);
     sql(fixture->conn, "CREATE DATABASE %s_coded ENCODING '%s' TEMPLATE template0 LOCALE 'C'",
         PQdb(fixture->conn), encoding);
-    (void)snprintf(fixture->url, sizeof fixture->url, "%s_coded", url);
+    (void)snprintf(fixture->url, sizeof fixture->url, "%.240s_coded", url);
     configure(fixture);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
