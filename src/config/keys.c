@@ -33,7 +33,8 @@ const struct key keys[] = {
      "with either, where the table has that column."},
     {SECTION_OUTBOX, "retention", KEY_DURATION, IN_OUTBOX(retention_ms), "7d", SECONDS(1),
      DAYS(3650), NULL, KEY_ZERO,
-     "Rows marked as sent longer ago are purged, in small batches; \"0\" keeps them."},
+     "With on_sent = \"mark\" rows sent longer ago are purged, in small batches; \"0\" keeps "
+     "them."},
     {SECTION_OUTBOX, "order", KEY_WORD, IN_OUTBOX(order), "key", 0, 0, order_words, 0,
      "\"key\": the events of a key are sent in the order of their ids, whatever number of relays "
      "there is; ids must be integers that grow. \"none\": first come."},

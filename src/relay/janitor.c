@@ -15,7 +15,7 @@ static int purge(struct admin *admin, const struct outbox_options *options, cons
     int64_t purged = 1;
     int64_t total = 0;
 
-    if (options->retention_ms == 0)
+    if (options->on_sent != ON_SENT_MARK || options->retention_ms == 0)
         return 0;
     while (purged > 0 && !stop_requested(stop)) {
         if (admin_purge_batch(admin, options->retention_ms, &purged, error) < 0)
@@ -47,7 +47,7 @@ static int64_t choose_round_ms(const struct outbox_options *options)
 {
     int64_t round_ms = options->retention_ms / 10;
 
-    if (options->retention_ms == 0 || round_ms > ROUND_MS_MAX)
+    if (options->on_sent != ON_SENT_MARK || options->retention_ms == 0 || round_ms > ROUND_MS_MAX)
         return ROUND_MS_MAX;
     return round_ms < ROUND_MS_MIN ? ROUND_MS_MIN : round_ms;
 }

@@ -225,22 +225,7 @@ static void rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes(voi
     assert_says(fixture->process.out, "purged 6");
 }
 
-static void a_relay_that_deletes_purges_what_was_marked(void **state)
-{
-    struct fixture *fixture = *state;
-    struct process relay;
-
-    write_config(fixture, "on_sent = \"delete\"\nretention = \"1s\"", STDOUT_SINK);
-    sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) SELECT 't', now()"
-                       " FROM generate_series(1, 3000) i");
-    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
-    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
-    process_stop(&relay, SIGTERM);
-    assert_int_equal(count_lines(relay.out), 0);
-    process_free(&relay);
-}
-
-/* Its rows would never be relayed, and be purged in the end. */
+/* Its rows would never be relayed. */
 static void a_sent_at_that_every_row_has_is_not_the_relays(void **state)
 {
     static const char *const definitions[] = {"NOT NULL", "DEFAULT now()"};
@@ -292,7 +277,6 @@ int main(void)
         TEST(a_closed_stdout_ends_the_relay_with_the_broker_status),
         TEST(a_running_relay_purges_by_itself),
         TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes),
-        TEST(a_relay_that_deletes_purges_what_was_marked),
         TEST(a_sent_at_that_every_row_has_is_not_the_relays),
         TEST(a_mapped_table_is_relayed_without_any_change_to_it),
     };
