@@ -339,6 +339,7 @@ static void a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes(v
     sql(fixture->conn, "CREATE DOMAIN blob AS bytea;"
                        " ALTER TABLE outbox ALTER COLUMN payload TYPE blob USING NULL");
     expect(fixture, run(fixture, "emit", "t", "k", "a\\b", "-c", fixture->config), 0);
+    process_free(&fixture->process);
     expect(fixture,
            process_run(&fixture->process, "{\"topic\": \"t\", \"payload\": \"c\\\\d\"}\n", "emit",
                        "-c", fixture->config, NULL),
