@@ -174,7 +174,13 @@ build/bench_publish build/bench_count build/bench_flow: build/bench_%: tests/ben
 	@$(CC) -D_GNU_SOURCE $(call pkg,--cflags,libpq) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) \
 		$(call pkg,--cflags --libs,libpq rdkafka libnats)
 
+JOBS := $(shell nproc)
+
+.PHONY: built
+built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT)
+
 test: deps ## unit and integration tests, against real servers
+	@$(MAKE) --no-print-directory -j$(JOBS) built
 	@$(MAKE) --no-print-directory test-unit test-integration test-audit
 
 test-audit: $(BINARY) # the audits of the demo and of the chaos run must catch what is planted; the arithmetic of bench
@@ -203,10 +209,11 @@ test-crash: $(BINARY) build/reader build/crash.so ## a relay killed, stopped and
 	@RELAY=$(BINARY) tests/chaos/crash_test
 
 asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory SANITIZE=address,undefined -j$(JOBS) built
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined test-unit test-integration
 
 tsan: ## unit and NATS tests under ThreadSanitizer
-	@$(MAKE) --no-print-directory SANITIZE=thread tsan-run
+	@$(MAKE) --no-print-directory SANITIZE=thread -j$(JOBS) tsan-run
 
 .PHONY: tsan-run
 tsan-run: $(UNIT) $(filter %/test_sinks,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
