@@ -131,31 +131,16 @@ static bool names_server_header(struct text name)
  * alone. The first place may be no header: then it gives up, and without Nats-Msg-Id or
  * Nats-Expected-Stream a repeat would be stored twice, or in another stream. Up to 2.9.3 it obeyed
  * what stood in a value: "Nats-Rollup:all" emptied a stream. */
-static bool begins_server_header(struct text value)
+static bool holds_server_header(struct text value)
 {
     static const char *const sought[] = {"Nats-Msg-Id", "Nats-Expected-", "Nats-Rollup",
                                          "Nats-Stream-Source"};
 
+    if (memchr(value.data, 'N', value.len) == NULL)
+        return false;
     for (size_t i = 0; i < sizeof sought / sizeof *sought; i++)
-        if (starts_with(value, sought[i]))
+        if (memmem(value.data, value.len, sought[i], strlen(sought[i])) != NULL)
             return true;
-    return false;
-}
-
-static bool holds_server_header(struct text value)
-{
-    while (value.len > 0) {
-        const char *at = memchr(value.data, 'N', value.len);
-
-        if (at == NULL)
-            return false;
-        value.len -= (size_t)(at - value.data);
-        value.data = at;
-        if (begins_server_header(value))
-            return true;
-        value.data++;
-        value.len--;
-    }
     return false;
 }
 
