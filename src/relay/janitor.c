@@ -8,7 +8,8 @@
 #define ROUND_MS_MIN 1000
 #define ROUND_MS_MAX 60000
 
-/* Until no row at the front of the table is old enough. */
+/* Until no row at the front of the table is old enough. A relay that deletes has marked none: they
+ * may be the application's own. */
 static int purge(struct admin *admin, const struct outbox_options *options, const struct stop *stop,
                  struct error *error)
 {
@@ -47,7 +48,7 @@ static int64_t choose_round_ms(const struct outbox_options *options)
 {
     int64_t round_ms = options->retention_ms / 10;
 
-    if (options->on_sent != ON_SENT_MARK || options->retention_ms == 0 || round_ms > ROUND_MS_MAX)
+    if (options->retention_ms == 0 || round_ms > ROUND_MS_MAX)
         return ROUND_MS_MAX;
     return round_ms < ROUND_MS_MIN ? ROUND_MS_MIN : round_ms;
 }

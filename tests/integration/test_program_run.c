@@ -225,6 +225,30 @@ static void rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes(voi
     assert_says(fixture->process.out, "purged 6");
 }
 
+/* In a round the janitor first lets rows go that wait behind none, and then purges. */
+static void await_round(struct fixture *fixture)
+{
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, due)"
+                       " VALUES (7, gen_random_uuid(), 't', now(), 'infinity')");
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
+}
+
+static void a_relay_that_deletes_leaves_what_was_marked(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    write_config(fixture, "on_sent = \"delete\"\nretention = \"1s\"", STDOUT_SINK);
+    sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) SELECT 't', now() - interval '1 hour'"
+                       " FROM generate_series(1, 10) i");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    await_round(fixture);
+    await_round(fixture);
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 10);
+    process_free(&relay);
+}
+
 /* Its rows would never be relayed. */
 static void a_sent_at_that_every_row_has_is_not_the_relays(void **state)
 {
@@ -277,6 +301,7 @@ int main(void)
         TEST(a_closed_stdout_ends_the_relay_with_the_broker_status),
         TEST(a_running_relay_purges_by_itself),
         TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes),
+        TEST(a_relay_that_deletes_leaves_what_was_marked),
         TEST(a_sent_at_that_every_row_has_is_not_the_relays),
         TEST(a_mapped_table_is_relayed_without_any_change_to_it),
     };
