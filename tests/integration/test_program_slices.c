@@ -357,23 +357,30 @@ static void an_index_of_another_number_that_stays_is_told(void **state)
     assert_says(fixture->process.out, "fix: DROP INDEX CONCURRENTLY public.old;");
 }
 
-static void ids_that_do_not_grow_are_refused(void **state)
+static void expect_refusal_by_each(struct fixture *fixture, const char *why, const char *remedy)
 {
     static const char *const commands[] = {"init", "check", "run"};
+
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        const char *said;
+
+        expect(fixture, run_command(fixture, commands[i]), 3);
+        said = i == 1 ? fixture->process.out : fixture->process.err;
+        assert_says(said, why);
+        assert_says(said, remedy);
+    }
+}
+
+static void ids_that_do_not_grow_are_refused(void **state)
+{
     struct fixture *fixture = *state;
 
     sql(fixture->conn, "DROP TABLE outbox, outbox_slice;"
                        " CREATE TABLE outbox (id uuid PRIMARY KEY, aggregatetype text,"
                        " aggregateid text, type text, payload jsonb, sent_at timestamptz)");
     write_config_by_key(fixture, "preset = \"debezium\"");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        const char *said;
-
-        expect(fixture, run_command(fixture, commands[i]), 3);
-        said = i == 1 ? fixture->process.out : fixture->process.err;
-        assert_says(said, "column \"id\" of \"public\".\"outbox\" is uuid");
-        assert_says(said, "write order = \"none\" in [outbox]");
-    }
+    expect_refusal_by_each(fixture, "column \"id\" of \"public\".\"outbox\" is uuid",
+                           "write order = \"none\" in [outbox]");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('outbox_slice'))"), 0);
 }
 
@@ -391,21 +398,15 @@ static void a_key_whose_text_depends_on_settings_is_refused(void **state)
 /* An earlier release took it, and made an index that goes by bytea_output. */
 static void a_key_that_is_a_domain_over_bytea_is_refused(void **state)
 {
-    static const char *const commands[] = {"init", "check", "run"};
     struct fixture *fixture = *state;
 
     sql(fixture->conn, "CREATE DOMAIN bytes AS bytea; DROP INDEX outbox_slice_idx;"
                        " ALTER TABLE outbox ALTER key TYPE bytes USING NULL;"
                        " CREATE INDEX ON outbox (((hashtext(coalesce(key::text, id::text)) &"
                        " 2147483647) %% 64), id) WHERE sent_at IS NULL");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        const char *said;
-
-        expect(fixture, run_command(fixture, commands[i]), 3);
-        said = i == 1 ? fixture->process.out : fixture->process.err;
-        assert_says(said, "column \"key\" of \"public\".\"outbox\", public.bytes, depends on");
-        assert_says(said, "or give the column another type");
-    }
+    expect_refusal_by_each(fixture,
+                           "column \"key\" of \"public\".\"outbox\", public.bytes, depends on",
+                           "or give the column another type");
 }
 
 static void the_slices_of_a_domain_are_those_of_its_text(void **state)
