@@ -16,7 +16,7 @@
 static void put_lock(FILE *out, const struct table *table, int slices)
 {
     (void)fprintf(out,
-                  "SELECT FROM %s slices WHERE slices.slice = candidate.slice"
+                  "SELECT FROM %s slices WHERE slices.slice = relay_look.slice"
                   " AND slices.slices = %d AND (SELECT seen FROM wal) IS NOT NULL",
                   table->slice_quoted, slices);
 }
@@ -28,13 +28,14 @@ static int put_work(FILE *out, const struct table *table, const struct outbox_op
     int status;
 
     (void)fprintf(out, "EXISTS (SELECT FROM %s WHERE ", table->quoted);
-    sql_put_in_slice(out, table, options->slices, "candidate.slice", "candidate.first");
+    sql_put_in_slice(out, table, options->slices, "relay_look.slice", "relay_look.first");
     sql_put_unsent(out, table);
     status = sql_put_sinks(out, table, routes, false, sinks_param);
     (void)fprintf(out, ")");
     return status;
 }
 
+/* As relay_look: a table of the application has any other name. */
 #define CANDIDATES "ROWS FROM (pg_catalog.unnest($1::int4[]), pg_catalog.unnest($2::int8[])"
 
 static int put_taken(FILE *out, const struct table *table, const struct outbox_options *options,
@@ -43,10 +44,10 @@ static int put_taken(FILE *out, const struct table *table, const struct outbox_o
     int status;
 
     (void)fprintf(out,
-                  "SELECT candidate.slice, candidate.first FROM " CANDIDATES
-                  ", pg_catalog.unnest($6::int4[])) AS candidate (slice, first, sure), LATERAL (");
+                  "SELECT relay_look.slice, relay_look.first FROM " CANDIDATES
+                  ", pg_catalog.unnest($6::int4[])) AS relay_look (slice, first, sure), LATERAL (");
     put_lock(out, table, options->slices);
-    (void)fprintf(out, " AND (candidate.sure <> 0 OR ");
+    (void)fprintf(out, " AND (relay_look.sure <> 0 OR ");
     status = put_work(out, table, options, routes, 4);
     (void)fprintf(out, ") FOR UPDATE SKIP LOCKED) locked LIMIT $3::int4");
     return status;
@@ -57,7 +58,7 @@ static int put_taken_parked(FILE *out, const struct table *table,
 {
     int status;
 
-    (void)fprintf(out, "SELECT candidate.slice, 0::int8 AS first FROM (SELECT ");
+    (void)fprintf(out, "SELECT relay_look.slice, 0::int8 AS first FROM (SELECT ");
     sql_put_slice(out, table, options->slices, true);
     (void)fprintf(out,
                   " AS slice FROM (SELECT id, due%s FROM %s due_row"
@@ -67,7 +68,7 @@ static int put_taken_parked(FILE *out, const struct table *table,
     sql_put_head(out, table, "due_row");
     (void)fprintf(out,
                   " ORDER BY due LIMIT %d) due_rows GROUP BY 1 ORDER BY min(due))"
-                  " candidate, LATERAL (",
+                  " relay_look, LATERAL (",
                   DUE_ROWS);
     put_lock(out, table, options->slices);
     (void)fprintf(out, " FOR UPDATE SKIP LOCKED) locked LIMIT $1::int4");
@@ -136,8 +137,8 @@ char *sql_empty(const struct table *table, const struct outbox_options *options,
         (void)fprintf(writer.out, ")");
         return writer_end_if(&writer, status);
     }
-    (void)fprintf(writer.out, "SELECT pg_catalog.string_agg(candidate.slice::text, ',')"
-                              " FROM " CANDIDATES ") AS candidate (slice, first) WHERE NOT ");
+    (void)fprintf(writer.out, "SELECT pg_catalog.string_agg(relay_look.slice::text, ',')"
+                              " FROM " CANDIDATES ") AS relay_look (slice, first) WHERE NOT ");
     status = put_work(writer.out, table, options, routes, 3);
     return writer_end_if(&writer, status);
 }
