@@ -17,7 +17,7 @@ struct batch {
     bool parked; /* claimed from the parked rows, not from the outbox */
     int wave;    /* the one that is being published */
     int last_wave;
-    bool more; /* a limit, of rows or of bytes, ended the claim: there may be others */
+    bool more; /* a limit, of rows or of bytes, ended the claim, or it was put off: ask again */
     const char
         *unparked; /* settled, but for the rows to be parked: why they stayed; NULL: none did */
     void *rows;    /* what holds the claimed bytes, freed by `release_rows`; NULL: nothing */

@@ -55,20 +55,15 @@ void bounds_free(struct bounds *bounds);
 
 /* Nothing is known any more: after another connection, or when other rows are looked for. */
 void bounds_forget(struct bounds *bounds);
+/* From these ids on, one a slice, rows are looked for: nothing unsent is left below, nor will be.
+ * To find them took so long, as a sweep would. */
+void bounds_raise(struct bounds *bounds, const int64_t *firsts, int64_t took_ms, int64_t now_ms);
 /* Which slices have rows for sure may be known to all lanes. NULL: not with this one. */
 void bounds_use(struct bounds *bounds, atomic_bool *sure);
 /* Begins a look: fills bounds->look and bounds->firsts. */
 void bounds_look(struct bounds *bounds, int64_t now_ms);
 /* Its end: bounds->chosen holds what it took. */
 void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
-
-/* What a claim saw: every transaction before `xmin` had ended. */
-struct sight {
-    int64_t xmin;
-    int64_t xact;     /* the claim's own, numbered after asked_ms */
-    int64_t asked_ms; /* before the claim looked */
-    uint32_t epoch;   /* bounds->epoch when it was asked */
-};
 
 /* Rows of it were claimed, ids from `first` to `last`. The next look begins behind it. */
 void bounds_claimed(struct bounds *bounds, int slice, int64_t first, int64_t last);

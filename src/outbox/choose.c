@@ -135,6 +135,14 @@ static void note_look(struct outbox *outbox, const PGresult *result)
     outbox->sight.xmin = row_int8(PQgetvalue(result, 0, CHOOSE_XMIN));
     bounds->chosen_count = read_slices(result, CHOOSE_SLICES, bounds->chosen, BOUNDS_WIDTH_MAX);
     bounds_looked(bounds, now_ms - outbox->asking.asked_ms, now_ms);
+    survey_note_look(outbox, now_ms - outbox->asking.asked_ms, false);
+}
+
+static int note_failed_look(struct outbox *outbox, const struct claim *claim)
+{
+    if (outbox->overloaded && !claim->parked)
+        survey_note_look(outbox, clock_now_ms() - outbox->asking.asked_ms, true);
+    return -1;
 }
 
 int choose_read(struct outbox *outbox, const struct claim *claim, struct error *error)
@@ -144,7 +152,7 @@ int choose_read(struct outbox *outbox, const struct claim *claim, struct error *
 
     outbox->claimed_count = 0;
     if (result == NULL)
-        return -1;
+        return note_failed_look(outbox, claim);
     status = check_number(outbox, result, error);
     if (status == 0 && !claim->parked)
         note_look(outbox, result);
@@ -198,7 +206,7 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
             outbox->bounds.width < outbox->bounds.count);
     bounds_adapt(&outbox->bounds, batch->more ? limit : batch->count, limit);
     batch->more = batch->more || left;
-    return 0;
+    return survey_note_claimed(outbox, error);
 }
 
 bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *claim)

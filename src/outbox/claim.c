@@ -319,8 +319,14 @@ int64_t outbox_claim_slept_ms(const struct outbox *outbox)
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
                  struct error *error)
 {
+    int surveyed;
+
     batch_reset(batch);
     batch->parked = claim->parked;
+    surveyed = survey_step(outbox, claim, error);
+    batch->more = surveyed > 0;
+    if (surveyed != 0)
+        return surveyed > 0 ? 0 : -1;
     if (start_claim(outbox, batch, claim, error) < 0 || read_claim(outbox, batch, claim, error) < 0)
         return -1;
     batch->more = choose_looks_again(outbox, PQntuples(batch->rows), claim);

@@ -26,6 +26,7 @@ int pipeline_limit(const struct outbox *outbox, int level)
 void pipeline_close(struct outbox *outbox)
 {
     session_close(&outbox->session);
+    survey_end(&outbox->survey);
     outbox->in_transaction = false;
     outbox->claim_in_flight = false;
 }
@@ -214,6 +215,13 @@ static int prepare_choosing(struct outbox *outbox, struct error *error)
         return -1;
     if (!choose_is_bounded(outbox))
         return 0;
+    if (options->order == ORDER_KEY &&
+        (prepare(outbox, "newest", sql_newest(table), error) < 0 ||
+         prepare(outbox, "horizon",
+                 strdup("SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())"),
+                 error) < 0 ||
+         prepare(outbox, "first", sql_first(table, options), error) < 0))
+        return -1;
     if (prepare(outbox, "fence", strdup("SELECT pg_catalog.pg_current_xact_id()::text"), error) < 0)
         return -1;
     return prepare(outbox, "empty", sql_empty(table, options, outbox->routes), error);

@@ -8,6 +8,7 @@
 #include "outbox/passed.h"
 #include "outbox/server.h"
 #include "outbox/sql.h"
+#include "outbox/survey.h"
 
 /*
  * A lane's connection in libpq's pipeline mode: prepared statements are queued, and one Sync ends
@@ -35,6 +36,7 @@ struct outbox {
     struct server server;
     struct passed passed;
     struct bounds bounds;
+    struct survey survey;
     atomic_bool *sure;     /* see outbox_share(); NULL: shared with nobody */
     uint64_t bounded_away; /* whose rows the bounds have passed */
     struct sight asking;   /* of the claim under way */

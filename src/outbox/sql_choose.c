@@ -142,3 +142,32 @@ char *sql_empty(const struct table *table, const struct outbox_options *options,
     status = put_work(writer.out, table, options, routes, 3);
     return writer_end_if(&writer, status);
 }
+
+char *sql_newest(const struct table *table)
+{
+    const char *id = table->columns[COLUMN_ID].quoted;
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out, "SELECT %s FROM %s WHERE %s IS NOT NULL ORDER BY %s DESC LIMIT 1", id,
+                  table->quoted, id, id);
+    return writer_end(&writer);
+}
+
+char *sql_first(const struct table *table, const struct outbox_options *options)
+{
+    const char *id = table->columns[COLUMN_ID].quoted;
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out, "SELECT %s FROM %s WHERE ", id, table->quoted);
+    sql_put_in_slice(writer.out, table, options->slices, "$1::int4",
+                     "'-9223372036854775808'::int8");
+    sql_put_unsent(writer.out, table);
+    (void)fprintf(writer.out, " ORDER BY ");
+    sql_put_slice(writer.out, table, options->slices, false);
+    (void)fprintf(writer.out, ", %s LIMIT 1", id);
+    return writer_end(&writer);
+}

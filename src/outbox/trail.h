@@ -24,6 +24,14 @@ struct trail {
     int count;
 };
 
+/* What a claim saw: every transaction before `xmin` had ended. */
+struct sight {
+    int64_t xmin;
+    int64_t xact;     /* the claim's own, numbered after asked_ms */
+    int64_t asked_ms; /* before the claim looked */
+    uint32_t epoch;   /* bounds->epoch when it was asked */
+};
+
 /* All up to this id have been settled, or are not there. Not kept: one that is no higher, or too
  * close to the latest, or one too many. */
 void trail_add(struct trail *trail, int64_t id, int64_t now_ms);

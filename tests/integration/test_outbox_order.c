@@ -877,6 +877,12 @@ static void assert_plans(struct lane_fixture *fixture)
     assert_planned_well(plan_of(fixture, sql_empty(table, &fixture->options, NULL),
                                 "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 0)"),
                         "using outbox_slice_idx");
+    assert_planned_well(
+        plan_of(fixture, sql_firsts(table, &fixture->options), "EXPLAIN EXECUTE planned (3, 2)"),
+        "using outbox_slice_idx");
+    assert_non_null(
+        strstr(plan_of(fixture, sql_newest(table), "EXPLAIN EXECUTE planned"),
+               "Scan Backward using outbox_pkey"));
     assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, true),
                                 "EXPLAIN EXECUTE planned (2, 0)"),
                         "using outbox_parked_due_idx");

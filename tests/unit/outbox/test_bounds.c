@@ -546,6 +546,36 @@ static void a_slice_that_gave_its_share_has_more_until_a_claim_falls_short(void 
     assert_false(bounds.sure[1]);
 }
 
+static void bounds_that_were_asked_for_are_swept_later_slice_by_slice(void **state)
+{
+    const int64_t firsts[SLICES] = {10, 20, 30, 40};
+
+    (void)state;
+    bounds_raise(&bounds, firsts, 100, now_ms);
+    bounds_look(&bounds, now_ms);
+    assert_int_equal(bounds.unbounded, 0);
+    for (int i = 0; i < SLICES; i++)
+        assert_int_equal(bounds.firsts[i], firsts[bounds.look[i]]);
+    bounds_look(&bounds, now_ms + 2000);
+    assert_int_equal(bounds.unbounded, 1);
+}
+
+static void a_bound_is_not_taken_back_by_what_was_asked_for(void **state)
+{
+    const int64_t firsts[SLICES] = {10, 10, 10, 10};
+    const int64_t lower[SLICES] = {5, 5, 5, 5};
+
+    (void)state;
+    settle(1, 8, 50, 60); /* it waits for its fence */
+    bounds_raise(&bounds, firsts, 100, now_ms);
+    bounds_raise(&bounds, lower, 100, now_ms);
+    now_ms += 300;
+    settle(1, 12, 60, 70);
+    settle(1, 14, 71, 80);
+    for (int i = 0; i < SLICES; i++)
+        assert_int_equal(bounds.slices[i].first, 10);
+}
+
 static void lanes_that_share_know_of_slices_that_gave_to_another(void **state)
 {
     static const int taken[] = {1};
@@ -675,6 +705,8 @@ int main(void)
         TEST(a_full_claim_of_many_slices_still_takes_a_few),
         TEST(a_lane_that_had_all_the_slices_there_were_leaves_half_of_them),
         TEST(a_slice_that_gave_its_share_has_more_until_a_claim_falls_short),
+        TEST(bounds_that_were_asked_for_are_swept_later_slice_by_slice),
+        TEST(a_bound_is_not_taken_back_by_what_was_asked_for),
         TEST(lanes_that_share_know_of_slices_that_gave_to_another),
         TEST(a_slice_that_is_locked_is_left_alone_for_a_while),
         TEST(while_nobody_knows_which_slice_is_locked_each_is_taken_alone),
