@@ -191,19 +191,23 @@ test-audit: $(BINARY) # the audits of the demo and of the chaos run must catch w
 test-unit: $(UNIT)
 	@tests/support/run_tests $(UNIT)
 
-# Two sets of servers at the same time: most tests wait for something.
+# Three sets of servers at the same time: most tests wait for something.
 test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT)
-	@$(MAKE) --no-print-directory -j2 --output-sync=target test-with-kafka test-without-kafka
+	@$(MAKE) --no-print-directory -j3 --output-sync=target test-with-kafka test-programs test-without-kafka
 
-.PHONY: test-with-kafka test-without-kafka
+.PHONY: test-with-kafka test-programs test-without-kafka
 WITH_KAFKA := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
+PROGRAMS := $(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION))
 
 test-with-kafka:
 	@RELAY=$(BINARY) tests/support/services run -- tests/support/run_tests $(WITH_KAFKA)
 
+test-programs:
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(PROGRAMS)
+
 test-without-kafka:
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
-		$(filter-out $(WITH_KAFKA),$(INTEGRATION))
+		$(filter-out $(WITH_KAFKA) $(PROGRAMS),$(INTEGRATION))
 
 test-crash: $(BINARY) build/reader build/crash.so ## a relay killed, stopped and cut off at every point of its cycle
 	@RELAY=$(BINARY) tests/chaos/crash_test
