@@ -7,6 +7,7 @@
 
 #include "outbox/admin.h"
 #include "outbox/outbox.h"
+#include "outbox/pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,18 @@ static inline int tear_down(void **state)
     harness_drop(fixture->conn);
     free(fixture);
     return 0;
+}
+
+/* A lane that keeps the order of keys, and takes all slices. */
+static inline int open_ordered(void **state, enum on_sent on_sent, int slices)
+{
+    struct lane_fixture *fixture;
+
+    if (set_up_by(state, on_sent, ORDER_KEY, slices) != 0)
+        return -1;
+    fixture = *state;
+    fixture->outbox->bounds.width = BOUNDS_WIDTH_MAX; /* as a lane is that had too little */
+    return outbox_ready(fixture->outbox, &fixture->error);
 }
 
 static inline int claim_from(struct outbox *outbox, struct batch *batch, bool parked,

@@ -1,30 +1,18 @@
 /* A lane that has connected beside an old transaction asks where unsent rows begin. */
 #include "integration/lane_fixture.h"
 
-#include "outbox/pipeline.h"
 #include "outbox/sql_choose.h"
 
 #define SLICES 8
 
-static int open_lane(void **state, enum on_sent on_sent)
-{
-    struct lane_fixture *fixture;
-
-    if (set_up_by(state, on_sent, ORDER_KEY, SLICES) != 0)
-        return -1;
-    fixture = *state;
-    fixture->outbox->bounds.width = BOUNDS_WIDTH_MAX; /* as a lane is that had too little */
-    return outbox_ready(fixture->outbox, &fixture->error);
-}
-
 static int set_up_mark(void **state)
 {
-    return open_lane(state, ON_SENT_MARK);
+    return open_ordered(state, ON_SENT_MARK, SLICES);
 }
 
 static int set_up_deleting(void **state)
 {
-    return open_lane(state, ON_SENT_DELETE);
+    return open_ordered(state, ON_SENT_DELETE, SLICES);
 }
 
 static int set_up_none(void **state)
