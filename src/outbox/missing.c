@@ -19,6 +19,10 @@ static void put_columns(const struct admin *admin, FILE *out)
         if (!table_needs(admin->options, (enum column)i) ||
             table_has(&admin->table, (enum column)i))
             continue;
+        if (i == COLUMN_SENT_AT)
+            (void)fprintf(out,
+                          "-- Rows that are there are unsent then, and will be sent: in the same"
+                          " transaction mark those that are not to be.\n");
         (void)fprintf(out, "ALTER TABLE %s ADD COLUMN %s %s%s;\n", admin->table.quoted,
                       column->quoted, schema_type(&nothing, (enum column)i),
                       i == COLUMN_EVENT_ID ? " NOT NULL DEFAULT gen_random_uuid()" : "");

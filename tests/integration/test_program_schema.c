@@ -17,6 +17,19 @@ static void init_is_idempotent_and_prints_what_an_existing_table_lacks(void **st
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }
 
+static void init_says_that_rows_without_a_sent_at_will_be_sent(void **state)
+{
+    struct fixture *fixture = *state;
+
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN sent_at");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+    assert_says(fixture->process.out,
+                "-- Rows that are there are unsent then, and will be sent: in the same transaction"
+                " mark those that are not to be.\n"
+                "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"sent_at\" timestamptz;\n");
+}
+
 /* CREATE INDEX CONCURRENTLY stands alone: a line at a time. */
 static void execute_lines(struct fixture *fixture)
 {
@@ -350,6 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(init_is_idempotent_and_prints_what_an_existing_table_lacks),
+        TEST(init_says_that_rows_without_a_sent_at_will_be_sent),
         TEST(init_prints_what_an_older_parked_table_lacks),
         TEST(check_warns_of_each_index_that_the_parked_table_lacks),
         TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path),
