@@ -25,6 +25,7 @@
 #define WAIT_MS 50        /* between two looks whether the fence has ended, */
 #define FENCE_MS_MAX 5000 /* and how long at most */
 #define REST_MS 60000
+#define STEP_MS_MAX 4000 /* a stop is waited for */
 
 static bool lacks_a_bound(const struct bounds *bounds)
 {
@@ -46,7 +47,7 @@ void survey_note_look(struct outbox *outbox, int64_t took_ms, bool overran)
         return;
     survey->due = true;
     survey->overran = overran;
-    survey->look_ms = took_ms;
+    survey->look_ms = took_ms < STEP_MS_MAX ? took_ms : STEP_MS_MAX;
 }
 
 void survey_end(struct survey *survey)
@@ -65,6 +66,7 @@ static int begin_at(struct outbox *outbox, int64_t drawn, struct error *error)
     if (survey->firsts == NULL)
         return error_no_memory(error);
     survey->drawn = drawn;
+    survey->epoch = outbox->bounds.epoch;
     survey->done = 0;
     survey->took_ms = 0;
     survey->began_ms = clock_now_ms();
@@ -73,16 +75,34 @@ static int begin_at(struct outbox *outbox, int64_t drawn, struct error *error)
     return 0;
 }
 
-int survey_note_claimed(struct outbox *outbox, struct error *error)
+/* Below what a slice was found to begin at, a row that should not have been there comes first. */
+static void lower_firsts(const struct outbox *outbox)
+{
+    for (int i = 0; i < outbox->claimed_count; i++) {
+        int64_t *first = &outbox->survey.firsts[outbox->claimed[i].slice];
+
+        if (*first > outbox->claimed[i].first)
+            *first = outbox->claimed[i].first;
+    }
+}
+
+static int64_t lowest_claimed(const struct outbox *outbox)
 {
     int64_t lowest = INT64_MAX;
 
-    if (!outbox->survey.due || outbox->survey.firsts != NULL)
-        return 0;
     for (int i = 0; i < outbox->claimed_count; i++)
         if (outbox->claimed[i].first < lowest)
             lowest = outbox->claimed[i].first;
-    return begin_at(outbox, lowest, error);
+    return lowest;
+}
+
+int survey_note_claimed(struct outbox *outbox, struct error *error)
+{
+    if (outbox->survey.firsts != NULL)
+        lower_firsts(outbox);
+    else if (outbox->survey.due)
+        return begin_at(outbox, lowest_claimed(outbox), error);
+    return 0;
 }
 
 /* Where looks overrun, nothing is claimed. Without any row nobody waits. */
@@ -188,7 +208,7 @@ static void finish(struct outbox *outbox)
     rest(survey);
 }
 
-/* Claims go on in between, and take half of the time. */
+/* Claims go on in between, unless they come to no end. */
 static int look_at_slices(struct outbox *outbox, struct error *error)
 {
     struct survey *survey = &outbox->survey;
@@ -226,6 +246,8 @@ int survey_step(struct outbox *outbox, const struct claim *claim, struct error *
     struct survey *survey = &outbox->survey;
     int looked;
 
+    if (survey->firsts != NULL && survey->epoch != outbox->bounds.epoch)
+        survey_end(survey); /* nothing is to be known */
     if (!survey->due || outbox->claim_in_flight || claim->parked ||
         (survey->firsts == NULL && !survey->overran))
         return 0;

@@ -225,6 +225,37 @@ static void a_survey_waits_for_its_own_fence_not_for_that_of_one_before(void **s
     PQfinish(writer);
 }
 
+/* As a row whose sent_at was taken back: it comes before all later ones of its key. */
+static void a_survey_does_not_pass_a_row_that_is_claimed_below_what_it_found(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    const struct outbox *outbox = fixture->outbox;
+
+    insert_rows(fixture, 10);
+    fixture->outbox->survey.due = true;
+    claim_count(fixture, 10);
+    for (int i = 0; i < SLICES; i++)
+        outbox->survey.firsts[i] = 100;
+    fixture->outbox->survey.due = false; /* no step of it */
+    decide_all(&fixture->batch, OUTCOME_LEAVE);
+    settle(fixture, false);
+    claim_count(fixture, 10);
+    for (int i = 0; i < outbox->claimed_count; i++)
+        assert_int_equal(outbox->survey.firsts[outbox->claimed[i].slice], outbox->claimed[i].first);
+}
+
+static void a_survey_ends_when_nothing_is_to_be_known_any_more(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert_rows(fixture, 10);
+    want_survey(fixture);
+    step(fixture);
+    bounds_forget(&fixture->outbox->bounds);
+    claim_count(fixture, 10);
+    assert_false(survey_is_wanted(fixture));
+}
+
 static void a_survey_leaves_a_claim_ahead_and_parked_rows_alone(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -442,6 +473,8 @@ int main(void)
         TEST(a_survey_behind_a_claim_begins_at_the_lowest_id_of_it),
         TEST(a_survey_ends_with_its_connection),
         TEST(a_survey_waits_for_its_own_fence_not_for_that_of_one_before),
+        TEST(a_survey_does_not_pass_a_row_that_is_claimed_below_what_it_found),
+        TEST(a_survey_ends_when_nothing_is_to_be_known_any_more),
         TEST(a_survey_leaves_a_claim_ahead_and_parked_rows_alone),
         TEST(a_survey_goes_no_further_than_the_id_that_it_began_at),
         TEST_DELETE(a_survey_goes_no_further_than_the_id_that_it_began_at),
