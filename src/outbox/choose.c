@@ -260,19 +260,28 @@ static int ask_empty(struct outbox *outbox, struct batch *batch, uint64_t away, 
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 
+int choose_number(struct outbox *outbox, const char *statement, int64_t *xact, struct error *error)
+{
+    PGresult *result = pipeline_run(outbox, statement, 0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    *xact = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return 0;
+}
+
 /* An idle lane's transactions have no number, so one is asked for. */
 static int raise_fence(struct outbox *outbox, struct error *error)
 {
     int64_t asked_ms = clock_now_ms();
-    PGresult *result;
+    int64_t xact;
 
     if (!bounds_lack_fence(&outbox->bounds, asked_ms))
         return 0;
-    result = pipeline_run(outbox, "fence", 0, NULL, error);
-    if (result == NULL)
+    if (choose_number(outbox, "fence", &xact, error) < 0)
         return -1;
-    bounds_fence(&outbox->bounds, strtoll(PQgetvalue(result, 0, 0), NULL, 10), asked_ms);
-    PQclear(result);
+    bounds_fence(&outbox->bounds, xact, asked_ms);
     return 0;
 }
 

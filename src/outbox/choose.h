@@ -14,7 +14,8 @@ int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim 
                  struct error *error);
 int choose_read(struct outbox *outbox, const struct claim *claim, struct error *error);
 
-/* Takes note of the rows that the claim took into the batch. -1: they are not in their order. */
+/* Takes note of the rows that the claim took into the batch. -1: they are not in their order,
+ * or no memory. */
 int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresult *claimed,
                         struct error *error);
 /* They are settled and committed, as batch->messages say. */
@@ -25,5 +26,9 @@ bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *cla
 /* After a claim of none: asks which slices are empty, if that lets a bound pass. -1: closed. */
 int choose_pass_empty(struct outbox *outbox, struct batch *batch, const struct claim *claim,
                       struct error *error);
+
+/* Asks for one: "fence", a transaction that has just got its number, or "horizon", before which all
+ * have ended. -1: closed. */
+int choose_number(struct outbox *outbox, const char *statement, int64_t *xact, struct error *error);
 
 #endif

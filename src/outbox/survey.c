@@ -125,15 +125,13 @@ static int raise_fence(struct outbox *outbox, struct error *error)
 {
     struct trail *tail = &outbox->survey.tail;
     int64_t asked_ms = clock_now_ms();
-    PGresult *result;
+    int64_t xact;
 
     if (!trail_lacks_fence(tail, asked_ms))
         return 0;
-    result = pipeline_run(outbox, "fence", 0, NULL, error);
-    if (result == NULL)
+    if (choose_number(outbox, "fence", &xact, error) < 0)
         return -1;
-    trail_fence(tail, strtoll(PQgetvalue(result, 0, 0), NULL, 10), asked_ms);
-    PQclear(result);
+    trail_fence(tail, xact, asked_ms);
     return 0;
 }
 
@@ -141,16 +139,12 @@ static int raise_fence(struct outbox *outbox, struct error *error)
 static int fence_has_ended(struct outbox *outbox, struct error *error)
 {
     const struct trail *tail = &outbox->survey.tail;
-    PGresult *result;
     int64_t xmin;
 
     if (trail_end(tail, INT64_MAX, INT64_MAX) == TRAIL_NONE)
         return 0; /* there is none yet */
-    result = pipeline_run(outbox, "horizon", 0, NULL, error);
-    if (result == NULL)
+    if (choose_number(outbox, "horizon", &xmin, error) < 0)
         return -1;
-    xmin = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-    PQclear(result);
     return trail_end(tail, xmin, INT64_MAX) != TRAIL_NONE;
 }
 

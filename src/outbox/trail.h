@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * Ids of one slice that have been settled, and that its bound trails: see trail.c for when it may
- * pass them. Pure. Times: clock_now_ms(); transactions: xid8.
+ * Ids of one slice that have been settled, and that its bound trails, or the one that a survey
+ * began at: see trail.c for when they may be passed. Pure. Times: clock_now_ms(); transactions:
+ * xid8.
  */
 
 #define TRAIL_IDS_MAX 4

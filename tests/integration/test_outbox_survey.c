@@ -125,9 +125,9 @@ static void a_table_without_rows_has_nothing_to_survey(void **state)
     assert_int_equal(bounds_known(fixture), 0);
 }
 
-static void a_survey_waits_for_a_row_that_is_not_committed_yet(void **state)
+/* Who has not committed the first row yet; the survey has come to the fence behind it. */
+static PGconn *survey_beside_a_writer(struct lane_fixture *fixture)
 {
-    struct lane_fixture *fixture = *state;
     PGconn *writer = harness_connect(fixture->url);
 
     sql(writer, "BEGIN");
@@ -135,6 +135,14 @@ static void a_survey_waits_for_a_row_that_is_not_committed_yet(void **state)
     insert_rows(fixture, 10);
     want_survey(fixture);
     step_to_fence(fixture);
+    return writer;
+}
+
+static void a_survey_waits_for_a_row_that_is_not_committed_yet(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *writer = survey_beside_a_writer(fixture);
+
     assert_int_equal(bounds_known(fixture), 0);
     sql(writer, "COMMIT");
     end_survey(fixture);
@@ -146,13 +154,8 @@ static void a_survey_waits_for_a_row_that_is_not_committed_yet(void **state)
 static void a_survey_is_given_up_while_a_writer_is_open_for_long(void **state)
 {
     struct lane_fixture *fixture = *state;
-    PGconn *writer = harness_connect(fixture->url);
+    PGconn *writer = survey_beside_a_writer(fixture);
 
-    sql(writer, "BEGIN");
-    sql(writer, "INSERT INTO outbox (topic, key) VALUES ('late', 'k')");
-    insert_rows(fixture, 10);
-    want_survey(fixture);
-    step_to_fence(fixture);
     fixture->outbox->survey.began_ms -= 10000;
     step(fixture);
     assert_false(survey_is_wanted(fixture));
@@ -335,15 +338,15 @@ static void a_slow_look_that_finds_a_row_is_followed_by_a_survey_beside_the_clai
 {
     struct lane_fixture *fixture = *state;
     struct survey *survey = &fixture->outbox->survey;
-    PGconn *other = harness_connect(fixture->url);
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
     int waiting = 0, looking = 0;
 
     insert_rows(fixture, 1);
-    sql(other, "BEGIN");
-    sql(other, "LOCK TABLE outbox_slice IN ACCESS EXCLUSIVE MODE");
-    assert_int_equal(PQsendQuery(other, "SELECT pg_sleep(2); COMMIT"), 1);
-    set_option(fixture, "lock_timeout = 5000");
+    claim_count(fixture, 1);
+    insert_rows(fixture, 1);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, true);
+    fixture->outbox->asking.asked_ms -= 2000; /* the look that is under way took so long */
     claim_count(fixture, 1);
     assert_true(survey->due);
     survey->look_ms = 0; /* a slice at a time */
@@ -359,7 +362,6 @@ static void a_slow_look_that_finds_a_row_is_followed_by_a_survey_beside_the_clai
     assert_int_equal(bounds_known(fixture), SLICES);
     assert_true(waiting > 0);
     assert_int_equal(looking, SLICES - 1);
-    PQfinish(other);
 }
 
 static void a_survey_that_fails_is_not_begun_again_at_once(void **state)
