@@ -120,8 +120,9 @@ static void inspect_missing_column(struct admin *admin, struct findings *finding
 
     if (!table_needs(admin->options, column))
         return;
-    finding = findings_add(findings, FINDING_ERROR, "column %s (%s) is missing in %s",
-                           described->quoted, column_name(column), admin->table.quoted);
+    finding = findings_add(findings, FINDING_ERROR, "column %s (%s) is missing in %s%s",
+                           described->quoted, column_name(column), admin->table.quoted,
+                           column == COLUMN_SENT_AT ? ": rows that are there will be sent" : "");
     (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s ADD COLUMN %s %s%s;",
                    admin->table.quoted, described->quoted, schema_type(&admin->table, column),
                    column == COLUMN_EVENT_ID ? " NOT NULL DEFAULT gen_random_uuid()" : "");

@@ -28,6 +28,9 @@ static void init_says_that_rows_without_a_sent_at_will_be_sent(void **state)
                 "-- Rows that are there are unsent then, and will be sent: in the same transaction"
                 " mark those that are not to be.\n"
                 "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"sent_at\" timestamptz;\n");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    assert_says(fixture->process.out, "(sent_at) is missing in \"public\".\"outbox\":"
+                                      " rows that are there will be sent");
 }
 
 /* CREATE INDEX CONCURRENTLY stands alone: a line at a time. */
