@@ -35,33 +35,6 @@ PGconn *harness_connect(const char *url)
     return conn;
 }
 
-PGconn *harness_database(char url[256])
-{
-    static int number;
-    const char *server = harness_env("TEST_PG_URL");
-    PGconn *admin = harness_connect(server);
-    const char *slash = strrchr(server, '/');
-    char name[64];
-
-    (void)snprintf(name, sizeof name, "test_%d_%d", (int)getpid(), ++number);
-    sql(admin, "CREATE DATABASE %s", name);
-    PQfinish(admin);
-    (void)snprintf(url, 256, "%.*s/%s", (int)(slash - server), server, name);
-    return harness_connect(url);
-}
-
-void harness_drop(PGconn *conn)
-{
-    char name[128];
-    PGconn *admin;
-
-    (void)snprintf(name, sizeof name, "%s", PQdb(conn));
-    PQfinish(conn);
-    admin = harness_connect(harness_env("TEST_PG_URL"));
-    sql(admin, "DROP DATABASE %s WITH (FORCE)", name);
-    PQfinish(admin);
-}
-
 static PGresult *query(PGconn *conn, const char *text)
 {
     PGresult *result = PQexec(conn, text);
@@ -156,6 +129,45 @@ void wait_for_number(PGconn *conn, long long number, const char *text)
     }
 }
 
+/* Of what the test before has left: sessions, settings, schemas. */
+static void empty_database(PGconn *conn)
+{
+    static const char others[] = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                                 " AND backend_type = 'client backend'";
+
+    wait_for_number(conn, 0, others);
+    sql(conn, "ALTER DATABASE \"%s\" RESET ALL", PQdb(conn));
+    sql(conn, "SET client_min_messages = warning; DO $$DECLARE name text; BEGIN"
+              " FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_'"
+              " AND nspname <> 'information_schema' LOOP"
+              " EXECUTE format('DROP SCHEMA %%I CASCADE', name); END LOOP;"
+              " CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC; END$$");
+}
+
+PGconn *harness_database(char url[256])
+{
+    static bool made;
+    const char *server = harness_env("TEST_PG_URL");
+    const char *slash = strrchr(server, '/');
+    PGconn *conn;
+
+    (void)snprintf(url, 256, "%.*s/test_%d", (int)(slash - server), server, (int)getpid());
+    if (!made) {
+        conn = harness_connect(server);
+        sql(conn, "SET client_min_messages = warning");
+        sql(conn, "DROP DATABASE IF EXISTS test_%d", (int)getpid()); /* a pid may come again */
+        sql(conn, "CREATE DATABASE test_%d", (int)getpid());
+        PQfinish(conn);
+        made = true;
+        return harness_connect(url);
+    }
+    conn = harness_connect(url);
+    empty_database(conn);
+    PQfinish(conn); /* its settings are those from before */
+    return harness_connect(url);
+}
+
 const char *harness_folder(void)
 {
     static char path[128];
@@ -207,7 +219,7 @@ int fixture_close(void **state)
     struct fixture *fixture = *state;
 
     process_free(&fixture->process);
-    harness_drop(fixture->conn);
+    PQfinish(fixture->conn);
     free(fixture);
     return 0;
 }

@@ -23,12 +23,11 @@
 /* The variable's value; the test fails when it is not set: a server that is missing is no pass. */
 const char *harness_env(const char *name);
 
-/* A new empty database on the test server; its URL. The connection stays open for sql(). */
+/* The empty database of this process on the test server; its URL. The connection is the caller's.
+ * Each call empties it anew, ending all its sessions: to make one costs more than most tests. */
 PGconn *harness_database(char url[256]);
 /* One more connection to the same database. */
 PGconn *harness_connect(const char *url);
-/* Ends the connection and drops the database, other sessions or not. */
-void harness_drop(PGconn *conn);
 
 void sql(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
 long long sql_number(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -77,7 +77,7 @@ static inline int tear_down(void **state)
 
     batch_free(&fixture->batch);
     outbox_close(fixture->outbox);
-    harness_drop(fixture->conn);
+    PQfinish(fixture->conn);
     free(fixture);
     return 0;
 }
