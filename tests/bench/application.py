@@ -2,6 +2,7 @@
 import os
 import subprocess
 
+import cpu
 from common import FOLDER, READER, delete_destination, new_destination, pgbench, pgbench_rate, sql
 
 SECONDS = 8
@@ -36,7 +37,9 @@ def beside(module, name, relays):
     stream, topic = new_destination("nats")
     try:
         with module.Fleet(stream, "ours", relays, lanes=4):
+            cores = cpu.Cores()
             rate = transactions(name, topic)
+            parts = cores.parts()
             if relays > 0:
                 module.await_that(lambda: sql("SELECT count(*) FROM outbox") == "0", "the relay to send the rest")
         rows = int(sql("SELECT last_value FROM outbox_id_seq"))
@@ -46,7 +49,7 @@ def beside(module, name, relays):
         delete_destination("nats", stream, topic)
     missing = rows - messages if relays > 0 else 0
     return {"kind": "app", "sink": "nats", "cell": f"{name}, {relays} relays", "script": name, "relays": relays,
-            "rows": rows, "rate": rate, "lost": max(0, missing), "doubled": max(0, -missing), "left": 0}
+            "rows": rows, "rate": rate, "lost": max(0, missing), "doubled": max(0, -missing), "left": 0, **parts}
 
 
 def application(module, rounds, note):

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import cells
+import cpu
 import figures
 import report
 from common import FOLDER, RELAY, ROOT, URL, delete_destination, ended_with, new_destination, sql
@@ -60,16 +61,18 @@ class Relay:
 def flow(sink, rate, seconds):
     """Commits at this rate (0: as fast as the relay follows), and a consumer."""
     with Relay(sink) as relay:
+        cores = cpu.Cores()
         program = subprocess.run([ROOT / "build/bench_flow", sink, cells.SERVERS[sink],
                                   cells.stored_as(sink, relay.name, relay.topic), relay.topic, URL, str(rate),
                                   str(seconds)],
                                  capture_output=True, text=True, check=False)
+        parts = cores.parts()
     if not program.stdout:
         sys.exit(f"bench_flow: {program.stderr}")
     totals, *took_us = program.stdout.splitlines()
     committed, messages, distinct, counted_s, counted = (float(word) for word in totals.split())
     return {"sink": sink, "rows": int(committed), "rate": counted / counted_s, "lost": int(committed - distinct),
-            "doubled": int(messages - distinct), "left": 0}, [int(us) / 1000 for us in took_us]
+            "doubled": int(messages - distinct), "left": 0, **parts}, [int(us) / 1000 for us in took_us]
 
 
 def steady(sink, share, most):

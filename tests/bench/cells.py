@@ -105,10 +105,9 @@ def settle(sink):
 
 def drained(sink, config, program=RELAY, way=DIRECT):
     settle(sink)
-    before, idle_s = servers_s(sink, way), cpu.idle_s()
-    wall_s, relay_s, peak = drain(config, program=program)
-    idle = (cpu.idle_s() - idle_s) / wall_s / os.cpu_count()
-    return {"relay_s": relay_s, **spent_since(before, sink, way), "idle": idle, "peak_mib": peak}
+    before, cores = servers_s(sink, way), cpu.Cores()
+    _, relay_s, peak = drain(config, program=program)
+    return {"relay_s": relay_s, **spent_since(before, sink, way), **cores.parts(), "peak_mib": peak}
 
 
 def result(kind, sink, described, rows, seconds, spent, lost, doubled, left):

@@ -2,6 +2,7 @@
 import glob
 import os
 import pathlib
+import time
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -29,10 +30,22 @@ def tree_s(pid, proc="/proc"):
     return total
 
 
-def idle_s():
-    """Seconds that cores had nothing to do, of all cores together; one that waits for a disk is idle."""
-    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    return (int(fields[4]) + int(fields[5])) * TICK_S
+def cores_s(path="/proc/stat"):
+    """Seconds that cores had nothing to do, of all cores together (one that waits for a disk is idle), and that they
+    were ready but the host of this virtual machine ran something else (steal: proc(5))."""
+    fields = pathlib.Path(path).read_text().split("\n", 1)[0].split()
+    return {"idle": (int(fields[4]) + int(fields[5])) * TICK_S, "stolen": int(fields[8]) * TICK_S}
+
+
+class Cores:
+    """From here on: what part of the cores nobody used, and what part the host took."""
+
+    def __init__(self):
+        self.before, self.began_s = cores_s(), time.monotonic()
+
+    def parts(self):
+        whole_s = (time.monotonic() - self.began_s) * os.cpu_count()
+        return {name: (after - self.before[name]) / whole_s for name, after in cores_s().items()}
 
 
 def threads_s(pid):

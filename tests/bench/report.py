@@ -6,6 +6,7 @@ SHOWN = ("kind", "sink", "cell", "rows", "rate", "peak_mib", "p50_ms", "p99_ms",
          "instructions")
 BROKERS = {"nats": "NATS JetStream", "kafka": "Kafka"}
 SETTINGS = ("shared_buffers", "min_wal_size", "max_wal_size")
+PARTS = ("idle", "stolen")  # of the cores
 MIB = 1024 * 1024
 
 
@@ -49,6 +50,10 @@ def costs(found, runs):
     return [figures.spread(each, 1) for each in zip(*(cost(found, run) for run in runs))]
 
 
+def parts_of_cores(runs):
+    return [figures.spread([run[part] for run in runs if part in run], 2) for part in PARTS]
+
+
 def claim_table(found):
     lines = []
     for cell, runs in targets.by_cell(found, "claim", "none").items():
@@ -75,23 +80,23 @@ def relay_table(found, sink, *links):
         reach = targets.reach(found, sink, cell)
         lines.append((cell, figures.spread([run["rate"] for run in runs]), reach["end"], f"{reach['of_end']:.2f}",
                       *costs(found, runs), f"{reach['ceiling']:,.0f}", f"{reach['of_ceiling']:.2f}",
-                      figures.spread([run["idle"] for run in runs if "idle" in run], 2),
+                      *parts_of_cores(runs),
                       f"{max(run['peak_mib'] for run in runs):.1f}"))
     return table((f"relay to {BROKERS[sink]}", "messages/s", "slower end", "of it", "relay, CPU s/M", "PostgreSQL",
-                  "broker", *links, "CPU ceiling", "of it", "idle", "peak MiB"), lines)
+                  "broker", *links, "CPU ceiling", "of it", *PARTS, "peak MiB"), lines)
 
 
 def latency_line(sink, cell, runs):
     took = [figures.spread([run[name] for run in runs if name in run], 2)
             for name in ("p50_ms", "p99_ms", "p99.9_ms", "p100_ms")]
     wanted = f"{runs[0]['wanted']:,.0f}" if "wanted" in runs[0] else ""
-    return (BROKERS[sink], cell, wanted, figures.spread([run["rate"] for run in runs]), *took)
+    return (BROKERS[sink], cell, wanted, figures.spread([run["rate"] for run in runs]), *took, *parts_of_cores(runs))
 
 
 def latency_table(found):
     lines = [latency_line(sink, cell, runs) for sink in BROKERS for cell, runs in targets.loads(found, sink).items()]
-    return table(("commit to consumer", "load", "wanted", "messages/s", "p50 ms", "p99 ms", "p99.9 ms", "slowest ms"),
-                 lines)
+    return table(("commit to consumer", "load", "wanted", "messages/s", "p50 ms", "p99 ms", "p99.9 ms", "slowest ms",
+                  *PARTS), lines)
 
 
 def application_table(found):
@@ -99,8 +104,9 @@ def application_table(found):
     for script, name in targets.APPLICATIONS.items():
         for relays in (0, 1):
             runs = [run for run in found.get("app", []) if run["script"] == script and run["relays"] == relays]
-            lines += [(name, relays, figures.spread([run["rate"] for run in runs]))] if runs else []
-    return table(("pgbench -c 8", "relays", "transactions/s"), lines)
+            if runs:
+                lines.append((name, relays, figures.spread([run["rate"] for run in runs]), *parts_of_cores(runs)))
+    return table(("pgbench -c 8", "relays", "transactions/s", *PARTS), lines)
 
 
 def idle_table(found):
@@ -205,8 +211,9 @@ the relay, PostgreSQL and the broker over the drain, less those of a drain that 
 "key", on_sent "delete", 4 lanes, batch 500, 200 bytes, 10,000 keys, durable, synchronous_commit on; a
 line names what differs. The ends: the relay's own claim and settle with the broker taken out, and the same client
 library publishing the same messages in a program that does nothing else. The CPU ceiling: all cores, divided by
-what a message costs in all; "idle" is the part of the cores that nobody used during the drain, its start included,
-and what both leave over other programs took. The servers are those that have run for some time: Kafka's JVM was sent
+what a message costs in all; "idle" is the part of the cores that nobody used meanwhile, the start included,
+"stolen" the part that the host of a virtual machine took (blank where that was not counted yet), and what all leave
+over other programs took. The servers are those that have run for some time: Kafka's JVM was sent
 messages in large requests and in small ones until they cost its CPU no less (or for about 25 s: at first it compiles,
 on the same cores, and a message costs two to four times as much); PostgreSQL has segments of the WAL to use again
 (min_wal_size), where a cluster that is new, or that writes more than ever before, makes one every 16 MB and stops all
