@@ -32,8 +32,9 @@ CFLAGS     += -std=c17 $(WARNINGS) $(HARDENING) $(OPTIMISE) -pthread
 CXXFLAGS   += -std=c++17 $(WARNINGS) $(HARDENING) $(OPTIMISE) -fno-exceptions -fno-rtti
 LDFLAGS    += -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -pthread
 LDLIBS      = $(call pkg,--libs,$(PACKAGES))
-# Eighty test programs with all their lines for a debugger: gold links them in a quarter of the time.
-TEST_LINK  := $(if $(shell command -v ld.gold),-fuse-ld=gold)
+# Eighty test programs with all their lines for a debugger: gold links them in a quarter of the time (and warns of
+# what clang's sanitizers export).
+TEST_LINK  := $(if $(findstring clang,$(CC)),,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
 
 SOURCES    := $(filter-out src/main.c,$(wildcard src/*/*.c)) $(wildcard src/*/*.cpp)
 OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o
@@ -111,12 +112,12 @@ $(BUILD)/obj/tests/%.o: tests/%.c
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(say) CC $@
-	@$(CXX) $(LDFLAGS) $(TEST_LINK) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
+	@$(CXX) $(TEST_LINK) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
 
 $(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o $(HARNESS) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(say) CC $@
-	@$(CXX) $(LDFLAGS) $(TEST_LINK) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
+	@$(CXX) $(TEST_LINK) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
 
 # A nats.c that minds what is in a header's name.
 $(BUILD)/tests/integration/test_nats_headers: private LDFLAGS += -Wl,--wrap=natsMsgHeader_Set
@@ -201,6 +202,9 @@ test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT)
 WITH_KAFKA := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
 PROGRAMS := $(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION))
 
+# To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
+test-with-kafka demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
+
 test-with-kafka:
 	@RELAY=$(BINARY) tests/support/services run -- tests/support/run_tests $(WITH_KAFKA)
 
@@ -284,9 +288,6 @@ bench bench-size bench-full bench-large bench-slow: export TEST_PG_OPTIONS ?= \
 # disks: 200 MB of zeros a cell, in the cell's time), and is removed a minute later, while another one is measured.
 bench bench-full bench-large bench-slow: export TEST_KAFKA_OPTIONS ?= \
 	log.index.size.max.bytes=1048576;log.segment.delete.delay.ms=100
-# As a broker has it that runs for days.
-bench bench-%: export TEST_KAFKA_JIT ?= -XX:+TieredCompilation
-
 .PHONY: deps-bench
 deps-bench:
 	@tests/support/deps --bench

@@ -25,21 +25,20 @@ INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :a
 
 
 def transactions(name, topic):
-    """A second, of this script."""
+    """A second, of this script, and what was left of the cores."""
     script = FOLDER / "application.sql"
     script.write_text(SCRIPTS[name].format(topic=topic, pad="x" * 176))
     for clean in ("VACUUM pgbench_branches, pgbench_tellers", "TRUNCATE pgbench_history", "CHECKPOINT"):
         sql(clean)
-    return pgbench_rate(script, SECONDS, "-s", str(SCALE))
+    cores = cpu.Cores()
+    return pgbench_rate(script, SECONDS, "-s", str(SCALE)), cores.parts()
 
 
 def beside(module, name, relays):
     stream, topic = new_destination("nats")
     try:
         with module.Fleet(stream, "ours", relays, lanes=4):
-            cores = cpu.Cores()
-            rate = transactions(name, topic)
-            parts = cores.parts()
+            rate, parts = transactions(name, topic)
             if relays > 0:
                 module.await_that(lambda: sql("SELECT count(*) FROM outbox") == "0", "the relay to send the rest")
         rows = int(sql("SELECT last_value FROM outbox_id_seq"))

@@ -129,16 +129,40 @@ void wait_for_number(PGconn *conn, long long number, const char *text)
     }
 }
 
-/* Of what the test before has left: sessions, settings, schemas. */
-static void empty_database(PGconn *conn)
+static void drop_database(void)
 {
-    static const char others[] = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
-                                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                                 " AND backend_type = 'client backend'";
+    PGconn *admin = PQconnectdb(getenv("TEST_PG_URL"));
+    char text[64];
 
-    wait_for_number(conn, 0, others);
-    sql(conn, "ALTER DATABASE \"%s\" RESET ALL", PQdb(conn));
-    sql(conn, "SET client_min_messages = warning; DO $$DECLARE name text; BEGIN"
+    (void)snprintf(text, sizeof text, "DROP DATABASE test_%d WITH (FORCE)", (int)getpid());
+    PQclear(PQexec(admin, text));
+    PQfinish(admin);
+}
+
+static void make_database(PGconn *admin)
+{
+    sql(admin, "CREATE DATABASE test_%d", (int)getpid());
+    assert_int_equal(atexit(drop_database), 0);
+}
+
+/* Those of the test before, and its settings. */
+static void end_sessions(PGconn *admin)
+{
+    char others[256];
+
+    (void)snprintf(others, sizeof others,
+                   "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                   " WHERE datname = 'test_%d' AND backend_type = 'client backend'",
+                   (int)getpid());
+    wait_for_number(admin, 0, others);
+    sql(admin, "ALTER DATABASE test_%d RESET ALL", (int)getpid());
+}
+
+/* What is in no schema stays, and so do privileges in pg_catalog: a test that changes them undoes
+ * that. */
+static void drop_schemas(PGconn *conn)
+{
+    sql(conn, "DO $$DECLARE name text; BEGIN SET LOCAL client_min_messages = warning;"
               " FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_'"
               " AND nspname <> 'information_schema' LOOP"
               " EXECUTE format('DROP SCHEMA %%I CASCADE', name); END LOOP;"
@@ -150,22 +174,18 @@ PGconn *harness_database(char url[256])
     static bool made;
     const char *server = harness_env("TEST_PG_URL");
     const char *slash = strrchr(server, '/');
-    PGconn *conn;
+    PGconn *conn = harness_connect(server);
 
+    if (made)
+        end_sessions(conn);
+    else
+        make_database(conn);
+    made = true;
+    PQfinish(conn);
     (void)snprintf(url, 256, "%.*s/test_%d", (int)(slash - server), server, (int)getpid());
-    if (!made) {
-        conn = harness_connect(server);
-        sql(conn, "SET client_min_messages = warning");
-        sql(conn, "DROP DATABASE IF EXISTS test_%d", (int)getpid()); /* a pid may come again */
-        sql(conn, "CREATE DATABASE test_%d", (int)getpid());
-        PQfinish(conn);
-        made = true;
-        return harness_connect(url);
-    }
     conn = harness_connect(url);
-    empty_database(conn);
-    PQfinish(conn); /* its settings are those from before */
-    return harness_connect(url);
+    drop_schemas(conn);
+    return conn;
 }
 
 const char *harness_folder(void)
@@ -219,6 +239,7 @@ int fixture_close(void **state)
     struct fixture *fixture = *state;
 
     process_free(&fixture->process);
+    process_end_all();
     PQfinish(fixture->conn);
     free(fixture);
     return 0;

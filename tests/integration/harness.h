@@ -23,8 +23,8 @@
 /* The variable's value; the test fails when it is not set: a server that is missing is no pass. */
 const char *harness_env(const char *name);
 
-/* The empty database of this process on the test server; its URL. The connection is the caller's.
- * Each call empties it anew, ending all its sessions: to make one costs more than most tests. */
+/* This process's database on the test server; its URL. The connection is the caller's. Each call
+ * empties it, ending all its sessions: to make one and drop it would cost more than most tests. */
 PGconn *harness_database(char url[256]);
 /* One more connection to the same database. */
 PGconn *harness_connect(const char *url);
@@ -63,6 +63,8 @@ struct process {
 void process_start(struct process *process, const char *in, ...);
 void process_wait(struct process *process);
 void process_free(struct process *process);
+/* Kills what a test that failed has left running. */
+void process_end_all(void);
 /* Start and wait in one. Returns the exit status; fails the test on a deadline. */
 int process_run(struct process *process, const char *in, ...);
 /* How often it has written this to stdout and stderr; polling until it is so often, or once. */
@@ -72,7 +74,7 @@ void process_await_words(const struct process *process, const char *words);
 /* Sends the signal and waits for the end. */
 void process_stop(struct process *process, int signal);
 
-/* A database of the test's own and the program with a configuration for it: cmocka's fixture. */
+/* An empty database and the program with a configuration for it: cmocka's fixture. */
 struct fixture {
     char url[256];
     PGconn *conn;
@@ -81,7 +83,7 @@ struct fixture {
     struct process process;
 };
 
-/* Makes the database; `configure` writes fixture->config; then `init` must succeed. */
+/* Empties the database; `configure` writes fixture->config; then `init` must succeed. */
 int fixture_open(void **state, void (*configure)(struct fixture *));
 int fixture_close(void **state);
 

@@ -12,6 +12,19 @@
 #include <unistd.h>
 
 #define ARGUMENTS_MAX 32
+#define RUNNING_MAX 64
+
+static pid_t running[RUNNING_MAX]; /* 0: nobody */
+
+static void note_running(pid_t before, pid_t after)
+{
+    for (int i = 0; i < RUNNING_MAX; i++)
+        if (running[i] == before) {
+            running[i] = after;
+            return;
+        }
+    fail_msg("more than %d programs, or one that was not started here", RUNNING_MAX);
+}
 
 static void redirect(int fd, const char *path, int flags)
 {
@@ -38,7 +51,7 @@ static void feed(int fd, const char *text)
     (void)close(fd);
 }
 
-/* A test that fails leaves no relay behind. The parent may have ended before the request. */
+/* A test program that is killed leaves no relay behind. The parent may have ended before the request. */
 static void die_with(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
@@ -72,6 +85,7 @@ static void start(struct process *process, const char *in, char **argv)
         (void)execv(argv[0], argv);
         _exit(127);
     }
+    note_running(0, process->pid);
     (void)close(stdin_pipe[0]);
     feed(stdin_pipe[1], in != NULL ? in : "");
 }
@@ -121,6 +135,7 @@ static bool has_ended(void *closure)
 
     if (waitpid(process->pid, &status, WNOHANG) != process->pid)
         return false;
+    note_running(process->pid, 0);
     process->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return true;
 }
@@ -131,8 +146,7 @@ void process_wait(struct process *process)
 
     while (!has_ended(process)) {
         if (harness_now_ms() > deadline_ms) {
-            (void)kill(process->pid, SIGKILL);
-            (void)waitpid(process->pid, NULL, 0);
+            process_end_all();
             process->err = slurp(process->err_path);
             fail_msg("the program did not end; it said: %s", process->err);
         }
@@ -140,6 +154,16 @@ void process_wait(struct process *process)
     }
     process->out = slurp(process->out_path);
     process->err = slurp(process->err_path);
+}
+
+void process_end_all(void)
+{
+    for (int i = 0; i < RUNNING_MAX; i++)
+        if (running[i] != 0) {
+            (void)kill(running[i], SIGKILL);
+            (void)waitpid(running[i], NULL, 0);
+            running[i] = 0;
+        }
 }
 
 void process_free(struct process *process)

@@ -231,6 +231,7 @@ static void a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints
     assert_says(fixture->process.out, grant);
     sql(fixture->conn, "%s", grant);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    sql(fixture->conn, "GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC");
     drop_roles(fixture);
 }
 
@@ -333,6 +334,7 @@ static void what_is_no_plain_table_is_refused_before_anything_is_made(void **sta
         assert_null(strstr(fixture->process.out, "CREATE"));
         sql(fixture->conn, "DROP %s outbox", drops[i]);
     }
+    sql(fixture->conn, "DROP FOREIGN DATA WRAPPER w CASCADE");
 }
 
 static void check_routes_waiting_rows_by_their_key_too(void **state)

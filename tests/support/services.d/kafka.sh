@@ -4,9 +4,8 @@
 
 KAFKA_VERSION=3.9.1
 KAFKA_JARS=${XDG_CACHE_HOME:-$HOME/.cache}/outbox-relay/kafka-$KAFKA_VERSION
-# To a broker that lives for minutes the optimizing compiler costs more than it gives.
-read -ra KAFKA_JIT <<<"${TEST_KAFKA_JIT:--XX:TieredStopAtLevel=1}"
-KAFKA_JAVA=(java -Xmx512m -XX:+UseSerialGC -Xshare:auto "${KAFKA_JIT[@]}"
+read -ra KAFKA_JAVA_OPTIONS <<<"${TEST_KAFKA_JAVA:-}"
+KAFKA_JAVA=(java -Xmx512m -XX:+UseSerialGC -Xshare:auto "${KAFKA_JAVA_OPTIONS[@]}"
     -Dorg.slf4j.simpleLogger.showDateTime=true
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS"
     -cp "$KAFKA_JARS/*")
