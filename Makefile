@@ -288,6 +288,7 @@ bench bench-size bench-full bench-large bench-slow: export TEST_PG_OPTIONS ?= \
 # disks: 200 MB of zeros a cell, in the cell's time), and is removed a minute later, while another one is measured.
 bench bench-full bench-large bench-slow: export TEST_KAFKA_OPTIONS ?= \
 	log.index.size.max.bytes=1048576;log.segment.delete.delay.ms=100
+
 .PHONY: deps-bench
 deps-bench:
 	@tests/support/deps --bench
