@@ -90,7 +90,9 @@ static int put_slices_source(FILE *out, const struct table *table,
     status = sql_put_sinks(out, table, text->routes, false, 1);
     (void)fprintf(out, " ORDER BY ");
     sql_put_slice(out, table, options->slices, false);
-    (void)fprintf(out, ", %s LIMIT (%d + " CHOSEN_SHARES ") / " CHOSEN_SHARES " %s) taken LIMIT %d",
+    (void)fprintf(out,
+                  ", %s LIMIT (SELECT (%d + n) / n FROM (SELECT " CHOSEN_SHARES ") shares (n)) %s)"
+                  " taken LIMIT %d",
                   id, text->limit - 1, lock, text->limit);
     return status;
 }
