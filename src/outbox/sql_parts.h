@@ -10,7 +10,7 @@
 /* What sql_choose has chosen, for the claim behind it in the same transaction. */
 #define CHOSEN_SLICES "pg_catalog.current_setting('outbox_relay.slices')::int4[]"
 #define CHOSEN_FIRSTS "pg_catalog.current_setting('outbox_relay.firsts')::int8[]"
-/* Among so many slices the rows of a claim are shared out; none may have been chosen. */
+/* Among so many slices the rows of a claim are shared out; 1 when none was chosen. */
 #define CHOSEN_SHARES                                                                              \
     "coalesce(nullif(pg_catalog.current_setting('outbox_relay.shares', true), '')::int4, 1)"
 
