@@ -15,7 +15,7 @@ from common import ROOT
 
 ROUND_TRIP_MS = 50
 WINDOWS = {"nats": [(2, 10000), (4, 10000)], "kafka": [(2, 50000), (4, 50000)]}  # lanes, unacknowledged messages
-SHAPES = {"nats": [{"order": "none", "lanes": 8, "batch": 1000}, {"lanes": 8, "batch": 1000},
+SHAPES = {"nats": [{"order": "none", "lanes": 12, "batch": 1000}, {"lanes": 8, "batch": 1000},
                    {"lanes": 16, "batch": 1000}],
           "kafka": [{"order": "none", "lanes": 8, "batch": 1000}, {"lanes": 8, "batch": 1000},
                     {"lanes": 16, "batch": 1000}, {"lanes": 16, "batch": 2000},

@@ -7,7 +7,7 @@ NAMES = {"nats": "NATS", "kafka": "Kafka"}
 WINDOW_S, SHORT_WINDOW_S = 120, 20  # how long JetStream remembers ids: by default, and at least for publish_timeout
 BACKLOGS = {("claim", WINDOW_S): "claim alone", ("relay", WINDOW_S): "to NATS", ("publish", WINDOW_S): "NATS alone",
             ("relay", SHORT_WINDOW_S): "to NATS, ids kept 20 s", ("publish", SHORT_WINDOW_S): "NATS alone, ids kept 20 s"}
-RECOMMENDED = (("nats", "order none, 8 lanes, batch 1000"), ("nats", "16 lanes, batch 1000"),
+RECOMMENDED = (("nats", "order none, 12 lanes, batch 1000"), ("nats", "16 lanes, batch 1000"),
                ("kafka", "24 lanes, batch 1000, 128 slices"))  # for a broker at 50 ms: README, "A broker far away"
 
 
