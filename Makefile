@@ -186,10 +186,12 @@ test: deps ## unit and integration tests, against real servers
 	@$(MAKE) --no-print-directory -j$(JOBS) built
 	@$(MAKE) --no-print-directory test-unit test-integration test-audit
 
-test-audit: $(BINARY) # the audits of the demo and of the chaos run must catch what is planted; the arithmetic of bench
+# The audits of the demo and of the chaos run must catch what is planted; the arithmetic of bench; the tests' servers.
+test-audit: $(BINARY)
 	@tests/demo/audit_test
 	@tests/chaos/audit_test
 	@tests/bench/figures_test
+	@tests/support/services_test
 
 test-unit: $(UNIT)
 	@tests/support/run_tests $(UNIT)
