@@ -1,12 +1,8 @@
 /*
- * Lower bounds of the slices, which keep the order of each key.
+ * Which slices a lane looks at, in which turn, and from which id on.
  *
- * A bound that passed an id while a lower one could still be committed would let a later row of its
- * key overtake it. So the bound trails: it passes a settled id when a later claim, still from the
- * old bound, has settled all it saw, with a snapshot that saw all there will ever be: trail.c.
- *
- * Who draws ids long before the insert defeats that, so a sweep looks at each slice without its
- * bound now and then; a row that it finds takes the bound back.
+ * Who draws ids long before the insert defeats the bounds (bounds_pass.c), so a sweep looks at each
+ * slice without its bound now and then; a row that it finds takes the bound back.
  */
 #include "outbox/bounds.h"
 
@@ -169,31 +165,6 @@ static int place_of(const struct bounds *bounds, int slice)
     return bounds->looked;
 }
 
-/* Passes the id up to `end`; what lies between it and `last`, which was settled too, waits. */
-static void pass_and_trail(struct bound *bound, int64_t end, int64_t last, int64_t now_ms)
-{
-    if (end != TRAIL_NONE) {
-        bound->first = end + 1;
-        trail_pass(&bound->trail, end);
-    }
-    if (last >= bound->first && last != INT64_MAX)
-        trail_add(&bound->trail, last, now_ms);
-}
-
-void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms)
-{
-    for (int i = 0; i < bounds->count; i++)
-        trail_fence(&bounds->slices[i].trail, xact, asked_ms);
-}
-
-bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms)
-{
-    for (int i = 0; i < bounds->count; i++)
-        if (trail_lacks_fence(&bounds->slices[i].trail, asked_ms))
-            return true;
-    return false;
-}
-
 /* A look that took as many slices as it may has not come to those behind the last of them. */
 static int swept(const struct bounds *bounds)
 {
@@ -253,17 +224,13 @@ void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
     move_behind(bounds, bounds->chosen[bounds->chosen_count - 1]);
 }
 
-void bounds_claimed(struct bounds *bounds, int slice, int64_t first, int64_t last)
+void bounds_claimed(struct bounds *bounds, int slice, int64_t last)
 {
     struct bound *bound = &bounds->slices[slice];
 
     move_behind(bounds, slice);
     bound->last = last;
     bound->avoid_ms = 0;
-    if (first >= bound->first)
-        return;
-    bound->first = BOUNDS_UNKNOWN;
-    bound->trail.count = 0;
 }
 
 /* What the sweep has not come to is taken back, or slices that are chosen together each time would
@@ -277,33 +244,6 @@ void bounds_cut(struct bounds *bounds, int slice)
     bounds->sweep_done -= missed;
     bounds->sweep_next = (bounds->sweep_next - missed + bounds->count) % bounds->count;
     bounds->sweep_left += missed;
-}
-
-void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
-                    int64_t now_ms)
-{
-    struct bound *bound = &bounds->slices[slice];
-
-    if (sight->epoch != bounds->epoch)
-        return;
-    pass_and_trail(bound, trail_end(&bound->trail, sight->xmin, last), last, now_ms);
-}
-
-int bounds_pending(struct bounds *bounds, const struct sight *sight)
-{
-    bounds->looked = 0;
-    for (int i = 0; i < bounds->count && sight->epoch == bounds->epoch; i++)
-        if (trail_end(&bounds->slices[i].trail, sight->xmin, INT64_MAX) != TRAIL_NONE)
-            add(bounds, i, bounds->slices[i].first);
-    return bounds->looked;
-}
-
-/* What was settled too soon behind another id to wait beside it waits now. */
-void bounds_empty(struct bounds *bounds, int slice, const struct sight *sight, int64_t now_ms)
-{
-    struct bound *bound = &bounds->slices[slice];
-
-    pass_and_trail(bound, trail_end(&bound->trail, sight->xmin, INT64_MAX), bound->last, now_ms);
 }
 
 bool bounds_share(const struct bounds *bounds)

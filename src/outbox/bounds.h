@@ -10,7 +10,8 @@
 /*
  * What one lane remembers of each slice: below which id nothing unsent is left. Without it a claim
  * walks over every row that has left since the last vacuum, or since the oldest held snapshot. It
- * is only a hint but for the order: see bounds.c. Pure. Times: clock_now_ms(); transactions: xid8.
+ * is only a hint but for the order: see bounds_pass.c. Pure. Times: clock_now_ms(); transactions:
+ * xid8.
  */
 
 #define BOUNDS_UNKNOWN INT64_MIN /* as `first`: look at every row */
@@ -65,23 +66,10 @@ void bounds_look(struct bounds *bounds, int64_t now_ms);
 /* Its end: bounds->chosen holds what it took. */
 void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
 
-/* Rows of it were claimed, ids from `first` to `last`. The next look begins behind it. */
-void bounds_claimed(struct bounds *bounds, int slice, int64_t first, int64_t last);
+/* Rows of it were claimed, up to the id `last`. The next look begins behind it. */
+void bounds_claimed(struct bounds *bounds, int slice, int64_t last);
 /* The claim was full: it came to this slice, and to none of those chosen behind it. */
 void bounds_cut(struct bounds *bounds, int slice);
-/* They are settled, all that the claim saw up to `last`. */
-void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
-                    int64_t now_ms);
-
-/* A transaction, numbered after asked_ms, may end the wait for those that drew ids before it. */
-void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms);
-/* Whether one is wanted. */
-bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms);
-/* The slices whose bound could pass if they are empty, as a look. 0: there is none. */
-int bounds_pending(struct bounds *bounds, const struct sight *sight);
-/* This one is, for a snapshot no older than `sight`: from its first id on nothing is left. */
-void bounds_empty(struct bounds *bounds, int slice, const struct sight *sight, int64_t now_ms);
-
 /* Whether the slices of a claim at this width share its rows: keys of several go side by side. */
 bool bounds_share(const struct bounds *bounds);
 /* A claim found nothing: no slice has more for sure. */

@@ -7,6 +7,7 @@
  */
 #include "outbox/choose.h"
 
+#include "outbox/bounds_pass.h"
 #include "outbox/row.h"
 #include "outbox/sql_choose.h"
 
@@ -177,6 +178,16 @@ static bool note_row(struct outbox *outbox, int slice, int64_t id)
     return true;
 }
 
+static void note_slices(struct outbox *outbox)
+{
+    for (int i = 0; i < outbox->claimed_count; i++) {
+        const struct claimed *claimed = &outbox->claimed[i];
+
+        bounds_claimed(&outbox->bounds, claimed->slice, claimed->last);
+        (void)bounds_take_back(&outbox->bounds, claimed->slice, claimed->first);
+    }
+}
+
 /* The order of a key rests on the order of the rows, so it is looked at. */
 int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresult *claimed,
                         struct error *error)
@@ -196,9 +207,7 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
                              "database: a claim's rows came out of their order, at id %lld",
                              (long long)id);
     }
-    for (int i = 0; i < outbox->claimed_count; i++)
-        bounds_claimed(&outbox->bounds, outbox->claimed[i].slice, outbox->claimed[i].first,
-                       outbox->claimed[i].last);
+    note_slices(outbox);
     if (batch->more)
         bounds_cut(&outbox->bounds, outbox->claimed[outbox->claimed_count - 1].slice);
     left = (bounds_share(&outbox->bounds) && outbox->bounds.chosen_count > 1) ||

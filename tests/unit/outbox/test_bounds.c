@@ -26,20 +26,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct sight sight_of(int64_t xmin, int64_t xact)
-{
-    return (struct sight){.xmin = xmin, .xact = xact, .asked_ms = now_ms, .epoch = bounds.epoch};
-}
-
-/* As a lane does it, after a claim whose transaction has the number `xact`. */
-static void settle(int slice, int64_t last, int64_t xmin, int64_t xact)
-{
-    struct sight sight = sight_of(xmin, xact);
-
-    bounds_fence(&bounds, sight.xact, sight.asked_ms);
-    bounds_settled(&bounds, slice, last, &sight, now_ms);
-}
-
 /* One look that takes these slices, in the time given. */
 static void look(int count, const int *slices, int64_t took_ms)
 {
@@ -58,220 +44,6 @@ static void at_first_every_slice_is_looked_at_without_a_bound(void **state)
     assert_int_equal(bounds.looked, SLICES);
     for (int i = 0; i < SLICES; i++)
         assert_true(bounds.firsts[i] == BOUNDS_UNKNOWN);
-}
-
-static void a_bound_passes_when_all_up_to_the_fence_have_ended(void **state)
-{
-    (void)state;
-    settle(1, 100, 50, 60);
-    now_ms += 300;
-    settle(1, 150, 60, 70); /* 70 is the fence */
-    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
-    settle(1, 200, 71, 80);
-    assert_int_equal(bounds.slices[1].first, 101);
-    assert_true(bounds.slices[0].first == BOUNDS_UNKNOWN);
-}
-
-static void an_open_writer_holds_the_bound_back(void **state)
-{
-    (void)state;
-    settle(1, 100, 50, 60);
-    now_ms += 300;
-    settle(1, 150, 50, 70);
-    settle(1, 200, 65, 80);
-    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
-    settle(1, 250, 71, 90);
-    assert_int_equal(bounds.slices[1].first, 101);
-}
-
-static void a_transaction_that_is_numbered_after_it_drew_its_id_is_waited_for(void **state)
-{
-    (void)state;
-    settle(1, 100, 60, 60); /* somebody has drawn 99, and gets number 65 a moment later */
-    now_ms += 150;
-    settle(1, 150, 64, 64); /* too early for a fence */
-    now_ms += 150;
-    settle(1, 200, 65, 70);
-    settle(1, 250, 65, 80);
-    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
-}
-
-/* Or the bound would be as old as two waits. */
-static void several_ids_wait_for_their_fences_at_once(void **state)
-{
-    (void)state;
-    settle(1, 100, 60, 60);
-    now_ms += 100;
-    settle(1, 150, 70, 70);
-    now_ms += 160;
-    settle(1, 200, 80, 80); /* the fence of the first */
-    settle(1, 250, 81, 90);
-    assert_int_equal(bounds.slices[1].first, 101);
-    now_ms += 100;
-    settle(1, 300, 95, 100); /* and of the second, which waits no longer than itself */
-    settle(1, 350, 101, 110);
-    assert_int_equal(bounds.slices[1].first, 151);
-}
-
-static void a_claim_passes_of_several_ids_those_it_came_to(void **state)
-{
-    (void)state;
-    settle(1, 100, 60, 60);
-    now_ms += 100;
-    settle(1, 150, 60, 70);
-    now_ms += 300;
-    settle(1, 90, 60, 80); /* the fence of both */
-    settle(1, 120, 90, 90);
-    assert_int_equal(bounds.slices[1].first, 101);
-    settle(1, 150, 90, 100);
-    assert_int_equal(bounds.slices[1].first, 151);
-}
-
-static void ids_that_wait_keep_a_distance_and_are_few(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 13; i++) {
-        settle(1, 100 + i, 60, 60);
-        assert_int_equal(bounds.slices[1].trail.count, i < 12 ? 1 + i / 4 : TRAIL_IDS_MAX);
-        now_ms += 20;
-    }
-}
-
-static void a_claim_that_ended_below_what_was_seen_does_not_move_the_bound(void **state)
-{
-    (void)state;
-    settle(1, 100, 60, 60);
-    now_ms += 300;
-    settle(1, 40, 70, 70);
-    settle(1, 50, 80, 80);
-    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
-}
-
-static void what_was_claimed_before_all_was_forgotten_is_not_noted(void **state)
-{
-    struct sight before = sight_of(60, 60);
-
-    (void)state;
-    bounds_forget(&bounds);
-    bounds_settled(&bounds, 1, 100, &before, now_ms);
-    assert_int_equal(bounds.slices[1].trail.count, 0);
-}
-
-static void an_empty_slice_lets_its_bound_pass(void **state)
-{
-    struct sight later;
-
-    (void)state;
-    settle(2, 100, 60, 60);
-    assert_false(bounds_lack_fence(&bounds, now_ms));
-    now_ms += 300;
-    assert_true(bounds_lack_fence(&bounds, now_ms));
-    bounds_fence(&bounds, 70, now_ms);
-    later = sight_of(70, 0);
-    assert_int_equal(bounds_pending(&bounds, &later), 0);
-    later = sight_of(71, 0);
-    assert_int_equal(bounds_pending(&bounds, &later), 1);
-    assert_int_equal(bounds.look[0], 2);
-    bounds_empty(&bounds, 2, &later, now_ms);
-    assert_int_equal(bounds.slices[2].first, 101);
-    assert_int_equal(bounds_pending(&bounds, &later), 0);
-}
-
-static void an_empty_slice_lets_its_bound_pass_what_the_sight_covers(void **state)
-{
-    struct sight later;
-
-    (void)state;
-    settle(2, 100, 60, 60);
-    now_ms += 100;
-    settle(2, 150, 60, 60);
-    now_ms += 160;
-    bounds_fence(&bounds, 70, now_ms); /* of 100 alone */
-    later = sight_of(75, 0);
-    assert_int_equal(bounds_pending(&bounds, &later), 1);
-    bounds_empty(&bounds, 2, &later, now_ms);
-    assert_int_equal(bounds.slices[2].first, 101);
-    now_ms += 100;
-    assert_true(bounds_lack_fence(&bounds, now_ms));
-    bounds_fence(&bounds, 80, now_ms);
-    assert_int_equal(bounds_pending(&bounds, &later), 0);
-    later = sight_of(81, 0);
-    bounds_empty(&bounds, 2, &later, now_ms);
-    assert_int_equal(bounds.slices[2].first, 151);
-    settle(2, 200, 90, 0);
-    now_ms += 100;
-    settle(2, 260, 90, 0);
-    now_ms += 300;
-    bounds_fence(&bounds, 100, now_ms);
-    later = sight_of(101, 0);
-    bounds_empty(&bounds, 2, &later, now_ms); /* of several the highest */
-    assert_int_equal(bounds.slices[2].first, 261);
-}
-
-static void what_waits_is_forgotten_with_the_bound(void **state)
-{
-    (void)state;
-    settle(1, 100, 60, 60);
-    bounds_forget(&bounds);
-    assert_int_equal(bounds.slices[1].trail.count, 0);
-    settle(1, 100, 60, 60);
-    bounds.slices[1].first = 50;
-    bounds_claimed(&bounds, 1, 7, 7);
-    assert_int_equal(bounds.slices[1].trail.count, 0);
-}
-
-static void an_id_that_the_bound_has_just_passed_does_not_wait_again(void **state)
-{
-    (void)state;
-    settle(1, 100, 60, 60);
-    now_ms += 300;
-    settle(1, 90, 60, 70);
-    settle(1, 100, 71, 80);
-    assert_int_equal(bounds.slices[1].first, 101);
-    assert_int_equal(bounds.slices[1].trail.count, 0);
-}
-
-static void what_was_settled_too_soon_to_wait_waits_when_its_slice_is_empty(void **state)
-{
-    struct sight later;
-
-    (void)state;
-    bounds_claimed(&bounds, 2, 1, 100);
-    settle(2, 100, 60, 60);
-    bounds_claimed(&bounds, 2, 101, 110);
-    settle(2, 110, 60, 60); /* at once */
-    now_ms += 300;
-    bounds_fence(&bounds, 70, now_ms);
-    later = sight_of(71, 0);
-    bounds_empty(&bounds, 2, &later, now_ms);
-    assert_int_equal(bounds.slices[2].first, 101);
-    assert_int_equal(bounds.slices[2].trail.ids[0].id, 110);
-    now_ms += 300;
-    bounds_fence(&bounds, 80, now_ms);
-    later = sight_of(81, 0);
-    bounds_empty(&bounds, 2, &later, now_ms);
-    assert_int_equal(bounds.slices[2].first, 111);
-    assert_int_equal(bounds.slices[2].trail.count, 0);
-}
-
-static void the_largest_id_is_no_bound(void **state)
-{
-    (void)state;
-    settle(1, INT64_MAX, 60, 60);
-    assert_int_equal(bounds.slices[1].trail.count, 0);
-}
-
-static void a_row_below_the_bound_takes_it_back(void **state)
-{
-    (void)state;
-    settle(1, 100, 60, 60);
-    now_ms += 300;
-    settle(1, 150, 70, 70);
-    settle(1, 200, 80, 80);
-    bounds_claimed(&bounds, 1, 101, 101);
-    assert_int_equal(bounds.slices[1].first, 101);
-    bounds_claimed(&bounds, 1, 7, 7);
-    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
 }
 
 static void the_slices_take_turns(void **state)
@@ -296,7 +68,7 @@ static void a_slice_that_was_taken_and_gave_no_row_is_the_first_of_the_next_look
     (void)state;
     bounds.sweep_ms = INT64_MAX;
     look(2, taken, 1);
-    bounds_claimed(&bounds, 1, 7, 7);
+    bounds_claimed(&bounds, 1, 7);
     bounds_look(&bounds, now_ms);
     assert_int_equal(bounds.look[0], 2);
 }
@@ -307,7 +79,7 @@ static void stagger(void)
     bounds.sweep_ms = INT64_MAX;
     for (int i = 0; i < SLICES; i++) {
         bounds.sure[i] = true;
-        bounds_claimed(&bounds, i, 1, i % 2 == 0 ? 2000 : 1000);
+        bounds_claimed(&bounds, i, i % 2 == 0 ? 2000 : 1000);
     }
 }
 
@@ -318,7 +90,7 @@ static int take_one(int64_t last)
     bounds.chosen_count = 1;
     bounds.chosen[0] = bounds.look[0];
     bounds_looked(&bounds, 1, now_ms);
-    bounds_claimed(&bounds, bounds.look[0], 1, last);
+    bounds_claimed(&bounds, bounds.look[0], last);
     return bounds.look[0];
 }
 
@@ -373,7 +145,7 @@ static void the_slices_ahead_of_the_others_have_their_turns_too_when_claims_are_
         memcpy(bounds.chosen, bounds.look, sizeof bounds.look[0] * SLICES);
         bounds.chosen_count = SLICES;
         bounds_looked(&bounds, 1, now_ms);
-        bounds_claimed(&bounds, slice, 1, slice % 2 == 0 ? 2000 : 1000);
+        bounds_claimed(&bounds, slice, slice % 2 == 0 ? 2000 : 1000);
         bounds_cut(&bounds, slice);
         turns[slice]++;
     }
@@ -424,9 +196,9 @@ static void of_what_was_forgotten_no_slice_is_ahead(void **state)
     bounds_forget(&bounds);
     for (int i = 0; i < SLICES; i++)
         bounds.sure[i] = true;
-    bounds_claimed(&bounds, 0, 1, 10);
-    bounds_claimed(&bounds, 2, 1, 10);
-    bounds_claimed(&bounds, 3, 1, 9);
+    bounds_claimed(&bounds, 0, 10);
+    bounds_claimed(&bounds, 2, 10);
+    bounds_claimed(&bounds, 3, 9);
     bounds.looks = LOOKS_IN_TURN;
     bounds_look(&bounds, now_ms);
     assert_memory_equal(bounds.look, late_first, sizeof late_first);
@@ -560,22 +332,6 @@ static void bounds_that_were_asked_for_are_swept_later_slice_by_slice(void **sta
     assert_int_equal(bounds.unbounded, 1);
 }
 
-static void a_bound_is_not_taken_back_by_what_was_asked_for(void **state)
-{
-    const int64_t firsts[SLICES] = {10, 10, 10, 10};
-    const int64_t lower[SLICES] = {5, 5, 5, 5};
-
-    (void)state;
-    settle(1, 8, 50, 60); /* it waits for its fence */
-    bounds_raise(&bounds, firsts, 100, now_ms);
-    bounds_raise(&bounds, lower, 100, now_ms);
-    now_ms += 300;
-    settle(1, 12, 60, 70);
-    settle(1, 14, 71, 80);
-    for (int i = 0; i < SLICES; i++)
-        assert_int_equal(bounds.slices[i].first, 10);
-}
-
 static void lanes_that_share_know_of_slices_that_gave_to_another(void **state)
 {
     static const int taken[] = {1};
@@ -660,7 +416,7 @@ static void a_slice_that_gave_rows_since_it_was_locked_is_no_suspect(void **stat
 {
     (void)state;
     choose_the_locked_one_again();
-    bounds_claimed(&bounds, 2, 7, 7);
+    bounds_claimed(&bounds, 2, 7);
     look(3, one_to_three, 1);
     bounds_avoid(&bounds, now_ms + 500);
     assert_int_equal(bounds.narrow, SLICES);
@@ -674,21 +430,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(at_first_every_slice_is_looked_at_without_a_bound),
-        TEST(a_bound_passes_when_all_up_to_the_fence_have_ended),
-        TEST(an_open_writer_holds_the_bound_back),
-        TEST(a_transaction_that_is_numbered_after_it_drew_its_id_is_waited_for),
-        TEST(several_ids_wait_for_their_fences_at_once),
-        TEST(a_claim_passes_of_several_ids_those_it_came_to),
-        TEST(ids_that_wait_keep_a_distance_and_are_few),
-        TEST(a_claim_that_ended_below_what_was_seen_does_not_move_the_bound),
-        TEST(what_was_claimed_before_all_was_forgotten_is_not_noted),
-        TEST(an_empty_slice_lets_its_bound_pass),
-        TEST(an_empty_slice_lets_its_bound_pass_what_the_sight_covers),
-        TEST(what_waits_is_forgotten_with_the_bound),
-        TEST(an_id_that_the_bound_has_just_passed_does_not_wait_again),
-        TEST(what_was_settled_too_soon_to_wait_waits_when_its_slice_is_empty),
-        TEST(the_largest_id_is_no_bound),
-        TEST(a_row_below_the_bound_takes_it_back),
         TEST(the_slices_take_turns),
         TEST(a_slice_that_was_taken_and_gave_no_row_is_the_first_of_the_next_look),
         TEST(now_and_then_slices_ahead_of_the_others_come_last),
@@ -706,7 +447,6 @@ int main(void)
         TEST(a_lane_that_had_all_the_slices_there_were_leaves_half_of_them),
         TEST(a_slice_that_gave_its_share_has_more_until_a_claim_falls_short),
         TEST(bounds_that_were_asked_for_are_swept_later_slice_by_slice),
-        TEST(a_bound_is_not_taken_back_by_what_was_asked_for),
         TEST(lanes_that_share_know_of_slices_that_gave_to_another),
         TEST(a_slice_that_is_locked_is_left_alone_for_a_while),
         TEST(while_nobody_knows_which_slice_is_locked_each_is_taken_alone),

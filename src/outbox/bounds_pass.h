@@ -1,0 +1,24 @@
+#ifndef OUTBOX_BOUNDS_PASS_H
+#define OUTBOX_BOUNDS_PASS_H
+
+#include "outbox/bounds.h"
+
+/* How a lane's bounds pass what has been settled: see bounds_pass.c. Pure. */
+
+/* Rows of it were claimed from this id on: whether its bound had passed that, which it has no
+ * more. */
+bool bounds_take_back(struct bounds *bounds, int slice, int64_t first);
+/* All that a claim saw of it up to `last` is settled. */
+void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
+                    int64_t now_ms);
+
+/* A transaction, numbered after asked_ms, may end the wait for those that drew ids before it. */
+void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms);
+/* Whether one is wanted. */
+bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms);
+/* The slices whose bound could pass if they are empty, as a look. 0: there is none. */
+int bounds_pending(struct bounds *bounds, const struct sight *sight);
+/* This one is, for a snapshot no older than `sight`: from its first id on nothing is left. */
+void bounds_empty(struct bounds *bounds, int slice, const struct sight *sight, int64_t now_ms);
+
+#endif
