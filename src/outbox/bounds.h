@@ -24,8 +24,17 @@ struct bound {
     int64_t avoid_ms;   /* until then another slice is taken: a row of it is locked by somebody */
 };
 
+/* The newest ids of the table: whoever drew a lower one did so before they were seen. */
+struct drawn {
+    struct trail waits;
+    int64_t id;      /* who drew a lower one has ended; TRAIL_NONE: not known of any */
+    int64_t seen_ms; /* when the newest was seen latest, */
+    int64_t ask_ms;  /* and when it is to be asked for */
+};
+
 struct bounds {
     struct bound *slices;
+    struct drawn drawn;
     atomic_bool *sure;     /* they have rows; wrong when others have taken them since */
     atomic_bool *own_sure; /* this lane's alone: see bounds_use() */
     int count;

@@ -7,7 +7,7 @@
 
 /* Rows of it were claimed from this id on: whether its bound had passed that, which it has no
  * more. */
-bool bounds_take_back(struct bounds *bounds, int slice, int64_t first);
+bool bounds_take_back(struct bounds *bounds, int slice, int64_t first, int64_t now_ms);
 /* All that a claim saw of it up to `last` is settled. */
 void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
                     int64_t now_ms);
@@ -16,6 +16,11 @@ void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct
 void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms);
 /* Whether one is wanted. */
 bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms);
+/* Whether the newest id of the table is to be asked for; not soon again without an answer. */
+bool bounds_ask_newest(struct bounds *bounds, int64_t now_ms);
+/* The answer: it was there before now_ms. */
+void bounds_newest(struct bounds *bounds, int64_t id, int64_t now_ms);
+
 /* The slices whose bound could pass if they are empty, as a look. 0: there is none. */
 int bounds_pending(struct bounds *bounds, const struct sight *sight);
 /* This one is, for a snapshot no older than `sight`: from its first id on nothing is left. */

@@ -14,6 +14,8 @@
 #include "base/clock.h"
 
 #include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,12 +182,57 @@ static bool note_row(struct outbox *outbox, int slice, int64_t id)
 
 static void note_slices(struct outbox *outbox)
 {
+    int64_t now_ms = clock_now_ms();
+
     for (int i = 0; i < outbox->claimed_count; i++) {
         const struct claimed *claimed = &outbox->claimed[i];
 
         bounds_claimed(&outbox->bounds, claimed->slice, claimed->last);
-        (void)bounds_take_back(&outbox->bounds, claimed->slice, claimed->first);
+        (void)bounds_take_back(&outbox->bounds, claimed->slice, claimed->first, now_ms);
     }
+}
+
+static int64_t highest_claimed(const struct outbox *outbox)
+{
+    int64_t highest = INT64_MIN;
+
+    for (int i = 0; i < outbox->claimed_count; i++)
+        if (outbox->claimed[i].last > highest)
+            highest = outbox->claimed[i].last;
+    return highest;
+}
+
+int choose_newest(struct outbox *outbox, int64_t from, int64_t *newest, struct error *error)
+{
+    char text[32];
+    const char *const params[1] = {text};
+    PGresult *result;
+    int count;
+
+    (void)snprintf(text, sizeof text, "%" PRId64, from);
+    result = pipeline_run(outbox, "newest", 1, params, error);
+    if (result == NULL)
+        return -1;
+    count = PQntuples(result);
+    if (count > 0)
+        *newest = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return count;
+}
+
+/* In a backlog: else there is little to pass. */
+static int ask_newest(struct outbox *outbox, struct error *error)
+{
+    int64_t newest;
+    int count;
+
+    if (outbox->options->order != ORDER_KEY || !outbox->table.columns[COLUMN_ID].unique ||
+        !bounds_ask_newest(&outbox->bounds, clock_now_ms()))
+        return 0;
+    count = choose_newest(outbox, highest_claimed(outbox), &newest, error);
+    if (count > 0)
+        bounds_newest(&outbox->bounds, newest, clock_now_ms());
+    return count < 0 ? -1 : 0;
 }
 
 /* The order of a key rests on the order of the rows, so it is looked at. */
@@ -193,6 +240,7 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
                         struct error *error)
 {
     int limit = pipeline_limit(outbox, outbox->level);
+    bool full = batch->more;
     bool left; /* in the slices, or in others, there may be rows */
 
     if (batch->parked || !choose_is_bounded(outbox))
@@ -208,13 +256,15 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
                              (long long)id);
     }
     note_slices(outbox);
-    if (batch->more)
+    if (full)
         bounds_cut(&outbox->bounds, outbox->claimed[outbox->claimed_count - 1].slice);
     left = (bounds_share(&outbox->bounds) && outbox->bounds.chosen_count > 1) ||
            (outbox->bounds.chosen_count == outbox->bounds.width &&
             outbox->bounds.width < outbox->bounds.count);
-    bounds_adapt(&outbox->bounds, batch->more ? limit : batch->count, limit);
-    batch->more = batch->more || left;
+    bounds_adapt(&outbox->bounds, full ? limit : batch->count, limit);
+    batch->more = full || left;
+    if (full && ask_newest(outbox, error) < 0)
+        return -1;
     return survey_note_claimed(outbox, error);
 }
 

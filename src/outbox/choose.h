@@ -27,6 +27,9 @@ bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *cla
 int choose_pass_empty(struct outbox *outbox, struct batch *batch, const struct claim *claim,
                       struct error *error);
 
+/* The highest id of the table from this one on: 1; 0: there is none; -1: closed. */
+int choose_newest(struct outbox *outbox, int64_t from, int64_t *newest, struct error *error);
+
 /* Asks for one: "fence", a transaction that has just got its number, or "horizon", before which all
  * have ended. -1: closed. */
 int choose_number(struct outbox *outbox, const char *statement, int64_t *xact, struct error *error);

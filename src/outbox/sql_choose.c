@@ -150,7 +150,7 @@ char *sql_newest(const struct table *table)
 
     if (!writer_begin(&writer))
         return NULL;
-    (void)fprintf(writer.out, "SELECT %s FROM %s WHERE %s IS NOT NULL ORDER BY %s DESC LIMIT 1", id,
+    (void)fprintf(writer.out, "SELECT %s FROM %s WHERE %s >= $1::int8 ORDER BY %s DESC LIMIT 1", id,
                   table->quoted, id, id);
     return writer_end(&writer);
 }

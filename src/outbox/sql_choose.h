@@ -26,7 +26,7 @@ enum choose_column {
 char *sql_empty(const struct table *table, const struct outbox_options *options,
                 const struct routes *routes);
 
-/* The id of the newest row, sent or not; no row: there is none. */
+/* The id of the newest row, sent or not, from $1 on; no row: there is none. */
 char *sql_newest(const struct table *table);
 
 /* The lowest unsent id of slice $1 int4; no row: there is none. */

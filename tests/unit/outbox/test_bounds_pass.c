@@ -196,7 +196,7 @@ static void what_waits_is_forgotten_with_the_bound(void **state)
     assert_int_equal(bounds.slices[1].trail.count, 0);
     settle(1, 100, 60, 60);
     bounds.slices[1].first = 50;
-    assert_true(bounds_take_back(&bounds, 1, 7));
+    assert_true(bounds_take_back(&bounds, 1, 7, now_ms));
     assert_int_equal(bounds.slices[1].trail.count, 0);
 }
 
@@ -248,9 +248,9 @@ static void a_row_below_the_bound_takes_it_back(void **state)
     now_ms += 300;
     settle(1, 150, 70, 70);
     settle(1, 200, 80, 80);
-    assert_false(bounds_take_back(&bounds, 1, 101));
+    assert_false(bounds_take_back(&bounds, 1, 101, now_ms));
     assert_int_equal(bounds.slices[1].first, 101);
-    assert_true(bounds_take_back(&bounds, 1, 7));
+    assert_true(bounds_take_back(&bounds, 1, 7, now_ms));
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
 }
 
@@ -268,6 +268,147 @@ static void a_bound_is_not_taken_back_by_what_was_asked_for(void **state)
     settle(1, 14, 71, 80);
     for (int i = 0; i < SLICES; i++)
         assert_int_equal(bounds.slices[i].first, 10);
+}
+
+/* The newest id was seen, its fence is `fence`, and the claims of now see that that has ended. */
+static void draw(int64_t id, int64_t fence)
+{
+    bounds_newest(&bounds, id, now_ms);
+    now_ms += 300;
+    bounds_fence(&bounds, fence, now_ms);
+}
+
+static void what_was_drawn_long_ago_is_passed_as_soon_as_it_is_settled(void **state)
+{
+    (void)state;
+    draw(1000, 60);
+    settle(1, 100, 61, 70);
+    assert_int_equal(bounds.slices[1].first, 101);
+    assert_int_equal(bounds.slices[1].trail.count, 0);
+    settle(1, 150, 62, 71);
+    settle(2, 120, 63, 72);
+    assert_int_equal(bounds.slices[1].first, 151);
+    assert_int_equal(bounds.slices[2].first, 121);
+    assert_true(bounds.slices[0].first == BOUNDS_UNKNOWN);
+}
+
+static void above_the_newest_id_that_was_seen_a_bound_waits_as_ever(void **state)
+{
+    (void)state;
+    draw(1000, 60);
+    settle(1, 1100, 61, 70);
+    assert_int_equal(bounds.slices[1].first, 1001);
+    assert_int_equal(bounds.slices[1].trail.ids[0].id, 1100);
+}
+
+static void an_open_writer_holds_back_what_was_drawn_too(void **state)
+{
+    (void)state;
+    draw(1000, 60);
+    settle(1, 100, 60, 70);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+    settle(1, 150, 61, 71);
+    assert_int_equal(bounds.slices[1].first, 151);
+}
+
+static void who_has_just_drawn_a_lower_id_is_waited_for(void **state)
+{
+    (void)state;
+    bounds_newest(&bounds, 1000,
+                  now_ms); /* 99 was drawn before, and gets number 65 a moment later */
+    now_ms += 200;
+    settle(1, 100, 64, 64);
+    settle(1, 150, 70, 70);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+}
+
+static void while_a_newer_id_waits_the_one_before_counts(void **state)
+{
+    (void)state;
+    draw(1000, 60);
+    settle(1, 100, 61, 70);
+    bounds_newest(&bounds, 2000, now_ms);
+    settle(1, 1500, 71, 71);
+    assert_int_equal(bounds.slices[1].first, 1001);
+    now_ms += 300;
+    bounds_fence(&bounds, 80, now_ms);
+    settle(1, 1600, 81, 81);
+    assert_int_equal(bounds.slices[1].first, 1601);
+}
+
+static void what_was_drawn_does_not_take_a_bound_back(void **state)
+{
+    (void)state;
+    draw(1000, 60);
+    bounds.slices[1].first = 5000;
+    settle(1, 100, 61, 70);
+    assert_int_equal(bounds.slices[1].first, 5000);
+}
+
+static void of_a_newest_id_that_was_not_seen_for_long_nothing_is_concluded(void **state)
+{
+    (void)state;
+    draw(1000, 60);
+    now_ms += 2000;
+    settle(1, 100, 61, 70);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+}
+
+static void a_newest_id_that_is_lower_than_before_begins_anew(void **state)
+{
+    (void)state;
+    draw(1000, 60);
+    settle(1, 100, 61, 70);
+    bounds_newest(&bounds, 900, now_ms);
+    settle(1, 150, 71, 71);
+    assert_int_equal(bounds.slices[1].first, 101);
+    now_ms += 100;
+    bounds_newest(&bounds, 800, now_ms); /* also while it waits */
+    now_ms += 300;
+    bounds_fence(&bounds, 80, now_ms);
+    settle(1, 850, 81, 81);
+    assert_int_equal(bounds.slices[1].first, 801);
+}
+
+static void the_largest_id_is_no_newest(void **state)
+{
+    (void)state;
+    draw(INT64_MAX, 60);
+    settle(1, INT64_MAX, 61, 70);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+}
+
+static void what_was_drawn_is_forgotten_with_the_bounds(void **state)
+{
+    (void)state;
+    draw(1000, 60);
+    bounds_forget(&bounds);
+    settle(1, 100, 61, 70);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+}
+
+static void the_newest_id_is_asked_for_now_and_then(void **state)
+{
+    (void)state;
+    assert_true(bounds_ask_newest(&bounds, now_ms));
+    assert_false(bounds_ask_newest(&bounds, now_ms + 10000)); /* there was no answer */
+    bounds_forget(&bounds);
+    assert_false(bounds_ask_newest(&bounds, now_ms + 10000)); /* and the connection ended */
+    assert_true(bounds_ask_newest(&bounds, now_ms + 60000));
+    bounds_newest(&bounds, 1000, now_ms);
+    assert_false(bounds_ask_newest(&bounds, now_ms + 800));
+    assert_true(bounds_ask_newest(&bounds, now_ms + 900));
+}
+
+static void a_row_below_its_bound_shakes_the_trust_in_what_was_drawn(void **state)
+{
+    (void)state;
+    draw(1000, 60);
+    settle(1, 100, 61, 70);
+    assert_true(bounds_take_back(&bounds, 1, 7, now_ms));
+    settle(2, 100, 71, 71);
+    assert_true(bounds.slices[2].first == BOUNDS_UNKNOWN);
+    assert_false(bounds_ask_newest(&bounds, now_ms + 50000));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -291,6 +432,18 @@ int main(void)
         TEST(the_largest_id_is_no_bound),
         TEST(a_row_below_the_bound_takes_it_back),
         TEST(a_bound_is_not_taken_back_by_what_was_asked_for),
+        TEST(what_was_drawn_long_ago_is_passed_as_soon_as_it_is_settled),
+        TEST(above_the_newest_id_that_was_seen_a_bound_waits_as_ever),
+        TEST(an_open_writer_holds_back_what_was_drawn_too),
+        TEST(who_has_just_drawn_a_lower_id_is_waited_for),
+        TEST(while_a_newer_id_waits_the_one_before_counts),
+        TEST(what_was_drawn_does_not_take_a_bound_back),
+        TEST(of_a_newest_id_that_was_not_seen_for_long_nothing_is_concluded),
+        TEST(a_newest_id_that_is_lower_than_before_begins_anew),
+        TEST(the_largest_id_is_no_newest),
+        TEST(what_was_drawn_is_forgotten_with_the_bounds),
+        TEST(the_newest_id_is_asked_for_now_and_then),
+        TEST(a_row_below_its_bound_shakes_the_trust_in_what_was_drawn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
