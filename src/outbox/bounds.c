@@ -201,7 +201,7 @@ static void move_behind(struct bounds *bounds, int slice)
     bounds->next[bounds->late] = (slice + 1) % bounds->count;
 }
 
-void bounds_raise(struct bounds *bounds, const int64_t *firsts, int64_t took_ms, int64_t now_ms)
+void bounds_learn(struct bounds *bounds, const int64_t *firsts)
 {
     for (int i = 0; i < bounds->count; i++) {
         struct bound *bound = &bounds->slices[i];
@@ -211,6 +211,11 @@ void bounds_raise(struct bounds *bounds, const int64_t *firsts, int64_t took_ms,
         bound->first = firsts[i];
         trail_pass(&bound->trail, firsts[i] - 1);
     }
+}
+
+void bounds_raise(struct bounds *bounds, const int64_t *firsts, int64_t took_ms, int64_t now_ms)
+{
+    bounds_learn(bounds, firsts);
     bounds->sweep_width = 1;
     bounds->sweep_left = 0;
     bounds->sweep_ms = now_ms + took_ms * SWEEP_REST;

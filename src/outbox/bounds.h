@@ -66,7 +66,9 @@ void bounds_free(struct bounds *bounds);
 /* Nothing is known any more: after another connection, or when other rows are looked for. */
 void bounds_forget(struct bounds *bounds);
 /* From these ids on, one a slice, rows are looked for: nothing unsent is left below, nor will be.
- * To find them took so long, as a sweep would. */
+ */
+void bounds_learn(struct bounds *bounds, const int64_t *firsts);
+/* The same, and to find them took so long, as a sweep would. */
 void bounds_raise(struct bounds *bounds, const int64_t *firsts, int64_t took_ms, int64_t now_ms);
 /* Which slices have rows for sure may be known to all lanes. NULL: not with this one. */
 void bounds_use(struct bounds *bounds, atomic_bool *sure);

@@ -68,13 +68,24 @@ static int fill_sure(const struct bounds *bounds, struct batch *batch, struct ar
     return 0;
 }
 
+/* While a sink is away the lanes see other rows each. */
+static void share(struct outbox *outbox)
+{
+    bool shared = outbox->shared != NULL && outbox->bounded_away == 0;
+
+    bounds_use(&outbox->bounds, shared ? shared_sure(outbox->shared) : NULL);
+    if (shared && outbox->options->order == ORDER_KEY)
+        outbox->asking.shared =
+            shared_learn(outbox->shared, &outbox->server, &outbox->bounds, outbox->asking.asked_ms);
+}
+
 static void begin_look(struct outbox *outbox, uint64_t away)
 {
     if (away != outbox->bounded_away)
         bounds_forget(&outbox->bounds);
     outbox->bounded_away = away;
-    bounds_use(&outbox->bounds, away == 0 ? outbox->sure : NULL); /* others see other rows */
     outbox->asking = (struct sight){.asked_ms = clock_now_ms(), .epoch = outbox->bounds.epoch};
+    share(outbox);
     bounds_look(&outbox->bounds, outbox->asking.asked_ms);
 }
 
@@ -188,8 +199,17 @@ static void note_slices(struct outbox *outbox)
         const struct claimed *claimed = &outbox->claimed[i];
 
         bounds_claimed(&outbox->bounds, claimed->slice, claimed->last);
-        (void)bounds_take_back(&outbox->bounds, claimed->slice, claimed->first, now_ms);
+        if (bounds_take_back(&outbox->bounds, claimed->slice, claimed->first, now_ms) &&
+            outbox->shared != NULL)
+            shared_distrust(outbox->shared, now_ms);
     }
+}
+
+void choose_forget(struct outbox *outbox)
+{
+    bounds_forget(&outbox->bounds);
+    if (outbox->shared != NULL)
+        shared_forget(outbox->shared);
 }
 
 static int64_t highest_claimed(const struct outbox *outbox)
@@ -286,6 +306,16 @@ static bool leaves_a_row(const struct batch *batch)
     return batch->unparked != NULL;
 }
 
+static void note_settled(struct outbox *outbox, const struct claimed *claimed)
+{
+    const struct sight *sight = &outbox->sight;
+
+    bounds_settled(&outbox->bounds, claimed->slice, claimed->last, sight, clock_now_ms());
+    if (sight->shared != 0 && sight->epoch == outbox->bounds.epoch)
+        shared_tell(outbox->shared, sight->shared, claimed->slice,
+                    outbox->bounds.slices[claimed->slice].first);
+}
+
 void choose_note_settled(struct outbox *outbox, const struct batch *batch)
 {
     if (outbox->claimed_count > 0 && outbox->sight.xact != 0)
@@ -293,8 +323,7 @@ void choose_note_settled(struct outbox *outbox, const struct batch *batch)
     if (leaves_a_row(batch))
         return;
     for (int i = 0; i < outbox->claimed_count; i++)
-        bounds_settled(&outbox->bounds, outbox->claimed[i].slice, outbox->claimed[i].last,
-                       &outbox->sight, clock_now_ms());
+        note_settled(outbox, &outbox->claimed[i]);
 }
 
 static int ask_empty(struct outbox *outbox, struct batch *batch, uint64_t away, struct error *error)

@@ -21,6 +21,9 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
 /* They are settled and committed, as batch->messages say. */
 void choose_note_settled(struct outbox *outbox, const struct batch *batch);
 
+/* A row may be below a bound: nothing is known any more. */
+void choose_forget(struct outbox *outbox);
+
 /* After a claim of so many rows: whether none came of slices that had some a moment ago. */
 bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *claim);
 /* After a claim of none: asks which slices are empty, if that lets a bound pass. -1: closed. */

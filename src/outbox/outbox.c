@@ -24,9 +24,9 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
     return NULL;
 }
 
-void outbox_share(struct outbox *outbox, atomic_bool *sure)
+void outbox_share(struct outbox *outbox, struct shared *shared)
 {
-    outbox->sure = sure;
+    outbox->shared = shared;
 }
 
 void outbox_close(struct outbox *outbox)

@@ -6,8 +6,6 @@
 #include "core/route.h"
 #include "outbox/options.h"
 
-#include <stdatomic.h>
-
 /*
  * One lane's view of the outbox table: claim rows, settle them, in one transaction on one
  * connection. Row locks are held from the claim until settle commits; whatever ends the connection
@@ -26,10 +24,10 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
                            const char *name);
 void outbox_close(struct outbox *outbox);
 
-/* Lanes of one process tell each other which slices have rows, by a flag for each, all false at
- * first: a hint, by which they do not look at slices that others work on. It outlives the outbox.
- */
-void outbox_share(struct outbox *outbox, atomic_bool *sure);
+/* Lanes of one process tell each other what they know of the slices: see shared.h. It outlives the
+ * outbox. */
+struct shared;
+void outbox_share(struct outbox *outbox, struct shared *shared);
 
 /* Connects, describes the table and prepares the statements; returns at once when that is done. */
 int outbox_ready(struct outbox *outbox, struct error *error);

@@ -339,6 +339,8 @@ int pipeline_open(struct outbox *outbox, struct error *error)
         return pipeline_abort(outbox);
     barrier_close(&outbox->barrier); /* another server may stand behind the address */
     bounds_forget(&outbox->bounds);
+    if (outbox->shared != NULL)
+        shared_join(outbox->shared, &outbox->server);
     if (PQenterPipelineMode(outbox->session.conn) != 1)
         return fail(outbox, NULL, error);
     if (prepare_all(outbox, error) < 0)

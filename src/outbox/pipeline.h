@@ -7,6 +7,7 @@
 #include "outbox/outbox.h"
 #include "outbox/passed.h"
 #include "outbox/server.h"
+#include "outbox/shared.h"
 #include "outbox/sql.h"
 #include "outbox/survey.h"
 
@@ -37,7 +38,7 @@ struct outbox {
     struct passed passed;
     struct bounds bounds;
     struct survey survey;
-    atomic_bool *sure;     /* see outbox_share(); NULL: shared with nobody */
+    struct shared *shared; /* see outbox_share(); NULL: with nobody */
     uint64_t bounded_away; /* whose rows the bounds have passed */
     struct sight asking;   /* of the claim under way */
     struct sight sight;    /* of the claim in hand, */

@@ -262,7 +262,7 @@ int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error 
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';
     if (*due)
-        bounds_forget(&outbox->bounds); /* it may be below one */
+        choose_forget(outbox); /* it may be below a bound */
     *parked = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
     return 0;

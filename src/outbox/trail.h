@@ -30,7 +30,8 @@ struct sight {
     int64_t xmin;
     int64_t xact;     /* the claim's own, numbered after asked_ms */
     int64_t asked_ms; /* before the claim looked */
-    uint32_t epoch;   /* bounds->epoch when it was asked */
+    uint32_t epoch;   /* bounds->epoch when it was asked, */
+    uint32_t shared;  /* and that of shared_learn() */
 };
 
 /* All up to this id have been settled, or are not there. Not kept: one that is no higher, or too

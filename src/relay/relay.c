@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "outbox/shared.h"
 #include "relay/janitor.h"
 #include "relay/lane.h"
 #include "relay/waker.h"
@@ -40,7 +41,7 @@ struct relay {
     struct stop stop;
     struct worker *workers;
     struct wake *wake;
-    atomic_bool *sure; /* slices that have rows: see outbox_share() */
+    struct shared *shared; /* by the lanes' outboxes */
     pthread_t janitor;
     pthread_t waker;
     bool janitor_started;
@@ -117,7 +118,7 @@ static int start_lanes(struct relay *relay, struct error *error)
         if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
             return -1;
         worker->lane.wake = relay->wake;
-        outbox_share(worker->lane.outbox, relay->sure);
+        outbox_share(worker->lane.outbox, relay->shared);
         (void)atomic_fetch_add(&relay->lanes_running, 1);
         (void)atomic_fetch_add(&relay->running, 1);
         status = pthread_create(&worker->thread, NULL, run_worker, worker);
@@ -322,10 +323,10 @@ static int open_relay(struct relay *relay, struct error *error)
 {
     relay->workers = calloc((size_t)relay->options->lanes, sizeof *relay->workers);
     relay->wake = wake_open(relay->options->lanes, relay->options->poll_interval_ms);
-    relay->sure = calloc((size_t)relay->options->outbox.slices, sizeof *relay->sure);
+    relay->shared = shared_open(relay->options->outbox.slices);
     relay->ended_fd = eventfd(0, EFD_CLOEXEC);
     relay->signals_fd = open_signals(error);
-    if (relay->workers == NULL || relay->wake == NULL || relay->sure == NULL)
+    if (relay->workers == NULL || relay->wake == NULL || relay->shared == NULL)
         return error_no_memory(error);
     if (stop_init(&relay->stop) < 0 || relay->ended_fd < 0)
         return error_set(error, ERROR_FATAL, ERROR_SELF, "eventfd: %s", strerror(errno));
@@ -340,7 +341,7 @@ static void close_relay(struct relay *relay)
         (void)close(relay->signals_fd);
     stop_free(&relay->stop);
     wake_close(relay->wake);
-    free(relay->sure);
+    shared_close(relay->shared);
     free(relay->workers);
     free(relay);
 }
