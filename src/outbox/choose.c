@@ -311,7 +311,7 @@ static void note_settled(struct outbox *outbox, const struct claimed *claimed)
     const struct sight *sight = &outbox->sight;
 
     bounds_settled(&outbox->bounds, claimed->slice, claimed->last, sight, clock_now_ms());
-    if (sight->shared != 0 && sight->epoch == outbox->bounds.epoch)
+    if (sight->shared != 0)
         shared_tell(outbox->shared, sight->shared, claimed->slice,
                     outbox->bounds.slices[claimed->slice].first);
 }
