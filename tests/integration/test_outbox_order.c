@@ -868,7 +868,7 @@ static void assert_plans(struct lane_fixture *fixture)
     assert_planned_well(
         plan_of(fixture, sql_first(table, &fixture->options), "EXPLAIN EXECUTE planned (3)"),
         "using outbox_slice_idx");
-    assert_non_null(strstr(plan_of(fixture, sql_newest(table), "EXPLAIN EXECUTE planned"),
+    assert_non_null(strstr(plan_of(fixture, sql_newest(table), "EXPLAIN EXECUTE planned (1)"),
                            "Scan Backward using outbox_pkey"));
     assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, true),
                                 "EXPLAIN EXECUTE planned (2, 0)"),
