@@ -16,11 +16,12 @@ import cells
 import cpu
 import figures
 import report
+import targets
 from common import FOLDER, RELAY, ROOT, URL, delete_destination, ended_with, new_destination, sql
 
 SHARES = (0.1, 0.5, 0.9)
 FLAT_OUT_S, STEADY_S = 6, 7  # with flow.c's warm second
-HORIZON_ROWS = 200000
+HORIZON_ROWS = 400000
 
 
 def load_script(name):
@@ -111,10 +112,11 @@ def idle(note):
 
 def horizon(rounds, note):
     module = load_script("horizon")
-    options = argparse.Namespace(rows=HORIZON_ROWS, lanes=1, on_sent="mark")
-    for number, held in itertools.product(range(1, rounds + 1), (False, True)):
+    for number, (way, (lanes, on_sent)), held in itertools.product(
+            range(1, rounds + 1), targets.HELD.items(), (False, True)):
+        options = argparse.Namespace(rows=HORIZON_ROWS, lanes=lanes, on_sent=on_sent)
         measured, fine = module.measure(options, "key", held)
-        note({"kind": "horizon", "cell": "held" if held else "none", "round": number, "rows": HORIZON_ROWS,
+        note({"kind": "horizon", "way": way, "cell": "held" if held else "none", "round": number, "rows": HORIZON_ROWS,
               "rate": measured.pop("whole"), "lost": int(not fine)} | measured)
 
 

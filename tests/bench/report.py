@@ -130,11 +130,11 @@ def size_table(found):
 
 def horizon_table(found):
     lines = []
-    for cell, runs in targets.snapshots(found).items():
+    for way, (cell, runs) in ((way, each) for way in targets.HELD for each in targets.snapshots(found, way).items()):
         ends = [run["last tenth"] / run["first tenth"] for run in runs]
-        lines.append((cell, figures.spread([run["rate"] for run in runs]), figures.spread(ends, 2),
+        lines.append((way, cell, figures.spread([run["rate"] for run in runs]), figures.spread(ends, 2),
                       *(figures.spread([run[name] for run in runs], 2) for name in ("claim p50, ms", "claim p99, ms"))))
-    return table(("snapshot", "rows/s", "last tenth / first", "claim p50 ms", "claim p99 ms"), lines)
+    return table(("lanes, on_sent", "snapshot", "rows/s", "last tenth / first", "claim p50 ms", "claim p99 ms"), lines)
 
 
 def slow_tables(found):

@@ -148,13 +148,16 @@ def grown(found, kind, window_s=WINDOW_S):
     return (name, "reported", measured, None) if kind == "publish" else (name, wanted, measured, reached)
 
 
-def snapshots(found):
-    return grouped(found.get("horizon", []), "cell")
+HELD = {"4 lanes, delete": (4, "delete"), "1 lane, mark": (1, "mark")}
 
 
-def held(found):
-    return at_least("held snapshot against none", 0.9,
-                    *(rates(snapshots(found).get(cell, [])) for cell in ("held", "none")))
+def snapshots(found, way):
+    return grouped((run for run in found.get("horizon", []) if run["way"] == way), "cell")
+
+
+def held(found, way):
+    return at_least(f"held snapshot against none, {way}", 0.9,
+                    *(rates(snapshots(found, way).get(cell, [])) for cell in ("held", "none")))
 
 
 def far(found):
@@ -222,7 +225,7 @@ def all_of(found):
     lines += [hot_keys(found, sink) for sink in NAMES]
     lines += [as_fast("8 lanes against 4", found, sink, "8 lanes", "default", 1) for sink in NAMES]
     lines += [dear(found, "claim", "none"), *(dear(found, "relay", sink) for sink in NAMES)]
-    lines += [grown(found, *backlog) for backlog in BACKLOGS] + [held(found)]
+    lines += [grown(found, *backlog) for backlog in BACKLOGS] + [held(found, way) for way in HELD]
     lines += [reached_from_afar(found, sink, cell) for sink, cell in RECOMMENDED]
     return lines + [prompt(found, sink) for sink in NAMES] + [rested(found)] + [
         gentle(found, script) for script in APPLICATIONS]
