@@ -69,8 +69,6 @@ void bounds_forget(struct bounds *bounds)
         bounds->slices[i].last = BOUNDS_UNKNOWN;
         bounds->slices[i].trail.count = 0;
     }
-    bounds->drawn.id = TRAIL_NONE;
-    bounds->drawn.waits.count = 0;
     clear(bounds, bounds->own_sure);
     bounds->sweep_left = 0;
     bounds->chosen_count = 0;

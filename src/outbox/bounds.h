@@ -20,21 +20,12 @@
 struct bound {
     int64_t first;      /* the lowest id to look at */
     int64_t last;       /* how far the latest claim of it came; BOUNDS_UNKNOWN: there was none */
-    struct trail trail; /* higher ids, up to which rows were settled */
+    struct trail trail; /* higher ids, which rows have or had */
     int64_t avoid_ms;   /* until then another slice is taken: a row of it is locked by somebody */
-};
-
-/* The newest ids of the table: whoever drew a lower one did so before they were seen. */
-struct drawn {
-    struct trail waits;
-    int64_t id;      /* who drew a lower one has ended; TRAIL_NONE: not known of any */
-    int64_t seen_ms; /* when the newest was seen latest, */
-    int64_t ask_ms;  /* and when it is to be asked for */
 };
 
 struct bounds {
     struct bound *slices;
-    struct drawn drawn;
     atomic_bool *sure;     /* they have rows; wrong when others have taken them since */
     atomic_bool *own_sure; /* this lane's alone: see bounds_use() */
     int count;
@@ -50,6 +41,7 @@ struct bounds {
     int sweep_done;  /* and how many it has come to */
     int64_t sweep_took_ms; /* so far */
     int64_t sweep_ms;      /* when the next one begins */
+    int64_t newest_ms;     /* when the newest ids are asked for */
     int32_t *look;         /* the slices of the look under way, in its order, */
     int64_t *firsts;       /* the lowest id to look at in each, */
     int looked;            /* so many, */

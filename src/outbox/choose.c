@@ -14,8 +14,6 @@
 #include "base/clock.h"
 
 #include <endian.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,14 +67,15 @@ static int fill_sure(const struct bounds *bounds, struct batch *batch, struct ar
 }
 
 /* While a sink is away the lanes see other rows each. */
-static void share(struct outbox *outbox)
+static void use_shared(struct outbox *outbox)
 {
-    bool shared = outbox->shared != NULL && outbox->bounded_away == 0;
+    struct shared *shared = outbox->bounded_away == 0 ? outbox->shared : NULL;
 
-    bounds_use(&outbox->bounds, shared ? shared_sure(outbox->shared) : NULL);
-    if (shared && outbox->options->order == ORDER_KEY)
-        outbox->asking.shared =
-            shared_learn(outbox->shared, &outbox->server, &outbox->bounds, outbox->asking.asked_ms);
+    bounds_use(&outbox->bounds, shared != NULL ? shared_sure(shared) : NULL);
+    if (shared != NULL && outbox->options->order == ORDER_KEY && !outbox->looks_alone)
+        outbox->asking.shared_epoch =
+            shared_learn(shared, &outbox->server, &outbox->bounds, outbox->asking.asked_ms);
+    outbox->looks_alone = false;
 }
 
 static void begin_look(struct outbox *outbox, uint64_t away)
@@ -85,7 +84,7 @@ static void begin_look(struct outbox *outbox, uint64_t away)
         bounds_forget(&outbox->bounds);
     outbox->bounded_away = away;
     outbox->asking = (struct sight){.asked_ms = clock_now_ms(), .epoch = outbox->bounds.epoch};
-    share(outbox);
+    use_shared(outbox);
     bounds_look(&outbox->bounds, outbox->asking.asked_ms);
 }
 
@@ -205,54 +204,38 @@ static void note_slices(struct outbox *outbox)
     }
 }
 
-void choose_forget(struct outbox *outbox)
+static void note_newest(struct outbox *outbox, const PGresult *result)
 {
-    bounds_forget(&outbox->bounds);
-    if (outbox->shared != NULL)
-        shared_forget(outbox->shared);
-}
+    int64_t now_ms = clock_now_ms();
 
-static int64_t highest_claimed(const struct outbox *outbox)
-{
-    int64_t highest = INT64_MIN;
+    for (int row = 0; row < PQntuples(result); row++) {
+        int slice = (int)strtol(PQgetvalue(result, row, 0), NULL, 10);
 
-    for (int i = 0; i < outbox->claimed_count; i++)
-        if (outbox->claimed[i].last > highest)
-            highest = outbox->claimed[i].last;
-    return highest;
-}
-
-int choose_newest(struct outbox *outbox, int64_t from, int64_t *newest, struct error *error)
-{
-    char text[32];
-    const char *const params[1] = {text};
-    PGresult *result;
-    int count;
-
-    (void)snprintf(text, sizeof text, "%" PRId64, from);
-    result = pipeline_run(outbox, "newest", 1, params, error);
-    if (result == NULL)
-        return -1;
-    count = PQntuples(result);
-    if (count > 0)
-        *newest = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-    PQclear(result);
-    return count;
+        bounds_newest(&outbox->bounds, slice, strtoll(PQgetvalue(result, row, 1), NULL, 10),
+                      now_ms);
+    }
+    bounds_told_newest(&outbox->bounds, now_ms);
 }
 
 /* In a backlog: else there is little to pass. */
-static int ask_newest(struct outbox *outbox, struct error *error)
+static int ask_newest(struct outbox *outbox, struct batch *batch, struct error *error)
 {
-    int64_t newest;
-    int count;
+    struct array params[2];
+    PGresult *result;
 
-    if (outbox->options->order != ORDER_KEY || !outbox->table.columns[COLUMN_ID].unique ||
-        !bounds_ask_newest(&outbox->bounds, clock_now_ms()))
+    if (outbox->options->order != ORDER_KEY ||
+        bounds_ask_newest(&outbox->bounds, clock_now_ms()) == 0)
         return 0;
-    count = choose_newest(outbox, highest_claimed(outbox), &newest, error);
-    if (count > 0)
-        bounds_newest(&outbox->bounds, newest, clock_now_ms());
-    return count < 0 ? -1 : 0;
+    if (fill_look(&outbox->bounds, batch, params, error) < 0 ||
+        pipeline_queue(outbox, "newest_of_slices", 2, params, false, error) < 0 ||
+        pipeline_sync(outbox, error) < 0)
+        return -1;
+    result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+    if (result == NULL)
+        return -1;
+    note_newest(outbox, result);
+    PQclear(result);
+    return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 
 /* The order of a key rests on the order of the rows, so it is looked at. */
@@ -283,7 +266,7 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
             outbox->bounds.width < outbox->bounds.count);
     bounds_adapt(&outbox->bounds, full ? limit : batch->count, limit);
     batch->more = full || left;
-    if (full && ask_newest(outbox, error) < 0)
+    if (full && ask_newest(outbox, batch, error) < 0)
         return -1;
     return survey_note_claimed(outbox, error);
 }
@@ -311,8 +294,8 @@ static void note_settled(struct outbox *outbox, const struct claimed *claimed)
     const struct sight *sight = &outbox->sight;
 
     bounds_settled(&outbox->bounds, claimed->slice, claimed->last, sight, clock_now_ms());
-    if (sight->shared != 0)
-        shared_tell(outbox->shared, sight->shared, claimed->slice,
+    if (sight->shared_epoch != 0)
+        shared_tell(outbox->shared, sight->shared_epoch, claimed->slice,
                     outbox->bounds.slices[claimed->slice].first);
 }
 

@@ -14,24 +14,18 @@ int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim 
                  struct error *error);
 int choose_read(struct outbox *outbox, const struct claim *claim, struct error *error);
 
-/* Takes note of the rows that the claim took into the batch. -1: they are not in their order,
- * or no memory. */
+/* Takes note of the rows that the claim took into the batch. -1: they are not in their order, no
+ * memory, or closed. */
 int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresult *claimed,
                         struct error *error);
 /* They are settled and committed, as batch->messages say. */
 void choose_note_settled(struct outbox *outbox, const struct batch *batch);
-
-/* A row may be below a bound: nothing is known any more. */
-void choose_forget(struct outbox *outbox);
 
 /* After a claim of so many rows: whether none came of slices that had some a moment ago. */
 bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *claim);
 /* After a claim of none: asks which slices are empty, if that lets a bound pass. -1: closed. */
 int choose_pass_empty(struct outbox *outbox, struct batch *batch, const struct claim *claim,
                       struct error *error);
-
-/* The highest id of the table from this one on: 1; 0: there is none; -1: closed. */
-int choose_newest(struct outbox *outbox, int64_t from, int64_t *newest, struct error *error);
 
 /* Asks for one: "fence", a transaction that has just got its number, or "horizon", before which all
  * have ended. -1: closed. */

@@ -217,6 +217,7 @@ static int prepare_choosing(struct outbox *outbox, struct error *error)
         return 0;
     if (options->order == ORDER_KEY &&
         (prepare(outbox, "newest", sql_newest(table), error) < 0 ||
+         prepare(outbox, "newest_of_slices", sql_newest_of_slices(table, options), error) < 0 ||
          prepare(outbox, "horizon",
                  strdup("SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())"),
                  error) < 0 ||

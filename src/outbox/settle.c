@@ -261,8 +261,10 @@ int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error 
     if (result == NULL)
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';
-    if (*due)
-        choose_forget(outbox); /* it may be below a bound */
+    if (*due) { /* it may be below a bound, that of another lane too */
+        bounds_forget(&outbox->bounds);
+        outbox->looks_alone = true;
+    }
     *parked = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
     return 0;

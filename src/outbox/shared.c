@@ -81,13 +81,6 @@ void shared_join(struct shared *shared, const struct server *server)
     (void)pthread_mutex_unlock(&shared->mutex);
 }
 
-void shared_forget(struct shared *shared)
-{
-    (void)pthread_mutex_lock(&shared->mutex);
-    begin_epoch(shared);
-    (void)pthread_mutex_unlock(&shared->mutex);
-}
-
 void shared_distrust(struct shared *shared, int64_t now_ms)
 {
     (void)pthread_mutex_lock(&shared->mutex);

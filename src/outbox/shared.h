@@ -6,7 +6,7 @@
 
 /*
  * What the lanes of one process tell each other of the slices: which have rows for sure, and below
- * which id nothing unsent is left. Each function may be called by any lane at any time.
+ * which id nothing unsent is left. But for its opening and closing any lane may use it at any time.
  */
 
 struct shared;
@@ -20,9 +20,7 @@ atomic_bool *shared_sure(struct shared *shared);
 
 /* A lane has connected to this server: of what was told before nothing counts. */
 void shared_join(struct shared *shared, const struct server *server);
-/* Nor now: a row may be below a bound. */
-void shared_forget(struct shared *shared);
-/* A row was: for a minute nothing is told. */
+/* A row was below a bound: for a minute nothing is told. */
 void shared_distrust(struct shared *shared, int64_t now_ms);
 
 /* Raises the bounds to those told by lanes of the same server. The epoch in which a claim that is

@@ -150,8 +150,27 @@ char *sql_newest(const struct table *table)
 
     if (!writer_begin(&writer))
         return NULL;
-    (void)fprintf(writer.out, "SELECT %s FROM %s WHERE %s >= $1::int8 ORDER BY %s DESC LIMIT 1", id,
+    (void)fprintf(writer.out, "SELECT %s FROM %s WHERE %s IS NOT NULL ORDER BY %s DESC LIMIT 1", id,
                   table->quoted, id, id);
+    return writer_end(&writer);
+}
+
+char *sql_newest_of_slices(const struct table *table, const struct outbox_options *options)
+{
+    const char *id = table->columns[COLUMN_ID].quoted;
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out,
+                  "SELECT relay_look.slice, newest.id FROM " CANDIDATES
+                  ") AS relay_look (slice, first), LATERAL (SELECT %s AS id FROM %s WHERE ",
+                  id, table->quoted);
+    sql_put_in_slice(writer.out, table, options->slices, "relay_look.slice", "relay_look.first");
+    sql_put_unsent(writer.out, table);
+    (void)fprintf(writer.out, " ORDER BY ");
+    sql_put_slice(writer.out, table, options->slices, false);
+    (void)fprintf(writer.out, " DESC, %s DESC LIMIT 1) newest", id);
     return writer_end(&writer);
 }
 

@@ -108,14 +108,17 @@ int survey_note_claimed(struct outbox *outbox, struct error *error)
 /* Where looks overrun, nothing is claimed. Without any row nobody waits. */
 static int begin_at_newest(struct outbox *outbox, struct error *error)
 {
-    int64_t newest;
-    int count = choose_newest(outbox, INT64_MIN, &newest, error);
+    PGresult *result = pipeline_run(outbox, "newest", 0, NULL, error);
+    int status = 0;
 
-    if (count > 0)
-        return begin_at(outbox, newest, error);
-    if (count == 0)
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0)
+        status = begin_at(outbox, strtoll(PQgetvalue(result, 0, 0), NULL, 10), error);
+    else
         survey_end(&outbox->survey);
-    return count;
+    PQclear(result);
+    return status;
 }
 
 static int raise_fence(struct outbox *outbox, struct error *error)

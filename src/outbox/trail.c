@@ -1,5 +1,5 @@
 /*
- * When no lower id can turn up behind a settled one.
+ * When no lower id can turn up behind one that is there.
  *
  * Ids do not become visible in their order: a row with a lower id may be committed after a higher
  * one was sent. Whoever drew a lower id had its transaction's number by then, or gets it a moment
@@ -27,14 +27,29 @@ void trail_add(struct trail *trail, int64_t id, int64_t now_ms)
 
     if (trail->count == TRAIL_IDS_MAX)
         return;
-    if (latest != NULL && (id <= latest->id || now_ms - latest->settled_ms < DISTANCE_MS))
+    if (latest != NULL && (id <= latest->id || now_ms - latest->drawn_ms < DISTANCE_MS))
         return;
-    trail->ids[trail->count++] = (struct trail_id){.id = id, .settled_ms = now_ms};
+    trail->ids[trail->count++] = (struct trail_id){.id = id, .drawn_ms = now_ms};
+}
+
+/* Where it is lower than it was, ids may be drawn from the beginning again. */
+void trail_add_newest(struct trail *trail, int64_t id, int64_t now_ms)
+{
+    const struct trail_id *latest = trail->count > 0 ? &trail->ids[trail->count - 1] : NULL;
+
+    if (latest != NULL && id == latest->id)
+        return;
+    if (latest != NULL && id < latest->id)
+        trail->count = 0;
+    else if (latest != NULL &&
+             (trail->count == TRAIL_IDS_MAX || now_ms - latest->drawn_ms < DISTANCE_MS))
+        trail->count--;
+    trail_add(trail, id, now_ms);
 }
 
 static bool lacks_fence(const struct trail_id *waits, int64_t asked_ms)
 {
-    return waits->fence == 0 && asked_ms - waits->settled_ms >= LAG_MS;
+    return waits->fence == 0 && asked_ms - waits->drawn_ms >= LAG_MS;
 }
 
 void trail_fence(struct trail *trail, int64_t xact, int64_t asked_ms)
@@ -59,8 +74,8 @@ int64_t trail_end(const struct trail *trail, int64_t xmin, int64_t last)
     for (int i = 0; i < trail->count; i++) {
         const struct trail_id *waits = &trail->ids[i];
 
-        if (waits->id <= last && waits->fence != 0 && xmin > waits->fence)
-            end = waits->id;
+        if (waits->fence != 0 && xmin > waits->fence)
+            end = waits->id < last ? waits->id : last;
     }
     return end;
 }

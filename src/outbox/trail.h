@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * Ids of one slice that have been settled, and that its bound trails, or the one that a survey
- * began at: see trail.c for when they may be passed. Pure. Times: clock_now_ms(); transactions:
- * xid8.
+ * Ids of one slice that its bound trails: what was settled, the newest that a backlog had, or where
+ * a survey began. See trail.c for when they may be passed. Pure. Times: clock_now_ms();
+ * transactions: xid8.
  */
 
 #define TRAIL_IDS_MAX 4
@@ -15,11 +15,11 @@
 
 struct trail_id {
     int64_t id;
-    int64_t settled_ms; /* before this moment */
-    int64_t fence;      /* a transaction that got its number long enough after it; 0: none yet */
+    int64_t drawn_ms; /* before this moment, as all lower ones */
+    int64_t fence;    /* a transaction that got its number long enough after it; 0: none yet */
 };
 
-/* Higher and higher ids, each settled later than the one before. A count of 0: none waits. */
+/* Higher and higher ids, each added later than the one before. A count of 0: none waits. */
 struct trail {
     struct trail_id ids[TRAIL_IDS_MAX];
     int count;
@@ -28,21 +28,23 @@ struct trail {
 /* What a claim saw: every transaction before `xmin` had ended. */
 struct sight {
     int64_t xmin;
-    int64_t xact;     /* the claim's own, numbered after asked_ms */
-    int64_t asked_ms; /* before the claim looked */
-    uint32_t epoch;   /* bounds->epoch when it was asked, */
-    uint32_t shared;  /* and that of shared_learn() */
+    int64_t xact;          /* the claim's own, numbered after asked_ms */
+    int64_t asked_ms;      /* before the claim looked */
+    uint32_t epoch;        /* bounds->epoch when it was asked, */
+    uint32_t shared_epoch; /* and that of shared_learn() */
 };
 
-/* All up to this id have been settled, or are not there. Not kept: one that is no higher, or too
- * close to the latest, or one too many. */
+/* There was a row of this id. Not kept: one that is no higher, or too close to the latest, or one
+ * too many. */
 void trail_add(struct trail *trail, int64_t id, int64_t now_ms);
+/* The same, of the highest that there is; it takes the place of the latest where there is none. */
+void trail_add_newest(struct trail *trail, int64_t id, int64_t now_ms);
 /* A transaction, numbered after asked_ms, may end the wait for those that drew lower ids. */
 void trail_fence(struct trail *trail, int64_t xact, int64_t asked_ms);
 /* Whether one is wanted. */
 bool trail_lacks_fence(const struct trail *trail, int64_t asked_ms);
-/* The highest id that the bound may pass when a claim, from the bound, has settled all it saw up to
- * `last`, and every transaction before `xmin` had ended for it. TRAIL_NONE: there is none. */
+/* Up to which id the bound may pass when a claim, from the bound, has settled all it saw up to
+ * `last`, and every transaction before `xmin` had ended for it. TRAIL_NONE: it may not. */
 int64_t trail_end(const struct trail *trail, int64_t xmin, int64_t last);
 /* The bound has passed this id. */
 void trail_pass(struct trail *trail, int64_t id);

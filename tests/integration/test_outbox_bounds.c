@@ -6,6 +6,7 @@
 #include "outbox/bounds_pass.h"
 
 #define BATCH 10
+#define SLICES 4
 #define LONG_AGO_MS 10000
 
 struct other_lane {
@@ -24,17 +25,16 @@ static int open_lane(struct outbox *outbox, struct batch *batch, struct error *e
     return batch_init(batch, BATCH) < 0 ? -1 : outbox_ready(outbox, error);
 }
 
-/* Two lanes on one slice. */
-static int set_up_lanes(void **state, enum on_sent on_sent)
+static int set_up_lanes(void **state, enum on_sent on_sent, enum order order, int slices)
 {
     struct lane_fixture *fixture;
 
-    if (set_up_by(state, on_sent, ORDER_KEY, 1) != 0)
+    if (set_up_by(state, on_sent, order, slices) != 0)
         return -1;
     fixture = *state;
     fixture->options.batch = BATCH;
     batch_free(&fixture->batch);
-    shared = shared_open(1);
+    shared = shared_open(slices);
     other.outbox = outbox_open(&fixture->options, NULL, "test/2");
     if (shared == NULL || other.outbox == NULL ||
         open_lane(fixture->outbox, &fixture->batch, &fixture->error) < 0)
@@ -44,12 +44,22 @@ static int set_up_lanes(void **state, enum on_sent on_sent)
 
 static int set_up_mark(void **state)
 {
-    return set_up_lanes(state, ON_SENT_MARK);
+    return set_up_lanes(state, ON_SENT_MARK, ORDER_KEY, 1);
 }
 
 static int set_up_deleting(void **state)
 {
-    return set_up_lanes(state, ON_SENT_DELETE);
+    return set_up_lanes(state, ON_SENT_DELETE, ORDER_KEY, 1);
+}
+
+static int set_up_slices(void **state)
+{
+    return set_up_lanes(state, ON_SENT_DELETE, ORDER_KEY, SLICES);
+}
+
+static int set_up_none(void **state)
+{
+    return set_up_lanes(state, ON_SENT_MARK, ORDER_NONE, 0);
 }
 
 static int tear_down_lanes(void **state)
@@ -66,15 +76,12 @@ static int64_t bound_of(const struct outbox *outbox)
     return outbox->bounds.slices[0].first;
 }
 
-/* As if the newest id had been seen long ago; and what it tells holds however long a test takes. */
+/* As if all that waits had been there for long. */
 static void let_time_pass(struct outbox *outbox)
 {
-    struct drawn *drawn = &outbox->bounds.drawn;
-
-    for (int i = 0; i < drawn->waits.count; i++)
-        drawn->waits.ids[i].settled_ms -= LONG_AGO_MS;
-    drawn->seen_ms += LONG_AGO_MS;
-    drawn->ask_ms = INT64_MAX;
+    for (int i = 0; i < outbox->bounds.count; i++)
+        for (int j = 0; j < outbox->bounds.slices[i].trail.count; j++)
+            outbox->bounds.slices[i].trail.ids[j].drawn_ms -= LONG_AGO_MS;
 }
 
 static void claim_some(struct outbox *outbox, struct batch *batch, struct error *error)
@@ -85,15 +92,13 @@ static void claim_some(struct outbox *outbox, struct batch *batch, struct error 
     } while (batch->count == 0 && batch->more);
 }
 
-/* One claim of it, sent. Its bound waits for nothing that is settled, or it would pass that anyway.
- */
+/* One claim of it, sent. */
 static void send_some(struct outbox *outbox, struct batch *batch, struct error *error)
 {
     claim_some(outbox, batch, error);
     decide_all(batch, OUTCOME_SENT);
     if (batch->count > 0 && outbox_settle(outbox, batch, NULL, error) < 0)
         fail_msg("%s", error->text);
-    outbox->bounds.slices[0].trail.count = 0;
 }
 
 static void send_batch(struct lane_fixture *fixture)
@@ -110,6 +115,7 @@ static void send_by_other(struct lane_fixture *fixture)
 static void see_newest(struct lane_fixture *fixture)
 {
     send_batch(fixture);
+    fixture->outbox->bounds.newest_ms = INT64_MAX; /* and is not asked for another */
     let_time_pass(fixture->outbox);
     send_batch(fixture); /* the fence */
 }
@@ -143,6 +149,27 @@ static void with_a_claim_ahead_a_bound_passes_all_but_the_rows_in_hand(void **st
         claim_some(fixture->outbox, &fixture->batch, &fixture->error);
     }
     assert_int_equal(settled, 60);
+}
+
+static void of_a_claim_that_is_cut_each_slice_passes_what_it_gave(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    const struct outbox *outbox = fixture->outbox;
+
+    insert_rows(fixture, 200);
+    for (int i = 0; i < 8; i++)
+        send_batch(fixture); /* all slices have rows for sure */
+    fixture->outbox->bounds.newest_ms = 0;
+    see_newest(fixture);
+    for (int i = 0; i < 4; i++) {
+        fixture->outbox->bounds.width = SLICES;
+        claim_count(fixture, BATCH);
+        decide_all(&fixture->batch, OUTCOME_SENT);
+        settle(fixture, false);
+        for (int j = 0; j < outbox->claimed_count; j++)
+            assert_int_equal(outbox->bounds.slices[outbox->claimed[j].slice].first,
+                             outbox->claimed[j].last + 1);
+    }
 }
 
 static void a_batch_that_leaves_a_row_lets_no_bound_pass(void **state)
@@ -198,15 +225,36 @@ static void who_draws_an_id_behind_the_newest_that_was_seen_is_waited_for(void *
     PQfinish(writer);
 }
 
-static void without_an_index_on_the_id_the_newest_is_not_asked_for(void **state)
+static void a_sent_row_far_above_the_others_ends_nobody_s_wait(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *writer = harness_connect(fixture->url);
+
+    sql(fixture->conn, "INSERT INTO outbox (id, topic, key, sent_at) OVERRIDING SYSTEM VALUE"
+                       " VALUES (1000000, 't', 'sent', now())");
+    insert_rows(fixture, 30);
+    see_newest(fixture);
+    sql(writer, "BEGIN");
+    sql(writer, "INSERT INTO outbox (topic, key) VALUES ('late', 'k')");
+    insert_rows(fixture, 2 * BATCH);
+    for (int i = 0; i < 3; i++)
+        send_batch(fixture);
+    sql(writer, "COMMIT");
+    claim_count(fixture, 1);
+    assert_text(fixture->batch.messages[0].topic, "late");
+    PQfinish(writer);
+}
+
+static void a_claim_that_is_not_full_does_not_ask_for_the_newest(void **state)
 {
     struct lane_fixture *fixture = *state;
 
-    sql(fixture->conn, "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey");
-    pipeline_close(fixture->outbox);
-    insert_rows(fixture, 20);
+    insert_rows(fixture, BATCH - 1);
     send_batch(fixture);
-    assert_true(bounds_ask_newest(&fixture->outbox->bounds, clock_now_ms()));
+    assert_int_equal(fixture->outbox->bounds.newest_ms, 0);
+    insert_rows(fixture, BATCH);
+    send_batch(fixture);
+    assert_true(fixture->outbox->bounds.newest_ms > 0);
 }
 
 /* Of the lane's session. */
@@ -215,7 +263,7 @@ static void break_newest(struct lane_fixture *fixture)
     PGconn *conn = fixture->outbox->session.conn;
 
     assert_int_equal(PQexitPipelineMode(conn), 1);
-    sql(conn, "DEALLOCATE newest");
+    sql(conn, "DEALLOCATE newest_of_slices");
     assert_int_equal(PQenterPipelineMode(conn), 1);
 }
 
@@ -264,6 +312,40 @@ static void a_lane_that_connects_learns_only_what_is_asked_for_from_then_on(void
     assert_int_equal(bound_of(other.outbox), 61);
 }
 
+/* As behind a crash that lost what was committed. */
+static void
+what_was_asked_for_before_a_lane_connected_is_not_told_behind_a_claim_ahead(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert_rows(fixture, 60);
+    see_newest(fixture);
+    claim_count(fixture, BATCH);
+    pipeline_close(other.outbox);
+    assert_int_equal(outbox_ready(other.outbox, &fixture->error), 0);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, true);
+    assert_int_equal(bound_of(fixture->outbox), 31);
+    outbox_abandon(fixture->outbox);
+    claim_some(other.outbox, &other.batch, &fixture->error);
+    assert_true(bound_of(other.outbox) == BOUNDS_UNKNOWN);
+}
+
+static void without_slices_lanes_tell_each_other_no_bound(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert_rows(fixture, 3 * BATCH);
+    send_batch(fixture);
+    let_time_pass(fixture->outbox);
+    send_batch(fixture);
+    send_batch(fixture);
+    assert_true(bound_of(fixture->outbox) > BOUNDS_UNKNOWN);
+    assert_int_equal(fixture->outbox->sight.shared_epoch, 0);
+    send_by_other(fixture);
+    assert_true(bound_of(other.outbox) == BOUNDS_UNKNOWN);
+}
+
 static void a_lane_whose_sink_is_away_neither_tells_nor_learns(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -274,7 +356,7 @@ static void a_lane_whose_sink_is_away_neither_tells_nor_learns(void **state)
     send_batch(fixture);
     assert_int_equal(outbox_claim(other.outbox, &other.batch, &away, &fixture->error), 0);
     assert_true(bound_of(other.outbox) == BOUNDS_UNKNOWN);
-    assert_int_equal(other.outbox->sight.shared, 0);
+    assert_int_equal(other.outbox->sight.shared_epoch, 0);
     outbox_abandon(other.outbox);
     send_by_other(fixture);
     assert_int_equal(bound_of(other.outbox), 31);
@@ -300,7 +382,7 @@ static void a_row_below_a_bound_ends_what_lanes_tell_each_other_for_a_while(void
     assert_true(bound_of(other.outbox) == BOUNDS_UNKNOWN);
 }
 
-static void a_drain_that_finds_rows_left_relies_on_no_bound(void **state)
+static void a_drain_that_finds_rows_left_relies_on_no_lane_s_bound(void **state)
 {
     struct lane_fixture *fixture = *state;
     bool due = false;
@@ -309,10 +391,12 @@ static void a_drain_that_finds_rows_left_relies_on_no_bound(void **state)
     insert_rows(fixture, 60);
     see_newest(fixture);
     send_batch(fixture);
+    send_by_other(fixture);
     sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
                        " VALUES (-5, 't', 'x1')");
     assert_int_equal(outbox_leftover(fixture->outbox, &due, &parked, &fixture->error), 0);
     assert_true(due);
+    send_by_other(fixture); /* it knows no better, and tells */
     send_batch(fixture);
     assert_text(fixture->batch.messages[0].id, "-5");
 }
@@ -327,17 +411,23 @@ int main(void)
         TEST_DELETE(in_a_backlog_a_bound_passes_at_once_what_is_settled),
         TEST(with_a_claim_ahead_a_bound_passes_all_but_the_rows_in_hand),
         TEST_DELETE(with_a_claim_ahead_a_bound_passes_all_but_the_rows_in_hand),
+        cmocka_unit_test_setup_teardown(of_a_claim_that_is_cut_each_slice_passes_what_it_gave,
+                                        set_up_slices, tear_down_lanes),
         TEST(a_batch_that_leaves_a_row_lets_no_bound_pass),
         TEST(no_bound_passes_a_row_of_the_backlog_that_is_not_committed_yet),
         TEST_DELETE(no_bound_passes_a_row_of_the_backlog_that_is_not_committed_yet),
         TEST(who_draws_an_id_behind_the_newest_that_was_seen_is_waited_for),
-        TEST(without_an_index_on_the_id_the_newest_is_not_asked_for),
+        TEST(a_sent_row_far_above_the_others_ends_nobody_s_wait),
+        TEST(a_claim_that_is_not_full_does_not_ask_for_the_newest),
         TEST(when_the_newest_cannot_be_told_it_is_not_asked_for_again_at_once),
         TEST(a_lane_learns_how_far_another_has_come),
         TEST(a_lane_that_connects_learns_only_what_is_asked_for_from_then_on),
+        TEST(what_was_asked_for_before_a_lane_connected_is_not_told_behind_a_claim_ahead),
         TEST(a_lane_whose_sink_is_away_neither_tells_nor_learns),
+        cmocka_unit_test_setup_teardown(without_slices_lanes_tell_each_other_no_bound, set_up_none,
+                                        tear_down_lanes),
         TEST(a_row_below_a_bound_ends_what_lanes_tell_each_other_for_a_while),
-        TEST(a_drain_that_finds_rows_left_relies_on_no_bound),
+        TEST(a_drain_that_finds_rows_left_relies_on_no_lane_s_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -356,7 +356,7 @@ static void let_time_pass(struct lane_fixture *fixture)
 {
     for (int i = 0; i < SLICES; i++)
         for (int j = 0; j < fixture->outbox->bounds.slices[i].trail.count; j++)
-            fixture->outbox->bounds.slices[i].trail.ids[j].settled_ms -= 10000;
+            fixture->outbox->bounds.slices[i].trail.ids[j].drawn_ms -= 10000;
 }
 
 /* Rows of other keys in every slice, settled by the lane; twice, for a bound passes what it saw
@@ -854,8 +854,8 @@ static void assert_plans(struct lane_fixture *fixture)
 {
     const struct table *table = &fixture->outbox->table;
     struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
-    const char *plan =
-        plan_of(fixture, sql_claim(table, &fixture->options, &text), "EXPLAIN EXECUTE planned (0, 1000)");
+    const char *plan = plan_of(fixture, sql_claim(table, &fixture->options, &text),
+                               "EXPLAIN EXECUTE planned (0, 1000)");
 
     assert_planned_well(plan, "Index Scan using outbox_slice_idx");
     assert_null(strstr(plan, "Sort"));
@@ -868,15 +868,19 @@ static void assert_plans(struct lane_fixture *fixture)
     assert_planned_well(
         plan_of(fixture, sql_first(table, &fixture->options), "EXPLAIN EXECUTE planned (3)"),
         "using outbox_slice_idx");
-    assert_non_null(strstr(plan_of(fixture, sql_newest(table), "EXPLAIN EXECUTE planned (1)"),
+    assert_non_null(strstr(plan_of(fixture, sql_newest(table), "EXPLAIN EXECUTE planned"),
                            "Scan Backward using outbox_pkey"));
+    plan = plan_of(fixture, sql_newest_of_slices(table, &fixture->options),
+                   "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}')");
+    assert_planned_well(plan, "Scan Backward using outbox_slice_idx");
+    assert_null(strstr(plan, "Sort"));
     assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, true),
                                 "EXPLAIN EXECUTE planned (2, 0)"),
                         "using outbox_parked_due_idx");
     text.kind = CLAIM_PARKED;
-    assert_planned_well(
-        plan_of(fixture, sql_claim(table, &fixture->options, &text), "EXPLAIN EXECUTE planned (0, 1000)"),
-        "using outbox_parked_due_idx");
+    assert_planned_well(plan_of(fixture, sql_claim(table, &fixture->options, &text),
+                                "EXPLAIN EXECUTE planned (0, 1000)"),
+                        "using outbox_parked_due_idx");
 }
 
 static void say_the_tables_are_large(struct lane_fixture *fixture)

@@ -418,8 +418,7 @@ static void a_survey_of_integer_ids_goes_by_the_index(void **state)
     statement = sql_newest(&fixture->outbox->table);
     sql(fixture->conn, "PREPARE newest AS %s", statement);
     free(statement);
-    assert_null(
-        strstr(sql_text(fixture->conn, "EXPLAIN (FORMAT JSON) EXECUTE newest (1)"), "Sort"));
+    assert_null(strstr(sql_text(fixture->conn, "EXPLAIN (FORMAT JSON) EXECUTE newest"), "Sort"));
     survey(fixture);
     assert_int_equal(bounds_known(fixture), SLICES);
     claim_count(fixture, 100);

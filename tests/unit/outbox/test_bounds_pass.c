@@ -102,7 +102,8 @@ static void a_claim_passes_of_several_ids_those_it_came_to(void **state)
     now_ms += 300;
     settle(1, 90, 60, 80); /* the fence of both */
     settle(1, 120, 90, 90);
-    assert_int_equal(bounds.slices[1].first, 101);
+    assert_int_equal(bounds.slices[1].first, 121);
+    assert_int_equal(bounds.slices[1].trail.count, 1);
     settle(1, 150, 90, 100);
     assert_int_equal(bounds.slices[1].first, 151);
 }
@@ -117,14 +118,16 @@ static void ids_that_wait_keep_a_distance_and_are_few(void **state)
     }
 }
 
-static void a_claim_that_ended_below_what_was_seen_does_not_move_the_bound(void **state)
+static void a_claim_that_ended_below_what_waits_moves_the_bound_to_its_end(void **state)
 {
     (void)state;
     settle(1, 100, 60, 60);
     now_ms += 300;
     settle(1, 40, 70, 70);
-    settle(1, 50, 80, 80);
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+    settle(1, 50, 80, 80);
+    assert_int_equal(bounds.slices[1].first, 51);
+    assert_int_equal(bounds.slices[1].trail.ids[0].id, 100);
 }
 
 static void what_was_claimed_before_all_was_forgotten_is_not_noted(void **state)
@@ -270,10 +273,10 @@ static void a_bound_is_not_taken_back_by_what_was_asked_for(void **state)
         assert_int_equal(bounds.slices[i].first, 10);
 }
 
-/* The newest id was seen, its fence is `fence`, and the claims of now see that that has ended. */
+/* Slice 1 had this newest id, and its fence is `fence`. */
 static void draw(int64_t id, int64_t fence)
 {
-    bounds_newest(&bounds, id, now_ms);
+    bounds_newest(&bounds, 1, id, now_ms);
     now_ms += 300;
     bounds_fence(&bounds, fence, now_ms);
 }
@@ -284,20 +287,19 @@ static void what_was_drawn_long_ago_is_passed_as_soon_as_it_is_settled(void **st
     draw(1000, 60);
     settle(1, 100, 61, 70);
     assert_int_equal(bounds.slices[1].first, 101);
-    assert_int_equal(bounds.slices[1].trail.count, 0);
     settle(1, 150, 62, 71);
     settle(2, 120, 63, 72);
     assert_int_equal(bounds.slices[1].first, 151);
-    assert_int_equal(bounds.slices[2].first, 121);
-    assert_true(bounds.slices[0].first == BOUNDS_UNKNOWN);
+    assert_true(bounds.slices[2].first == BOUNDS_UNKNOWN);
 }
 
-static void above_the_newest_id_that_was_seen_a_bound_waits_as_ever(void **state)
+static void above_the_newest_id_that_there_was_a_bound_waits_as_ever(void **state)
 {
     (void)state;
     draw(1000, 60);
     settle(1, 1100, 61, 70);
     assert_int_equal(bounds.slices[1].first, 1001);
+    assert_int_equal(bounds.slices[1].trail.count, 1);
     assert_int_equal(bounds.slices[1].trail.ids[0].id, 1100);
 }
 
@@ -314,8 +316,7 @@ static void an_open_writer_holds_back_what_was_drawn_too(void **state)
 static void who_has_just_drawn_a_lower_id_is_waited_for(void **state)
 {
     (void)state;
-    bounds_newest(&bounds, 1000,
-                  now_ms); /* 99 was drawn before, and gets number 65 a moment later */
+    bounds_newest(&bounds, 1, 1000, now_ms); /* 99 was drawn before, and gets number 65 later */
     now_ms += 200;
     settle(1, 100, 64, 64);
     settle(1, 150, 70, 70);
@@ -326,8 +327,7 @@ static void while_a_newer_id_waits_the_one_before_counts(void **state)
 {
     (void)state;
     draw(1000, 60);
-    settle(1, 100, 61, 70);
-    bounds_newest(&bounds, 2000, now_ms);
+    bounds_newest(&bounds, 1, 2000, now_ms);
     settle(1, 1500, 71, 71);
     assert_int_equal(bounds.slices[1].first, 1001);
     now_ms += 300;
@@ -340,75 +340,57 @@ static void what_was_drawn_does_not_take_a_bound_back(void **state)
 {
     (void)state;
     draw(1000, 60);
-    bounds.slices[1].first = 5000;
+    bounds.slices[1].first = 500;
     settle(1, 100, 61, 70);
-    assert_int_equal(bounds.slices[1].first, 5000);
-}
-
-static void of_a_newest_id_that_was_not_seen_for_long_nothing_is_concluded(void **state)
-{
-    (void)state;
-    draw(1000, 60);
-    now_ms += 2000;
-    settle(1, 100, 61, 70);
-    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
-}
-
-static void a_newest_id_that_is_lower_than_before_begins_anew(void **state)
-{
-    (void)state;
-    draw(1000, 60);
-    settle(1, 100, 61, 70);
-    bounds_newest(&bounds, 900, now_ms);
-    settle(1, 150, 71, 71);
-    assert_int_equal(bounds.slices[1].first, 101);
-    now_ms += 100;
-    bounds_newest(&bounds, 800, now_ms); /* also while it waits */
-    now_ms += 300;
-    bounds_fence(&bounds, 80, now_ms);
-    settle(1, 850, 81, 81);
-    assert_int_equal(bounds.slices[1].first, 801);
+    assert_int_equal(bounds.slices[1].first, 500);
 }
 
 static void the_largest_id_is_no_newest(void **state)
 {
     (void)state;
     draw(INT64_MAX, 60);
-    settle(1, INT64_MAX, 61, 70);
-    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+    assert_int_equal(bounds.slices[1].trail.count, 0);
 }
 
-static void what_was_drawn_is_forgotten_with_the_bounds(void **state)
+static void of_slices_that_have_rows_for_sure_the_newest_ids_are_asked_for(void **state)
+{
+    (void)state;
+    assert_int_equal(bounds_ask_newest(&bounds, now_ms), 0);
+    bounds.sure[1] = true;
+    bounds.sure[3] = true;
+    bounds.slices[3].first = 7;
+    assert_int_equal(bounds_ask_newest(&bounds, now_ms), 2);
+    assert_int_equal(bounds.look[0], 1);
+    assert_true(bounds.firsts[0] == BOUNDS_UNKNOWN);
+    assert_int_equal(bounds.look[1], 3);
+    assert_int_equal(bounds.firsts[1], 7);
+}
+
+static void the_newest_ids_are_asked_for_now_and_then(void **state)
+{
+    (void)state;
+    bounds.sure[1] = true;
+    assert_int_equal(bounds_ask_newest(&bounds, now_ms), 1);
+    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 59999), 0); /* there was no answer */
+    bounds_forget(&bounds);
+    bounds.sure[1] = true;
+    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 59999), 0); /* and the connection ended */
+    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 60000), 1);
+    bounds_told_newest(&bounds, now_ms);
+    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 299), 0);
+    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 300), 1);
+}
+
+static void behind_a_row_below_its_bound_the_newest_ids_are_not_asked_for_soon(void **state)
 {
     (void)state;
     draw(1000, 60);
-    bounds_forget(&bounds);
     settle(1, 100, 61, 70);
-    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
-}
-
-static void the_newest_id_is_asked_for_now_and_then(void **state)
-{
-    (void)state;
-    assert_true(bounds_ask_newest(&bounds, now_ms));
-    assert_false(bounds_ask_newest(&bounds, now_ms + 10000)); /* there was no answer */
-    bounds_forget(&bounds);
-    assert_false(bounds_ask_newest(&bounds, now_ms + 10000)); /* and the connection ended */
-    assert_true(bounds_ask_newest(&bounds, now_ms + 60000));
-    bounds_newest(&bounds, 1000, now_ms);
-    assert_false(bounds_ask_newest(&bounds, now_ms + 800));
-    assert_true(bounds_ask_newest(&bounds, now_ms + 900));
-}
-
-static void a_row_below_its_bound_shakes_the_trust_in_what_was_drawn(void **state)
-{
-    (void)state;
-    draw(1000, 60);
-    settle(1, 100, 61, 70);
+    bounds.sure[1] = true;
     assert_true(bounds_take_back(&bounds, 1, 7, now_ms));
-    settle(2, 100, 71, 71);
-    assert_true(bounds.slices[2].first == BOUNDS_UNKNOWN);
-    assert_false(bounds_ask_newest(&bounds, now_ms + 50000));
+    settle(1, 100, 71, 71);
+    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
+    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 59999), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -422,7 +404,7 @@ int main(void)
         TEST(several_ids_wait_for_their_fences_at_once),
         TEST(a_claim_passes_of_several_ids_those_it_came_to),
         TEST(ids_that_wait_keep_a_distance_and_are_few),
-        TEST(a_claim_that_ended_below_what_was_seen_does_not_move_the_bound),
+        TEST(a_claim_that_ended_below_what_waits_moves_the_bound_to_its_end),
         TEST(what_was_claimed_before_all_was_forgotten_is_not_noted),
         TEST(an_empty_slice_lets_its_bound_pass),
         TEST(an_empty_slice_lets_its_bound_pass_what_the_sight_covers),
@@ -433,17 +415,15 @@ int main(void)
         TEST(a_row_below_the_bound_takes_it_back),
         TEST(a_bound_is_not_taken_back_by_what_was_asked_for),
         TEST(what_was_drawn_long_ago_is_passed_as_soon_as_it_is_settled),
-        TEST(above_the_newest_id_that_was_seen_a_bound_waits_as_ever),
         TEST(an_open_writer_holds_back_what_was_drawn_too),
         TEST(who_has_just_drawn_a_lower_id_is_waited_for),
         TEST(while_a_newer_id_waits_the_one_before_counts),
         TEST(what_was_drawn_does_not_take_a_bound_back),
-        TEST(of_a_newest_id_that_was_not_seen_for_long_nothing_is_concluded),
-        TEST(a_newest_id_that_is_lower_than_before_begins_anew),
         TEST(the_largest_id_is_no_newest),
-        TEST(what_was_drawn_is_forgotten_with_the_bounds),
-        TEST(the_newest_id_is_asked_for_now_and_then),
-        TEST(a_row_below_its_bound_shakes_the_trust_in_what_was_drawn),
+        TEST(above_the_newest_id_that_there_was_a_bound_waits_as_ever),
+        TEST(of_slices_that_have_rows_for_sure_the_newest_ids_are_asked_for),
+        TEST(the_newest_ids_are_asked_for_now_and_then),
+        TEST(behind_a_row_below_its_bound_the_newest_ids_are_not_asked_for_soon),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,21 +111,6 @@ static void before_anybody_has_connected_nothing_is_told(void **state)
     shared_close(unused);
 }
 
-static void what_may_have_passed_a_row_is_forgotten(void **state)
-{
-    uint32_t before = learn(&primary, NOW_MS);
-
-    (void)state;
-    shared_tell(shared, before, 1, 100);
-    shared_forget(shared);
-    shared_tell(shared, before, 2, 100);
-    shared_tell(shared, learn(&primary, NOW_MS), 3, 100);
-    (void)learn(&primary, NOW_MS);
-    assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
-    assert_true(bounds.slices[2].first == BOUNDS_UNKNOWN);
-    assert_int_equal(bounds.slices[3].first, 100);
-}
-
 static void after_a_bound_that_passed_a_row_nothing_is_told_for_a_minute(void **state)
 {
     uint32_t before = learn(&primary, NOW_MS);
@@ -178,7 +163,6 @@ int main(void)
         TEST(nor_what_was_asked_for_before),
         TEST(lanes_of_two_servers_tell_each_other_nothing),
         TEST(before_anybody_has_connected_nothing_is_told),
-        TEST(what_may_have_passed_a_row_is_forgotten),
         TEST(after_a_bound_that_passed_a_row_nothing_is_told_for_a_minute),
         TEST(lanes_tell_and_learn_at_once),
     };
