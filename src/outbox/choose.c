@@ -243,7 +243,6 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
                         struct error *error)
 {
     int limit = pipeline_limit(outbox, outbox->level);
-    bool full = batch->more;
     bool left; /* in the slices, or in others, there may be rows */
 
     if (batch->parked || !choose_is_bounded(outbox))
@@ -259,14 +258,14 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
                              (long long)id);
     }
     note_slices(outbox);
-    if (full)
+    if (batch->more)
         bounds_cut(&outbox->bounds, outbox->claimed[outbox->claimed_count - 1].slice);
     left = (bounds_share(&outbox->bounds) && outbox->bounds.chosen_count > 1) ||
            (outbox->bounds.chosen_count == outbox->bounds.width &&
             outbox->bounds.width < outbox->bounds.count);
-    bounds_adapt(&outbox->bounds, full ? limit : batch->count, limit);
-    batch->more = full || left;
-    if (full && ask_newest(outbox, batch, error) < 0)
+    bounds_adapt(&outbox->bounds, batch->more ? limit : batch->count, limit);
+    batch->more = batch->more || left;
+    if (ask_newest(outbox, batch, error) < 0)
         return -1;
     return survey_note_claimed(outbox, error);
 }

@@ -245,7 +245,7 @@ static void a_sent_row_far_above_the_others_ends_nobody_s_wait(void **state)
     PQfinish(writer);
 }
 
-static void a_claim_that_is_not_full_does_not_ask_for_the_newest(void **state)
+static void a_claim_asks_for_the_newest_when_slices_have_more(void **state)
 {
     struct lane_fixture *fixture = *state;
 
@@ -255,6 +255,7 @@ static void a_claim_that_is_not_full_does_not_ask_for_the_newest(void **state)
     insert_rows(fixture, BATCH);
     send_batch(fixture);
     assert_true(fixture->outbox->bounds.newest_ms > 0);
+    assert_true(fixture->outbox->bounds.newest_ms < clock_now_ms() + 1000);
 }
 
 /* Of the lane's session. */
@@ -399,6 +400,8 @@ static void a_drain_that_finds_rows_left_relies_on_no_lane_s_bound(void **state)
     send_by_other(fixture); /* it knows no better, and tells */
     send_batch(fixture);
     assert_text(fixture->batch.messages[0].id, "-5");
+    send_batch(fixture);
+    assert_int_not_equal(fixture->outbox->sight.shared_epoch, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mark, tear_down_lanes)
@@ -418,7 +421,7 @@ int main(void)
         TEST_DELETE(no_bound_passes_a_row_of_the_backlog_that_is_not_committed_yet),
         TEST(who_draws_an_id_behind_the_newest_that_was_seen_is_waited_for),
         TEST(a_sent_row_far_above_the_others_ends_nobody_s_wait),
-        TEST(a_claim_that_is_not_full_does_not_ask_for_the_newest),
+        TEST(a_claim_asks_for_the_newest_when_slices_have_more),
         TEST(when_the_newest_cannot_be_told_it_is_not_asked_for_again_at_once),
         TEST(a_lane_learns_how_far_another_has_come),
         TEST(a_lane_that_connects_learns_only_what_is_asked_for_from_then_on),

@@ -108,8 +108,10 @@ static void a_newest_id_that_waits_goes_on_waiting(void **state)
 {
     (void)state;
     trail_add_newest(&trail, 500, 1000);
-    trail_fence(&trail, 70, 1250);
+    trail_add_newest(&trail, 500, 1069); /* too close to itself */
     trail_add_newest(&trail, 500, 1300);
+    trail_fence(&trail, 70, 1250);
+    assert_int_equal(trail.count, 1);
     assert_true(end(71, INT64_MAX) == 500);
 }
 
