@@ -20,7 +20,7 @@
 struct bound {
     int64_t first;      /* the lowest id to look at */
     int64_t last;       /* how far the latest claim of it came; BOUNDS_UNKNOWN: there was none */
-    struct trail trail; /* higher ids, which rows have or had */
+    struct trail trail; /* higher ids, which rows have or had: see bounds_pass.c */
     int64_t avoid_ms;   /* until then another slice is taken: a row of it is locked by somebody */
 };
 

@@ -7,13 +7,15 @@
  *
  * Each claim visits again what waits to be passed, for as long as somebody's old snapshot keeps it
  * from being removed. In a backlog that need not be, for its ids were drawn long ago: so the newest
- * unsent id of each slice trails, too, and below it a bound passes at once what a claim has
- * settled.
+ * unsent ids of the slices wait, too, and below one that has waited a bound passes at once what a
+ * claim has settled. A few rows with ids far above the others, as from a hand, are not taken for
+ * the newest (sql_choose.c): whoever draws an id later is below them.
  */
 #include "outbox/bounds_pass.h"
 
-#define NEWEST_MS 300        /* between two times that the newest ids are asked for, */
-#define NEWEST_REST_MS 60000 /* without an answer, or behind a row below a bound */
+#define NEWEST_REST 20 /* times of what it took to ask for the newest ids */
+#define NEWEST_REST_MS_MIN 300
+#define NEWEST_PAUSE_MS 600000 /* without an answer, or after a row below a bound */
 
 /* Passes all up to `end`; what lies between it and `last`, which was settled too, waits. */
 static void pass_and_trail(struct bound *bound, int64_t end, int64_t last, int64_t now_ms)
@@ -40,7 +42,7 @@ bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms)
     return false;
 }
 
-static void add(struct bounds *bounds, int slice)
+static void add_from_bound(struct bounds *bounds, int slice)
 {
     bounds->firsts[bounds->looked] = bounds->slices[slice].first;
     bounds->look[bounds->looked++] = slice;
@@ -51,15 +53,17 @@ int bounds_ask_newest(struct bounds *bounds, int64_t now_ms)
     bounds->looked = 0;
     for (int i = 0; i < bounds->count && now_ms >= bounds->newest_ms; i++)
         if (bounds->sure[i])
-            add(bounds, i);
+            add_from_bound(bounds, i);
     if (bounds->looked > 0)
-        bounds->newest_ms = now_ms + NEWEST_REST_MS;
+        bounds->newest_ms = now_ms + NEWEST_PAUSE_MS;
     return bounds->looked;
 }
 
-void bounds_told_newest(struct bounds *bounds, int64_t now_ms)
+void bounds_told_newest(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
 {
-    bounds->newest_ms = now_ms + NEWEST_MS;
+    int64_t rest_ms = took_ms * NEWEST_REST;
+
+    bounds->newest_ms = now_ms + (rest_ms > NEWEST_REST_MS_MIN ? rest_ms : NEWEST_REST_MS_MIN);
 }
 
 void bounds_newest(struct bounds *bounds, int slice, int64_t id, int64_t now_ms)
@@ -76,7 +80,7 @@ bool bounds_take_back(struct bounds *bounds, int slice, int64_t first, int64_t n
         return false;
     bound->first = BOUNDS_UNKNOWN;
     bound->trail.count = 0;
-    bounds->newest_ms = now_ms + NEWEST_REST_MS;
+    bounds->newest_ms = now_ms + NEWEST_PAUSE_MS;
     return true;
 }
 
@@ -95,7 +99,7 @@ int bounds_pending(struct bounds *bounds, const struct sight *sight)
     bounds->looked = 0;
     for (int i = 0; i < bounds->count && sight->epoch == bounds->epoch; i++)
         if (trail_end(&bounds->slices[i].trail, sight->xmin, INT64_MAX) != TRAIL_NONE)
-            add(bounds, i);
+            add_from_bound(bounds, i);
     return bounds->looked;
 }
 

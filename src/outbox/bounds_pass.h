@@ -5,8 +5,8 @@
 
 /* How a lane's bounds pass what has been settled: see bounds_pass.c. Pure. */
 
-/* Rows of it were claimed from this id on: whether its bound had passed that, which it has no
- * more. */
+/* Rows of it were claimed from this id on: whether its bound had passed that. Then it has none any
+ * more, and the newest ids are not asked for for a while. */
 bool bounds_take_back(struct bounds *bounds, int slice, int64_t first, int64_t now_ms);
 /* All that a claim saw of it up to `last` is settled. */
 void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct sight *sight,
@@ -19,9 +19,9 @@ bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms);
 /* The slices whose newest unsent ids are to be asked for, as a look; they are not asked for again
  * soon without an answer. 0: there is none. */
 int bounds_ask_newest(struct bounds *bounds, int64_t now_ms);
-/* The answer, for each slice that has one; and that was all. */
+/* The answer, for each slice that has one; and that was all, after so long. */
 void bounds_newest(struct bounds *bounds, int slice, int64_t id, int64_t now_ms);
-void bounds_told_newest(struct bounds *bounds, int64_t now_ms);
+void bounds_told_newest(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
 
 /* The slices whose bound could pass if they are empty, as a look. 0: there is none. */
 int bounds_pending(struct bounds *bounds, const struct sight *sight);

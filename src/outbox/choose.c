@@ -66,7 +66,8 @@ static int fill_sure(const struct bounds *bounds, struct batch *batch, struct ar
     return 0;
 }
 
-/* While a sink is away the lanes see other rows each. */
+/* While a sink is away the lanes see other rows each; without slices a claim skips what others have
+ * in hand. */
 static void use_shared(struct outbox *outbox)
 {
     struct shared *shared = outbox->bounded_away == 0 ? outbox->shared : NULL;
@@ -75,7 +76,6 @@ static void use_shared(struct outbox *outbox)
     if (shared != NULL && outbox->options->order == ORDER_KEY && !outbox->looks_alone)
         outbox->asking.shared_epoch =
             shared_learn(shared, &outbox->server, &outbox->bounds, outbox->asking.asked_ms);
-    outbox->looks_alone = false;
 }
 
 static void begin_look(struct outbox *outbox, uint64_t away)
@@ -204,7 +204,7 @@ static void note_slices(struct outbox *outbox)
     }
 }
 
-static void note_newest(struct outbox *outbox, const PGresult *result)
+static void note_newest(struct outbox *outbox, const PGresult *result, int64_t took_ms)
 {
     int64_t now_ms = clock_now_ms();
 
@@ -214,7 +214,7 @@ static void note_newest(struct outbox *outbox, const PGresult *result)
         bounds_newest(&outbox->bounds, slice, strtoll(PQgetvalue(result, row, 1), NULL, 10),
                       now_ms);
     }
-    bounds_told_newest(&outbox->bounds, now_ms);
+    bounds_told_newest(&outbox->bounds, took_ms, now_ms);
 }
 
 /* In a backlog: else there is little to pass. */
@@ -222,9 +222,9 @@ static int ask_newest(struct outbox *outbox, struct batch *batch, struct error *
 {
     struct array params[2];
     PGresult *result;
+    int64_t asked_ms = clock_now_ms();
 
-    if (outbox->options->order != ORDER_KEY ||
-        bounds_ask_newest(&outbox->bounds, clock_now_ms()) == 0)
+    if (bounds_ask_newest(&outbox->bounds, asked_ms) == 0)
         return 0;
     if (fill_look(&outbox->bounds, batch, params, error) < 0 ||
         pipeline_queue(outbox, "newest_of_slices", 2, params, false, error) < 0 ||
@@ -233,7 +233,7 @@ static int ask_newest(struct outbox *outbox, struct batch *batch, struct error *
     result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
     if (result == NULL)
         return -1;
-    note_newest(outbox, result);
+    note_newest(outbox, result, clock_now_ms() - asked_ms);
     PQclear(result);
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
@@ -276,6 +276,8 @@ bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *cla
 
     if (empty)
         bounds_doubt(&outbox->bounds);
+    if (rows == 0 && !claim->parked)
+        outbox->looks_alone = false;
     outbox->empty_looks = empty ? outbox->empty_looks + 1 : 0;
     return empty && outbox->empty_looks < EMPTY_LOOKS_MAX;
 }

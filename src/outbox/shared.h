@@ -20,7 +20,7 @@ atomic_bool *shared_sure(struct shared *shared);
 
 /* A lane has connected to this server: of what was told before nothing counts. */
 void shared_join(struct shared *shared, const struct server *server);
-/* A row was below a bound: for a minute nothing is told. */
+/* A row was below a bound: for a minute nothing is told or learned. */
 void shared_distrust(struct shared *shared, int64_t now_ms);
 
 /* Raises the bounds to those told by lanes of the same server. The epoch in which a claim that is

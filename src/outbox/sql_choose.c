@@ -11,6 +11,7 @@
 #include "outbox/sql_parts.h"
 
 #define DUE_ROWS 1000 /* parked rows that are looked at for their slices */
+#define OUTLIERS 10   /* rows of a slice whose ids may be far above all that are drawn */
 
 /* A lane that thinks of another number of slices locks none. */
 static void put_lock(FILE *out, const struct table *table, int slices)
@@ -170,7 +171,7 @@ char *sql_newest_of_slices(const struct table *table, const struct outbox_option
     sql_put_unsent(writer.out, table);
     (void)fprintf(writer.out, " ORDER BY ");
     sql_put_slice(writer.out, table, options->slices, false);
-    (void)fprintf(writer.out, " DESC, %s DESC LIMIT 1) newest", id);
+    (void)fprintf(writer.out, " DESC, %s DESC OFFSET %d LIMIT 1) newest", id, OUTLIERS);
     return writer_end(&writer);
 }
 

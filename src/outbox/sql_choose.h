@@ -29,7 +29,8 @@ char *sql_empty(const struct table *table, const struct outbox_options *options,
 /* The id of the newest row, sent or not; no row: there is none. */
 char *sql_newest(const struct table *table);
 
-/* Of $1 and $2 as in sql_empty: slice, and the highest unsent id of it, of each that has one. */
+/* Of $1 and $2 as in sql_empty: slice, and the highest unsent id of it but ten, of each that has
+ * one. */
 char *sql_newest_of_slices(const struct table *table, const struct outbox_options *options);
 
 /* The lowest unsent id of slice $1 int4; no row: there is none. */

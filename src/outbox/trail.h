@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * Ids of one slice that its bound trails: what was settled, the newest that a backlog had, or where
- * a survey began. See trail.c for when they may be passed. Pure. Times: clock_now_ms();
- * transactions: xid8.
+ * Ids of one slice that wait until no lower one can turn up, see trail.c: what was settled, the
+ * newest that a backlog had, or where a survey began. Pure. Times: clock_now_ms(); transactions:
+ * xid8.
  */
 
 #define TRAIL_IDS_MAX 4
@@ -37,7 +37,8 @@ struct sight {
 /* There was a row of this id. Not kept: one that is no higher, or too close to the latest, or one
  * too many. */
 void trail_add(struct trail *trail, int64_t id, int64_t now_ms);
-/* The same, of the highest that there is; it takes the place of the latest where there is none. */
+/* The same, of the highest that there is. Where there is no room for it, it takes the place of the
+ * latest; where it is lower, of all. */
 void trail_add_newest(struct trail *trail, int64_t id, int64_t now_ms);
 /* A transaction, numbered after asked_ms, may end the wait for those that drew lower ids. */
 void trail_fence(struct trail *trail, int64_t xact, int64_t asked_ms);
