@@ -48,15 +48,23 @@ static void add_from_bound(struct bounds *bounds, int slice)
     bounds->look[bounds->looked++] = slice;
 }
 
-int bounds_ask_newest(struct bounds *bounds, int64_t now_ms)
+static bool has_backlog(const struct bounds *bounds)
 {
-    bounds->looked = 0;
-    for (int i = 0; i < bounds->count && now_ms >= bounds->newest_ms; i++)
+    for (int i = 0; i < bounds->count; i++)
         if (bounds->sure[i])
-            add_from_bound(bounds, i);
-    if (bounds->looked > 0)
-        bounds->newest_ms = now_ms + NEWEST_PAUSE_MS;
-    return bounds->looked;
+            return true;
+    return false;
+}
+
+bool bounds_ask_newest(struct bounds *bounds, int64_t now_ms)
+{
+    if (now_ms < bounds->newest_ms || !has_backlog(bounds))
+        return false;
+    bounds->newest_ms = now_ms + NEWEST_PAUSE_MS;
+    bounds->looked = 0;
+    for (int i = 0; i < bounds->count; i++)
+        add_from_bound(bounds, i);
+    return true;
 }
 
 void bounds_told_newest(struct bounds *bounds, int64_t took_ms, int64_t now_ms)

@@ -16,9 +16,9 @@ void bounds_settled(struct bounds *bounds, int slice, int64_t last, const struct
 void bounds_fence(struct bounds *bounds, int64_t xact, int64_t asked_ms);
 /* Whether one is wanted. */
 bool bounds_lack_fence(const struct bounds *bounds, int64_t asked_ms);
-/* The slices whose newest unsent ids are to be asked for, as a look; they are not asked for again
- * soon without an answer. 0: there is none. */
-int bounds_ask_newest(struct bounds *bounds, int64_t now_ms);
+/* Whether the newest unsent ids of all slices, as a look, are to be asked for, because some have
+ * rows for sure; not soon again without an answer. */
+bool bounds_ask_newest(struct bounds *bounds, int64_t now_ms);
 /* The answer, for each slice that has one; and that was all, after so long. */
 void bounds_newest(struct bounds *bounds, int slice, int64_t id, int64_t now_ms);
 void bounds_told_newest(struct bounds *bounds, int64_t took_ms, int64_t now_ms);

@@ -76,6 +76,7 @@ static void use_shared(struct outbox *outbox)
     if (shared != NULL && outbox->options->order == ORDER_KEY && !outbox->looks_alone)
         outbox->asking.shared_epoch =
             shared_learn(shared, &outbox->server, &outbox->bounds, outbox->asking.asked_ms);
+    outbox->looks_alone = false;
 }
 
 static void begin_look(struct outbox *outbox, uint64_t away)
@@ -192,15 +193,17 @@ static bool note_row(struct outbox *outbox, int slice, int64_t id)
 
 static void note_slices(struct outbox *outbox)
 {
+    struct shared *shared = outbox->shared;
     int64_t now_ms = clock_now_ms();
 
     for (int i = 0; i < outbox->claimed_count; i++) {
         const struct claimed *claimed = &outbox->claimed[i];
+        bool passed = bounds_take_back(&outbox->bounds, claimed->slice, claimed->first, now_ms) ||
+                      (shared != NULL && shared_has_passed(shared, claimed->slice, claimed->first));
 
         bounds_claimed(&outbox->bounds, claimed->slice, claimed->last);
-        if (bounds_take_back(&outbox->bounds, claimed->slice, claimed->first, now_ms) &&
-            outbox->shared != NULL)
-            shared_distrust(outbox->shared, now_ms);
+        if (passed && shared != NULL)
+            shared_distrust(shared, now_ms);
     }
 }
 
@@ -224,7 +227,7 @@ static int ask_newest(struct outbox *outbox, struct batch *batch, struct error *
     PGresult *result;
     int64_t asked_ms = clock_now_ms();
 
-    if (bounds_ask_newest(&outbox->bounds, asked_ms) == 0)
+    if (!bounds_ask_newest(&outbox->bounds, asked_ms))
         return 0;
     if (fill_look(&outbox->bounds, batch, params, error) < 0 ||
         pipeline_queue(outbox, "newest_of_slices", 2, params, false, error) < 0 ||
@@ -276,8 +279,6 @@ bool choose_looks_again(struct outbox *outbox, int rows, const struct claim *cla
 
     if (empty)
         bounds_doubt(&outbox->bounds);
-    if (rows == 0 && !claim->parked)
-        outbox->looks_alone = false;
     outbox->empty_looks = empty ? outbox->empty_looks + 1 : 0;
     return empty && outbox->empty_looks < EMPTY_LOOKS_MAX;
 }

@@ -39,7 +39,7 @@ struct outbox {
     struct bounds bounds;
     struct survey survey;
     struct shared *shared; /* see outbox_share(); NULL: with nobody */
-    bool looks_alone;      /* learns no bounds of others until a look finds nothing */
+    bool looks_alone;      /* the next time, and learns no bounds of others */
     uint64_t bounded_away; /* whose rows the bounds have passed */
     struct sight asking;   /* of the claim under way */
     struct sight sight;    /* of the claim in hand, */

@@ -81,6 +81,16 @@ void shared_join(struct shared *shared, const struct server *server)
     (void)pthread_mutex_unlock(&shared->mutex);
 }
 
+bool shared_has_passed(struct shared *shared, int slice, int64_t id)
+{
+    bool passed;
+
+    (void)pthread_mutex_lock(&shared->mutex);
+    passed = id < shared->firsts[slice];
+    (void)pthread_mutex_unlock(&shared->mutex);
+    return passed;
+}
+
 void shared_distrust(struct shared *shared, int64_t now_ms)
 {
     (void)pthread_mutex_lock(&shared->mutex);

@@ -20,6 +20,8 @@ atomic_bool *shared_sure(struct shared *shared);
 
 /* A lane has connected to this server: of what was told before nothing counts. */
 void shared_join(struct shared *shared, const struct server *server);
+/* Whether a bound that was told has passed this id. */
+bool shared_has_passed(struct shared *shared, int slice, int64_t id);
 /* A row was below a bound: for a minute nothing is told or learned. */
 void shared_distrust(struct shared *shared, int64_t now_ms);
 

@@ -421,11 +421,25 @@ static void a_drain_that_finds_rows_left_relies_on_no_lane_s_bound(void **state)
     assert_text(fixture->batch.messages[0].id, "-15");
     send_batch(fixture);
     assert_text(fixture->batch.messages[0].id, "-5");
-    do
-        send_batch(fixture);
-    while (fixture->batch.count > 0);
+}
+
+static void a_drain_that_only_looked_again_learns_as_before(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    bool due = false;
+    int parked = 0;
+
+    insert_backlog(fixture, 60);
+    see_newest(fixture);
+    send_batch(fixture);
+    send_by_other(fixture);
+    assert_int_equal(outbox_leftover(fixture->outbox, &due, &parked, &fixture->error), 0);
+    assert_true(due);
+    send_batch(fixture);
+    assert_int_equal(fixture->outbox->sight.shared_epoch, 0);
     send_batch(fixture);
     assert_int_not_equal(fixture->outbox->sight.shared_epoch, 0);
+    assert_true(bound_of(fixture->outbox) > BOUNDS_UNKNOWN);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mark, tear_down_lanes)
@@ -455,6 +469,7 @@ int main(void)
                                         tear_down_lanes),
         TEST(a_row_below_a_bound_ends_what_lanes_tell_each_other_for_a_while),
         TEST(a_drain_that_finds_rows_left_relies_on_no_lane_s_bound),
+        TEST(a_drain_that_only_looked_again_learns_as_before),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -352,36 +352,36 @@ static void the_largest_id_is_no_newest(void **state)
     assert_int_equal(bounds.slices[1].trail.count, 0);
 }
 
-static void of_slices_that_have_rows_for_sure_the_newest_ids_are_asked_for(void **state)
+static void where_a_slice_has_rows_for_sure_the_newest_ids_are_asked_for(void **state)
 {
     (void)state;
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms), 0);
+    assert_false(bounds_ask_newest(&bounds, now_ms));
     bounds.sure[1] = true;
-    bounds.sure[3] = true;
     bounds.slices[3].first = 7;
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms), 2);
-    assert_int_equal(bounds.look[0], 1);
-    assert_true(bounds.firsts[0] == BOUNDS_UNKNOWN);
-    assert_int_equal(bounds.look[1], 3);
-    assert_int_equal(bounds.firsts[1], 7);
+    assert_true(bounds_ask_newest(&bounds, now_ms));
+    assert_int_equal(bounds.looked, SLICES);
+    for (int i = 0; i < SLICES; i++) {
+        assert_int_equal(bounds.look[i], i);
+        assert_true(bounds.firsts[i] == (i == 3 ? 7 : BOUNDS_UNKNOWN));
+    }
 }
 
 static void the_newest_ids_are_asked_for_now_and_then(void **state)
 {
     (void)state;
     bounds.sure[1] = true;
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms), 1);
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 599999), 0); /* there was no answer */
+    assert_true(bounds_ask_newest(&bounds, now_ms));
+    assert_false(bounds_ask_newest(&bounds, now_ms + 599999)); /* there was no answer */
     bounds_forget(&bounds);
     bounds.sure[1] = true;
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 599999), 0); /* and the connection ended */
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 600000), 1);
+    assert_false(bounds_ask_newest(&bounds, now_ms + 599999)); /* and the connection ended */
+    assert_true(bounds_ask_newest(&bounds, now_ms + 600000));
     bounds_told_newest(&bounds, 1, now_ms);
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 299), 0);
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 300), 1);
+    assert_false(bounds_ask_newest(&bounds, now_ms + 299));
+    assert_true(bounds_ask_newest(&bounds, now_ms + 300));
     bounds_told_newest(&bounds, 50, now_ms);
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 999), 0);
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 1000), 1);
+    assert_false(bounds_ask_newest(&bounds, now_ms + 999));
+    assert_true(bounds_ask_newest(&bounds, now_ms + 1000));
 }
 
 static void behind_a_row_below_its_bound_the_newest_ids_are_not_asked_for_soon(void **state)
@@ -393,7 +393,7 @@ static void behind_a_row_below_its_bound_the_newest_ids_are_not_asked_for_soon(v
     assert_true(bounds_take_back(&bounds, 1, 7, now_ms));
     settle(1, 100, 71, 71);
     assert_true(bounds.slices[1].first == BOUNDS_UNKNOWN);
-    assert_int_equal(bounds_ask_newest(&bounds, now_ms + 599999), 0);
+    assert_false(bounds_ask_newest(&bounds, now_ms + 599999));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -424,7 +424,7 @@ int main(void)
         TEST(what_was_drawn_does_not_take_a_bound_back),
         TEST(the_largest_id_is_no_newest),
         TEST(above_the_newest_id_that_there_was_a_bound_waits_as_ever),
-        TEST(of_slices_that_have_rows_for_sure_the_newest_ids_are_asked_for),
+        TEST(where_a_slice_has_rows_for_sure_the_newest_ids_are_asked_for),
         TEST(the_newest_ids_are_asked_for_now_and_then),
         TEST(behind_a_row_below_its_bound_the_newest_ids_are_not_asked_for_soon),
     };

@@ -111,6 +111,16 @@ static void before_anybody_has_connected_nothing_is_told(void **state)
     shared_close(unused);
 }
 
+static void a_told_bound_has_passed_what_is_below_it(void **state)
+{
+    (void)state;
+    assert_false(shared_has_passed(shared, 1, INT64_MIN));
+    shared_tell(shared, learn(&primary, NOW_MS), 1, 100);
+    assert_true(shared_has_passed(shared, 1, 99));
+    assert_false(shared_has_passed(shared, 1, 100));
+    assert_false(shared_has_passed(shared, 2, 99));
+}
+
 static void after_a_bound_that_passed_a_row_nothing_is_told_for_a_minute(void **state)
 {
     uint32_t before = learn(&primary, NOW_MS);
@@ -163,6 +173,7 @@ int main(void)
         TEST(nor_what_was_asked_for_before),
         TEST(lanes_of_two_servers_tell_each_other_nothing),
         TEST(before_anybody_has_connected_nothing_is_told),
+        TEST(a_told_bound_has_passed_what_is_below_it),
         TEST(after_a_bound_that_passed_a_row_nothing_is_told_for_a_minute),
         TEST(lanes_tell_and_learn_at_once),
     };
