@@ -220,6 +220,18 @@ static void note_newest(struct outbox *outbox, const PGresult *result, int64_t t
     bounds_told_newest(&outbox->bounds, took_ms, now_ms);
 }
 
+/* The text answer of a statement about the slices of bounds->look, which are its first two
+ * parameters. NULL: closed, or no memory. */
+static PGresult *ask_slices(struct outbox *outbox, struct batch *batch, const char *statement,
+                            int param_count, struct array *params, struct error *error)
+{
+    if (fill_look(&outbox->bounds, batch, params, error) < 0 ||
+        pipeline_queue(outbox, statement, param_count, params, false, error) < 0 ||
+        pipeline_sync(outbox, error) < 0)
+        return NULL;
+    return pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+}
+
 /* In a backlog: else there is little to pass. */
 static int ask_newest(struct outbox *outbox, struct batch *batch, struct error *error)
 {
@@ -229,11 +241,7 @@ static int ask_newest(struct outbox *outbox, struct batch *batch, struct error *
 
     if (!bounds_ask_newest(&outbox->bounds, asked_ms))
         return 0;
-    if (fill_look(&outbox->bounds, batch, params, error) < 0 ||
-        pipeline_queue(outbox, "newest_of_slices", 2, params, false, error) < 0 ||
-        pipeline_sync(outbox, error) < 0)
-        return -1;
-    result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+    result = ask_slices(outbox, batch, "newest_of_slices", 2, params, error);
     if (result == NULL)
         return -1;
     note_newest(outbox, result, clock_now_ms() - asked_ms);
@@ -314,14 +322,9 @@ void choose_note_settled(struct outbox *outbox, const struct batch *batch)
 static int ask_empty(struct outbox *outbox, struct batch *batch, uint64_t away, struct error *error)
 {
     struct array params[3] = {[2] = {.bytes = (char *)&away, .len = sizeof away}};
-    PGresult *result;
+    PGresult *result = ask_slices(outbox, batch, "empty", 3, params, error);
     int count;
 
-    if (fill_look(&outbox->bounds, batch, params, error) < 0 ||
-        pipeline_queue(outbox, "empty", 3, params, false, error) < 0 ||
-        pipeline_sync(outbox, error) < 0)
-        return -1;
-    result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
     if (result == NULL)
         return -1;
     count = PQntuples(result) > 0

@@ -402,11 +402,18 @@ static void a_row_below_a_bound_ends_what_lanes_tell_each_other_for_a_while(void
     assert_true(bound_of(other.outbox) == BOUNDS_UNKNOWN);
 }
 
+static void look_for_what_is_left(struct lane_fixture *fixture)
+{
+    bool due = false;
+    int parked = 0;
+
+    assert_int_equal(outbox_leftover(fixture->outbox, &due, &parked, &fixture->error), 0);
+    assert_true(due);
+}
+
 static void a_drain_that_finds_rows_left_relies_on_no_lane_s_bound(void **state)
 {
     struct lane_fixture *fixture = *state;
-    bool due = false;
-    int parked = 0;
 
     insert_backlog(fixture, 60);
     see_newest(fixture);
@@ -414,8 +421,7 @@ static void a_drain_that_finds_rows_left_relies_on_no_lane_s_bound(void **state)
     send_by_other(fixture);
     sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
                        " SELECT i, 't', 'x1' FROM generate_series(-15, -1) i");
-    assert_int_equal(outbox_leftover(fixture->outbox, &due, &parked, &fixture->error), 0);
-    assert_true(due);
+    look_for_what_is_left(fixture);
     send_by_other(fixture); /* it knows no better, and tells */
     send_batch(fixture);
     assert_text(fixture->batch.messages[0].id, "-15");
@@ -426,15 +432,12 @@ static void a_drain_that_finds_rows_left_relies_on_no_lane_s_bound(void **state)
 static void a_drain_that_only_looked_again_learns_as_before(void **state)
 {
     struct lane_fixture *fixture = *state;
-    bool due = false;
-    int parked = 0;
 
     insert_backlog(fixture, 60);
     see_newest(fixture);
     send_batch(fixture);
     send_by_other(fixture);
-    assert_int_equal(outbox_leftover(fixture->outbox, &due, &parked, &fixture->error), 0);
-    assert_true(due);
+    look_for_what_is_left(fixture);
     send_batch(fixture);
     assert_int_equal(fixture->outbox->sight.shared_epoch, 0);
     send_batch(fixture);
