@@ -176,10 +176,17 @@ static int swept(const struct bounds *bounds)
     return reached < bounds->unbounded ? reached : bounds->unbounded;
 }
 
+/* Once it has come to all slices. */
+static void rest_from_sweep(struct bounds *bounds, int64_t now_ms)
+{
+    int64_t rest_ms = bounds->sweep_took_ms * SWEEP_REST;
+
+    if (bounds->sweep_left == 0)
+        bounds->sweep_ms = now_ms + (rest_ms > SWEEP_REST_MS_MIN ? rest_ms : SWEEP_REST_MS_MIN);
+}
+
 static void note_sweep(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
 {
-    int64_t rest_ms;
-
     bounds->sweep_done = swept(bounds);
     bounds->sweep_took_ms += took_ms;
     bounds->sweep_next = (bounds->sweep_next + bounds->sweep_done) % bounds->count;
@@ -188,10 +195,15 @@ static void note_sweep(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
         bounds->sweep_width = bounds->sweep_width > 1 ? bounds->sweep_width / 2 : 1;
     else if (bounds->sweep_width < bounds->count)
         bounds->sweep_width++;
-    if (bounds->sweep_left > 0)
+    rest_from_sweep(bounds, now_ms);
+}
+
+void bounds_walked(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
+{
+    if (bounds->sweep_done == 0)
         return;
-    rest_ms = bounds->sweep_took_ms * SWEEP_REST;
-    bounds->sweep_ms = now_ms + (rest_ms > SWEEP_REST_MS_MIN ? rest_ms : SWEEP_REST_MS_MIN);
+    bounds->sweep_took_ms += took_ms;
+    rest_from_sweep(bounds, now_ms);
 }
 
 static void move_behind(struct bounds *bounds, int slice)

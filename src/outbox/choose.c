@@ -149,6 +149,7 @@ static void note_look(struct outbox *outbox, const PGresult *result)
     outbox->sight.xmin = row_int8(PQgetvalue(result, 0, CHOOSE_XMIN));
     bounds->chosen_count = read_slices(result, CHOOSE_SLICES, bounds->chosen, BOUNDS_WIDTH_MAX);
     bounds_looked(bounds, now_ms - outbox->asking.asked_ms, now_ms);
+    outbox->looked_ms = now_ms;
     survey_note_look(outbox, now_ms - outbox->asking.asked_ms, false);
 }
 
@@ -254,6 +255,7 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
                         struct error *error)
 {
     int limit = pipeline_limit(outbox, outbox->level);
+    int64_t now_ms = clock_now_ms();
     bool left; /* in the slices, or in others, there may be rows */
 
     if (batch->parked || !choose_is_bounded(outbox))
@@ -271,6 +273,7 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
     note_slices(outbox);
     if (batch->more)
         bounds_cut(&outbox->bounds, outbox->claimed[outbox->claimed_count - 1].slice);
+    bounds_walked(&outbox->bounds, now_ms - outbox->looked_ms, now_ms);
     left = (bounds_share(&outbox->bounds) && outbox->bounds.chosen_count > 1) ||
            (outbox->bounds.chosen_count == outbox->bounds.width &&
             outbox->bounds.width < outbox->bounds.count);

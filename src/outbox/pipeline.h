@@ -42,6 +42,7 @@ struct outbox {
     bool looks_alone;      /* the next time, and learns no bounds of others */
     uint64_t bounded_away; /* whose rows the bounds have passed */
     struct sight asking;   /* of the claim under way */
+    int64_t looked_ms;     /* when it had chosen its slices */
     struct sight sight;    /* of the claim in hand, */
     struct claimed claimed[BOUNDS_WIDTH_MAX];
     int claimed_count; /* and what it took; 0: parked rows, or ids that are no integers */

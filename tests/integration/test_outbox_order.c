@@ -623,6 +623,21 @@ static void a_sweep_comes_to_each_slice_of_a_backlog_in_small_batches(void **sta
         assert_true(bounds->slices[i].first == BOUNDS_UNKNOWN);
 }
 
+static void a_claim_that_takes_long_puts_off_the_next_sweep(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct outbox *outbox = fixture->outbox;
+
+    insert(fixture, "k");
+    claim_count(fixture, 1);
+    assert_int_equal(outbox->bounds.sweep_left, 0);
+    outbox->looked_ms -= 5000;
+    outbox->claimed_count = 0;
+    assert_int_equal(
+        choose_note_claimed(outbox, &fixture->batch, fixture->batch.rows, &fixture->error), 0);
+    assert_true(outbox->bounds.sweep_ms >= clock_now_ms() + 90000);
+}
+
 static void another_number_of_slices_ends_the_claims(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -1004,6 +1019,7 @@ int main(void)
         TEST_64(the_only_slice_with_rows_gives_the_whole_claim),
         TEST_64(a_slice_that_gave_no_more_than_its_share_may_have_more),
         TEST_64(a_sweep_comes_to_each_slice_of_a_backlog_in_small_batches),
+        TEST(a_claim_that_takes_long_puts_off_the_next_sweep),
         TEST(slices_that_others_have_emptied_meanwhile_hide_no_row),
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),

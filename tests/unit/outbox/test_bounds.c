@@ -220,6 +220,21 @@ static void a_sweep_looks_at_each_slice_once_and_then_rests(void **state)
     assert_true(bounds.unbounded > 0);
 }
 
+static void the_claims_behind_the_looks_of_a_sweep_are_part_of_it(void **state)
+{
+    (void)state;
+    bounds.sweep_width = 3;
+    look(0, NULL, 50);
+    bounds_walked(&bounds, 30, now_ms);
+    look(0, NULL, 50);
+    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 130);
+    bounds_walked(&bounds, 20, now_ms);
+    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 150);
+    look(0, NULL, 50);
+    bounds_walked(&bounds, 40, now_ms); /* its look swept nothing */
+    assert_int_equal(bounds.sweep_ms, now_ms - 50 + 20 * 150);
+}
+
 static void a_claim_that_was_full_has_not_swept_what_stood_behind_it(void **state)
 {
     static const int taken[] = {0};
@@ -440,6 +455,7 @@ int main(void)
         TEST(a_slice_that_is_behind_and_gives_no_rows_is_not_chosen_again_at_once),
         TEST(of_what_was_forgotten_no_slice_is_ahead),
         TEST(a_sweep_looks_at_each_slice_once_and_then_rests),
+        TEST(the_claims_behind_the_looks_of_a_sweep_are_part_of_it),
         TEST(a_claim_that_was_full_has_not_swept_what_stood_behind_it),
         TEST(a_claim_that_was_full_has_not_swept_the_slices_that_gave_it_nothing),
         TEST(a_full_claim_takes_fewer_slices_the_next_time),
