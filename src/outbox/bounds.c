@@ -15,7 +15,8 @@
 #define LATE_PART 4      /* of the looks one, but many of them together */
 #define SWEEP_REST 20    /* times of what a sweep took */
 #define SWEEP_REST_MS_MIN 250
-#define SWEEP_SLOW_MS 100 /* a look that takes longer takes fewer slices the next time */
+#define SWEEP_STEP_MS_MAX 1000 /* who took longer waited for a lock, or slept */
+#define SWEEP_SLOW_MS 100      /* a look that takes longer takes fewer slices the next time */
 
 static int floor_of(int count)
 {
@@ -176,34 +177,33 @@ static int swept(const struct bounds *bounds)
     return reached < bounds->unbounded ? reached : bounds->unbounded;
 }
 
-/* Once it has come to all slices. */
-static void rest_from_sweep(struct bounds *bounds, int64_t now_ms)
+static void count_sweep(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
 {
-    int64_t rest_ms = bounds->sweep_took_ms * SWEEP_REST;
+    int64_t rest_ms;
 
-    if (bounds->sweep_left == 0)
-        bounds->sweep_ms = now_ms + (rest_ms > SWEEP_REST_MS_MIN ? rest_ms : SWEEP_REST_MS_MIN);
+    bounds->sweep_took_ms += took_ms < SWEEP_STEP_MS_MAX ? took_ms : SWEEP_STEP_MS_MAX;
+    if (bounds->sweep_left > 0)
+        return;
+    rest_ms = bounds->sweep_took_ms * SWEEP_REST;
+    bounds->sweep_ms = now_ms + (rest_ms > SWEEP_REST_MS_MIN ? rest_ms : SWEEP_REST_MS_MIN);
 }
 
 static void note_sweep(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
 {
     bounds->sweep_done = swept(bounds);
-    bounds->sweep_took_ms += took_ms;
     bounds->sweep_next = (bounds->sweep_next + bounds->sweep_done) % bounds->count;
     bounds->sweep_left -= bounds->sweep_done;
     if (took_ms > SWEEP_SLOW_MS)
         bounds->sweep_width = bounds->sweep_width > 1 ? bounds->sweep_width / 2 : 1;
     else if (bounds->sweep_width < bounds->count)
         bounds->sweep_width++;
-    rest_from_sweep(bounds, now_ms);
+    count_sweep(bounds, took_ms, now_ms);
 }
 
 void bounds_walked(struct bounds *bounds, int64_t took_ms, int64_t now_ms)
 {
-    if (bounds->sweep_done == 0)
-        return;
-    bounds->sweep_took_ms += took_ms;
-    rest_from_sweep(bounds, now_ms);
+    if (bounds->sweep_done > 0)
+        count_sweep(bounds, took_ms, now_ms);
 }
 
 static void move_behind(struct bounds *bounds, int slice)

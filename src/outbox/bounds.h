@@ -68,7 +68,7 @@ void bounds_use(struct bounds *bounds, atomic_bool *sure);
 void bounds_look(struct bounds *bounds, int64_t now_ms);
 /* Its end: bounds->chosen holds what it took. */
 void bounds_looked(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
-/* So long took the claim behind it, which walks over what has left as a sweep does. */
+/* So long took the claim behind the look, which walks over what has left as a sweep does. */
 void bounds_walked(struct bounds *bounds, int64_t took_ms, int64_t now_ms);
 
 /* Rows of it were claimed, up to the id `last`. The next look begins behind it. */

@@ -140,23 +140,29 @@ static int check_number(const struct outbox *outbox, const PGresult *result, str
     return error_hint(error, "set slices = %d in [outbox] and start again", number);
 }
 
+/* That of a claim ahead begins behind the COMMIT before it. */
+static int64_t look_ms(const struct outbox *outbox)
+{
+    return clock_boot_ms() - outbox->asked_ms;
+}
+
 static void note_look(struct outbox *outbox, const PGresult *result)
 {
     struct bounds *bounds = &outbox->bounds;
-    int64_t now_ms = clock_now_ms();
+    int64_t took_ms = look_ms(outbox);
 
     outbox->sight = outbox->asking;
     outbox->sight.xmin = row_int8(PQgetvalue(result, 0, CHOOSE_XMIN));
     bounds->chosen_count = read_slices(result, CHOOSE_SLICES, bounds->chosen, BOUNDS_WIDTH_MAX);
-    bounds_looked(bounds, now_ms - outbox->asking.asked_ms, now_ms);
-    outbox->looked_ms = now_ms;
-    survey_note_look(outbox, now_ms - outbox->asking.asked_ms, false);
+    outbox->looked_ms = clock_now_ms();
+    bounds_looked(bounds, took_ms, outbox->looked_ms);
+    survey_note_look(outbox, took_ms, false);
 }
 
 static int note_failed_look(struct outbox *outbox, const struct claim *claim)
 {
     if (outbox->overloaded && !claim->parked)
-        survey_note_look(outbox, clock_now_ms() - outbox->asking.asked_ms, true);
+        survey_note_look(outbox, look_ms(outbox), true);
     return -1;
 }
 
@@ -173,6 +179,13 @@ int choose_read(struct outbox *outbox, const struct claim *claim, struct error *
         note_look(outbox, result);
     PQclear(result);
     return status < 0 ? pipeline_abort(outbox) : 0;
+}
+
+void choose_note_walked(struct outbox *outbox)
+{
+    int64_t now_ms = clock_now_ms();
+
+    bounds_walked(&outbox->bounds, now_ms - outbox->looked_ms, now_ms);
 }
 
 static bool note_row(struct outbox *outbox, int slice, int64_t id)
@@ -255,7 +268,6 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
                         struct error *error)
 {
     int limit = pipeline_limit(outbox, outbox->level);
-    int64_t now_ms = clock_now_ms();
     bool left; /* in the slices, or in others, there may be rows */
 
     if (batch->parked || !choose_is_bounded(outbox))
@@ -273,7 +285,6 @@ int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresu
     note_slices(outbox);
     if (batch->more)
         bounds_cut(&outbox->bounds, outbox->claimed[outbox->claimed_count - 1].slice);
-    bounds_walked(&outbox->bounds, now_ms - outbox->looked_ms, now_ms);
     left = (bounds_share(&outbox->bounds) && outbox->bounds.chosen_count > 1) ||
            (outbox->bounds.chosen_count == outbox->bounds.width &&
             outbox->bounds.width < outbox->bounds.count);

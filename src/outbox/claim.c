@@ -270,6 +270,8 @@ static int read_claim(struct outbox *outbox, struct batch *batch, const struct c
         return note_failed_claim(outbox, claim);
     if (read_claimed(outbox, error) < 0)
         return -1;
+    if (!claim->parked)
+        choose_note_walked(outbox);
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 

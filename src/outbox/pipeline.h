@@ -42,10 +42,10 @@ struct outbox {
     bool looks_alone;      /* the next time, and learns no bounds of others */
     uint64_t bounded_away; /* whose rows the bounds have passed */
     struct sight asking;   /* of the claim under way */
-    int64_t looked_ms;     /* when it had chosen its slices */
     struct sight sight;    /* of the claim in hand, */
     struct claimed claimed[BOUNDS_WIDTH_MAX];
     int claimed_count; /* and what it took; 0: parked rows, or ids that are no integers */
+    int64_t looked_ms; /* when the answer to its look came; that of a small claim comes with it */
     int empty_looks;   /* in a row: slices had rows, and the claim behind found none */
     int prepared;      /* statements that the server was asked to prepare */
     int64_t xact;      /* of the claim in hand */

@@ -346,7 +346,7 @@ static void a_slow_look_that_finds_a_row_is_followed_by_a_survey_beside_the_clai
     insert_rows(fixture, 1);
     decide_all(&fixture->batch, OUTCOME_SENT);
     settle(fixture, true);
-    fixture->outbox->asking.asked_ms -= 2000; /* the look that is under way took so long */
+    fixture->outbox->asked_ms -= 2000; /* the look that is under way took so long */
     claim_count(fixture, 1);
     assert_true(survey->due);
     survey->look_ms = 0; /* a slice at a time */

@@ -233,6 +233,31 @@ static void the_claims_behind_the_looks_of_a_sweep_are_part_of_it(void **state)
     look(0, NULL, 50);
     bounds_walked(&bounds, 40, now_ms); /* its look swept nothing */
     assert_int_equal(bounds.sweep_ms, now_ms - 50 + 20 * 150);
+    now_ms = bounds.sweep_ms; /* the next sweep begins at nothing */
+    look(0, NULL, 50);
+    bounds_walked(&bounds, 50, now_ms);
+    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 100);
+}
+
+static void a_sweep_goes_on_behind_a_claim_that_was_full_and_counts_it_too(void **state)
+{
+    static const int taken[] = {0, 1, 2, 3};
+
+    (void)state;
+    look(SLICES, taken, 50);
+    bounds_walked(&bounds, 30, now_ms);
+    bounds_cut(&bounds, 1);
+    assert_int_equal(bounds.sweep_left, 2);
+    look(0, NULL, 50);
+    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 130);
+}
+
+static void a_wait_or_a_sleep_does_not_put_off_the_sweeps_for_long(void **state)
+{
+    (void)state;
+    look(0, NULL, 60000);
+    bounds_walked(&bounds, 60000, now_ms);
+    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 2000);
 }
 
 static void a_claim_that_was_full_has_not_swept_what_stood_behind_it(void **state)
@@ -456,6 +481,8 @@ int main(void)
         TEST(of_what_was_forgotten_no_slice_is_ahead),
         TEST(a_sweep_looks_at_each_slice_once_and_then_rests),
         TEST(the_claims_behind_the_looks_of_a_sweep_are_part_of_it),
+        TEST(a_sweep_goes_on_behind_a_claim_that_was_full_and_counts_it_too),
+        TEST(a_wait_or_a_sleep_does_not_put_off_the_sweeps_for_long),
         TEST(a_claim_that_was_full_has_not_swept_what_stood_behind_it),
         TEST(a_claim_that_was_full_has_not_swept_the_slices_that_gave_it_nothing),
         TEST(a_full_claim_takes_fewer_slices_the_next_time),
