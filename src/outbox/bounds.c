@@ -13,7 +13,7 @@
 #define FLOOR_MAX 4   /* the keys of so many fill a batch for NATS; more slices serve more lanes */
 #define SUSPECT_MS 20000 /* between two times that a slice is left alone for the same lock */
 #define LATE_PART 4      /* of the looks one, but many of them together */
-#define SWEEP_REST 20    /* times of what a sweep took */
+#define SWEEP_REST 40    /* times of what a sweep took */
 #define SWEEP_REST_MS_MIN 250
 #define SWEEP_STEP_MS_MAX 1000 /* who took longer waited for a lock, or slept */
 #define SWEEP_SLOW_MS 100      /* a look that takes longer takes fewer slices the next time */

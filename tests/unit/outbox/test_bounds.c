@@ -212,7 +212,7 @@ static void a_sweep_looks_at_each_slice_once_and_then_rests(void **state)
     assert_int_equal(bounds.sweep_left, 1);
     look(0, NULL, 50);
     assert_int_equal(bounds.sweep_left, 0);
-    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 100);
+    assert_int_equal(bounds.sweep_ms, now_ms + 40 * 100);
     bounds_look(&bounds, now_ms);
     assert_int_equal(bounds.unbounded, 0);
     now_ms += 2000;
@@ -227,16 +227,16 @@ static void the_claims_behind_the_looks_of_a_sweep_are_part_of_it(void **state)
     look(0, NULL, 50);
     bounds_walked(&bounds, 30, now_ms);
     look(0, NULL, 50);
-    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 130);
+    assert_int_equal(bounds.sweep_ms, now_ms + 40 * 130);
     bounds_walked(&bounds, 20, now_ms);
-    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 150);
+    assert_int_equal(bounds.sweep_ms, now_ms + 40 * 150);
     look(0, NULL, 50);
     bounds_walked(&bounds, 40, now_ms); /* its look swept nothing */
-    assert_int_equal(bounds.sweep_ms, now_ms - 50 + 20 * 150);
+    assert_int_equal(bounds.sweep_ms, now_ms - 50 + 40 * 150);
     now_ms = bounds.sweep_ms; /* the next sweep begins at nothing */
     look(0, NULL, 50);
     bounds_walked(&bounds, 50, now_ms);
-    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 100);
+    assert_int_equal(bounds.sweep_ms, now_ms + 40 * 100);
 }
 
 static void a_sweep_goes_on_behind_a_claim_that_was_full_and_counts_it_too(void **state)
@@ -249,7 +249,7 @@ static void a_sweep_goes_on_behind_a_claim_that_was_full_and_counts_it_too(void 
     bounds_cut(&bounds, 1);
     assert_int_equal(bounds.sweep_left, 2);
     look(0, NULL, 50);
-    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 130);
+    assert_int_equal(bounds.sweep_ms, now_ms + 40 * 130);
 }
 
 static void a_wait_or_a_sleep_does_not_put_off_the_sweeps_for_long(void **state)
@@ -257,7 +257,7 @@ static void a_wait_or_a_sleep_does_not_put_off_the_sweeps_for_long(void **state)
     (void)state;
     look(0, NULL, 60000);
     bounds_walked(&bounds, 60000, now_ms);
-    assert_int_equal(bounds.sweep_ms, now_ms + 20 * 2000);
+    assert_int_equal(bounds.sweep_ms, now_ms + 40 * 2000);
 }
 
 static void a_claim_that_was_full_has_not_swept_what_stood_behind_it(void **state)
