@@ -215,7 +215,7 @@ static void a_sweep_looks_at_each_slice_once_and_then_rests(void **state)
     assert_int_equal(bounds.sweep_ms, now_ms + 40 * 100);
     bounds_look(&bounds, now_ms);
     assert_int_equal(bounds.unbounded, 0);
-    now_ms += 2000;
+    now_ms += 4000;
     bounds_look(&bounds, now_ms);
     assert_true(bounds.unbounded > 0);
 }
@@ -368,7 +368,7 @@ static void bounds_that_were_asked_for_are_swept_later_slice_by_slice(void **sta
     assert_int_equal(bounds.unbounded, 0);
     for (int i = 0; i < SLICES; i++)
         assert_int_equal(bounds.firsts[i], firsts[bounds.look[i]]);
-    bounds_look(&bounds, now_ms + 2000);
+    bounds_look(&bounds, now_ms + 4000);
     assert_int_equal(bounds.unbounded, 1);
 }
 
