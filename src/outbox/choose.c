@@ -154,8 +154,7 @@ static void note_look(struct outbox *outbox, const PGresult *result)
     outbox->sight = outbox->asking;
     outbox->sight.xmin = row_int8(PQgetvalue(result, 0, CHOOSE_XMIN));
     bounds->chosen_count = read_slices(result, CHOOSE_SLICES, bounds->chosen, BOUNDS_WIDTH_MAX);
-    outbox->looked_ms = clock_now_ms();
-    bounds_looked(bounds, took_ms, outbox->looked_ms);
+    bounds_looked(bounds, took_ms, clock_now_ms());
     survey_note_look(outbox, took_ms, false);
 }
 
@@ -179,13 +178,6 @@ int choose_read(struct outbox *outbox, const struct claim *claim, struct error *
         note_look(outbox, result);
     PQclear(result);
     return status < 0 ? pipeline_abort(outbox) : 0;
-}
-
-void choose_note_walked(struct outbox *outbox)
-{
-    int64_t now_ms = clock_now_ms();
-
-    bounds_walked(&outbox->bounds, now_ms - outbox->looked_ms, now_ms);
 }
 
 static bool note_row(struct outbox *outbox, int slice, int64_t id)

@@ -14,8 +14,6 @@ int choose_queue(struct outbox *outbox, struct batch *batch, const struct claim 
                  struct error *error);
 int choose_read(struct outbox *outbox, const struct claim *claim, struct error *error);
 
-/* The claim behind it has been answered; of the outbox, not of parked rows. */
-void choose_note_walked(struct outbox *outbox);
 /* Takes note of the rows that the claim took into the batch. -1: they are not in their order, no
  * memory, or closed. */
 int choose_note_claimed(struct outbox *outbox, struct batch *batch, const PGresult *claimed,

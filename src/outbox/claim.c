@@ -255,9 +255,19 @@ static int note_failed_claim(struct outbox *outbox, const struct claim *claim)
     return -1;
 }
 
+/* The answer to a look comes with the first rows of the claim behind it. */
+static void note_walk(struct outbox *outbox, int64_t looked_ms)
+{
+    int64_t now_ms = clock_now_ms();
+
+    bounds_walked(&outbox->bounds, now_ms - looked_ms, now_ms);
+}
+
 static int read_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
                       struct error *error)
 {
+    int64_t looked_ms;
+
     outbox->claim_in_flight = false;
     outbox->in_transaction = true;
     outbox->overloaded = false;
@@ -265,13 +275,14 @@ static int read_claim(struct outbox *outbox, struct batch *batch, const struct c
     if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
         pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 || choose_read(outbox, claim, error) < 0)
         return -1;
+    looked_ms = clock_now_ms();
     hold(batch, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
     if (batch->rows == NULL)
         return note_failed_claim(outbox, claim);
     if (read_claimed(outbox, error) < 0)
         return -1;
     if (!claim->parked)
-        choose_note_walked(outbox);
+        note_walk(outbox, looked_ms);
     return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
 }
 

@@ -45,7 +45,6 @@ struct outbox {
     struct sight sight;    /* of the claim in hand, */
     struct claimed claimed[BOUNDS_WIDTH_MAX];
     int claimed_count; /* and what it took; 0: parked rows, or ids that are no integers */
-    int64_t looked_ms; /* when the answer to its look came; that of a small claim comes with it */
     int empty_looks;   /* in a row: slices had rows, and the claim behind found none */
     int prepared;      /* statements that the server was asked to prepare */
     int64_t xact;      /* of the claim in hand */

@@ -623,21 +623,6 @@ static void a_sweep_comes_to_each_slice_of_a_backlog_in_small_batches(void **sta
         assert_true(bounds->slices[i].first == BOUNDS_UNKNOWN);
 }
 
-static void the_claim_behind_a_look_that_swept_is_timed_from_its_answer_on(void **state)
-{
-    struct lane_fixture *fixture = *state;
-    struct outbox *outbox = fixture->outbox;
-    int64_t began_ms = clock_now_ms();
-
-    insert(fixture, "k");
-    claim_count(fixture, 1);
-    assert_in_range(outbox->looked_ms, began_ms, clock_now_ms());
-    assert_int_equal(outbox->bounds.sweep_left, 0);
-    outbox->looked_ms -= 500;
-    choose_note_walked(outbox);
-    assert_true(outbox->bounds.sweep_ms >= clock_now_ms() + 18000);
-}
-
 static void another_number_of_slices_ends_the_claims(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -1019,7 +1004,6 @@ int main(void)
         TEST_64(the_only_slice_with_rows_gives_the_whole_claim),
         TEST_64(a_slice_that_gave_no_more_than_its_share_may_have_more),
         TEST_64(a_sweep_comes_to_each_slice_of_a_backlog_in_small_batches),
-        TEST(the_claim_behind_a_look_that_swept_is_timed_from_its_answer_on),
         TEST(slices_that_others_have_emptied_meanwhile_hide_no_row),
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
