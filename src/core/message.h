@@ -52,6 +52,7 @@ struct message {
     int attempts;           /* tries that counted so far */
     int64_t waited_ms;      /* since it was parked; 0: it was not */
     bool blocked;           /* an earlier row of its key is parked: it may not overtake it */
+    bool unreadable;        /* PostgreSQL cannot hand it over: only row and id are known */
     struct header *headers; /* the row's own */
     int header_count;
 

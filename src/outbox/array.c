@@ -60,3 +60,13 @@ void array_add_int8(struct array *array, int64_t value)
         wire[i] = (unsigned char)((uint64_t)value >> (56 - 8 * i));
     array_add(array, wire, sizeof wire);
 }
+
+int array_of_xid8(struct array *array, struct batch *batch, const uint64_t *values, int count)
+{
+    array_begin(array, batch, ARRAY_XID8, count, (size_t)count * sizeof *values);
+    if (array->bytes == NULL)
+        return -1;
+    for (int i = 0; i < count; i++)
+        array_add_int8(array, (int64_t)values[i]);
+    return 0;
+}

@@ -16,7 +16,7 @@ struct array {
 };
 
 /* OIDs of the element types used here (pg_type.dat). */
-enum { ARRAY_INT8 = 20, ARRAY_INT4 = 23, ARRAY_TEXT = 25, ARRAY_TID = 27 };
+enum { ARRAY_INT8 = 20, ARRAY_INT4 = 23, ARRAY_TEXT = 25, ARRAY_TID = 27, ARRAY_XID8 = 5069 };
 
 /* Starts an array of `count` elements that take at most `element_bytes` in all. */
 void array_begin(struct array *array, struct batch *batch, uint32_t element_oid, int count,
@@ -25,5 +25,7 @@ void array_add(struct array *array, const void *bytes, size_t len);
 void array_add_null(struct array *array);
 void array_add_int4(struct array *array, int32_t value);
 void array_add_int8(struct array *array, int64_t value);
+/* A whole array: 0, or -1: no memory. */
+int array_of_xid8(struct array *array, struct batch *batch, const uint64_t *values, int count);
 
 #endif

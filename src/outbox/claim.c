@@ -5,8 +5,10 @@
  * come whole as the batch's byte limit allows, the others as lengths. There the batch is cut; the
  * rest of it stays locked until this transaction ends, and comes with the next.
  */
-#include "outbox/choose.h"
+#include "outbox/away.h"
 #include "outbox/row.h"
+#include "outbox/slice_lock.h"
+#include "outbox/unreadable.h"
 
 #include "base/clock.h"
 
@@ -14,28 +16,18 @@
 #include <string.h>
 
 #define AVOID_MS 10000
+#define ISOLATE_MS 60000 /* how long a claim stays small for the sake of a row that is not found */
 #define UUID_OID 2950 /* PostgreSQL's pg_type.dat; the parked table's may be another type */
-
-static int end_transaction(struct outbox *outbox, struct error *error)
-{
-    if (pipeline_queue(outbox, "commit", 0, NULL, false, error) < 0 ||
-        pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
-        return -1;
-    outbox->in_transaction = false;
-    return 0;
-}
 
 /* Nothing was written, so a COMMIT only lets go of the locks. */
 void outbox_abandon(struct outbox *outbox)
 {
     struct error ignored;
 
-    pipeline_forget_passed(outbox); /* what is let go may lie before it */
     if (outbox->claim_in_flight)
         pipeline_close(outbox);
     if (outbox->session.conn != NULL && outbox->in_transaction)
-        (void)end_transaction(outbox, &ignored);
+        (void)pipeline_end_transaction(outbox, &ignored);
 }
 
 static void release_result(void *result)
@@ -216,7 +208,7 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_
 }
 
 /* A batch that was cut means rows were locked and read for nothing: the next claim asks for fewer;
- * for more only when so many of this size would fit. */
+ * for more only when so many of this size would fit, and no row is being isolated. */
 static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_t bytes)
 {
     bool cut = batch->count < PQntuples(batch->rows);
@@ -224,7 +216,7 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
 
     if (cut && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
-    else if (!cut && outbox->level > 0 &&
+    else if (!cut && outbox->level > 0 && clock_now_ms() >= outbox->isolate_until_ms &&
              row_bytes * pipeline_limit(outbox, outbox->level - 1) <= outbox->options->batch_bytes)
         outbox->level--;
 }
@@ -242,56 +234,62 @@ static int read_claimed(struct outbox *outbox, struct error *error)
     outbox->worked_ms = (row_int8(PQgetvalue(result, 0, CLAIMED_DONE)) -
                          row_int8(PQgetvalue(result, 0, CLAIMED_BEGAN))) /
                         1000;
+    outbox->read_high =
+        !PQgetisnull(result, 0, CLAIMED_HIGH) && PQgetvalue(result, 0, CLAIMED_HIGH)[0] != 0;
     PQclear(result);
     return 0;
 }
 
-static int note_failed_claim(struct outbox *outbox, const struct claim *claim)
+enum claim_result { CLAIM_READ, CLAIM_UNREADABLE, CLAIM_FAILED };
+
+/* A claim that failed keeps its session, which knows all its statements, unless the session itself
+ * is what failed. */
+static enum claim_result note_failure(struct outbox *outbox, const struct claim_request *request,
+                                      struct error *error)
 {
-    if (outbox->overloaded && outbox->level < CLAIM_LEVELS - 1)
-        outbox->level++;
-    if (outbox->lock_waited && !claim->parked)
-        bounds_avoid(&outbox->bounds, clock_now_ms() + AVOID_MS);
-    return -1;
+    enum failure failure = outbox->failure;
+    struct error other;
+
+    if (outbox->session.conn == NULL)
+        return CLAIM_FAILED;
+    if (failure == FAILURE_LOCKED && !request->parked)
+        turns_avoid(&outbox->turns, outbox->locked, outbox->locked_count,
+                    clock_now_ms() + AVOID_MS);
+    if (failure == FAILURE_OTHER) {
+        (void)pipeline_abort(outbox);
+        return CLAIM_FAILED;
+    }
+    if (pipeline_roll_back(outbox, &other) < 0) {
+        *error = other;
+        return CLAIM_FAILED;
+    }
+    return failure == FAILURE_ROW ? CLAIM_UNREADABLE : CLAIM_FAILED;
 }
 
-/* The answer to a look comes with the first rows of the claim behind it. */
-static void note_walk(struct outbox *outbox, int64_t looked_ms)
+static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
+                                    const struct claim_request *request, struct error *error)
 {
-    int64_t now_ms = clock_now_ms();
-
-    bounds_walked(&outbox->bounds, now_ms - looked_ms, now_ms);
-}
-
-static int read_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
-                      struct error *error)
-{
-    int64_t looked_ms;
-
     outbox->claim_in_flight = false;
     outbox->in_transaction = true;
-    outbox->overloaded = false;
-    outbox->lock_waited = false;
     if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 || choose_read(outbox, claim, error) < 0)
-        return -1;
-    looked_ms = clock_now_ms();
-    hold(batch, pipeline_expect(outbox, PGRES_TUPLES_OK, error));
+        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
+        slice_lock_read(outbox, request, error) < 0)
+        return CLAIM_FAILED;
+    hold(batch, pipeline_answer(outbox, PGRES_TUPLES_OK, error));
     if (batch->rows == NULL)
-        return note_failed_claim(outbox, claim);
-    if (read_claimed(outbox, error) < 0)
-        return -1;
-    if (!claim->parked)
-        note_walk(outbox, looked_ms);
-    return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
+        return note_failure(outbox, request, error);
+    if (read_claimed(outbox, error) < 0 ||
+        pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
+        return CLAIM_FAILED;
+    return CLAIM_READ;
 }
 
-static int start_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
-                       struct error *error)
+static int start_claim(struct outbox *outbox, struct batch *batch,
+                       const struct claim_request *request, struct error *error)
 {
     if (outbox->claim_in_flight)
         return 0;
-    if (pipeline_queue_claim(outbox, batch, claim, error) < 0)
+    if (pipeline_queue_claim(outbox, batch, request, error) < 0)
         return -1;
     return pipeline_sync(outbox, error);
 }
@@ -300,7 +298,9 @@ static int make_durable(struct outbox *outbox, struct error *error)
 {
     if (!outbox->options->durable_before_publish || outbox->flushed)
         return 0;
-    return barrier_wait(&outbox->barrier, &outbox->server, outbox->options, outbox->name, error);
+    if (outbox->flush == NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_SELF, "nobody flushes the WAL");
+    return wal_flush_wait(outbox->flush, &outbox->server, error);
 }
 
 static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,
@@ -313,7 +313,7 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     if (batch->count == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "the broker takes larger messages than when the claim was made");
-    if (choose_note_claimed(outbox, batch, batch->rows, error) < 0)
+    if (slice_lock_note_claimed(outbox, batch, error) < 0)
         return -1;
     adapt_level(outbox, batch, bytes);
     if (make_durable(outbox, error) < 0)
@@ -329,27 +329,44 @@ int64_t outbox_claim_slept_ms(const struct outbox *outbox)
     return clock_boot_ms() - outbox->asked_ms - outbox->worked_ms;
 }
 
-int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+/* A row of the claim cannot be handed over: fewer are asked for, until it is alone. */
+static int isolate(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+                   struct error *error)
+{
+    batch_reset(batch);
+    batch->parked = request->parked;
+    batch->more = true;
+    if (outbox->level < CLAIM_LEVELS - 1) {
+        outbox->level++;
+        outbox->isolate_until_ms = clock_now_ms() + ISOLATE_MS;
+        return 0;
+    }
+    outbox->isolate_until_ms = 0;
+    return unreadable_claim(outbox, batch, request, error);
+}
+
+int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
-    int surveyed;
-
     batch_reset(batch);
-    batch->parked = claim->parked;
-    surveyed = survey_step(outbox, claim, error);
-    batch->more = surveyed > 0;
-    if (surveyed != 0)
-        return surveyed > 0 ? 0 : -1;
-    if (start_claim(outbox, batch, claim, error) < 0 || read_claim(outbox, batch, claim, error) < 0)
+    batch->parked = request->parked;
+    if (away_scan(outbox, request, error) < 0 || start_claim(outbox, batch, request, error) < 0)
         return -1;
-    batch->more = choose_looks_again(outbox, PQntuples(batch->rows), claim);
+    switch (read_claim(outbox, batch, request, error)) {
+    case CLAIM_READ:
+        break;
+    case CLAIM_UNREADABLE:
+        return isolate(outbox, batch, request, error);
+    case CLAIM_FAILED:
+        return -1;
+    }
     if (PQntuples(batch->rows) == 0) {
-        if (end_transaction(outbox, error) < 0 ||
-            choose_pass_empty(outbox, batch, claim, error) < 0)
-            return -1;
-    } else if (take_rows(outbox, batch, claim->payload_max, error) < 0) {
+        batch->more = slice_lock_note_empty(outbox, request) || away_goes_on(outbox, request);
+        return pipeline_end_transaction(outbox, error);
+    }
+    if (take_rows(outbox, batch, request->payload_max, error) < 0) {
         batch_reset(batch);
         return pipeline_abort(outbox);
     }
-    return pipeline_remember_passed(outbox, batch, claim, error);
+    return 0;
 }

@@ -8,8 +8,8 @@
  * notifying: PostgreSQL makes a transaction visible before it lets go of its locks. So one look
  * after that finds all there was before, and all that comes later notifies.
  *
- * The session is never inside a transaction, which would keep the notifications back, and it is not
- * trusted to live: the lock ends with it.
+ * The session is hardly ever inside a transaction, which would keep the notifications back, and it is
+ * not trusted to live: the lock ends with it.
  */
 #include "outbox/listener.h"
 
@@ -27,44 +27,33 @@
 #define ECHO_MS 1000 /* how long our own notification may take */
 
 struct listener {
-    const struct outbox_options *options;
-    char name[64];
-    struct session session;
-    struct table table;
+    struct session *session;   /* the watch's, */
+    const struct table *table; /* and its table */
     struct notify notify;
     bool armed;
     bool heard; /* arrived while an answer was waited for */
 };
 
-struct listener *listener_open(const struct outbox_options *options, const char *name)
+struct listener *listener_open(struct session *session, const struct table *table)
 {
     struct listener *listener = calloc(1, sizeof *listener);
 
     if (listener == NULL)
         return NULL;
-    listener->options = options;
-    (void)snprintf(listener->name, sizeof listener->name, "%s", name);
+    listener->session = session;
+    listener->table = table;
     return listener;
 }
 
-void listener_disconnect(struct listener *listener)
+void listener_forget(struct listener *listener)
 {
-    session_close(&listener->session);
     listener->armed = false;
     listener->heard = false;
 }
 
 void listener_close(struct listener *listener)
 {
-    if (listener == NULL)
-        return;
-    listener_disconnect(listener);
     free(listener);
-}
-
-int listener_fd(const struct listener *listener)
-{
-    return listener->session.conn != NULL ? PQsocket(listener->session.conn) : -1;
 }
 
 /* Whether one with this mark is among them: a test's; those of inserts carry none. */
@@ -73,7 +62,7 @@ static bool take_notifications(struct listener *listener, const char *mark)
     PGnotify *notification;
     bool found = false;
 
-    while ((notification = PQnotifies(listener->session.conn)) != NULL) {
+    while ((notification = PQnotifies(listener->session->conn)) != NULL) {
         found = found || (mark != NULL && strcmp(notification->extra, mark) == 0);
         listener->heard = listener->heard || notification->extra[0] == '\0';
         PQfreemem(notification);
@@ -83,8 +72,8 @@ static bool take_notifications(struct listener *listener, const char *mark)
 
 static int read_input(struct listener *listener, struct error *error)
 {
-    if (PQconsumeInput(listener->session.conn) == 0)
-        return session_fail(&listener->session, NULL, error);
+    if (PQconsumeInput(listener->session->conn) == 0)
+        return session_fail(listener->session, NULL, error);
     return 0;
 }
 
@@ -98,15 +87,16 @@ int listener_hear(struct listener *listener, bool *heard, struct error *error)
     return status;
 }
 
-bool listener_has_heard(const struct listener *listener)
+bool listener_has_heard(struct listener *listener)
 {
+    (void)take_notifications(listener, NULL);
     return listener->heard;
 }
 
 /* The first value of a query, a number; -1: *error. Notifications may come with the answer. */
 static int ask(struct listener *listener, const char *sql, struct error *error)
 {
-    PGresult *result = session_query(&listener->session, sql, 0, NULL, error);
+    PGresult *result = session_query(listener->session, sql, 0, NULL, error);
     int answer;
 
     if (result == NULL)
@@ -154,13 +144,13 @@ int listener_renew(struct listener *listener, struct error *error)
 {
     uint32_t oid = listener->notify.oid; /* another table may have taken its name */
 
-    if (notify_describe(&listener->notify, &listener->session, &listener->table, error) < 0)
+    if (notify_describe(&listener->notify, listener->session, listener->table, error) < 0)
         return -1;
     (void)take_notifications(listener, NULL);
     if (listener->notify.fires && listener->notify.oid == oid)
         return 0;
     return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "%s has lost the trigger \"%s\"",
-                     listener->table.quoted, listener->notify.name);
+                     listener->table->quoted, listener->notify.name);
 }
 
 /* A pooler gives a client a process number of its own making. */
@@ -169,7 +159,7 @@ static int is_direct(struct listener *listener, struct error *error)
     char sql[96];
 
     (void)snprintf(sql, sizeof sql, "SELECT (pg_catalog.pg_backend_pid() = %d)::int",
-                   PQbackendPID(listener->session.conn));
+                   PQbackendPID(listener->session->conn));
     return ask(listener, sql, error);
 }
 
@@ -178,7 +168,7 @@ static int await_echo(struct listener *listener, const char *mark, struct error 
     int64_t deadline_ms = clock_now_ms() + ECHO_MS;
 
     while (!take_notifications(listener, mark)) {
-        struct pollfd socket = {.fd = PQsocket(listener->session.conn), .events = POLLIN};
+        struct pollfd socket = {.fd = PQsocket(listener->session->conn), .events = POLLIN};
         int ready = poll(&socket, 1, clock_left_ms(deadline_ms));
 
         if (ready == 0)
@@ -195,11 +185,11 @@ static int hears_itself(struct listener *listener, struct error *error)
     char sql[160];
     char mark[64];
 
-    (void)snprintf(mark, sizeof mark, "echo of %d at %d", PQbackendPID(listener->session.conn),
+    (void)snprintf(mark, sizeof mark, "echo of %d at %d", PQbackendPID(listener->session->conn),
                    (int)getpid());
     (void)snprintf(sql, sizeof sql, "LISTEN %s; NOTIFY %s, '%s'", listener->notify.channel,
                    listener->notify.channel, mark);
-    if (session_execute(&listener->session, sql, error) < 0)
+    if (session_execute(listener->session, sql, error) < 0)
         return -1;
     return await_echo(listener, mark, error);
 }
@@ -223,30 +213,19 @@ static int set_lease(struct listener *listener, struct error *error)
 {
     char sql[64];
 
-    if (PQserverVersion(listener->session.conn) < 140000)
+    if (PQserverVersion(listener->session->conn) < 140000)
         return 0;
     (void)snprintf(sql, sizeof sql, "SET idle_session_timeout = %d", LEASE_MS);
-    return session_execute(&listener->session, sql, error);
+    return session_execute(listener->session, sql, error);
 }
 
-static enum listener_result start(struct listener *listener, struct error *error)
+enum listener_result listener_start(struct listener *listener, struct error *error)
 {
-    if (session_open(&listener->session, listener->options, listener->name, error) < 0 ||
-        table_describe(&listener->table, &listener->session, listener->options, error) < 0 ||
-        notify_describe(&listener->notify, &listener->session, &listener->table, error) < 0)
+    if (notify_describe(&listener->notify, listener->session, listener->table, error) < 0)
         return LISTENER_FAILED;
     if (!listener->notify.fires)
         return LISTENER_ABSENT;
     if (set_lease(listener, error) < 0)
         return LISTENER_FAILED;
     return try_to_listen(listener, error);
-}
-
-enum listener_result listener_connect(struct listener *listener, struct error *error)
-{
-    enum listener_result result = start(listener, error);
-
-    if (result != LISTENER_READY)
-        listener_disconnect(listener);
-    return result;
 }

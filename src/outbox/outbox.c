@@ -11,22 +11,26 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
                            const char *name)
 {
     struct outbox *outbox = calloc(1, sizeof *outbox);
+    int slices = options->order == ORDER_KEY ? options->slices : 1;
 
     if (outbox == NULL)
         return NULL;
     outbox->options = options;
     outbox->routes = routes;
+    outbox->walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
     (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
-    if (bounds_init(&outbox->bounds, options->order == ORDER_KEY ? options->slices : 1) == 0)
+    if (turns_init(&outbox->turns, slices) == 0 && horizon_view_init(&outbox->view, slices) == 0)
         return outbox;
-    bounds_free(&outbox->bounds);
-    free(outbox);
+    outbox_close(outbox);
     return NULL;
 }
 
-void outbox_share(struct outbox *outbox, struct shared *shared)
+int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flush *flush)
 {
-    outbox->shared = shared;
+    outbox->horizon = horizon;
+    outbox->flush = flush;
+    outbox->away_horizon = horizon_open(horizon_slices(horizon));
+    return outbox->away_horizon != NULL ? 0 : -1;
 }
 
 void outbox_close(struct outbox *outbox)
@@ -35,8 +39,9 @@ void outbox_close(struct outbox *outbox)
         return;
     outbox_abandon(outbox);
     pipeline_close(outbox);
-    barrier_close(&outbox->barrier);
-    bounds_free(&outbox->bounds);
+    horizon_close(outbox->away_horizon);
+    horizon_view_free(&outbox->view);
+    turns_free(&outbox->turns);
     free(outbox);
 }
 

@@ -4,15 +4,17 @@
 #include "base/error.h"
 #include "core/batch.h"
 #include "core/route.h"
+#include "outbox/horizon.h"
 #include "outbox/options.h"
+#include "outbox/wal_flush.h"
 
 /*
  * One lane's view of the outbox table: claim rows, settle them, in one transaction on one
  * connection. Row locks are held from the claim until settle commits; whatever ends the connection
  * in between, the rows are due again. Used by one thread.
  *
- * Every function returns 0, or -1 with *error set and the connection closed: whatever was claimed
- * is abandoned, and ready() starts afresh. No call takes longer than a few statement timeouts (12
+ * Every function returns 0, or -1 with *error set: whatever was claimed is abandoned, and ready()
+ * starts afresh where the connection is lost. No call takes longer than a few statement timeouts (12
  * s).
  */
 
@@ -24,27 +26,28 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
                            const char *name);
 void outbox_close(struct outbox *outbox);
 
-/* Lanes of one process tell each other what they know of the slices: see shared.h. It outlives the
- * outbox. */
-struct shared;
-void outbox_share(struct outbox *outbox, struct shared *shared);
+/* What the lanes of a process share: where unsent rows begin, and who flushes the WAL for them. Both
+ * outlive the outbox. Without them a claim reads from the beginning of the table, and a claim with
+ * durable_before_publish fails. 0, or -1: no memory. */
+int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flush *flush);
 
 /* Connects, describes the table and prepares the statements; returns at once when that is done. */
 int outbox_ready(struct outbox *outbox, struct error *error);
 
 /* What a claim looks for. */
-struct claim {
+struct claim_request {
     bool parked;         /* the parked rows that are due, instead of the outbox */
     int64_t payload_max; /* rows larger than this come without their payload */
     uint64_t away;       /* a bit for each sink that takes nothing now: its rows are left */
 };
 
 /*
- * Locks the next rows of the outbox in id order, or of the parked rows that are due, skipping
- * locked ones, and fills the batch. An empty batch leaves no transaction open. With
- * durable_before_publish it returns when everything the claim saw is flushed to disk.
+ * Locks the next rows of the outbox in id order, or of the parked rows that are due, and fills the
+ * batch. An empty batch leaves no transaction open; batch->more says whether to claim again at once.
+ * With durable_before_publish it returns when everything the claim saw is flushed to disk. A row
+ * that PostgreSQL cannot hand over is parked as dead on the way (unreadable.h).
  */
-int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error);
 
 /* Milliseconds since the claim in hand was sent in which the server did not work on it: many when
@@ -59,7 +62,7 @@ bool outbox_claim_is_lost(const struct outbox *outbox);
  * outbox_abandon). When rows could not be parked the rest is settled all the same: 0, and
  * batch->unparked says why.
  */
-int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
+int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error);
 
 /* Rolls back what is claimed. The connection stays when it is healthy. */

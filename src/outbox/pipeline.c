@@ -1,8 +1,8 @@
 #include "outbox/pipeline.h"
 
-#include "outbox/choose.h"
-
-#include "outbox/sql_choose.h"
+#include "outbox/slice_lock.h"
+#include "outbox/sql_horizon.h"
+#include "outbox/sql_slices.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -26,7 +26,6 @@ int pipeline_limit(const struct outbox *outbox, int level)
 void pipeline_close(struct outbox *outbox)
 {
     session_close(&outbox->session);
-    survey_end(&outbox->survey);
     outbox->in_transaction = false;
     outbox->claim_in_flight = false;
 }
@@ -52,37 +51,84 @@ int pipeline_sync(struct outbox *outbox, struct error *error)
     return 0;
 }
 
-/* query_canceled (here: statement_timeout), program_limit_exceeded, out_of_memory. */
-static bool is_overload(const PGresult *result)
+/* Errors that say nothing of a row: of the connection, the transaction, the catalog or rights, of
+ * resources and of the server. query_canceled is here the statement_timeout. */
+static enum failure judge_failure(const PGresult *result)
 {
+    static const char *const not_rows[] = {"08", "0A", "25", "26", "28", "2D", "3D", "3F", "40",
+                                           "42", "53", "55", "57", "58", "F0", NULL};
+    static const char *const rows[] = {"57014", "53200", NULL};
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 
-    return sqlstate != NULL && (strcmp(sqlstate, "57014") == 0 || strcmp(sqlstate, "54000") == 0 ||
-                                strcmp(sqlstate, "53200") == 0);
+    if (sqlstate == NULL)
+        return FAILURE_OTHER;
+    if (strcmp(sqlstate, "55P03") == 0)
+        return FAILURE_LOCKED;
+    for (int i = 0; rows[i] != NULL; i++)
+        if (strcmp(sqlstate, rows[i]) == 0)
+            return FAILURE_ROW;
+    for (int i = 0; not_rows[i] != NULL; i++)
+        if (strncmp(sqlstate, not_rows[i], 2) == 0)
+            return FAILURE_OTHER;
+    return FAILURE_ROW;
 }
 
-static bool is_lock_timeout(const PGresult *result)
-{
-    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-    return sqlstate != NULL && strcmp(sqlstate, "55P03") == 0;
-}
-
-PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct error *error)
+PGresult *pipeline_answer(struct outbox *outbox, ExecStatusType status, struct error *error)
 {
     PGresult *result = session_next(&outbox->session, clock_now_ms() + SESSION_WAIT_MS, error);
 
+    outbox->failure = FAILURE_NONE;
     if (result == NULL) {
+        outbox->failure = FAILURE_OTHER;
         pipeline_close(outbox);
         return NULL;
     }
     if (PQresultStatus(result) == status)
         return result;
-    outbox->overloaded = is_overload(result);
-    outbox->lock_waited = is_lock_timeout(result);
-    (void)fail(outbox, result, error);
+    outbox->failure = judge_failure(result);
+    (void)session_fail(&outbox->session, result, error);
     PQclear(result);
     return NULL;
+}
+
+PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct error *error)
+{
+    PGresult *result = pipeline_answer(outbox, status, error);
+
+    if (result == NULL)
+        pipeline_close(outbox);
+    return result;
+}
+
+int pipeline_end_transaction(struct outbox *outbox, struct error *error)
+{
+    if (pipeline_queue(outbox, "commit", 0, NULL, false, error) < 0 ||
+        pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
+        pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
+        return -1;
+    outbox->in_transaction = false;
+    return 0;
+}
+
+int pipeline_roll_back(struct outbox *outbox, struct error *error)
+{
+    int64_t deadline_ms = clock_now_ms() + SESSION_WAIT_MS;
+    PGresult *result;
+    ExecStatusType status;
+
+    do { /* what is left of the pipeline is aborted up to its Sync */
+        result = session_next(&outbox->session, deadline_ms, error);
+        if (result == NULL)
+            return pipeline_abort(outbox);
+        status = PQresultStatus(result);
+        PQclear(result);
+    } while (status != PGRES_PIPELINE_SYNC);
+    if (pipeline_queue(outbox, "rollback", 0, NULL, false, error) < 0 ||
+        pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
+        pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
+        return -1;
+    outbox->in_transaction = false;
+    return 0;
 }
 
 int pipeline_try(struct outbox *outbox, struct error *error)
@@ -109,7 +155,7 @@ int pipeline_skip(struct outbox *outbox, ExecStatusType status, struct error *er
 int pipeline_queue(struct outbox *outbox, const char *statement, int param_count,
                    const struct array *params, bool binary, struct error *error)
 {
-    enum { PARAMS_MAX = 6 };
+    enum { PARAMS_MAX = 8 };
     const char *values[PARAMS_MAX] = {NULL};
     int lengths[PARAMS_MAX] = {0};
     int formats[PARAMS_MAX] = {0};
@@ -128,41 +174,72 @@ int pipeline_queue(struct outbox *outbox, const char *statement, int param_count
 
 static void name_claim(char name[32], enum claim_kind kind, int level)
 {
-    static const char *const kinds[CLAIM_KINDS] = {"claim", "claim_slices", "claim_after",
-                                                   "claim_window", "claim_parked"};
+    static const char *const kinds[CLAIM_KINDS] = {"claim", "claim_slices", "claim_parked"};
 
     (void)snprintf(name, 32, "%s_%d", kinds[kind], level);
 }
 
-static int queue_claim(struct outbox *outbox, const struct claim *claim, struct error *error)
+static enum claim_kind kind_of(const struct outbox *outbox, const struct claim_request *request)
 {
-    static const int param_counts[CLAIM_KINDS] = {2, 2, 3, 4, 2};
-    enum claim_kind kind = pipeline_choose_claim(outbox, claim);
-    uint64_t away = htobe64(claim->away);
-    uint64_t payload_max = htobe64((uint64_t)claim->payload_max);
-    char *from = strdupa(pipeline_passed_from(outbox));
-    struct array params[4] = {{.bytes = (char *)&away, .len = sizeof away},
-                              {.bytes = (char *)&payload_max, .len = sizeof payload_max},
-                              {.bytes = from, .len = strlen(from)},
-                              {.bytes = outbox->passed.to, .len = strlen(outbox->passed.to)}};
-    char name[32];
-
-    name_claim(name, kind, outbox->level);
-    outbox->asked_ms = clock_boot_ms();
-    if (pipeline_queue(outbox, name, param_counts[kind], params, true, error) < 0)
-        return -1;
-    return pipeline_queue(outbox, "claimed", 0, NULL, true, error);
+    if (request->parked)
+        return CLAIM_PARKED;
+    return outbox->options->order == ORDER_KEY ? CLAIM_SLICES : CLAIM_TABLE;
 }
 
-/* The look comes first: it says from where on the claim behind it goes. */
-int pipeline_queue_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
-                         struct error *error)
+/* A claim or what stands for it: all of a kind take the same parameters. */
+static int queue_rows(struct outbox *outbox, struct batch *batch,
+                      const struct claim_request *request, const char *name, struct error *error)
 {
+    bool bounded =
+        kind_of(outbox, request) == CLAIM_TABLE && table_has_integer_ids(&outbox->table);
+    uint64_t away = htobe64(request->away);
+    uint64_t payload_max = htobe64((uint64_t)request->payload_max);
+    uint64_t low = htobe64((uint64_t)outbox->view.bounds[0].low);
+    uint64_t high = htobe64((uint64_t)outbox->view.bounds[0].high);
+    uint64_t file = htobe64(outbox->view.file);
+    uint64_t end = htobe64((uint64_t)outbox->walk.end);
+    struct array params[7] = {{.bytes = (char *)&away, .len = sizeof away},
+                              {.bytes = (char *)&payload_max, .len = sizeof payload_max},
+                              {.bytes = (char *)&low, .len = sizeof low},
+                              {.bytes = (char *)&high, .len = sizeof high},
+                              [5] = {.bytes = (char *)&file, .len = sizeof file},
+                              [6] = {.bytes = (char *)&end, .len = sizeof end}};
+
+    if (bounded && array_of_xid8(&params[4], batch, outbox->view.holders,
+                                 outbox->view.holder_count) < 0)
+        return error_no_memory(error);
+    return pipeline_queue(outbox, name, bounded ? 7 : 2, params, true, error);
+}
+
+int pipeline_queue_transaction(struct outbox *outbox, struct batch *batch,
+                               const struct claim_request *request, struct error *error)
+{
+    slice_lock_read_horizon(outbox, request);
+    outbox->asked_ms = clock_boot_ms();
     if (pipeline_queue(outbox, "begin", 0, NULL, false, error) < 0 ||
-        pipeline_queue(outbox, "lock", 0, NULL, false, error) < 0 ||
-        choose_queue(outbox, batch, claim, error) < 0)
+        pipeline_queue(outbox, "lock", 0, NULL, false, error) < 0)
         return -1;
-    return queue_claim(outbox, claim, error);
+    return slice_lock_queue(outbox, batch, request, error);
+}
+
+int pipeline_queue_first_row(struct outbox *outbox, struct batch *batch,
+                             const struct claim_request *request, struct error *error)
+{
+    return queue_rows(outbox, batch, request, request->parked ? "first_parked_row" : "first_row",
+                      error);
+}
+
+/* The lock of the slices comes first: it says from where on the claim behind it goes. */
+int pipeline_queue_claim(struct outbox *outbox, struct batch *batch,
+                         const struct claim_request *request, struct error *error)
+{
+    char name[32];
+
+    name_claim(name, kind_of(outbox, request), outbox->level);
+    if (pipeline_queue_transaction(outbox, batch, request, error) < 0 ||
+        queue_rows(outbox, batch, request, name, error) < 0)
+        return -1;
+    return pipeline_queue(outbox, "claimed", 0, NULL, true, error);
 }
 
 PGresult *pipeline_run(struct outbox *outbox, const char *statement, int param_count,
@@ -197,35 +274,23 @@ static int prepare(struct outbox *outbox, const char *name, char *sql, struct er
     return sent ? 0 : fail(outbox, NULL, error);
 }
 
-static bool is_claimed_so(const struct outbox *outbox, enum claim_kind kind)
-{
-    bool slices = outbox->options->order == ORDER_KEY;
-
-    return kind == CLAIM_PARKED || (kind == CLAIM_SLICES) == slices;
-}
-
-static int prepare_choosing(struct outbox *outbox, struct error *error)
+static int prepare_slices(struct outbox *outbox, struct error *error)
 {
     const struct table *table = &outbox->table;
     const struct outbox_options *options = outbox->options;
 
-    if (prepare(outbox, "choose", sql_choose(table, options, outbox->routes, false), error) < 0 ||
-        prepare(outbox, "choose_parked", sql_choose(table, options, outbox->routes, true), error) <
-            0)
-        return -1;
-    if (!choose_is_bounded(outbox))
-        return 0;
     if (options->order == ORDER_KEY &&
-        (prepare(outbox, "newest", sql_newest(table), error) < 0 ||
-         prepare(outbox, "newest_of_slices", sql_newest_of_slices(table, options), error) < 0 ||
-         prepare(outbox, "horizon",
-                 strdup("SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())"),
-                 error) < 0 ||
-         prepare(outbox, "first", sql_first(table, options), error) < 0))
+        (prepare(outbox, "lock_slices", sql_lock_slices(table, options, outbox->routes), error) <
+             0 ||
+         prepare(outbox, "lock_parked_slices",
+                 sql_lock_parked_slices(table, options, outbox->routes), error) < 0))
         return -1;
-    if (prepare(outbox, "fence", strdup("SELECT pg_catalog.pg_current_xact_id()::text"), error) < 0)
-        return -1;
-    return prepare(outbox, "empty", sql_empty(table, options, outbox->routes), error);
+    if (!table_has_integer_ids(table))
+        return 0;
+    return prepare(outbox, "scan",
+                   sql_scan(table, options, outbox->routes,
+                            options->order == ORDER_KEY ? 0 : AWAY_WINDOW_ROWS),
+                   error);
 }
 
 static int prepare_claims(struct outbox *outbox, struct error *error)
@@ -238,7 +303,8 @@ static int prepare_claims(struct outbox *outbox, struct error *error)
                                   .limit = pipeline_limit(outbox, level),
                                   .routes = outbox->routes};
 
-        if (!is_claimed_so(outbox, text.kind))
+        if (text.kind != CLAIM_PARKED &&
+            (text.kind == CLAIM_SLICES) != (outbox->options->order == ORDER_KEY))
             continue;
         text.inline_bytes = outbox->options->batch_bytes / text.limit;
         name_claim(name, text.kind, level);
@@ -246,6 +312,28 @@ static int prepare_claims(struct outbox *outbox, struct error *error)
             return -1;
     }
     return 0;
+}
+
+/* For a row that cannot be read: the place of the first that is due, and the values of one alone. */
+static int prepare_single_rows(struct outbox *outbox, struct error *error)
+{
+    const struct table *table = &outbox->table;
+    const struct outbox_options *options = outbox->options;
+    struct claim_text text = {.kind = options->order == ORDER_KEY ? CLAIM_SLICES : CLAIM_TABLE,
+                              .limit = 1,
+                              .inline_bytes = options->batch_bytes,
+                              .routes = outbox->routes};
+    struct claim_text parked = text;
+
+    parked.kind = CLAIM_PARKED;
+    if (prepare(outbox, "first_row", sql_first_row(table, options, &text), error) < 0 ||
+        prepare(outbox, "first_parked_row", sql_first_row(table, options, &parked), error) < 0)
+        return -1;
+    text.alone = true;
+    parked.alone = true;
+    if (prepare(outbox, "read_row", sql_claim(table, options, &text), error) < 0)
+        return -1;
+    return prepare(outbox, "read_parked_row", sql_claim(table, options, &parked), error);
 }
 
 static int prepare_all(struct outbox *outbox, struct error *error)
@@ -256,6 +344,7 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     outbox->prepared = 0;
     if (prepare(outbox, "begin", strdup("BEGIN"), error) < 0 ||
         prepare(outbox, "commit", strdup("COMMIT"), error) < 0 ||
+        prepare(outbox, "rollback", strdup("ROLLBACK"), error) < 0 ||
         prepare(outbox, "savepoint", strdup("SAVEPOINT parking"), error) < 0 ||
         prepare(outbox, "rollback_to", strdup("ROLLBACK TO SAVEPOINT parking"), error) < 0 ||
         prepare(outbox, "lock", sql_lock(table), error) < 0 ||
@@ -264,10 +353,10 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         prepare(outbox, "sent_parked", sql_sent(table, options, true), error) < 0 ||
         prepare(outbox, "park", sql_park(table, options, false), error) < 0 ||
         prepare(outbox, "park_parked", sql_park(table, options, true), error) < 0 ||
-        prepare(outbox, "last", sql_last(table), error) < 0 ||
-        prepare(outbox, "window", sql_window(table), error) < 0 ||
+        prepare(outbox, "park_bare", sql_park_bare(table), error) < 0 ||
         prepare(outbox, "leftover", sql_leftover(table, options), error) < 0 ||
-        prepare_choosing(outbox, error) < 0 || prepare_claims(outbox, error) < 0 ||
+        prepare_slices(outbox, error) < 0 || prepare_claims(outbox, error) < 0 ||
+        prepare_single_rows(outbox, error) < 0 ||
         pipeline_sync(outbox, error) < 0)
         return -1;
     for (int i = 0; i < outbox->prepared; i++)
@@ -338,10 +427,8 @@ int pipeline_open(struct outbox *outbox, struct error *error)
     server_tell_commit(&outbox->server, &outbox->session);
     if (describe(outbox, error) < 0 || keep_plans(outbox, error) < 0)
         return pipeline_abort(outbox);
-    barrier_close(&outbox->barrier); /* another server may stand behind the address */
-    bounds_forget(&outbox->bounds);
-    if (outbox->shared != NULL)
-        shared_join(outbox->shared, &outbox->server);
+    if (outbox->horizon != NULL)
+        horizon_join(outbox->horizon, &outbox->server);
     if (PQenterPipelineMode(outbox->session.conn) != 1)
         return fail(outbox, NULL, error);
     if (prepare_all(outbox, error) < 0)

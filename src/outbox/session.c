@@ -212,6 +212,64 @@ int session_execute(struct session *session, const char *sql, struct error *erro
     return result != NULL ? 0 : -1;
 }
 
+int session_prepare(struct session *session, const char *name, const char *sql, struct error *error)
+{
+    int sent = session->conn != NULL && PQsendPrepare(session->conn, name, sql, 0, NULL);
+    PGresult *result;
+
+    if (send_and_flush(session, sent, error) < 0)
+        return -1;
+    result = finish(session, error);
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+int session_enter_pipeline(struct session *session, struct error *error)
+{
+    return PQenterPipelineMode(session->conn) == 1 ? 0 : lose(session, error);
+}
+
+int session_queue(struct session *session, const char *statement, int param_count,
+                  const char *const *params, struct error *error)
+{
+    if (session->conn == NULL)
+        return session_fail(session, NULL, error);
+    return PQsendQueryPrepared(session->conn, statement, param_count, params, NULL, NULL, 0) == 1
+               ? 0
+               : lose(session, error);
+}
+
+int session_sync(struct session *session, struct error *error)
+{
+    if (PQpipelineSync(session->conn) != 1)
+        return lose(session, error);
+    return session_flush(session, answer_deadline_ms(session), error);
+}
+
+PGresult *session_answer(struct session *session, struct error *error)
+{
+    PGresult *result = session_next(session, answer_deadline_ms(session), error);
+
+    if (result == NULL || PQresultStatus(result) == PGRES_TUPLES_OK)
+        return result;
+    (void)session_fail(session, result, error);
+    PQclear(result);
+    return NULL;
+}
+
+int session_end_sync(struct session *session, struct error *error)
+{
+    PGresult *result = session_next(session, answer_deadline_ms(session), error);
+
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+int session_leave_pipeline(struct session *session, struct error *error)
+{
+    return PQexitPipelineMode(session->conn) == 1 ? 0 : lose(session, error);
+}
+
 /* The first line of a small file; read anew at each connect, so that a rotated password is seen. */
 static int read_password(const char *path, char *out, size_t size, struct error *error)
 {

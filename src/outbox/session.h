@@ -44,6 +44,19 @@ int session_execute(struct session *session, const char *sql, struct error *erro
 int session_flush(struct session *session, int64_t deadline_ms, struct error *error);
 PGresult *session_next(struct session *session, int64_t deadline_ms, struct error *error);
 
+/* The same in simple steps, for a session that is in pipeline mode between enter and leave only:
+ * prepared statements with text parameters and results. 0, or -1 with *error set: close it. */
+int session_prepare(struct session *session, const char *name, const char *sql,
+                    struct error *error);
+int session_enter_pipeline(struct session *session, struct error *error);
+int session_queue(struct session *session, const char *statement, int param_count,
+                  const char *const *params, struct error *error);
+int session_sync(struct session *session, struct error *error);
+/* The next statement's rows; NULL with *error set. PQclear() them. */
+PGresult *session_answer(struct session *session, struct error *error);
+int session_end_sync(struct session *session, struct error *error);
+int session_leave_pipeline(struct session *session, struct error *error);
+
 /* Fills *error from a result that is an error, or from the connection when `result` is NULL. */
 int session_fail(const struct session *session, const PGresult *result, struct error *error);
 

@@ -6,7 +6,8 @@
  * nothing is claimed after a failed COMMIT. Each statement raises when it touched another number of
  * rows than it was given.
  */
-#include "outbox/choose.h"
+#include "outbox/away.h"
+#include "outbox/slice_lock.h"
 
 #include "base/clock.h"
 
@@ -142,23 +143,49 @@ static int queue_plain(struct outbox *outbox, const char *statement, struct erro
     return pipeline_queue(outbox, statement, 0, NULL, false, error);
 }
 
-/* Parks apart from the rest: a row that cannot be moved (a foreign key, a lock, another type of a
- * column) must not keep the acknowledged ones from being settled. -1: the session is closed. */
-static int park(struct outbox *outbox, struct batch *batch, int count, struct error *error)
+/* 1: parked; 0: the server refused, and *error says why; -1: the session is closed. */
+static int try_to_park(struct outbox *outbox, struct error *error)
 {
     struct error ignored;
-    const char *why;
     int parked;
 
-    if (queue_plain(outbox, "savepoint", error) < 0 ||
-        queue_parked(outbox, batch, count, error) < 0 || pipeline_sync(outbox, error) < 0 ||
-        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+    if (pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
         return -1;
     parked = pipeline_try(outbox, error);
     if (parked < 0 || pipeline_skip(outbox, PGRES_PIPELINE_SYNC, &ignored) < 0)
         return -1;
-    if (parked > 0)
-        return 0;
+    return parked;
+}
+
+/* A value that the server cannot even copy, as of a damaged page, is lost already. */
+static int park_bare(struct outbox *outbox, const struct batch *batch, struct error *error)
+{
+    const struct message *message = &batch->messages[0];
+    const char *reason = reason_of(message);
+    const struct array params[2] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
+                                    {.bytes = (char *)reason, .len = strlen(reason)}};
+
+    if (queue_plain(outbox, "rollback_to", error) < 0 ||
+        pipeline_queue(outbox, "park_bare", 2, params, false, error) < 0)
+        return -1;
+    return try_to_park(outbox, error);
+}
+
+/* Parks apart from the rest: a row that cannot be moved (a foreign key, a lock, another type of a
+ * column) must not keep the acknowledged ones from being settled. -1: the session is closed. */
+static int park(struct outbox *outbox, struct batch *batch, int count, struct error *error)
+{
+    const char *why;
+    int parked;
+
+    if (queue_plain(outbox, "savepoint", error) < 0 ||
+        queue_parked(outbox, batch, count, error) < 0)
+        return -1;
+    parked = try_to_park(outbox, error);
+    if (parked == 0 && batch->messages[0].unreadable && !batch->parked)
+        parked = park_bare(outbox, batch, error);
+    if (parked != 0)
+        return parked > 0 ? 0 : -1;
     why = batch_copy(batch, error->text, strlen(error->text)).data;
     batch->unparked = why != NULL ? why : "out of memory";
     if (queue_plain(outbox, "rollback_to", error) < 0 || pipeline_sync(outbox, error) < 0 ||
@@ -175,7 +202,7 @@ static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, st
 }
 
 /* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
-static int queue_next_claim(struct outbox *outbox, struct batch *batch, const struct claim *next,
+static int queue_next_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                             struct error *error)
 {
     if (PQsendFlushRequest(outbox->session.conn) != 1) {
@@ -223,7 +250,7 @@ static void explain_count(const struct outbox *outbox, struct error *error)
                     outbox->table.quoted);
 }
 
-static int settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
+static int settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error)
 {
     int sent = count_sent(batch);
@@ -240,15 +267,17 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
     return 0;
 }
 
-int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
+int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error)
 {
     batch->unparked = NULL;
+    if (next != NULL && away_scan_is_due(outbox, next))
+        next = NULL;
     if (settle(outbox, batch, next, error) < 0) {
         explain_count(outbox, error);
         return pipeline_abort(outbox);
     }
-    choose_note_settled(outbox, batch);
+    slice_lock_note_settled(outbox, batch);
     outbox->claim_in_flight = next != NULL;
     outbox->asked_ms = clock_boot_ms(); /* a COMMIT that took long is no pause of the claim's */
     return next != NULL ? 0 : pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
@@ -261,10 +290,7 @@ int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error 
     if (result == NULL)
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';
-    if (*due) { /* it may be below a bound, that of another lane too */
-        bounds_forget(&outbox->bounds);
-        outbox->looks_alone = true;
-    }
+    outbox->reads_all = *due; /* it may be below a bound */
     *parked = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
     return 0;

@@ -181,6 +181,21 @@ char *sql_park(const struct table *table, const struct outbox_options *options, 
     return writer_end(&writer);
 }
 
+char *sql_park_bare(const struct table *table)
+{
+    const char *id = table->columns[COLUMN_ID].quoted;
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out,
+                  "WITH gone AS (DELETE FROM %s WHERE ctid = $1::tid RETURNING %s AS id),"
+                  " touched AS (INSERT INTO %s (id, error, attempts) SELECT id, $2::text, 1 FROM gone"
+                  " RETURNING 1) SELECT 1 / count(*) FROM touched",
+                  table->quoted, id, table->parked_quoted);
+    return writer_end(&writer);
+}
+
 /* Without order a row waits behind none. */
 char *sql_adopt_behind(const struct table *table, const struct outbox_options *options)
 {

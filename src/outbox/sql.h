@@ -38,10 +38,8 @@ enum claim_column {
 char *sql_lock(const struct table *table);
 
 enum claim_kind {
-    CLAIM_OUTBOX,
-    CLAIM_SLICES, /* of the slices that were chosen */
-    CLAIM_AFTER,  /* of the outbox, beyond an id */
-    CLAIM_WINDOW, /* of the outbox, beyond an id and up to another */
+    CLAIM_TABLE,  /* any unsent rows */
+    CLAIM_SLICES, /* those of the slices that were locked */
     CLAIM_PARKED, /* what is due of the parked rows */
     CLAIM_KINDS
 };
@@ -49,29 +47,31 @@ enum claim_kind {
 struct claim_text {
     enum claim_kind kind;
     int limit;
+    bool alone;           /* only the row at $3 tid, which is locked already */
     int64_t inline_bytes; /* rows whose texts and payload together do not exceed this come whole */
     const struct routes *routes; /* NULL: all rows go to sink 0 */
 };
 
 /* $1 int8: a bit for each sink whose rows are left; $2 int8: no payload is larger, or its row comes
- * as lengths; $3, $4 text: beyond this id, up to this. */
+ * as lengths. CLAIM_TABLE of integer ids: $3 int8 and $4 int8 the low and high bound, $5 xid8[] the
+ * long holders and $6 int8 the file node for which they are true; $7 int8 the highest id. */
 char *sql_claim(const struct table *table, const struct outbox_options *options,
                 const struct claim_text *text);
 
-/* Behind a claim, in its transaction: what is true of all its rows. */
+/* Instead of a claim, with its parameters: the first row that it would lock, and locks: tid, and the
+ * id as text. No other column is read. */
+char *sql_first_row(const struct table *table, const struct outbox_options *options,
+                    const struct claim_text *text);
+
+/* Behind a claim, in its transaction: what is true of all of it. */
 char *sql_claimed(void);
 enum claimed_column {
     CLAIMED_FLUSHED, /* bool: what the claim saw is on disk; NULL: it saw nothing */
     CLAIMED_XACT,    /* xid8, binary: the transaction, for pg_xact_status() */
     CLAIMED_BEGAN,   /* timestamptz, binary: its BEGIN, */
-    CLAIMED_DONE     /* and when all rows of the claim had been sent */
+    CLAIMED_DONE,    /* and when all rows of the claim had been sent */
+    CLAIMED_HIGH     /* bool: it read from the high bounds; NULL: it did not read */
 };
-
-/* The highest id of an unsent row; no row when there is none. */
-char *sql_last(const struct table *table);
-/* $1 text, an id: the id at the end of a window of unsent rows beyond it; no row when fewer are
- * left. */
-char *sql_window(const struct table *table);
 
 /* $1 tid[], $2 int4 their number. Raises an error when another number of rows was touched. */
 char *sql_sent(const struct table *table, const struct outbox_options *options, bool parked);
@@ -81,6 +81,9 @@ char *sql_sent(const struct table *table, const struct outbox_options *options, 
  * for (NULL: none). From the outbox the rows move; parked rows are updated. Raises like sql_sent.
  */
 char *sql_park(const struct table *table, const struct outbox_options *options, bool parked);
+
+/* $1 tid, $2 text a reason: the row moves as dead, with its id only. Raises like sql_sent. */
+char *sql_park_bare(const struct table *table);
 
 /* Rows that wait for a destination which has lost its probe (its row was dropped) get another; and
  * the first of those that wait behind a row of their key which is gone falls due. */

@@ -70,8 +70,9 @@ static void put_text_column(FILE *out, const struct table *table,
     (void)fprintf(out, " AS %s", column_name(column));
 }
 
-/* The rows of the slices that sql_choose locked, slice by slice. Under their locks nobody else
- * claims these rows, so one that somebody holds is waited for: to skip it would reorder its key. */
+/* The rows of the slices that sql_lock_slices locked, slice by slice, and of each its share. Under
+ * their locks nobody else claims these rows, so one that somebody holds is waited for: to skip it
+ * would reorder its key. */
 static int put_slices_source(FILE *out, const struct table *table,
                              const struct outbox_options *options, const struct claim_text *text)
 {
@@ -80,19 +81,21 @@ static int put_slices_source(FILE *out, const struct table *table,
     int status;
 
     (void)fprintf(out,
-                  "SELECT taken.*, relay_slice FROM ROWS FROM (pg_catalog.unnest(" CHOSEN_SLICES
-                  "), pg_catalog.unnest(" CHOSEN_FIRSTS ")) AS chosen (relay_slice, relay_first),"
+                  "SELECT taken.*, relay_slice FROM ROWS FROM (pg_catalog.unnest(" LOCKED_SLICES
+                  "), pg_catalog.unnest(" LOCKED_LOWS "), pg_catalog.unnest(" LOCKED_HIGHS
+                  ")) AS locked (relay_slice, relay_low, relay_high),"
                   " LATERAL (SELECT ctid AS relay_row, xmin AS relay_xmin, * FROM %s"
                   " WHERE (SELECT lsn FROM wal) IS NOT NULL AND ",
                   table->quoted);
-    sql_put_in_slice(out, table, options->slices, "relay_slice", "relay_first");
+    sql_put_in_slice(out, table, options->slices, "relay_slice",
+                     "CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END");
     sql_put_unsent(out, table);
     status = sql_put_sinks(out, table, text->routes, false, 1);
     (void)fprintf(out, " ORDER BY ");
     sql_put_slice(out, table, options->slices, false);
     (void)fprintf(out,
-                  ", %s LIMIT (SELECT (%d + n) / n FROM (SELECT " CHOSEN_SHARES ") shares (n)) %s)"
-                  " taken LIMIT %d",
+                  ", %s LIMIT (SELECT (%d + n) / n FROM (SELECT greatest(pg_catalog.cardinality("
+                  LOCKED_SLICES "), 1)) shares (n)) %s) taken LIMIT %d",
                   id, text->limit - 1, lock, text->limit);
     return status;
 }
@@ -117,7 +120,7 @@ static void put_runs(FILE *out, const struct table *table, int limit)
                   limit);
 }
 
-/* Of the slices that sql_choose_parked locked. The rows are locked by seq: one that an operator
+/* Of the slices that sql_lock_parked_slices locked. The rows are locked by seq: one that an operator
  * touches meanwhile is waited for and found again, where by its ctid it would be left out, and
  * those behind it would overtake it. */
 static int put_runs_source(FILE *out, const struct table *table,
@@ -138,13 +141,18 @@ static int put_runs_source(FILE *out, const struct table *table,
                   " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL AND ",
                   parked);
     sql_put_slice(out, table, options->slices, true);
-    (void)fprintf(out, " = ANY (" CHOSEN_SLICES ")");
+    (void)fprintf(out, " = ANY (" LOCKED_SLICES ")");
     status = sql_put_sinks(out, table, text->routes, true, 1);
     sql_put_head(out, table, "due_row");
     (void)fprintf(out, " ORDER BY due LIMIT %d) head, LATERAL (", text->limit);
     put_runs(out, table, text->limit);
     (void)fprintf(out, ") runs LIMIT %d)) ORDER BY id FOR UPDATE", text->limit);
     return status;
+}
+
+static bool is_bounded(const struct table *table, const struct claim_text *text)
+{
+    return text->kind == CLAIM_TABLE && !text->alone && table_has_integer_ids(table);
 }
 
 static int put_source(FILE *out, const struct table *table, const struct outbox_options *options,
@@ -155,6 +163,14 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     const char *lock =
         options->on_sent == ON_SENT_MARK && !parked ? "FOR NO KEY UPDATE" : "FOR UPDATE";
 
+    if (text->alone) {
+        (void)fprintf(out,
+                      "SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice FROM %s"
+                      " WHERE (SELECT lsn FROM wal) IS NOT NULL AND ctid = $3::tid"
+                      " AND $1::int8 IS NOT NULL",
+                      parked ? table->parked_quoted : table->quoted);
+        return 0;
+    }
     if (text->kind == CLAIM_SLICES)
         return put_slices_source(out, table, options, text);
     if (parked && sql_keeps_order(table, options))
@@ -167,10 +183,14 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
         (void)fprintf(out, " AND due <= pg_catalog.statement_timestamp() AND sent_at IS NULL");
     else
         sql_put_unsent(out, table);
-    if (text->kind == CLAIM_AFTER || text->kind == CLAIM_WINDOW)
-        (void)fprintf(out, " AND %s > $3::text::%s", id, table->columns[COLUMN_ID].type);
-    if (text->kind == CLAIM_WINDOW)
-        (void)fprintf(out, " AND %s <= $4::text::%s", id, table->columns[COLUMN_ID].type);
+    if (is_bounded(table, text)) {
+        (void)fprintf(out, " AND %s >= CASE WHEN NOT ", id);
+        sql_put_file_is(out, table, "$6::int8");
+        (void)fprintf(out,
+                      " THEN " SQL_LOWEST_ID " WHEN (SELECT running FROM held) THEN $4::int8"
+                      " ELSE $3::int8 END AND %s <= $7::int8",
+                      id);
+    }
     if (sql_put_sinks(out, table, text->routes, parked, 1) < 0)
         return -1;
     (void)fprintf(out, " ORDER BY %s LIMIT %d %s SKIP LOCKED", parked ? "due" : id, text->limit,
@@ -251,10 +271,20 @@ static char *make_source(const struct table *table, const struct outbox_options 
     return writer_end_if(&writer, put_source(writer.out, table, options, text));
 }
 
+/* Which of its bounds the claim may read from, by its own snapshot. */
+static void put_held(FILE *out, const struct table *table, const struct claim_text *text)
+{
+    if (text->alone || (text->kind != CLAIM_SLICES && !is_bounded(table, text)))
+        return;
+    (void)fprintf(out, "held AS MATERIALIZED (SELECT pg_catalog.set_config(" READ_HIGH ", ");
+    sql_put_running(out, text->kind == CLAIM_SLICES ? LONG_HOLDERS : "$5::xid8[]");
+    (void)fprintf(out, "::text, true)::bool AS running), ");
+}
+
 /* Read before the first lock: our own lock records lie after it. */
 static void put_wal(FILE *out)
 {
-    (void)fprintf(out, "WITH wal AS MATERIALIZED (SELECT pg_catalog.set_config(" SEEN_WAL ", CASE"
+    (void)fprintf(out, "wal AS MATERIALIZED (SELECT pg_catalog.set_config(" SEEN_WAL ", CASE"
                        " pg_catalog.current_setting(" SEEN_SNAPSHOT ", true)"
                        " WHEN pg_catalog.pg_current_snapshot()::text"
                        " THEN pg_catalog.current_setting(" SEEN_WAL ", true)"
@@ -279,7 +309,8 @@ char *sql_claimed(void)
                   " AND pg_catalog.pg_current_wal_flush_lsn()"
                   " >= nullif(pg_catalog.current_setting(" SEEN_WAL ", true), '')::pg_lsn,"
                   " pg_catalog.pg_current_xact_id_if_assigned(),"
-                  " pg_catalog.transaction_timestamp(), pg_catalog.clock_timestamp()");
+                  " pg_catalog.transaction_timestamp(), pg_catalog.clock_timestamp(),"
+                  " nullif(pg_catalog.current_setting(" READ_HIGH ", true), '')::bool");
 }
 
 #define REST_LEN                                                                                   \
@@ -309,6 +340,8 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
         free(source);
         return NULL;
     }
+    (void)fprintf(writer.out, "WITH ");
+    put_held(writer.out, table, text);
     put_wal(writer.out);
     if (text->kind == CLAIM_SLICES) /* looked at twice: for the rows, and for their keys */
         (void)fprintf(writer.out, ", locked AS MATERIALIZED (%s)", source);
@@ -333,32 +366,20 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
     return writer_end(&writer);
 }
 
-char *sql_last(const struct table *table)
+char *sql_first_row(const struct table *table, const struct outbox_options *options,
+                    const struct claim_text *text)
 {
-    const char *id = table->columns[COLUMN_ID].quoted;
+    const char *id = text->kind == CLAIM_PARKED ? "id" : table->columns[COLUMN_ID].quoted;
     struct writer writer;
+    int status;
 
     if (!writer_begin(&writer))
         return NULL;
-    (void)fprintf(writer.out, "SELECT %s::text AS last FROM %s WHERE true", id, table->quoted);
-    sql_put_unsent(writer.out, table);
-    (void)fprintf(writer.out, " ORDER BY %s DESC LIMIT 1", id);
-    return writer_end(&writer);
-}
-
-/* So many that asking the routes of each stays far below the statement's time. */
-#define WINDOW_ROWS 50000
-
-char *sql_window(const struct table *table)
-{
-    const char *id = table->columns[COLUMN_ID].quoted;
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out, "SELECT %s::text AS last FROM %s WHERE %s > $1::text::%s", id,
-                  table->quoted, id, table->columns[COLUMN_ID].type);
-    sql_put_unsent(writer.out, table);
-    (void)fprintf(writer.out, " ORDER BY %s OFFSET %d LIMIT 1", id, WINDOW_ROWS - 1);
-    return writer_end(&writer);
+    (void)fprintf(writer.out, "WITH ");
+    put_held(writer.out, table, text);
+    put_wal(writer.out);
+    (void)fprintf(writer.out, " SELECT relay_row, %s::text FROM (", id);
+    status = put_source(writer.out, table, options, text);
+    (void)fprintf(writer.out, ") locked WHERE $2::int8 IS NOT NULL");
+    return writer_end_if(&writer, status);
 }

@@ -77,6 +77,27 @@ void sql_put_in_slice(FILE *out, const struct table *table, int slices, const ch
     (void)fprintf(out, " < %s + 1", slice);
 }
 
+void sql_put_running(FILE *out, const char *holders)
+{
+    (void)fprintf(out,
+                  "(CASE WHEN pg_catalog.cardinality(%s) = 0 THEN false ELSE (SELECT count(*) FROM"
+                  " pg_catalog.pg_snapshot_xip(pg_catalog.pg_current_snapshot()) running (xid)"
+                  " WHERE running.xid = ANY (%s)) = pg_catalog.cardinality(%s) END)",
+                  holders, holders, holders);
+}
+
+void sql_put_file(FILE *out, const struct table *table)
+{
+    (void)fprintf(out, "pg_catalog.pg_relation_filenode(%u)::int8", table->oid);
+}
+
+void sql_put_file_is(FILE *out, const struct table *table, const char *file)
+{
+    (void)fprintf(out, "coalesce(");
+    sql_put_file(out, table);
+    (void)fprintf(out, " = %s, false)", file);
+}
+
 void sql_put_key_text(FILE *out, const struct table *table, const char *key)
 {
     bool bytea = strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0;

@@ -7,18 +7,22 @@
 /* Parts of conditions, appended to a statement's text. Those that begin with " AND" may be empty.
  */
 
-/* What sql_choose has chosen, for the claim behind it in the same transaction. */
-#define CHOSEN_SLICES "pg_catalog.current_setting('outbox_relay.slices')::int4[]"
-#define CHOSEN_FIRSTS "pg_catalog.current_setting('outbox_relay.firsts')::int8[]"
-/* Among so many slices the rows of a claim are shared out; 1 when none was chosen. */
-#define CHOSEN_SHARES                                                                              \
-    "coalesce(nullif(pg_catalog.current_setting('outbox_relay.shares', true), '')::int4, 1)"
+/* What sql_lock_slices has locked, for the claim behind it in the same transaction. */
+#define LOCKED_SLICES "pg_catalog.current_setting('outbox_relay.slices')::int4[]"
+#define LOCKED_LOWS "pg_catalog.current_setting('outbox_relay.lows')::int8[]"
+#define LOCKED_HIGHS "pg_catalog.current_setting('outbox_relay.highs')::int8[]"
+/* The long holders of that lane's view of the horizon, and 't' once a claim read from the high
+ * bounds, because its snapshot had all of them. */
+#define LONG_HOLDERS "pg_catalog.current_setting('outbox_relay.holders')::xid8[]"
+#define READ_HIGH "'outbox_relay.read_high'"
+
+#define SQL_LOWEST_ID "'-9223372036854775808'::int8"
 
 /*
  * Every commit that a statement's snapshot sees lies before the WAL position that it reads before
- * its first lock. sql_choose leaves both. When the claim behind it has the same snapshot, nobody
- * has committed in between, and what may still have to be flushed are only the locks of the slices.
- * A row that the snapshot does not see as it is claimed moves the position behind its lock.
+ * its first lock. sql_lock_slices leaves both. When the claim behind it has the same snapshot,
+ * nobody has committed in between, and what may still have to be flushed are only the locks of the
+ * slices. A row that the snapshot does not see as it is claimed moves the position behind its lock.
  */
 #define SEEN_SNAPSHOT "'outbox_relay.snapshot'"
 #define SEEN_WAL "'outbox_relay.wal'"
@@ -41,6 +45,13 @@ void sql_put_unsent(FILE *out, const struct table *table);
 /* Of the outbox: in this slice, and not below this id. */
 void sql_put_in_slice(FILE *out, const struct table *table, int slices, const char *slice,
                       const char *first);
+
+/* Whether there are long holders ("xid8[]") and this statement's snapshot has all of them. */
+void sql_put_running(FILE *out, const char *holders);
+
+/* The table's file node, int8; whether it is this one. */
+void sql_put_file(FILE *out, const struct table *table);
+void sql_put_file_is(FILE *out, const struct table *table, const char *file);
 
 /* A key as text; and: this key of the parked table has this text, found by the table's index. */
 void sql_put_key_text(FILE *out, const struct table *table, const char *key);

@@ -3,6 +3,7 @@
 #include "outbox/slices.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* An unqualified name is looked up on the role's own search_path, as its other tools do. */
@@ -10,7 +11,7 @@ static const char find_sql[] =
     "SELECT coalesce(n.nspname, $1, pg_catalog.current_schema()), c.relkind, c.relpersistence,"
     "       c.relrowsecurity, c.relhassubclass,"
     "       pg_catalog.to_regclass(pg_catalog.format('%I.%I', coalesce(n.nspname, $1,"
-    "           pg_catalog.current_schema()), $2 || '_parked')) IS NOT NULL "
+    "           pg_catalog.current_schema()), $2 || '_parked')) IS NOT NULL, c.oid "
     "FROM (VALUES (pg_catalog.to_regclass(CASE WHEN $1::text IS NULL THEN "
     "pg_catalog.quote_ident($2)"
     "                  ELSE pg_catalog.format('%I.%I', $1, $2) END))) AS t (oid) "
@@ -118,6 +119,7 @@ static int find(struct table *table, struct session *session, const struct outbo
     table->row_security = PQgetvalue(result, 0, 3)[0] == 't';
     table->has_children = PQgetvalue(result, 0, 4)[0] == 't';
     table->parked_exists = PQgetvalue(result, 0, 5)[0] == 't';
+    table->oid = (uint32_t)strtoul(PQgetvalue(result, 0, 6), NULL, 10);
     PQclear(result);
     return 0;
 }
@@ -205,6 +207,14 @@ int table_describe(struct table *table, struct session *session,
 bool table_has(const struct table *table, enum column column)
 {
     return table->columns[column].type[0] != '\0';
+}
+
+bool table_has_integer_ids(const struct table *table)
+{
+    const char *type = table->columns[COLUMN_ID].type;
+
+    return strcmp(type, "bigint") == 0 || strcmp(type, "integer") == 0 ||
+           strcmp(type, "smallint") == 0;
 }
 
 /* A column that the user named must be there; one that only a preset names may be absent. */

@@ -36,6 +36,7 @@ struct table {
     char slice_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."table_slice" */
     char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
     char notify_quoted[QUOTED_BYTES_MAX];      /* the trigger that init --notify adds */
+    uint32_t oid; /* 0: it does not exist */
     bool exists;
     bool parked_exists;
     bool slice_exists;   /* valid, as the next two, with order = "key" only */
@@ -57,6 +58,9 @@ int table_describe(struct table *table, struct session *session,
                    const struct outbox_options *options, struct error *error);
 
 bool table_has(const struct table *table, enum column column);
+
+/* Whether the ids are integers, so that it is known where unsent rows begin (horizon.h). */
+bool table_has_integer_ids(const struct table *table);
 
 /* Whether the relay cannot do without this column. */
 bool table_needs(const struct outbox_options *options, enum column column);

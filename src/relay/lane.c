@@ -16,7 +16,7 @@
 static int route(struct lane *lane);
 static int publish(struct lane *lane);
 static int settle(struct lane *lane);
-static struct claim next_claim(struct lane *lane);
+static struct claim_request next_claim(struct lane *lane);
 static enum lane_result look_elsewhere(struct lane *lane);
 static bool claim_ahead(const struct lane *lane);
 static void count_outcomes(struct lane *lane);
@@ -26,7 +26,7 @@ static enum lane_result break_off(struct lane *lane);
 enum lane_result lane_step(struct lane *lane)
 {
     struct batch *batch = &lane->batch;
-    struct claim claim;
+    struct claim_request claim;
     int published;
 
     if (outbox_ready(lane->outbox, &lane->error) < 0 || lane_ready_sinks(lane) < 0)
@@ -182,14 +182,14 @@ static int64_t payload_max(const struct lane *lane)
     return largest;
 }
 
-static struct claim claim_outbox(const struct lane *lane)
+static struct claim_request claim_outbox(const struct lane *lane)
 {
-    return (struct claim){.payload_max = payload_max(lane), .away = lane->away};
+    return (struct claim_request){.payload_max = payload_max(lane), .away = lane->away};
 }
 
 static int settle(struct lane *lane)
 {
-    struct claim next = claim_outbox(lane);
+    struct claim_request next = claim_outbox(lane);
     int status =
         outbox_settle(lane->outbox, &lane->batch, lane->claimed_ahead ? &next : NULL, &lane->error);
 
@@ -203,9 +203,9 @@ static bool parked_is_due(const struct lane *lane)
     return !lane->outbox_next && clock_now_ms() >= lane->parked_look_ms;
 }
 
-static struct claim next_claim(struct lane *lane)
+static struct claim_request next_claim(struct lane *lane)
 {
-    struct claim claim = claim_outbox(lane);
+    struct claim_request claim = claim_outbox(lane);
 
     claim.parked = !lane->claimed_ahead && parked_is_due(lane);
     lane->claimed_ahead = false;

@@ -1,5 +1,5 @@
 /*
- * Lanes as threads, the janitor and the waker beside them, and the main thread as the only one that
+ * Lanes as threads, the janitor and the watcher beside them, and the main thread as the only one that
  * hears signals. No signal handlers: the signals are blocked before the first thread starts and
  * read from a file descriptor. The first SIGTERM or SIGINT lets each lane finish the batch in hand;
  * a second one, or the shutdown timeout, leaves at once, and PostgreSQL rolls back what was
@@ -9,10 +9,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "outbox/shared.h"
 #include "relay/janitor.h"
 #include "relay/lane.h"
-#include "relay/waker.h"
+#include "relay/watcher.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,11 +40,13 @@ struct relay {
     struct stop stop;
     struct worker *workers;
     struct wake *wake;
-    struct shared *shared; /* by the lanes' outboxes */
+    struct horizon *horizon;
+    struct wal_flush *flush;
     pthread_t janitor;
-    pthread_t waker;
+    pthread_t watcher;
     bool janitor_started;
-    bool waker_started;
+    bool watcher_started;
+    struct stop watcher_stop; /* later than that of the lanes: it flushes for their last batches */
     atomic_int running; /* threads */
     atomic_int lanes_running;
     int ended_fd;   /* eventfd(2): readable when a lane has ended */
@@ -82,11 +83,16 @@ static void *run_janitor(void *argument)
     return NULL;
 }
 
-static void *run_waker(void *argument)
+static void *run_watcher(void *argument)
 {
     struct relay *relay = argument;
+    const struct watched watched = {.options = &relay->options->outbox,
+                                    .horizon = relay->horizon,
+                                    .flush = relay->flush,
+                                    .wake = relay->drain ? NULL : relay->wake,
+                                    .stop = &relay->watcher_stop};
 
-    waker_run(&relay->options->outbox, relay->wake, &relay->stop);
+    watcher_run(&watched);
     note_end(relay);
     return NULL;
 }
@@ -118,7 +124,8 @@ static int start_lanes(struct relay *relay, struct error *error)
         if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
             return -1;
         worker->lane.wake = relay->wake;
-        outbox_share(worker->lane.outbox, relay->shared);
+        if (outbox_share(worker->lane.outbox, relay->horizon, relay->flush) < 0)
+            return error_no_memory(error);
         (void)atomic_fetch_add(&relay->lanes_running, 1);
         (void)atomic_fetch_add(&relay->running, 1);
         status = pthread_create(&worker->thread, NULL, run_worker, worker);
@@ -132,23 +139,28 @@ static int start_lanes(struct relay *relay, struct error *error)
     return 0;
 }
 
-/* A relay without its helpers still relays. */
-static bool start_helper(struct relay *relay, pthread_t *thread, void *(*run)(void *),
-                         const char *without)
+/* A relay without a janitor still relays. */
+static void start_janitor(struct relay *relay)
 {
     (void)atomic_fetch_add(&relay->running, 1);
-    if (pthread_create(thread, NULL, run, relay) == 0)
-        return true;
+    relay->janitor_started = pthread_create(&relay->janitor, NULL, run_janitor, relay) == 0;
+    if (relay->janitor_started)
+        return;
     (void)atomic_fetch_sub(&relay->running, 1);
-    log_warn("a thread could not be started: %s", without);
-    return false;
+    log_warn("a thread could not be started: nothing is purged");
 }
 
-static void start_helpers(struct relay *relay)
+static int start_watcher(struct relay *relay, struct error *error)
 {
-    relay->janitor_started = start_helper(relay, &relay->janitor, run_janitor, "nothing is purged");
-    relay->waker_started =
-        start_helper(relay, &relay->waker, run_waker, "inserts do not wake this relay");
+    int status;
+
+    (void)atomic_fetch_add(&relay->running, 1);
+    status = pthread_create(&relay->watcher, NULL, run_watcher, relay);
+    relay->watcher_started = status == 0;
+    if (status == 0)
+        return 0;
+    (void)atomic_fetch_sub(&relay->running, 1);
+    return error_set(error, ERROR_FATAL, ERROR_SELF, "pthread_create: %s", strerror(status));
 }
 
 static void request_stop(struct relay *relay)
@@ -226,6 +238,8 @@ static bool watch(struct relay *relay)
     while (atomic_load(&relay->running) > 0) {
         int64_t now_ms;
 
+        if (atomic_load(&relay->lanes_running) == 0)
+            stop_request(&relay->watcher_stop);
         wait_for_event(relay, REPORT_MS / 10);
         now_ms = clock_now_ms();
         if (was_signalled(relay)) {
@@ -293,17 +307,20 @@ static void join(struct relay *relay)
     }
     if (relay->janitor_started)
         (void)pthread_join(relay->janitor, NULL);
-    if (relay->waker_started)
-        (void)pthread_join(relay->waker, NULL);
+    stop_request(&relay->watcher_stop);
+    if (relay->watcher_started)
+        (void)pthread_join(relay->watcher, NULL);
 }
 
 static enum relay_result run(struct relay *relay, struct error *error)
 {
-    int started = start_lanes(relay, error);
+    int started = start_watcher(relay, error);
     struct totals totals;
 
+    if (started == 0)
+        started = start_lanes(relay, error);
     if (started == 0 && !relay->drain)
-        start_helpers(relay);
+        start_janitor(relay);
     if (started == 0) {
         log_info("relaying from %s with %d lanes of %d rows", relay->options->outbox.table,
                  relay->options->lanes, relay->options->outbox.batch);
@@ -323,12 +340,15 @@ static int open_relay(struct relay *relay, struct error *error)
 {
     relay->workers = calloc((size_t)relay->options->lanes, sizeof *relay->workers);
     relay->wake = wake_open(relay->options->lanes, relay->options->poll_interval_ms);
-    relay->shared = shared_open(relay->options->outbox.slices);
+    relay->horizon = horizon_open(
+        relay->options->outbox.order == ORDER_KEY ? relay->options->outbox.slices : 1);
+    relay->flush = wal_flush_open();
     relay->ended_fd = eventfd(0, EFD_CLOEXEC);
     relay->signals_fd = open_signals(error);
-    if (relay->workers == NULL || relay->wake == NULL || relay->shared == NULL)
+    if (relay->workers == NULL || relay->wake == NULL || relay->horizon == NULL ||
+        relay->flush == NULL)
         return error_no_memory(error);
-    if (stop_init(&relay->stop) < 0 || relay->ended_fd < 0)
+    if (stop_init(&relay->stop) < 0 || stop_init(&relay->watcher_stop) < 0 || relay->ended_fd < 0)
         return error_set(error, ERROR_FATAL, ERROR_SELF, "eventfd: %s", strerror(errno));
     return relay->signals_fd < 0 ? -1 : 0;
 }
@@ -340,8 +360,10 @@ static void close_relay(struct relay *relay)
     if (relay->signals_fd >= 0)
         (void)close(relay->signals_fd);
     stop_free(&relay->stop);
+    stop_free(&relay->watcher_stop);
     wake_close(relay->wake);
-    shared_close(relay->shared);
+    horizon_close(relay->horizon);
+    wal_flush_close(relay->flush);
     free(relay->workers);
     free(relay);
 }
@@ -356,7 +378,8 @@ enum relay_result relay_run(const struct relay_options *options, bool drain, str
         return RELAY_FAILED;
     }
     *relay = (struct relay){
-        .options = options, .drain = drain, .ended_fd = -1, .signals_fd = -1, .stop.fd = -1};
+        .options = options, .drain = drain, .ended_fd = -1, .signals_fd = -1, .stop.fd = -1,
+        .watcher_stop.fd = -1};
     if (open_relay(relay, error) == 0)
         result = run(relay, error);
     if (result != RELAY_ABORTED) { /* else threads still use it, and the process leaves now */

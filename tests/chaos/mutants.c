@@ -38,13 +38,13 @@ int real_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
                struct error *error) __asm__("__real_broker_await");
 int wrap_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error) __asm__("__wrap_broker_await");
-int real_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+int real_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *claim,
                struct error *error) __asm__("__real_outbox_claim");
-int wrap_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+int wrap_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *claim,
                struct error *error) __asm__("__wrap_outbox_claim");
-int real_settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
+int real_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                 struct error *error) __asm__("__real_outbox_settle");
-int wrap_settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
+int wrap_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                 struct error *error) __asm__("__wrap_outbox_settle");
 bool real_due(const struct batch *batch, const struct message *message,
               int sink) __asm__("__real_order_is_due");
@@ -186,7 +186,7 @@ int wrap_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     return status;
 }
 
-int wrap_claim(struct outbox *outbox, struct batch *batch, const struct claim *claim,
+int wrap_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *claim,
                struct error *error)
 {
     int status = real_claim(outbox, batch, claim, error);
@@ -198,7 +198,7 @@ int wrap_claim(struct outbox *outbox, struct batch *batch, const struct claim *c
     return real_settle(outbox, batch, NULL, error);
 }
 
-int wrap_settle(struct outbox *outbox, struct batch *batch, const struct claim *next,
+int wrap_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                 struct error *error)
 {
     return is("M4") ? 0 : real_settle(outbox, batch, next, error);

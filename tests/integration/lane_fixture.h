@@ -1,14 +1,18 @@
 #ifndef TESTS_INTEGRATION_LANE_FIXTURE_H
 #define TESTS_INTEGRATION_LANE_FIXTURE_H
 
-/* One lane's outbox beside a real PostgreSQL, without a broker: the test decides each outcome. */
+/* One lane's outbox beside a real PostgreSQL, without a broker: the test decides each outcome. The
+ * watcher runs beside it, as in a process. */
 
 #include "integration/harness.h"
+
+#include "relay/watcher.h"
 
 #include "outbox/admin.h"
 #include "outbox/outbox.h"
 #include "outbox/pipeline.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +23,9 @@ struct lane_fixture {
     PGconn *conn;
     struct outbox_options options;
     struct outbox *outbox;
+    struct stop stop;
+    struct watched watched;
+    pthread_t watcher;
     struct batch batch;
     struct error error;
 };
@@ -31,6 +38,41 @@ static inline void init_tables(struct lane_fixture *fixture)
     assert_non_null(admin);
     assert_int_equal(admin_init(admin, &missing, &fixture->error), 0);
     admin_close(admin);
+}
+
+static inline void *run_watcher(void *watched)
+{
+    watcher_run(watched);
+    return NULL;
+}
+
+static inline void start_watcher(struct lane_fixture *fixture)
+{
+    int slices = fixture->options.order == ORDER_KEY ? fixture->options.slices : 1;
+
+    assert_int_equal(stop_init(&fixture->stop), 0);
+    fixture->watched = (struct watched){.options = &fixture->options,
+                                        .horizon = horizon_open(slices),
+                                        .flush = wal_flush_open(),
+                                        .stop = &fixture->stop};
+    assert_non_null(fixture->watched.horizon);
+    assert_non_null(fixture->watched.flush);
+    assert_int_equal(pthread_create(&fixture->watcher, NULL, run_watcher, &fixture->watched), 0);
+}
+
+/* A lane of the same process. */
+static inline void share(struct lane_fixture *fixture, struct outbox *outbox)
+{
+    assert_int_equal(outbox_share(outbox, fixture->watched.horizon, fixture->watched.flush), 0);
+}
+
+static inline void stop_watcher(struct lane_fixture *fixture)
+{
+    stop_request(&fixture->stop);
+    (void)pthread_join(fixture->watcher, NULL);
+    horizon_close(fixture->watched.horizon);
+    wal_flush_close(fixture->watched.flush);
+    stop_free(&fixture->stop);
 }
 
 static inline int set_up_by(void **state, enum on_sent on_sent, enum order order, int slices)
@@ -53,6 +95,8 @@ static inline int set_up_by(void **state, enum on_sent on_sent, enum order order
     init_tables(fixture);
     fixture->outbox = outbox_open(&fixture->options, NULL, "test/1");
     assert_non_null(fixture->outbox);
+    start_watcher(fixture);
+    share(fixture, fixture->outbox);
     return batch_init(&fixture->batch, 500);
 }
 
@@ -77,6 +121,7 @@ static inline int tear_down(void **state)
 
     batch_free(&fixture->batch);
     outbox_close(fixture->outbox);
+    stop_watcher(fixture);
     PQfinish(fixture->conn);
     free(fixture);
     return 0;
@@ -90,14 +135,14 @@ static inline int open_ordered(void **state, enum on_sent on_sent, int slices)
     if (set_up_by(state, on_sent, ORDER_KEY, slices) != 0)
         return -1;
     fixture = *state;
-    fixture->outbox->bounds.width = BOUNDS_WIDTH_MAX; /* as a lane is that had too little */
+    fixture->outbox->turns.width = SLICES_A_CLAIM_MAX; /* as a lane is that had too little */
     return outbox_ready(fixture->outbox, &fixture->error);
 }
 
 static inline int claim_from(struct outbox *outbox, struct batch *batch, bool parked,
                              struct error *error)
 {
-    const struct claim claim = {.parked = parked, .payload_max = PAYLOAD_MAX};
+    const struct claim_request claim = {.parked = parked, .payload_max = PAYLOAD_MAX};
 
     return outbox_claim(outbox, batch, &claim, error);
 }
@@ -124,7 +169,7 @@ static inline void decide_all(struct batch *batch, enum outcome outcome)
 
 static inline int settle_all(struct lane_fixture *fixture, bool claim_next)
 {
-    const struct claim next = {.payload_max = PAYLOAD_MAX};
+    const struct claim_request next = {.payload_max = PAYLOAD_MAX};
 
     return outbox_settle(fixture->outbox, &fixture->batch, claim_next ? &next : NULL,
                          &fixture->error);

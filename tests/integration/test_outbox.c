@@ -389,7 +389,7 @@ static void behind_the_last_payload_that_fits_no_text_is_made(void **state)
 static void a_payload_that_the_broker_did_not_take_before_is_claimed_anew(void **state)
 {
     struct lane_fixture *fixture = *state;
-    const struct claim less = {.payload_max = 1000};
+    const struct claim_request less = {.payload_max = 1000};
 
     insert_rows(fixture, 1);
     claim_count(fixture, 1);

@@ -663,7 +663,7 @@ static void a_row_that_somebody_locks_holds_up_its_slice_and_no_other(void **sta
 static void the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back(void **state)
 {
     struct lane_fixture *fixture = *state;
-    const struct claim away = {.payload_max = PAYLOAD_MAX, .away = 1};
+    const struct claim_request away = {.payload_max = PAYLOAD_MAX, .away = 1};
 
     insert(fixture, "k");
     assert_int_equal(outbox_claim(fixture->outbox, &fixture->batch, &away, &fixture->error), 0);

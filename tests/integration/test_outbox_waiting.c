@@ -181,7 +181,7 @@ static void open_with_routes(struct lane_fixture *fixture, struct routes *routes
 
 static int claim_without(struct lane_fixture *fixture, uint64_t away)
 {
-    const struct claim claim = {.payload_max = PAYLOAD_MAX, .away = away};
+    const struct claim_request claim = {.payload_max = PAYLOAD_MAX, .away = away};
 
     if (outbox_claim(fixture->outbox, &fixture->batch, &claim, &fixture->error) < 0)
         fail_msg("%s", fixture->error.text);

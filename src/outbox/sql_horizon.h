@@ -1,0 +1,33 @@
+#ifndef OUTBOX_SQL_HORIZON_H
+#define OUTBOX_SQL_HORIZON_H
+
+#include "core/route.h"
+#include "outbox/sequence.h"
+#include "outbox/table.h"
+
+/* The questions of the horizon (docs/horizon.md), as texts. Parameters and answers are text. */
+
+/* The highest id that was drawn from this sequence. */
+char *sql_drawn(const struct sequence *sequence);
+
+/* The table's file node; and of each holder of RowExclusiveLock on one of these relations ("{oids}")
+ * its virtual transaction, whether it is prepared, and its xid8 when it runs in the snapshot. With
+ * no holder there is one row with NULLs. */
+char *sql_holders(const struct table *table, const char *relations);
+enum holders_column { HOLDERS_FILE, HOLDERS_TRANSACTION, HOLDERS_PREPARED, HOLDERS_XID };
+
+/*
+ * Of each slice of $1 int4[], from its bound on, which is that of $2 int8[], or of $3 int8[] when
+ * the snapshot has all long holders of $4 xid8[]: the slice, the lowest unsent id (NULL: there is
+ * none) and whether the high bound was read. $5 int8 as $1 of sql_claim. Without slices there is
+ * one, 0.
+ *
+ * With `window` the scan ends after so many unsent rows, whoever they are for: the lowest id is that
+ * of the row behind them when none before it is to be claimed, and SCAN_END is the id of the last of
+ * them (NULL: there are fewer).
+ */
+char *sql_scan(const struct table *table, const struct outbox_options *options,
+               const struct routes *routes, int window);
+enum scan_column { SCAN_SLICE, SCAN_LOWEST, SCAN_READ_HIGH, SCAN_END };
+
+#endif

@@ -1,0 +1,101 @@
+#include "outbox/unreadable.h"
+
+#include "outbox/slice_lock.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+/* 1: the message has the row's place and id; 0: no row is due; -1: closed. */
+static int lock_first_row(struct outbox *outbox, struct batch *batch,
+                          const struct claim_request *request, struct error *error)
+{
+    PGresult *result;
+    int found;
+
+    outbox->turns.width = 1;
+    if (pipeline_queue_transaction(outbox, batch, request, error) < 0 ||
+        pipeline_queue_first_row(outbox, batch, request, error) < 0 ||
+        pipeline_sync(outbox, error) < 0)
+        return -1;
+    outbox->in_transaction = true;
+    if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
+        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
+        slice_lock_read(outbox, request, error) < 0)
+        return -1;
+    outbox->locked_count = 0; /* nothing is told of a slice by this claim */
+    result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+    if (result == NULL)
+        return -1;
+    found = PQntuples(result) > 0;
+    if (found) {
+        struct message *message = batch_add(batch);
+
+        memcpy(message->row, PQgetvalue(result, 0, 0), sizeof message->row);
+        message->id = batch_copy(batch, PQgetvalue(result, 0, 1), (size_t)PQgetlength(result, 0, 1));
+        message->unreadable = true;
+    }
+    PQclear(result);
+    return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0 ? -1 : found;
+}
+
+/* 1: it can be read; 0: it cannot, *error says why, and the transaction goes on; -1: closed. */
+static int read_row(struct outbox *outbox, const struct batch *batch,
+                    const struct claim_request *request, struct error *error)
+{
+    uint64_t no_sink = 0;
+    uint64_t payload_max = htobe64((uint64_t)request->payload_max);
+    const struct array params[3] = {
+        {.bytes = (char *)&no_sink, .len = sizeof no_sink},
+        {.bytes = (char *)&payload_max, .len = sizeof payload_max},
+        {.bytes = (char *)batch->messages[0].row, .len = MESSAGE_ROW_BYTES}};
+    struct error other;
+    PGresult *result;
+
+    if (pipeline_queue(outbox, "savepoint", 0, NULL, false, error) < 0 ||
+        pipeline_queue(outbox, request->parked ? "read_parked_row" : "read_row", 3, params, true,
+                       error) < 0 ||
+        pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+        return -1;
+    result = pipeline_answer(outbox, PGRES_TUPLES_OK, error);
+    if (result == NULL && outbox->failure != FAILURE_ROW)
+        return -1;
+    if (pipeline_skip(outbox, PGRES_PIPELINE_SYNC, &other) < 0) {
+        PQclear(result);
+        *error = other;
+        return -1;
+    }
+    if (result != NULL) {
+        PQclear(result);
+        return 1;
+    }
+    if (pipeline_queue(outbox, "rollback_to", 0, NULL, false, &other) == 0 &&
+        pipeline_sync(outbox, &other) == 0 &&
+        pipeline_skip(outbox, PGRES_COMMAND_OK, &other) == 0 &&
+        pipeline_skip(outbox, PGRES_PIPELINE_SYNC, &other) == 0)
+        return 0;
+    *error = other;
+    return -1;
+}
+
+int unreadable_claim(struct outbox *outbox, struct batch *batch,
+                     const struct claim_request *request, struct error *error)
+{
+    int found = lock_first_row(outbox, batch, request, error);
+    int readable;
+
+    if (found < 0)
+        return pipeline_abort(outbox);
+    if (found == 0)
+        return pipeline_end_transaction(outbox, error);
+    readable = read_row(outbox, batch, request, error);
+    if (readable < 0)
+        return pipeline_abort(outbox);
+    if (readable > 0) {
+        batch->count = 0;
+        return pipeline_end_transaction(outbox, error);
+    }
+    batch_refuse(batch, &batch->messages[0], VERDICT_REJECTED,
+                 "PostgreSQL cannot hand over this row: %s", error->text);
+    return 0;
+}

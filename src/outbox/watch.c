@@ -1,0 +1,443 @@
+/*
+ * The watch: one session a process, beside the lanes.
+ *
+ * A tick asks, in one round trip and in this order: the highest id drawn; who holds the table's lock;
+ * where the unsent rows of each slice begin, from its bound on; and the same from the very beginning
+ * for some slices, for rows whose ids were drawn before their INSERT. Statements of one pipeline have
+ * a snapshot each, so what the first two prove holds for the scans behind them.
+ */
+#include "outbox/watch.h"
+
+#include "outbox/scan.h"
+#include "outbox/sql_horizon.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_BUSY_MS 100
+#define TICK_IDLE_MS 1000
+#define TICK_FIRST_MS 20     /* until the bounds can be raised at all, */
+#define FIRST_WAIT_MS 300    /* or for so long */
+#define SCAN_REST 40         /* a scan takes at most this part of the time, */
+#define FULL_ROUND_MS 60000  /* but each slice is scanned from the beginning as often as this */
+#define LATE_LOG_MS 60000
+
+struct watch {
+    const struct outbox_options *options;
+    struct outbox_options durable; /* a copy: this session's commits flush */
+    char name[64];
+    struct session session;
+    struct table table;
+    struct server server;
+    struct sequence sequence;
+    struct listener *listener;
+    struct horizon *horizon;
+    struct wal_flush *flush;
+    bool bounded; /* the ids are integers */
+    struct horizon_view view;
+    struct horizon_holder *holders;
+    struct round first; /* of this epoch; next == count: it is done */
+    int64_t first_ms;   /* when that began */
+    struct round full;
+    int64_t scan_ms; /* when the slices are scanned from their bounds */
+    int64_t late_logged_ms;
+};
+
+struct watch *watch_open(const struct outbox_options *options, const char *name,
+                         struct horizon *horizon, struct wal_flush *flush)
+{
+    struct watch *watch = calloc(1, sizeof *watch);
+
+    if (watch == NULL)
+        return NULL;
+    watch->options = options;
+    watch->durable = *options;
+    watch->durable.synchronous_commit = true;
+    watch->horizon = horizon;
+    watch->flush = flush;
+    (void)snprintf(watch->name, sizeof watch->name, "%s", name);
+    watch->listener = listener_open(&watch->session, &watch->table);
+    if (watch->listener != NULL &&
+        horizon_view_init(&watch->view, horizon_slices(horizon)) == 0)
+        return watch;
+    watch_close(watch);
+    return NULL;
+}
+
+void watch_disconnect(struct watch *watch)
+{
+    listener_forget(watch->listener);
+    session_close(&watch->session);
+}
+
+void watch_close(struct watch *watch)
+{
+    if (watch == NULL)
+        return;
+    if (watch->listener != NULL)
+        watch_disconnect(watch);
+    listener_close(watch->listener);
+    horizon_view_free(&watch->view);
+    free(watch->holders);
+    free(watch);
+}
+
+bool watch_is_connected(const struct watch *watch)
+{
+    return watch->session.conn != NULL;
+}
+
+int watch_fd(const struct watch *watch)
+{
+    return watch->session.conn != NULL ? PQsocket(watch->session.conn) : -1;
+}
+
+struct listener *watch_listener(struct watch *watch)
+{
+    return watch->listener;
+}
+
+/* ---- connecting ---- */
+
+/* Takes ownership of the text. */
+static int prepare(struct watch *watch, const char *name, char *sql, struct error *error)
+{
+    int status = -1;
+
+    if (sql == NULL)
+        return error_no_memory(error);
+    status = session_prepare(&watch->session, name, sql, error);
+    free(sql);
+    return status;
+}
+
+/* "{oid,...}": the table and those it is a partition or a child of, because an INSERT into one of
+ * them draws the id before it locks the table itself. */
+static char *list_relations(struct watch *watch, struct error *error)
+{
+    char oid[16];
+    const char *params[1] = {oid};
+    PGresult *result;
+    char *list;
+
+    (void)snprintf(oid, sizeof oid, "%u", watch->table.oid);
+    result = session_query(&watch->session,
+                           "WITH RECURSIVE above (oid) AS (SELECT $1::oid UNION SELECT i.inhparent"
+                           " FROM pg_catalog.pg_inherits i JOIN above ON i.inhrelid = above.oid)"
+                           " SELECT pg_catalog.array_agg(oid) FROM above",
+                           1, params, error);
+    if (result == NULL)
+        return NULL;
+    list = strdup(PQgetvalue(result, 0, 0));
+    PQclear(result);
+    if (list == NULL)
+        (void)error_no_memory(error);
+    return list;
+}
+
+static int prepare_questions(struct watch *watch, struct error *error)
+{
+    char *relations = list_relations(watch, error);
+    int status = -1;
+
+    if (relations == NULL)
+        return -1;
+    if (sequence_describe(&watch->sequence, &watch->session, &watch->table, error) == 0 &&
+        (!watch->sequence.readable ||
+         prepare(watch, "drawn", sql_drawn(&watch->sequence), error) == 0) &&
+        prepare(watch, "holders", sql_holders(&watch->table, relations), error) == 0 &&
+        prepare(watch, "scan", sql_scan(&watch->table, watch->options, NULL, 0), error) == 0)
+        status = 0;
+    free(relations);
+    return status;
+}
+
+static int connect_session(struct watch *watch, struct error *error)
+{
+    if (session_open(&watch->session, &watch->durable, watch->name, error) < 0 ||
+        server_recognise(&watch->server, &watch->session, error) < 0 ||
+        server_end_previous(&watch->session, error) < 0 ||
+        table_describe(&watch->table, &watch->session, watch->options, error) < 0 ||
+        table_usable(&watch->table, watch->options, error) < 0)
+        return -1;
+    watch->bounded = table_has_integer_ids(&watch->table);
+    if (watch->bounded && prepare_questions(watch, error) < 0)
+        return -1;
+    watch->full = (struct round){.width = 1};
+    watch->session.wait_ms = 0;
+    horizon_join(watch->horizon, &watch->server);
+    return 0;
+}
+
+int watch_connect(struct watch *watch, struct error *error)
+{
+    if (connect_session(watch, error) == 0)
+        return 0;
+    watch_disconnect(watch);
+    return -1;
+}
+
+/* ---- the WAL ---- */
+
+int watch_flush(struct watch *watch, struct error *error)
+{
+    uint64_t wanted = wal_flush_wanted(watch->flush);
+    PGresult *result;
+
+    if (wanted == 0)
+        return 0;
+    watch->session.wait_ms = WAL_FLUSH_MS_MAX;
+    result = session_query(&watch->session,
+                           "SELECT pg_catalog.pg_logical_emit_message(true, 'outbox-relay', '')", 0,
+                           NULL, error);
+    watch->session.wait_ms = 0;
+    wal_flush_done(watch->flush, wanted, &watch->server, result != NULL ? NULL : error);
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+void watch_refuse_flush(struct watch *watch, const struct error *error)
+{
+    uint64_t wanted = wal_flush_wanted(watch->flush);
+
+    if (wanted != 0)
+        wal_flush_done(watch->flush, wanted, &watch->server, error);
+}
+
+/* ---- the horizon ---- */
+
+/* Which slices this tick scans. Until the first scan of an epoch is done there is no other. */
+static void choose_scans(struct watch *watch, struct scan *bounds, struct scan *full)
+{
+    int slices = horizon_slices(watch->horizon);
+    int64_t now_ms = clock_now_ms();
+
+    *bounds = (struct scan){0};
+    *full = (struct scan){.full = true};
+    if (watch->first.epoch != watch->view.stamp.epoch) {
+        watch->first = (struct round){.epoch = watch->view.stamp.epoch, .width = 1};
+        watch->first_ms = now_ms;
+    }
+    if (watch->first.next < slices) {
+        if (!horizon_is_stable(watch->horizon) && now_ms < watch->first_ms + FIRST_WAIT_MS)
+            return;
+        bounds->first = watch->first.next;
+        bounds->count = slices - watch->first.next;
+        if (bounds->count > watch->first.width)
+            bounds->count = watch->first.width;
+        return;
+    }
+    if (now_ms >= watch->scan_ms)
+        bounds->count = slices;
+    if (now_ms >= watch->full.due_ms) {
+        full->first = watch->full.next;
+        full->count = watch->full.width;
+    }
+}
+
+static int send_scan(struct watch *watch, struct scan *scan, struct error *error)
+{
+    if (scan->count == 0)
+        return 0;
+    if (scan_fill(scan, &watch->view, horizon_slices(watch->horizon), error) < 0)
+        return -1;
+    return session_queue(&watch->session, "scan", 5, (const char *const *)scan->params, error);
+}
+
+static int send_questions(struct watch *watch, struct scan *bounds, struct scan *full,
+                          struct error *error)
+{
+    if ((watch->sequence.readable && session_queue(&watch->session, "drawn", 0, NULL, error) < 0) ||
+        session_queue(&watch->session, "holders", 0, NULL, error) < 0 ||
+        send_scan(watch, bounds, error) < 0 || send_scan(watch, full, error) < 0)
+        return -1;
+    return session_sync(&watch->session, error);
+}
+
+/* "3/1234", "-1/733": two numbers of 32 bits. */
+static uint64_t parse_transaction(const char *text)
+{
+    char *end;
+    uint64_t backend = (uint32_t)strtol(text, &end, 10);
+
+    return backend << 32 | (uint32_t)strtoul(*end == '/' ? end + 1 : end, NULL, 10);
+}
+
+static int read_holders(struct watch *watch, const PGresult *result, struct horizon_tick *tick,
+                        struct error *error)
+{
+    int rows = PQntuples(result);
+
+    free(watch->holders);
+    watch->holders = calloc((size_t)rows, sizeof *watch->holders);
+    if (watch->holders == NULL)
+        return error_no_memory(error);
+    tick->file = (uint32_t)strtoul(PQgetvalue(result, 0, HOLDERS_FILE), NULL, 10);
+    tick->holders = watch->holders;
+    for (int row = 0; row < rows; row++) {
+        if (PQgetisnull(result, row, HOLDERS_TRANSACTION))
+            continue;
+        watch->holders[tick->holder_count++] = (struct horizon_holder){
+            parse_transaction(PQgetvalue(result, row, HOLDERS_TRANSACTION)),
+            PQgetvalue(result, row, HOLDERS_PREPARED)[0] == 't',
+            strtoull(PQgetvalue(result, row, HOLDERS_XID), NULL, 10)};
+    }
+    return 0;
+}
+
+static int read_tick(struct watch *watch, struct horizon_tick *tick, struct error *error)
+{
+    PGresult *result;
+    int status;
+
+    if (watch->sequence.readable) {
+        result = session_answer(&watch->session, error);
+        if (result == NULL)
+            return -1;
+        tick->drawn = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+        PQclear(result);
+    }
+    result = session_answer(&watch->session, error);
+    if (result == NULL)
+        return -1;
+    tick->now_ms = clock_now_ms();
+    status = read_holders(watch, result, tick, error);
+    PQclear(result);
+    return status;
+}
+
+/* Who drew an id long before its INSERT is outside the contract, and still delivered. */
+static void note_late(struct watch *watch, int slice, int64_t id)
+{
+    int64_t now_ms = clock_now_ms();
+
+    if (now_ms - watch->late_logged_ms >= LATE_LOG_MS || watch->late_logged_ms == 0)
+        log_info("row %" PRId64 " of slice %d became visible late: its id was drawn before its"
+                 " INSERT, so it may have been overtaken",
+                 id, slice);
+    watch->late_logged_ms = now_ms;
+    if (!watch->sequence.readable)
+        horizon_forget(watch->horizon, watch->view.stamp.epoch);
+}
+
+static void take_scanned(struct watch *watch, const struct scan *scan, const PGresult *result)
+{
+    struct horizon_stamp stamp = watch->view.stamp;
+
+    horizon_restamp(watch->horizon, &stamp);
+    for (int row = 0; row < PQntuples(result); row++) {
+        int slice = (int)strtol(PQgetvalue(result, row, SCAN_SLICE), NULL, 10);
+        const struct horizon_bound *bound = &watch->view.bounds[slice];
+        int64_t lowest = PQgetisnull(result, row, SCAN_LOWEST)
+                             ? INT64_MAX
+                             : strtoll(PQgetvalue(result, row, SCAN_LOWEST), NULL, 10);
+
+        if (!scan->full)
+            horizon_scanned(watch->horizon, &stamp, slice, bound, lowest,
+                            PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't');
+        else if (horizon_full_scanned(watch->horizon, &stamp, slice, bound, lowest))
+            note_late(watch, slice, lowest);
+    }
+}
+
+/* *took_ms: since the answer before it. */
+static int read_scan(struct watch *watch, const struct scan *scan, int64_t *took_ms,
+                     struct error *error)
+{
+    int64_t began_ms = clock_now_ms();
+    PGresult *result;
+
+    *took_ms = 0;
+    if (scan->count == 0)
+        return 0;
+    result = session_answer(&watch->session, error);
+    if (result == NULL)
+        return -1;
+    *took_ms = clock_now_ms() - began_ms;
+    take_scanned(watch, scan, result);
+    PQclear(result);
+    return 0;
+}
+
+static void note_first(struct watch *watch, const struct scan *scan, int64_t took_ms)
+{
+    int slices = horizon_slices(watch->horizon);
+
+    watch->first.next += scan->count;
+    round_adapt(&watch->first, took_ms, slices);
+    if (watch->first.next == slices)
+        horizon_first_scan_done(watch->horizon, watch->first.epoch);
+}
+
+static void note_full(struct watch *watch, const struct scan *scan, int64_t took_ms)
+{
+    int slices = horizon_slices(watch->horizon);
+    int64_t rest_ms = SCAN_REST * took_ms;
+    int64_t rest_ms_max = (int64_t)FULL_ROUND_MS * scan->count / slices;
+
+    watch->full.next = (scan->first + scan->count) % slices;
+    round_adapt(&watch->full, took_ms, slices);
+    watch->full.due_ms = clock_now_ms() + (rest_ms < rest_ms_max ? rest_ms : rest_ms_max);
+}
+
+static int ask(struct watch *watch, struct scan *bounds, struct scan *full, struct error *error)
+{
+    int slices = horizon_slices(watch->horizon);
+    bool first = watch->first.next < slices;
+    struct horizon_tick tick = {.epoch = watch->view.stamp.epoch,
+                                .drawn = horizon_highest_claimed(watch->horizon)};
+    int64_t took_ms;
+
+    if (send_questions(watch, bounds, full, error) < 0 || read_tick(watch, &tick, error) < 0)
+        return -1;
+    (void)horizon_tick(watch->horizon, &tick);
+    if (read_scan(watch, bounds, &took_ms, error) < 0)
+        return -1;
+    if (bounds->count > 0 && first)
+        note_first(watch, bounds, took_ms);
+    else if (bounds->count > 0)
+        watch->scan_ms = clock_now_ms() + SCAN_REST * took_ms / 2;
+    if (read_scan(watch, full, &took_ms, error) < 0)
+        return -1;
+    if (full->count > 0)
+        note_full(watch, full, took_ms);
+    return session_end_sync(&watch->session, error);
+}
+
+static int64_t next_tick_ms(struct watch *watch, const struct scan *bounds, bool worked)
+{
+    if (watch->first.next < horizon_slices(watch->horizon))
+        return bounds->count > 0 ? 0 : TICK_FIRST_MS;
+    return worked ? TICK_BUSY_MS : TICK_IDLE_MS;
+}
+
+int watch_tick(struct watch *watch, int64_t *again_ms, struct error *error)
+{
+    bool worked = horizon_take_work(watch->horizon);
+    struct scan bounds;
+    struct scan full;
+    int status;
+
+    *again_ms = clock_now_ms() + TICK_IDLE_MS;
+    if (!watch->bounded)
+        return 0;
+    horizon_read(watch->horizon, &watch->server, &watch->view);
+    if (watch->view.stamp.epoch == 0)
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                         "database: the lanes have reached another server");
+    choose_scans(watch, &bounds, &full);
+    status = session_enter_pipeline(&watch->session, error);
+    if (status == 0)
+        status = ask(watch, &bounds, &full, error);
+    if (status == 0)
+        status = session_leave_pipeline(&watch->session, error);
+    scan_free(&bounds);
+    scan_free(&full);
+    *again_ms = clock_now_ms() + next_tick_ms(watch, &bounds, worked);
+    return status;
+}

@@ -1,0 +1,277 @@
+/*
+ * The thread beside the lanes. Each wait ends for what comes first: a tick of the horizon, a lane that
+ * waits for a flush, a notification, or the time to arm.
+ *
+ * It holds the listener's lock (armed: every insert notifies) only while all lanes wait, and lets go
+ * of it when a lane has had rows or a notification came: a moment later, because on a small machine it
+ * would be in the way of the look that was called for.
+ *
+ * Arming is never tried more often than every ARM_MS: when other relays keep the table busy, those
+ * who insert would else be serialised by the notifications that an idle relay asks for.
+ */
+#include "relay/watcher.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "relay/lane.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#define ARM_MS 20
+#define HOLD_MS_MAX 320
+#define LET_GO_MS 5
+#define BRIEF_MS (15 + LET_GO_MS)
+#define ARM_MS_MAX 1000 /* while others hold the lock: inserters, or another relay */
+#define RENEW_MS 3000   /* well within the lease */
+#define RETRY_MS 100    /* to connect, doubled */
+#define RETRY_MS_MAX 4000
+#define ABSENT_MS 30000 /* until the trigger is looked for again */
+
+struct watcher {
+    const struct watched *shared;
+    struct watch *watch;
+    int failures;      /* to connect, in a row */
+    int64_t tick_ms;   /* when the horizon is looked at */
+    bool listening;
+    bool warned;       /* that nothing is heard here */
+    int64_t listen_ms; /* when it is tried to listen, unless it does */
+    int64_t pause_ms;  /* between two tries to arm */
+    int64_t arm_ms;    /* when it may be tried again */
+    int64_t renew_ms;
+    int64_t let_go_ms; /* when it is let go; 0: not yet known */
+    int64_t armed_ms;  /* since when it is, or was */
+    int64_t hold_ms;   /* how long it then stays unarmed */
+};
+
+/* Where being armed is always brief, inserts are so many that polling is as fast, and cheaper for
+ * them. */
+static void arm_soon(struct watcher *watcher)
+{
+    int64_t lasted_ms = clock_now_ms() - watcher->armed_ms;
+    int64_t longer_ms = 2 * watcher->hold_ms < HOLD_MS_MAX ? 2 * watcher->hold_ms : HOLD_MS_MAX;
+
+    watcher->hold_ms = lasted_ms < BRIEF_MS ? longer_ms : ARM_MS;
+    watcher->pause_ms = ARM_MS;
+    watcher->arm_ms = clock_now_ms() + watcher->hold_ms;
+}
+
+static int let_go(struct watcher *watcher, struct error *error)
+{
+    watcher->let_go_ms = 0;
+    arm_soon(watcher);
+    return listener_disarm(watch_listener(watcher->watch), error);
+}
+
+/* At once where nobody looks, or where calls follow each other: so many inserts are not to wait for
+ * each other longer than they must. */
+static int let_go_soon(struct watcher *watcher, bool heard, struct error *error)
+{
+    int64_t now_ms = clock_now_ms();
+
+    if (!listener_is_armed(watch_listener(watcher->watch)) || wake_is_armed(watcher->shared->wake))
+        return 0;
+    if (heard && watcher->let_go_ms == 0) {
+        watcher->let_go_ms = now_ms + LET_GO_MS;
+        return 0;
+    }
+    if (!heard && now_ms < watcher->let_go_ms)
+        return 0;
+    wake_rouse(watcher->shared->wake);
+    return let_go(watcher, error);
+}
+
+/* While the lock cannot be had the pauses grow: an insert that is open for long costs little. */
+static int try_to_arm(struct watcher *watcher, struct error *error)
+{
+    bool another;
+
+    if (listener_arm(watch_listener(watcher->watch), &another, error) < 0)
+        return -1;
+    watcher->armed_ms = clock_now_ms();
+    if (listener_is_armed(watch_listener(watcher->watch)))
+        return wake_arm(watcher->shared->wake) ? 0 : let_go(watcher, error);
+    wake_cover(watcher->shared->wake, another);
+    watcher->arm_ms = clock_now_ms() + watcher->pause_ms;
+    watcher->pause_ms = 2 * watcher->pause_ms < ARM_MS_MAX ? 2 * watcher->pause_ms : ARM_MS_MAX;
+    return 0;
+}
+
+static bool wants_to_arm(struct watcher *watcher)
+{
+    return !listener_is_armed(watch_listener(watcher->watch)) && wake_is_quiet(watcher->shared->wake);
+}
+
+/* 0, or -1 when the session is lost or inserts do not notify any more. */
+static int attend(struct watcher *watcher, struct error *error)
+{
+    struct listener *listener = watch_listener(watcher->watch);
+    int64_t now_ms = clock_now_ms();
+    bool heard = false;
+
+    if (listener_hear(listener, &heard, error) < 0)
+        return -1;
+    if (heard)
+        wake_call(watcher->shared->wake);
+    if (heard && !listener_is_armed(listener)) {
+        watcher->pause_ms = ARM_MS;
+        wake_rouse(watcher->shared->wake);
+    }
+    if (let_go_soon(watcher, heard, error) < 0)
+        return -1;
+    if (now_ms >= watcher->renew_ms) {
+        watcher->renew_ms = now_ms + RENEW_MS;
+        return listener_renew(listener, error);
+    }
+    return now_ms >= watcher->arm_ms && wants_to_arm(watcher) ? try_to_arm(watcher, error) : 0;
+}
+
+static void begin_to_listen(struct watcher *watcher)
+{
+    if (watcher->warned)
+        log_info("inserts wake this relay again");
+    watcher->listening = true;
+    watcher->warned = false;
+    watcher->pause_ms = ARM_MS;
+    watcher->hold_ms = ARM_MS;
+    watcher->arm_ms = clock_now_ms();
+    watcher->renew_ms = clock_now_ms() + RENEW_MS;
+    watcher->let_go_ms = 0;
+}
+
+static int listen_if_due(struct watcher *watcher, struct error *error)
+{
+    if (watcher->shared->wake == NULL || watcher->listening ||
+        clock_now_ms() < watcher->listen_ms)
+        return 0;
+    watcher->listen_ms = clock_now_ms() + ABSENT_MS;
+    switch (listener_start(watch_listener(watcher->watch), error)) {
+    case LISTENER_READY:
+        begin_to_listen(watcher);
+        return 0;
+    case LISTENER_ABSENT:
+        return 0;
+    case LISTENER_DEAF:
+        if (!watcher->warned)
+            log_warn("inserts do not wake this relay, it polls: %s", error->text);
+        watcher->warned = true;
+        return 0;
+    case LISTENER_FAILED:
+        break;
+    }
+    return -1;
+}
+
+/* A flush comes first: a lane waits for it with rows in hand. */
+static int work(struct watcher *watcher, struct error *error)
+{
+    if (watch_flush(watcher->watch, error) < 0 || listen_if_due(watcher, error) < 0 ||
+        (watcher->listening && attend(watcher, error) < 0))
+        return -1;
+    if (clock_now_ms() < watcher->tick_ms)
+        return 0;
+    return watch_tick(watcher->watch, &watcher->tick_ms, error);
+}
+
+static int64_t next_event_ms(struct watcher *watcher)
+{
+    int64_t until_ms = watcher->tick_ms;
+
+    if (!watcher->listening)
+        return until_ms;
+    if (watcher->renew_ms < until_ms)
+        until_ms = watcher->renew_ms;
+    if (watcher->let_go_ms > 0 && watcher->let_go_ms < until_ms)
+        until_ms = watcher->let_go_ms;
+    if (wants_to_arm(watcher) && watcher->arm_ms < until_ms)
+        until_ms = watcher->arm_ms;
+    return until_ms;
+}
+
+static bool take_event(const struct pollfd *event)
+{
+    uint64_t told;
+
+    if ((event->revents & POLLIN) == 0)
+        return false;
+    (void)!read(event->fd, &told, sizeof told);
+    return true;
+}
+
+static void wait_for_event(struct watcher *watcher)
+{
+    const struct watched *shared = watcher->shared;
+    struct pollfd events[5] = {
+        {.fd = watch_fd(watcher->watch), .events = POLLIN},
+        {.fd = shared->wake != NULL ? wake_fd(shared->wake) : -1, .events = POLLIN},
+        {.fd = wal_flush_fd(shared->flush), .events = POLLIN},
+        {.fd = horizon_fd(shared->horizon), .events = POLLIN},
+        {.fd = shared->stop->fd, .events = POLLIN}};
+
+    if (watcher->listening && listener_has_heard(watch_listener(watcher->watch)))
+        return;
+    if (poll(events, 5, clock_left_ms(next_event_ms(watcher))) <= 0)
+        return;
+    (void)take_event(&events[1]);
+    (void)take_event(&events[2]);
+    if (take_event(&events[3])) /* an epoch has begun: nothing is known */
+        watcher->tick_ms = 0;
+    if ((events[0].revents & (POLLERR | POLLHUP)) != 0)
+        watcher->tick_ms = 0;
+}
+
+/* What was not heard meanwhile is looked for, at the pace that the call starts afresh. */
+static void lose(struct watcher *watcher, const struct error *error)
+{
+    log_debug("the watching connection ends: %s", error->text);
+    watch_disconnect(watcher->watch);
+    watch_refuse_flush(watcher->watch, error);
+    if (!watcher->listening)
+        return;
+    watcher->listening = false;
+    wake_call(watcher->shared->wake);
+    wake_rouse(watcher->shared->wake);
+}
+
+/* The lanes say first that the database is away. */
+static void connect_again(struct watcher *watcher)
+{
+    int64_t retry_ms = RETRY_MS;
+    struct error error;
+
+    if (watch_connect(watcher->watch, &error) == 0) {
+        watcher->failures = 0;
+        watcher->tick_ms = 0;
+        watcher->listen_ms = 0;
+        return;
+    }
+    watch_refuse_flush(watcher->watch, &error);
+    for (int i = 0; i < watcher->failures && retry_ms < RETRY_MS_MAX; i++)
+        retry_ms *= 2;
+    if (++watcher->failures == 6)
+        log_warn("the connection beside the lanes fails: %s", error.text);
+    (void)stop_wait(watcher->shared->stop, retry_ms);
+}
+
+void watcher_run(const struct watched *watched)
+{
+    struct watcher watcher = {.shared = watched};
+    struct error error;
+    char name[48];
+
+    lane_name_session(name, sizeof name, "watch");
+    watcher.watch = watch_open(watched->options, name, watched->horizon, watched->flush);
+    if (watcher.watch == NULL) {
+        log_error("out of memory");
+        return;
+    }
+    while (!stop_requested(watched->stop)) {
+        if (!watch_is_connected(watcher.watch))
+            connect_again(&watcher);
+        else if (work(&watcher, &error) < 0)
+            lose(&watcher, &error);
+        else
+            wait_for_event(&watcher);
+    }
+    watch_close(watcher.watch);
+}
