@@ -31,7 +31,7 @@ struct listener {
     const struct table *table; /* and its table */
     struct notify notify;
     bool armed;
-    bool heard; /* arrived while an answer was waited for */
+    int heard; /* notifications that have arrived and were not told */
 };
 
 struct listener *listener_open(struct session *session, const struct table *table)
@@ -48,7 +48,7 @@ struct listener *listener_open(struct session *session, const struct table *tabl
 void listener_forget(struct listener *listener)
 {
     listener->armed = false;
-    listener->heard = false;
+    listener->heard = 0;
 }
 
 void listener_close(struct listener *listener)
@@ -64,7 +64,7 @@ static bool take_notifications(struct listener *listener, const char *mark)
 
     while ((notification = PQnotifies(listener->session->conn)) != NULL) {
         found = found || (mark != NULL && strcmp(notification->extra, mark) == 0);
-        listener->heard = listener->heard || notification->extra[0] == '\0';
+        listener->heard += notification->extra[0] == '\0';
         PQfreemem(notification);
     }
     return found;
@@ -77,20 +77,20 @@ static int read_input(struct listener *listener, struct error *error)
     return 0;
 }
 
-int listener_hear(struct listener *listener, bool *heard, struct error *error)
+int listener_hear(struct listener *listener, int *heard, struct error *error)
 {
     int status = read_input(listener, error);
 
     (void)take_notifications(listener, NULL);
     *heard = listener->heard;
-    listener->heard = false;
+    listener->heard = 0;
     return status;
 }
 
 bool listener_has_heard(struct listener *listener)
 {
     (void)take_notifications(listener, NULL);
-    return listener->heard;
+    return listener->heard > 0;
 }
 
 /* The first value of a query, a number; -1: *error. Notifications may come with the answer. */

@@ -31,8 +31,8 @@ void listener_forget(struct listener *listener);
 
 /* The functions below return 0, or -1 with *error set: then the session is to be closed. */
 
-/* Reads what has arrived, without waiting; *heard: there was a notification of an insert. */
-int listener_hear(struct listener *listener, bool *heard, struct error *error);
+/* Reads what has arrived, without waiting; *heard: how many notifications of inserts. */
+int listener_hear(struct listener *listener, int *heard, struct error *error);
 /* One has arrived together with an answer: listener_hear before the socket is polled. */
 bool listener_has_heard(struct listener *listener);
 

@@ -156,7 +156,6 @@ static bool wave_may_begin(const struct lane *lane, int64_t deadline_ms)
 static int publish(struct lane *lane)
 {
     int64_t deadline_ms = publish_deadline_ms(lane);
-    int64_t began_ms = clock_now_ms();
     struct batch *batch = &lane->batch;
     int status = 0;
 
@@ -165,7 +164,6 @@ static int publish(struct lane *lane)
     for (batch->wave = 0; wave_may_begin(lane, deadline_ms); batch->wave++)
         if (publish_wave(lane, deadline_ms) < 0)
             status = -1;
-    lane->publish_ms = clock_now_ms() - began_ms;
     note_awaited(lane, batch);
     return status;
 }

@@ -43,7 +43,6 @@ struct lane {
     bool unsettled;         /* the last settle failed: only one that succeeds proves otherwise */
     bool outbox_next;       /* it is the outbox's turn, not that of the parked rows */
     bool outbox_empty;      /* when it was claimed from last */
-    int64_t publish_ms;     /* of the last step that published: what its brokers took */
     uint32_t random;
 };
 

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "core/backoff.h"
 #include "relay/lane.h"
-#include "relay/pace.h"
 
 #include <string.h>
 
@@ -22,7 +21,6 @@
 struct rhythm {
     int failures; /* in a row */
     bool worked;  /* at least one step did not break */
-    struct pace pace;
     int64_t pace_ms;  /* behind the last step with rows since it waited last; 0: there was none */
     int full_batches; /* since it waited last; behind a backlog of them it runs in SCHED_BATCH, */
     int policy;       /* and ran in this before */
@@ -107,11 +105,9 @@ static void come_forward(struct rhythm *rhythm)
     rhythm->full_batches = 0;
 }
 
-static void note_found(struct lane *lane, struct rhythm *rhythm, int64_t began_ms)
+static void note_found(struct lane *lane, struct rhythm *rhythm)
 {
-    int64_t step_ms = clock_now_ms() - began_ms;
-
-    rhythm->pace_ms = pace_behind(&rhythm->pace, lane->batch.count, step_ms - lane->publish_ms);
+    rhythm->pace_ms = wake_rest_ms(lane->batch.count);
     if (lane->wake != NULL)
         wake_found(lane->wake, lane->batch.more);
 }
@@ -154,7 +150,6 @@ enum lane_end lane_run(struct lane *lane, bool drain)
     enum lane_end end = LANE_STOPPED;
 
     while (!stop_requested(lane->stop) && end == LANE_STOPPED) {
-        int64_t began_ms = clock_now_ms();
         enum lane_result result = lane_step(lane);
 
         if (result == LANE_MORE && lane->batch.count == lane->batch.capacity)
@@ -174,7 +169,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (lane->batch.unparked != NULL)
             log_failure(lane, &rhythm);
         if (result == LANE_MORE && lane->batch.count > 0)
-            note_found(lane, &rhythm, began_ms);
+            note_found(lane, &rhythm);
         if (end == LANE_STOPPED && rests(lane, result, drain))
             wait_idle(lane, &rhythm, drain);
     }

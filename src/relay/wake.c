@@ -1,30 +1,31 @@
 /*
- * Idle lanes, and what makes one of them look.
+ * Idle lanes, and what makes one of them look. The rule:
  *
- * A look costs a claim or two, so one lane looks on behalf of all: whoever is first to see that a
- * look is due takes it and sets the time of the next. These times follow a pace which begins at one
- * to 25 milliseconds when there was work, goes on at ten and doubles up to the poll interval, or to
- * a second while every insert is known to call (armed, or covered by another relay that is). A lane
- * that could not take all there was makes the others look too.
+ *   - A lane that took all there was rests for a millisecond for every REST_ROWS rows of it, at least
+ *     REST_MS and at most REST_MS_MAX, and looks again: the more rows come, the more share a
+ *     transaction. A lane that could not take all there was does not rest.
+ *   - Each look that finds nothing doubles the time to the next one, up to the poll interval.
+ *   - While every insert is known to call (armed, or covered by another relay that is), a lane looks
+ *     at each call, and by itself once a second only.
  *
- * The lane that waited last keeps the time, and is the one that a call wakes: its caches, and those
- * of its server process, are warm, and the others, which would be in its way, sleep through its
- * looks. They are there for when it is held up, so one that fell asleep at a slower pace is told a
- * moment after the pace has begun afresh. While a lane waits that has lost a sink, a call wakes
- * all: it may be for a row that this one leaves to the others.
+ * A look costs a claim or two, so one lane looks on behalf of all: whoever is first to see that a look
+ * is due takes it. The lane that waited last keeps the time, and is the one that a call wakes: its
+ * caches, and those of its server process, are warm, and the others, which would be in its way, sleep
+ * through its looks. They are there for when it is held up, so one that fell asleep for a longer time
+ * is told when looks come sooner again. While a lane waits that has lost a sink, a call wakes all: it
+ * may be for a row that this one leaves to the others.
  *
  * No call is lost, by construction. A call adds to `wanted`, the number of looks that are owed,
  * under the mutex, and only a lane that leaves its wait takes one off: its look begins afterwards
  * and so sees every row committed before the call. A lane that was at work when the call came finds
  * `wanted` above zero before it waits, never after. A lane whose look breaks looks again by itself
- * when its back-off ends, while the others go on at the pace that the call started afresh.
+ * when its back-off ends, while the others go on.
  *
- * What is not promised: that anybody calls. Without calls a row is found at the pace.
+ * What is not promised: that anybody calls. Without calls a row is found by the looks.
  */
 #include "relay/wake.h"
 
 #include "base/clock.h"
-#include "relay/pace.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,9 +33,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PACE_NEXT_MS 10 /* when the lane that looked is held up by its broker, another looks, */
-#define BEHIND_MS 10    /* so much later */
-#define PACE_CALLED_MS 1000
+#define REST_ROWS 8
+#define REST_MS 2
+#define REST_MS_MAX 20
+#define BEHIND_MS 10 /* another lane looks so much later when the one that keeps the time does not */
+#define CALLED_MS 1000
 #define RUSH_MS 100 /* between two times that a full batch makes the others look */
 
 /* A lane that waits. */
@@ -54,7 +57,6 @@ struct wake {
     uint64_t last; /* the number of the latest wait: its lane keeps the time */
     int wanted;    /* looks that are owed */
     bool busy;     /* the last lane to wait had had rows: the look behind it may find more */
-    bool expected; /* the look that is due is one behind work, and nobody has taken it */
     bool armed;
     bool covered; /* by another relay, which is armed */
     int64_t poll_ms;
@@ -64,16 +66,24 @@ struct wake {
     int64_t rush_ms;  /* when a full batch counts again */
 };
 
+int64_t wake_rest_ms(int rows)
+{
+    int64_t rest_ms = rows / REST_ROWS;
+
+    if (rest_ms < REST_MS)
+        return REST_MS;
+    return rest_ms < REST_MS_MAX ? rest_ms : REST_MS_MAX;
+}
+
 static int64_t slowest_ms(const struct wake *wake)
 {
     bool called = wake->armed || wake->covered;
 
-    return called && wake->poll_ms < PACE_CALLED_MS ? PACE_CALLED_MS : wake->poll_ms;
+    return called && wake->poll_ms < CALLED_MS ? CALLED_MS : wake->poll_ms;
 }
 
 static void set_pace(struct wake *wake, int64_t pace_ms)
 {
-    wake->expected = false;
     wake->pace_ms = pace_ms < slowest_ms(wake) ? pace_ms : slowest_ms(wake);
     wake->look_ms = clock_now_ms() + wake->pace_ms;
 }
@@ -86,7 +96,7 @@ struct wake *wake_open(int lanes, int64_t poll_ms)
         return NULL;
     wake->lanes = lanes;
     wake->poll_ms = poll_ms;
-    set_pace(wake, PACE_FIRST_MS);
+    set_pace(wake, REST_MS);
     wake->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake->fd < 0 || pthread_mutex_init(&wake->mutex, NULL) != 0) {
         if (wake->fd >= 0)
@@ -113,14 +123,6 @@ static void tell_waker(const struct wake *wake)
     (void)!write(wake->fd, &one, sizeof one); /* full: it is readable already */
 }
 
-/* However long the rest behind the work was. */
-static int64_t behind_due_look_ms(const struct wake *wake)
-{
-    if (wake->expected || 2 * wake->pace_ms < PACE_NEXT_MS)
-        return PACE_NEXT_MS;
-    return 2 * wake->pace_ms;
-}
-
 /* Whether the lane that asks is to look now; then one look less is owed, and the next is timed. */
 static bool take_look(struct wake *wake, int64_t rested_ms)
 {
@@ -132,7 +134,7 @@ static bool take_look(struct wake *wake, int64_t rested_ms)
     if (wake->wanted > 0)
         wake->wanted--;
     if (due)
-        set_pace(wake, behind_due_look_ms(wake));
+        set_pace(wake, 2 * wake->pace_ms);
     return true;
 }
 
@@ -162,22 +164,24 @@ static void tell_all(struct wake *wake)
 /* In a steady flow nobody is told: then the others do not sleep longer than this anyway. */
 static void tell_late_sleepers(struct wake *wake)
 {
-    if (wake->sleep_ms <= wake->look_ms + PACE_NEXT_MS + BEHIND_MS)
+    if (wake->sleep_ms <= wake->look_ms + REST_MS_MAX + BEHIND_MS)
         return;
     wake->sleep_ms = 0;
     tell_all(wake);
 }
 
-/* Who ends his work a little later does not put off the look that another's work has made due. */
-static void set_pace_behind_work(struct wake *wake, int64_t pace_ms)
+/* A lane rests behind its work. It does not put off a look that another's work has made due. */
+static void rest_behind_work(struct wake *wake, int64_t rest_ms)
 {
+    int64_t now_ms = clock_now_ms();
     int64_t look_ms = wake->look_ms;
-    bool expected = wake->expected;
 
-    set_pace(wake, pace_ms);
-    if (expected && look_ms < wake->look_ms)
+    if (wake->armed || wake->covered)
+        return;
+    set_pace(wake, rest_ms);
+    if (look_ms > now_ms && look_ms < wake->look_ms)
         wake->look_ms = look_ms;
-    wake->expected = true;
+    tell_late_sleepers(wake);
 }
 
 static bool is_quiet(const struct wake *wake)
@@ -214,29 +218,13 @@ void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wa
 
     (void)pthread_mutex_lock(&wake->mutex);
     wake->busy = wait->pace_ms > 0;
-    if (wake->busy) {
-        set_pace_behind_work(wake, wait->pace_ms);
-        tell_late_sleepers(wake);
-    }
+    if (wake->busy)
+        rest_behind_work(wake, wait->pace_ms);
     enter(wake, &sleeper, wait->whole);
     while (!stop_requested(stop) && !take_look(wake, rested_ms))
         sleep_for_look(wake, &sleeper, rested_ms);
     leave(wake, &sleeper, wait->whole);
     (void)pthread_mutex_unlock(&wake->mutex);
-}
-
-/* From now on inserts may not call. */
-static void disarm(struct wake *wake, int64_t pace_ms)
-{
-    wake->armed = false;
-    wake->covered = false;
-    set_pace(wake, pace_ms);
-}
-
-static void hurry(struct wake *wake)
-{
-    disarm(wake, PACE_FIRST_MS);
-    tell_all(wake);
 }
 
 static void owe_a_look(struct wake *wake)
@@ -254,10 +242,6 @@ void wake_found(struct wake *wake, bool more)
     int64_t now_ms = clock_now_ms();
 
     (void)pthread_mutex_lock(&wake->mutex);
-    if (wake->armed)
-        tell_waker(wake);
-    if (wake->armed || wake->covered)
-        hurry(wake);
     if (more && wake->waiting > 0 && now_ms >= wake->rush_ms) {
         wake->rush_ms = now_ms + RUSH_MS;
         wake->wanted = wake->waiting;
@@ -269,15 +253,17 @@ void wake_found(struct wake *wake, bool more)
 void wake_call(struct wake *wake)
 {
     (void)pthread_mutex_lock(&wake->mutex);
-    disarm(wake, PACE_NEXT_MS);
     owe_a_look(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
-void wake_rouse(struct wake *wake)
+void wake_disarm(struct wake *wake)
 {
     (void)pthread_mutex_lock(&wake->mutex);
-    tell_late_sleepers(wake);
+    wake->armed = false;
+    wake->covered = false;
+    set_pace(wake, REST_MS);
+    tell_all(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
@@ -316,23 +302,16 @@ bool wake_arm(struct wake *wake)
 void wake_cover(struct wake *wake, bool covered)
 {
     (void)pthread_mutex_lock(&wake->mutex);
-    if (wake->covered && !covered)
-        hurry(wake);
+    if (wake->covered && !covered) {
+        wake->covered = false;
+        set_pace(wake, REST_MS);
+        tell_all(wake);
+    }
     if (!wake->covered && covered && is_quiet(wake)) {
         wake->covered = true;
         set_pace(wake, slowest_ms(wake));
     }
     (void)pthread_mutex_unlock(&wake->mutex);
-}
-
-bool wake_is_armed(struct wake *wake)
-{
-    bool armed;
-
-    (void)pthread_mutex_lock(&wake->mutex);
-    armed = wake->armed;
-    (void)pthread_mutex_unlock(&wake->mutex);
-    return armed;
 }
 
 int wake_fd(const struct wake *wake)

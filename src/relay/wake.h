@@ -16,6 +16,9 @@ struct wake;
 struct wake *wake_open(int lanes, int64_t poll_ms);
 void wake_close(struct wake *wake);
 
+/* How long a lane rests behind a batch of so many rows that was all there was: see wake.c. */
+int64_t wake_rest_ms(int rows);
+
 struct wait {
     int64_t rest_ms; /* then the lane looks by itself, whatever the others do */
     int64_t pace_ms; /* so soon is the next look due when it has had rows meanwhile; else 0 */
@@ -29,25 +32,22 @@ void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wa
 /* A lane had rows. `more`: it could not take all of them, so the waiting lanes look too. */
 void wake_found(struct wake *wake, bool more);
 
-/* There may be new rows: the wake is disarmed and a lane looks, now or as soon as one waits. */
+/* There may be new rows: a lane looks, now or as soon as one waits. */
 void wake_call(struct wake *wake);
-/* A moment behind a call, of which the other lanes have not been told: they are there again for
- * when the one that looks is held up. */
-void wake_rouse(struct wake *wake);
 
 /* After stop_request: ends every wait. */
 void wake_stop(struct wake *wake);
 
-/* The waker's side (waker.c). All lanes wait, and the last look found nothing: */
+/* The watcher's side. All lanes wait, and the last look found nothing: */
 bool wake_is_quiet(struct wake *wake);
 /* From now on every insert calls: one lane looks, then none for a second at least. false: a lane is
  * at work, and nothing has changed. */
 bool wake_arm(struct wake *wake);
+/* Inserts do not call any more, or not all of them. */
+void wake_disarm(struct wake *wake);
 /* Another relay is armed, whose calls reach this one too: no look is owed, but they are as rare. */
 void wake_cover(struct wake *wake, bool covered);
-/* No lane has had rows, and no call has come, since. */
-bool wake_is_armed(struct wake *wake);
-/* eventfd(2), readable when one of these two answers may have changed; cleared by reading it. */
+/* eventfd(2), readable when the lanes may have become quiet; cleared by reading it. */
 int wake_fd(const struct wake *wake);
 
 #endif

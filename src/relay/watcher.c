@@ -2,12 +2,10 @@
  * The thread beside the lanes. Each wait ends for what comes first: a tick of the horizon, a lane that
  * waits for a flush, a notification, or the time to arm.
  *
- * It holds the listener's lock (armed: every insert notifies) only while all lanes wait, and lets go
- * of it when a lane has had rows or a notification came: a moment later, because on a small machine it
- * would be in the way of the look that was called for.
- *
- * Arming is never tried more often than every ARM_MS: when other relays keep the table busy, those
- * who insert would else be serialised by the notifications that an idle relay asks for.
+ * It takes the listener's lock (armed: every insert notifies) when all lanes wait, and keeps it while
+ * notifications are few. CALLS_MAX of them within CALLS_MS are too many: those who insert wait for
+ * each other at each commit that notifies, and lanes that look every few milliseconds cost them less.
+ * How long it then stays unarmed grows where being armed is always brief.
  */
 #include "relay/watcher.h"
 
@@ -19,9 +17,10 @@
 #include <unistd.h>
 
 #define ARM_MS 20
+#define CALLS_MS 100 /* 400 a second */
+#define CALLS_MAX 40
 #define HOLD_MS_MAX 320
-#define LET_GO_MS 5
-#define BRIEF_MS (15 + LET_GO_MS)
+#define BRIEF_MS (2 * CALLS_MS)
 #define ARM_MS_MAX 1000 /* while others hold the lock: inserters, or another relay */
 #define RENEW_MS 3000   /* well within the lease */
 #define RETRY_MS 100    /* to connect, doubled */
@@ -39,9 +38,10 @@ struct watcher {
     int64_t pause_ms;  /* between two tries to arm */
     int64_t arm_ms;    /* when it may be tried again */
     int64_t renew_ms;
-    int64_t let_go_ms; /* when it is let go; 0: not yet known */
     int64_t armed_ms;  /* since when it is, or was */
     int64_t hold_ms;   /* how long it then stays unarmed */
+    int calls;         /* notifications */
+    int64_t calls_ms;  /* since then */
 };
 
 /* Where being armed is always brief, inserts are so many that polling is as fast, and cheaper for
@@ -58,27 +58,21 @@ static void arm_soon(struct watcher *watcher)
 
 static int let_go(struct watcher *watcher, struct error *error)
 {
-    watcher->let_go_ms = 0;
     arm_soon(watcher);
+    wake_disarm(watcher->shared->wake);
     return listener_disarm(watch_listener(watcher->watch), error);
 }
 
-/* At once where nobody looks, or where calls follow each other: so many inserts are not to wait for
- * each other longer than they must. */
-static int let_go_soon(struct watcher *watcher, bool heard, struct error *error)
+static bool calls_are_many(struct watcher *watcher, int heard)
 {
     int64_t now_ms = clock_now_ms();
 
-    if (!listener_is_armed(watch_listener(watcher->watch)) || wake_is_armed(watcher->shared->wake))
-        return 0;
-    if (heard && watcher->let_go_ms == 0) {
-        watcher->let_go_ms = now_ms + LET_GO_MS;
-        return 0;
+    if (now_ms - watcher->calls_ms >= CALLS_MS) {
+        watcher->calls_ms = now_ms;
+        watcher->calls = 0;
     }
-    if (!heard && now_ms < watcher->let_go_ms)
-        return 0;
-    wake_rouse(watcher->shared->wake);
-    return let_go(watcher, error);
+    watcher->calls += heard;
+    return watcher->calls > CALLS_MAX;
 }
 
 /* While the lock cannot be had the pauses grow: an insert that is open for long costs little. */
@@ -107,17 +101,15 @@ static int attend(struct watcher *watcher, struct error *error)
 {
     struct listener *listener = watch_listener(watcher->watch);
     int64_t now_ms = clock_now_ms();
-    bool heard = false;
+    int heard = 0;
 
     if (listener_hear(listener, &heard, error) < 0)
         return -1;
-    if (heard)
+    if (heard > 0)
         wake_call(watcher->shared->wake);
-    if (heard && !listener_is_armed(listener)) {
+    if (heard > 0 && !listener_is_armed(listener))
         watcher->pause_ms = ARM_MS;
-        wake_rouse(watcher->shared->wake);
-    }
-    if (let_go_soon(watcher, heard, error) < 0)
+    if (calls_are_many(watcher, heard) && listener_is_armed(listener) && let_go(watcher, error) < 0)
         return -1;
     if (now_ms >= watcher->renew_ms) {
         watcher->renew_ms = now_ms + RENEW_MS;
@@ -136,7 +128,6 @@ static void begin_to_listen(struct watcher *watcher)
     watcher->hold_ms = ARM_MS;
     watcher->arm_ms = clock_now_ms();
     watcher->renew_ms = clock_now_ms() + RENEW_MS;
-    watcher->let_go_ms = 0;
 }
 
 static int listen_if_due(struct watcher *watcher, struct error *error)
@@ -181,8 +172,6 @@ static int64_t next_event_ms(struct watcher *watcher)
         return until_ms;
     if (watcher->renew_ms < until_ms)
         until_ms = watcher->renew_ms;
-    if (watcher->let_go_ms > 0 && watcher->let_go_ms < until_ms)
-        until_ms = watcher->let_go_ms;
     if (wants_to_arm(watcher) && watcher->arm_ms < until_ms)
         until_ms = watcher->arm_ms;
     return until_ms;
@@ -220,7 +209,7 @@ static void wait_for_event(struct watcher *watcher)
         watcher->tick_ms = 0;
 }
 
-/* What was not heard meanwhile is looked for, at the pace that the call starts afresh. */
+/* What was not heard meanwhile is looked for. */
 static void lose(struct watcher *watcher, const struct error *error)
 {
     log_debug("the watching connection ends: %s", error->text);
@@ -229,8 +218,8 @@ static void lose(struct watcher *watcher, const struct error *error)
     if (!watcher->listening)
         return;
     watcher->listening = false;
+    wake_disarm(watcher->shared->wake);
     wake_call(watcher->shared->wake);
-    wake_rouse(watcher->shared->wake);
 }
 
 /* The lanes say first that the database is away. */
