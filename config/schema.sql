@@ -85,6 +85,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON @parked@ TO @role@;
 --[grant_slice]
 GRANT SELECT, UPDATE (slices) ON @slice@ TO @role@;
 
+--[grant_sequence]
+GRANT SELECT ON SEQUENCE @sequence@ TO @role@;
+
 --[grant_identity]
 -- A superuser's to give: taken from PUBLIC here, and the relay tells clusters apart by it.
 GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO @role@;

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-#define SCAN_MS 250   /* between two scans of all slices, or of a window, */
-#define SCAN_REST 20  /* or so many times of what the last one took */
-#define STEP_MS 1000  /* of scans, then a claim has its turn */
+#define SCAN_MS 250  /* between two scans of all slices, or of a window, */
+#define SCAN_REST 20 /* or so many times of what the last one took */
+#define STEP_MS 1000 /* of scans, then a claim has its turn */
 
 static bool applies(const struct outbox *outbox, const struct claim_request *request)
 {
@@ -67,8 +67,7 @@ static int scan_slices(struct outbox *outbox, const struct claim_request *reques
 
     scan.count = slices - round->next < round->width ? slices - round->next : round->width;
     if (scan_fill(&scan, &outbox->view, slices, error) == 0)
-        result =
-            pipeline_run(outbox, "scan", 5, (const char *const *)scan.params, error);
+        result = pipeline_run(outbox, "scan", 5, (const char *const *)scan.params, error);
     scan_free(&scan);
     if (result == NULL)
         return pipeline_abort(outbox);

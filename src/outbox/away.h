@@ -5,8 +5,8 @@
 
 /*
  * Claims while a sink is away. Its rows pile up, and a claim for the other sinks that began at the
- * front would walk over all of them, asking the routes of each. So the lane keeps bounds of the rows
- * that it may claim (outbox->away_horizon), and looks for these bounds by scans of its own.
+ * front would walk over all of them, asking the routes of each. So the lane keeps bounds of the
+ * rows that it may claim (outbox->away_horizon), and looks for these bounds by scans of its own.
  *
  * Without slices a scan looks at a window of rows, and the claim behind it looks no further. When a
  * window has no more, the next one begins behind it, until the end of the table; then the lane goes

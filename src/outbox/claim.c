@@ -16,8 +16,9 @@
 #include <string.h>
 
 #define AVOID_MS 10000
-#define ISOLATE_MS 60000 /* how long a claim stays small for the sake of a row that is not found */
-#define UUID_OID 2950 /* PostgreSQL's pg_type.dat; the parked table's may be another type */
+#define ISOLATE_MS 60000 /* how long a claim stays small for the sake of a row that is not found   \
+                          */
+#define UUID_OID 2950    /* PostgreSQL's pg_type.dat; the parked table's may be another type */
 
 /* Nothing was written, so a COMMIT only lets go of the locks. */
 void outbox_abandon(struct outbox *outbox)
@@ -278,8 +279,7 @@ static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
     hold(batch, pipeline_answer(outbox, PGRES_TUPLES_OK, error));
     if (batch->rows == NULL)
         return note_failure(outbox, request, error);
-    if (read_claimed(outbox, error) < 0 ||
-        pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
+    if (read_claimed(outbox, error) < 0 || pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
         return CLAIM_FAILED;
     return CLAIM_READ;
 }

@@ -47,11 +47,11 @@ struct horizon {
     struct holder *holders; /* at the latest tick, by transaction */
     int holder_count;
     struct horizon_bound *bounds;
-    bool starting; /* slices wait for their first scan, */
+    bool starting;       /* slices wait for their first scan, */
     int64_t progress_ms; /* which last moved on then */
     int64_t highest_claimed;
     bool worked;
-    uint64_t sinks; /* of horizon_read_part: whose rows are left, */
+    uint64_t sinks;                           /* of horizon_read_part: whose rows are left, */
     uint64_t source_epoch, source_generation; /* and of which state these bounds are */
 };
 
@@ -136,8 +136,8 @@ int horizon_fd(const struct horizon *horizon)
 
 static void make_unknown(struct horizon_view *view, int count)
 {
-    view->stamp = (struct horizon_stamp){.stable_low = HORIZON_UNKNOWN,
-                                         .stable_high = HORIZON_UNKNOWN};
+    view->stamp =
+        (struct horizon_stamp){.stable_low = HORIZON_UNKNOWN, .stable_high = HORIZON_UNKNOWN};
     view->file = 0;
     view->holder_count = 0;
     for (int i = 0; i < count; i++)

@@ -19,7 +19,7 @@
 struct horizon;
 
 #define HORIZON_UNKNOWN INT64_MIN /* of an id: nothing is known, look at every row */
-#define HORIZON_LONG_MAX 16       /* long holders that are left out; more of them hold the horizon */
+#define HORIZON_LONG_MAX 16 /* long holders that are left out; more of them hold the horizon */
 
 /* What was known at one moment. Any snapshot that is taken after it may rest on it. */
 struct horizon_stamp {
@@ -38,7 +38,7 @@ struct horizon_bound {
 
 struct horizon_view {
     struct horizon_stamp stamp;
-    uint32_t file; /* the table's file node, for which all this is true */
+    uint32_t file;                      /* the table's file node, for which all this is true */
     uint64_t holders[HORIZON_LONG_MAX]; /* xid8 of the long holders */
     int holder_count;
     struct horizon_bound *bounds; /* one a slice; owned */

@@ -7,6 +7,7 @@
 #include "outbox/notify.h"
 #include "outbox/parked_table.h"
 #include "outbox/schema.h"
+#include "outbox/sequence.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +32,10 @@ static void inspect_server(struct admin *admin, struct findings *findings)
                            PQuser(admin->session.conn));
 }
 
-/* The relay's sessions speak UTF-8, which has all of LATIN1; SQL_ASCII is not converted. */
+/* The relay's sessions speak UTF-8, which has all of LATIN1; SQL_ASCII holds any bytes. */
 static void inspect_encoding(struct admin *admin, struct findings *findings)
 {
-    static const char *const sure[] = {"UTF8", "SQL_ASCII", "LATIN1"};
+    static const char *const sure[] = {"UTF8", "LATIN1"};
     const char *encoding = PQparameterStatus(admin->session.conn, "server_encoding");
 
     for (size_t i = 0; encoding != NULL && i < sizeof sure / sizeof *sure; i++)
@@ -42,7 +43,7 @@ static void inspect_encoding(struct admin *admin, struct findings *findings)
             return;
     (void)findings_add(findings, FINDING_WARNING,
                        "database \"%s\" has the encoding %s: a row that holds bytes without an"
-                       " equivalent in UTF-8 cannot be claimed, and holds up others",
+                       " equivalent in UTF-8 cannot be sent, and is parked as dead",
                        PQdb(admin->session.conn), encoding != NULL ? encoding : "(unknown)");
 }
 
@@ -203,6 +204,65 @@ static void inspect_ids(struct admin *admin, struct findings *findings)
         (void)snprintf(finding->fix, sizeof finding->fix,
                        "ALTER TABLE %s ALTER COLUMN %s SET NOT NULL;", table->quoted, id->quoted);
     }
+}
+
+/* A session that draws ids ahead inserts a later event of a key with a lower one. */
+static void inspect_draws(struct admin *admin, struct findings *findings,
+                          const struct sequence *sequence)
+{
+    const char *id = admin->table.columns[COLUMN_ID].quoted;
+    struct finding *finding;
+
+    if (sequence->cache > 1 || sequence->increment < 0) {
+        finding = findings_add(findings, FINDING_WARNING,
+                               "the ids in column %s of %s do not grow in the order of insertion:"
+                               " sequence %s has CACHE %lld, INCREMENT %lld",
+                               id, admin->table.quoted, sequence->quoted,
+                               (long long)sequence->cache, (long long)sequence->increment);
+        (void)snprintf(finding->fix, sizeof finding->fix, "ALTER SEQUENCE %s INCREMENT 1 CACHE 1;",
+                       sequence->quoted);
+    }
+    if (sequence->cycles) {
+        finding =
+            findings_add(findings, FINDING_WARNING,
+                         "sequence %s has CYCLE: rows with ids that begin anew are sent before"
+                         " older ones",
+                         sequence->quoted);
+        (void)snprintf(finding->fix, sizeof finding->fix, "ALTER SEQUENCE %s NO CYCLE;",
+                       sequence->quoted);
+    }
+}
+
+/* The horizon goes by the highest id drawn (docs/horizon.md). */
+static int inspect_sequence(struct admin *admin, struct findings *findings, struct error *error)
+{
+    const char *id = admin->table.columns[COLUMN_ID].quoted;
+    struct sequence sequence;
+    struct finding *finding;
+
+    if (!table_has_integer_ids(&admin->table))
+        return 0;
+    if (sequence_describe(&sequence, &admin->session, &admin->table, error) < 0)
+        return -1;
+    if (sequence.quoted[0] == '\0') {
+        (void)findings_add(findings, FINDING_WARNING,
+                           "the ids in column %s of %s come from no sequence of the column: the"
+                           " relay goes by the highest id that it has claimed, and a row with a"
+                           " lower one that is committed later is sent late, within a minute",
+                           id, admin->table.quoted);
+        return 0;
+    }
+    if (!sequence.readable) {
+        finding = findings_add(findings, FINDING_WARNING,
+                               "missing privilege: SELECT on sequence %s for role \"%s\": the relay"
+                               " goes by the highest id that it has claimed instead",
+                               sequence.quoted, PQuser(admin->session.conn));
+        (void)snprintf(finding->fix, sizeof finding->fix, "GRANT SELECT ON SEQUENCE %s TO \"%s\";",
+                       sequence.quoted, PQuser(admin->session.conn));
+    }
+    if (admin->options->order == ORDER_KEY)
+        inspect_draws(admin, findings, &sequence);
+    return 0;
 }
 
 static void inspect_index(struct admin *admin, struct findings *findings)
@@ -394,6 +454,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
     inspect_index(admin, findings);
     if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0 ||
         notify_inspect(admin, findings, error) < 0 ||
+        inspect_sequence(admin, findings, error) < 0 ||
         inspect_row_security(admin, findings, error) < 0)
         return -1;
     return inspect_privileges(admin, findings, error);

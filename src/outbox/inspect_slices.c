@@ -5,46 +5,6 @@
 
 #include <string.h>
 
-/* The sequences that column $2 of $1 draws from, its own (identity) or its default's. */
-static const char sequences_sql[] =
-    "SELECT s.seqrelid::pg_catalog.regclass, s.seqcache, s.seqincrement"
-    " FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_depend d"
-    "   ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype = 'i'"
-    "      AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum"
-    "   OR d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass"
-    "      AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
-    "      AND d.objid = (SELECT oid FROM pg_catalog.pg_attrdef"
-    "                     WHERE adrelid = a.attrelid AND adnum = a.attnum)"
-    " JOIN pg_catalog.pg_sequence s"
-    "   ON s.seqrelid = CASE d.deptype WHEN 'i' THEN d.objid ELSE d.refobjid END"
-    " WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2"
-    "   AND (s.seqcache > 1 OR s.seqincrement < 1)";
-
-/* A session that draws ids ahead inserts a later event of a key with a lower one. */
-static int inspect_sequences(struct admin *admin, struct findings *findings, struct error *error)
-{
-    const struct table_column *id = &admin->table.columns[COLUMN_ID];
-    const char *params[2] = {admin->table.quoted, id->name};
-    PGresult *result = session_query(&admin->session, sequences_sql, 2, params, error);
-
-    if (result == NULL)
-        return -1;
-    for (int row = 0; row < PQntuples(result); row++) {
-        const char *sequence = PQgetvalue(result, row, 0);
-        struct finding *finding = findings_add(
-            findings, FINDING_WARNING,
-            "the ids in column %s of %s do not grow in the order of insertion: sequence %s has"
-            " CACHE %s, INCREMENT %s",
-            id->quoted, admin->table.quoted, sequence, PQgetvalue(result, row, 1),
-            PQgetvalue(result, row, 2));
-
-        (void)snprintf(finding->fix, sizeof finding->fix, "ALTER SEQUENCE %s INCREMENT 1 CACHE 1;",
-                       sequence);
-    }
-    PQclear(result);
-    return 0;
-}
-
 /* An index that no claim goes by costs each insert. */
 static int inspect_stale(struct admin *admin, struct findings *findings, struct error *error)
 {
@@ -119,5 +79,5 @@ int inspect_slices(struct admin *admin, struct findings *findings, struct error 
     if (inspect_stale(admin, findings, error) < 0 ||
         (table_has(table, COLUMN_SENT_AT) && inspect_unordered(admin, findings, error) < 0))
         return -1;
-    return inspect_sequences(admin, findings, error);
+    return 0;
 }

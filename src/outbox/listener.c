@@ -8,8 +8,8 @@
  * notifying: PostgreSQL makes a transaction visible before it lets go of its locks. So one look
  * after that finds all there was before, and all that comes later notifies.
  *
- * The session is hardly ever inside a transaction, which would keep the notifications back, and it is
- * not trusted to live: the lock ends with it.
+ * The session is hardly ever inside a transaction, which would keep the notifications back, and it
+ * is not trusted to live: the lock ends with it.
  */
 #include "outbox/listener.h"
 

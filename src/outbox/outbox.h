@@ -14,8 +14,8 @@
  * in between, the rows are due again. Used by one thread.
  *
  * Every function returns 0, or -1 with *error set: whatever was claimed is abandoned, and ready()
- * starts afresh where the connection is lost. No call takes longer than a few statement timeouts (12
- * s).
+ * starts afresh where the connection is lost. No call takes longer than a few statement timeouts
+ * (12 s).
  */
 
 struct outbox;
@@ -26,9 +26,9 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
                            const char *name);
 void outbox_close(struct outbox *outbox);
 
-/* What the lanes of a process share: where unsent rows begin, and who flushes the WAL for them. Both
- * outlive the outbox. Without them a claim reads from the beginning of the table, and a claim with
- * durable_before_publish fails. 0, or -1: no memory. */
+/* What the lanes of a process share: where unsent rows begin, and who flushes the WAL for them.
+ * Both outlive the outbox. Without them a claim reads from the beginning of the table, and a claim
+ * with durable_before_publish fails. 0, or -1: no memory. */
 int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flush *flush);
 
 /* Connects, describes the table and prepares the statements; returns at once when that is done. */
@@ -43,9 +43,9 @@ struct claim_request {
 
 /*
  * Locks the next rows of the outbox in id order, or of the parked rows that are due, and fills the
- * batch. An empty batch leaves no transaction open; batch->more says whether to claim again at once.
- * With durable_before_publish it returns when everything the claim saw is flushed to disk. A row
- * that PostgreSQL cannot hand over is parked as dead on the way (unreadable.h).
+ * batch. An empty batch leaves no transaction open; batch->more says whether to claim again at
+ * once. With durable_before_publish it returns when everything the claim saw is flushed to disk. A
+ * row that PostgreSQL cannot hand over is parked as dead on the way (unreadable.h).
  */
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error);

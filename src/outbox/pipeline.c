@@ -55,8 +55,8 @@ int pipeline_sync(struct outbox *outbox, struct error *error)
  * resources and of the server. query_canceled is here the statement_timeout. */
 static enum failure judge_failure(const PGresult *result)
 {
-    static const char *const not_rows[] = {"08", "0A", "25", "26", "28", "2D", "3D", "3F", "40",
-                                           "42", "53", "55", "57", "58", "F0", NULL};
+    static const char *const not_rows[] = {"08", "0A", "25", "26", "28", "2D", "3D", "3F",
+                                           "40", "42", "53", "55", "57", "58", "F0", NULL};
     static const char *const rows[] = {"57014", "53200", NULL};
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 
@@ -190,8 +190,7 @@ static enum claim_kind kind_of(const struct outbox *outbox, const struct claim_r
 static int queue_rows(struct outbox *outbox, struct batch *batch,
                       const struct claim_request *request, const char *name, struct error *error)
 {
-    bool bounded =
-        kind_of(outbox, request) == CLAIM_TABLE && table_has_integer_ids(&outbox->table);
+    bool bounded = kind_of(outbox, request) == CLAIM_TABLE && table_has_integer_ids(&outbox->table);
     uint64_t away = htobe64(request->away);
     uint64_t payload_max = htobe64((uint64_t)request->payload_max);
     uint64_t low = htobe64((uint64_t)outbox->view.bounds[0].low);
@@ -205,8 +204,8 @@ static int queue_rows(struct outbox *outbox, struct batch *batch,
                               [5] = {.bytes = (char *)&file, .len = sizeof file},
                               [6] = {.bytes = (char *)&end, .len = sizeof end}};
 
-    if (bounded && array_of_xid8(&params[4], batch, outbox->view.holders,
-                                 outbox->view.holder_count) < 0)
+    if (bounded &&
+        array_of_xid8(&params[4], batch, outbox->view.holders, outbox->view.holder_count) < 0)
         return error_no_memory(error);
     return pipeline_queue(outbox, name, bounded ? 7 : 2, params, true, error);
 }
@@ -314,7 +313,8 @@ static int prepare_claims(struct outbox *outbox, struct error *error)
     return 0;
 }
 
-/* For a row that cannot be read: the place of the first that is due, and the values of one alone. */
+/* For a row that cannot be read: the place of the first that is due, and the values of one alone.
+ */
 static int prepare_single_rows(struct outbox *outbox, struct error *error)
 {
     const struct table *table = &outbox->table;
@@ -356,8 +356,7 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         prepare(outbox, "park_bare", sql_park_bare(table), error) < 0 ||
         prepare(outbox, "leftover", sql_leftover(table, options), error) < 0 ||
         prepare_slices(outbox, error) < 0 || prepare_claims(outbox, error) < 0 ||
-        prepare_single_rows(outbox, error) < 0 ||
-        pipeline_sync(outbox, error) < 0)
+        prepare_single_rows(outbox, error) < 0 || pipeline_sync(outbox, error) < 0)
         return -1;
     for (int i = 0; i < outbox->prepared; i++)
         if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)

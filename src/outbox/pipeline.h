@@ -20,7 +20,7 @@ enum failure {
     FAILURE_NONE,
     FAILURE_OTHER,
     FAILURE_LOCKED, /* it waited too long for somebody's lock on a row */
-    FAILURE_ROW     /* it may be a row's fault: its values cannot be read or sent, or take too long */
+    FAILURE_ROW /* it may be a row's fault: its values cannot be read or sent, or take too long */
 };
 
 #define AWAY_WINDOW_ROWS 50000 /* so many that asking the routes of each takes a moment only */
@@ -67,10 +67,10 @@ struct outbox {
     /* the claim in hand */
     struct horizon_stamp stamp; /* of the view that it was asked for with, */
     struct horizon *stamp_of;   /* and whose that was; NULL: there is nothing to tell */
-    bool read_high; /* it read from the high bounds */
+    bool read_high;             /* it read from the high bounds */
     int32_t locked[SLICES_A_CLAIM_MAX];
     struct claimed_range claimed[SLICES_A_CLAIM_MAX]; /* one for each of `locked` */
-    int locked_count;  /* 0: parked rows, or order = "none" */
+    int locked_count;                                 /* 0: parked rows, or order = "none" */
     int empty_claims;  /* in a row: slices were locked, and the claim behind found nothing */
     int64_t xact;      /* its transaction */
     bool flushed;      /* what it saw was on disk when it ended */
@@ -78,10 +78,10 @@ struct outbox {
     int64_t worked_ms; /* how long the server has worked on it since */
 
     bool in_transaction;
-    bool claim_in_flight; /* BEGIN, claim and Sync are sent, and nothing of them is read */
-    int level;            /* which claim statement comes next */
+    bool claim_in_flight;     /* BEGIN, claim and Sync are sent, and nothing of them is read */
+    int level;                /* which claim statement comes next */
     int64_t isolate_until_ms; /* no larger claim comes before, while a row cannot be read */
-    enum failure failure; /* why the last statement failed */
+    enum failure failure;     /* why the last statement failed */
 };
 
 /* Rows that a claim asks for at this level. */
@@ -103,8 +103,8 @@ int pipeline_queue(struct outbox *outbox, const char *statement, int param_count
                    const struct array *params, bool binary, struct error *error);
 int pipeline_queue_claim(struct outbox *outbox, struct batch *batch,
                          const struct claim_request *request, struct error *error);
-/* Parts of it: BEGIN, the table's lock and those of slices; and, instead of the claim, the place and
- * the id of the first row that it would take. */
+/* Parts of it: BEGIN, the table's lock and those of slices; and, instead of the claim, the place
+ * and the id of the first row that it would take. */
 int pipeline_queue_transaction(struct outbox *outbox, struct batch *batch,
                                const struct claim_request *request, struct error *error);
 int pipeline_queue_first_row(struct outbox *outbox, struct batch *batch,

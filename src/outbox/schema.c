@@ -4,9 +4,10 @@
  * An existing table is never altered: what it lacks is handed back as SQL, of the relay's own too.
  * What does not exist is created. Two inits at once are kept apart by an advisory lock.
  */
+#include "outbox/schema.h"
 #include "outbox/missing.h"
 #include "outbox/parked_table.h"
-#include "outbox/schema.h"
+#include "outbox/sequence.h"
 #include "outbox/slices.h"
 #include "outbox/sql_text.h"
 
@@ -22,7 +23,8 @@ static const char *const default_types[COLUMN_COUNT] = {
 struct expansion {
     const struct table *table;
     const struct outbox_options *options;
-    const char *role; /* quoted; NULL outside --grant */
+    const char *role;     /* quoted; NULL outside --grant, */
+    const char *sequence; /* as this one */
     bool concurrently;
 };
 
@@ -63,6 +65,7 @@ static const char *find_name(const struct expansion *expansion, const char *word
         {"index", table->claim_index_quoted},
         {"notify", table->notify_quoted},
         {"role", expansion->role},
+        {"sequence", expansion->sequence},
         {"concurrently", expansion->concurrently ? "CONCURRENTLY " : ""},
         {"lock_column", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted},
     };
@@ -223,18 +226,41 @@ static int may_identify(struct admin *admin, const char *role, struct error *err
     return (int)admin_number(admin, sql, 1, &role, error);
 }
 
+/* Of a table that is yet to be made: the one that PostgreSQL will make for its identity column. */
+static int find_sequence(struct admin *admin, struct sequence *sequence, struct error *error)
+{
+    const struct table *table = &admin->table;
+    char name[QUOTED_BYTES_MAX];
+    char quoted[QUOTED_BYTES_MAX];
+
+    if (table->exists)
+        return sequence_describe(sequence, &admin->session, table, error);
+    (void)snprintf(name, sizeof name, "%.63s_%.63s_seq", table->name,
+                   table->columns[COLUMN_ID].name);
+    table_quote(admin->session.conn, name, quoted);
+    (void)snprintf(sequence->quoted, sizeof sequence->quoted, "%s.%s", table->schema_quoted,
+                   quoted);
+    return 0;
+}
+
 char *admin_grant_sql(struct admin *admin, const char *role, struct error *error)
 {
+    struct sequence sequence = {0};
     int identifies = may_identify(admin, role, error);
     char *quoted =
         identifies < 0 ? NULL : PQescapeIdentifier(admin->session.conn, role, strlen(role));
-    const struct expansion expansion = {
-        .table = &admin->table, .options = admin->options, .role = quoted};
+    const struct expansion expansion = {.table = &admin->table,
+                                        .options = admin->options,
+                                        .role = quoted,
+                                        .sequence = sequence.quoted};
     const char *sections[SECTIONS_MAX] = {"grant"};
     char *sql;
 
-    if (identifies < 0)
+    if (identifies < 0 || find_sequence(admin, &sequence, error) < 0) {
+        PQfreemem(quoted);
         return NULL;
+    }
+    add_section(sections, sequence.quoted[0] != '\0' ? "grant_sequence" : NULL);
     add_section(sections, admin->options->order == ORDER_KEY ? "grant_slice" : NULL);
     add_section(sections, identifies == 0 ? "grant_identity" : NULL);
     sql = quoted != NULL ? render(&expansion, sections) : NULL;

@@ -202,8 +202,8 @@ static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, st
 }
 
 /* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
-static int queue_next_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
-                            struct error *error)
+static int queue_next_claim(struct outbox *outbox, struct batch *batch,
+                            const struct claim_request *next, struct error *error)
 {
     if (PQsendFlushRequest(outbox->session.conn) != 1) {
         (void)session_fail(&outbox->session, NULL, error);

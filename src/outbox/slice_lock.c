@@ -55,8 +55,8 @@ static int queue_parked(struct outbox *outbox, uint64_t away, struct error *erro
     return pipeline_queue(outbox, "lock_parked_slices", 2, params, true, error);
 }
 
-static int fill_candidates(const struct outbox *outbox, struct batch *batch,
-                           struct array params[5], struct error *error)
+static int fill_candidates(const struct outbox *outbox, struct batch *batch, struct array params[5],
+                           struct error *error)
 {
     const struct turns *turns = &outbox->turns;
     const struct horizon_view *view = &outbox->view;
@@ -144,8 +144,7 @@ static void take_bounds(struct outbox *outbox, bool valid)
         };
 }
 
-int slice_lock_read(struct outbox *outbox, const struct claim_request *request,
-                    struct error *error)
+int slice_lock_read(struct outbox *outbox, const struct claim_request *request, struct error *error)
 {
     PGresult *result;
     int status;
@@ -229,8 +228,7 @@ static void note_highest(struct outbox *outbox)
 static int note_unordered(struct outbox *outbox, const struct batch *batch)
 {
     if (outbox->horizon != NULL && table_has_integer_ids(&outbox->table))
-        horizon_note_claimed(outbox->horizon,
-                             row_integer(batch->messages[batch->count - 1].id));
+        horizon_note_claimed(outbox->horizon, row_integer(batch->messages[batch->count - 1].id));
     return 0;
 }
 
@@ -249,9 +247,9 @@ int slice_lock_note_claimed(struct outbox *outbox, struct batch *batch, struct e
     note_highest(outbox);
     more = note_ends(outbox, batch);
     turns_claimed(&outbox->turns, outbox->locked, outbox->locked_count);
-    batch->more = batch->more || more ||
-                  (outbox->locked_count == outbox->turns.width &&
-                   outbox->turns.width < outbox->turns.count);
+    batch->more =
+        batch->more || more ||
+        (outbox->locked_count == outbox->turns.width && outbox->turns.width < outbox->turns.count);
     turns_adapt(&outbox->turns, outbox->locked_count, more, batch->count >= limit / 2);
     return 0;
 }

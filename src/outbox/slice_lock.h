@@ -17,8 +17,8 @@ int slice_lock_read(struct outbox *outbox, const struct claim_request *request,
 /* Notes what the claim took into the batch, of which the server gave `row_count` rows. -1: they are
  * not in their order. Sets batch->more when a slice has more, or other slices may have. */
 int slice_lock_note_claimed(struct outbox *outbox, struct batch *batch, struct error *error);
-/* The claim found nothing. Whether it is to be repeated at once, because slices were thought to have
- * rows. */
+/* The claim found nothing. Whether it is to be repeated at once, because slices were thought to
+ * have rows. */
 bool slice_lock_note_empty(struct outbox *outbox, const struct claim_request *request);
 /* The rows are settled and committed, as batch->messages say. */
 void slice_lock_note_settled(struct outbox *outbox, const struct batch *batch);

@@ -188,11 +188,12 @@ char *sql_park_bare(const struct table *table)
 
     if (!writer_begin(&writer))
         return NULL;
-    (void)fprintf(writer.out,
-                  "WITH gone AS (DELETE FROM %s WHERE ctid = $1::tid RETURNING %s AS id),"
-                  " touched AS (INSERT INTO %s (id, error, attempts) SELECT id, $2::text, 1 FROM gone"
-                  " RETURNING 1) SELECT 1 / count(*) FROM touched",
-                  table->quoted, id, table->parked_quoted);
+    (void)fprintf(
+        writer.out,
+        "WITH gone AS (DELETE FROM %s WHERE ctid = $1::tid RETURNING %s AS id),"
+        " touched AS (INSERT INTO %s (id, error, attempts) SELECT id, $2::text, 1 FROM gone"
+        " RETURNING 1) SELECT 1 / count(*) FROM touched",
+        table->quoted, id, table->parked_quoted);
     return writer_end(&writer);
 }
 

@@ -58,8 +58,8 @@ struct claim_text {
 char *sql_claim(const struct table *table, const struct outbox_options *options,
                 const struct claim_text *text);
 
-/* Instead of a claim, with its parameters: the first row that it would lock, and locks: tid, and the
- * id as text. No other column is read. */
+/* Instead of a claim, with its parameters: the first row that it would lock, and locks: tid, and
+ * the id as text. No other column is read. */
 char *sql_first_row(const struct table *table, const struct outbox_options *options,
                     const struct claim_text *text);
 

@@ -94,8 +94,9 @@ static int put_slices_source(FILE *out, const struct table *table,
     (void)fprintf(out, " ORDER BY ");
     sql_put_slice(out, table, options->slices, false);
     (void)fprintf(out,
-                  ", %s LIMIT (SELECT (%d + n) / n FROM (SELECT greatest(pg_catalog.cardinality("
-                  LOCKED_SLICES "), 1)) shares (n)) %s) taken LIMIT %d",
+                  ", %s LIMIT (SELECT (%d + n) / n FROM (SELECT "
+                  "greatest(pg_catalog.cardinality(" LOCKED_SLICES
+                  "), 1)) shares (n)) %s) taken LIMIT %d",
                   id, text->limit - 1, lock, text->limit);
     return status;
 }
@@ -120,9 +121,9 @@ static void put_runs(FILE *out, const struct table *table, int limit)
                   limit);
 }
 
-/* Of the slices that sql_lock_parked_slices locked. The rows are locked by seq: one that an operator
- * touches meanwhile is waited for and found again, where by its ctid it would be left out, and
- * those behind it would overtake it. */
+/* Of the slices that sql_lock_parked_slices locked. The rows are locked by seq: one that an
+ * operator touches meanwhile is waited for and found again, where by its ctid it would be left out,
+ * and those behind it would overtake it. */
 static int put_runs_source(FILE *out, const struct table *table,
                            const struct outbox_options *options, const struct claim_text *text)
 {

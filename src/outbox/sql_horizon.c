@@ -42,7 +42,8 @@ char *sql_holders(const struct table *table, const char *relations)
     return writer_end(&writer);
 }
 
-#define FROM_BOUND "CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END"
+#define FROM_BOUND                                                                                 \
+    "CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END"
 
 static void put_unsent_from_bound(FILE *out, const struct table *table,
                                   const struct outbox_options *options)

@@ -10,9 +10,9 @@
 /* The highest id that was drawn from this sequence. */
 char *sql_drawn(const struct sequence *sequence);
 
-/* The table's file node; and of each holder of RowExclusiveLock on one of these relations ("{oids}")
- * its virtual transaction, whether it is prepared, and its xid8 when it runs in the snapshot. With
- * no holder there is one row with NULLs. */
+/* The table's file node; and of each holder of RowExclusiveLock on one of these relations
+ * ("{oids}") its virtual transaction, whether it is prepared, and its xid8 when it runs in the
+ * snapshot. With no holder there is one row with NULLs. */
 char *sql_holders(const struct table *table, const char *relations);
 enum holders_column { HOLDERS_FILE, HOLDERS_TRANSACTION, HOLDERS_PREPARED, HOLDERS_XID };
 
@@ -22,9 +22,9 @@ enum holders_column { HOLDERS_FILE, HOLDERS_TRANSACTION, HOLDERS_PREPARED, HOLDE
  * none) and whether the high bound was read. $5 int8 as $1 of sql_claim. Without slices there is
  * one, 0.
  *
- * With `window` the scan ends after so many unsent rows, whoever they are for: the lowest id is that
- * of the row behind them when none before it is to be claimed, and SCAN_END is the id of the last of
- * them (NULL: there are fewer).
+ * With `window` the scan ends after so many unsent rows, whoever they are for: the lowest id is
+ * that of the row behind them when none before it is to be claimed, and SCAN_END is the id of the
+ * last of them (NULL: there are fewer).
  */
 char *sql_scan(const struct table *table, const struct outbox_options *options,
                const struct routes *routes, int window);

@@ -36,7 +36,7 @@ struct table {
     char slice_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."table_slice" */
     char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
     char notify_quoted[QUOTED_BYTES_MAX];      /* the trigger that init --notify adds */
-    uint32_t oid; /* 0: it does not exist */
+    uint32_t oid;                              /* 0: it does not exist */
     bool exists;
     bool parked_exists;
     bool slice_exists;   /* valid, as the next two, with order = "key" only */

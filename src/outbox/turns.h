@@ -11,12 +11,12 @@
 #define SLICES_A_CLAIM_MAX 64
 
 struct turns {
-    int count;               /* slices */
-    int width;               /* how many the next claim takes at most */
-    int floor;               /* and how many when claims are full */
-    int narrow;              /* for so many claims one: a row is locked, and it is not known where */
-    uint64_t claims;         /* so far */
-    uint64_t *claimed;       /* the number of the latest claim of each slice */
+    int count;         /* slices */
+    int width;         /* how many the next claim takes at most */
+    int floor;         /* and how many when claims are full */
+    int narrow;        /* for so many claims one: a row is locked, and it is not known where */
+    uint64_t claims;   /* so far */
+    uint64_t *claimed; /* the number of the latest claim of each slice */
     int64_t *retry_after_ms; /* of each slice: a row of it is locked by somebody */
     int32_t *candidates;     /* of the claim under way, in their order */
     int candidate_count;

@@ -32,7 +32,8 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
         struct message *message = batch_add(batch);
 
         memcpy(message->row, PQgetvalue(result, 0, 0), sizeof message->row);
-        message->id = batch_copy(batch, PQgetvalue(result, 0, 1), (size_t)PQgetlength(result, 0, 1));
+        message->id =
+            batch_copy(batch, PQgetvalue(result, 0, 1), (size_t)PQgetlength(result, 0, 1));
         message->unreadable = true;
     }
     PQclear(result);

@@ -4,15 +4,16 @@
 #include "outbox/server.h"
 
 /*
- * Lanes wait here until everything that is committed is on disk, and on the synchronous standbys: an
- * application that commits with synchronous_commit = off makes rows visible before they are durable.
- * A claim's own transaction cannot flush, because it has not committed; the watch's session can, and
- * one flush serves all lanes that wait for it.
+ * Lanes wait here until everything that is committed is on disk, and on the synchronous standbys:
+ * an application that commits with synchronous_commit = off makes rows visible before they are
+ * durable. A claim's own transaction cannot flush, because it has not committed; the watch's
+ * session can, and one flush serves all lanes that wait for it.
  */
 
 struct wal_flush;
 
-#define WAL_FLUSH_MS_MAX 3000 /* a longer one leaves too little of a claim's time for the publish */
+#define WAL_FLUSH_MS_MAX 3000 /* a longer one leaves too little of a claim's time for the publish  \
+                               */
 
 /* NULL: no memory. */
 struct wal_flush *wal_flush_open(void);

@@ -1,10 +1,10 @@
 /*
  * The watch: one session a process, beside the lanes.
  *
- * A tick asks, in one round trip and in this order: the highest id drawn; who holds the table's lock;
- * where the unsent rows of each slice begin, from its bound on; and the same from the very beginning
- * for some slices, for rows whose ids were drawn before their INSERT. Statements of one pipeline have
- * a snapshot each, so what the first two prove holds for the scans behind them.
+ * A tick asks, in one round trip and in this order: the highest id drawn; who holds the table's
+ * lock; where the unsent rows of each slice begin, from its bound on; and the same from the very
+ * beginning for some slices, for rows whose ids were drawn before their INSERT. Statements of one
+ * pipeline have a snapshot each, so what the first two prove holds for the scans behind them.
  */
 #include "outbox/watch.h"
 
@@ -21,10 +21,10 @@
 
 #define TICK_BUSY_MS 100
 #define TICK_IDLE_MS 1000
-#define TICK_FIRST_MS 20     /* until the bounds can be raised at all, */
-#define FIRST_WAIT_MS 300    /* or for so long */
-#define SCAN_REST 40         /* a scan takes at most this part of the time, */
-#define FULL_ROUND_MS 60000  /* but each slice is scanned from the beginning as often as this */
+#define TICK_FIRST_MS 20    /* until the bounds can be raised at all, */
+#define FIRST_WAIT_MS 300   /* or for so long */
+#define SCAN_REST 40        /* a scan takes at most this part of the time, */
+#define FULL_ROUND_MS 60000 /* but each slice is scanned from the beginning as often as this */
 #define LATE_LOG_MS 60000
 
 struct watch {
@@ -62,8 +62,7 @@ struct watch *watch_open(const struct outbox_options *options, const char *name,
     watch->flush = flush;
     (void)snprintf(watch->name, sizeof watch->name, "%s", name);
     watch->listener = listener_open(&watch->session, &watch->table);
-    if (watch->listener != NULL &&
-        horizon_view_init(&watch->view, horizon_slices(horizon)) == 0)
+    if (watch->listener != NULL && horizon_view_init(&watch->view, horizon_slices(horizon)) == 0)
         return watch;
     watch_close(watch);
     return NULL;
@@ -282,10 +281,10 @@ static int read_holders(struct watch *watch, const PGresult *result, struct hori
     for (int row = 0; row < rows; row++) {
         if (PQgetisnull(result, row, HOLDERS_TRANSACTION))
             continue;
-        watch->holders[tick->holder_count++] = (struct horizon_holder){
-            parse_transaction(PQgetvalue(result, row, HOLDERS_TRANSACTION)),
-            PQgetvalue(result, row, HOLDERS_PREPARED)[0] == 't',
-            strtoull(PQgetvalue(result, row, HOLDERS_XID), NULL, 10)};
+        watch->holders[tick->holder_count++] =
+            (struct horizon_holder){parse_transaction(PQgetvalue(result, row, HOLDERS_TRANSACTION)),
+                                    PQgetvalue(result, row, HOLDERS_PREPARED)[0] == 't',
+                                    strtoull(PQgetvalue(result, row, HOLDERS_XID), NULL, 10)};
     }
     return 0;
 }

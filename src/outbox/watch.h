@@ -6,8 +6,8 @@
 #include "outbox/wal_flush.h"
 
 /*
- * A process's session beside those of its lanes: it keeps the horizon (docs/horizon.md), flushes the
- * WAL for the lanes, and hears of inserts. Used by one thread. No call takes longer than a few
+ * A process's session beside those of its lanes: it keeps the horizon (docs/horizon.md), flushes
+ * the WAL for the lanes, and hears of inserts. Used by one thread. No call takes longer than a few
  * statement timeouts. Functions that return int return 0, or -1 with *error set: then disconnect.
  */
 

@@ -19,8 +19,8 @@
 #define REST_MS 30000 /* a lane on whose behalf others look notices then that a server is gone */
 
 struct rhythm {
-    int failures; /* in a row */
-    bool worked;  /* at least one step did not break */
+    int failures;     /* in a row */
+    bool worked;      /* at least one step did not break */
     int64_t pace_ms;  /* behind the last step with rows since it waited last; 0: there was none */
     int full_batches; /* since it waited last; behind a backlog of them it runs in SCHED_BATCH, */
     int policy;       /* and ran in this before */

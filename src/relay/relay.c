@@ -1,8 +1,8 @@
 /*
- * Lanes as threads, the janitor and the watcher beside them, and the main thread as the only one that
- * hears signals. No signal handlers: the signals are blocked before the first thread starts and
- * read from a file descriptor. The first SIGTERM or SIGINT lets each lane finish the batch in hand;
- * a second one, or the shutdown timeout, leaves at once, and PostgreSQL rolls back what was
+ * Lanes as threads, the janitor and the watcher beside them, and the main thread as the only one
+ * that hears signals. No signal handlers: the signals are blocked before the first thread starts
+ * and read from a file descriptor. The first SIGTERM or SIGINT lets each lane finish the batch in
+ * hand; a second one, or the shutdown timeout, leaves at once, and PostgreSQL rolls back what was
  * claimed.
  */
 #include "relay/relay.h"
@@ -47,7 +47,7 @@ struct relay {
     bool janitor_started;
     bool watcher_started;
     struct stop watcher_stop; /* later than that of the lanes: it flushes for their last batches */
-    atomic_int running; /* threads */
+    atomic_int running;       /* threads */
     atomic_int lanes_running;
     int ended_fd;   /* eventfd(2): readable when a lane has ended */
     int signals_fd; /* signalfd(2) */
@@ -340,8 +340,8 @@ static int open_relay(struct relay *relay, struct error *error)
 {
     relay->workers = calloc((size_t)relay->options->lanes, sizeof *relay->workers);
     relay->wake = wake_open(relay->options->lanes, relay->options->poll_interval_ms);
-    relay->horizon = horizon_open(
-        relay->options->outbox.order == ORDER_KEY ? relay->options->outbox.slices : 1);
+    relay->horizon =
+        horizon_open(relay->options->outbox.order == ORDER_KEY ? relay->options->outbox.slices : 1);
     relay->flush = wal_flush_open();
     relay->ended_fd = eventfd(0, EFD_CLOEXEC);
     relay->signals_fd = open_signals(error);
@@ -377,9 +377,12 @@ enum relay_result relay_run(const struct relay_options *options, bool drain, str
         (void)error_no_memory(error);
         return RELAY_FAILED;
     }
-    *relay = (struct relay){
-        .options = options, .drain = drain, .ended_fd = -1, .signals_fd = -1, .stop.fd = -1,
-        .watcher_stop.fd = -1};
+    *relay = (struct relay){.options = options,
+                            .drain = drain,
+                            .ended_fd = -1,
+                            .signals_fd = -1,
+                            .stop.fd = -1,
+                            .watcher_stop.fd = -1};
     if (open_relay(relay, error) == 0)
         result = run(relay, error);
     if (result != RELAY_ABORTED) { /* else threads still use it, and the process leaves now */

@@ -1,19 +1,19 @@
 /*
  * Idle lanes, and what makes one of them look. The rule:
  *
- *   - A lane that took all there was rests for a millisecond for every REST_ROWS rows of it, at least
- *     REST_MS and at most REST_MS_MAX, and looks again: the more rows come, the more share a
+ *   - A lane that took all there was rests for a millisecond for every REST_ROWS rows of it, at
+ * least REST_MS and at most REST_MS_MAX, and looks again: the more rows come, the more share a
  *     transaction. A lane that could not take all there was does not rest.
  *   - Each look that finds nothing doubles the time to the next one, up to the poll interval.
- *   - While every insert is known to call (armed, or covered by another relay that is), a lane looks
- *     at each call, and by itself once a second only.
+ *   - While every insert is known to call (armed, or covered by another relay that is), a lane
+ * looks at each call, and by itself once a second only.
  *
- * A look costs a claim or two, so one lane looks on behalf of all: whoever is first to see that a look
- * is due takes it. The lane that waited last keeps the time, and is the one that a call wakes: its
- * caches, and those of its server process, are warm, and the others, which would be in its way, sleep
- * through its looks. They are there for when it is held up, so one that fell asleep for a longer time
- * is told when looks come sooner again. While a lane waits that has lost a sink, a call wakes all: it
- * may be for a row that this one leaves to the others.
+ * A look costs a claim or two, so one lane looks on behalf of all: whoever is first to see that a
+ * look is due takes it. The lane that waited last keeps the time, and is the one that a call wakes:
+ * its caches, and those of its server process, are warm, and the others, which would be in its way,
+ * sleep through its looks. They are there for when it is held up, so one that fell asleep for a
+ * longer time is told when looks come sooner again. While a lane waits that has lost a sink, a call
+ * wakes all: it may be for a row that this one leaves to the others.
  *
  * No call is lost, by construction. A call adds to `wanted`, the number of looks that are owed,
  * under the mutex, and only a lane that leaves its wait takes one off: its look begins afterwards
@@ -36,7 +36,8 @@
 #define REST_ROWS 8
 #define REST_MS 2
 #define REST_MS_MAX 20
-#define BEHIND_MS 10 /* another lane looks so much later when the one that keeps the time does not */
+#define BEHIND_MS                                                                                  \
+    10 /* another lane looks so much later when the one that keeps the time does not */
 #define CALLED_MS 1000
 #define RUSH_MS 100 /* between two times that a full batch makes the others look */
 

@@ -1,11 +1,11 @@
 /*
- * The thread beside the lanes. Each wait ends for what comes first: a tick of the horizon, a lane that
- * waits for a flush, a notification, or the time to arm.
+ * The thread beside the lanes. Each wait ends for what comes first: a tick of the horizon, a lane
+ * that waits for a flush, a notification, or the time to arm.
  *
- * It takes the listener's lock (armed: every insert notifies) when all lanes wait, and keeps it while
- * notifications are few. CALLS_MAX of them within CALLS_MS are too many: those who insert wait for
- * each other at each commit that notifies, and lanes that look every few milliseconds cost them less.
- * How long it then stays unarmed grows where being armed is always brief.
+ * It takes the listener's lock (armed: every insert notifies) when all lanes wait, and keeps it
+ * while notifications are few. CALLS_MAX of them within CALLS_MS are too many: those who insert
+ * wait for each other at each commit that notifies, and lanes that look every few milliseconds cost
+ * them less. How long it then stays unarmed grows where being armed is always brief.
  */
 #include "relay/watcher.h"
 
@@ -30,18 +30,18 @@
 struct watcher {
     const struct watched *shared;
     struct watch *watch;
-    int failures;      /* to connect, in a row */
-    int64_t tick_ms;   /* when the horizon is looked at */
+    int failures;    /* to connect, in a row */
+    int64_t tick_ms; /* when the horizon is looked at */
     bool listening;
     bool warned;       /* that nothing is heard here */
     int64_t listen_ms; /* when it is tried to listen, unless it does */
     int64_t pause_ms;  /* between two tries to arm */
     int64_t arm_ms;    /* when it may be tried again */
     int64_t renew_ms;
-    int64_t armed_ms;  /* since when it is, or was */
-    int64_t hold_ms;   /* how long it then stays unarmed */
-    int calls;         /* notifications */
-    int64_t calls_ms;  /* since then */
+    int64_t armed_ms; /* since when it is, or was */
+    int64_t hold_ms;  /* how long it then stays unarmed */
+    int calls;        /* notifications */
+    int64_t calls_ms; /* since then */
 };
 
 /* Where being armed is always brief, inserts are so many that polling is as fast, and cheaper for
@@ -93,7 +93,8 @@ static int try_to_arm(struct watcher *watcher, struct error *error)
 
 static bool wants_to_arm(struct watcher *watcher)
 {
-    return !listener_is_armed(watch_listener(watcher->watch)) && wake_is_quiet(watcher->shared->wake);
+    return !listener_is_armed(watch_listener(watcher->watch)) &&
+           wake_is_quiet(watcher->shared->wake);
 }
 
 /* 0, or -1 when the session is lost or inserts do not notify any more. */
@@ -132,8 +133,7 @@ static void begin_to_listen(struct watcher *watcher)
 
 static int listen_if_due(struct watcher *watcher, struct error *error)
 {
-    if (watcher->shared->wake == NULL || watcher->listening ||
-        clock_now_ms() < watcher->listen_ms)
+    if (watcher->shared->wake == NULL || watcher->listening || clock_now_ms() < watcher->listen_ms)
         return 0;
     watcher->listen_ms = clock_now_ms() + ABSENT_MS;
     switch (listener_start(watch_listener(watcher->watch), error)) {
