@@ -38,9 +38,10 @@ static void take_scanned(struct outbox *outbox, const PGresult *result)
         int slice = (int)strtol(PQgetvalue(result, row, SCAN_SLICE), NULL, 10);
 
         if (walk->from == HORIZON_UNKNOWN)
-            horizon_scanned(outbox->away_horizon, &outbox->view.stamp, slice,
-                            &outbox->view.bounds[slice], read_id(result, row, SCAN_LOWEST),
-                            PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't');
+            (void)horizon_scanned(outbox->away_horizon, &outbox->view.stamp, slice,
+                                  &outbox->view.bounds[slice], false,
+                                  read_id(result, row, SCAN_LOWEST),
+                                  PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't');
         walk->end = read_id(result, row, SCAN_END);
     }
 }
@@ -118,14 +119,15 @@ int away_scan(struct outbox *outbox, const struct claim_request *request, struct
     return 0;
 }
 
-void away_skip_slices(struct outbox *outbox)
+void away_move_view(struct outbox *outbox)
 {
-    const struct away_walk *walk = &outbox->walk;
-
-    if (walk->from > HORIZON_UNKNOWN)
+    if (outbox->walk.from > HORIZON_UNKNOWN)
         move_to_window(outbox);
-    for (int i = walk->round.next; !walk->seen && i < outbox->turns.count; i++)
-        outbox->view.bounds[i].skipped = true;
+}
+
+bool away_is_starting(const struct outbox *outbox, const struct claim_request *request)
+{
+    return applies(outbox, request) && !outbox->walk.seen;
 }
 
 bool away_goes_on(struct outbox *outbox, const struct claim_request *request)
@@ -136,7 +138,7 @@ bool away_goes_on(struct outbox *outbox, const struct claim_request *request)
         return false;
     if (walk->end == INT64_MAX) {
         walk->from = HORIZON_UNKNOWN;
-        return !walk->seen;
+        return false;
     }
     walk->from = walk->end + 1;
     walk->round.due_ms = 0;

@@ -15,9 +15,11 @@
 
 /* Before a claim: scans when it is time, unless a claim is under way. 0, or -1. */
 int away_scan(struct outbox *outbox, const struct claim_request *request, struct error *error);
-/* Slices that no scan has seen yet are left out of the claim. */
-void away_skip_slices(struct outbox *outbox);
-/* A claim has found nothing: whether there is another window, or slices that were left out. */
+/* The view of the claim begins where the window does. */
+void away_move_view(struct outbox *outbox);
+/* Some slices have not been scanned yet: no claim, which would walk over all that is left there. */
+bool away_is_starting(const struct outbox *outbox, const struct claim_request *request);
+/* A claim has found nothing: whether there is another window. */
 bool away_goes_on(struct outbox *outbox, const struct claim_request *request);
 /* Whether the claim behind a settle has to wait for a scan. */
 bool away_scan_is_due(const struct outbox *outbox, const struct claim_request *request);

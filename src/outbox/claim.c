@@ -16,9 +16,10 @@
 #include <string.h>
 
 #define AVOID_MS 10000
-#define ISOLATE_MS 60000 /* how long a claim stays small for the sake of a row that is not found   \
-                          */
-#define UUID_OID 2950    /* PostgreSQL's pg_type.dat; the parked table's may be another type */
+#define ISOLATE_MS                                                                                 \
+    60000             /* how long a claim stays small for the sake of a row that is not found      \
+                       */
+#define UUID_OID 2950 /* PostgreSQL's pg_type.dat; the parked table's may be another type */
 
 /* Nothing was written, so a COMMIT only lets go of the locks. */
 void outbox_abandon(struct outbox *outbox)
@@ -345,12 +346,27 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     return unreadable_claim(outbox, batch, request, error);
 }
 
+/* The first scan takes a moment. It takes a while behind millions of rows that have left and cannot
+ * be removed yet, and a claim would walk over all of them too. */
+static bool horizon_is_starting(struct outbox *outbox, const struct claim_request *request)
+{
+    if (outbox->claim_in_flight || request->parked)
+        return false;
+    slice_lock_read_horizon(outbox, request);
+    return outbox->view.starting;
+}
+
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
     batch_reset(batch);
     batch->parked = request->parked;
-    if (away_scan(outbox, request, error) < 0 || start_claim(outbox, batch, request, error) < 0)
+    if (away_scan(outbox, request, error) < 0)
+        return -1;
+    batch->more = away_is_starting(outbox, request);
+    if (batch->more || horizon_is_starting(outbox, request))
+        return 0;
+    if (start_claim(outbox, batch, request, error) < 0)
         return -1;
     switch (read_claim(outbox, batch, request, error)) {
     case CLAIM_READ:

@@ -20,10 +20,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define LONG_MS 2000      /* a claim of a relay is hardly ever open for so long */
-#define LONG_FIRST_MS 250 /* of a holder without a base: until it is left out, nothing is known */
-#define SKIP_MS 1000      /* how long claims leave a slice to its first scan that does not begin, */
-#define SKIP_SCAN_MS 5000 /* or that makes no progress */
+#define LONG_MS 2000       /* a claim of a relay is hardly ever open for so long */
+#define LONG_FIRST_MS 250  /* of a holder without a base: until it is left out, nothing is known */
+#define START_MS 1000      /* for so long claims wait for a first scan that does not begin, */
+#define START_SCAN_MS 5000 /* or makes no progress */
 
 struct holder {
     struct horizon_holder seen;
@@ -39,16 +39,16 @@ struct horizon {
     struct server server;
     uint64_t epoch;
     uint64_t generation;
-    bool ticked; /* in this epoch */
+    int64_t claims_wait_ms; /* for the first scan, until then */
+    bool ticked;            /* in this epoch; then: */
     uint32_t file;
-    int64_t drawn; /* at the latest tick */
+    int64_t drawn;
     int64_t stable_low;
     int64_t stable_high;
-    struct holder *holders; /* at the latest tick, by transaction */
+    struct holder *holders; /* by transaction */
     int holder_count;
     struct horizon_bound *bounds;
-    bool starting;       /* slices wait for their first scan, */
-    int64_t progress_ms; /* which last moved on then */
+    atomic_bool *has_more;
     int64_t highest_claimed;
     bool worked;
     uint64_t sinks;                           /* of horizon_read_part: whose rows are left, */
@@ -71,6 +71,8 @@ static int64_t behind(int64_t id)
     return id == HORIZON_UNKNOWN || id == INT64_MAX ? id : id + 1;
 }
 
+static const struct horizon_bound unknown = {HORIZON_UNKNOWN, HORIZON_UNKNOWN};
+
 static void begin_epoch(struct horizon *horizon)
 {
     uint64_t one = 1;
@@ -82,11 +84,9 @@ static void begin_epoch(struct horizon *horizon)
     horizon->stable_high = HORIZON_UNKNOWN;
     horizon->holder_count = 0;
     horizon->highest_claimed = HORIZON_UNKNOWN;
-    horizon->starting = true;
-    horizon->progress_ms = clock_now_ms();
+    horizon->claims_wait_ms = clock_now_ms() + START_MS;
     for (int i = 0; i < horizon->count; i++)
-        horizon->bounds[i] =
-            (struct horizon_bound){.low = HORIZON_UNKNOWN, .high = HORIZON_UNKNOWN};
+        horizon->bounds[i] = unknown;
     (void)!write(horizon->fd, &one, sizeof one); /* full: it is readable already */
 }
 
@@ -98,12 +98,14 @@ struct horizon *horizon_open(int slices)
         return NULL;
     horizon->count = slices;
     horizon->bounds = calloc((size_t)slices, sizeof *horizon->bounds);
+    horizon->has_more = calloc((size_t)slices, sizeof *horizon->has_more);
     horizon->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (horizon->bounds == NULL || horizon->fd < 0 ||
+    if (horizon->bounds == NULL || horizon->has_more == NULL || horizon->fd < 0 ||
         pthread_mutex_init(&horizon->mutex, NULL) != 0) {
         if (horizon->fd >= 0)
             (void)close(horizon->fd);
         free(horizon->bounds);
+        free(horizon->has_more);
         free(horizon);
         return NULL;
     }
@@ -119,12 +121,18 @@ void horizon_close(struct horizon *horizon)
     (void)close(horizon->fd);
     free(horizon->holders);
     free(horizon->bounds);
+    free(horizon->has_more);
     free(horizon);
 }
 
 int horizon_slices(const struct horizon *horizon)
 {
     return horizon->count;
+}
+
+atomic_bool *horizon_has_more(struct horizon *horizon)
+{
+    return horizon->has_more;
 }
 
 int horizon_fd(const struct horizon *horizon)
@@ -134,23 +142,22 @@ int horizon_fd(const struct horizon *horizon)
 
 /* ---- views ---- */
 
-static void make_unknown(struct horizon_view *view, int count)
-{
-    view->stamp =
-        (struct horizon_stamp){.stable_low = HORIZON_UNKNOWN, .stable_high = HORIZON_UNKNOWN};
-    view->file = 0;
-    view->holder_count = 0;
-    for (int i = 0; i < count; i++)
-        view->bounds[i] = (struct horizon_bound){.low = HORIZON_UNKNOWN, .high = HORIZON_UNKNOWN};
-}
-
 int horizon_view_init(struct horizon_view *view, int slices)
 {
     view->bounds = calloc((size_t)slices, sizeof *view->bounds);
     if (view->bounds == NULL)
         return -1;
-    make_unknown(view, slices);
+    horizon_view_forget(view, slices);
     return 0;
+}
+
+void horizon_view_forget(struct horizon_view *view, int slices)
+{
+    *view = (struct horizon_view){
+        .stamp = {.stable_low = HORIZON_UNKNOWN, .stable_high = HORIZON_UNKNOWN},
+        .bounds = view->bounds};
+    for (int i = 0; i < slices; i++)
+        view->bounds[i] = unknown;
 }
 
 void horizon_view_free(struct horizon_view *view)
@@ -159,10 +166,54 @@ void horizon_view_free(struct horizon_view *view)
     view->bounds = NULL;
 }
 
-static bool is_of(const struct horizon *horizon, const struct server *server)
+static void fill_view(const struct horizon *horizon, struct horizon_view *view)
 {
-    return horizon->server.timeline == server->timeline &&
-           strcmp(horizon->server.system, server->system) == 0;
+    view->stamp = (struct horizon_stamp){horizon->epoch, horizon->generation, horizon->stable_low,
+                                         horizon->stable_high};
+    view->starting = clock_now_ms() < horizon->claims_wait_ms;
+    view->file = horizon->file;
+    view->holder_count = 0;
+    for (int i = 0; i < horizon->holder_count; i++)
+        if (horizon->holders[i].is_long)
+            view->holders[view->holder_count++] = horizon->holders[i].seen.xid;
+    memcpy(view->bounds, horizon->bounds, (size_t)horizon->count * sizeof *view->bounds);
+}
+
+/* A lane may still be connected to a primary that was replaced. */
+void horizon_read(struct horizon *horizon, const struct server *server, struct horizon_view *view)
+{
+    (void)pthread_mutex_lock(&horizon->mutex);
+    if (horizon->server.timeline == server->timeline &&
+        strcmp(horizon->server.system, server->system) == 0)
+        fill_view(horizon, view);
+    else
+        horizon_view_forget(view, horizon->count);
+    (void)pthread_mutex_unlock(&horizon->mutex);
+}
+
+void horizon_read_part(struct horizon *part, struct horizon *horizon, uint64_t sinks,
+                       const struct server *server, struct horizon_view *view)
+{
+    horizon_read(horizon, server, view);
+    (void)pthread_mutex_lock(&part->mutex);
+    if (view->stamp.epoch != part->source_epoch || sinks != part->sinks)
+        begin_epoch(part);
+    for (int i = 0; i < part->count; i++) {
+        struct horizon_bound *bound = &part->bounds[i];
+
+        if (view->stamp.generation != part->source_generation)
+            bound->high = bound->low;
+        bound->low = higher(bound->low, view->bounds[i].low);
+        bound->high = higher(bound->high, view->bounds[i].high);
+        view->bounds[i] = *bound;
+    }
+    part->sinks = sinks;
+    part->source_epoch = view->stamp.epoch;
+    part->source_generation = view->stamp.generation;
+    part->generation = view->stamp.generation;
+    if (view->stamp.epoch != 0)
+        view->stamp.epoch = part->epoch;
+    (void)pthread_mutex_unlock(&part->mutex);
 }
 
 void horizon_join(struct horizon *horizon, const struct server *server)
@@ -181,74 +232,12 @@ void horizon_forget(struct horizon *horizon, uint64_t epoch)
     (void)pthread_mutex_unlock(&horizon->mutex);
 }
 
-static bool claims_skip(const struct horizon *horizon)
-{
-    int64_t wait_ms = horizon->ticked ? SKIP_SCAN_MS : SKIP_MS;
-
-    return horizon->starting && clock_now_ms() < horizon->progress_ms + wait_ms;
-}
-
-static void fill_view(const struct horizon *horizon, struct horizon_view *view)
-{
-    bool skip = claims_skip(horizon);
-
-    view->stamp = (struct horizon_stamp){horizon->epoch, horizon->generation, horizon->stable_low,
-                                         horizon->stable_high};
-    view->file = horizon->file;
-    view->holder_count = 0;
-    for (int i = 0; i < horizon->holder_count; i++)
-        if (horizon->holders[i].is_long)
-            view->holders[view->holder_count++] = horizon->holders[i].seen.xid;
-    memcpy(view->bounds, horizon->bounds, (size_t)horizon->count * sizeof *view->bounds);
-    for (int i = 0; i < horizon->count; i++)
-        view->bounds[i].skipped = skip && view->bounds[i].low == HORIZON_UNKNOWN &&
-                                  view->bounds[i].high == HORIZON_UNKNOWN;
-}
-
-/* A lane may still be connected to a primary that was replaced. */
-void horizon_read(struct horizon *horizon, const struct server *server, struct horizon_view *view)
-{
-    (void)pthread_mutex_lock(&horizon->mutex);
-    if (is_of(horizon, server))
-        fill_view(horizon, view);
-    else
-        make_unknown(view, horizon->count);
-    (void)pthread_mutex_unlock(&horizon->mutex);
-}
-
-/* `part` belongs to one lane, so the view may be read into it without its mutex. */
-void horizon_read_part(struct horizon *part, struct horizon *horizon, uint64_t sinks,
-                       const struct server *server, struct horizon_view *view)
-{
-    horizon_read(horizon, server, view);
-    (void)pthread_mutex_lock(&part->mutex);
-    if (view->stamp.epoch != part->source_epoch || sinks != part->sinks)
-        begin_epoch(part);
-    for (int i = 0; i < part->count; i++) {
-        struct horizon_bound *bound = &part->bounds[i];
-
-        if (view->stamp.generation != part->source_generation)
-            bound->high = bound->low;
-        bound->low = higher(bound->low, view->bounds[i].low);
-        bound->high = higher(bound->high, view->bounds[i].high);
-        bound->skipped = view->bounds[i].skipped;
-    }
-    part->sinks = sinks;
-    part->source_epoch = view->stamp.epoch;
-    part->source_generation = view->stamp.generation;
-    part->generation = view->stamp.generation;
-    if (view->stamp.epoch != 0)
-        view->stamp.epoch = part->epoch;
-    memcpy(view->bounds, part->bounds, (size_t)part->count * sizeof *view->bounds);
-    (void)pthread_mutex_unlock(&part->mutex);
-}
-
 /* ---- bounds ---- */
 
 /* A snapshot taken after the stamp has shown that nothing unsent is left below `end` but what may
  * still appear. What no holder can bring back is settled for every snapshot, so `low` follows. */
-static void raise(struct horizon *horizon, const struct horizon_stamp *stamp,
-                  struct horizon_bound *bound, int64_t end, bool from_high)
+static void raise(struct horizon_bound *bound, const struct horizon_stamp *stamp, int64_t end,
+                  bool from_high)
 {
     if (from_high) {
         bound->high = higher(bound->high, lower(end, behind(stamp->stable_high)));
@@ -257,47 +246,43 @@ static void raise(struct horizon *horizon, const struct horizon_stamp *stamp,
         bound->low = higher(bound->low, lower(end, behind(stamp->stable_low)));
         bound->high = higher(bound->high, bound->low);
     }
-    horizon->progress_ms = clock_now_ms();
 }
 
-static void raise_from(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
-                       const struct horizon_bound *from, int64_t end, bool from_high)
+/* A bound that was taken back meanwhile is not raised by what began above it, nor `high` by what
+ * began before a long holder left. */
+static bool may_raise(const struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
+                      const struct horizon_bound *from, bool from_high)
 {
-    struct horizon_bound *bound = &horizon->bounds[slice];
-
-    (void)pthread_mutex_lock(&horizon->mutex);
-    if (stamp->epoch == horizon->epoch &&
-        (from_high ? stamp->generation == horizon->generation && from->high <= bound->high
-                   : from->low <= bound->low))
-        raise(horizon, stamp, bound, end, from_high);
-    (void)pthread_mutex_unlock(&horizon->mutex);
+    if (from_high)
+        return stamp->generation == horizon->generation &&
+               from->high <= horizon->bounds[slice].high;
+    return from->low <= horizon->bounds[slice].low;
 }
 
 void horizon_advance(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
                      const struct horizon_bound *from, int64_t last, bool from_high)
 {
-    raise_from(horizon, stamp, slice, from, behind(last), from_high);
+    (void)pthread_mutex_lock(&horizon->mutex);
+    if (stamp->epoch == horizon->epoch && may_raise(horizon, stamp, slice, from, from_high))
+        raise(&horizon->bounds[slice], stamp, behind(last), from_high);
+    (void)pthread_mutex_unlock(&horizon->mutex);
 }
 
-void horizon_scanned(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
-                     const struct horizon_bound *from, int64_t lowest, bool from_high)
+bool horizon_scanned(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
+                     const struct horizon_bound *bound, bool full, int64_t lowest, bool from_high)
 {
-    raise_from(horizon, stamp, slice, from, lowest, from_high);
-}
-
-bool horizon_full_scanned(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
-                          const struct horizon_bound *before, int64_t lowest)
-{
-    struct horizon_bound *bound = &horizon->bounds[slice];
-    bool late = lowest < before->low;
+    struct horizon_bound *now = &horizon->bounds[slice];
+    bool late = false;
 
     (void)pthread_mutex_lock(&horizon->mutex);
-    late = late && stamp->epoch == horizon->epoch;
-    if (late) {
-        bound->low = lower(bound->low, lowest);
-        bound->high = bound->low;
-    } else if (stamp->epoch == horizon->epoch) {
-        raise(horizon, stamp, bound, lowest, false);
+    if (stamp->epoch == horizon->epoch) {
+        late = full && lowest < bound->low;
+        if (late)
+            now->low = now->high = lower(now->low, lowest);
+        else if (full)
+            raise(now, stamp, lowest, from_high && stamp->generation == horizon->generation);
+        else if (may_raise(horizon, stamp, slice, bound, from_high))
+            raise(now, stamp, lowest, from_high);
     }
     (void)pthread_mutex_unlock(&horizon->mutex);
     return late;
@@ -311,54 +296,19 @@ void horizon_note_claimed(struct horizon *horizon, int64_t highest)
     (void)pthread_mutex_unlock(&horizon->mutex);
 }
 
-int64_t horizon_highest_claimed(struct horizon *horizon)
+int64_t horizon_highest_claimed(struct horizon *horizon, bool *worked)
 {
     int64_t highest;
 
     (void)pthread_mutex_lock(&horizon->mutex);
     highest = horizon->highest_claimed;
+    *worked = horizon->worked;
+    horizon->worked = false;
     (void)pthread_mutex_unlock(&horizon->mutex);
     return highest;
 }
 
-bool horizon_take_work(struct horizon *horizon)
-{
-    bool worked;
-
-    (void)pthread_mutex_lock(&horizon->mutex);
-    worked = horizon->worked;
-    horizon->worked = false;
-    (void)pthread_mutex_unlock(&horizon->mutex);
-    return worked;
-}
-
-void horizon_set_more(struct horizon *horizon, uint64_t epoch, int slice, bool has_more)
-{
-    (void)pthread_mutex_lock(&horizon->mutex);
-    if (epoch == horizon->epoch)
-        horizon->bounds[slice].has_more = has_more;
-    (void)pthread_mutex_unlock(&horizon->mutex);
-}
-
-void horizon_clear_more(struct horizon *horizon)
-{
-    (void)pthread_mutex_lock(&horizon->mutex);
-    for (int i = 0; i < horizon->count; i++)
-        horizon->bounds[i].has_more = false;
-    (void)pthread_mutex_unlock(&horizon->mutex);
-}
-
 /* ---- ticks ---- */
-
-uint64_t horizon_epoch(struct horizon *horizon, const struct server *server)
-{
-    uint64_t epoch;
-
-    (void)pthread_mutex_lock(&horizon->mutex);
-    epoch = is_of(horizon, server) ? horizon->epoch : 0;
-    (void)pthread_mutex_unlock(&horizon->mutex);
-    return epoch;
-}
 
 static int by_transaction(const void *left, const void *right)
 {
@@ -368,58 +318,33 @@ static int by_transaction(const void *left, const void *right)
     return a->transaction < b->transaction ? -1 : a->transaction > b->transaction;
 }
 
-/* A transaction that was prepared since the last tick may have drawn its ids before that. */
-static int64_t base_of_new(const struct horizon *horizon, const struct horizon_holder *holder)
+/* A holder that is seen for the first time. One that was prepared since the last tick may have
+ * drawn its ids before that, under another virtual transaction. */
+static struct holder make_holder(const struct horizon *horizon, const struct horizon_holder *seen,
+                                 int64_t now_ms)
 {
-    if (!horizon->ticked)
-        return HORIZON_UNKNOWN;
-    return holder->prepared ? horizon->stable_low : horizon->drawn;
-}
+    struct holder holder = {.seen = *seen, .base = HORIZON_UNKNOWN, .since_ms = now_ms};
 
-/* One that once ran in a snapshot keeps its xid: it may leave the snapshots before its lock. */
-static struct holder still_held(const struct holder *before, const struct horizon_holder *now)
-{
-    struct holder holder = *before;
-
-    if (now->xid != 0)
-        holder.seen.xid = now->xid;
+    if (horizon->ticked)
+        holder.base = seen->prepared ? horizon->stable_low : horizon->drawn;
     return holder;
 }
 
-static bool is_long_by_now(const struct holder *holder, int64_t now_ms)
+/* A holder may leave the snapshots before it lets go of its lock: once long, it keeps its xid. */
+static struct holder keep_holder(const struct holder *before, const struct horizon_holder *seen,
+                                 int64_t now_ms, int *longs)
 {
-    int64_t held_ms = now_ms - holder->since_ms;
+    struct holder holder = *before;
+    int64_t long_ms = holder.base == HORIZON_UNKNOWN ? LONG_FIRST_MS : LONG_MS;
 
-    return holder->seen.xid != 0 &&
-           held_ms >= (holder->base == HORIZON_UNKNOWN ? LONG_FIRST_MS : LONG_MS);
-}
-
-/* Both lists are sorted. Returns how many long holders are left of those before; -1: no memory. */
-static int take_holders(struct horizon *horizon, const struct horizon_tick *tick)
-{
-    struct holder *holders = calloc((size_t)tick->holder_count + 1, sizeof *holders);
-    int longs = 0;
-    int old = 0;
-
-    if (holders == NULL)
-        return -1;
-    for (int i = 0; i < tick->holder_count; i++) {
-        const struct horizon_holder *seen = &tick->holders[i];
-
-        while (old < horizon->holder_count &&
-               horizon->holders[old].seen.transaction < seen->transaction)
-            old++;
-        if (old < horizon->holder_count &&
-            horizon->holders[old].seen.transaction == seen->transaction)
-            holders[i] = still_held(&horizon->holders[old], seen);
-        else
-            holders[i] = (struct holder){*seen, base_of_new(horizon, seen), tick->now_ms, false};
-        longs += holders[i].is_long;
+    if (seen->xid != 0)
+        holder.seen.xid = seen->xid;
+    if (!holder.is_long && seen->xid != 0 && now_ms - holder.since_ms >= long_ms &&
+        *longs < HORIZON_LONG_MAX) {
+        holder.is_long = true;
+        (*longs)++;
     }
-    free(horizon->holders);
-    horizon->holders = holders;
-    horizon->holder_count = tick->holder_count;
-    return longs;
+    return holder;
 }
 
 static int count_long(const struct horizon *horizon)
@@ -431,6 +356,37 @@ static int count_long(const struct horizon *horizon)
     return count;
 }
 
+/* Both lists are sorted. *left: a long holder is not there any more. -1: no memory. */
+static int take_holders(struct horizon *horizon, const struct horizon_tick *tick, bool *left)
+{
+    struct holder *holders = calloc((size_t)tick->holder_count + 1, sizeof *holders);
+    int longs = count_long(horizon);
+    int remained = 0;
+    int old = 0;
+
+    if (holders == NULL)
+        return -1;
+    for (int i = 0; i < tick->holder_count; i++) {
+        const struct horizon_holder *seen = &tick->holders[i];
+
+        while (old < horizon->holder_count &&
+               horizon->holders[old].seen.transaction < seen->transaction)
+            old++;
+        if (old < horizon->holder_count &&
+            horizon->holders[old].seen.transaction == seen->transaction) {
+            remained += horizon->holders[old].is_long;
+            holders[i] = keep_holder(&horizon->holders[old], seen, tick->now_ms, &longs);
+        } else {
+            holders[i] = make_holder(horizon, seen, tick->now_ms);
+        }
+    }
+    *left = remained < count_long(horizon);
+    free(horizon->holders);
+    horizon->holders = holders;
+    horizon->holder_count = tick->holder_count;
+    return 0;
+}
+
 /* What a long holder that has left may have committed lies above `low`. */
 static void forget_high(struct horizon *horizon)
 {
@@ -439,81 +395,58 @@ static void forget_high(struct horizon *horizon)
         horizon->bounds[i].high = horizon->bounds[i].low;
 }
 
-static void find_stable(struct horizon *horizon, int64_t drawn, int64_t now_ms)
+static void find_stable(struct horizon *horizon, int64_t drawn)
 {
-    int longs = count_long(horizon);
-
     horizon->stable_low = drawn;
     horizon->stable_high = drawn;
     for (int i = 0; i < horizon->holder_count; i++) {
-        struct holder *holder = &horizon->holders[i];
+        const struct holder *holder = &horizon->holders[i];
 
-        if (!holder->is_long && longs < HORIZON_LONG_MAX && is_long_by_now(holder, now_ms)) {
-            holder->is_long = true;
-            longs++;
-        }
         horizon->stable_low = lower(horizon->stable_low, holder->base);
         if (!holder->is_long)
             horizon->stable_high = lower(horizon->stable_high, holder->base);
     }
 }
 
-static bool contradicts(const struct horizon *horizon, const struct horizon_tick *tick)
+static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
 {
-    return horizon->ticked && (tick->file != horizon->file || tick->drawn < horizon->drawn);
+    bool left;
+
+    if (horizon->ticked && (tick->file != horizon->file || tick->drawn < horizon->drawn)) {
+        begin_epoch(horizon);
+        return false;
+    }
+    if (take_holders(horizon, tick, &left) < 0)
+        return false;
+    if (left)
+        forget_high(horizon);
+    find_stable(horizon, tick->drawn);
+    horizon->drawn = tick->drawn;
+    horizon->file = tick->file;
+    horizon->ticked = true;
+    return true;
 }
 
-bool horizon_tick(struct horizon *horizon, const struct horizon_tick *tick)
+bool horizon_tick(struct horizon *horizon, const struct horizon_tick *tick,
+                  struct horizon_stamp *stamp)
 {
-    bool taken = false;
+    bool taken;
 
     qsort(tick->holders, (size_t)tick->holder_count, sizeof *tick->holders, by_transaction);
     (void)pthread_mutex_lock(&horizon->mutex);
-    if (tick->epoch == horizon->epoch && contradicts(horizon, tick)) {
-        begin_epoch(horizon);
-    } else if (tick->epoch == horizon->epoch) {
-        int longs_before = count_long(horizon);
-        int longs = take_holders(horizon, tick);
-
-        if (longs >= 0 && longs < longs_before)
-            forget_high(horizon);
-        if (longs >= 0) {
-            find_stable(horizon, tick->drawn, tick->now_ms);
-            horizon->drawn = tick->drawn;
-            horizon->file = tick->file;
-            horizon->progress_ms = horizon->ticked ? horizon->progress_ms : tick->now_ms;
-            horizon->ticked = true;
-            taken = true;
-        }
+    taken = stamp->epoch == horizon->epoch && take_tick(horizon, tick);
+    if (taken) {
+        stamp->stable_low = horizon->stable_low;
+        stamp->stable_high = horizon->stable_high;
     }
     (void)pthread_mutex_unlock(&horizon->mutex);
     return taken;
 }
 
-void horizon_restamp(struct horizon *horizon, struct horizon_stamp *stamp)
-{
-    (void)pthread_mutex_lock(&horizon->mutex);
-    if (stamp->epoch == horizon->epoch) {
-        stamp->stable_low = horizon->stable_low;
-        stamp->stable_high = horizon->stable_high;
-    }
-    (void)pthread_mutex_unlock(&horizon->mutex);
-}
-
-bool horizon_is_stable(struct horizon *horizon)
-{
-    bool stable;
-
-    (void)pthread_mutex_lock(&horizon->mutex);
-    stable = horizon->stable_high != HORIZON_UNKNOWN;
-    (void)pthread_mutex_unlock(&horizon->mutex);
-    return stable;
-}
-
-void horizon_first_scan_done(struct horizon *horizon, uint64_t epoch)
+void horizon_first_scan(struct horizon *horizon, uint64_t epoch, bool done)
 {
     (void)pthread_mutex_lock(&horizon->mutex);
     if (epoch == horizon->epoch)
-        horizon->starting = false;
+        horizon->claims_wait_ms = done ? 0 : clock_now_ms() + START_SCAN_MS;
     (void)pthread_mutex_unlock(&horizon->mutex);
 }

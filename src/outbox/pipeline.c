@@ -213,8 +213,8 @@ static int queue_rows(struct outbox *outbox, struct batch *batch,
 int pipeline_queue_transaction(struct outbox *outbox, struct batch *batch,
                                const struct claim_request *request, struct error *error)
 {
-    slice_lock_read_horizon(outbox, request);
     outbox->asked_ms = clock_boot_ms();
+    outbox->reads_all = false;
     if (pipeline_queue(outbox, "begin", 0, NULL, false, error) < 0 ||
         pipeline_queue(outbox, "lock", 0, NULL, false, error) < 0)
         return -1;

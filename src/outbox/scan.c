@@ -7,62 +7,43 @@
 #define LONG_MS 50  /* fewer slices the next time */
 #define SHORT_MS 10 /* more of them */
 
-static char *list_slices(const struct scan *scan, int slices)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
+enum { PARAM_SLICES, PARAM_LOWS, PARAM_HIGHS, PARAM_HOLDERS };
 
-    if (out == NULL)
-        return NULL;
-    (void)fprintf(out, "{");
-    for (int i = 0; i < scan->count; i++)
-        (void)fprintf(out, "%s%d", i > 0 ? "," : "", (scan->first + i) % slices);
-    (void)fprintf(out, "}");
-    return fclose(out) == 0 ? text : NULL;
+static int64_t number_at(const struct scan *scan, const struct horizon_view *view, int slices,
+                         int param, int i)
+{
+    int slice = (scan->first + i) % slices;
+
+    if (param == PARAM_HOLDERS)
+        return (int64_t)view->holders[i];
+    if (param == PARAM_SLICES)
+        return slice;
+    if (scan->full)
+        return HORIZON_UNKNOWN;
+    return param == PARAM_LOWS ? view->bounds[slice].low : view->bounds[slice].high;
 }
 
-static char *list_bounds(const struct scan *scan, const struct horizon_view *view, int slices,
-                         bool high)
+/* "{1,2}" */
+static char *list(const struct scan *scan, const struct horizon_view *view, int slices, int param)
 {
+    int count = param == PARAM_HOLDERS ? view->holder_count : scan->count;
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
 
     if (out == NULL)
         return NULL;
-    (void)fprintf(out, "{");
-    for (int i = 0; i < scan->count; i++) {
-        const struct horizon_bound *bound = &view->bounds[(scan->first + i) % slices];
-        int64_t id = high ? bound->high : bound->low;
-
-        (void)fprintf(out, "%s%" PRId64, i > 0 ? "," : "", scan->full ? HORIZON_UNKNOWN : id);
-    }
-    (void)fprintf(out, "}");
-    return fclose(out) == 0 ? text : NULL;
-}
-
-static char *list_holders(const struct horizon_view *view)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-
-    if (out == NULL)
-        return NULL;
-    (void)fprintf(out, "{");
-    for (int i = 0; i < view->holder_count; i++)
-        (void)fprintf(out, "%s%" PRIu64, i > 0 ? "," : "", view->holders[i]);
-    (void)fprintf(out, "}");
+    for (int i = 0; i < count; i++)
+        (void)fprintf(out, "%c%" PRId64, i > 0 ? ',' : '{',
+                      number_at(scan, view, slices, param, i));
+    (void)fprintf(out, count > 0 ? "}" : "{}");
     return fclose(out) == 0 ? text : NULL;
 }
 
 int scan_fill(struct scan *scan, const struct horizon_view *view, int slices, struct error *error)
 {
-    scan->params[0] = list_slices(scan, slices);
-    scan->params[1] = list_bounds(scan, view, slices, false);
-    scan->params[2] = list_bounds(scan, view, slices, true);
-    scan->params[3] = list_holders(view);
+    for (int i = 0; i < 4; i++)
+        scan->params[i] = list(scan, view, slices, i);
     if (asprintf(&scan->params[4], "%" PRId64, (int64_t)scan->sinks) < 0)
         scan->params[4] = NULL;
     for (int i = 0; i < 5; i++)

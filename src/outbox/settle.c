@@ -209,6 +209,7 @@ static int queue_next_claim(struct outbox *outbox, struct batch *batch,
         (void)session_fail(&outbox->session, NULL, error);
         return -1;
     }
+    slice_lock_read_horizon(outbox, next);
     return pipeline_queue_claim(outbox, batch, next, error);
 }
 

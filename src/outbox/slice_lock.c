@@ -19,14 +19,6 @@
 #define PARKED_WIDTH 8     /* slices of a claim of parked rows */
 #define EMPTY_CLAIMS_MAX 3 /* then a lane rests: what was there is claimed by somebody else */
 
-static void forget_bounds(struct horizon_view *view, int slices)
-{
-    view->stamp.epoch = 0;
-    view->holder_count = 0;
-    for (int i = 0; i < slices; i++)
-        view->bounds[i] = (struct horizon_bound){.low = HORIZON_UNKNOWN, .high = HORIZON_UNKNOWN};
-}
-
 void slice_lock_read_horizon(struct outbox *outbox, const struct claim_request *request)
 {
     struct horizon_view *view = &outbox->view;
@@ -35,15 +27,14 @@ void slice_lock_read_horizon(struct outbox *outbox, const struct claim_request *
         return;
     outbox->view_of = request->away == 0 ? outbox->horizon : outbox->away_horizon;
     if (outbox->horizon == NULL || outbox->reads_all || !table_has_integer_ids(&outbox->table))
-        forget_bounds(view, outbox->turns.count);
+        horizon_view_forget(view, outbox->turns.count);
     else if (request->away == 0)
         horizon_read(outbox->horizon, &outbox->server, view);
     else
         horizon_read_part(outbox->away_horizon, outbox->horizon, request->away, &outbox->server,
                           view);
     if (request->away != 0)
-        away_skip_slices(outbox);
-    outbox->reads_all = false;
+        away_move_view(outbox);
 }
 
 static int queue_parked(struct outbox *outbox, uint64_t away, struct error *error)
@@ -60,6 +51,8 @@ static int fill_candidates(const struct outbox *outbox, struct batch *batch, str
 {
     const struct turns *turns = &outbox->turns;
     const struct horizon_view *view = &outbox->view;
+    const atomic_bool *has_more =
+        outbox->view_of != NULL ? horizon_has_more(outbox->view_of) : NULL;
     int count = turns->candidate_count;
 
     array_begin(&params[0], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
@@ -77,7 +70,7 @@ static int fill_candidates(const struct outbox *outbox, struct batch *batch, str
         array_add_int4(&params[0], turns->candidates[i]);
         array_add_int8(&params[1], bound->low);
         array_add_int8(&params[2], bound->high);
-        array_add_int4(&params[3], bound->has_more);
+        array_add_int4(&params[3], has_more != NULL && has_more[turns->candidates[i]]);
     }
     return 0;
 }
@@ -208,7 +201,7 @@ static bool note_ends(struct outbox *outbox, const struct batch *batch)
         if (!has_more)
             claimed->last = INT64_MAX;
         if (outbox->stamp_of != NULL)
-            horizon_set_more(outbox->stamp_of, outbox->stamp.epoch, claimed->slice, has_more);
+            horizon_has_more(outbox->stamp_of)[claimed->slice] = has_more;
         more = more || has_more;
     }
     return more;
@@ -271,8 +264,8 @@ bool slice_lock_note_empty(struct outbox *outbox, const struct claim_request *re
     for (int i = 0; i < outbox->locked_count; i++)
         outbox->claimed[i].last = INT64_MAX;
     tell(outbox);
-    if (expected && outbox->stamp_of != NULL)
-        horizon_clear_more(outbox->stamp_of);
+    for (int i = 0; expected && outbox->stamp_of != NULL && i < outbox->turns.count; i++)
+        horizon_has_more(outbox->stamp_of)[i] = false;
     outbox->empty_claims = expected ? outbox->empty_claims + 1 : 0;
     return expected && outbox->empty_claims < EMPTY_CLAIMS_MAX;
 }

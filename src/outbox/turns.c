@@ -60,7 +60,7 @@ void turns_choose(struct turns *turns, const struct horizon_bound *bounds, int64
 
     turns->candidate_count = 0;
     for (int i = 0; i < turns->count; i++)
-        if (turns->retry_after_ms[i] <= now_ms && !bounds[i].skipped)
+        if (turns->retry_after_ms[i] <= now_ms)
             turns->candidates[turns->candidate_count++] = i;
     qsort_r(turns->candidates, (size_t)turns->candidate_count, sizeof *turns->candidates,
             compare_places, &place);

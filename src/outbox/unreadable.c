@@ -14,6 +14,7 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
     int found;
 
     outbox->turns.width = 1;
+    slice_lock_read_horizon(outbox, request);
     if (pipeline_queue_transaction(outbox, batch, request, error) < 0 ||
         pipeline_queue_first_row(outbox, batch, request, error) < 0 ||
         pipeline_sync(outbox, error) < 0)

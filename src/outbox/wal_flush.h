@@ -12,8 +12,9 @@
 
 struct wal_flush;
 
-#define WAL_FLUSH_MS_MAX 3000 /* a longer one leaves too little of a claim's time for the publish  \
-                               */
+#define WAL_FLUSH_MS_MAX                                                                           \
+    3000 /* a longer one leaves too little of a claim's time for the publish                       \
+          */
 
 /* NULL: no memory. */
 struct wal_flush *wal_flush_open(void);

@@ -23,8 +23,8 @@
 #define TICK_IDLE_MS 1000
 #define TICK_FIRST_MS 20    /* until the bounds can be raised at all, */
 #define FIRST_WAIT_MS 300   /* or for so long */
-#define SCAN_REST 40        /* a scan takes at most this part of the time, */
-#define FULL_ROUND_MS 60000 /* but each slice is scanned from the beginning as often as this */
+#define SCAN_REST 40        /* a full scan takes at most this part of the time, */
+#define FULL_ROUND_MS 60000 /* but comes to each slice as often as this */
 #define LATE_LOG_MS 60000
 
 struct watch {
@@ -41,10 +41,10 @@ struct watch {
     bool bounded; /* the ids are integers */
     struct horizon_view view;
     struct horizon_holder *holders;
-    struct round first; /* of this epoch; next == count: it is done */
-    int64_t first_ms;   /* when that began */
-    struct round full;
-    int64_t scan_ms; /* when the slices are scanned from their bounds */
+    struct round full; /* of scans from the very beginning, */
+    int seen;          /* which have come to so many slices in this epoch, */
+    int64_t epoch_ms;  /* that began then */
+    int64_t bounds_ms; /* when the slices are scanned from their bounds again */
     int64_t late_logged_ms;
 };
 
@@ -167,7 +167,6 @@ static int connect_session(struct watch *watch, struct error *error)
     watch->bounded = table_has_integer_ids(&watch->table);
     if (watch->bounded && prepare_questions(watch, error) < 0)
         return -1;
-    watch->full = (struct round){.width = 1};
     watch->session.wait_ms = 0;
     horizon_join(watch->horizon, &watch->server);
     return 0;
@@ -210,7 +209,7 @@ void watch_refuse_flush(struct watch *watch, const struct error *error)
 
 /* ---- the horizon ---- */
 
-/* Which slices this tick scans. Until the first scan of an epoch is done there is no other. */
+/* Which slices this tick scans. An epoch begins with a full scan of each, without a rest. */
 static void choose_scans(struct watch *watch, struct scan *bounds, struct scan *full)
 {
     int slices = horizon_slices(watch->horizon);
@@ -218,20 +217,15 @@ static void choose_scans(struct watch *watch, struct scan *bounds, struct scan *
 
     *bounds = (struct scan){0};
     *full = (struct scan){.full = true};
-    if (watch->first.epoch != watch->view.stamp.epoch) {
-        watch->first = (struct round){.epoch = watch->view.stamp.epoch, .width = 1};
-        watch->first_ms = now_ms;
+    if (watch->full.epoch != watch->view.stamp.epoch) {
+        watch->full = (struct round){.epoch = watch->view.stamp.epoch, .width = 1};
+        watch->seen = 0;
+        watch->epoch_ms = now_ms;
     }
-    if (watch->first.next < slices) {
-        if (!horizon_is_stable(watch->horizon) && now_ms < watch->first_ms + FIRST_WAIT_MS)
-            return;
-        bounds->first = watch->first.next;
-        bounds->count = slices - watch->first.next;
-        if (bounds->count > watch->first.width)
-            bounds->count = watch->first.width;
+    if (watch->seen < slices && watch->view.stamp.stable_high == HORIZON_UNKNOWN &&
+        now_ms < watch->epoch_ms + FIRST_WAIT_MS)
         return;
-    }
-    if (now_ms >= watch->scan_ms)
+    if (watch->seen == slices && now_ms >= watch->bounds_ms)
         bounds->count = slices;
     if (now_ms >= watch->full.due_ms) {
         full->first = watch->full.next;
@@ -326,20 +320,14 @@ static void note_late(struct watch *watch, int slice, int64_t id)
 
 static void take_scanned(struct watch *watch, const struct scan *scan, const PGresult *result)
 {
-    struct horizon_stamp stamp = watch->view.stamp;
-
-    horizon_restamp(watch->horizon, &stamp);
     for (int row = 0; row < PQntuples(result); row++) {
         int slice = (int)strtol(PQgetvalue(result, row, SCAN_SLICE), NULL, 10);
-        const struct horizon_bound *bound = &watch->view.bounds[slice];
         int64_t lowest = PQgetisnull(result, row, SCAN_LOWEST)
                              ? INT64_MAX
                              : strtoll(PQgetvalue(result, row, SCAN_LOWEST), NULL, 10);
 
-        if (!scan->full)
-            horizon_scanned(watch->horizon, &stamp, slice, bound, lowest,
-                            PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't');
-        else if (horizon_full_scanned(watch->horizon, &stamp, slice, bound, lowest))
+        if (horizon_scanned(watch->horizon, &watch->view.stamp, slice, &watch->view.bounds[slice],
+                            scan->full, lowest, PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't'))
             note_late(watch, slice, lowest);
     }
 }
@@ -363,16 +351,6 @@ static int read_scan(struct watch *watch, const struct scan *scan, int64_t *took
     return 0;
 }
 
-static void note_first(struct watch *watch, const struct scan *scan, int64_t took_ms)
-{
-    int slices = horizon_slices(watch->horizon);
-
-    watch->first.next += scan->count;
-    round_adapt(&watch->first, took_ms, slices);
-    if (watch->first.next == slices)
-        horizon_first_scan_done(watch->horizon, watch->first.epoch);
-}
-
 static void note_full(struct watch *watch, const struct scan *scan, int64_t took_ms)
 {
     int slices = horizon_slices(watch->horizon);
@@ -381,26 +359,27 @@ static void note_full(struct watch *watch, const struct scan *scan, int64_t took
 
     watch->full.next = (scan->first + scan->count) % slices;
     round_adapt(&watch->full, took_ms, slices);
+    if (watch->seen < slices) {
+        watch->seen += scan->count;
+        horizon_first_scan(watch->horizon, watch->full.epoch, watch->seen >= slices);
+        watch->seen = watch->seen < slices ? watch->seen : slices;
+        return;
+    }
     watch->full.due_ms = clock_now_ms() + (rest_ms < rest_ms_max ? rest_ms : rest_ms_max);
 }
 
-static int ask(struct watch *watch, struct scan *bounds, struct scan *full, struct error *error)
+static int ask(struct watch *watch, struct scan *bounds, struct scan *full,
+               struct horizon_tick *tick, struct error *error)
 {
-    int slices = horizon_slices(watch->horizon);
-    bool first = watch->first.next < slices;
-    struct horizon_tick tick = {.epoch = watch->view.stamp.epoch,
-                                .drawn = horizon_highest_claimed(watch->horizon)};
     int64_t took_ms;
 
-    if (send_questions(watch, bounds, full, error) < 0 || read_tick(watch, &tick, error) < 0)
+    if (send_questions(watch, bounds, full, error) < 0 || read_tick(watch, tick, error) < 0)
         return -1;
-    (void)horizon_tick(watch->horizon, &tick);
+    (void)horizon_tick(watch->horizon, tick, &watch->view.stamp);
     if (read_scan(watch, bounds, &took_ms, error) < 0)
         return -1;
-    if (bounds->count > 0 && first)
-        note_first(watch, bounds, took_ms);
-    else if (bounds->count > 0)
-        watch->scan_ms = clock_now_ms() + SCAN_REST * took_ms / 2;
+    if (bounds->count > 0)
+        watch->bounds_ms = clock_now_ms() + SCAN_REST / 2 * took_ms;
     if (read_scan(watch, full, &took_ms, error) < 0)
         return -1;
     if (full->count > 0)
@@ -408,18 +387,12 @@ static int ask(struct watch *watch, struct scan *bounds, struct scan *full, stru
     return session_end_sync(&watch->session, error);
 }
 
-static int64_t next_tick_ms(struct watch *watch, const struct scan *bounds, bool worked)
-{
-    if (watch->first.next < horizon_slices(watch->horizon))
-        return bounds->count > 0 ? 0 : TICK_FIRST_MS;
-    return worked ? TICK_BUSY_MS : TICK_IDLE_MS;
-}
-
 int watch_tick(struct watch *watch, int64_t *again_ms, struct error *error)
 {
-    bool worked = horizon_take_work(watch->horizon);
+    struct horizon_tick tick = {.holder_count = 0};
     struct scan bounds;
     struct scan full;
+    bool worked;
     int status;
 
     *again_ms = clock_now_ms() + TICK_IDLE_MS;
@@ -429,14 +402,18 @@ int watch_tick(struct watch *watch, int64_t *again_ms, struct error *error)
     if (watch->view.stamp.epoch == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "database: the lanes have reached another server");
+    tick.drawn = horizon_highest_claimed(watch->horizon, &worked);
     choose_scans(watch, &bounds, &full);
     status = session_enter_pipeline(&watch->session, error);
     if (status == 0)
-        status = ask(watch, &bounds, &full, error);
+        status = ask(watch, &bounds, &full, &tick, error);
     if (status == 0)
         status = session_leave_pipeline(&watch->session, error);
     scan_free(&bounds);
     scan_free(&full);
-    *again_ms = clock_now_ms() + next_tick_ms(watch, &bounds, worked);
+    if (watch->seen < horizon_slices(watch->horizon))
+        *again_ms = clock_now_ms() + (full.count > 0 ? 0 : TICK_FIRST_MS);
+    else if (worked)
+        *again_ms = clock_now_ms() + TICK_BUSY_MS;
     return status;
 }
