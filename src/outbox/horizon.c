@@ -42,7 +42,7 @@ struct horizon {
     int64_t claims_wait_ms; /* for the first scan, until then */
     bool ticked;            /* in this epoch; then: */
     uint32_t file;
-    int64_t drawn;
+    int64_t drawn; /* before that HORIZON_UNKNOWN, as the next two */
     int64_t stable_low;
     int64_t stable_high;
     struct holder *holders; /* by transaction */
@@ -80,6 +80,7 @@ static void begin_epoch(struct horizon *horizon)
     horizon->epoch++;
     horizon->generation++;
     horizon->ticked = false;
+    horizon->drawn = HORIZON_UNKNOWN;
     horizon->stable_low = HORIZON_UNKNOWN;
     horizon->stable_high = HORIZON_UNKNOWN;
     horizon->holder_count = 0;
@@ -153,9 +154,10 @@ int horizon_view_init(struct horizon_view *view, int slices)
 
 void horizon_view_forget(struct horizon_view *view, int slices)
 {
-    *view = (struct horizon_view){
-        .stamp = {.stable_low = HORIZON_UNKNOWN, .stable_high = HORIZON_UNKNOWN},
-        .bounds = view->bounds};
+    *view = (struct horizon_view){.stamp = {.stable_low = HORIZON_UNKNOWN,
+                                            .stable_high = HORIZON_UNKNOWN,
+                                            .drawn = HORIZON_UNKNOWN},
+                                  .bounds = view->bounds};
     for (int i = 0; i < slices; i++)
         view->bounds[i] = unknown;
 }
@@ -169,7 +171,7 @@ void horizon_view_free(struct horizon_view *view)
 static void fill_view(const struct horizon *horizon, struct horizon_view *view)
 {
     view->stamp = (struct horizon_stamp){horizon->epoch, horizon->generation, horizon->stable_low,
-                                         horizon->stable_high};
+                                         horizon->stable_high, horizon->drawn};
     view->starting = clock_now_ms() < horizon->claims_wait_ms;
     view->file = horizon->file;
     view->holder_count = 0;

@@ -33,6 +33,7 @@ struct horizon_stamp {
     uint64_t generation; /* of the set of long holders: none of them has left since */
     int64_t stable_low;  /* no id up to this one will appear that is not there; */
     int64_t stable_high; /* the same for snapshots in which all long holders are running */
+    int64_t drawn;       /* the highest id drawn; one that is lower later contradicts all this */
 };
 
 struct horizon_view {

@@ -155,7 +155,7 @@ int pipeline_skip(struct outbox *outbox, ExecStatusType status, struct error *er
 int pipeline_queue(struct outbox *outbox, const char *statement, int param_count,
                    const struct array *params, bool binary, struct error *error)
 {
-    enum { PARAMS_MAX = 8 };
+    enum { PARAMS_MAX = 9 };
     const char *values[PARAMS_MAX] = {NULL};
     int lengths[PARAMS_MAX] = {0};
     int formats[PARAMS_MAX] = {0};
@@ -279,8 +279,8 @@ static int prepare_slices(struct outbox *outbox, struct error *error)
     const struct outbox_options *options = outbox->options;
 
     if (options->order == ORDER_KEY &&
-        (prepare(outbox, "lock_slices", sql_lock_slices(table, options, outbox->routes), error) <
-             0 ||
+        (prepare(outbox, "lock_slices",
+                 sql_lock_slices(table, options, outbox->routes, &outbox->sequence), error) < 0 ||
          prepare(outbox, "lock_parked_slices",
                  sql_lock_parked_slices(table, options, outbox->routes), error) < 0))
         return -1;
@@ -394,7 +394,8 @@ static int describe(struct outbox *outbox, struct error *error)
 
     if (table_describe(&table, &outbox->session, outbox->options, error) < 0 ||
         table_usable(&table, outbox->options, error) < 0 ||
-        table_still_whole(&table, &outbox->table, error) < 0)
+        table_still_whole(&table, &outbox->table, error) < 0 ||
+        sequence_describe(&outbox->sequence, &outbox->session, &table, error) < 0)
         return -1;
     outbox->table = table;
     outbox->payload_is_json = is_json(table.columns[COLUMN_PAYLOAD].base);

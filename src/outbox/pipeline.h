@@ -4,6 +4,7 @@
 #include "outbox/array.h"
 #include "outbox/outbox.h"
 #include "outbox/scan.h"
+#include "outbox/sequence.h"
 #include "outbox/sql.h"
 #include "outbox/turns.h"
 
@@ -49,6 +50,7 @@ struct outbox {
     struct session session;
     struct table table;
     bool payload_is_json; /* its column */
+    struct sequence sequence;
     struct server server;
     int prepared; /* statements that the server was asked to prepare */
 

@@ -81,9 +81,11 @@ int slice_lock_queue(struct outbox *outbox, struct batch *batch,
     uint64_t away = htobe64(request->away);
     uint64_t file = htobe64(outbox->view.file);
     uint32_t width = htobe32((uint32_t)outbox->turns.width);
-    struct array params[8] = {[5] = {.bytes = (char *)&file, .len = sizeof file},
+    uint64_t drawn = htobe64((uint64_t)outbox->view.stamp.drawn);
+    struct array params[9] = {[5] = {.bytes = (char *)&file, .len = sizeof file},
                               [6] = {.bytes = (char *)&width, .len = sizeof width},
-                              [7] = {.bytes = (char *)&away, .len = sizeof away}};
+                              [7] = {.bytes = (char *)&away, .len = sizeof away},
+                              [8] = {.bytes = (char *)&drawn, .len = sizeof drawn}};
 
     if (outbox->options->order == ORDER_NONE)
         return 0;
@@ -92,7 +94,7 @@ int slice_lock_queue(struct outbox *outbox, struct batch *batch,
     turns_choose(&outbox->turns, outbox->view.bounds, clock_now_ms());
     if (fill_candidates(outbox, batch, params, error) < 0)
         return -1;
-    return pipeline_queue(outbox, "lock_slices", 8, params, true, error);
+    return pipeline_queue(outbox, "lock_slices", 9, params, true, error);
 }
 
 /* "3,9" */

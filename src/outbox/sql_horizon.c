@@ -10,9 +10,8 @@ char *sql_drawn(const struct sequence *sequence)
 
     if (!writer_begin(&writer))
         return NULL;
-    (void)fprintf(writer.out,
-                  "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM %s",
-                  sequence->quoted);
+    (void)fprintf(writer.out, "SELECT ");
+    sql_put_drawn(writer.out, sequence);
     return writer_end(&writer);
 }
 

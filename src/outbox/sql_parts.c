@@ -4,6 +4,8 @@
  */
 #include "outbox/sql_parts.h"
 
+#include "outbox/sequence.h"
+
 #include <string.h>
 
 bool sql_keeps_order(const struct table *table, const struct outbox_options *options)
@@ -84,6 +86,13 @@ void sql_put_running(FILE *out, const char *holders)
                   " pg_catalog.pg_snapshot_xip(pg_catalog.pg_current_snapshot()) running (xid)"
                   " WHERE running.xid = ANY (%s)) = pg_catalog.cardinality(%s) END)",
                   holders, holders, holders);
+}
+
+void sql_put_drawn(FILE *out, const struct sequence *sequence)
+{
+    (void)fprintf(out,
+                  "(SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM %s)",
+                  sequence->quoted);
 }
 
 void sql_put_file(FILE *out, const struct table *table)

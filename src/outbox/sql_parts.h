@@ -49,6 +49,10 @@ void sql_put_in_slice(FILE *out, const struct table *table, int slices, const ch
 /* Whether there are long holders ("xid8[]") and this statement's snapshot has all of them. */
 void sql_put_running(FILE *out, const char *holders);
 
+/* The highest id that was drawn. */
+struct sequence;
+void sql_put_drawn(FILE *out, const struct sequence *sequence);
+
 /* The table's file node, int8; whether it is this one. */
 void sql_put_file(FILE *out, const struct table *table);
 void sql_put_file_is(FILE *out, const struct table *table, const char *file);

@@ -31,7 +31,8 @@ static void put_seen(FILE *out)
 }
 
 /* The candidates as relay_candidate, which no table of the application is called. Bounds of another
- * file node are those of rows that a TRUNCATE removed. */
+ * file node are those of rows that a TRUNCATE removed, and ids that were set back are drawn again.
+ */
 static void put_candidates(FILE *out)
 {
     (void)fprintf(out,
@@ -39,7 +40,7 @@ static void put_candidates(FILE *out)
                   " CASE WHEN valid THEN high ELSE %s END AS high"
                   " FROM ROWS FROM (pg_catalog.unnest($1::int4[]), pg_catalog.unnest($2::int8[]),"
                   " pg_catalog.unnest($3::int8[]), pg_catalog.unnest($4::int4[]))"
-                  " AS given (slice, low, high, more), (SELECT valid FROM file) AS of_file (valid))"
+                  " AS given (slice, low, high, more), (SELECT valid FROM bounds) AS trust (valid))"
                   " relay_candidate",
                   SQL_LOWEST_ID, SQL_LOWEST_ID);
 }
@@ -66,7 +67,7 @@ static int put_locked(FILE *out, const struct table *table, const struct outbox_
 }
 
 char *sql_lock_slices(const struct table *table, const struct outbox_options *options,
-                      const struct routes *routes)
+                      const struct routes *routes, const struct sequence *sequence)
 {
     struct writer writer;
     int status;
@@ -76,12 +77,17 @@ char *sql_lock_slices(const struct table *table, const struct outbox_options *op
     put_seen(writer.out);
     (void)fprintf(writer.out, ", held AS MATERIALIZED (SELECT ");
     sql_put_running(writer.out, "$5::xid8[]");
-    (void)fprintf(writer.out, " AS running), file AS MATERIALIZED (SELECT ");
+    (void)fprintf(writer.out, " AS running), bounds AS MATERIALIZED (SELECT ");
     sql_put_file_is(writer.out, table, "$6::int8");
+    (void)fprintf(writer.out, " AND $9::int8 <= ");
+    if (sequence->readable)
+        sql_put_drawn(writer.out, sequence);
+    else
+        (void)fprintf(writer.out, "$9::int8");
     (void)fprintf(
         writer.out,
         " AS valid) SELECT coalesce(pg_catalog.array_to_string(slices, ','), ''),"
-        " (SELECT slices.slices FROM %s slices ORDER BY slice LIMIT 1), (SELECT valid FROM file),"
+        " (SELECT slices.slices FROM %s slices ORDER BY slice LIMIT 1), (SELECT valid FROM bounds),"
         " pg_catalog.set_config('outbox_relay.slices', coalesce(slices::text, '{}'), true),"
         " pg_catalog.set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true),"
         " pg_catalog.set_config('outbox_relay.highs', coalesce(highs::text, '{}'), true),"

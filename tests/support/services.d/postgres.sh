@@ -22,6 +22,7 @@ max_connections = 200
 shared_buffers = 256MB
 max_wal_size = 4GB
 autovacuum_naptime = 5s
+max_prepared_transactions = 20
 log_line_prefix = '%m [%p] %q%a '
 dynamic_shared_memory_type = mmap  # in the data folder: a SIGKILL leaves nothing behind
 END
