@@ -406,17 +406,6 @@ static int describe(struct outbox *outbox, struct error *error)
     return 0;
 }
 
-/* PostgreSQL thinks that it plans a claim better with the parameters at hand, and would do so for
- * each one: five times the cost of starting the plan that it has. With slices that is the same,
- * whatever the statistics say; without, a plan made for an empty table may not do for a full one.
- */
-static int keep_plans(struct outbox *outbox, struct error *error)
-{
-    if (outbox->options->order != ORDER_KEY)
-        return 0;
-    return session_execute(&outbox->session, "SET plan_cache_mode = force_generic_plan", error);
-}
-
 int pipeline_open(struct outbox *outbox, struct error *error)
 {
     if (session_open(&outbox->session, outbox->options, outbox->name, error) < 0)
@@ -425,7 +414,7 @@ int pipeline_open(struct outbox *outbox, struct error *error)
         server_end_previous(&outbox->session, error) < 0)
         return pipeline_abort(outbox);
     server_tell_commit(&outbox->server, &outbox->session);
-    if (describe(outbox, error) < 0 || keep_plans(outbox, error) < 0)
+    if (describe(outbox, error) < 0 || session_keep_plans(&outbox->session, outbox->options, error) < 0)
         return pipeline_abort(outbox);
     if (outbox->horizon != NULL)
         horizon_join(outbox->horizon, &outbox->server);

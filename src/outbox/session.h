@@ -29,6 +29,11 @@ int session_open(struct session *session, const struct outbox_options *options, 
                  struct error *error);
 void session_close(struct session *session);
 
+/* With slices a plan is the same whatever the statistics and the parameters say, so it is made once.
+ * Without, a plan made for an empty table may not do for a full one. */
+int session_keep_plans(struct session *session, const struct outbox_options *options,
+                       struct error *error);
+
 /* One statement, text parameters and text results. NULL with *error set; PQclear() the result. */
 PGresult *session_query(struct session *session, const char *sql, int param_count,
                         const char *const *params, struct error *error);

@@ -165,7 +165,8 @@ static int connect_session(struct watch *watch, struct error *error)
         table_usable(&watch->table, watch->options, error) < 0)
         return -1;
     watch->bounded = table_has_integer_ids(&watch->table);
-    if (watch->bounded && prepare_questions(watch, error) < 0)
+    if (watch->bounded && (session_keep_plans(&watch->session, watch->options, error) < 0 ||
+                           prepare_questions(watch, error) < 0))
         return -1;
     watch->session.wait_ms = 0;
     horizon_join(watch->horizon, &watch->server);
