@@ -310,11 +310,12 @@ static void note_late(struct watch *watch, int slice, int64_t id)
 {
     int64_t now_ms = clock_now_ms();
 
-    if (now_ms - watch->late_logged_ms >= LATE_LOG_MS || watch->late_logged_ms == 0)
+    if (now_ms - watch->late_logged_ms >= LATE_LOG_MS || watch->late_logged_ms == 0) {
         log_info("row %" PRId64 " of slice %d became visible late: its id was drawn before its"
                  " INSERT, so it may have been overtaken",
                  id, slice);
-    watch->late_logged_ms = now_ms;
+        watch->late_logged_ms = now_ms;
+    }
     if (!watch->sequence.readable)
         horizon_forget(watch->horizon, watch->view.stamp.epoch);
 }
