@@ -26,6 +26,7 @@ struct lane_fixture {
     struct stop stop;
     struct watched watched;
     pthread_t watcher;
+    struct horizon_view view;
     struct batch batch;
     struct error error;
 };
@@ -57,6 +58,7 @@ static inline void start_watcher(struct lane_fixture *fixture)
                                         .stop = &fixture->stop};
     assert_non_null(fixture->watched.horizon);
     assert_non_null(fixture->watched.flush);
+    assert_int_equal(horizon_view_init(&fixture->view, slices), 0);
     assert_int_equal(pthread_create(&fixture->watcher, NULL, run_watcher, &fixture->watched), 0);
 }
 
@@ -70,6 +72,7 @@ static inline void stop_watcher(struct lane_fixture *fixture)
 {
     stop_request(&fixture->stop);
     (void)pthread_join(fixture->watcher, NULL);
+    horizon_view_free(&fixture->view);
     horizon_close(fixture->watched.horizon);
     wal_flush_close(fixture->watched.flush);
     stop_free(&fixture->stop);
@@ -127,6 +130,77 @@ static inline int tear_down(void **state)
     return 0;
 }
 
+/* Into fixture->view. */
+static inline void read_horizon(struct lane_fixture *fixture)
+{
+    horizon_read(fixture->watched.horizon, &fixture->outbox->server, &fixture->view);
+}
+
+/* The lowest of the bounds. */
+static inline int64_t lowest_bound(struct lane_fixture *fixture, bool high)
+{
+    int64_t lowest = INT64_MAX;
+
+    read_horizon(fixture);
+    for (int i = 0; i < horizon_slices(fixture->watched.horizon); i++) {
+        const struct horizon_bound *bound = &fixture->view.bounds[i];
+        int64_t id = high ? bound->high : bound->low;
+
+        lowest = id < lowest ? id : lowest;
+    }
+    return lowest;
+}
+
+static inline void await_bounds(struct lane_fixture *fixture, bool high, int64_t id)
+{
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    while (lowest_bound(fixture, high) < id) {
+        if (harness_now_ms() > deadline_ms)
+            fail_msg("bound %lld, waiting for %lld", (long long)lowest_bound(fixture, high),
+                     (long long)id);
+        harness_pause();
+    }
+}
+
+static inline bool skips_a_slice(struct lane_fixture *fixture)
+{
+    read_horizon(fixture);
+    for (int i = 0; i < horizon_slices(fixture->watched.horizon); i++)
+        if (fixture->view.bounds[i].skipped)
+            return true;
+    return false;
+}
+
+/* Behind each connect of a lane its process scans each slice, and claims of it wait for that. */
+static inline void await_first_scan(struct lane_fixture *fixture)
+{
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    while (skips_a_slice(fixture)) {
+        assert_true(harness_now_ms() < deadline_ms);
+        harness_pause();
+    }
+}
+
+static inline void connect_lane(struct lane_fixture *fixture, struct outbox *outbox)
+{
+    if (outbox_ready(outbox, &fixture->error) < 0)
+        fail_msg("%s", fixture->error.text);
+    await_first_scan(fixture);
+}
+
+/* A second lane of the process. */
+static inline struct outbox *open_second(struct lane_fixture *fixture)
+{
+    struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
+
+    assert_non_null(second);
+    share(fixture, second);
+    connect_lane(fixture, second);
+    return second;
+}
+
 /* A lane that keeps the order of keys, and takes all slices. */
 static inline int open_ordered(void **state, enum on_sent on_sent, int slices)
 {
@@ -136,7 +210,8 @@ static inline int open_ordered(void **state, enum on_sent on_sent, int slices)
         return -1;
     fixture = *state;
     fixture->outbox->turns.width = SLICES_A_CLAIM_MAX; /* as a lane is that had too little */
-    return outbox_ready(fixture->outbox, &fixture->error);
+    connect_lane(fixture, fixture->outbox);
+    return 0;
 }
 
 static inline int claim_from(struct outbox *outbox, struct batch *batch, bool parked,

@@ -52,13 +52,12 @@ static void rows_come_in_the_order_of_their_ids(void **state)
 static void two_claimers_never_share_a_row(void **state)
 {
     struct lane_fixture *fixture = *state;
-    struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
+    struct outbox *second = open_second(fixture);
     struct batch batch;
 
     insert_rows(fixture, 700);
     claim_count(fixture, 500);
     assert_int_equal(batch_init(&batch, 500), 0);
-    assert_int_equal(outbox_ready(second, &fixture->error), 0);
     assert_int_equal(claim_from(second, &batch, false, &fixture->error), 0);
     assert_int_equal(batch.count, 200);
     assert_text(batch.messages[0].id, "501");
@@ -681,10 +680,10 @@ static void what_is_claimed_is_on_disk(void **state)
 }
 
 /* Its pid; 0: there is none. */
-static long long flush_session(struct lane_fixture *fixture)
+static long long flushing_session(struct lane_fixture *fixture)
 {
     return sql_number(fixture->conn, "SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE"
-                                     " application_name = 'outbox-relay/test/1/flush'"
+                                     " application_name LIKE 'outbox-relay/%%/watch'"
                                      " AND datname = current_database()");
 }
 
@@ -699,26 +698,47 @@ static void claim_what_must_be_flushed(struct lane_fixture *fixture)
     } while (fixture->outbox->flushed);
 }
 
-/* After a failover the old primary may still answer to it. */
-static void a_lane_that_connects_anew_flushes_on_a_new_session(void **state)
+static void the_session_that_flushes_is_replaced_when_it_has_ended(void **state)
 {
     struct lane_fixture *fixture = *state;
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
     long long before;
 
     claim_what_must_be_flushed(fixture);
-    before = flush_session(fixture);
+    before = flushing_session(fixture);
     assert_int_not_equal(before, 0);
+    sql(fixture->conn, "SELECT pg_terminate_backend(%lld, 5000)", before);
+    while (flushing_session(fixture) == before || flushing_session(fixture) == 0)
+        assert_true(harness_now_ms() < deadline_ms);
+    claim_what_must_be_flushed(fixture);
+}
+
+/* A lane that lost its connection goes on with the session that its process has. */
+static void a_lane_that_connects_anew_is_flushed_for_as_before(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    claim_what_must_be_flushed(fixture);
     sql(fixture->conn, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
                        " WHERE application_name = 'outbox-relay/test/1'"
                        " AND datname = current_database()");
     assert_int_equal(claim(fixture), -1);
-    assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), 0);
-    wait_for_number(fixture->conn, 0,
-                    "SELECT count(*) FROM pg_stat_activity WHERE application_name ="
-                    " 'outbox-relay/test/1/flush' AND datname = current_database()");
     claim_what_must_be_flushed(fixture);
-    assert_int_not_equal(flush_session(fixture), 0);
-    assert_int_not_equal(flush_session(fixture), before);
+}
+
+static void a_lane_beside_which_nobody_flushes_claims_nothing(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct outbox *alone = outbox_open(&fixture->options, NULL, "test/2");
+
+    sql(fixture->conn, "SET synchronous_commit = off");
+    assert_int_equal(outbox_ready(alone, &fixture->error), 0);
+    do
+        insert_rows(fixture, 1);
+    while (claim_from(alone, &fixture->batch, false, &fixture->error) == 0);
+    assert_string_equal(fixture->error.text, "nobody flushes the WAL");
+    outbox_abandon(alone);
+    outbox_close(alone);
 }
 
 static void a_missing_table_is_told_with_its_remedy(void **state)
@@ -824,7 +844,9 @@ int main(void)
         IN_MARK(a_silent_host_is_passed_over),
         IN_MARK(a_purge_finds_old_rows_whatever_the_order_of_the_ids),
         IN_MARK(what_is_claimed_is_on_disk),
-        IN_MARK(a_lane_that_connects_anew_flushes_on_a_new_session),
+        IN_MARK(the_session_that_flushes_is_replaced_when_it_has_ended),
+        IN_MARK(a_lane_that_connects_anew_is_flushed_for_as_before),
+        IN_MARK(a_lane_beside_which_nobody_flushes_claims_nothing),
         IN_MARK(a_missing_table_is_told_with_its_remedy),
         IN_MARK(an_unreachable_server_is_a_transient_error),
         IN_MARK(a_wrong_database_is_a_permanent_error),

@@ -3,10 +3,11 @@
 #include "integration/lane_fixture.h"
 
 #include "base/clock.h"
-#include "outbox/choose.h"
 #include "outbox/parked.h"
 #include "outbox/row.h"
-#include "outbox/sql_choose.h"
+#include "outbox/slice_lock.h"
+#include "outbox/sql_horizon.h"
+#include "outbox/sql_slices.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -24,9 +25,28 @@ static int set_up_deleting(void **state)
     return open_ordered(state, ON_SENT_DELETE, SLICES);
 }
 
+/* A lane as it begins, which leaves most slices to others. */
 static int set_up_64(void **state)
 {
-    return set_up_by(state, ON_SENT_DELETE, ORDER_KEY, 64);
+    struct lane_fixture *fixture;
+
+    if (open_ordered(state, ON_SENT_DELETE, 64) < 0)
+        return -1;
+    fixture = *state;
+    fixture->outbox->turns.width = fixture->outbox->turns.floor;
+    return 0;
+}
+
+static int set_up_row_by_row(void **state)
+{
+    struct lane_fixture *fixture;
+
+    if (set_up_by(state, ON_SENT_DELETE, ORDER_KEY, SLICES) != 0)
+        return -1;
+    fixture = *state;
+    fixture->options.batch = 1;
+    connect_lane(fixture, fixture->outbox);
+    return 0;
 }
 
 static void insert(struct lane_fixture *fixture, const char *key)
@@ -82,7 +102,7 @@ static void dead(struct lane_fixture *fixture, enum parked_verb verb, const char
 static void the_rows_of_a_key_are_claimed_by_one_lane_at_a_time(void **state)
 {
     struct lane_fixture *fixture = *state;
-    struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
+    struct outbox *second = open_second(fixture);
     struct batch batch;
 
     insert(fixture, "k");
@@ -90,7 +110,6 @@ static void the_rows_of_a_key_are_claimed_by_one_lane_at_a_time(void **state)
     assert_string_equal(claim_all(fixture, false), "k:1 k:2");
     insert(fixture, "k");
     assert_int_equal(batch_init(&batch, 500), 0);
-    assert_int_equal(outbox_ready(second, &fixture->error), 0);
     assert_int_equal(claim_from(second, &batch, false, &fixture->error), 0);
     assert_int_equal(batch.count, 0);
     send_all(fixture);
@@ -104,7 +123,7 @@ static void the_rows_of_a_key_are_claimed_by_one_lane_at_a_time(void **state)
 static void lanes_share_the_slices(void **state)
 {
     struct lane_fixture *fixture = *state;
-    struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
+    struct outbox *second = open_second(fixture);
     struct batch batch;
     int first;
 
@@ -119,7 +138,6 @@ static void lanes_share_the_slices(void **state)
             send_all(fixture);
     }
     assert_int_equal(batch_init(&batch, 500), 0);
-    assert_int_equal(outbox_ready(second, &fixture->error), 0);
     assert_int_equal(claim_from(second, &batch, false, &fixture->error), 0);
     assert_true(batch.count > 0);
     batch_free(&batch);
@@ -351,67 +369,52 @@ static void send_what_there_is(struct lane_fixture *fixture)
     } while (fixture->batch.count > 0 || fixture->batch.more);
 }
 
-/* A bound trails by a moment of the lane's clock: as if it had passed. */
-static void let_time_pass(struct lane_fixture *fixture)
+static int64_t last_id(struct lane_fixture *fixture)
 {
-    for (int i = 0; i < SLICES; i++)
-        for (int j = 0; j < fixture->outbox->bounds.slices[i].trail.count; j++)
-            fixture->outbox->bounds.slices[i].trail.ids[j].drawn_ms -= 10000;
+    return sql_number(fixture->conn, "SELECT last_value FROM outbox_id_seq");
 }
 
-/* Rows of other keys in every slice, settled by the lane; twice, for a bound passes what it saw
- * once the next claim has seen that nothing is left below. */
+/* Rows of other keys in every slice, settled by the lane. */
 static void let_bounds_pass(struct lane_fixture *fixture)
 {
-    for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < 30; i++)
-            sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'x%d')", i);
-        send_what_there_is(fixture);
-        let_time_pass(fixture);
-    }
+    for (int i = 0; i < 30; i++)
+        sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'x%d')", i);
     send_what_there_is(fixture);
-}
-
-static int bounds_known(const struct lane_fixture *fixture)
-{
-    int known = 0;
-
-    for (int i = 0; i < SLICES; i++)
-        known += fixture->outbox->bounds.slices[i].first != BOUNDS_UNKNOWN;
-    return known;
+    await_bounds(fixture, false, last_id(fixture) + 1);
 }
 
 static void the_bounds_of_an_idle_lane_come_to_the_end_of_the_table(void **state)
 {
     struct lane_fixture *fixture = *state;
 
-    for (int i = 0; i < 2; i++) { /* the second so soon that it cannot wait beside the first */
-        insert_rows(fixture, 100);
-        send_what_there_is(fixture);
-    }
-    for (int look = 0; look < 6; look++) { /* sees the end, raises the fence, passes it; twice */
-        let_time_pass(fixture);
-        claim_count(fixture, 0);
-    }
-    for (int i = 0; i < SLICES; i++) {
-        const struct bound *bound = &fixture->outbox->bounds.slices[i];
-
-        assert_true(bound->last != BOUNDS_UNKNOWN);
-        assert_int_equal(bound->first, bound->last + 1);
-    }
+    insert_rows(fixture, 100);
+    send_what_there_is(fixture);
+    insert(fixture, "k"); /* so soon that its id is not stable */
+    send_what_there_is(fixture);
+    await_bounds(fixture, false, 102);
+    assert_int_equal(lowest_bound(fixture, true), 102);
 }
 
-static void the_bounds_of_a_busy_lane_follow_its_claims(void **state)
+/* Of ids that are stable; what is newer waits for the watcher. */
+static void the_bounds_of_a_busy_lane_follow_its_claims_at_once(void **state)
 {
     struct lane_fixture *fixture = *state;
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
-    for (int i = 0; i < 3; i++) { /* never idle: each claim finds rows */
-        insert_rows(fixture, 100);
-        claim_count(fixture, 100);
+    insert_rows(fixture, 1000);
+    do {
+        assert_true(harness_now_ms() < deadline_ms);
+        read_horizon(fixture);
+    } while (fixture->view.stamp.stable_low < 1000);
+    for (int sent = 0; sent < 1000;) {
+        int64_t before = lowest_bound(fixture, false);
+
+        assert_int_equal(claim(fixture), 0);
+        sent += fixture->batch.count;
         send_all(fixture);
-        let_time_pass(fixture);
+        assert_true(lowest_bound(fixture, false) > before);
     }
-    assert_int_equal(bounds_known(fixture), SLICES);
+    assert_int_equal(lowest_bound(fixture, false), 1001);
 }
 
 static void a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone(void **state)
@@ -427,7 +430,7 @@ static void a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone(void **state)
     sql(other, "SELECT FROM outbox_parked FOR UPDATE");
     assert_int_equal(claim_from(fixture->outbox, &fixture->batch, true, &fixture->error), -1);
     for (int i = 0; i < SLICES; i++)
-        assert_int_equal(fixture->outbox->bounds.slices[i].avoid_ms, 0);
+        assert_int_equal(fixture->outbox->turns.retry_after_ms[i], 0);
     insert(fixture, "k");
     claim_count(fixture, 1);
     PQfinish(other);
@@ -444,27 +447,82 @@ static void a_retried_row_that_stands_behind_another_is_not_due(void **state)
                         "infinity");
 }
 
-static void no_bound_passes_a_row_that_is_not_committed_yet(void **state)
+static void claim_late_and_later(struct lane_fixture *fixture, PGconn *writer)
 {
-    struct lane_fixture *fixture = *state;
-    PGconn *writer = harness_connect(fixture->url);
-
-    let_bounds_pass(fixture);
-    assert_int_equal(bounds_known(fixture), SLICES);
-    sql(writer, "BEGIN");
-    sql(writer, "INSERT INTO outbox (topic, key) VALUES ('late', 'k')");
-    let_bounds_pass(fixture);
     sql(writer, "COMMIT");
     sql(writer, "INSERT INTO outbox (topic, key) VALUES ('later', 'k')");
-    fixture->outbox->bounds.sweep_ms = INT64_MAX; /* the sweeps are not what is tested */
-    assert_int_equal(claim(fixture), 0);
-    assert_int_equal(fixture->batch.count, 2);
+    claim_count(fixture, 2);
     assert_text(fixture->batch.messages[0].topic, "late");
     assert_text(fixture->batch.messages[1].topic, "later");
     PQfinish(writer);
 }
 
-static void a_row_below_the_bound_is_found_by_a_sweep(void **state)
+static void no_bound_passes_a_row_that_is_not_committed_yet(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *writer = harness_connect(fixture->url);
+    int64_t late;
+
+    let_bounds_pass(fixture);
+    sql(writer, "BEGIN");
+    sql(writer, "INSERT INTO outbox (topic, key) VALUES ('late', 'k')");
+    late = last_id(fixture);
+    insert_rows(fixture, 30);
+    send_what_there_is(fixture);
+    await_bounds(fixture, false, late);
+    assert_true(fixture->view.stamp.stable_low < late);
+    for (int i = 0; i < SLICES; i++)
+        assert_int_equal(fixture->view.bounds[i].low, late);
+    claim_late_and_later(fixture, writer);
+}
+
+/* An INSERT has its id and no transaction's number yet: nothing of it is to be seen but its lock. */
+static void no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *writer = harness_connect(fixture->url);
+    int64_t late;
+
+    let_bounds_pass(fixture);
+    sql(writer, "BEGIN; SELECT FROM outbox WHERE false; LOCK TABLE outbox IN ROW EXCLUSIVE MODE");
+    late = sql_number(writer, "SELECT nextval('outbox_id_seq')");
+    insert_rows(fixture, 30);
+    send_what_there_is(fixture);
+    await_bounds(fixture, true, late);
+    for (int i = 0; i < SLICES; i++)
+        assert_int_equal(fixture->view.bounds[i].high, late);
+    sql(writer,
+        "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE VALUES (%lld, 'late', 'k')",
+        (long long)late);
+    claim_late_and_later(fixture, writer);
+}
+
+/* The second bound is above its row: the claim's own snapshot tells that it has left. */
+static void a_transaction_that_is_left_out_for_its_length_is_met_when_it_commits(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    PGconn *writer = harness_connect(fixture->url);
+    int64_t late;
+
+    let_bounds_pass(fixture);
+    sql(writer, "BEGIN");
+    sql(writer, "INSERT INTO outbox (topic, key) VALUES ('late', 'k')");
+    late = last_id(fixture);
+    insert_rows(fixture, 30);
+    send_what_there_is(fixture);
+    await_bounds(fixture, true, late + 31);
+    for (int i = 0; i < SLICES; i++)
+        assert_true(fixture->view.bounds[i].low <= late);
+    assert_int_equal(fixture->view.holder_count, 1);
+    insert(fixture, "k2");
+    claim_count(fixture, 1);
+    assert_true(fixture->outbox->read_high);
+    send_all(fixture);
+    claim_late_and_later(fixture, writer);
+    assert_false(fixture->outbox->read_high);
+}
+
+static void a_row_below_the_bound_is_found_by_a_full_scan(void **state)
 {
     struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -477,6 +535,34 @@ static void a_row_below_the_bound_is_found_by_a_sweep(void **state)
     while (fixture->batch.count == 0 && harness_now_ms() < deadline_ms);
     assert_int_equal(fixture->batch.count, 1);
     assert_text(fixture->batch.messages[0].id, "-5");
+}
+
+/* While the lane is busy with a backlog, of which no claim takes more than one row. */
+static void the_full_scans_come_to_each_slice_of_a_backlog(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    let_bounds_pass(fixture);
+    sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
+                       " SELECT -i, 't', 'k' || i FROM generate_series(1, 200) i");
+    insert_rows(fixture, 20000);
+    while (sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE id < 0") > 0) {
+        assert_true(harness_now_ms() < deadline_ms);
+        claim_count(fixture, 1);
+        send_all(fixture);
+    }
+    assert_true(sql_number(fixture->conn, "SELECT count(*) FROM outbox") > 0);
+}
+
+/* Claims that met other lanes' leavings in between are no reason to rest. */
+static void claims_of_one_row_go_on_until_none_is_left(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert_rows(fixture, 300);
+    send_what_there_is(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
 }
 
 static void the_largest_id_does_not_blind_a_slice(void **state)
@@ -501,10 +587,7 @@ static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more
     struct lane_fixture *fixture = *state;
 
     insert(fixture, "k");
-    assert_int_equal(claim(fixture), 0); /* describes the table */
-    send_all(fixture);
-    insert(fixture, "k");
-    fixture->outbox->bounds.width = 1;
+    fixture->outbox->turns.width = 1;
     assert_int_equal(claim(fixture), 0);
     assert_int_equal(fixture->batch.count, 1);
     assert_true(fixture->batch.more);
@@ -517,17 +600,18 @@ static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more
 }
 
 /* Rows of the batch by slice, the slices in the order in which they came. */
-static int count_by_slice(const struct outbox *outbox, const struct batch *batch, int counts[])
+static int count_by_slice(const struct batch *batch, int counts[])
 {
     const PGresult *rows = batch->rows;
     int count = 0;
+    int last = -1;
 
     for (int row = 0; row < PQntuples(rows); row++) {
         int slice = row_int4(PQgetvalue(rows, row, CLAIM_SLICE));
 
-        if (count == 0 || outbox->claimed[count - 1].slice != slice)
+        if (slice != last)
             counts[count++] = 0;
-        assert_int_equal(outbox->claimed[count - 1].slice, slice);
+        last = slice;
         counts[count - 1]++;
     }
     return count;
@@ -536,21 +620,17 @@ static int count_by_slice(const struct outbox *outbox, const struct batch *batch
 static void the_rows_of_a_backlog_come_of_several_slices(void **state)
 {
     struct lane_fixture *fixture = *state;
-    struct bounds *bounds = &fixture->outbox->bounds;
-    int counts[BOUNDS_WIDTH_MAX];
+    int counts[500];
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k' || i"
                        " FROM generate_series(1, 20000) i");
-    bounds->width = bounds->floor;
-    assert_int_equal(claim(fixture), 0);
-    assert_int_equal(fixture->batch.count, 500);
-    assert_int_equal(count_by_slice(fixture->outbox, &fixture->batch, counts), 4);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(counts[i], 125);
-    send_all(fixture);
-    assert_int_equal(claim(fixture), 0);
-    assert_int_equal(count_by_slice(fixture->outbox, &fixture->batch, counts), 4);
-    send_all(fixture);
+    for (int claims = 0; claims < 2; claims++) {
+        claim_count(fixture, 500);
+        assert_int_equal(count_by_slice(&fixture->batch, counts), 4);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(counts[i], 125);
+        send_all(fixture);
+    }
 }
 
 static void the_only_slice_with_rows_gives_the_whole_claim(void **state)
@@ -559,7 +639,6 @@ static void the_only_slice_with_rows_gives_the_whole_claim(void **state)
 
     sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k'"
                        " FROM generate_series(1, 600) i");
-    fixture->outbox->bounds.width = fixture->outbox->bounds.floor;
     claim_count(fixture, 500);
     assert_true(fixture->batch.more);
     send_all(fixture);
@@ -575,52 +654,61 @@ static void a_slice_that_gave_no_more_than_its_share_may_have_more(void **state)
     sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k'"
                        " FROM generate_series(1, 600) i");
     insert(fixture, "j"); /* of another slice */
-    fixture->outbox->bounds.width = fixture->outbox->bounds.floor;
     claim_count(fixture, 251);
     assert_true(fixture->batch.more);
     send_all(fixture);
     claim_count(fixture, 350);
-    assert_false(fixture->batch.more);
     send_all(fixture);
+    claim_count(fixture, 0);
+    assert_false(fixture->batch.more);
 }
 
 static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
 {
     struct lane_fixture *fixture = *state;
-    struct bounds *bounds = &fixture->outbox->bounds;
 
     insert(fixture, "k");
-    bounds->width = bounds->floor;
+    fixture->outbox->turns.width = 1;
+    read_horizon(fixture);
     for (int i = 0; i < SLICES; i++)
-        bounds->sure[i] = true;
+        horizon_set_more(fixture->watched.horizon, fixture->view.stamp.epoch, i, true);
     assert_string_equal(claim_all(fixture, false), "k:1");
     send_all(fixture);
     claim_count(fixture, 0);
     assert_false(fixture->batch.more);
 }
 
-/* A claim of one row takes four slices, and comes to one of them. */
-static void a_sweep_comes_to_each_slice_of_a_backlog_in_small_batches(void **state)
+static void await_other_bounds(struct lane_fixture *fixture, int behind, int64_t id)
+{
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    int found = 0;
+
+    while (found != SLICES - behind) {
+        assert_true(harness_now_ms() < deadline_ms);
+        harness_pause();
+        read_horizon(fixture);
+        found = 0;
+        for (int i = 0; i < SLICES; i++)
+            found += fixture->view.bounds[i].low > id;
+    }
+}
+
+static void the_slice_that_is_furthest_behind_comes_first(void **state)
 {
     struct lane_fixture *fixture = *state;
-    struct bounds *bounds = &fixture->outbox->bounds;
 
-    fixture->options.batch = 1;
-    sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
-                       " SELECT sign * i, 't', 'k' || i"
-                       " FROM generate_series(1, 2000) i, unnest(ARRAY[-1, 1]) sign");
-    claim_count(fixture, 1);
-    send_all(fixture);
-    for (int i = 0; i < bounds->count; i++)
-        bounds->slices[i].first = 1;
-    bounds->sweep_left = 0;
-    for (int i = 0; i < bounds->count; i++) {
-        bounds->sweep_ms = i == 0 ? 0 : INT64_MAX;
-        claim_count(fixture, 1);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k'"
+                       " FROM generate_series(1, 2000) i");
+    await_other_bounds(fixture, 1, 2000);
+    insert(fixture, "j"); /* of another slice */
+    for (int claims = 0; claims < 4; claims++) {
+        fixture->outbox->turns.width = 1;
+        claim_count(fixture, 500);
+        assert_text(fixture->batch.messages[0].key, "k");
         send_all(fixture);
     }
-    for (int i = 0; i < bounds->count; i++)
-        assert_true(bounds->slices[i].first == BOUNDS_UNKNOWN);
+    claim_count(fixture, 1);
+    assert_text(fixture->batch.messages[0].key, "j");
 }
 
 static void another_number_of_slices_ends_the_claims(void **state)
@@ -689,22 +777,24 @@ static bool is_before(PGconn *conn, const char *wal, const char *other)
 }
 
 struct flushes {
-    char chosen[32];  /* what the slices' choice left to be flushed, */
+    char locked[32];  /* what the lock of the slices left to be flushed, */
     char between[32]; /* where the WAL ended before the claim, */
     char claimed[32]; /* and what the claim left */
 };
 
-static void choose_and_claim(struct lane_fixture *fixture, PGconn *lane, const char *between,
-                             struct flushes *flushes)
+#define ALL_SLICES                                                                                 \
+    "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', '{0,0,0,0,0,0,0,0}', '{0,0,0,0,0,0,0,0}', '{}',"   \
+    " 0, 8, 0)"
+
+static void lock_and_claim(struct lane_fixture *fixture, PGconn *lane, const char *between,
+                           struct flushes *flushes)
 {
     const struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
     const struct table *table = &fixture->outbox->table;
 
     sql(lane, "BEGIN");
-    (void)snprintf(
-        flushes->chosen, 32, "%s",
-        value_of(lane, sql_choose(table, &fixture->options, NULL, false),
-                 "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', 8, 0, false, '{0,0,0,0,0,0,0,0}')"));
+    (void)snprintf(flushes->locked, 32, "%s",
+                   value_of(lane, sql_lock_slices(table, &fixture->options, NULL), ALL_SLICES));
     sql(fixture->conn, "%s", between);
     (void)snprintf(flushes->between, 32, "%s",
                    sql_text(fixture->conn, "SELECT pg_current_wal_insert_lsn()"));
@@ -720,14 +810,13 @@ what_must_be_flushed_ends_before_the_slices_locks_unless_somebody_committed(void
     PGconn *lane = harness_connect(fixture->url);
     struct flushes flushes;
 
-    assert_int_equal(claim(fixture), 0); /* describes the table */
     sql(fixture->conn, "SET synchronous_commit = off");
     insert(fixture, "k");
-    choose_and_claim(fixture, lane, "SELECT", &flushes);
-    assert_string_equal(flushes.claimed, flushes.chosen);
+    lock_and_claim(fixture, lane, "SELECT", &flushes);
+    assert_string_equal(flushes.claimed, flushes.locked);
     assert_true(is_before(lane, flushes.claimed, flushes.between)); /* by the lock records */
-    choose_and_claim(fixture, lane, "INSERT INTO outbox (topic, key) VALUES ('t', 'k')", &flushes);
-    assert_true(is_before(lane, flushes.chosen, flushes.claimed));
+    lock_and_claim(fixture, lane, "INSERT INTO outbox (topic, key) VALUES ('t', 'k')", &flushes);
+    assert_true(is_before(lane, flushes.locked, flushes.claimed));
     assert_false(is_before(lane, flushes.claimed, flushes.between));
     PQfinish(lane);
 }
@@ -750,15 +839,16 @@ static void a_row_that_was_waited_for_must_be_flushed_as_it_is_then(void **state
     const char *updated;
     char *statement;
 
-    assert_int_equal(claim(fixture), 0); /* describes the table */
     insert(fixture, "k");
-    choose_and_claim(fixture, lane, "SELECT", &flushes);
+    lock_and_claim(fixture, lane, "SELECT", &flushes);
     statement = sql_claim(&fixture->outbox->table, &fixture->options, &text);
     sql(lane, "PREPARE waiting AS %s", statement);
     free(statement);
     sql(other, "SET synchronous_commit = off; BEGIN; UPDATE outbox SET payload = '2'");
     sql(lane, "BEGIN; SET LOCAL outbox_relay.slices = '{0,1,2,3,4,5,6,7}';"
-              " SET LOCAL outbox_relay.firsts = '{0,0,0,0,0,0,0,0}'");
+              " SET LOCAL outbox_relay.lows = '{0,0,0,0,0,0,0,0}';"
+              " SET LOCAL outbox_relay.highs = '{0,0,0,0,0,0,0,0}';"
+              " SET LOCAL outbox_relay.holders = '{}'");
     assert_int_equal(PQsendQuery(lane, "EXECUTE waiting (0, 1000)"), 1);
     wait_for_lock(fixture->conn);
     (void)snprintf(flushes.between, 32, "%s",
@@ -799,10 +889,10 @@ static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
     first = messages[0].id;
     messages[0].id = messages[1].id;
     messages[1].id = first;
-    fixture->outbox->claimed_count = 0;
-    assert_int_equal(
-        choose_note_claimed(fixture->outbox, &fixture->batch, fixture->batch.rows, &fixture->error),
-        -1);
+    for (int i = 0; i < fixture->outbox->locked_count; i++)
+        fixture->outbox->claimed[i].last = HORIZON_UNKNOWN;
+    assert_int_equal(slice_lock_note_claimed(fixture->outbox, &fixture->batch, &fixture->error),
+                     -1);
     assert_non_null(strstr(fixture->error.text, "out of their order, at id 1"));
 }
 
@@ -850,36 +940,45 @@ static void assert_planned_well(const char *plan, const char *wanted)
         fail_msg("%s", plan);
 }
 
+static void assert_plans_of_claims(struct lane_fixture *fixture, struct claim_text text)
+{
+    const struct table *table = &fixture->outbox->table;
+    const char *index = text.kind == CLAIM_PARKED ? "using outbox_parked_due_idx"
+                                                  : "Index Scan using outbox_slice_idx";
+    const char *plan = plan_of(fixture, sql_claim(table, &fixture->options, &text),
+                               "EXPLAIN EXECUTE planned (0, 1000)");
+
+    assert_planned_well(plan, index);
+    assert_true(text.kind == CLAIM_PARKED || strstr(plan, "Sort") == NULL);
+    text.limit = 1;
+    assert_planned_well(plan_of(fixture, sql_first_row(table, &fixture->options, &text),
+                                "EXPLAIN EXECUTE planned (0, 1000)"),
+                        index);
+    text.alone = true;
+    assert_planned_well(plan_of(fixture, sql_claim(table, &fixture->options, &text),
+                                "EXPLAIN EXECUTE planned (0, 1000, '(0,1)')"),
+                        "Tid Scan");
+}
+
 static void assert_plans(struct lane_fixture *fixture)
 {
     const struct table *table = &fixture->outbox->table;
     struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
-    const char *plan = plan_of(fixture, sql_claim(table, &fixture->options, &text),
-                               "EXPLAIN EXECUTE planned (0, 1000)");
+    const char *plan;
 
-    assert_planned_well(plan, "Index Scan using outbox_slice_idx");
-    assert_null(strstr(plan, "Sort"));
-    assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, false),
-                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 2, 0, false, '{0,1}')"),
-                        "using outbox_slice_idx");
-    assert_planned_well(plan_of(fixture, sql_empty(table, &fixture->options, NULL),
-                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', 0)"),
-                        "using outbox_slice_idx");
-    assert_planned_well(
-        plan_of(fixture, sql_first(table, &fixture->options), "EXPLAIN EXECUTE planned (3)"),
-        "using outbox_slice_idx");
-    assert_non_null(strstr(plan_of(fixture, sql_newest(table), "EXPLAIN EXECUTE planned"),
-                           "Scan Backward using outbox_pkey"));
-    plan = plan_of(fixture, sql_newest_of_slices(table, &fixture->options),
-                   "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}')");
-    assert_planned_well(plan, "Scan Backward using outbox_slice_idx");
-    assert_null(strstr(plan, "Sort"));
-    assert_planned_well(plan_of(fixture, sql_choose(table, &fixture->options, NULL, true),
-                                "EXPLAIN EXECUTE planned (2, 0)"),
-                        "using outbox_parked_due_idx");
+    assert_plans_of_claims(fixture, text);
     text.kind = CLAIM_PARKED;
-    assert_planned_well(plan_of(fixture, sql_claim(table, &fixture->options, &text),
-                                "EXPLAIN EXECUTE planned (0, 1000)"),
+    assert_plans_of_claims(fixture, text);
+    assert_planned_well(plan_of(fixture, sql_lock_slices(table, &fixture->options, NULL),
+                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{0,1}',"
+                                " '{900}', 3, 2, 0)"),
+                        "using outbox_slice_idx");
+    plan = plan_of(fixture, sql_scan(table, &fixture->options, NULL, 0),
+                   "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{900}', 0)");
+    assert_planned_well(plan, "using outbox_slice_idx");
+    assert_null(strstr(plan, "Sort"));
+    assert_planned_well(plan_of(fixture, sql_lock_parked_slices(table, &fixture->options, NULL),
+                                "EXPLAIN EXECUTE planned (2, 0)"),
                         "using outbox_parked_due_idx");
 }
 
@@ -898,7 +997,8 @@ static void every_statement_goes_by_its_index_whatever_the_statistics_say(void *
     sql(fixture->conn,
         "SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off;"
         " SET jit = off; SET plan_cache_mode = force_generic_plan;"
-        " SET outbox_relay.slices = '{3}'; SET outbox_relay.firsts = '{5}'");
+        " SET outbox_relay.slices = '{3}'; SET outbox_relay.lows = '{5}';"
+        " SET outbox_relay.highs = '{7}'; SET outbox_relay.holders = '{900}'");
     assert_plans(fixture); /* never analysed */
     sql(fixture->conn, "ANALYZE outbox, outbox_parked");
     assert_plans(fixture); /* analysed while empty */
@@ -926,7 +1026,8 @@ static void with_delete_beside_marked_rows_every_statement_goes_by_its_index(voi
     sql(fixture->conn,
         "SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off;"
         " SET jit = off; SET plan_cache_mode = force_generic_plan;"
-        " SET outbox_relay.slices = '{3}'; SET outbox_relay.firsts = '{5}'");
+        " SET outbox_relay.slices = '{3}'; SET outbox_relay.lows = '{5}';"
+        " SET outbox_relay.highs = '{7}'; SET outbox_relay.holders = '{900}'");
     sql(fixture->conn, "INSERT INTO outbox (topic, key, sent_at) SELECT 't', i::text, now() FROM"
                        " generate_series(1, 20000) i");
     assert_plans(fixture);
@@ -971,6 +1072,7 @@ static void a_lane_keeps_the_plans_of_its_statements(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mark, tear_down)
 #define TEST_DELETE(name) cmocka_unit_test_setup_teardown(name, set_up_deleting, tear_down)
 #define TEST_64(name) cmocka_unit_test_setup_teardown(name, set_up_64, tear_down)
+#define TEST_ROW_BY_ROW(name) cmocka_unit_test_setup_teardown(name, set_up_row_by_row, tear_down)
 
 int main(void)
 {
@@ -992,18 +1094,23 @@ int main(void)
         TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked),
         TEST(a_probe_that_stands_behind_a_dead_row_is_none),
         TEST(the_bounds_of_an_idle_lane_come_to_the_end_of_the_table),
-        TEST(the_bounds_of_a_busy_lane_follow_its_claims),
+        TEST(the_bounds_of_a_busy_lane_follow_its_claims_at_once),
         TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone),
         TEST(a_retried_row_that_stands_behind_another_is_not_due),
         TEST(no_bound_passes_a_row_that_is_not_committed_yet),
         TEST_DELETE(no_bound_passes_a_row_that_is_not_committed_yet),
-        TEST(a_row_below_the_bound_is_found_by_a_sweep),
+        TEST(no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet),
+        TEST(a_transaction_that_is_left_out_for_its_length_is_met_when_it_commits),
+        TEST_DELETE(a_transaction_that_is_left_out_for_its_length_is_met_when_it_commits),
+        TEST(a_row_below_the_bound_is_found_by_a_full_scan),
+        TEST_ROW_BY_ROW(the_full_scans_come_to_each_slice_of_a_backlog),
+        TEST_ROW_BY_ROW(claims_of_one_row_go_on_until_none_is_left),
         TEST(the_largest_id_does_not_blind_a_slice),
         TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more),
         TEST_64(the_rows_of_a_backlog_come_of_several_slices),
         TEST_64(the_only_slice_with_rows_gives_the_whole_claim),
         TEST_64(a_slice_that_gave_no_more_than_its_share_may_have_more),
-        TEST_64(a_sweep_comes_to_each_slice_of_a_backlog_in_small_batches),
+        TEST(the_slice_that_is_furthest_behind_comes_first),
         TEST(slices_that_others_have_emptied_meanwhile_hide_no_row),
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),

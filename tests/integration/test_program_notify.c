@@ -13,7 +13,7 @@
     " AND l.mode = 'ExclusiveLock' AND l.granted"
 #define LISTENERS                                                                                  \
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"                     \
-    " AND application_name LIKE 'outbox-relay/%/listener'"
+    " AND application_name LIKE 'outbox-relay/%/watch'"
 #define UNSENT "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
 
 static void poll_every(struct fixture *fixture, const char *interval, const char *order)
@@ -103,7 +103,7 @@ static void a_relay_whose_listening_session_ends_listens_again(void **state)
     wait_for_number(fixture->conn, 1, ARMED);
     pid = sql_number(fixture->conn, "SELECT pid FROM pg_stat_activity WHERE datname ="
                                     " current_database() AND application_name LIKE"
-                                    " 'outbox-relay/%%/listener'");
+                                    " 'outbox-relay/%%/watch'");
     assert_int_equal(sql_number(fixture->conn, "SELECT pg_terminate_backend(%lld)::int", pid), 1);
     (void)snprintf(another, sizeof another, ARMED " AND l.pid <> %lld", pid);
     wait_for_number(fixture->conn, 1, another);
