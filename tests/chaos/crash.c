@@ -8,7 +8,7 @@
  *   P0   connected, before a BEGIN that travels alone (not behind the COMMIT of the batch before)
  *   P1   BEGIN and LOCK executed by the server, the claim not sent
  *   P2   the claim's rows are read
- *   P3   after a WAL barrier, before the first publish of the batch
+ *   P3   after a flush of the WAL, before the first publish of the batch
  *   P4   a message is handed to the client library (counts messages), whose buffer may hold it yet
  *   P5   all of the batch are handed over (to NATS: written to its socket), their acknowledgements
  *        not waited for
@@ -86,7 +86,8 @@ static struct session sessions[CONNECTIONS_MAX];
 static _Thread_local long batch_rows;
 static _Thread_local long batch_sent;
 static _Thread_local bool batch_written;
-static _Thread_local bool barrier_seen;
+static _Thread_local int flushes_before; /* the batch was claimed */
+static atomic_int flushes;               /* of the WAL, by the watch for all lanes */
 
 static natsConnection *nats_connection; /* the last one */
 static void (*delivery_handler)(rd_kafka_t *, const rd_kafka_message_t *, void *);
@@ -387,7 +388,7 @@ static void after_result(struct session *session, const PGresult *result)
         batch_rows = PQntuples(result);
         batch_sent = 0;
         batch_written = false;
-        barrier_seen = false;
+        flushes_before = atomic_load(&flushes);
         pass(2);
     }
     if (strcmp(name, "settling commit") == 0 && PQresultStatus(result) == PGRES_COMMAND_OK)
@@ -443,14 +444,14 @@ int PQsendQueryPrepared(PGconn *conn, const char *statement, int count, const ch
     return status;
 }
 
-/* The barrier is the only statement with such a text. */
+/* The flush of the WAL is the only statement with such a text. */
 int PQsendQueryParams(PGconn *conn, const char *command, int count, const Oid *types,
                       const char *const *values, const int *lengths, const int *formats,
                       int result_format)
 {
     REAL(PQsendQueryParams);
     if (strstr(command, "pg_logical_emit_message") != NULL)
-        barrier_seen = true;
+        (void)atomic_fetch_add(&flushes, 1);
     return real(conn, command, count, types, values, lengths, formats, result_format);
 }
 
@@ -486,7 +487,7 @@ PGresult *PQgetResult(PGconn *conn)
 
 static void before_publish(void)
 {
-    if (batch_sent == 0 && barrier_seen)
+    if (batch_sent == 0 && atomic_load(&flushes) != flushes_before)
         pass(3);
 }
 
