@@ -414,7 +414,8 @@ int pipeline_open(struct outbox *outbox, struct error *error)
         server_end_previous(&outbox->session, error) < 0)
         return pipeline_abort(outbox);
     server_tell_commit(&outbox->server, &outbox->session);
-    if (describe(outbox, error) < 0 || session_keep_plans(&outbox->session, outbox->options, error) < 0)
+    if (describe(outbox, error) < 0 ||
+        session_keep_plans(&outbox->session, outbox->options, error) < 0)
         return pipeline_abort(outbox);
     if (outbox->horizon != NULL)
         horizon_join(outbox->horizon, &outbox->server);

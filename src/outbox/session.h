@@ -29,8 +29,8 @@ int session_open(struct session *session, const struct outbox_options *options, 
                  struct error *error);
 void session_close(struct session *session);
 
-/* With slices a plan is the same whatever the statistics and the parameters say, so it is made once.
- * Without, a plan made for an empty table may not do for a full one. */
+/* With slices a plan is the same whatever the statistics and the parameters say, so it is made
+ * once. Without, a plan made for an empty table may not do for a full one. */
 int session_keep_plans(struct session *session, const struct outbox_options *options,
                        struct error *error);
 

@@ -27,17 +27,18 @@ char *sql_holders(const struct table *table, const char *relations)
         " FROM pg_catalog.pg_locks WHERE granted AND (locktype = 'transactionid' AND"
         " mode = 'ExclusiveLock' OR locktype = 'relation' AND mode = 'RowExclusiveLock'"
         " AND relation = ANY ('%s'::oid[]) AND database = (SELECT oid FROM pg_catalog.pg_database"
-        " WHERE datname = pg_catalog.current_database()))) SELECT file.node,"
-        " holder.virtualtransaction, holder.prepared, (SELECT running.xid FROM locks JOIN"
-        " pg_catalog.pg_snapshot_xip(pg_catalog.pg_current_snapshot()) running (xid)"
-        " ON running.xid::xid = locks.transactionid WHERE locks.locktype = 'transactionid'"
-        " AND locks.virtualtransaction = holder.virtualtransaction LIMIT 1)"
-        " FROM (SELECT ",
+        " WHERE datname = pg_catalog.current_database()))) SELECT file.node, virtualtransaction,"
+        " holder.prepared, running.xid FROM (SELECT ",
         relations);
     sql_put_file(writer.out, table);
-    (void)fprintf(writer.out, ") file (node) LEFT JOIN (SELECT virtualtransaction,"
-                              " bool_or(pid IS NULL) AS prepared FROM locks"
-                              " WHERE locktype = 'relation' GROUP BY 1) holder ON true");
+    (void)fprintf(
+        writer.out,
+        ") file (node) LEFT JOIN (SELECT virtualtransaction, bool_or(pid IS NULL) AS prepared"
+        " FROM locks WHERE locktype = 'relation' GROUP BY 1) holder ON true LEFT JOIN"
+        " (SELECT locks.virtualtransaction, seen.xid FROM locks JOIN"
+        " pg_catalog.pg_snapshot_xip(pg_catalog.pg_current_snapshot()) seen (xid)"
+        " ON seen.xid::xid = locks.transactionid WHERE locks.locktype = 'transactionid')"
+        " running USING (virtualtransaction)");
     return writer_end(&writer);
 }
 
