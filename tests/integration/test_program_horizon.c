@@ -1,20 +1,21 @@
 /*
- * The order of keys beside applications that take their time between an id and its commit, and ids
- * that do not simply grow. Two relays look all the time; each application locks the key, lets its
- * INSERT draw the id, and counts the events of the key up, all in one transaction.
+ * The order of keys beside applications that take their time between an id and its commit, and
+ * beside ids that do not simply grow. Two relays look all the time. Each transaction of an
+ * application locks a key, lets its INSERT draw the id, and counts the events of the key. A slow
+ * session shares its key with one that waits for the lock, to write the next event at once.
  *
  * What arrived is read back from the stream: the first occurrences of a key must count up from 1.
- * A slow session has its key in common with one that waits for the lock, to write the next event at
- * once.
  */
 #include "integration/program.h"
 
 #include <signal.h>
 
 #define RELAYS_MAX 2
-#define WRITERS_MAX 100
+#define WRITERS_MAX 80
 #define SLOW_KEYS 4
 #define FOR_EVER 1000000000
+#define WRITERS_OF_A_ROUND 16
+#define IDS_OF_A_ROUND 600 /* to draw them takes these writers half a second, for they rest */
 
 /* $1 is the key, $2 the number of its event, $3 a time in seconds. */
 #define QUICK "INSERT INTO outbox (topic, key, payload) VALUES ('t', $1, to_jsonb($2))"
@@ -113,17 +114,17 @@ static void await_end(PGconn *conn)
 
     while (PQconsumeInput(conn) == 1 && PQisBusy(conn) == 1) {
         if (harness_now_ms() > deadline_ms)
-            fail_msg("a writer does not come to its end");
+            fail_msg("a session does not come to its end");
         harness_pause();
     }
     while ((result = PQgetResult(conn)) != NULL) {
         if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-            fail_msg("a writer: %s", PQerrorMessage(conn));
+            fail_msg("a session: %s", PQerrorMessage(conn));
         PQclear(result);
     }
 }
 
-/* A session that writes one event a transaction, of the keys in turn. */
+/* A session that writes one event a transaction, of the keys in turn, in so many seconds each. */
 static PGconn *write_in_turn(struct fixture *fixture, const char *keys, const char *statement,
                              const char *seconds, int times)
 {
@@ -139,19 +140,29 @@ static void write_other_keys(struct fixture *fixture, int sessions, const char *
         (void)write_in_turn(fixture, OTHER_KEYS, statement, SHORT_SECONDS, FOR_EVER);
 }
 
+static PGconn *write_key(struct fixture *fixture, const char *key, const char *statement,
+                         const char *seconds, int times)
+{
+    char keys[32];
+
+    (void)snprintf(keys, sizeof keys, "{%s}", key);
+    return write_in_turn(fixture, keys, statement, seconds, times);
+}
+
+/* Whenever the key is free. */
 static void follow(struct fixture *fixture, const char *key)
 {
-    (void)write_in_turn(fixture, key, QUICK, "{0}", FOR_EVER);
+    (void)write_key(fixture, key, QUICK, "{0}", FOR_EVER);
 }
 
 /* Each of some keys has so many slow inserts, and quick ones between them. */
 static void write_slowly(struct fixture *fixture, const char *statement, int times)
 {
-    char key[16];
+    char key[24];
 
     for (int i = 0; i < SLOW_KEYS; i++) {
-        (void)snprintf(key, sizeof key, "{slow-%d}", i);
-        slow_writers[i] = write_in_turn(fixture, key, statement, SLOW_SECONDS, times);
+        (void)snprintf(key, sizeof key, "slow-%d", i);
+        slow_writers[i] = write_key(fixture, key, statement, SLOW_SECONDS, times);
         follow(fixture, key);
     }
 }
@@ -170,13 +181,13 @@ static void await_ids(struct fixture *fixture, int count)
     wait_for_number(fixture->conn, 1, query);
 }
 
-/* ---- slow clients: each does something, waits, and ends its transaction ---- */
+/* ---- slow clients: each begins something, lets time go by, and ends it ---- */
 
 struct client {
     PGconn *conn;
-    char key[16];
-    int64_t due_ms;
-    int turns;
+    char key[24];
+    int64_t due_ms; /* to end what it has begun */
+    int turns;      /* that are left */
 };
 
 static void take_turns(struct client *clients, void (*begin)(struct client *),
@@ -202,6 +213,7 @@ static void take_turns(struct client *clients, void (*begin)(struct client *),
     }
 }
 
+/* In half a second to one and a half. */
 static void be_due(struct client *client)
 {
     client->due_ms = harness_now_ms() + 500 + 250 * (client->turns % 5);
@@ -211,13 +223,11 @@ static void run_clients(struct fixture *fixture, int turns, void (*begin)(struct
                         void (*end)(struct client *))
 {
     struct client clients[SLOW_KEYS];
-    char key[20];
 
     for (int i = 0; i < SLOW_KEYS; i++) {
         clients[i] = (struct client){.conn = new_session(fixture), .turns = turns};
         (void)snprintf(clients[i].key, sizeof clients[i].key, "slow-%d", i);
-        (void)snprintf(key, sizeof key, "{%s}", clients[i].key);
-        follow(fixture, key);
+        follow(fixture, clients[i].key);
     }
     take_turns(clients, begin, end);
 }
@@ -256,7 +266,6 @@ static int open_with(void **state, void (*configure_as)(struct fixture *))
     if (fixture_open(state, configure_as) != 0)
         return -1;
     fixture = *state;
-    sql(fixture->conn, "SET client_min_messages = warning");
     sql(fixture->conn, "%s", application);
     return 0;
 }
@@ -277,24 +286,25 @@ static void close_sessions(void)
         PQfinish(writers[--writer_count]);
 }
 
-/* What a test that failed has left prepared would keep the next one from emptying the database; a
- * session that goes on without its client may still prepare something. */
+/* What a test that failed has left prepared would keep the next one from emptying the database. A
+ * session whose client has gone may still prepare something, so all are ended first. */
 static void roll_back_prepared(struct fixture *fixture)
 {
     PGconn *conn = harness_connect(fixture->url);
     char name[64];
 
     sql(conn, "SET client_min_messages = error");
-    wait_for_number(conn, 0, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
-                             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                             " AND backend_type = 'client backend'");
-    while (sql_number(conn, "SELECT count(*) FROM pg_prepared_xacts"
-                            " WHERE database = current_database()") > 0) {
-        (void)snprintf(name, sizeof name, "%s", sql_text(conn, "SELECT gid FROM pg_prepared_xacts"
-                                                               " WHERE database ="
-                                                               " current_database()"));
-        sql(conn, "ROLLBACK PREPARED '%s'", name);
-    }
+    wait_for_number(conn, 0,
+                    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                    " AND backend_type = 'client backend'");
+    do {
+        (void)snprintf(name, sizeof name, "%s",
+                       sql_text(conn, "SELECT gid FROM pg_prepared_xacts"
+                                      " WHERE database = current_database()"));
+        if (name[0] != '\0')
+            sql(conn, "ROLLBACK PREPARED '%s'", name);
+    } while (name[0] != '\0');
     PQfinish(conn);
 }
 
@@ -462,7 +472,7 @@ static void an_insert_whose_trigger_sleeps_is_not_overtaken(void **state)
     finish_in_order(fixture);
 }
 
-/* Its payload takes long each second time. */
+/* The payload takes long every other time. */
 static void begin_prepared(struct client *client)
 {
     begin_sql(client->conn,
@@ -489,36 +499,37 @@ static void a_prepared_transaction_that_commits_late_is_not_overtaken(void **sta
     finish_in_order(fixture);
 }
 
-/* What was truncated away, sent or not, nobody waits for. */
+/* What was truncated away, sent or not, nobody waits for. Once TRUNCATE has its lock, no event is
+ * in the making: those that are counted are those that are gone. */
 static void order_survives_a_truncate_that_restarts_the_ids(void **state)
 {
     struct fixture *fixture = *state;
 
     start_relays(fixture);
-    write_other_keys(fixture, 16, HELD);
-    for (int i = 0; i < 16; i++) {
-        await_ids(fixture, 300);
+    write_other_keys(fixture, WRITERS_OF_A_ROUND, HELD);
+    for (int i = 0; i < 10; i++) {
+        await_ids(fixture, IDS_OF_A_ROUND);
         sql(fixture->conn, "BEGIN; TRUNCATE outbox RESTART IDENTITY;"
                            " UPDATE counted SET truncated = n; COMMIT");
     }
-    await_ids(fixture, 300);
+    await_ids(fixture, IDS_OF_A_ROUND);
     finish_in_order(fixture);
 }
 
-/* The table is empty then, so that no id meets itself, and no event one of its key above it. */
+/* The table is empty then: an id is free, and no event stands above the next one of its key. */
 static void order_survives_a_sequence_that_is_set_back(void **state)
 {
     struct fixture *fixture = *state;
 
     start_relays(fixture);
-    write_other_keys(fixture, 16, HELD);
-    for (int i = 0; i < 16; i++) {
-        await_ids(fixture, 300);
+    write_other_keys(fixture, WRITERS_OF_A_ROUND, HELD);
+    for (int i = 0; i < 10; i++) {
+        await_ids(fixture, IDS_OF_A_ROUND);
         sql(fixture->conn, "SELECT pg_advisory_lock(0, 0)");
         wait_for_number(fixture->conn, 0, unsent);
         sql(fixture->conn, "SELECT setval('outbox_id_seq', 1, false), pg_advisory_unlock(0, 0)");
     }
-    await_ids(fixture, 300);
+    await_ids(fixture, IDS_OF_A_ROUND);
     finish_in_order(fixture);
 }
 
@@ -534,6 +545,7 @@ static void ids_far_above_neither_delay_nor_overtake_the_others(void **state)
         sql(fixture->conn, "SELECT add_event('far-%d', $_$" FAR_ABOVE "$_$, 0)", i % 4);
     }
     finish_in_order(fixture);
+    /* It is counted from the beginning of the transaction, so the truth is less. */
     late_ms = sql_number(fixture->conn,
                          "SELECT max(stored_ms - extract(epoch FROM created_at) * 1000)::bigint"
                          " FROM arrived");
