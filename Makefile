@@ -238,7 +238,7 @@ valgrind: $(UNIT) ## unit tests under valgrind
 	@WRAP="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite" \
 		tests/support/run_tests $(UNIT)
 
-lint: $(BINARY) ## function and file lengths, include directions, banned calls, hardening
+lint: $(BINARY) ## include directions, banned calls, length of lines, hardening
 	@python3 tests/support/lint.py
 	@tests/chaos/faults --matrix
 	@readelf -hdl $(BINARY) > $(BUILD)/elf.txt; for want in 'DYN (Position-Independent' BIND_NOW GNU_RELRO; do \

@@ -220,11 +220,10 @@ static void note_highest(struct outbox *outbox)
         horizon_note_claimed(outbox->horizon, highest);
 }
 
-static int note_unordered(struct outbox *outbox, const struct batch *batch)
+static void note_unordered(struct outbox *outbox, const struct batch *batch)
 {
     if (outbox->horizon != NULL && table_has_integer_ids(&outbox->table))
         horizon_note_claimed(outbox->horizon, row_integer(batch->messages[batch->count - 1].id));
-    return 0;
 }
 
 /* The order of a key rests on the order of the rows, so it is looked at. */
