@@ -235,8 +235,10 @@ int slice_lock_note_claimed(struct outbox *outbox, struct batch *batch, struct e
     if (batch->parked)
         return 0;
     outbox->empty_claims = 0;
-    if (outbox->options->order == ORDER_NONE)
-        return note_unordered(outbox, batch);
+    if (outbox->options->order == ORDER_NONE) {
+        note_unordered(outbox, batch);
+        return 0;
+    }
     if (note_rows(outbox, batch, error) < 0)
         return -1;
     note_highest(outbox);
