@@ -230,8 +230,10 @@ void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wa
 
 static void owe_a_look(struct wake *wake)
 {
-    if (wake->wanted == 0)
-        wake->wanted = 1;
+    int looks = wake->partial > 0 ? wake->waiting : 1;
+
+    if (wake->wanted < looks)
+        wake->wanted = looks;
     if (wake->partial > 0)
         tell_all(wake);
     else if (wake->latest != NULL)
