@@ -163,21 +163,12 @@ static inline void await_bounds(struct lane_fixture *fixture, bool high, int64_t
     }
 }
 
-static inline bool skips_a_slice(struct lane_fixture *fixture)
-{
-    read_horizon(fixture);
-    for (int i = 0; i < horizon_slices(fixture->watched.horizon); i++)
-        if (fixture->view.bounds[i].skipped)
-            return true;
-    return false;
-}
-
-/* Behind each connect of a lane its process scans each slice, and claims of it wait for that. */
+/* Behind each connect of a lane its process scans the table, and claims wait for that. */
 static inline void await_first_scan(struct lane_fixture *fixture)
 {
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
-    while (skips_a_slice(fixture)) {
+    for (read_horizon(fixture); fixture->view.starting; read_horizon(fixture)) {
         assert_true(harness_now_ms() < deadline_ms);
         harness_pause();
     }
@@ -226,6 +217,7 @@ static inline int claim(struct lane_fixture *fixture)
 {
     if (outbox_ready(fixture->outbox, &fixture->error) < 0)
         return -1;
+    await_first_scan(fixture);
     return claim_from(fixture->outbox, &fixture->batch, false, &fixture->error);
 }
 

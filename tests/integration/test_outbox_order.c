@@ -669,9 +669,8 @@ static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
 
     insert(fixture, "k");
     fixture->outbox->turns.width = 1;
-    read_horizon(fixture);
     for (int i = 0; i < SLICES; i++)
-        horizon_set_more(fixture->watched.horizon, fixture->view.stamp.epoch, i, true);
+        horizon_has_more(fixture->watched.horizon)[i] = true;
     assert_string_equal(claim_all(fixture, false), "k:1");
     send_all(fixture);
     claim_count(fixture, 0);
@@ -784,7 +783,7 @@ struct flushes {
 
 #define ALL_SLICES                                                                                 \
     "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', '{0,0,0,0,0,0,0,0}', '{0,0,0,0,0,0,0,0}', '{}',"   \
-    " 0, 8, 0)"
+    " 0, 8, 0, 0)"
 
 static void lock_and_claim(struct lane_fixture *fixture, PGconn *lane, const char *between,
                            struct flushes *flushes)
@@ -794,7 +793,10 @@ static void lock_and_claim(struct lane_fixture *fixture, PGconn *lane, const cha
 
     sql(lane, "BEGIN");
     (void)snprintf(flushes->locked, 32, "%s",
-                   value_of(lane, sql_lock_slices(table, &fixture->options, NULL), ALL_SLICES));
+                   value_of(lane,
+                            sql_lock_slices(table, &fixture->options, NULL,
+                                            &fixture->outbox->sequence),
+                            ALL_SLICES));
     sql(fixture->conn, "%s", between);
     (void)snprintf(flushes->between, 32, "%s",
                    sql_text(fixture->conn, "SELECT pg_current_wal_insert_lsn()"));
@@ -969,10 +971,11 @@ static void assert_plans(struct lane_fixture *fixture)
     assert_plans_of_claims(fixture, text);
     text.kind = CLAIM_PARKED;
     assert_plans_of_claims(fixture, text);
-    assert_planned_well(plan_of(fixture, sql_lock_slices(table, &fixture->options, NULL),
-                                "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{0,1}',"
-                                " '{900}', 3, 2, 0)"),
-                        "using outbox_slice_idx");
+    plan = plan_of(fixture,
+                   sql_lock_slices(table, &fixture->options, NULL, &fixture->outbox->sequence),
+                   "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{0,1}', '{900}', 3, 2, 0,"
+                   " 4)");
+    assert_planned_well(plan, "using outbox_slice_idx");
     plan = plan_of(fixture, sql_scan(table, &fixture->options, NULL, 0),
                    "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{900}', 0)");
     assert_planned_well(plan, "using outbox_slice_idx");

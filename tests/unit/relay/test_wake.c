@@ -2,7 +2,6 @@
 #include "relay/wake.h"
 
 #include "base/clock.h"
-#include "relay/pace.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -17,6 +16,7 @@
 
 #define LANES 3
 #define HOUR_MS 3600000
+#define REST_MS 2
 #define DEADLINE_MS 20000
 
 struct idler {
@@ -82,7 +82,7 @@ static struct fixture *begin(int lanes, int64_t poll_ms, int64_t rest_ms)
     assert_non_null(fixture->wake);
     assert_int_equal(stop_init(&fixture->stop), 0);
     fixture->rest_ms = rest_ms;
-    fixture->pace_ms = PACE_FIRST_MS;
+    fixture->pace_ms = REST_MS;
     return fixture;
 }
 
@@ -151,14 +151,14 @@ static void arm(struct fixture *fixture)
     await_quiet(fixture);
 }
 
-static bool waker_is_told(struct fixture *fixture)
+static bool watcher_is_told(struct fixture *fixture)
 {
     struct pollfd told = {.fd = wake_fd(fixture->wake), .events = POLLIN};
 
     return poll(&told, 1, 0) == 1;
 }
 
-static void a_call_ends_a_wait_of_an_hour_and_disarms(void **state)
+static void a_call_ends_a_wait_of_an_hour(void **state)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
     int before;
@@ -167,10 +167,8 @@ static void a_call_ends_a_wait_of_an_hour_and_disarms(void **state)
     start(fixture, LANES);
     for (int i = 0; i < 20; i++) {
         arm(fixture);
-        assert_true(wake_is_armed(fixture->wake));
         before = looks(fixture);
         wake_call(fixture->wake);
-        assert_false(wake_is_armed(fixture->wake));
         await_looks(fixture, before + 1);
     }
     end(fixture);
@@ -210,19 +208,46 @@ static void a_lane_that_another_relay_covers_looks_when_called(void **state)
     end(fixture);
 }
 
-static void rows_disarm_and_tell_the_waker(void **state)
+static void a_lane_that_has_done_its_work_tells_the_watcher(void **state)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
     uint64_t told;
 
     (void)state;
     start(fixture, 1);
     arm(fixture);
     assert_int_equal(read(wake_fd(fixture->wake), &told, sizeof told), sizeof told);
-    wake_found(fixture->wake, false);
-    assert_false(wake_is_armed(fixture->wake));
-    assert_true(waker_is_told(fixture));
+    wake_call(fixture->wake);
+    while (!watcher_is_told(fixture))
+        pause_before(deadline_ms);
     end(fixture);
+}
+
+static void who_is_disarmed_looks_by_himself_again(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < 3; i++) {
+        arm(fixture);
+        before = looks(fixture);
+        wake_disarm(fixture->wake);
+        await_looks(fixture, before + 3); /* with a poll interval of an hour */
+    }
+    end(fixture);
+}
+
+static void a_lane_rests_longer_behind_more_rows(void **state)
+{
+    (void)state;
+    assert_int_equal(wake_rest_ms(1), REST_MS);
+    assert_int_equal(wake_rest_ms(16), REST_MS);
+    assert_int_equal(wake_rest_ms(80), 10);
+    assert_int_equal(wake_rest_ms(160), 20);
+    assert_int_equal(wake_rest_ms(1000000), 20);
 }
 
 static void it_cannot_be_armed_while_a_lane_is_at_work(void **state)
@@ -233,10 +258,9 @@ static void it_cannot_be_armed_while_a_lane_is_at_work(void **state)
     start(fixture, LANES - 1);
     assert_false(wake_is_quiet(fixture->wake));
     assert_false(wake_arm(fixture->wake));
-    assert_false(wake_is_armed(fixture->wake));
     start(fixture, 1);
     arm(fixture);
-    assert_true(waker_is_told(fixture));
+    assert_true(watcher_is_told(fixture));
     end(fixture);
 }
 
@@ -252,18 +276,15 @@ static void it_cannot_be_armed_while_each_look_finds_rows(void **state)
     end(fixture);
 }
 
+/* Each look that finds nothing doubles the time to the next. */
 static void after_work_a_lane_looks_within_milliseconds(void **state)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
-    int before;
 
     (void)state;
+    fixture->endless = true;
     start(fixture, LANES);
-    arm(fixture);
-    before = looks(fixture);
-    atomic_store(&fixture->rows, 1);
-    wake_call(fixture->wake);
-    await_looks(fixture, before + 2); /* with a poll interval of an hour */
+    await_looks(fixture, 50);
     end(fixture);
 }
 
@@ -315,18 +336,27 @@ static void the_lane_that_looked_looks_again(void **state)
     end(fixture);
 }
 
+/* Its second look finds nothing: the next one is due in an hour. */
+static void let_sleep_for_an_hour(struct fixture *fixture)
+{
+    fixture->pace_ms = HOUR_MS;
+    atomic_store(&fixture->rows, 1);
+    start(fixture, 1);
+    await_looks(fixture, 1);
+    wake_call(fixture->wake);
+    await_looks(fixture, 2);
+    await_quiet(fixture);
+}
+
 static void a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up(void **state)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
-    int before;
 
     (void)state;
-    start(fixture, 1);
-    arm(fixture);
-    before = looks(fixture);
-    wait_for(fixture, &(struct wait){.pace_ms = fixture->pace_ms, .whole = true});
+    let_sleep_for_an_hour(fixture);
+    wait_for(fixture, &(struct wait){.pace_ms = REST_MS, .whole = true});
     /* and it does not come back */
-    await_looks(fixture, before + 1);
+    await_looks(fixture, 3);
     end(fixture);
 }
 
@@ -359,7 +389,6 @@ static int call_and_hold_up(struct fixture *fixture)
     int before;
 
     arm(fixture);
-    (void)poll(NULL, 0, 200); /* who slept at the pace of the start sleeps for an hour then */
     atomic_store(&fixture->holds, true);
     atomic_store(&fixture->to_hold, 1);
     before = looks(fixture);
@@ -367,7 +396,7 @@ static int call_and_hold_up(struct fixture *fixture)
     return before;
 }
 
-static void roused_lanes_look_while_the_one_that_was_called_is_held_up(void **state)
+static void while_the_lane_that_was_called_is_held_up_the_next_call_wakes_another(void **state)
 {
     struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
     int before;
@@ -376,7 +405,7 @@ static void roused_lanes_look_while_the_one_that_was_called_is_held_up(void **st
     start(fixture, 2);
     before = call_and_hold_up(fixture);
     await_looks(fixture, before + 1);
-    wake_rouse(fixture->wake);
+    wake_call(fixture->wake);
     await_looks(fixture, before + 2);
     atomic_store(&fixture->holds, false);
     end(fixture);
@@ -453,10 +482,12 @@ static void every_row_that_is_called_for_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_ends_a_wait_of_an_hour_and_disarms),
+        cmocka_unit_test(a_call_ends_a_wait_of_an_hour),
         cmocka_unit_test(a_full_batch_makes_every_waiting_lane_look),
         cmocka_unit_test(a_lane_that_another_relay_covers_looks_when_called),
-        cmocka_unit_test(rows_disarm_and_tell_the_waker),
+        cmocka_unit_test(a_lane_that_has_done_its_work_tells_the_watcher),
+        cmocka_unit_test(who_is_disarmed_looks_by_himself_again),
+        cmocka_unit_test(a_lane_rests_longer_behind_more_rows),
         cmocka_unit_test(it_cannot_be_armed_while_a_lane_is_at_work),
         cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
         cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
@@ -465,7 +496,7 @@ int main(void)
         cmocka_unit_test(the_lane_that_looked_looks_again),
         cmocka_unit_test(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up),
         cmocka_unit_test(the_lane_that_waited_last_takes_the_calls),
-        cmocka_unit_test(roused_lanes_look_while_the_one_that_was_called_is_held_up),
+        cmocka_unit_test(while_the_lane_that_was_called_is_held_up_the_next_call_wakes_another),
         cmocka_unit_test(while_a_lane_waits_that_leaves_rows_a_call_wakes_the_others_too),
         cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
         cmocka_unit_test(a_lane_looks_by_itself_when_it_has_rested),
