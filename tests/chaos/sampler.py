@@ -4,6 +4,7 @@ and how long the application waits for a relay's lock, or behind an ALTER TABLE 
 Two psql are kept open and asked through pipes, and started anew when PostgreSQL dies: a locked
 outbox must not hide how old the transactions are.
 """
+import contextlib
 import subprocess
 import threading
 import time
@@ -14,27 +15,53 @@ STALL_S = 10
 ROOM_S = 2  # for a loaded machine, beside what is promised
 
 
-class Conversation:
+class Session:
     """A psql that answers one query after the other; raises OSError when it has died."""
 
-    def __init__(self, lab):
-        self.lab, self.process = lab, None
+    def __init__(self, lab, settings):
+        self.process = subprocess.Popen(
+            ["psql", "-XqAt", "-F", "|", "-v", "ON_ERROR_STOP=1", lab.pg_url], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        lab.started.append(self.process)
+        self.ask(settings)
 
     def ask(self, query):
-        if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen(
-                ["psql", "-XqAt", "-F", "|", "-v", "ON_ERROR_STOP=1", self.lab.pg_url], text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            self.lab.started.append(self.process)
-            self.ask("SET application_name = 'sampler'; SET statement_timeout = '3s'")
-        self.process.stdin.write(f"{query};\n\\echo {END}\n")
+        self.send(f"{query};\n")
+        return self.answer()
+
+    def send(self, text):
+        self.process.stdin.write(text)
         self.process.stdin.flush()
+
+    def answer(self):
+        """The lines of all that was sent."""
+        self.send(f"\\echo {END}\n")
         lines = []
         for line in self.process.stdout:
             if line.strip() == END:
                 return lines
             lines.append(line.rstrip("\n"))
         raise OSError("psql ended")
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdout, self.process.stdin):
+            with contextlib.suppress(OSError):  # what it had not read yet
+                pipe.close()
+
+
+class Conversation:
+    """Sessions, each in the place of one that has died; raises OSError when one does."""
+
+    def __init__(self, lab):
+        self.lab, self.session = lab, None
+
+    def ask(self, query):
+        if self.session is None or self.session.process.poll() is not None:
+            self.session = Session(
+                self.lab, "SET application_name = 'sampler'; SET statement_timeout = '3s'")
+        return self.session.ask(query)
 
 
 class Recovery:
