@@ -4,7 +4,8 @@
 -- Leaves its findings in audit.finding, one row a check; a check fails where found > allowed, and
 -- where allowed is NULL it is only shown. :dropped_ms is when the operator dropped the dead rows,
 -- by the wall clock. It trusts neither the relays' counters nor their logs.
--- audit.repeat holds every message that came again, for those who know when what was broken.
+-- audit.repeat holds every message that came again, for those who know when what was broken, and
+-- audit.late those that came behind a later one of their key.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -55,12 +56,12 @@ CREATE VIEW audit.dead AS
     SELECT event_id::text AS id, error FROM outbox_parked WHERE due IS NULL AND sent_at IS NULL
     UNION ALL SELECT event_id::text, error FROM dropped;
 
--- The place of each event among those of its key that are to arrive.
+-- The place of each event among those of its key that are to arrive. Without a key there is none.
 CREATE TABLE audit.place AS
     SELECT event_id::text AS id, key,
            row_number() OVER (PARTITION BY topic, key ORDER BY (payload->>'seq')::bigint) AS place
-    FROM ledger l WHERE NOT poison AND NOT EXISTS (SELECT FROM audit.dead d
-                                                   WHERE d.id = l.event_id::text);
+    FROM ledger l WHERE NOT poison AND key IS NOT NULL
+        AND NOT EXISTS (SELECT FROM audit.dead d WHERE d.id = l.event_id::text);
 CREATE UNIQUE INDEX ON audit.place (id);
 
 -- ---- the checks ---------------------------------------------------------------------------------
@@ -102,8 +103,8 @@ CALL audit.find('misrouted', 0, 'on another topic or subject',
     'SELECT count(*) FROM audit.delivered d JOIN audit.expected e USING (id)
      WHERE d.destination IS DISTINCT FROM e.topic');
 CALL audit.find('split keys', 0, 'keys on several partitions',
-    'SELECT count(*) FROM (SELECT FROM audit.delivered GROUP BY destination, key
-                           HAVING count(DISTINCT partition) > 1) split');
+    'SELECT count(*) FROM (SELECT FROM audit.delivered WHERE key IS NOT NULL
+                           GROUP BY destination, key HAVING count(DISTINCT partition) > 1) split');
 
 CALL audit.find('poison alive', 0, 'poison rows that are not dead',
     'SELECT count(*) FROM audit.expected e WHERE poison
@@ -137,12 +138,22 @@ CALL audit.find('accounts', 0, 'balances unlike the events',
      FULL JOIN (SELECT aid, sum(delta) AS total FROM audit.event GROUP BY aid) e USING (aid)
      WHERE a.abalance IS DISTINCT FROM coalesce(e.total, 0)');
 
--- After dropping what came again: an event behind a later one of its key.
-CALL audit.find('out of order', :order_allowed, 'first occurrences behind a later event of the key',
+-- The application's part: behind the lock of a key its ids are drawn in its order.
+CALL audit.find('contract', :order_allowed, 'ids of a key that the application drew out of order',
     'SELECT count(*) FROM (
-        SELECT seq, max(seq) OVER (PARTITION BY destination, partition, key ORDER BY position
-                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-        FROM audit.event) e WHERE seq < before');
+        SELECT id, lag(id) OVER (PARTITION BY key ORDER BY (payload->>''seq'')::bigint) AS before
+        FROM ledger WHERE NOT poison AND key IS NOT NULL) e WHERE id < before');
+
+-- After dropping what came again: an event behind a later one of its key.
+CREATE TABLE audit.late AS
+    SELECT id, type FROM (
+        SELECT id, seq, max(seq) OVER (PARTITION BY destination, partition, key ORDER BY position
+                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+        FROM audit.event WHERE key IS NOT NULL) e
+        LEFT JOIN audit.expected USING (id)
+    WHERE seq < before;
+CALL audit.find('out of order', :order_allowed, 'first occurrences behind a later event of the key',
+    'SELECT count(*) FROM audit.late');
 CALL audit.find('ahead of unseen', :order_allowed,
     'events delivered before an earlier one of the key',
     'SELECT count(*) FROM (

@@ -31,21 +31,86 @@ CREATE FUNCTION topic_of(key text) RETURNS text LANGUAGE sql STABLE AS $$
                 ELSE name || '.bank' END FROM broker
 $$;
 
--- The event of a transfer. seq counts the events of a key and is drawn under the lock of the key's
--- row; the hash covers all the rest of the payload.
+-- The payload of an event. The hash covers all the rest of it.
+CREATE FUNCTION payload_of(event uuid, key text, seq bigint, tid int, bid int, aid int, delta int,
+                           client int, nonce bigint) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT body || jsonb_build_object('hash', md5(body::text)) FROM jsonb_build_object(
+        'event_id', event, 'key', key, 'seq', seq, 'tid', tid, 'bid', bid, 'aid', aid,
+        'delta', delta, 'client', client, 'nonce', nonce,
+        'pad', repeat('x', (nonce % 300)::int)) body
+$$;
+
+CREATE FUNCTION after_pause(payload jsonb, seconds float) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+    IF seconds > 0 THEN
+        PERFORM pg_sleep(seconds);
+    END IF;
+    RETURN payload;
+END $$;
+
+-- The event of a transfer. seq counts the events of a key and is drawn under the lock of the key.
+-- Without a key it means nothing. A pause comes when the id is drawn, and before the row is there.
 CREATE FUNCTION post(key text, seq bigint, tid int, bid int, aid int, delta int, client int,
-                     nonce bigint) RETURNS void LANGUAGE plpgsql AS $$
+                     nonce bigint, kind text DEFAULT 'transfer', pause_s float DEFAULT 0)
+RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     event uuid := gen_random_uuid();
-    body jsonb := jsonb_build_object(
-        'event_id', event, 'key', key, 'seq', seq, 'tid', tid, 'bid', bid, 'aid', aid,
-        'delta', delta, 'client', client, 'nonce', nonce, 'pad', repeat('x', (nonce % 300)::int));
+    body jsonb := payload_of(event, key, seq, tid, bid, aid, delta, client, nonce);
 BEGIN
     INSERT INTO outbox (event_id, topic, key, type, payload, headers)
-    VALUES (event, topic_of(key), key, 'transfer',
-            body || jsonb_build_object('hash', md5(body::text)),
+    VALUES (event, topic_of(coalesce(key, event::text)), key, kind, after_pause(body, pause_s),
             jsonb_build_object('client', client::text, 'seq', seq));
 END $$;
+
+-- One more event of a branch, which moves no money; who calls it holds the lock of the key.
+CREATE FUNCTION post_next(branch int, client int, nonce bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE next bigint;
+BEGIN
+    UPDATE pgbench_branches SET seq = seq + 1 WHERE bid = branch RETURNING seq INTO next;
+    PERFORM post('b' || branch, next, 1, 1, 1, 0, client, nonce);
+    INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)
+        VALUES (1, 1, 1, 0, CURRENT_TIMESTAMP);
+END $$;
+
+-- Lines for a COPY into the outbox, of so many transfers of a branch; who calls it holds the lock
+-- of the branch's key. The transfers are booked when their events are in.
+CREATE FUNCTION lines_to_copy(branch int, lines int, tid int, aid int, delta int)
+RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
+    SELECT concat_ws(E'\t', event, topic_of(key), key, 'copied',
+                     payload_of(event, key, b.seq + n, tid, branch, aid, delta, 0, 299),
+                     jsonb_build_object('client', '0', 'seq', b.seq + n))
+    FROM pgbench_branches b, (VALUES ('b' || branch)) k (key),
+         (SELECT n, gen_random_uuid() AS event FROM generate_series(1, lines) n) e
+    WHERE bid = branch ORDER BY n
+$$;
+CREATE FUNCTION book_copied(branch int, lines int, tid int, aid int, delta int)
+RETURNS void LANGUAGE sql AS $$
+    UPDATE pgbench_accounts a SET abalance = abalance + lines * delta
+        WHERE a.aid = book_copied.aid;
+    UPDATE pgbench_tellers t SET tbalance = tbalance + lines * delta
+        WHERE t.tid = book_copied.tid;
+    UPDATE pgbench_branches SET bbalance = bbalance + lines * delta, seq = seq + lines
+        WHERE bid = branch;
+    INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)
+        SELECT tid, branch, aid, delta, CURRENT_TIMESTAMP FROM generate_series(1, lines);
+$$;
+
+-- Keys of transactions that stay open while they emit events, which move no money. Who emits holds
+-- the lock of all of them.
+CREATE TABLE emitter (key text PRIMARY KEY, seq bigint NOT NULL DEFAULT 0);
+INSERT INTO emitter SELECT 'long' || n FROM generate_series(1, 4) n;
+CREATE FUNCTION emit(emitter_key text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE next bigint;
+BEGIN
+    UPDATE emitter SET seq = seq + 1 WHERE key = emitter_key RETURNING seq INTO next;
+    PERFORM post(emitter_key, next, 1, 1, 1, 0, 0, next, 'emitted');
+    INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)
+        VALUES (1, 1, 1, 0, CURRENT_TIMESTAMP);
+END $$;
+
+-- What has nothing to do with the outbox, for transactions that write elsewhere.
+CREATE TABLE elsewhere (n bigint);
+INSERT INTO elsewhere VALUES (0);
 
 -- Keys with a row that is to end dead amid good ones, which move no money: with order = "key" those
 -- behind it wait until the operator drops it, and with it goes what is kept in `dropped`.

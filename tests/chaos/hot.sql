@@ -1,7 +1,8 @@
 -- pgbench's own TPC-B transfer, and in the same transaction the event that tells of it, keyed by
 -- the branch: few keys, each of them hot. Of a hundred transactions three insert an event and roll
 -- back to the savepoint before it, five insert two events, two sleep on the key's lock, so that
--- their low ids become visible late, and ten are rolled back.
+-- their low ids become visible late, and ten are rolled back. The lock of a branch's key is the
+-- advisory one: slow_hot.sql inserts before it has written anything.
 
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
@@ -13,6 +14,7 @@
 \set fate random(1, 100)
 
 BEGIN;
+SELECT pg_advisory_xact_lock(1, :bid);
 UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
 UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
 UPDATE pgbench_branches SET bbalance = bbalance + :delta, seq = seq + 1 WHERE bid = :bid

@@ -278,6 +278,11 @@ class Injector:
             self.over()
             threading.Timer(3, self._count_schema, [-1]).start()
 
+    def _table_alone(self):
+        """A transaction that emits for half a minute would have the application wait behind who
+        waits for the table."""
+        return self.load.holders.emitter.away()
+
     def _count_schema(self, change):
         with self.lock:
             self.fleet.schema_broken += change
@@ -295,7 +300,7 @@ class Injector:
         columns += ["sent_at"] if self.options.on_sent == "mark" else []
         column = columns[fault.number % len(columns)]
         rename = "SET lock_timeout = '8s'; ALTER TABLE outbox RENAME COLUMN %s TO %s"
-        with self._schema_broken():
+        with self._table_alone(), self._schema_broken():
             self.lab.sql(rename % (column, "renamed"))
             try:
                 time.sleep(fault.seconds)
@@ -303,8 +308,9 @@ class Injector:
                 self.lab.sql((rename % ("renamed", column)).replace("8s", "60s"))
 
     def add_column(self, fault):
-        self.lab.sql("SET lock_timeout = '8s';"
-                     f" ALTER TABLE outbox ADD COLUMN extra_{fault.number} int")
+        with self._table_alone():
+            self.lab.sql("SET lock_timeout = '8s';"
+                         f" ALTER TABLE outbox ADD COLUMN extra_{fault.number} int")
 
     def _hold(self, script, fault):
         """A session that holds something until it is told to go; a count of 0 is nothing held."""
@@ -325,7 +331,8 @@ class Injector:
         return None
 
     def lock_table(self, fault):
-        return self._hold("BEGIN; LOCK TABLE outbox", fault)
+        with self._table_alone():
+            return self._hold("BEGIN; LOCK TABLE outbox", fault)
 
     def lock_rows(self, fault):
         """A relay that keeps up leaves a row unlocked for a few milliseconds: tried again and again."""

@@ -183,6 +183,13 @@ def judge_faults(planned, records, impossible=()):
     ]
 
 
+def judge_load(came):
+    """came: {kind of event or holder: how often}"""
+    absent = [kind for kind, count in came.items() if count == 0]
+    return Finding("load missed", len(absent), 0,
+                   "kinds of event or holder that never came" + "".join(f"; {k}" for k in absent))
+
+
 def judge_relays(fleet, idle_lanes, last_statuses):
     return [
         Finding("dead lanes", len(idle_lanes), 0, "asked PostgreSQL nothing after all was healed"),
@@ -254,6 +261,19 @@ def print_refused(records):
     for record in refused:
         print(f"*** NOT INJECTED: {record.fault.kind} (at {record.began:.1f} s): {record.refused}")
     return len(refused)
+
+
+def print_load(lab, came, holders):
+    """Also which kinds of event were late, where some were."""
+    holding = {kind.name for kind in holders}
+    print("events by kind: " + ", ".join(f"{count} {kind}" for kind, count in came.items()
+                                         if kind not in holding))
+    print("holders that came and went: " + ", ".join(
+        f"{kind.name} {kind.came} and {kind.went}" for kind in holders)
+          + "; a fault ended the others")
+    late = lab.sql("SELECT coalesce(type, 'none'), count(*) FROM audit.late GROUP BY 1 ORDER BY 1")
+    if late:
+        print("*** OUT OF ORDER, by kind: " + late.replace("|", " ").replace("\n", ", "))
 
 
 def print_findings(findings):

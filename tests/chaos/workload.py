@@ -1,7 +1,8 @@
 """The application: pgbench's bank, an event in each transaction, and rows that can never be sent.
 
 pgbench ends when its connections do, so it is started again until the run stops it: a thread each
-for the clients that commit durably and for those with synchronous_commit = off.
+for the clients that commit durably and for those with synchronous_commit = off. Beside them are the
+clients of holders.py, which take their time.
 """
 import json
 import os
@@ -10,10 +11,14 @@ import signal
 import subprocess
 import threading
 
+import holders
 from lab import Failure, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCALE = 10
+# A thousand transactions of the bank come with so many of these.
+KEYLESS, SLOW = 40, {"hot": 2, "cold": 8}
+KINDS = ("transfer", "slow", "keyless", "copied", "emitted")  # of events: their types
 CLIENTS = {"sync": (8, 0.7), "async": (4, 0.3)}  # name -> (clients, share of the rate)
 
 SQL_LONG = "(SELECT to_jsonb(repeat('x', %d)))"
@@ -109,12 +114,17 @@ def hold_keys(lab, brokers):
 
 
 class Load:
-    """keys: hot, cold or mixed."""
+    """keys: hot, cold or mixed. seed: decides when the holders come."""
 
-    def __init__(self, lab, keys, rate):
+    def __init__(self, lab, keys, rate, seed):
         self.lab, self.rate = lab, rate
         names = ("hot", "cold") if keys == "mixed" else (keys,)
-        self.scripts = [word for name in names for word in ("-f", f"{HERE / name}.sql@1")]
+        weights = {"keyless": KEYLESS}
+        for name in names:
+            weights |= {name: 1000 // len(names), f"slow_{name}": SLOW[name]}
+        self.scripts = [word for name, weight in weights.items()
+                        for word in ("-f", f"{HERE / name}.sql@{weight}")]
+        self.holders = holders.Holders(lab, seed, SCALE)
         self.ended = threading.Event()
         self.lock = threading.Lock()
         self.processes = {}
@@ -125,6 +135,12 @@ class Load:
     def start(self):
         for thread in self.threads:
             thread.start()
+        self.holders.start()
+
+    def halt(self):
+        """Nothing new begins."""
+        self.ended.set()
+        self.holders.ended.set()
 
     def _launch(self, name):
         clients, share = CLIENTS[name]
@@ -161,16 +177,31 @@ class Load:
         self._signal(name, signal.SIGCONT)
 
     def stop(self):
-        self.ended.set()
+        self.halt()
         for name in CLIENTS:
             self._signal(name, signal.SIGCONT)
             self._signal(name, signal.SIGKILL)
         for thread in self.threads:
             thread.join(30)
-        # What pgbench had begun ends when its backends notice, and only then is the truth final.
-        end_them = ("SELECT count(CASE WHEN application_name = 'pgbench'"
+        self._end_sessions("pgbench")
+        self.holders.stop()
+        self._end_sessions(holders.NAME)
+
+    def _end_sessions(self, name):
+        """What a client had begun ends when its backend notices, and only then is the truth
+        final."""
+        end_them = (f"SELECT count(CASE WHEN application_name = '{name}'"
                     " THEN pg_terminate_backend(pid) END) FROM pg_stat_activity")
-        wait_until(lambda: self.lab.try_sql(end_them) == "0", 30, "the clients' sessions are gone")
+        wait_until(lambda: self.lab.try_sql(end_them) == "0", 30,
+                   f"the sessions named {name} are gone")
+
+    def came(self):
+        """How often each kind of event was committed, and each kind of holder went as it meant
+        to."""
+        counts = dict(line.split("|") for line in self.lab.sql(
+            "SELECT type, count(*) FROM ledger WHERE NOT poison GROUP BY type").splitlines())
+        return ({kind: int(counts.get(kind, 0)) for kind in KINDS}
+                | {kind.name: kind.went for kind in self.holders.kinds})
 
 
 def set_up_bank(lab, config, brokers):
