@@ -71,8 +71,9 @@ class Fleet:
         pg = self._proxy(lab.pg_address)
         nats = self._proxy(lab.nats_address) if "nats" in options.brokers else None
         config = lab.config(
-            f"relay-{number}", on_sent=on_sent, order=options.order, lanes=lanes, batch=batch,
-            publish_timeout=f"{options.publish_timeout}s", retention=retention,
+            f"relay-{number}", on_sent=on_sent, order=options.order, slices=options.slices,
+            lanes=lanes, batch=batch, publish_timeout=f"{options.publish_timeout}s",
+            retention=retention,
             durable=not options.no_barrier,
             shutdown_timeout=f"{options.publish_timeout + 6}s", backoff="200ms", backoff_max="2s",
             sinks=options.brokers, stream="BANK", routes=options.routes,

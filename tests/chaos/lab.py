@@ -256,8 +256,9 @@ class Lab:
             raise Failure(f"services {action} {name}: {done.stderr.strip()}")
 
     def config(self, name, *, table=None, on_sent="mark", order="none", lanes=2, batch=100,
-               batch_bytes=None, poll_interval=None, publish_timeout=None, shutdown_timeout=None,
-               durable=None, max_attempts=None, backoff=None, backoff_max=None, retention=None,
+               slices=None, batch_bytes=None, poll_interval=None, publish_timeout=None,
+               shutdown_timeout=None, durable=None, max_attempts=None, backoff=None,
+               backoff_max=None, retention=None,
                sinks=("nats",), stream="LAB", allow=None, properties=None, pg_url=None,
                password_file=None, nats_url=None, kafka_brokers=None, routes=(), log_level=None,
                extra=""):
@@ -266,7 +267,8 @@ class Lab:
         text = section("database", {"url": pg_url or self.pg_url,
                                     "password_file": password_file})
         text += section("outbox", {"table": table, "on_sent": on_sent, "order": order,
-                                   "durable_before_publish": durable, "retention": retention})
+                                   "slices": slices, "durable_before_publish": durable,
+                                   "retention": retention})
         text += section("relay", {"lanes": lanes, "batch": batch, "batch_bytes": batch_bytes,
                                   "poll_interval": poll_interval,
                                   "publish_timeout": publish_timeout,
