@@ -391,14 +391,17 @@ static int ask(struct watch *watch, struct scan *bounds, struct scan *full,
     return session_end_sync(&watch->session, error);
 }
 
-int watch_tick(struct watch *watch, int64_t *again_ms, struct error *error)
+int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct error *error)
 {
+    int slices = horizon_slices(watch->horizon);
     struct horizon_tick tick = {.holder_count = 0};
     struct scan bounds;
     struct scan full;
     bool worked;
+    bool first;
     int status;
 
+    *opened = false;
     *again_ms = clock_now_ms() + TICK_IDLE_MS;
     if (!watch->bounded)
         return 0;
@@ -408,6 +411,7 @@ int watch_tick(struct watch *watch, int64_t *again_ms, struct error *error)
                          "database: the lanes have reached another server");
     tick.drawn = horizon_highest_claimed(watch->horizon, &worked);
     choose_scans(watch, &bounds, &full);
+    first = watch->seen < slices;
     status = session_enter_pipeline(&watch->session, error);
     if (status == 0)
         status = ask(watch, &bounds, &full, &tick, error);
@@ -415,7 +419,8 @@ int watch_tick(struct watch *watch, int64_t *again_ms, struct error *error)
         status = session_leave_pipeline(&watch->session, error);
     scan_free(&bounds);
     scan_free(&full);
-    if (watch->seen < horizon_slices(watch->horizon))
+    *opened = first && watch->seen == slices;
+    if (watch->seen < slices)
         *again_ms = clock_now_ms() + (full.count > 0 ? 0 : TICK_FIRST_MS);
     else if (worked)
         *again_ms = clock_now_ms() + TICK_BUSY_MS;

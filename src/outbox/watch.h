@@ -26,8 +26,9 @@ int watch_fd(const struct watch *watch);
 /* The session as a listener for inserts. */
 struct listener *watch_listener(struct watch *watch);
 
-/* One look at the ids, their holders and the slices. *again_ms: when the next one is due. */
-int watch_tick(struct watch *watch, int64_t *again_ms, struct error *error);
+/* One look at the ids, their holders and the slices. *again_ms: when the next one is due.
+ * *opened: claims have waited for this one, and found nothing so far. */
+int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct error *error);
 /* Flushes for the lanes that wait for it, if any does. */
 int watch_flush(struct watch *watch, struct error *error);
 /* Lets lanes know that nothing is flushed for them now. */

@@ -153,6 +153,17 @@ static int listen_if_due(struct watcher *watcher, struct error *error)
     return -1;
 }
 
+/* Who was called, or looked, while claims waited for the first scan found nothing. */
+static int tick(struct watcher *watcher, struct error *error)
+{
+    bool opened;
+    int status = watch_tick(watcher->watch, &watcher->tick_ms, &opened, error);
+
+    if (opened && watcher->shared->wake != NULL)
+        wake_call(watcher->shared->wake);
+    return status;
+}
+
 /* A flush comes first: a lane waits for it with rows in hand. */
 static int work(struct watcher *watcher, struct error *error)
 {
@@ -161,7 +172,7 @@ static int work(struct watcher *watcher, struct error *error)
         return -1;
     if (clock_now_ms() < watcher->tick_ms)
         return 0;
-    return watch_tick(watcher->watch, &watcher->tick_ms, error);
+    return tick(watcher, error);
 }
 
 static int64_t next_event_ms(struct watcher *watcher)
