@@ -120,7 +120,7 @@ static void without_the_trigger_rows_are_found_by_polling(void **state)
     start_relay(fixture, &fixture->process);
     for (int i = 0; i < 5; i++)
         insert_and_await(fixture);
-    wait_for_number(fixture->conn, 0, LISTENERS);
+    assert_int_equal(sql_number(fixture->conn, ARMED), 0);
     stop_relay(fixture, &fixture->process);
 }
 
@@ -133,7 +133,7 @@ static void a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it(void **s
     start_relay(fixture, &fixture->process);
     wait_for_number(fixture->conn, 1, ARMED);
     sql(fixture->conn, "DROP TRIGGER outbox_notify ON outbox; DROP FUNCTION outbox_notify");
-    wait_for_number(fixture->conn, 0, LISTENERS);
+    wait_for_number(fixture->conn, 0, ARMED);
     insert_and_await(fixture);
     stop_relay(fixture, &fixture->process);
 }
@@ -156,6 +156,20 @@ static void an_insert_that_was_open_before_the_relay_came_is_not_lost(void **sta
     PQfinish(open);
     stop_relay(fixture, &fixture->process);
     assert_int_equal(count_lines(fixture->process.out), 2);
+}
+
+/* Claims wait for the first scan of the table, and an idle relay looks once a minute. */
+static void what_was_there_before_the_relay_is_found_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+
+    begin(fixture);
+    for (int i = 0; i < 5; i++) {
+        sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+        start_relay(fixture, &fixture->process);
+        wait_for_number(fixture->conn, 0, UNSENT);
+        stop_relay(fixture, &fixture->process);
+    }
 }
 
 static void an_insert_that_stays_open_wakes_the_relay_when_it_commits(void **state)
@@ -287,6 +301,7 @@ int main(void)
         TEST(without_the_trigger_rows_are_found_by_polling),
         TEST(a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it),
         TEST(an_insert_that_was_open_before_the_relay_came_is_not_lost),
+        TEST(what_was_there_before_the_relay_is_found_at_once),
         TEST(an_insert_that_stays_open_wakes_the_relay_when_it_commits),
         TEST(a_relay_takes_over_when_the_armed_one_is_killed),
         TEST(a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease),

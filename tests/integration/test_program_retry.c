@@ -517,9 +517,7 @@ static void the_printed_grants_suffice_to_retry_and_drop(void **state)
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     sql(fixture->conn, "REVOKE ALL ON outbox_parked FROM retrier");
     DEAD(fixture, 3, "list");
-    sql(fixture->conn,
-        "REVOKE ALL ON outbox FROM retrier; REVOKE ALL ON SCHEMA public FROM retrier");
-    sql(fixture->conn, "DROP ROLE retrier");
+    sql(fixture->conn, "DROP OWNED BY retrier; DROP ROLE retrier");
 }
 
 static void without_the_tables_or_the_server_the_status_is_3(void **state)
