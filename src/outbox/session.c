@@ -239,6 +239,11 @@ int session_queue(struct session *session, const char *statement, int param_coun
                : lose(session, error);
 }
 
+int session_ask_flush(struct session *session, struct error *error)
+{
+    return PQsendFlushRequest(session->conn) == 1 ? 0 : lose(session, error);
+}
+
 int session_sync(struct session *session, struct error *error)
 {
     if (PQpipelineSync(session->conn) != 1)

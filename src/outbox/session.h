@@ -56,6 +56,8 @@ int session_prepare(struct session *session, const char *name, const char *sql,
 int session_enter_pipeline(struct session *session, struct error *error);
 int session_queue(struct session *session, const char *statement, int param_count,
                   const char *const *params, struct error *error);
+/* The server sends the answers so far at once, not with those behind them. */
+int session_ask_flush(struct session *session, struct error *error);
 int session_sync(struct session *session, struct error *error);
 /* The next statement's rows; NULL with *error set. PQclear() them. */
 PGresult *session_answer(struct session *session, struct error *error);

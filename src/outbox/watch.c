@@ -236,11 +236,13 @@ static void choose_scans(struct watch *watch, struct scan *bounds, struct scan *
     }
 }
 
+/* The answers before it are flushed, so that the time of each scan can be told. */
 static int send_scan(struct watch *watch, struct scan *scan, struct error *error)
 {
     if (scan->count == 0)
         return 0;
-    if (scan_fill(scan, &watch->view, horizon_slices(watch->horizon), error) < 0)
+    if (scan_fill(scan, &watch->view, horizon_slices(watch->horizon), error) < 0 ||
+        session_ask_flush(&watch->session, error) < 0)
         return -1;
     return session_queue(&watch->session, "scan", 5, (const char *const *)scan->params, error);
 }
