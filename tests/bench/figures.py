@@ -1,4 +1,5 @@
 """The arithmetic of the benchmarks: nothing here measures anything (figures_test proves it)."""
+import array
 import math
 import statistics
 
@@ -45,3 +46,39 @@ def ratios(above, below):
 def ratio(above, below):
     each = ratios(above, below)
     return median(each) if each else math.nan
+
+
+class Arrivals:
+    """What came: of so many rows, numbered from 1, and of so many events of a holder, whose numbers are negative."""
+
+    def __init__(self, arrivals, rows, events=0):
+        """arrivals: (moment, key, number) of each message, as they came."""
+        self.moments, self.events = array.array("d"), {}
+        numbers, latest = set(), {}
+        self.twice = self.behind = 0
+        for moment, key, number in arrivals:
+            if number in numbers:
+                self.twice += 1
+                continue
+            numbers.add(number)
+            self.behind += number < latest.get(key, number)
+            latest[key] = max(number, latest.get(key, number))
+            if number > 0:
+                self.moments.append(moment)
+            else:
+                self.events[number] = moment
+        self.missing = rows + events - len(numbers)
+
+    def rate(self, first, last):
+        """Rows a second between these two."""
+        return (last - first) / max(1e-3, self.moments[last - 1] - self.moments[first - 1])
+
+
+def quick_from(took, quick_s, count, slow_ones):
+    """The place of the first that is quick and begins so many in turn of which at most `slow_ones` are not; or None.
+    took: what each took, inf where it has not come."""
+    slow = [each >= quick_s for each in took]
+    for place in range(len(slow) - count + 1):
+        if not slow[place] and sum(slow[place:place + count]) <= slow_ones:
+            return place
+    return None
