@@ -279,7 +279,7 @@ services: deps build/reader ## PostgreSQL, nats-server and Kafka to play with, u
 	@tests/support/services up
 
 # Each option of `make bench` is one of tests/bench/bench: ONLY=relay,ends is --only relay,ends.
-bench_options = $(foreach option,$(1),$(if $($(option)),--$(shell echo $(option) | tr A-Z a-z) $($(option))))
+bench_options = $(foreach option,$(1),$(if $($(option)),--$(shell echo $(option) | tr A-Z_ a-z-) $($(option))))
 
 # PostgreSQL as a database of this size would have it: with its default buffers a large backlog measures the disk, and
 # with the tests' autovacuum_naptime of 5 s the vacuums of 10,000,000 rows cost as much as half of their claims. What
@@ -344,8 +344,9 @@ bench-wakeup: all $(SUPPORT) ## latency, an idle relay and pgbench, with NOTIFY 
 bench-order: all $(SUPPORT) ## order = "key" against "none", by lanes, relays and keys: ROWS=60000 BROKER=kafka
 	@tests/support/services run -- tests/bench/order $(addprefix --rows ,$(ROWS)) $(addprefix --broker ,$(BROKER))
 
-bench-horizon: all $(SUPPORT) ## a backlog drained while somebody holds an old snapshot: ROWS=400000
-	@tests/support/services run --only postgres -- tests/bench/horizon $(addprefix --rows ,$(ROWS))
+bench-horizon: all $(SUPPORT) ## a backlog drained beside a long transaction: HOLD=reader,writer,outbox or all, ON_SENT= ORDER= SINK= ..., START=1
+	@tests/support/services run --only postgres$(if $(filter nats,$(SINK)),$(comma)nats) -- tests/bench/horizon \
+		$(if $(START),--start) $(call bench_options,HOLD ROWS ROUNDS LANES ON_SENT ORDER SINK)
 
 FUZZ_CC      ?= $(shell for cc in clang clang-19 clang-16 clang-14; do command -v $$cc && break; done)
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -114,8 +114,8 @@ def horizon(rounds, note):
     module = load_script("horizon")
     for number, (way, (lanes, on_sent)), held in itertools.product(
             range(1, rounds + 1), targets.HELD.items(), (False, True)):
-        options = argparse.Namespace(rows=HORIZON_ROWS, lanes=lanes, on_sent=on_sent)
-        measured, fine = module.measure(options, "key", held)
+        options = argparse.Namespace(rows=HORIZON_ROWS, lanes=lanes, sink="stdout")
+        measured, fine = module.measure(options, "key", on_sent, "reader" if held else "none")
         note({"kind": "horizon", "way": way, "cell": "held" if held else "none", "round": number, "rows": HORIZON_ROWS,
               "rate": measured.pop("whole"), "lost": int(not fine)} | measured)
 
