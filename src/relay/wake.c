@@ -57,7 +57,7 @@ struct wake {
     int partial;   /* and those of them that leave rows to the others */
     uint64_t last; /* the number of the latest wait: its lane keeps the time */
     int wanted;    /* looks that are owed */
-    bool busy;     /* the last lane to wait had had rows: the look behind it may find more */
+    bool busy;     /* the last lane to wait had had rows, and looks again: it may find more */
     bool armed;
     bool covered; /* by another relay, which is armed */
     int64_t poll_ms;
@@ -177,8 +177,6 @@ static void rest_behind_work(struct wake *wake, int64_t rest_ms)
     int64_t now_ms = clock_now_ms();
     int64_t look_ms = wake->look_ms;
 
-    if (wake->armed || wake->covered)
-        return;
     set_pace(wake, rest_ms);
     if (look_ms > now_ms && look_ms < wake->look_ms)
         wake->look_ms = look_ms;
@@ -218,7 +216,7 @@ void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wa
     struct sleeper sleeper = {.changed = PTHREAD_COND_INITIALIZER};
 
     (void)pthread_mutex_lock(&wake->mutex);
-    wake->busy = wait->pace_ms > 0;
+    wake->busy = wait->pace_ms > 0 && !wake->armed && !wake->covered;
     if (wake->busy)
         rest_behind_work(wake, wait->pace_ms);
     enter(wake, &sleeper, wait->whole);
