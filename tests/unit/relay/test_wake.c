@@ -276,6 +276,24 @@ static void it_cannot_be_armed_while_each_look_finds_rows(void **state)
     end(fixture);
 }
 
+/* Its next look is due in an hour, and the relay that is armed may be gone by then. */
+static void behind_its_work_a_lane_that_another_relay_covers_can_be_armed(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, 1);
+    await_quiet(fixture);
+    wake_cover(fixture->wake, true);
+    before = looks(fixture);
+    atomic_store(&fixture->rows, 1);
+    wake_call(fixture->wake);
+    await_looks(fixture, before + 1);
+    arm(fixture);
+    end(fixture);
+}
+
 /* Each look that finds nothing doubles the time to the next. */
 static void after_work_a_lane_looks_within_milliseconds(void **state)
 {
@@ -490,6 +508,7 @@ int main(void)
         cmocka_unit_test(a_lane_rests_longer_behind_more_rows),
         cmocka_unit_test(it_cannot_be_armed_while_a_lane_is_at_work),
         cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
+        cmocka_unit_test(behind_its_work_a_lane_that_another_relay_covers_can_be_armed),
         cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
         cmocka_unit_test(a_lane_that_rests_after_work_looks_once_a_call),
         cmocka_unit_test(a_lane_that_ends_its_work_later_puts_off_no_look),
