@@ -163,12 +163,18 @@ static inline void await_bounds(struct lane_fixture *fixture, bool high, int64_t
     }
 }
 
+static inline bool is_starting(struct lane_fixture *fixture, const struct outbox *outbox)
+{
+    horizon_read(fixture->watched.horizon, &outbox->server, &fixture->view);
+    return fixture->view.starting;
+}
+
 /* Behind each connect of a lane its process scans the table, and claims wait for that. */
-static inline void await_first_scan(struct lane_fixture *fixture)
+static inline void await_first_scan(struct lane_fixture *fixture, const struct outbox *outbox)
 {
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
 
-    for (read_horizon(fixture); fixture->view.starting; read_horizon(fixture)) {
+    while (is_starting(fixture, outbox)) {
         assert_true(harness_now_ms() < deadline_ms);
         harness_pause();
     }
@@ -178,7 +184,7 @@ static inline void connect_lane(struct lane_fixture *fixture, struct outbox *out
 {
     if (outbox_ready(outbox, &fixture->error) < 0)
         fail_msg("%s", fixture->error.text);
-    await_first_scan(fixture);
+    await_first_scan(fixture, outbox);
 }
 
 /* A second lane of the process. */
@@ -217,7 +223,7 @@ static inline int claim(struct lane_fixture *fixture)
 {
     if (outbox_ready(fixture->outbox, &fixture->error) < 0)
         return -1;
-    await_first_scan(fixture);
+    await_first_scan(fixture, fixture->outbox);
     return claim_from(fixture->outbox, &fixture->batch, false, &fixture->error);
 }
 

@@ -142,6 +142,8 @@ static void open_lane(void)
         fail_msg("%s", rig.fixture->error.text);
     broker_close(rig.lane.brokers[0]);
     rig.lane.brokers[0] = (struct broker *)&rig.broker;
+    share(rig.fixture, rig.lane.outbox);
+    connect_lane(rig.fixture, rig.lane.outbox);
 }
 
 static int tear_down_lane(void **state)

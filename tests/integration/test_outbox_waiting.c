@@ -239,7 +239,7 @@ static void rows_of_a_sink_that_is_away_are_not_claimed(void **state)
     outbox_abandon(fixture->outbox);
     assert_int_equal(claim_soon(fixture, AWAY_SECOND), 5);
     outbox_abandon(fixture->outbox);
-    await_first_scan(fixture);
+    await_first_scan(fixture, fixture->outbox);
     assert_int_equal(claim_without(fixture, 0), 10);
     outbox_abandon(fixture->outbox);
     routes_free(&routes);
