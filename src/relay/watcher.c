@@ -23,8 +23,8 @@
 #define BRIEF_MS (2 * CALLS_MS)
 #define ARM_MS_MAX 1000 /* while others hold the lock: inserters, or another relay */
 #define RENEW_MS 5000   /* well within the lease */
-#define RETRY_MS 100    /* to connect, doubled */
-#define RETRY_MS_MAX 4000
+#define RETRY_MS 250    /* to connect, doubled */
+#define RETRY_MS_MAX 2000
 #define ABSENT_MS 30000 /* until the trigger is looked for again */
 
 struct watcher {
