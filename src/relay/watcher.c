@@ -216,7 +216,7 @@ static void wait_for_event(struct watcher *watcher)
     (void)take_event(&events[2]);
     if (take_event(&events[3])) /* an epoch has begun: nothing is known */
         watcher->tick_ms = 0;
-    if ((events[0].revents & (POLLERR | POLLHUP)) != 0)
+    if (events[0].revents != 0 && !watcher->listening) /* hardly anything but its end */
         watcher->tick_ms = 0;
 }
 
