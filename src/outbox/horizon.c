@@ -39,6 +39,7 @@ struct horizon {
     struct server server;
     uint64_t epoch;
     uint64_t generation;
+    uint64_t taken_back;
     int64_t claims_wait_ms; /* for the first scan, until then */
     bool ticked;            /* in this epoch; then: */
     uint32_t file;
@@ -51,8 +52,8 @@ struct horizon {
     atomic_bool *has_more;
     int64_t highest_claimed;
     bool worked;
-    uint64_t sinks;                           /* of horizon_read_part: whose rows are left, */
-    uint64_t source_epoch, source_generation; /* and of which state these bounds are */
+    uint64_t sinks;              /* of horizon_read_part: whose rows are left, */
+    struct horizon_stamp source; /* and of which state these bounds are */
 };
 
 static int64_t lower(int64_t a, int64_t b)
@@ -171,7 +172,8 @@ void horizon_view_free(struct horizon_view *view)
 static void fill_view(const struct horizon *horizon, struct horizon_view *view)
 {
     view->stamp = (struct horizon_stamp){horizon->epoch, horizon->generation, horizon->stable_low,
-                                         horizon->stable_high, horizon->drawn};
+                                         horizon->stable_high, horizon->drawn,
+                                         horizon->taken_back};
     view->starting = clock_now_ms() < horizon->claims_wait_ms;
     view->file = horizon->file;
     view->holder_count = 0;
@@ -198,20 +200,20 @@ void horizon_read_part(struct horizon *part, struct horizon *horizon, uint64_t s
 {
     horizon_read(horizon, server, view);
     (void)pthread_mutex_lock(&part->mutex);
-    if (view->stamp.epoch != part->source_epoch || sinks != part->sinks)
+    if (view->stamp.epoch != part->source.epoch || sinks != part->sinks ||
+        view->stamp.taken_back != part->source.taken_back)
         begin_epoch(part);
     for (int i = 0; i < part->count; i++) {
         struct horizon_bound *bound = &part->bounds[i];
 
-        if (view->stamp.generation != part->source_generation)
+        if (view->stamp.generation != part->source.generation)
             bound->high = bound->low;
         bound->low = higher(bound->low, view->bounds[i].low);
         bound->high = higher(bound->high, view->bounds[i].high);
         view->bounds[i] = *bound;
     }
     part->sinks = sinks;
-    part->source_epoch = view->stamp.epoch;
-    part->source_generation = view->stamp.generation;
+    part->source = view->stamp;
     part->generation = view->stamp.generation;
     if (view->stamp.epoch != 0)
         view->stamp.epoch = part->epoch;
@@ -279,6 +281,7 @@ bool horizon_scanned(struct horizon *horizon, const struct horizon_stamp *stamp,
     (void)pthread_mutex_lock(&horizon->mutex);
     if (stamp->epoch == horizon->epoch) {
         late = full && lowest < bound->low;
+        horizon->taken_back += late;
         if (late)
             now->low = now->high = lower(now->low, lowest);
         else if (full)

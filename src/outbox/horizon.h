@@ -34,6 +34,7 @@ struct horizon_stamp {
     int64_t stable_low;  /* no id up to this one will appear that is not there; */
     int64_t stable_high; /* the same for snapshots in which all long holders are running */
     int64_t drawn;       /* the highest id drawn; one that is lower later contradicts all this */
+    uint64_t taken_back; /* so often was a bound, for a row below it */
 };
 
 struct horizon_view {
@@ -67,7 +68,8 @@ void horizon_forget(struct horizon *horizon, uint64_t epoch);
  * on another server gets one of which nothing is known. */
 void horizon_read(struct horizon *horizon, const struct server *server, struct horizon_view *view);
 /* The same for rows of some sinks only, whose bounds are `part`'s: it takes over whatever `horizon`
- * knows, and forgets its own bounds when that forgets or when the sinks differ. */
+ * knows, and forgets its own bounds when that forgets, or takes one back, or when the sinks differ.
+ */
 void horizon_read_part(struct horizon *part, struct horizon *horizon, uint64_t sinks,
                        const struct server *server, struct horizon_view *view);
 
