@@ -313,6 +313,33 @@ static void a_row_committed_late_is_found_by_the_next_look_at_everything(void **
     routes_free(&routes);
 }
 
+/* Its id was drawn before its INSERT. */
+static void a_row_below_the_bound_is_found_while_a_sink_is_away(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    struct routes routes;
+
+    open_with_routes(fixture, &routes);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT CASE WHEN i %% 2 = 0 THEN"
+                       " 'three' ELSE 'one.a' END, '1' FROM generate_series(1, 100) i");
+    for (int found = 0; found < 50; found += fixture->batch.count) {
+        (void)claim_soon(fixture, AWAY_FIRST);
+        settle_sent(fixture);
+    }
+    assert_int_equal(claim_without(fixture, AWAY_FIRST), 0);
+    sql(fixture->conn, "DELETE FROM outbox WHERE topic <> 'three'");
+    await_bounds(fixture, false, 101);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 'one.a', '1'"
+                       " FROM generate_series(1, 100) i");
+    assert_int_equal(claim_without(fixture, AWAY_FIRST), 0);
+    sql(fixture->conn, "INSERT INTO outbox (id, topic, payload) OVERRIDING SYSTEM VALUE"
+                       " VALUES (-5, 'three', '2')");
+    assert_int_equal(claim_soon(fixture, AWAY_FIRST), 1);
+    assert_text(fixture->batch.messages[0].id, "-5");
+    outbox_abandon(fixture->outbox);
+    routes_free(&routes);
+}
+
 /* Messages without what the column held would be worse than none. */
 static void a_column_that_goes_while_the_relay_runs_stops_the_claims(void **state)
 {
@@ -445,6 +472,10 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(
             a_row_committed_late_is_found_by_the_next_look_at_everything, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_row_below_the_bound_is_found_while_a_sink_is_away, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_row_below_the_bound_is_found_while_a_sink_is_away,
+                                        set_up_keyed, tear_down),
         cmocka_unit_test_setup_teardown(a_column_that_goes_while_the_relay_runs_stops_the_claims,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_standby_that_is_away_leaves_no_backends_behind, set_up,
