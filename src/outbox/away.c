@@ -7,9 +7,10 @@
 
 #include <stdlib.h>
 
-#define SCAN_MS 250  /* between two scans of all slices, or of a window, */
-#define SCAN_REST 20 /* or so many times of what the last one took */
-#define STEP_MS 1000 /* of scans, then a claim has its turn */
+#define SCAN_MS 250     /* between two scans of all slices, or of a window, */
+#define SCAN_REST 20    /* or so many times of what the last one took */
+#define RESTART_MS 5000 /* a row that is committed late in a window before waits so long */
+#define STEP_MS 1000    /* of scans, then a claim has its turn */
 
 static bool applies(const struct outbox *outbox, const struct claim_request *request)
 {
@@ -102,6 +103,8 @@ int away_scan(struct outbox *outbox, const struct claim_request *request, struct
     }
     if (outbox->claim_in_flight)
         return 0;
+    if (walk->from > HORIZON_UNKNOWN && clock_now_ms() >= walk->restart_ms)
+        walk->from = HORIZON_UNKNOWN;
     slice_lock_read_horizon(outbox, request);
     if (walk->round.epoch != outbox->view.stamp.epoch || walk->round.width == 0)
         *walk = (struct away_walk){.round = {.epoch = outbox->view.stamp.epoch, .width = 1},
@@ -140,6 +143,8 @@ bool away_goes_on(struct outbox *outbox, const struct claim_request *request)
         walk->from = HORIZON_UNKNOWN;
         return false;
     }
+    if (walk->from == HORIZON_UNKNOWN)
+        walk->restart_ms = clock_now_ms() + RESTART_MS;
     walk->from = walk->end + 1;
     walk->round.due_ms = 0;
     return true;

@@ -274,9 +274,15 @@ static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
     outbox->claim_in_flight = false;
     outbox->in_transaction = true;
     if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
-        slice_lock_read(outbox, request, error) < 0)
+        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
         return CLAIM_FAILED;
+    if (slice_lock_read(outbox, request, error) < 0) {
+        struct error other;
+
+        if (outbox->session.conn != NULL && pipeline_roll_back(outbox, &other) < 0)
+            *error = other;
+        return CLAIM_FAILED;
+    }
     hold(batch, pipeline_answer(outbox, PGRES_TUPLES_OK, error));
     if (batch->rows == NULL)
         return note_failure(outbox, request, error);
@@ -363,7 +369,7 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
     batch->parked = request->parked;
     if (away_scan(outbox, request, error) < 0)
         return -1;
-    batch->more = away_is_starting(outbox, request);
+    batch->more = !outbox->claim_in_flight && away_is_starting(outbox, request);
     if (batch->more || horizon_is_starting(outbox, request))
         return 0;
     if (start_claim(outbox, batch, request, error) < 0)
@@ -382,7 +388,8 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
     }
     if (take_rows(outbox, batch, request->payload_max, error) < 0) {
         batch_reset(batch);
-        return pipeline_abort(outbox);
+        outbox_abandon(outbox);
+        return -1;
     }
     return 0;
 }

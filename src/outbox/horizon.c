@@ -81,6 +81,7 @@ static void begin_epoch(struct horizon *horizon)
     horizon->epoch++;
     horizon->generation++;
     horizon->ticked = false;
+    horizon->file = 0;
     horizon->drawn = HORIZON_UNKNOWN;
     horizon->stable_low = HORIZON_UNKNOWN;
     horizon->stable_high = HORIZON_UNKNOWN;
@@ -171,9 +172,9 @@ void horizon_view_free(struct horizon_view *view)
 
 static void fill_view(const struct horizon *horizon, struct horizon_view *view)
 {
-    view->stamp = (struct horizon_stamp){horizon->epoch, horizon->generation, horizon->stable_low,
-                                         horizon->stable_high, horizon->drawn,
-                                         horizon->taken_back};
+    view->stamp =
+        (struct horizon_stamp){horizon->epoch,       horizon->generation, horizon->stable_low,
+                               horizon->stable_high, horizon->drawn,      horizon->taken_back};
     view->starting = clock_now_ms() < horizon->claims_wait_ms;
     view->file = horizon->file;
     view->holder_count = 0;
@@ -187,8 +188,7 @@ static void fill_view(const struct horizon *horizon, struct horizon_view *view)
 void horizon_read(struct horizon *horizon, const struct server *server, struct horizon_view *view)
 {
     (void)pthread_mutex_lock(&horizon->mutex);
-    if (horizon->server.timeline == server->timeline &&
-        strcmp(horizon->server.system, server->system) == 0)
+    if (server_is_same(&horizon->server, server))
         fill_view(horizon, view);
     else
         horizon_view_forget(view, horizon->count);
@@ -240,8 +240,8 @@ void horizon_forget(struct horizon *horizon, uint64_t epoch)
 
 /* A snapshot taken after the stamp has shown that nothing unsent is left below `end` but what may
  * still appear. What no holder can bring back is settled for every snapshot, so `low` follows. */
-static void raise(struct horizon_bound *bound, const struct horizon_stamp *stamp, int64_t end,
-                  bool from_high)
+static void raise_bound(struct horizon_bound *bound, const struct horizon_stamp *stamp, int64_t end,
+                        bool from_high)
 {
     if (from_high) {
         bound->high = higher(bound->high, lower(end, behind(stamp->stable_high)));
@@ -268,7 +268,7 @@ void horizon_advance(struct horizon *horizon, const struct horizon_stamp *stamp,
 {
     (void)pthread_mutex_lock(&horizon->mutex);
     if (stamp->epoch == horizon->epoch && may_raise(horizon, stamp, slice, from, from_high))
-        raise(&horizon->bounds[slice], stamp, behind(last), from_high);
+        raise_bound(&horizon->bounds[slice], stamp, behind(last), from_high);
     (void)pthread_mutex_unlock(&horizon->mutex);
 }
 
@@ -279,24 +279,28 @@ bool horizon_scanned(struct horizon *horizon, const struct horizon_stamp *stamp,
     bool late = false;
 
     (void)pthread_mutex_lock(&horizon->mutex);
-    if (stamp->epoch == horizon->epoch) {
-        late = full && lowest < bound->low;
+    if (stamp->epoch == horizon->epoch && full) {
+        bool high = from_high && stamp->generation == horizon->generation;
+
+        late = lowest < (high ? bound->high : bound->low);
         horizon->taken_back += late;
         if (late)
-            now->low = now->high = lower(now->low, lowest);
-        else if (full)
-            raise(now, stamp, lowest, from_high && stamp->generation == horizon->generation);
-        else if (may_raise(horizon, stamp, slice, bound, from_high))
-            raise(now, stamp, lowest, from_high);
+            *now = (struct horizon_bound){lower(now->low, lowest), lower(now->high, lowest)};
+        else
+            raise_bound(now, stamp, lowest, high);
+    } else if (stamp->epoch == horizon->epoch &&
+               may_raise(horizon, stamp, slice, bound, from_high)) {
+        raise_bound(now, stamp, lowest, from_high);
     }
     (void)pthread_mutex_unlock(&horizon->mutex);
     return late;
 }
 
-void horizon_note_claimed(struct horizon *horizon, int64_t highest)
+void horizon_note_claimed(struct horizon *horizon, uint64_t epoch, int64_t highest)
 {
     (void)pthread_mutex_lock(&horizon->mutex);
-    horizon->highest_claimed = higher(horizon->highest_claimed, highest);
+    if (epoch == horizon->epoch)
+        horizon->highest_claimed = higher(horizon->highest_claimed, highest);
     horizon->worked = true;
     (void)pthread_mutex_unlock(&horizon->mutex);
 }
@@ -330,8 +334,10 @@ static struct holder make_holder(const struct horizon *horizon, const struct hor
 {
     struct holder holder = {.seen = *seen, .base = HORIZON_UNKNOWN, .since_ms = now_ms};
 
+    bool renamed = seen->prepared || (uint32_t)seen->transaction == 0;
+
     if (horizon->ticked)
-        holder.base = seen->prepared ? horizon->stable_low : horizon->drawn;
+        holder.base = renamed ? horizon->stable_low : horizon->drawn;
     return holder;
 }
 

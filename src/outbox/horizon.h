@@ -84,8 +84,8 @@ void horizon_advance(struct horizon *horizon, const struct horizon_stamp *stamp,
 bool horizon_scanned(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
                      const struct horizon_bound *bound, bool full, int64_t lowest, bool from_high);
 
-/* Rows with ids up to this one were claimed. */
-void horizon_note_claimed(struct horizon *horizon, int64_t highest);
+/* Rows with ids up to this one were claimed in this epoch. */
+void horizon_note_claimed(struct horizon *horizon, uint64_t epoch, int64_t highest);
 
 /* ---- for the thread that keeps it (watch.c) ---- */
 
@@ -105,8 +105,8 @@ struct horizon_tick {
 };
 
 /* Takes a tick whose questions were asked after the stamp was read, and brings the stamp up to
- * date, for scans that came behind them. false: it belongs to an older epoch, or contradicts the
- * ticks before it and has begun a new one. */
+ * date, for scans that came behind them. false: it belongs to an older epoch, or it contradicts the
+ * ticks before it and has begun a new one, or memory ran out and it was dropped. */
 bool horizon_tick(struct horizon *horizon, const struct horizon_tick *tick,
                   struct horizon_stamp *stamp);
 /* The first scan of the epoch has come this far, or is done. */

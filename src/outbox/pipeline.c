@@ -417,11 +417,11 @@ int pipeline_open(struct outbox *outbox, struct error *error)
     if (describe(outbox, error) < 0 ||
         session_keep_plans(&outbox->session, outbox->options, error) < 0)
         return pipeline_abort(outbox);
-    if (outbox->horizon != NULL)
-        horizon_join(outbox->horizon, &outbox->server);
     if (PQenterPipelineMode(outbox->session.conn) != 1)
         return fail(outbox, NULL, error);
     if (prepare_all(outbox, error) < 0)
         return pipeline_abort(outbox);
+    if (outbox->horizon != NULL)
+        horizon_join(outbox->horizon, &outbox->server);
     return 0;
 }

@@ -31,6 +31,7 @@ struct away_walk {
     struct round round; /* of scans */
     bool seen;          /* every slice has been scanned */
     int64_t took_ms;    /* by the round under way */
+    int64_t restart_ms; /* then the walk goes back to the bound, wherever it is */
     int64_t from;       /* the window begins there; HORIZON_UNKNOWN: at the bound */
     int64_t end;        /* the last id of the window; INT64_MAX: it reaches to the table's end */
 };

@@ -37,7 +37,10 @@ static char *list(const struct scan *scan, const struct horizon_view *view, int 
         (void)fprintf(out, "%c%" PRId64, i > 0 ? ',' : '{',
                       number_at(scan, view, slices, param, i));
     (void)fprintf(out, count > 0 ? "}" : "{}");
-    return fclose(out) == 0 ? text : NULL;
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 int scan_fill(struct scan *scan, const struct horizon_view *view, int slices, struct error *error)

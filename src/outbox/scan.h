@@ -7,7 +7,7 @@
 /* A scan without locks for the lowest unsent rows of some slices: the parameters of sql_scan. */
 
 struct scan {
-    int count; /* slices first ... first + count - 1, round the end; 0: no scan */
+    int count; /* slices first ... first + count - 1, wrapping after the last; 0: no scan */
     int first;
     bool full;       /* from the very beginning, else from the bounds */
     uint64_t sinks;  /* a bit for each whose rows are not looked at */

@@ -5,7 +5,8 @@
 
 static const char sequence_sql[] =
     "SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
-    " pg_catalog.has_sequence_privilege(c.oid, 'SELECT'), s.seqcycle, s.seqcache, s.seqincrement"
+    " pg_catalog.has_sequence_privilege(c.oid, 'SELECT'), s.seqcycle, s.seqcache, s.seqincrement,"
+    " c.oid"
     " FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_depend d"
     "   ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype = 'i'"
     "      AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum"
@@ -37,6 +38,7 @@ int sequence_describe(struct sequence *sequence, struct session *session, const 
         sequence->cycles = PQgetvalue(result, 0, 2)[0] == 't';
         sequence->cache = strtoll(PQgetvalue(result, 0, 3), NULL, 10);
         sequence->increment = strtoll(PQgetvalue(result, 0, 4), NULL, 10);
+        sequence->oid = (uint32_t)strtoul(PQgetvalue(result, 0, 5), NULL, 10);
     }
     PQclear(result);
     return 0;

@@ -7,7 +7,8 @@
 
 struct sequence {
     char quoted[2 * QUOTED_BYTES_MAX]; /* "": the column draws from none that the catalog knows */
-    bool readable;                     /* this role may SELECT it */
+    uint32_t oid;
+    bool readable; /* this role may SELECT it */
     bool cycles;
     int64_t cache;
     int64_t increment;

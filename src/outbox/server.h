@@ -18,8 +18,8 @@ struct server {
  * replaced comes back: what it calls unsent may have been sent long ago. */
 int server_recognise(struct server *server, struct session *session, struct error *error);
 
-/* 0; -1: this session reached another server, or another timeline of it. */
-int server_must_be(const struct server *server, struct session *session, struct error *error);
+/* Whether they are the same server, on the same timeline. */
+bool server_is_same(const struct server *a, const struct server *b);
 
 /* Ends the backend of the connection before this one, should it live on: given up by its client it
  * still holds row locks, or waits for ever for a synchronous standby. */

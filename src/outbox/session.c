@@ -264,10 +264,18 @@ PGresult *session_answer(struct session *session, struct error *error)
 
 int session_end_sync(struct session *session, struct error *error)
 {
-    PGresult *result = session_next(session, answer_deadline_ms(session), error);
+    int64_t deadline_ms = answer_deadline_ms(session);
+    ExecStatusType status;
 
-    PQclear(result);
-    return result != NULL ? 0 : -1;
+    do {
+        PGresult *result = session_next(session, deadline_ms, error);
+
+        if (result == NULL)
+            return -1;
+        status = PQresultStatus(result);
+        PQclear(result);
+    } while (status != PGRES_PIPELINE_SYNC);
+    return 0;
 }
 
 int session_leave_pipeline(struct session *session, struct error *error)

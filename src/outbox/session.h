@@ -61,6 +61,7 @@ int session_ask_flush(struct session *session, struct error *error);
 int session_sync(struct session *session, struct error *error);
 /* The next statement's rows; NULL with *error set. PQclear() them. */
 PGresult *session_answer(struct session *session, struct error *error);
+/* Skips what is left of the round trip: behind a statement that failed the others are void. */
 int session_end_sync(struct session *session, struct error *error);
 int session_leave_pipeline(struct session *session, struct error *error);
 

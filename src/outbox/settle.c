@@ -209,7 +209,6 @@ static int queue_next_claim(struct outbox *outbox, struct batch *batch,
         (void)session_fail(&outbox->session, NULL, error);
         return -1;
     }
-    slice_lock_read_horizon(outbox, next);
     return pipeline_queue_claim(outbox, batch, next, error);
 }
 
@@ -268,11 +267,20 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
     return 0;
 }
 
+/* Reads the horizon for that claim. */
+static bool may_claim_ahead(struct outbox *outbox, const struct claim_request *next)
+{
+    if (away_scan_is_due(outbox, next))
+        return false;
+    slice_lock_read_horizon(outbox, next);
+    return !outbox->view.starting;
+}
+
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error)
 {
     batch->unparked = NULL;
-    if (next != NULL && away_scan_is_due(outbox, next))
+    if (next != NULL && !may_claim_ahead(outbox, next))
         next = NULL;
     if (settle(outbox, batch, next, error) < 0) {
         explain_count(outbox, error);

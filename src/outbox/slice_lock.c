@@ -109,13 +109,17 @@ static void read_locked(struct outbox *outbox, const char *text)
     }
 }
 
-/* Somebody changed their number: rows of one key may be claimed by two lanes at once, if they
- * disagree. */
-static int check_count(const struct outbox *outbox, const PGresult *result, struct error *error)
+/* Somebody put another table in its place, or changed the number of slices: rows of one key may be
+ * claimed by two lanes at once, if they disagree about that. */
+static int check_table(const struct outbox *outbox, const PGresult *result, struct error *error)
 {
     int count =
         PQgetisnull(result, 0, SLICES_COUNT) ? 0 : row_int4(PQgetvalue(result, 0, SLICES_COUNT));
 
+    if (PQgetvalue(result, 0, SLICES_SAME)[0] == 0)
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                         "table %s is another one than before: connecting anew",
+                         outbox->table.quoted);
     if (count == outbox->options->slices)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
@@ -147,10 +151,10 @@ int slice_lock_read(struct outbox *outbox, const struct claim_request *request, 
     outbox->locked_count = 0;
     if (outbox->options->order == ORDER_NONE)
         return 0;
-    result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+    result = pipeline_answer(outbox, PGRES_TUPLES_OK, error);
     if (result == NULL)
-        return -1;
-    status = check_count(outbox, result, error);
+        return outbox->failure == FAILURE_OTHER ? pipeline_abort(outbox) : -1;
+    status = check_table(outbox, result, error);
     read_locked(outbox, PQgetvalue(result, 0, SLICES_LOCKED));
     if (request->parked)
         outbox->locked_count = 0;
@@ -182,8 +186,8 @@ static int note_rows(struct outbox *outbox, const struct batch *batch, struct er
     return 0;
 }
 
-/* A slice that gave fewer rows than its share was seen to its end, unless the claim ended before:
- * by its limit, or because a part of it had to be left. */
+/* A slice that returned fewer rows than its share has no more, unless the claim was cut short: by
+ * its limit, or because rows at its end were not taken. */
 static bool note_ends(struct outbox *outbox, const struct batch *batch)
 {
     int limit = pipeline_limit(outbox, outbox->level);
@@ -216,14 +220,16 @@ static void note_highest(struct outbox *outbox)
     for (int i = 0; i < outbox->locked_count; i++)
         if (outbox->claimed[i].last > highest)
             highest = outbox->claimed[i].last;
-    if (outbox->horizon != NULL)
-        horizon_note_claimed(outbox->horizon, highest);
+    if (outbox->stamp_of == outbox->horizon && outbox->horizon != NULL)
+        horizon_note_claimed(outbox->horizon, outbox->stamp.epoch, highest);
 }
 
 static void note_unordered(struct outbox *outbox, const struct batch *batch)
 {
-    if (outbox->horizon != NULL && table_has_integer_ids(&outbox->table))
-        horizon_note_claimed(outbox->horizon, row_integer(batch->messages[batch->count - 1].id));
+    if (outbox->view_of == outbox->horizon && outbox->horizon != NULL &&
+        table_has_integer_ids(&outbox->table))
+        horizon_note_claimed(outbox->horizon, outbox->view.stamp.epoch,
+                             row_integer(batch->messages[batch->count - 1].id));
 }
 
 /* The order of a key rests on the order of the rows, so it is looked at. */

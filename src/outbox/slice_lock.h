@@ -14,8 +14,8 @@ int slice_lock_queue(struct outbox *outbox, struct batch *batch,
 int slice_lock_read(struct outbox *outbox, const struct claim_request *request,
                     struct error *error);
 
-/* Notes what the claim took into the batch, of which the server gave `row_count` rows. -1: they are
- * not in their order. Sets batch->more when a slice has more, or other slices may have. */
+/* Records how far the batch reached in each locked slice. -1: the rows are not in the order of
+ * their ids. Sets batch->more when a slice may hold more rows, or other slices may. */
 int slice_lock_note_claimed(struct outbox *outbox, struct batch *batch, struct error *error);
 /* The claim found nothing. Whether it is to be repeated at once, because slices were thought to
  * have rows. */

@@ -15,7 +15,7 @@ char *sql_drawn(const struct sequence *sequence)
     return writer_end(&writer);
 }
 
-char *sql_holders(const struct table *table, const char *relations)
+char *sql_holders(const struct table *table)
 {
     struct writer writer;
 
@@ -23,13 +23,16 @@ char *sql_holders(const struct table *table, const char *relations)
         return NULL;
     (void)fprintf(
         writer.out,
-        "WITH locks AS MATERIALIZED (SELECT locktype, virtualtransaction, transactionid, pid"
+        "WITH RECURSIVE above (oid) AS (SELECT %u::oid UNION SELECT i.inhparent FROM"
+        " pg_catalog.pg_inherits i JOIN above ON i.inhrelid = above.oid),"
+        " locks AS MATERIALIZED (SELECT locktype, virtualtransaction, transactionid, pid"
         " FROM pg_catalog.pg_locks WHERE granted AND (locktype = 'transactionid' AND"
         " mode = 'ExclusiveLock' OR locktype = 'relation' AND mode = 'RowExclusiveLock'"
-        " AND relation = ANY ('%s'::oid[]) AND database = (SELECT oid FROM pg_catalog.pg_database"
+        " AND relation = ANY (ARRAY(SELECT oid FROM above)) AND database = (SELECT oid FROM "
+        "pg_catalog.pg_database"
         " WHERE datname = pg_catalog.current_database()))) SELECT file.node, virtualtransaction,"
         " holder.prepared, running.xid FROM (SELECT ",
-        relations);
+        table->oid);
     sql_put_file(writer.out, table);
     (void)fprintf(
         writer.out,

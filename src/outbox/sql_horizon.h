@@ -10,10 +10,12 @@
 /* The highest id that was drawn from this sequence. */
 char *sql_drawn(const struct sequence *sequence);
 
-/* The table's file node; and of each holder of RowExclusiveLock on one of these relations
- * ("{oids}") its virtual transaction, whether it is prepared, and its xid8 when it runs in the
- * snapshot. With no holder there is one row with NULLs. */
-char *sql_holders(const struct table *table, const char *relations);
+/* The table's file node, NULL when another table has its name; and of each holder of
+ * RowExclusiveLock its virtual transaction, whether it is prepared, and its xid8 when it runs in
+ * the snapshot. With no holder there is one row with NULLs. The table's own lock counts, and those
+ * of tables it is a partition or a child of: an INSERT into one of them draws the id before it
+ * locks the table itself. */
+char *sql_holders(const struct table *table);
 enum holders_column { HOLDERS_FILE, HOLDERS_TRANSACTION, HOLDERS_PREPARED, HOLDERS_XID };
 
 /*

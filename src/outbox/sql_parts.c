@@ -88,16 +88,26 @@ void sql_put_running(FILE *out, const char *holders)
                   holders, holders, holders);
 }
 
+/* Not by SELECT: nextval writes a value ahead into the page for a moment, which only the page's
+ * lock hides. NULL: nothing was drawn since it was set. */
 void sql_put_drawn(FILE *out, const struct sequence *sequence)
 {
-    (void)fprintf(out,
-                  "(SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM %s)",
-                  sequence->quoted);
+    (void)fprintf(out, "coalesce(pg_catalog.pg_sequence_last_value(%u), " SQL_LOWEST_ID ")",
+                  sequence->oid);
+}
+
+void sql_put_is_same(FILE *out, const struct table *table)
+{
+    (void)fprintf(out, "coalesce(pg_catalog.to_regclass(");
+    put_literal(out, table->quoted);
+    (void)fprintf(out, ")::oid = %u, false)", table->oid);
 }
 
 void sql_put_file(FILE *out, const struct table *table)
 {
-    (void)fprintf(out, "pg_catalog.pg_relation_filenode(%u)::int8", table->oid);
+    (void)fprintf(out, "CASE WHEN ");
+    sql_put_is_same(out, table);
+    (void)fprintf(out, " THEN pg_catalog.pg_relation_filenode(%u)::int8 END", table->oid);
 }
 
 void sql_put_file_is(FILE *out, const struct table *table, const char *file)

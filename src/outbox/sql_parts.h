@@ -53,7 +53,10 @@ void sql_put_running(FILE *out, const char *holders);
 struct sequence;
 void sql_put_drawn(FILE *out, const struct sequence *sequence);
 
-/* The table's file node, int8; whether it is this one. */
+/* bool: the table of this name is the one that was described. */
+void sql_put_is_same(FILE *out, const struct table *table);
+
+/* The table's file node, int8, NULL when another table has its name; whether it is this one. */
 void sql_put_file(FILE *out, const struct table *table);
 void sql_put_file_is(FILE *out, const struct table *table, const char *file);
 

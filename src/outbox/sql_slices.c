@@ -84,17 +84,20 @@ char *sql_lock_slices(const struct table *table, const struct outbox_options *op
         sql_put_drawn(writer.out, sequence);
     else
         (void)fprintf(writer.out, "$9::int8");
+    (void)fprintf(writer.out,
+                  " AS valid) SELECT coalesce(pg_catalog.array_to_string(slices, ','), ''),"
+                  " (SELECT slices.slices FROM %s slices ORDER BY slice LIMIT 1), (SELECT valid "
+                  "FROM bounds), ",
+                  table->slice_quoted);
+    sql_put_is_same(writer.out, table);
     (void)fprintf(
         writer.out,
-        " AS valid) SELECT coalesce(pg_catalog.array_to_string(slices, ','), ''),"
-        " (SELECT slices.slices FROM %s slices ORDER BY slice LIMIT 1), (SELECT valid FROM bounds),"
-        " pg_catalog.set_config('outbox_relay.slices', coalesce(slices::text, '{}'), true),"
+        ", pg_catalog.set_config('outbox_relay.slices', coalesce(slices::text, '{}'), true),"
         " pg_catalog.set_config('outbox_relay.lows', coalesce(lows::text, '{}'), true),"
         " pg_catalog.set_config('outbox_relay.highs', coalesce(highs::text, '{}'), true),"
         " pg_catalog.set_config('outbox_relay.holders', $5::xid8[]::text, true)"
         " FROM (SELECT pg_catalog.array_agg(slice) AS slices, pg_catalog.array_agg(low) AS lows,"
-        " pg_catalog.array_agg(high) AS highs FROM (",
-        table->slice_quoted);
+        " pg_catalog.array_agg(high) AS highs FROM (");
     status = put_locked(writer.out, table, options, routes);
     (void)fprintf(writer.out, ") taken) locked");
     return writer_end_if(&writer, status);
@@ -112,7 +115,7 @@ char *sql_lock_parked_slices(const struct table *table, const struct outbox_opti
     (void)fprintf(
         writer.out,
         " SELECT coalesce(pg_catalog.array_to_string(slices, ','), ''),"
-        " (SELECT slices.slices FROM %s slices ORDER BY slice LIMIT 1), true,"
+        " (SELECT slices.slices FROM %s slices ORDER BY slice LIMIT 1), true, true,"
         " pg_catalog.set_config('outbox_relay.slices', coalesce(slices::text, '{}'), true)"
         " FROM (SELECT pg_catalog.array_agg(slice) AS slices FROM ("
         "SELECT relay_candidate.slice FROM (SELECT ",

@@ -22,7 +22,8 @@ char *sql_lock_parked_slices(const struct table *table, const struct outbox_opti
 enum slices_column {
     SLICES_LOCKED, /* text: the slices that are locked now, "3,9", in the order they were taken */
     SLICES_COUNT,  /* int4, binary: how many slices there are; NULL: there is no telling */
-    SLICES_VALID   /* bool, binary: the bounds were true; else the claim trusts none of them */
+    SLICES_VALID,  /* bool, binary: the bounds were true; else the claim trusts none of them */
+    SLICES_SAME    /* bool, binary: the table is the one that was described */
 };
 
 #endif

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,11 +53,6 @@ int wal_flush_fd(const struct wal_flush *flush)
     return flush->fd;
 }
 
-static bool is_same(const struct server *a, const struct server *b)
-{
-    return a->timeline == b->timeline && strcmp(a->system, b->system) == 0;
-}
-
 /* A flush that began after the wait serves it, however many failed before. */
 static int judge(const struct wal_flush *flush, uint64_t number, const struct server *server,
                  struct error *error)
@@ -68,7 +62,7 @@ static int judge(const struct wal_flush *flush, uint64_t number, const struct se
     else if (flush->flushed < number)
         (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                         "database: the WAL was not flushed within %d ms", WAL_FLUSH_MS_MAX);
-    else if (!is_same(&flush->server, server))
+    else if (!server_is_same(&flush->server, server))
         (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                         "database: the session that flushes the WAL reached another server");
     else

@@ -26,7 +26,8 @@
 #define SCAN_REST 40        /* a full scan takes at most this part of the time, */
 #define FULL_ROUND_MS 60000 /* but comes to each slice as often as this */
 #define LATE_LOG_MS 60000
-#define LOWEST_MS 3000 /* how long the lowest id of the table may take to find */
+#define LOWEST_MS 1000   /* how long the lowest id of the table may take to find */
+#define SCAN_MS_MAX 2500 /* and a question of a tick: lanes may wait for a flush meanwhile */
 
 struct watch {
     const struct outbox_options *options;
@@ -117,47 +118,24 @@ static int prepare(struct watch *watch, const char *name, char *sql, struct erro
     return status;
 }
 
-/* "{oid,...}": the table and those it is a partition or a child of, because an INSERT into one of
- * them draws the id before it locks the table itself. */
-static char *list_relations(struct watch *watch, struct error *error)
-{
-    char oid[16];
-    const char *params[1] = {oid};
-    PGresult *result;
-    char *list;
-
-    (void)snprintf(oid, sizeof oid, "%u", watch->table.oid);
-    result = session_query(&watch->session,
-                           "WITH RECURSIVE above (oid) AS (SELECT $1::oid UNION SELECT i.inhparent"
-                           " FROM pg_catalog.pg_inherits i JOIN above ON i.inhrelid = above.oid)"
-                           " SELECT pg_catalog.array_agg(oid) FROM above",
-                           1, params, error);
-    if (result == NULL)
-        return NULL;
-    list = strdup(PQgetvalue(result, 0, 0));
-    PQclear(result);
-    if (list == NULL)
-        (void)error_no_memory(error);
-    return list;
-}
-
+/* Beside 500 writing sessions a nested loop over their locks takes 47 ms, a hash join 2. */
 static int prepare_questions(struct watch *watch, struct error *error)
 {
-    char *relations = list_relations(watch, error);
-    int status = -1;
+    char limit[96];
 
-    if (relations == NULL)
+    (void)snprintf(limit, sizeof limit,
+                   "SELECT pg_catalog.set_config('statement_timeout', '%d', true)", SCAN_MS_MAX);
+    if (session_execute(&watch->session, "SET enable_nestloop = off", error) < 0 ||
+        sequence_describe(&watch->sequence, &watch->session, &watch->table, error) < 0 ||
+        session_prepare(&watch->session, "limit", limit, error) < 0)
         return -1;
-    /* Beside 500 writing sessions a nested loop over their locks takes 47 ms, a hash join 2. */
-    if (session_execute(&watch->session, "SET enable_nestloop = off", error) == 0 &&
-        sequence_describe(&watch->sequence, &watch->session, &watch->table, error) == 0 &&
-        (!watch->sequence.readable ||
-         prepare(watch, "drawn", sql_drawn(&watch->sequence), error) == 0) &&
-        prepare(watch, "holders", sql_holders(&watch->table, relations), error) == 0 &&
-        prepare(watch, "scan", sql_scan(&watch->table, watch->options, NULL, 0), error) == 0)
-        status = 0;
-    free(relations);
-    return status;
+    if (watch->sequence.increment < 0) /* ids that fall have no horizon */
+        watch->sequence.readable = false;
+    if (watch->sequence.readable && prepare(watch, "drawn", sql_drawn(&watch->sequence), error) < 0)
+        return -1;
+    if (prepare(watch, "holders", sql_holders(&watch->table), error) < 0)
+        return -1;
+    return prepare(watch, "scan", sql_scan(&watch->table, watch->options, NULL, 0), error);
 }
 
 static int connect_session(struct watch *watch, struct error *error)
@@ -254,7 +232,8 @@ static int send_scan(struct watch *watch, struct scan *scan, struct error *error
 static int send_questions(struct watch *watch, struct scan *bounds, struct scan *full,
                           struct error *error)
 {
-    if ((watch->sequence.readable && session_queue(&watch->session, "drawn", 0, NULL, error) < 0) ||
+    if (session_queue(&watch->session, "limit", 0, NULL, error) < 0 ||
+        (watch->sequence.readable && session_queue(&watch->session, "drawn", 0, NULL, error) < 0) ||
         session_queue(&watch->session, "holders", 0, NULL, error) < 0 ||
         send_scan(watch, bounds, error) < 0 || send_scan(watch, full, error) < 0)
         return -1;
@@ -279,6 +258,9 @@ static int read_holders(struct watch *watch, const PGresult *result, struct hori
     watch->holders = calloc((size_t)rows, sizeof *watch->holders);
     if (watch->holders == NULL)
         return error_no_memory(error);
+    if (PQgetisnull(result, 0, HOLDERS_FILE))
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                         "table %s is another one than before", watch->table.quoted);
     tick->file = (uint32_t)strtoul(PQgetvalue(result, 0, HOLDERS_FILE), NULL, 10);
     tick->holders = watch->holders;
     for (int row = 0; row < rows; row++) {
@@ -294,9 +276,12 @@ static int read_holders(struct watch *watch, const PGresult *result, struct hori
 
 static int read_tick(struct watch *watch, struct horizon_tick *tick, struct error *error)
 {
-    PGresult *result;
+    PGresult *result = session_answer(&watch->session, error);
     int status;
 
+    if (result == NULL)
+        return -1;
+    PQclear(result);
     if (watch->sequence.readable) {
         result = session_answer(&watch->session, error);
         if (result == NULL)
@@ -313,7 +298,7 @@ static int read_tick(struct watch *watch, struct horizon_tick *tick, struct erro
     return status;
 }
 
-/* Who drew an id long before its INSERT is outside the contract, and still delivered. */
+/* A row whose id was drawn before its INSERT is outside the contract, but is still delivered. */
 static void note_late(struct watch *watch, int slice, int64_t id)
 {
     int64_t now_ms = clock_now_ms();
@@ -347,35 +332,41 @@ static void take_scanned(struct watch *watch, const struct scan *scan, const PGr
     }
 }
 
-/* *took_ms: since the answer before it. */
-static int read_scan(struct watch *watch, const struct scan *scan, int64_t *took_ms,
-                     struct error *error)
+enum scan_result { SCAN_DONE, SCAN_OVERRAN, SCAN_FAILED };
+
+/* *took_ms: since the answer before it. Behind a scan that overran, the rest of the round trip is
+ * void, and the session goes on. */
+static enum scan_result read_scan(struct watch *watch, const struct scan *scan, int64_t *took_ms,
+                                  struct error *error)
 {
     int64_t began_ms = clock_now_ms();
     PGresult *result;
 
     *took_ms = 0;
     if (scan->count == 0)
-        return 0;
+        return SCAN_DONE;
     result = session_answer(&watch->session, error);
-    if (result == NULL)
-        return -1;
     *took_ms = clock_now_ms() - began_ms;
+    if (result == NULL)
+        return watch_is_connected(watch) && *took_ms >= SCAN_MS_MAX / 2 ? SCAN_OVERRAN
+                                                                        : SCAN_FAILED;
     take_scanned(watch, scan, result);
     PQclear(result);
-    return 0;
+    return SCAN_DONE;
 }
 
-static void note_full(struct watch *watch, const struct scan *scan, int64_t took_ms)
+/* A slice whose scan overran counts as seen: claims do without its bound. */
+static void note_full(struct watch *watch, const struct scan *scan, bool overran, int64_t took_ms)
 {
     int slices = horizon_slices(watch->horizon);
     int64_t rest_ms = SCAN_REST * took_ms;
     int64_t rest_ms_max = (int64_t)FULL_ROUND_MS * scan->count / slices;
+    int seen = overran && scan->count > 1 ? 0 : scan->count;
 
-    watch->full.next = (scan->first + scan->count) % slices;
+    watch->full.next = (scan->first + seen) % slices;
     round_adapt(&watch->full, took_ms, slices);
     if (watch->seen < slices) {
-        watch->seen += scan->count;
+        watch->seen += seen;
         horizon_first_scan(watch->horizon, watch->full.epoch, watch->seen >= slices);
         if (watch->seen < slices)
             return;
@@ -385,22 +376,30 @@ static void note_full(struct watch *watch, const struct scan *scan, int64_t took
     watch->full.due_ms = clock_now_ms() + (rest_ms < rest_ms_max ? rest_ms : rest_ms_max);
 }
 
+static enum scan_result read_scans(struct watch *watch, struct scan *bounds, struct scan *full,
+                                   struct error *error)
+{
+    int64_t took_ms;
+    enum scan_result read = read_scan(watch, bounds, &took_ms, error);
+
+    if (bounds->count > 0)
+        watch->bounds_ms = clock_now_ms() + SCAN_REST / 2 * took_ms;
+    if (read != SCAN_DONE)
+        return read;
+    read = read_scan(watch, full, &took_ms, error);
+    if (read != SCAN_FAILED && full->count > 0)
+        note_full(watch, full, read == SCAN_OVERRAN, took_ms);
+    return read;
+}
+
 static int ask(struct watch *watch, struct scan *bounds, struct scan *full,
                struct horizon_tick *tick, struct error *error)
 {
-    int64_t took_ms;
-
     if (send_questions(watch, bounds, full, error) < 0 || read_tick(watch, tick, error) < 0)
         return -1;
     (void)horizon_tick(watch->horizon, tick, &watch->view.stamp);
-    if (read_scan(watch, bounds, &took_ms, error) < 0)
+    if (read_scans(watch, bounds, full, error) == SCAN_FAILED)
         return -1;
-    if (bounds->count > 0)
-        watch->bounds_ms = clock_now_ms() + SCAN_REST / 2 * took_ms;
-    if (read_scan(watch, full, &took_ms, error) < 0)
-        return -1;
-    if (full->count > 0)
-        note_full(watch, full, took_ms);
     return session_end_sync(&watch->session, error);
 }
 
@@ -448,6 +447,22 @@ static int begin_at_lowest(struct watch *watch, struct error *error)
     return session_execute(&watch->session, sql, error);
 }
 
+/* Until the first scan is done at once again; then as often as the lanes work, or a full round of
+ * slices that take long needs. */
+static int64_t next_tick_ms(const struct watch *watch, const struct scan *full, bool worked)
+{
+    int slices = horizon_slices(watch->horizon);
+    int64_t now_ms = clock_now_ms();
+
+    if (watch->seen < slices)
+        return now_ms + (full->count > 0 ? 0 : TICK_FIRST_MS);
+    if (worked || (watch->full.width < slices && watch->full.due_ms < now_ms + TICK_BUSY_MS))
+        return now_ms + TICK_BUSY_MS;
+    if (watch->full.width < slices && watch->full.due_ms < now_ms + TICK_IDLE_MS)
+        return watch->full.due_ms;
+    return now_ms + TICK_IDLE_MS;
+}
+
 int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct error *error)
 {
     int slices = horizon_slices(watch->horizon);
@@ -466,14 +481,16 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
     if (watch->view.stamp.epoch == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "database: the lanes have reached another server");
-    tick.drawn = horizon_highest_claimed(watch->horizon, &worked);
     choose_scans(watch, &bounds, &full);
     first = watch->seen < slices;
+    if (first && full.count > 0)
+        horizon_first_scan(watch->horizon, watch->full.epoch, false);
     if (full.count > 0 && !watch->lowest_asked) {
         if (begin_at_lowest(watch, error) < 0)
             return -1;
         horizon_read(watch->horizon, &watch->server, &watch->view);
     }
+    tick.drawn = horizon_highest_claimed(watch->horizon, &worked);
     status = session_enter_pipeline(&watch->session, error);
     if (status == 0)
         status = ask(watch, &bounds, &full, &tick, error);
@@ -482,9 +499,13 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
     scan_free(&bounds);
     scan_free(&full);
     *opened = first && watch->seen == slices;
-    if (watch->seen < slices)
-        *again_ms = clock_now_ms() + (full.count > 0 ? 0 : TICK_FIRST_MS);
-    else if (worked)
-        *again_ms = clock_now_ms() + TICK_BUSY_MS;
+    *again_ms = next_tick_ms(watch, &full, worked);
     return status;
+}
+
+int watch_read_input(struct watch *watch, struct error *error)
+{
+    if (PQconsumeInput(watch->session.conn) == 0)
+        return session_fail(&watch->session, NULL, error);
+    return 0;
 }

@@ -23,6 +23,8 @@ void watch_disconnect(struct watch *watch);
 bool watch_is_connected(const struct watch *watch);
 /* The socket to poll for input; -1: not connected. */
 int watch_fd(const struct watch *watch);
+/* Reads what has arrived, without waiting: -1 when that is the end of the session. */
+int watch_read_input(struct watch *watch, struct error *error);
 /* The session as a listener for inserts. */
 struct listener *watch_listener(struct watch *watch);
 

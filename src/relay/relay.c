@@ -130,6 +130,7 @@ static int start_lanes(struct relay *relay, struct error *error)
         (void)atomic_fetch_add(&relay->running, 1);
         status = pthread_create(&worker->thread, NULL, run_worker, worker);
         if (status != 0) {
+            (void)atomic_fetch_sub(&relay->lanes_running, 1);
             (void)atomic_fetch_sub(&relay->running, 1);
             return error_set(error, ERROR_FATAL, ERROR_SELF, "pthread_create: %s",
                              strerror(status));

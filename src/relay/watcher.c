@@ -31,6 +31,7 @@ struct watcher {
     const struct watched *shared;
     struct watch *watch;
     int failures;    /* to connect, in a row */
+    bool has_input;  /* the session has sent something, or has ended */
     int64_t tick_ms; /* when the horizon is looked at */
     bool listening;
     bool warned;       /* that nothing is heard here */
@@ -167,6 +168,9 @@ static int tick(struct watcher *watcher, struct error *error)
 /* A flush comes first: a lane waits for it with rows in hand. */
 static int work(struct watcher *watcher, struct error *error)
 {
+    if (watcher->has_input && watch_read_input(watcher->watch, error) < 0)
+        return -1;
+    watcher->has_input = false;
     if (watch_flush(watcher->watch, error) < 0 || listen_if_due(watcher, error) < 0 ||
         (watcher->listening && attend(watcher, error) < 0))
         return -1;
@@ -216,8 +220,7 @@ static void wait_for_event(struct watcher *watcher)
     (void)take_event(&events[2]);
     if (take_event(&events[3])) /* an epoch has begun: nothing is known */
         watcher->tick_ms = 0;
-    if (events[0].revents != 0 && !watcher->listening) /* hardly anything but its end */
-        watcher->tick_ms = 0;
+    watcher->has_input = events[0].revents != 0;
 }
 
 /* What was not heard meanwhile is looked for. */
