@@ -215,6 +215,7 @@ void horizon_read_part(struct horizon *part, struct horizon *horizon, uint64_t s
     part->sinks = sinks;
     part->source = view->stamp;
     part->generation = view->stamp.generation;
+    part->taken_back = view->stamp.taken_back;
     if (view->stamp.epoch != 0)
         view->stamp.epoch = part->epoch;
     (void)pthread_mutex_unlock(&part->mutex);
@@ -252,11 +253,13 @@ static void raise_bound(struct horizon_bound *bound, const struct horizon_stamp 
     }
 }
 
-/* A bound that was taken back meanwhile is not raised by what began above it, nor `high` by what
- * began before a long holder left. */
+/* What began above a bound says nothing of it. What began before a bound was taken back may not
+ * have seen the row below it, nor may `high` be raised by what began before a long holder left. */
 static bool may_raise(const struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
                       const struct horizon_bound *from, bool from_high)
 {
+    if (stamp->taken_back != horizon->taken_back)
+        return false;
     if (from_high)
         return stamp->generation == horizon->generation &&
                from->high <= horizon->bounds[slice].high;
