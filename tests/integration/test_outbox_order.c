@@ -476,7 +476,7 @@ static void no_bound_passes_a_row_that_is_not_committed_yet(void **state)
     claim_late_and_later(fixture, writer);
 }
 
-/* An INSERT has its id and no transaction's number yet: nothing of it is to be seen but its lock. */
+/* An INSERT has its id, and its transaction no number yet: nothing is to be seen but its lock. */
 static void no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet(void **state)
 {
     struct lane_fixture *fixture = *state;

@@ -1,8 +1,8 @@
 /*
  * The rule of docs/horizon.md, statement by statement, as a transcript of ticks, claims and scans.
  *
- * tick(DRAWN, "a b:7 c!"): DRAWN is the highest id drawn, and then a, b and c hold the table's lock;
- * b runs as xid 7, and c was prepared.
+ * tick(DRAWN, "a b:7 c!"): DRAWN is the highest id drawn, and then a, b and c hold the table's
+ * lock; b runs as xid 7, and c was prepared.
  */
 #include "outbox/horizon.h"
 
@@ -527,6 +527,22 @@ static void a_claim_that_began_above_the_bound_raises_nothing(void **state)
     assert_bound(0, 101, 101);
 }
 
+/* As in a window behind the rows of a sink that is away. */
+static void what_does_not_begin_at_the_bound_says_nothing_of_it(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    claim(20);
+    asked = ask();
+    asked.from = (struct horizon_bound){50, 50};
+    settle(&asked, END);
+    settle_from_high(&asked, END);
+    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, false));
+    assert_bound(0, 21, 21);
+}
+
 static void the_largest_id_is_a_bound_as_any_other(void **state)
 {
     (void)state;
@@ -582,6 +598,23 @@ static void a_full_scan_that_finds_a_row_below_the_bound_takes_it_back(void **st
     assert_bound(1, UNKNOWN, UNKNOWN);
     assert_false(scan_fully(30));
     assert_bound(0, 30, 30);
+}
+
+/* The row may have become visible behind their snapshots. */
+static void what_was_under_way_when_a_bound_was_taken_back_raises_nothing(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    scan(20, false);
+    asked = ask();
+    claim(END);
+    assert_true(scan_fully(50));
+    settle(&asked, END);
+    assert_bound(0, 50, 50);
+    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, false));
+    assert_bound(0, 50, 50);
 }
 
 /* While it was under way a claim has taken the rows that it found, and those above. */
@@ -1060,11 +1093,13 @@ int main(void)
         TEST(a_slice_that_was_seen_to_its_end_comes_behind_the_stable_id),
         TEST(a_claim_counts_as_of_when_it_was_asked_for),
         TEST(a_claim_that_began_above_the_bound_raises_nothing),
+        TEST(what_does_not_begin_at_the_bound_says_nothing_of_it),
         TEST(the_largest_id_is_a_bound_as_any_other),
         TEST(a_scan_raises_a_bound_to_the_lowest_row),
         TEST(a_scan_that_began_above_the_bound_raises_nothing),
         TEST(a_full_scan_raises_a_bound_too),
         TEST(a_full_scan_that_finds_a_row_below_the_bound_takes_it_back),
+        TEST(what_was_under_way_when_a_bound_was_taken_back_raises_nothing),
         TEST(a_full_scan_lowers_no_bound_for_what_was_there_when_it_began),
         TEST(a_tick_brings_the_stamp_up_to_date),
         TEST(whether_a_slice_has_more_is_each_slice_s_own),
