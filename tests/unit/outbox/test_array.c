@@ -73,6 +73,31 @@ static void an_array_of_int8_is_big_endian(void **state)
                                       "\0\0\0\x8\x7f\xff\xff\xff\xff\xff\xff\xff");
 }
 
+/* xid8_recv takes an unsigned number. */
+static void an_array_of_xid8_is_made_at_once(void **state)
+{
+    static const uint64_t values[] = {1, 0x0102030405060708, UINT64_MAX};
+
+    (void)state;
+    assert_int_equal(array_of_xid8(&array, &batch, values, 3), 0);
+    assert_int_equal(array.len, array.size);
+    ASSERT_BYTES("\0\0\0\1"
+                 "\0\0\0\0"
+                 "\0\0\x13\xcd\0\0\0\3\0\0\0\1" /* 5069 */
+                 "\0\0\0\x8\0\0\0\0\0\0\0\1"
+                 "\0\0\0\x8\1\2\3\4\5\6\7\x8"
+                 "\0\0\0\x8\xff\xff\xff\xff\xff\xff\xff\xff");
+}
+
+static void an_array_of_no_xid8_is_empty(void **state)
+{
+    (void)state;
+    assert_int_equal(array_of_xid8(&array, &batch, NULL, 0), 0);
+    ASSERT_BYTES("\0\0\0\0"
+                 "\0\0\0\0"
+                 "\0\0\x13\xcd");
+}
+
 static void an_array_of_text_holds_each_length_and_no_terminator(void **state)
 {
     (void)state;
@@ -184,6 +209,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_array_of_int4_is_big_endian),
         TEST(an_array_of_int8_is_big_endian),
+        TEST(an_array_of_xid8_is_made_at_once),
+        TEST(an_array_of_no_xid8_is_empty),
         TEST(an_array_of_text_holds_each_length_and_no_terminator),
         TEST(an_array_of_tids_takes_the_six_bytes_as_they_came),
         TEST(an_empty_array_has_no_dimension),
