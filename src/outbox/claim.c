@@ -21,7 +21,7 @@
                        */
 #define UUID_OID 2950 /* PostgreSQL's pg_type.dat; the parked table's may be another type */
 
-/* Nothing was written, so a COMMIT only lets go of the locks. */
+/* A COMMIT would wait for the disk, and for a standby that is away, because rows were locked. */
 void outbox_abandon(struct outbox *outbox)
 {
     struct error ignored;
@@ -29,7 +29,7 @@ void outbox_abandon(struct outbox *outbox)
     if (outbox->claim_in_flight)
         pipeline_close(outbox);
     if (outbox->session.conn != NULL && outbox->in_transaction)
-        (void)pipeline_end_transaction(outbox, &ignored);
+        (void)pipeline_end_transaction(outbox, false, &ignored);
 }
 
 static void release_result(void *result)
@@ -384,7 +384,7 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
     }
     if (PQntuples(batch->rows) == 0) {
         batch->more = slice_lock_note_empty(outbox, request) || away_goes_on(outbox, request);
-        return pipeline_end_transaction(outbox, error);
+        return pipeline_end_transaction(outbox, true, error);
     }
     if (take_rows(outbox, batch, request->payload_max, error) < 0) {
         batch_reset(batch);

@@ -100,9 +100,9 @@ PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct e
     return result;
 }
 
-int pipeline_end_transaction(struct outbox *outbox, struct error *error)
+int pipeline_end_transaction(struct outbox *outbox, bool commit, struct error *error)
 {
-    if (pipeline_queue(outbox, "commit", 0, NULL, false, error) < 0 ||
+    if (pipeline_queue(outbox, commit ? "commit" : "rollback", 0, NULL, false, error) < 0 ||
         pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
         pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
         return -1;
@@ -123,12 +123,7 @@ int pipeline_roll_back(struct outbox *outbox, struct error *error)
         status = PQresultStatus(result);
         PQclear(result);
     } while (status != PGRES_PIPELINE_SYNC);
-    if (pipeline_queue(outbox, "rollback", 0, NULL, false, error) < 0 ||
-        pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
-        return -1;
-    outbox->in_transaction = false;
-    return 0;
+    return pipeline_end_transaction(outbox, false, error);
 }
 
 int pipeline_try(struct outbox *outbox, struct error *error)

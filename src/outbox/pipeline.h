@@ -96,8 +96,8 @@ void pipeline_close(struct outbox *outbox);
 
 /* Closes after a failure that *error tells; returns -1. */
 int pipeline_abort(struct outbox *outbox);
-/* COMMITs what was only locked: 0, or -1 and closed. */
-int pipeline_end_transaction(struct outbox *outbox, struct error *error);
+/* By COMMIT or by ROLLBACK: 0, or -1 and closed. */
+int pipeline_end_transaction(struct outbox *outbox, bool commit, struct error *error);
 /* Ends the transaction of a statement that failed, and keeps the session: 0, or -1 and closed. */
 int pipeline_roll_back(struct outbox *outbox, struct error *error);
 

@@ -89,13 +89,13 @@ int unreadable_claim(struct outbox *outbox, struct batch *batch,
     if (found < 0)
         return pipeline_abort(outbox);
     if (found == 0)
-        return pipeline_end_transaction(outbox, error);
+        return pipeline_end_transaction(outbox, false, error);
     readable = read_row(outbox, batch, request, error);
     if (readable < 0)
         return pipeline_abort(outbox);
     if (readable > 0) {
         batch->count = 0;
-        return pipeline_end_transaction(outbox, error);
+        return pipeline_end_transaction(outbox, false, error);
     }
     batch_refuse(batch, &batch->messages[0], VERDICT_REJECTED,
                  "PostgreSQL cannot hand over this row: %s", error->text);

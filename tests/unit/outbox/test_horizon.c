@@ -285,8 +285,8 @@ static void until_an_id_is_known_none_is_stable(void **state)
     assert_false(worked);
     tick(UNKNOWN, "");
     assert_stable(UNKNOWN, UNKNOWN);
-    horizon_note_claimed(horizon, 70);
-    horizon_note_claimed(horizon, 60);
+    horizon_note_claimed(horizon, view.stamp.epoch, 70);
+    horizon_note_claimed(horizon, view.stamp.epoch, 60);
     assert_int_equal(horizon_highest_claimed(horizon, &worked), 70);
     assert_true(worked);
     assert_int_equal(horizon_highest_claimed(horizon, &worked), 70);
