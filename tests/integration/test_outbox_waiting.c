@@ -245,6 +245,25 @@ static void rows_of_a_sink_that_is_away_are_not_claimed(void **state)
     routes_free(&routes);
 }
 
+/* It was asked for when every sink was there, and has rows for all of them. */
+static void a_claim_under_way_is_read_when_a_sink_goes_away(void **state)
+{
+    const struct claim_request next = {.payload_max = PAYLOAD_MAX};
+    struct lane_fixture *fixture = *state;
+    struct routes routes;
+
+    open_with_routes(fixture, &routes);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload)"
+                       " SELECT 'three', to_jsonb(i) FROM generate_series(1, 600) i");
+    assert_int_equal(claim_soon(fixture, 0), 500);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, &next, &fixture->error), 0);
+    assert_true(fixture->outbox->claim_in_flight);
+    assert_int_equal(claim_without(fixture, AWAY_FIRST), 100);
+    settle_sent(fixture);
+    routes_free(&routes);
+}
+
 /* 120,000 rows are more than two windows; the other sink's stand before, among and behind them. */
 static void
 behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand(void **state)
@@ -459,6 +478,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_parked_row_that_was_sent_is_never_claimed, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(rows_of_a_sink_that_is_away_are_not_claimed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_claim_under_way_is_read_when_a_sink_goes_away, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(
             behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand, set_up,
