@@ -200,9 +200,9 @@ int session_command(struct session *session, const char *sql, int param_count,
     return result != NULL ? 0 : -1;
 }
 
-int session_execute(struct session *session, const char *sql, struct error *error)
+/* For a statement that has been queued, whose results are not wanted. */
+static int complete(struct session *session, int sent, struct error *error)
 {
-    int sent = session->conn != NULL && PQsendQuery(session->conn, sql);
     PGresult *result;
 
     if (send_and_flush(session, sent, error) < 0)
@@ -212,16 +212,16 @@ int session_execute(struct session *session, const char *sql, struct error *erro
     return result != NULL ? 0 : -1;
 }
 
+int session_execute(struct session *session, const char *sql, struct error *error)
+{
+    return complete(session, session->conn != NULL && PQsendQuery(session->conn, sql), error);
+}
+
 int session_prepare(struct session *session, const char *name, const char *sql, struct error *error)
 {
     int sent = session->conn != NULL && PQsendPrepare(session->conn, name, sql, 0, NULL);
-    PGresult *result;
 
-    if (send_and_flush(session, sent, error) < 0)
-        return -1;
-    result = finish(session, error);
-    PQclear(result);
-    return result != NULL ? 0 : -1;
+    return complete(session, sent, error);
 }
 
 int session_enter_pipeline(struct session *session, struct error *error)
