@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define TICK_BUSY_MS 100
+#define TICK_UNORDERED_MS 20 /* the same with order = "none", whose bounds rise by scans alone */
 #define TICK_IDLE_MS 1000
 #define TICK_FIRST_MS 20    /* until the bounds can be raised at all, */
 #define FIRST_WAIT_MS 300   /* or for so long */
@@ -453,11 +454,12 @@ static int64_t next_tick_ms(const struct watch *watch, const struct scan *full, 
 {
     int slices = horizon_slices(watch->horizon);
     int64_t now_ms = clock_now_ms();
+    int64_t busy_ms = watch->options->order == ORDER_KEY ? TICK_BUSY_MS : TICK_UNORDERED_MS;
 
     if (watch->seen < slices)
         return now_ms + (full->count > 0 ? 0 : TICK_FIRST_MS);
     if (worked || (watch->full.width < slices && watch->full.due_ms < now_ms + TICK_BUSY_MS))
-        return now_ms + TICK_BUSY_MS;
+        return now_ms + busy_ms;
     if (watch->full.width < slices && watch->full.due_ms < now_ms + TICK_IDLE_MS)
         return watch->full.due_ms;
     return now_ms + TICK_IDLE_MS;
