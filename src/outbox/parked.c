@@ -3,6 +3,9 @@
  * missing one leaves everything as it was. A filter may choose a million rows: it goes through them
  * by seq in pages that commit each, so that no statement and no transaction grows with their number
  * and a row that dies again meanwhile is not met twice.
+ *
+ * A row may be dead because PostgreSQL cannot hand over its values, and then fails the page that it
+ * is in. The rows of that page are asked for one by one, and such a row with care.
  */
 #include "outbox/parked.h"
 
@@ -25,6 +28,8 @@ enum param { PARAM_LOW, PARAM_HIGH, PARAM_TYPE, PARAM_TOPIC, PARAM_REGEX, PARAM_
 struct walk {
     const struct parked_request *request;
     const struct parked_rows *rows;
+    struct parked_shape shape;
+    int singles; /* rows that are left of a page that failed */
     char *sql;
     char *array; /* of the ids */
     char *regex;
@@ -134,6 +139,13 @@ static int find_bounds(struct walk *walk, struct admin *admin, struct error *err
     return 0;
 }
 
+static int make_sql(struct walk *walk, const struct admin *admin, struct error *error)
+{
+    free(walk->sql);
+    walk->sql = parked_sql(&admin->table, walk->request, &walk->shape);
+    return walk->sql != NULL ? 0 : error_no_memory(error);
+}
+
 static int open_walk(struct walk *walk, struct admin *admin, struct error *error)
 {
     const struct parked_request *request = walk->request;
@@ -148,10 +160,10 @@ static int open_walk(struct walk *walk, struct admin *admin, struct error *error
                              1, params, error);
     if (bytea < 0)
         return -1;
-    walk->sql = parked_sql(&admin->table, request, sql_keeps_order(&admin->table, admin->options),
-                           bytea > 0);
-    if (walk->sql == NULL)
-        return error_no_memory(error);
+    walk->shape = (struct parked_shape){sql_keeps_order(&admin->table, admin->options), bytea > 0,
+                                        PARKED_PAGE_ROWS, PARKED_WHOLE};
+    if (make_sql(walk, admin, error) < 0)
+        return -1;
     if (request->id_count > 0) {
         walk->array = parked_sql_array(request->ids, request->id_count);
         return walk->array != NULL ? 0 : error_no_memory(error);
@@ -159,6 +171,53 @@ static int open_walk(struct walk *walk, struct admin *admin, struct error *error
     if (request->topic != NULL && parked_topic_regex(request->topic, &walk->regex) < 0)
         return error_no_memory(error);
     return find_bounds(walk, admin, error);
+}
+
+/* Of its encoding, its cast, or what is damaged. */
+static bool is_of_a_value(const struct error *error)
+{
+    return strstr(error->text, "(SQLSTATE 22") != NULL ||
+           strstr(error->text, "(SQLSTATE P0") != NULL ||
+           strstr(error->text, "(SQLSTATE XX") != NULL;
+}
+
+/* 0: the statement is another one now; -1: there is no other. */
+static int take_care(struct walk *walk, const struct admin *admin, struct error *error)
+{
+    if (walk->request->id_count == 0 && walk->shape.page_rows > 1) {
+        walk->shape.page_rows = 1;
+        walk->singles = PARKED_PAGE_ROWS;
+    } else if (walk->shape.detail < PARKED_LEFT_OUT) {
+        walk->shape.detail++;
+    } else {
+        return -1;
+    }
+    return make_sql(walk, admin, error);
+}
+
+/* Behind a page. */
+static int go_on(struct walk *walk, const struct admin *admin, struct error *error)
+{
+    if (walk->singles == 0)
+        return 0;
+    walk->shape.detail = PARKED_WHOLE;
+    if (--walk->singles == 0)
+        walk->shape.page_rows = PARKED_PAGE_ROWS;
+    return make_sql(walk, admin, error);
+}
+
+/* 1: there is more; 0: that was all; -1. */
+static int walk_page(struct walk *walk, struct admin *admin, struct error *error)
+{
+    int count = step(walk, admin, error);
+
+    if (count < 0 && is_of_a_value(error))
+        return take_care(walk, admin, error) < 0 ? -1 : 1;
+    if (count < 0)
+        return -1;
+    if (count < walk->shape.page_rows || walk->request->id_count > 0)
+        return 0;
+    return go_on(walk, admin, error) < 0 ? -1 : 1;
 }
 
 static int64_t explain(const struct walk *walk, struct error *error)
@@ -180,18 +239,15 @@ int64_t admin_parked(struct admin *admin, const struct parked_request *request,
                      const struct parked_rows *rows, struct error *error)
 {
     struct walk walk = {.request = request, .rows = rows};
-    int count;
+    int status;
 
     if (table_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    count = open_walk(&walk, admin, error);
-    while (count >= 0) {
-        count = step(&walk, admin, error);
-        if (count < PARKED_PAGE_ROWS || request->id_count > 0)
-            break;
-    }
+    status = open_walk(&walk, admin, error) < 0 ? -1 : 1;
+    while (status > 0)
+        status = walk_page(&walk, admin, error);
     free(walk.sql);
     free(walk.array);
     free(walk.regex);
-    return count < 0 ? explain(&walk, error) : walk.total;
+    return status < 0 ? explain(&walk, error) : walk.total;
 }

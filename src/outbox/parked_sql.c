@@ -9,11 +9,10 @@
 #include <string.h>
 
 #define TIME "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'" /* the session's time zone is UTC */
-#define IDS "id::text AS id, left(event_id::text, 1024) AS event_id"
-/* A row may be here because such a text is too large: a page of a thousand stays bounded. */
-#define TEXTS                                                                                      \
-    "left(topic::text, 1024) AS topic, left(key::text, 1024) AS key,"                              \
-    " left(type::text, 1024) AS type"
+/* A row may be here because a text is too large: a page of a thousand stays bounded. */
+#define LISTED_MAX 1024
+#define SHOWN_MAX 4097
+#define NO_MAX 0
 #define STATE "CASE WHEN due IS NULL THEN 'dead' ELSE 'waiting' END AS state"
 #define STATE_OR_TIME                                                                              \
     "CASE WHEN due IS NULL THEN 'dead' WHEN due IN ('infinity', '-infinity') THEN 'waiting'"       \
@@ -31,47 +30,144 @@ static const char *result_word(const struct parked_request *request)
     return request->dry_run ? "would drop" : "dropped";
 }
 
-static void put_shown_texts(FILE *out, bool bytea)
+static void put_as_text(FILE *out, const char *column, enum parked_detail detail, int max)
 {
-    (void)fprintf(
-        out,
-        IDS ", " STATE_OR_TIME ", left(topic::text, 4097) AS topic, left(key::text, 4097) AS key,"
-            " left(type::text, 4097) AS type, created_at::text AS created_at,"
-            " to_char(parked_at, " TIME ") AS parked_at, attempts, left(error, 4097) AS error,"
-            " left(headers::text, 4097) AS headers, octet_length(%s) AS payload_bytes, ",
-        bytea ? "payload" : "payload::text");
-    if (bytea)
+    (void)fprintf(out, "%s", max > 0 ? "left(" : "");
+    if (detail == PARKED_WHOLE)
+        (void)fprintf(out, "%s::text", column);
+    else
+        (void)fprintf(out,
+                      "encode(convert_to(%s::text, getdatabaseencoding()), 'escape')", column);
+    if (max > 0)
+        (void)fprintf(out, ", %d)", max);
+    (void)fprintf(out, " AS %s", column);
+}
+
+static void put_text(FILE *out, const char *column, enum parked_detail detail, int max)
+{
+    if (detail == PARKED_LEFT_OUT)
+        (void)fprintf(out, "NULL::text AS %s", column);
+    else
+        put_as_text(out, column, detail, max);
+}
+
+/* As JSON has it, when it can be had. */
+static void put_value(FILE *out, const char *column, enum parked_detail detail)
+{
+    if (detail == PARKED_WHOLE)
+        (void)fprintf(out, "%s", column);
+    else
+        put_text(out, column, detail, NO_MAX);
+}
+
+static void put_ids(FILE *out, enum parked_detail detail)
+{
+    put_as_text(out, "id", detail, NO_MAX);
+    (void)fprintf(out, ", ");
+    put_as_text(out, "event_id", detail, LISTED_MAX);
+    (void)fprintf(out, ", ");
+}
+
+static void put_texts(FILE *out, enum parked_detail detail, int max)
+{
+    static const char *const columns[] = {"topic", "key", "type"};
+
+    for (int i = 0; i < 3; i++) {
+        put_text(out, columns[i], detail, max);
+        (void)fprintf(out, ", ");
+    }
+}
+
+/* It says why, and is the relay's own: never left out. */
+static void put_error(FILE *out, enum parked_detail detail, int max)
+{
+    put_as_text(out, "error", detail, max);
+}
+
+static void put_payload_bytes(FILE *out, const struct parked_shape *shape)
+{
+    if (shape->detail == PARKED_LEFT_OUT)
+        (void)fprintf(out, "NULL::bigint AS payload_bytes, ");
+    else
+        (void)fprintf(out, "octet_length(%s) AS payload_bytes, ",
+                      shape->payload_is_bytea ? "payload" : "payload::text");
+}
+
+static void put_whole_row(FILE *out, const struct parked_shape *shape)
+{
+    put_ids(out, shape->detail);
+    put_texts(out, shape->detail, NO_MAX);
+    (void)fprintf(out, STATE ", attempts, due, ");
+    put_error(out, shape->detail, NO_MAX);
+    (void)fprintf(out, ", parked_at, ");
+    put_value(out, "created_at", shape->detail);
+    (void)fprintf(out, ", ");
+    put_value(out, "headers", shape->detail);
+    (void)fprintf(out, ", ");
+    put_payload_bytes(out, shape);
+    put_value(out, "payload", shape->detail);
+}
+
+static void put_shown_row(FILE *out, const struct parked_shape *shape)
+{
+    put_ids(out, shape->detail);
+    (void)fprintf(out, STATE_OR_TIME ", ");
+    put_texts(out, shape->detail, SHOWN_MAX);
+    put_text(out, "created_at", shape->detail, NO_MAX);
+    (void)fprintf(out, ", to_char(parked_at, " TIME ") AS parked_at, attempts, ");
+    put_error(out, shape->detail, SHOWN_MAX);
+    (void)fprintf(out, ", ");
+    put_text(out, "headers", shape->detail, SHOWN_MAX);
+    (void)fprintf(out, ", ");
+    put_payload_bytes(out, shape);
+    if (shape->payload_is_bytea && shape->detail != PARKED_LEFT_OUT)
         (void)fprintf(out, "substring(payload FROM 1 FOR %d) AS payload", PARKED_PAYLOAD_MAX);
     else
-        (void)fprintf(out, "left(payload::text, %d) AS payload", PARKED_PAYLOAD_MAX);
+        put_text(out, "payload", shape->detail, PARKED_PAYLOAD_MAX);
 }
 
-static void put_values(FILE *out, const struct parked_request *request, bool bytea)
+static void put_values(FILE *out, const struct parked_request *request,
+                       const struct parked_shape *shape)
 {
-    if (request->verb == PARKED_SHOW && request->json)
-        (void)fprintf(out,
-                      IDS ", topic::text AS topic, key::text AS key, type::text AS type, " STATE
-                          ", attempts, due, error, parked_at, created_at, headers,"
-                          " octet_length(%s) AS payload_bytes, payload",
-                      bytea ? "payload" : "payload::text");
-    else if (request->verb == PARKED_SHOW)
-        put_shown_texts(out, bytea);
-    else if (request->verb == PARKED_LIST && request->json)
-        (void)fprintf(out, IDS ", " TEXTS ", " STATE
-                               ", attempts, due, left(error, 1024) AS error, parked_at");
-    else if (request->json)
-        (void)fprintf(out, "'%s' AS result, " IDS ", " TEXTS ", left(error, 1024) AS error",
-                      result_word(request));
-    else
-        (void)fprintf(out, "id::text AS id, " STATE_OR_TIME ", left(event_id::text, 1024) AS"
-                           " event_id, " TEXTS ", attempts, left(error, 1024) AS error");
+    if (request->verb == PARKED_SHOW && request->json) {
+        put_whole_row(out, shape);
+        return;
+    }
+    if (request->verb == PARKED_SHOW) {
+        put_shown_row(out, shape);
+        return;
+    }
+    if (request->json && request->verb != PARKED_LIST)
+        (void)fprintf(out, "'%s' AS result, ", result_word(request));
+    if (request->json) {
+        put_ids(out, shape->detail);
+        put_texts(out, shape->detail, LISTED_MAX);
+        if (request->verb == PARKED_LIST)
+            (void)fprintf(out, STATE ", attempts, due, ");
+        put_error(out, shape->detail, LISTED_MAX);
+        if (request->verb == PARKED_LIST)
+            (void)fprintf(out, ", parked_at");
+        return;
+    }
+    put_as_text(out, "id", shape->detail, NO_MAX);
+    (void)fprintf(out, ", " STATE_OR_TIME ", ");
+    put_as_text(out, "event_id", shape->detail, LISTED_MAX);
+    (void)fprintf(out, ", ");
+    put_texts(out, shape->detail, LISTED_MAX);
+    (void)fprintf(out, "attempts, ");
+    put_error(out, shape->detail, LISTED_MAX);
 }
 
-/* The parked row, or with a JSON object of its values without seq. */
-static void put_row(FILE *out, const struct parked_request *request, bool bytea)
+/* The parked row, or with a JSON object of its values without seq. A change that tells of no row
+ * depends on none of them. */
+static void put_row(FILE *out, const struct parked_request *request,
+                    const struct parked_shape *shape)
 {
-    (void)fprintf(out, "seq, %s", request->json ? "(SELECT row_to_json(r) FROM (SELECT " : "");
-    put_values(out, request, bytea);
+    (void)fprintf(out, "seq");
+    if (changes(request) && !request->json)
+        return;
+    (void)fprintf(out, ", %s", request->json ? "(SELECT row_to_json(r) FROM (SELECT " : "");
+    put_values(out, request, shape);
     (void)fprintf(out, "%s", request->json ? ") r) AS json" : "");
 }
 
@@ -111,7 +207,7 @@ static void put_chosen_by_id(FILE *out, const struct table *table, bool lock)
 }
 
 static void put_chosen_by_filter(FILE *out, const struct table *table,
-                                 const struct parked_request *request)
+                                 const struct parked_request *request, int page_rows)
 {
     bool list = request->verb == PARKED_LIST;
 
@@ -125,7 +221,7 @@ static void put_chosen_by_filter(FILE *out, const struct table *table,
                   " AND ($6::timestamptz IS NULL OR parked_at >= $6::timestamptz)"
                   " ORDER BY seq%s LIMIT %d%s)",
                   table->parked_quoted, list ? "" : " AND due IS NULL", list ? " DESC" : "",
-                  PARKED_PAGE_ROWS, changes(request) ? " FOR UPDATE" : "");
+                  page_rows, changes(request) ? " FOR UPDATE" : "");
 }
 
 /* What waits behind a dropped row of its key may go now. */
@@ -158,30 +254,30 @@ static void put_retried(FILE *out, const struct table *table, bool keeps_order)
 }
 
 static void put_done(FILE *out, const struct table *table, const struct parked_request *request,
-                     bool keeps_order, bool bytea)
+                     const struct parked_shape *shape)
 {
     const char *parked = table->parked_quoted;
 
     (void)fprintf(out, ", done AS MATERIALIZED (");
     if (!changes(request)) {
         (void)fprintf(out, "SELECT ");
-        put_row(out, request, bytea);
+        put_row(out, request, shape);
         (void)fprintf(out, " FROM %s JOIN chosen ON seq = chosen_seq)", parked);
         return;
     }
     if (request->verb == PARKED_RETRY)
-        put_retried(out, table, keeps_order);
+        put_retried(out, table, shape->keeps_order);
     else
         (void)fprintf(out, "DELETE FROM %s USING chosen", parked);
     (void)fprintf(out, " WHERE seq = chosen_seq RETURNING ");
-    put_row(out, request, bytea);
+    put_row(out, request, shape);
     (void)fprintf(out, ")");
     if (request->verb == PARKED_DROP && table_has(table, COLUMN_KEY))
         put_freed(out, table);
 }
 
-char *parked_sql(const struct table *table, const struct parked_request *request, bool keeps_order,
-                 bool payload_is_bytea)
+char *parked_sql(const struct table *table, const struct parked_request *request,
+                 const struct parked_shape *shape)
 {
     char *text = NULL;
     size_t len = 0;
@@ -192,8 +288,8 @@ char *parked_sql(const struct table *table, const struct parked_request *request
     if (request->id_count > 0)
         put_chosen_by_id(out, table, changes(request));
     else
-        put_chosen_by_filter(out, table, request);
-    put_done(out, table, request, keeps_order, payload_is_bytea);
+        put_chosen_by_filter(out, table, request, shape->page_rows);
+    put_done(out, table, request, shape);
     (void)fprintf(out,
                   " SELECT words, done.* FROM missing_words LEFT JOIN done ON true"
                   " ORDER BY seq%s",
