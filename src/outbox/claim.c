@@ -265,7 +265,7 @@ static enum claim_result note_failure(struct outbox *outbox, const struct claim_
         *error = other;
         return CLAIM_FAILED;
     }
-    return failure == FAILURE_ROW ? CLAIM_UNREADABLE : CLAIM_FAILED;
+    return failure_is_of_row(failure) ? CLAIM_UNREADABLE : CLAIM_FAILED;
 }
 
 static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,

@@ -64,6 +64,8 @@ static enum failure judge_failure(const PGresult *result)
         return FAILURE_OTHER;
     if (strcmp(sqlstate, "55P03") == 0)
         return FAILURE_LOCKED;
+    if (strncmp(sqlstate, "XX", 2) == 0)
+        return FAILURE_DAMAGED;
     for (int i = 0; rows[i] != NULL; i++)
         if (strcmp(sqlstate, rows[i]) == 0)
             return FAILURE_ROW;
@@ -133,8 +135,10 @@ int pipeline_try(struct outbox *outbox, struct error *error)
 
     if (result == NULL)
         return pipeline_abort(outbox);
-    if (!done)
+    if (!done) {
+        outbox->failure = judge_failure(result);
         (void)session_fail(&outbox->session, result, error);
+    }
     PQclear(result);
     return done;
 }

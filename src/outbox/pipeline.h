@@ -21,8 +21,14 @@ enum failure {
     FAILURE_NONE,
     FAILURE_OTHER,
     FAILURE_LOCKED, /* it waited too long for somebody's lock on a row */
-    FAILURE_ROW /* it may be a row's fault: its values cannot be read or sent, or take too long */
+    FAILURE_ROW, /* it may be a row's fault: its values cannot be read or sent, or take too long */
+    FAILURE_DAMAGED /* the same: what is stored of it is no value */
 };
+
+static inline bool failure_is_of_row(enum failure failure)
+{
+    return failure == FAILURE_ROW || failure == FAILURE_DAMAGED;
+}
 
 #define AWAY_WINDOW_ROWS 50000 /* so many that asking the routes of each takes a moment only */
 
@@ -119,8 +125,8 @@ PGresult *pipeline_expect(struct outbox *outbox, ExecStatusType status, struct e
 /* The same, but a statement that fails leaves the session open, for pipeline_roll_back(), and
  * outbox->failure says why it failed. */
 PGresult *pipeline_answer(struct outbox *outbox, ExecStatusType status, struct error *error);
-/* A statement that may fail without ending the session: 1, or 0 with *error set when it did fail;
- * -1: closed. */
+/* A statement that may fail without ending the session: 1, or 0 with *error and outbox->failure set
+ * when it did fail; -1: closed. */
 int pipeline_try(struct outbox *outbox, struct error *error);
 /* The same as expect, when the result itself is not wanted. */
 int pipeline_skip(struct outbox *outbox, ExecStatusType status, struct error *error);

@@ -143,21 +143,26 @@ static int queue_plain(struct outbox *outbox, const char *statement, struct erro
     return pipeline_queue(outbox, statement, 0, NULL, false, error);
 }
 
-/* 1: parked; 0: the server refused, and *error says why; -1: the session is closed. */
+/* 1: parked; 0: the server refused, and *error and outbox->failure say why; -1: the session is
+ * closed. */
 static int try_to_park(struct outbox *outbox, struct error *error)
 {
+    enum failure failure;
     struct error ignored;
     int parked;
 
     if (pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
         return -1;
     parked = pipeline_try(outbox, error);
+    failure = outbox->failure;
     if (parked < 0 || pipeline_skip(outbox, PGRES_PIPELINE_SYNC, &ignored) < 0)
         return -1;
+    outbox->failure = failure;
     return parked;
 }
 
-/* A value that the server cannot even copy, as of a damaged page, is lost already. */
+/* A value that the server cannot even copy because it is damaged is lost already. Whatever else is
+ * in the way goes some day. */
 static int park_bare(struct outbox *outbox, const struct batch *batch, struct error *error)
 {
     const struct message *message = &batch->messages[0];
@@ -182,7 +187,8 @@ static int park(struct outbox *outbox, struct batch *batch, int count, struct er
         queue_parked(outbox, batch, count, error) < 0)
         return -1;
     parked = try_to_park(outbox, error);
-    if (parked == 0 && batch->messages[0].unreadable && !batch->parked)
+    if (parked == 0 && outbox->failure == FAILURE_DAMAGED && batch->messages[0].unreadable &&
+        !batch->parked)
         parked = park_bare(outbox, batch, error);
     if (parked != 0)
         return parked > 0 ? 0 : -1;

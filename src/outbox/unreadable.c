@@ -60,7 +60,7 @@ static int read_row(struct outbox *outbox, const struct batch *batch,
         pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
         return -1;
     result = pipeline_answer(outbox, PGRES_TUPLES_OK, error);
-    if (result == NULL && outbox->failure != FAILURE_ROW)
+    if (result == NULL && !failure_is_of_row(outbox->failure))
         return -1;
     if (pipeline_skip(outbox, PGRES_PIPELINE_SYNC, &other) < 0) {
         PQclear(result);
