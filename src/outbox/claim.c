@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define AVOID_MS 10000
 #define ISOLATE_MS                                                                                 \
     60000             /* how long a claim stays small for the sake of a row that is not found      \
                        */
@@ -255,8 +254,7 @@ static enum claim_result note_failure(struct outbox *outbox, const struct claim_
     if (outbox->session.conn == NULL)
         return CLAIM_FAILED;
     if (failure == FAILURE_LOCKED && !request->parked)
-        turns_avoid(&outbox->turns, outbox->locked, outbox->locked_count,
-                    clock_now_ms() + AVOID_MS);
+        slice_lock_avoid(outbox, outbox->locked_count);
     if (failure == FAILURE_OTHER) {
         (void)pipeline_abort(outbox);
         return CLAIM_FAILED;

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define PARKED_WIDTH 8     /* slices of a claim of parked rows */
+#define AVOID_MS 10000
 #define EMPTY_CLAIMS_MAX 3 /* then a lane rests: what was there is claimed by somebody else */
 
 void slice_lock_read_horizon(struct outbox *outbox, const struct claim_request *request)
@@ -288,8 +289,22 @@ static bool leaves_a_row(const struct batch *batch)
     return batch->unparked != NULL;
 }
 
+void slice_lock_avoid(struct outbox *outbox, int count)
+{
+    turns_avoid(&outbox->turns, outbox->locked, count, clock_now_ms() + AVOID_MS);
+}
+
+/* A row that can be neither read nor parked would fail each claim from the front of its slice. */
+static bool holds_up_its_slice(const struct outbox *outbox, const struct batch *batch)
+{
+    return batch->unparked != NULL && batch->messages[0].unreadable && !batch->parked &&
+           outbox->options->order == ORDER_KEY;
+}
+
 void slice_lock_note_settled(struct outbox *outbox, const struct batch *batch)
 {
+    if (holds_up_its_slice(outbox, batch))
+        slice_lock_avoid(outbox, 1);
     if (!leaves_a_row(batch))
         tell(outbox);
 }

@@ -20,6 +20,8 @@ int slice_lock_note_claimed(struct outbox *outbox, struct batch *batch, struct e
 /* The claim found nothing. Whether it is to be repeated at once, because slices were thought to
  * have rows. */
 bool slice_lock_note_empty(struct outbox *outbox, const struct claim_request *request);
+/* So many of the slices that were locked have a row that holds up the claim: see turns_avoid. */
+void slice_lock_avoid(struct outbox *outbox, int count);
 /* The rows are settled and committed, as batch->messages say. */
 void slice_lock_note_settled(struct outbox *outbox, const struct batch *batch);
 
