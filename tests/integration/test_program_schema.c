@@ -349,8 +349,8 @@ static void what_is_no_plain_table_is_refused_before_anything_is_made(void **sta
         "CREATE VIEW outbox AS SELECT * FROM events",
         "CREATE MATERIALIZED VIEW outbox AS SELECT * FROM events",
         "CREATE TABLE outbox (LIKE events) PARTITION BY LIST (topic)",
-        "CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;"
-        " CREATE FOREIGN TABLE outbox (id bigint) SERVER s",
+        ("CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;"
+         " CREATE FOREIGN TABLE outbox (id bigint) SERVER s"),
     };
     static const char *const drops[] = {"VIEW", "MATERIALIZED VIEW", "TABLE", "FOREIGN TABLE"};
     struct fixture *fixture = *state;
