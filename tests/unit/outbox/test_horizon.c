@@ -806,6 +806,21 @@ static void a_claim_from_low_raises_low_and_high_only_with_it(void **state)
     assert_bound(0, 101, 251);
 }
 
+/* A scan whose snapshot had all long holders, which could not see theirs. */
+static void a_full_scan_that_finds_a_row_below_high_takes_high_back(void **state)
+{
+    (void)state;
+    let_a_be_long();
+    claim_from_high(END);
+    assert_bound(0, 101, 301);
+    look();
+    assert_true(horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], true, 150, true));
+    assert_bound(0, 101, 150);
+    look();
+    assert_true(horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], true, 50, false));
+    assert_bound(0, 50, 50);
+}
+
 static void when_a_long_holder_leaves_high_falls_back_to_low(void **state)
 {
     (void)state;
@@ -1112,6 +1127,7 @@ int main(void)
         TEST(more_than_sixteen_hold_the_horizon),
         TEST(high_rises_as_if_a_long_holder_was_not_there_and_low_to_its_base),
         TEST(a_claim_from_low_raises_low_and_high_only_with_it),
+        TEST(a_full_scan_that_finds_a_row_below_high_takes_high_back),
         TEST(when_a_long_holder_leaves_high_falls_back_to_low),
         TEST(when_one_of_two_leaves_high_falls_back_too),
         TEST(one_that_leaves_is_not_made_up_for_by_another),
