@@ -792,11 +792,10 @@ static void lock_and_claim(struct lane_fixture *fixture, PGconn *lane, const cha
     const struct table *table = &fixture->outbox->table;
 
     sql(lane, "BEGIN");
-    (void)snprintf(flushes->locked, 32, "%s",
-                   value_of(lane,
-                            sql_lock_slices(table, &fixture->options, NULL,
-                                            &fixture->outbox->sequence),
-                            ALL_SLICES));
+    (void)snprintf(
+        flushes->locked, 32, "%s",
+        value_of(lane, sql_lock_slices(table, &fixture->options, NULL, &fixture->outbox->sequence),
+                 ALL_SLICES));
     sql(fixture->conn, "%s", between);
     (void)snprintf(flushes->between, 32, "%s",
                    sql_text(fixture->conn, "SELECT pg_current_wal_insert_lsn()"));
@@ -1074,6 +1073,29 @@ static void a_lane_keeps_the_plans_of_its_statements(void **state)
     PQclear(result);
 }
 
+/* What was prepared finds the new table by its name, but knows the locks and ids of the old one. */
+static void a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim(void **state)
+{
+    struct lane_fixture *fixture = *state;
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    insert_rows(fixture, 1);
+    while (claim(fixture) == 0 && fixture->batch.count == 0)
+        assert_true(harness_now_ms() < deadline_ms);
+    decide_all(&fixture->batch, OUTCOME_SENT);
+    settle(fixture, false);
+    sql(fixture->conn, "BEGIN; ALTER TABLE outbox RENAME TO outbox_before;"
+                       " CREATE TABLE outbox (LIKE outbox_before INCLUDING ALL); COMMIT");
+    insert_rows(fixture, 2);
+    while (claim(fixture) == 0)
+        assert_true(fixture->batch.count == 0 && harness_now_ms() < deadline_ms);
+    assert_non_null(strstr(fixture->error.text, "another one than before"));
+    while (claim(fixture) == 0 && fixture->batch.count == 0)
+        assert_true(harness_now_ms() < deadline_ms);
+    assert_int_equal(fixture->batch.count, 2);
+    outbox_abandon(fixture->outbox);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mark, tear_down)
 #define TEST_DELETE(name) cmocka_unit_test_setup_teardown(name, set_up_deleting, tear_down)
 #define TEST_64(name) cmocka_unit_test_setup_teardown(name, set_up_64, tear_down)
@@ -1083,6 +1105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time),
+        TEST_DELETE(a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim),
         TEST_DELETE(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time),
         TEST(lanes_share_the_slices),
         TEST(rows_without_a_key_are_claimed_too),
