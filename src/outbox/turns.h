@@ -29,9 +29,10 @@ void turns_free(struct turns *turns);
 /* Fills turns->candidates. */
 void turns_choose(struct turns *turns, const struct horizon_bound *bounds, int64_t now_ms);
 
-/* Slices were locked, and gave rows. `more`: there are more than these. `full`: as many as a claim
- * may have; `half`: at least half as many. This decides how many slices the next claim takes. */
+/* These slices were locked, and gave rows. */
 void turns_claimed(struct turns *turns, const int32_t *slices, int count);
+/* Decides how many slices the next claim takes. `full`: some of those locked have more rows;
+ * `half`: they gave at least half of what a claim may have. */
 void turns_adapt(struct turns *turns, int locked, bool full, bool half);
 
 /* Somebody holds a row of these slices. If it is clear of which, that one is left until then. */
