@@ -1,0 +1,152 @@
+#include "base/bounded_call.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct bounded_call {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    void (*work)(void *argument);
+    void (*drop)(void *argument);
+    void *argument;
+    bool returned;
+    bool given_up;
+    int users; /* the thread, and the owner */
+};
+
+static int init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    int status;
+
+    if (pthread_condattr_init(&attributes) != 0)
+        return -1;
+    status = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (status == 0)
+        status = pthread_cond_init(condition, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    return status == 0 ? 0 : -1;
+}
+
+static struct bounded_call *make(void (*work)(void *argument), void (*drop)(void *argument),
+                                 void *argument)
+{
+    struct bounded_call *call = calloc(1, sizeof *call);
+
+    if (call == NULL)
+        return NULL;
+    *call = (struct bounded_call){.work = work, .drop = drop, .argument = argument, .users = 2};
+    if (init_condition(&call->changed) == 0) {
+        if (pthread_mutex_init(&call->mutex, NULL) == 0)
+            return call;
+        (void)pthread_cond_destroy(&call->changed);
+    }
+    free(call);
+    return NULL;
+}
+
+static void destroy(struct bounded_call *call)
+{
+    (void)pthread_mutex_destroy(&call->mutex);
+    (void)pthread_cond_destroy(&call->changed);
+    free(call);
+}
+
+static void release(struct bounded_call *call)
+{
+    bool last;
+
+    (void)pthread_mutex_lock(&call->mutex);
+    last = --call->users == 0;
+    (void)pthread_mutex_unlock(&call->mutex);
+    if (last)
+        destroy(call);
+}
+
+static void *run(void *context)
+{
+    struct bounded_call *call = context;
+    bool given_up;
+
+    call->work(call->argument);
+    (void)pthread_mutex_lock(&call->mutex);
+    given_up = call->given_up;
+    if (!given_up)
+        call->returned = true;
+    (void)pthread_cond_signal(&call->changed);
+    (void)pthread_mutex_unlock(&call->mutex);
+    if (given_up) {
+        call->drop(call->argument);
+        (void)pthread_mutex_lock(&call->mutex);
+        call->returned = true;
+        (void)pthread_mutex_unlock(&call->mutex);
+    }
+    release(call);
+    return NULL;
+}
+
+/* Whether work has returned by the deadline. */
+static bool await(struct bounded_call *call, int64_t deadline_ms)
+{
+    struct timespec deadline = {.tv_sec = (time_t)(deadline_ms / 1000),
+                                .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
+    bool returned;
+    int status = 0;
+
+    (void)pthread_mutex_lock(&call->mutex);
+    while (!call->returned && status == 0)
+        status = pthread_cond_timedwait(&call->changed, &call->mutex, &deadline);
+    returned = call->returned;
+    call->given_up = !returned;
+    (void)pthread_mutex_unlock(&call->mutex);
+    return returned;
+}
+
+bool bounded_call_is_out(struct bounded_call **late)
+{
+    bool returned;
+
+    if (*late == NULL)
+        return false;
+    (void)pthread_mutex_lock(&(*late)->mutex);
+    returned = (*late)->returned;
+    (void)pthread_mutex_unlock(&(*late)->mutex);
+    if (returned)
+        bounded_call_forget(late);
+    return !returned;
+}
+
+void bounded_call_forget(struct bounded_call **late)
+{
+    if (*late != NULL)
+        release(*late);
+    *late = NULL;
+}
+
+enum bounded_result bounded_call_run(struct bounded_call **late, void (*work)(void *argument),
+                                     void (*drop)(void *argument), void *argument,
+                                     int64_t deadline_ms)
+{
+    struct bounded_call *call;
+    pthread_t thread;
+
+    if (bounded_call_is_out(late))
+        return BOUNDED_BUSY;
+    call = make(work, drop, argument);
+    if (call == NULL)
+        return BOUNDED_FAILED;
+    if (pthread_create(&thread, NULL, run, call) != 0) {
+        destroy(call);
+        return BOUNDED_FAILED;
+    }
+    if (!await(call, deadline_ms)) {
+        (void)pthread_detach(thread);
+        *late = call;
+        return BOUNDED_LATE;
+    }
+    (void)pthread_join(thread, NULL);
+    release(call);
+    return BOUNDED_DONE;
+}
