@@ -12,11 +12,13 @@
 
 #include "broker/kafka.h"
 
+#include "base/host.h"
 #include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define MESSAGE_TIMEOUT_MS_MIN 60000
 #define QUEUE_MESSAGES_MIN 100000
@@ -37,6 +39,8 @@ static const struct setting settings[] = {
     {"client.id", "outbox-relay"},
     {"enable.idempotence", "true"},
     {"acks", "all"},
+    {"enable.ssl.certificate.verification", "true"},
+    {"ssl.endpoint.identification.algorithm", "https"}, /* librdkafka before 2.0: none */
     {"max.in.flight.requests.per.connection", "5"},
     {"linger.ms", "1"},
     {"partitioner", "murmur2_random"}, /* as Java's; librdkafka's own differs */
@@ -122,6 +126,26 @@ static bool names_servers(const char *name)
     return false;
 }
 
+/* Where the client's secret is exchanged for a token. */
+static int check_token_endpoint(const struct sink_options *options, const struct property *property,
+                                struct error *error)
+{
+    static const char tls[] = "https://";
+    static const char plain[] = "http://";
+    const char *url = property->value;
+
+    if (options->allow_plaintext ||
+        strcmp(property->name, "sasl.oauthbearer.token.endpoint.url") != 0 ||
+        strncasecmp(url, tls, strlen(tls)) == 0 ||
+        (strncasecmp(url, plain, strlen(plain)) == 0 && address_is_loopback(url + strlen(plain))))
+        return 0;
+    return refuse_property(options, property,
+                           "the client's secret would cross the network without TLS; write an "
+                           "https:// URL, or allow_plaintext = true in the sink to say that this "
+                           "network is trusted",
+                           error);
+}
+
 static int set_property(rd_kafka_conf_t *conf, const struct sink_options *options,
                         const struct property *property, bool with_secrets, struct error *error)
 {
@@ -130,6 +154,8 @@ static int set_property(rd_kafka_conf_t *conf, const struct sink_options *option
     if (names_servers(property->name))
         return refuse_property(options, property, "write brokers = [...] in the sink instead",
                                error);
+    if (check_token_endpoint(options, property, error) < 0)
+        return -1;
     if (ends_with(property->name, SECRET_SUFFIX))
         return set_secret(conf, options, property, with_secrets, error);
     if (rd_kafka_conf_set(conf, property->name, property->value, why, sizeof why) ==
@@ -206,6 +232,13 @@ static const char *conf_value(const rd_kafka_conf_t *conf, const char *name, cha
     if (rd_kafka_conf_get(conf, name, value, &size) != RD_KAFKA_CONF_OK)
         value[0] = '\0';
     return value;
+}
+
+static bool has_value(const rd_kafka_conf_t *conf, const char *name, const char *wanted)
+{
+    char value[64] = "";
+
+    return strcmp(conf_value(conf, name, value, sizeof value), wanted) == 0;
 }
 
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name)
@@ -291,6 +324,32 @@ static int check_queue(const rd_kafka_conf_t *conf, const struct sink_options *o
                      (long long)message_bytes_max, (long long)((message_bytes_max + 1023) / 1024));
 }
 
+static const char *remote_broker(const struct sink_options *options)
+{
+    for (int i = 0; i < options->brokers.count; i++)
+        if (!address_is_loopback(options->brokers.items[i]))
+            return options->brokers.items[i];
+    return NULL;
+}
+
+/* GSSAPI sends nothing that can be used again. SCRAM sends what a password can be guessed from, the
+ * others send the password or the token itself. */
+static int check_plaintext(const rd_kafka_conf_t *conf, const struct sink_options *options,
+                           struct error *error)
+{
+    const char *remote = remote_broker(options);
+
+    if (remote == NULL || options->allow_plaintext ||
+        !has_value(conf, "security.protocol", "sasl_plaintext") ||
+        has_value(conf, "sasl.mechanisms", "GSSAPI"))
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                     "[sink.%s.properties] \"security.protocol\": credentials would cross the "
+                     "network to %s without TLS; write \"SASL_SSL\", or allow_plaintext = true in "
+                     "[sink.%s] to say that this network is trusted",
+                     options->name, remote, options->name);
+}
+
 /* librdkafka refuses a back-off above its maximum, and the maximum is ours unless it was written.
  */
 static int fit_reconnect(rd_kafka_conf_t *conf, struct error *error)
@@ -317,7 +376,7 @@ static int fill(rd_kafka_conf_t *conf, const struct sink_options *options, bool 
             check_partitioner(conf, options, property, error) < 0)
             return -1;
     }
-    if (fit_reconnect(conf, error) < 0)
+    if (fit_reconnect(conf, error) < 0 || check_plaintext(conf, options, error) < 0)
         return -1;
     return check_queue(conf, options, error);
 }
@@ -363,13 +422,6 @@ int kafka_check_options(const struct sink_options *options, struct error *error)
         return -1;
     rd_kafka_conf_destroy(conf);
     return 0;
-}
-
-static bool has_value(const rd_kafka_conf_t *conf, const char *name, const char *wanted)
-{
-    char value[64] = "";
-
-    return strcmp(conf_value(conf, name, value, sizeof value), wanted) == 0;
 }
 
 void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_options *options)

@@ -28,6 +28,7 @@ struct sink_options {
     struct text_list allow;
     struct match allowed[SINK_LIST_MAX]; /* allow.items, parsed */
     bool create;
+    bool allow_plaintext; /* credentials may cross a network without TLS */
     struct property properties[SINK_LIST_MAX];
     int property_count;
     char *username;

@@ -1,3 +1,4 @@
+#include "base/host.h"
 #include "base/text.h"
 #include "config/address.h"
 #include "config/loader.h"
@@ -134,6 +135,29 @@ static void check_create(const struct loader *loader, const struct sink_options 
                                "create makes");
 }
 
+/* A .creds file is no such credential: it signs what the server asks, and its seed stays here. */
+static void check_plaintext(const struct loader *loader, const struct sink_options *sink,
+                            struct toml_node *node)
+{
+    static const char plain[] = "nats://";
+    const struct toml_node *list = toml_find(node, "servers");
+
+    if (sink->allow_plaintext || sink->tls_ca_file != NULL || sink->tls_cert_file != NULL ||
+        (sink->username == NULL && sink->token == NULL && sink->token_file == NULL) ||
+        list == NULL || list->refused)
+        return;
+    for (int i = 0; i < sink->servers.count; i++) {
+        const char *server = sink->servers.items[i];
+
+        if (!list->children[i].refused && strncmp(server, plain, strlen(plain)) == 0 &&
+            !address_is_loopback(server + strlen(plain)))
+            report_problem(loader->report, &list->children[i],
+                           "servers: \"%s\": the %s would cross the network without TLS; write "
+                           "tls://, or allow_plaintext = true to say that this network is trusted",
+                           server, sink->username != NULL ? "password" : "token");
+    }
+}
+
 static void check_nats(const struct loader *loader, const struct sink_options *sink,
                        struct toml_node *node)
 {
@@ -145,7 +169,30 @@ static void check_nats(const struct loader *loader, const struct sink_options *s
             "without a stream is not supported");
     check_addresses(loader, node, "servers", &sink->servers, server_url_problem);
     check_login(loader, node);
+    check_plaintext(loader, sink, node);
     check_create(loader, sink, node);
+}
+
+/* librdkafka runs sasl.kerberos.kinit.cmd in a shell, with the other two put into it, and loads the
+ * libraries that the rest name: a plugin as soon as the property is set. */
+static void check_code(const struct loader *loader, struct toml_node *node)
+{
+    static const char *const names[] = {"plugin.library.paths", "sasl.kerberos.kinit.cmd",
+                                        "sasl.kerberos.keytab", "sasl.kerberos.principal",
+                                        "ssl.engine.location",  "ssl.providers"};
+    struct toml_node *properties = toml_find(node, "properties");
+    char path[NAME_SHOWN_BYTES];
+
+    text_escape(path, sizeof path, loader->report->name, strlen(loader->report->name));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct toml_node *property = toml_find(properties, names[i]);
+
+        if (property != NULL && !loader->is_own)
+            report_problem(loader->report, property,
+                           "%s: librdkafka runs or loads what it names, and others can change this "
+                           "file; let root or the relay's user own it and run chmod go-w %s",
+                           names[i], path);
+    }
 }
 
 static void check_kafka(const struct loader *loader, const struct sink_options *sink,
@@ -153,6 +200,7 @@ static void check_kafka(const struct loader *loader, const struct sink_options *
 {
     require(loader, node, "brokers", "a sink of type \"kafka\" needs brokers = [\"HOST:PORT\"]");
     check_addresses(loader, node, "brokers", &sink->brokers, broker_address_problem);
+    check_code(loader, node);
 }
 
 /* Whether no part of it was refused. */

@@ -1,5 +1,6 @@
 #include "config/conninfo.h"
 
+#include "base/host.h"
 #include "base/text.h"
 #include "config/address.h"
 
@@ -350,14 +351,7 @@ int conninfo_parse(struct conninfo *conninfo, const char *text)
 
 static bool is_local(const char *host, size_t len)
 {
-    static const char *const names[] = {"localhost", "::1", "[::1]"};
-
-    if (len == 0 || host[0] == '/' || host[0] == '@')
-        return true;
-    for (size_t i = 0; i < 3; i++)
-        if (strlen(names[i]) == len && strncasecmp(host, names[i], len) == 0)
-            return true;
-    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= len;
+    return len == 0 || host[0] == '/' || host[0] == '@' || host_is_loopback(host, len);
 }
 
 bool conninfo_is_remote(const char *hosts)

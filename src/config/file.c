@@ -61,13 +61,23 @@ static int read_bytes(struct file *file, int fd)
     return 0;
 }
 
+/* Whoever owns a file can change its mode, too. */
+static bool is_own(const struct stat *status)
+{
+    return (status->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+           (status->st_uid == 0 || status->st_uid == geteuid());
+}
+
 static void read_open_file(struct file *file, int fd)
 {
     struct stat status;
 
     if (fstat(fd, &status) < 0) {
         fail(file, "cannot open", strerror(errno));
-    } else if (S_ISDIR(status.st_mode)) {
+        return;
+    }
+    file->is_own = is_own(&status);
+    if (S_ISDIR(status.st_mode)) {
         fail(file, "cannot open", strerror(EISDIR));
     } else if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) {
         fail(file, "cannot open", "neither a file nor a pipe");

@@ -1,6 +1,7 @@
 #ifndef CONFIG_FILE_H
 #define CONFIG_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A configuration file in memory. Regular files and pipes are read; neither can hang the reader. */
@@ -8,6 +9,7 @@ struct file {
     char *text; /* owned */
     size_t len;
     unsigned mode;   /* permission bits; 0 for a pipe */
+    bool is_own;     /* only root and the user of this process can change it */
     char error[256]; /* "" when it was read */
 };
 

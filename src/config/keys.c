@@ -108,6 +108,10 @@ const struct key keys[] = {
     {SECTION_SINK, "create", KEY_BOOLEAN, IN_SINK(create), "false", 0, 0, NULL,
      KEY_KAFKA | KEY_NATS,
      "`init` and `run` create missing topics, or the stream with the subjects in allow."},
+    {SECTION_SINK, "allow_plaintext", KEY_BOOLEAN, IN_SINK(allow_plaintext), "false", 0, 0, NULL,
+     KEY_KAFKA | KEY_NATS,
+     "Passwords and tokens may cross a network without TLS, readable by whoever is in between. "
+     "Without it such a sink is refused, unless its servers are on this machine."},
     {SECTION_SINK, "username", KEY_STRING, IN_SINK(username), NULL, 1, 0, NULL, KEY_NATS,
      "The user to log in as."},
     {SECTION_SINK, "password", KEY_STRING, IN_SINK(password), NULL, 1, 0, NULL,

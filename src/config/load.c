@@ -163,29 +163,28 @@ static void refuse_text(struct report *report, struct toml_error *error)
     report_at(report, error->line, error->column, "%s", error->text);
 }
 
-static void load_text(struct config *config, const char *text, size_t len, unsigned mode,
-                      struct report *report)
+static void load_text(struct loader *loader, const char *text, size_t len)
 {
-    struct loader loader = {.config = config, .report = report, .mode = mode};
     struct toml_error error;
 
-    if (set_defaults(config) < 0)
-        report_at(report, 0, 0, "out of memory");
+    if (set_defaults(loader->config) < 0)
+        report_at(loader->report, 0, 0, "out of memory");
     else if (guard_text(text, len, &error) < 0 ||
-             (loader.root = toml_parse(text, len, &error)) == NULL)
-        refuse_text(report, &error);
+             (loader->root = toml_parse(text, len, &error)) == NULL)
+        refuse_text(loader->report, &error);
     else
-        load_tree(&loader);
-    toml_free(loader.root);
+        load_tree(loader);
+    toml_free(loader->root);
 }
 
 int config_parse(struct config *config, const char *name, const char *text, size_t len,
                  struct config_problems *problems)
 {
     struct report report = {.name = name};
+    struct loader loader = {.config = config, .report = &report, .is_own = true};
 
     *problems = (struct config_problems){0};
-    load_text(config, text, len, 0, &report);
+    load_text(&loader, text, len);
     return report_finish(&report, problems);
 }
 
@@ -193,6 +192,7 @@ int config_load(struct config *config, const char *path, struct config_problems 
 {
     struct file file = {0};
     struct report report = {0};
+    struct loader loader = {.config = config, .report = &report};
 
     *config = (struct config){0};
     *problems = (struct config_problems){0};
@@ -200,7 +200,9 @@ int config_load(struct config *config, const char *path, struct config_problems 
     if (file.error[0] != '\0') {
         report_at(&report, 0, 0, "%s", file.error);
     } else {
-        load_text(config, file.text, file.len, file.mode, &report);
+        loader.mode = file.mode;
+        loader.is_own = file.is_own;
+        load_text(&loader, file.text, file.len);
         config->path = strdup(report.name);
         if (config->path == NULL)
             report_at(&report, 0, 0, "out of memory");

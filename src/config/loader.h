@@ -13,6 +13,7 @@ struct loader {
     struct toml_node *root;
     struct report *report;
     unsigned mode; /* of the file; 0: not a regular file, so nobody else can read it */
+    bool is_own;   /* only root and the user of this process can change the file */
 };
 
 /* Reads each key of a [section] into `base`. */

@@ -12,8 +12,8 @@
 
 bool is_secret_property(const char *name)
 {
-    static const char *const endings[] = {"password", "secret", "sasl.oauthbearer.config",
-                                          "ssl.key.pem"};
+    static const char *const endings[] = {"password", "passphrase", "secret",
+                                          "sasl.oauthbearer.config", "key.pem"};
     size_t len = strlen(name);
 
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {

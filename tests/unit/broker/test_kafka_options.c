@@ -241,6 +241,86 @@ static void weakened_tls_is_warned_about(void **state)
     assert_string_equal(warning_of("plaintext", verification, "false"), "");
 }
 
+static void
+a_certificate_and_its_host_name_are_checked_whatever_librdkafkas_defaults_are(void **state)
+{
+    struct sink_options options = kafka_sink();
+    rd_kafka_conf_t *conf = kafka_conf_new(&options, false, &error);
+    char value[16];
+    size_t size = sizeof value;
+
+    (void)state;
+    assert_non_null(conf);
+    assert_int_equal(rd_kafka_conf_get(conf, "enable.ssl.certificate.verification", value, &size),
+                     RD_KAFKA_CONF_OK);
+    assert_string_equal(value, "true");
+    size = sizeof value;
+    assert_int_equal(rd_kafka_conf_get(conf, "ssl.endpoint.identification.algorithm", value, &size),
+                     RD_KAFKA_CONF_OK);
+    assert_string_equal(value, "https");
+    rd_kafka_conf_destroy(conf);
+}
+
+static int check_link(char *broker, char *protocol, char *mechanism, bool allow_plaintext)
+{
+    struct sink_options options = kafka_sink();
+
+    options.brokers.items[1] = broker;
+    options.allow_plaintext = allow_plaintext;
+    set_property(&options, "security.protocol", protocol);
+    set_property(&options, "sasl.mechanism", mechanism);
+    return check(&options);
+}
+
+static void no_password_or_token_crosses_a_network_to_kafka_in_the_clear(void **state)
+{
+    static char *const mechanisms[] = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"};
+    static char *const here[] = {"localhost:1", "127.1.2.3:9092", "[::1]:9092"};
+    static char *const there[] = {"b.example:9092", "10.0.0.1:9092", "[fe80::1]:9092",
+                                  "127.example:1"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(check_link(there[i], "sasl_plaintext", mechanisms[i], false), -1);
+        assert_int_equal(error.kind, ERROR_PERMANENT);
+        assert_int_equal(error.origin, ERROR_CONFIG);
+        assert_says(&error,
+                    "[sink.events.properties] \"security.protocol\": credentials would cross");
+        assert_says(&error, there[i]);
+        assert_says(&error, "write \"SASL_SSL\", or allow_plaintext = true in [sink.events]");
+        assert_int_equal(check_link(there[i], "SASL_PLAINTEXT", mechanisms[i], false), -1);
+        assert_int_equal(check_link(there[i], "sasl_plaintext", mechanisms[i], true), 0);
+        assert_int_equal(check_link(there[i], "sasl_ssl", mechanisms[i], false), 0);
+        assert_int_equal(check_link(there[i], "plaintext", mechanisms[i], false), 0);
+    }
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(check_link(here[i], "sasl_plaintext", "PLAIN", false), 0);
+    assert_int_equal(check_link(there[0], "sasl_plaintext", "GSSAPI", false), 0);
+}
+
+static int says_plaintext(char *name, char *value, bool allow_plaintext)
+{
+    struct sink_options options = kafka_sink();
+
+    options.allow_plaintext = allow_plaintext;
+    set_property(&options, name, value);
+    return check(&options) < 0 && strstr(error.text, "without TLS") != NULL;
+}
+
+static void no_secret_crosses_a_network_to_a_token_endpoint_in_the_clear(void **state)
+{
+    static char name[] = "sasl.oauthbearer.token.endpoint.url";
+
+    (void)state;
+    assert_refused_property(name, "http://id.example/token", "allow_plaintext = true");
+    assert_refused_property(name, "id.example/token", "write an https:// URL");
+    assert_refused_property(name, "http://localhost@id.example/token", "without TLS");
+    /* What remains to be said is librdkafka's, which Debian builds without OIDC. */
+    assert_int_equal(says_plaintext(name, "HTTPS://id.example/token", false), 0);
+    assert_int_equal(says_plaintext(name, "http://localhost:8080/token", false), 0);
+    assert_int_equal(says_plaintext(name, "http://id.example/token", true), 0);
+}
+
 static void servers_are_written_as_brokers(void **state)
 {
     struct sink_options options = kafka_sink();
@@ -302,6 +382,10 @@ int main(void)
         cmocka_unit_test(a_partitioner_that_scatters_keys_is_refused_with_order_key),
         cmocka_unit_test(a_queue_holds_the_largest_message),
         cmocka_unit_test(weakened_tls_is_warned_about),
+        cmocka_unit_test(
+            a_certificate_and_its_host_name_are_checked_whatever_librdkafkas_defaults_are),
+        cmocka_unit_test(no_password_or_token_crosses_a_network_to_kafka_in_the_clear),
+        cmocka_unit_test(no_secret_crosses_a_network_to_a_token_endpoint_in_the_clear),
         cmocka_unit_test(servers_are_written_as_brokers),
         cmocka_unit_test(wrong_names_and_values_come_with_librdkafkas_text),
         cmocka_unit_test(a_password_file_is_not_read_before_it_is_needed),

@@ -249,6 +249,53 @@ static void one_reader_too_many_is_enough(void **state)
     }
 }
 
+#define CHANGEABLE                                                                                 \
+    ": librdkafka runs or loads what it names, and others can change this file; let root or the "  \
+    "relay's user own it and run chmod go-w other.toml"
+
+static void what_librdkafka_would_run_is_refused_in_a_file_that_others_can_change(void **state)
+{
+    static const char *const names[] = {"plugin.library.paths", "sasl.kerberos.kinit.cmd",
+                                        "sasl.kerberos.keytab", "sasl.kerberos.principal",
+                                        "ssl.engine.location",  "ssl.providers"};
+    static const mode_t modes[] = {0620, 0602, 0666};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char text[256];
+        char line[256];
+        struct parsed *parsed;
+
+        (void)snprintf(text, sizeof text, KAFKA "\"%s\" = \"/nowhere\"\n", names[i]);
+        (void)snprintf(line, sizeof line, "other.toml:7:1: %s" CHANGEABLE, names[i]);
+        write_file("other.toml", text, modes[i % 3]);
+        parsed = load("other.toml");
+        assert_int_equal(parsed->status, -1);
+        assert_int_equal(parsed->problems.count, 1);
+        assert_string_equal(parsed->problems.lines[0], line);
+        free_parsed(parsed);
+    }
+}
+
+static void what_librdkafka_would_run_is_accepted_from_the_operator(void **state)
+{
+    struct parsed *parsed;
+
+    (void)state;
+    write_file("other.toml", KAFKA "\"sasl.kerberos.kinit.cmd\" = \"true\"\n", 0644);
+    parsed = load("other.toml");
+    assert_int_equal(parsed->status, 0);
+    free_parsed(parsed);
+    if (geteuid() != 0) /* only root can give a file away */
+        return;
+    assert_int_equal(chown("other.toml", 65534, (gid_t)-1), 0);
+    parsed = load("other.toml");
+    assert_int_equal(parsed->status, -1);
+    assert_string_equal(parsed->problems.lines[0],
+                        "other.toml:7:1: sasl.kerberos.kinit.cmd" CHANGEABLE);
+    free_parsed(parsed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +308,8 @@ int main(void)
         cmocka_unit_test(a_secret_in_a_file_that_others_can_read_is_refused),
         cmocka_unit_test(a_secret_in_a_private_file_is_accepted),
         cmocka_unit_test(one_reader_too_many_is_enough),
+        cmocka_unit_test(what_librdkafka_would_run_is_refused_in_a_file_that_others_can_change),
+        cmocka_unit_test(what_librdkafka_would_run_is_accepted_from_the_operator),
     };
 
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);

@@ -15,6 +15,7 @@
     "allow = [\"a.>\", \"re:\\\\.\\\"b\"]\nusername = \"\\u0001\\t\\n\xc3\xa9\"\n"                 \
     "password = \"hunter2\"\ntls_ca_file = \"/x\"\n"                                               \
     "[sink.bus2]\ntype = \"nats\"\nservers = [\"nats://b:4222\"]\nstream = \"T\"\n"                \
+    "allow_plaintext = true\n"                                                                     \
     "token = \"hunter2\"\n[sink.out]\ntype = \"stdout\"\n"                                         \
     "[[route]]\nmatch = \"re:^a{1,2}$\"\nsink = \"bus\"\ntopic = \"a.{{x}}.{topic}\"\nkey = "      \
     "\"{id}\"\n"                                                                                   \

@@ -2,7 +2,7 @@
 
 #define ORDER "[outbox]\norder = \"none\"\n"
 #define KAFKA ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = [\"a:9092\"]\n"
-#define NATS ORDER "[sink.n]\ntype = \"nats\"\nservers = [\"nats://a\"]\nstream = \"S\"\n"
+#define NATS ORDER "[sink.n]\ntype = \"nats\"\nservers = [\"nats://[::1]\"]\nstream = \"S\"\n"
 
 static void a_sink_has_a_type_that_is_known(void **state)
 {
@@ -197,6 +197,37 @@ static void there_is_one_way_to_log_in(void **state)
                     "credentials_file = \"/x\"\ntls_cert_file = \"/x\"\ntls_key_file = \"/x\"\n");
 }
 
+#define PLAIN(server, secret)                                                                      \
+    "relay.toml:5:12: servers: \"" server "\": the " secret                                        \
+    " would cross the network without TLS; "                                                       \
+    "write tls://, or allow_plaintext = true to say that this network is trusted"
+#define NATS_AT(servers)                                                                           \
+    ORDER "[sink.n]\ntype = \"nats\"\nservers = [" servers "]\nstream = \"S\"\n"
+#define USER "username = \"u\"\npassword_file = \"/x\"\n"
+
+static void no_password_crosses_a_network_to_nats_in_the_clear(void **state)
+{
+    static const struct refusal refusals[] = {
+        {NATS_AT("\"nats://a\"") USER, PLAIN("nats://a", "password")},
+        {NATS_AT("\"nats://10.0.0.1:4222\"") "token = \"hunter2\"\n",
+         PLAIN("nats://10.0.0.1:4222", "token")},
+        {NATS_AT("\"nats://[fe80::1]:4222\"") "token_file = \"/x\"\n",
+         PLAIN("nats://[fe80::1]:4222", "token")},
+        {NATS_AT("\"nats://localhost.example\"") USER,
+         PLAIN("nats://localhost.example", "password")},
+    };
+
+    (void)state;
+    assert_each_refused(REFUSALS(refusals));
+    assert_accepted(NATS_AT("\"nats://a\"") USER "allow_plaintext = true\n");
+    assert_accepted(NATS_AT("\"nats://a\"") USER "tls_ca_file = \"/x\"\n");
+    assert_accepted(NATS_AT("\"tls://a\"") USER);
+    assert_accepted(NATS_AT("\"nats://a\""));
+    assert_accepted(NATS_AT("\"nats://a\"") "credentials_file = \"/x\"\n");
+    assert_accepted(NATS_AT("\"nats://localhost\", \"nats://127.0.0.1:1\", \"nats://[::1]:1\"")
+                        USER);
+}
+
 static void a_stream_is_created_with_subjects(void **state)
 {
     static const struct refusal refusals[] = {
@@ -311,6 +342,7 @@ int main(void)
         cmocka_unit_test(brokers_are_host_and_port),
         cmocka_unit_test(servers_are_urls_without_credentials),
         cmocka_unit_test(there_is_one_way_to_log_in),
+        cmocka_unit_test(no_password_crosses_a_network_to_nats_in_the_clear),
         cmocka_unit_test(a_stream_is_created_with_subjects),
         cmocka_unit_test(properties_are_kept_as_text_with_their_lines),
         cmocka_unit_test(a_property_is_a_plain_value_with_a_quoted_name),
