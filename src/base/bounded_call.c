@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -15,6 +16,8 @@ struct bounded_call {
     bool given_up;
     int users; /* the thread, and the owner */
 };
+
+static atomic_int out_count; /* calls that were given up and have not returned */
 
 static int init_condition(pthread_cond_t *condition)
 {
@@ -79,6 +82,7 @@ static void *run(void *context)
     (void)pthread_mutex_unlock(&call->mutex);
     if (given_up) {
         call->drop(call->argument);
+        (void)atomic_fetch_sub(&out_count, 1);
         (void)pthread_mutex_lock(&call->mutex);
         call->returned = true;
         (void)pthread_mutex_unlock(&call->mutex);
@@ -100,6 +104,8 @@ static bool await(struct bounded_call *call, int64_t deadline_ms)
         status = pthread_cond_timedwait(&call->changed, &call->mutex, &deadline);
     returned = call->returned;
     call->given_up = !returned;
+    if (call->given_up)
+        (void)atomic_fetch_add(&out_count, 1);
     (void)pthread_mutex_unlock(&call->mutex);
     return returned;
 }
@@ -116,6 +122,11 @@ bool bounded_call_is_out(struct bounded_call **late)
     if (returned)
         bounded_call_forget(late);
     return !returned;
+}
+
+bool bounded_call_any_out(void)
+{
+    return atomic_load(&out_count) > 0;
 }
 
 void bounded_call_forget(struct bounded_call **late)

@@ -5,8 +5,13 @@
  *
  * Guarantee: a message is SENT only by its own positive delivery report, and when await() returns
  * the client owes none: what had no report was purged, and a client that purged anything, or that
- * librdkafka declared fatal, is destroyed before the batch is. Payloads are not copied, so a client
- * that lived on could send bytes that belong to the next batch, or append late.
+ * librdkafka declared fatal, is not polled again. The next client is made when that one has ended,
+ * so that nothing of it is appended behind what the next one sends.
+ *
+ * The creation and the end of a client can hang, because librdkafka reads files and joins its
+ * threads there, of which one may be in a name lookup or in a Kerberos command. Both are given up
+ * at a deadline and go on by themselves; until then the sink is away. A client that ends late may
+ * still hold messages, so each has a copy of its payload.
  *
  * Deliberately not done: one client shared by several lanes, because a purge and the fatal state
  * are the client's, and one lane's deadline would fail every other lane. Transactions: a consumer
@@ -27,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define END_MS 1000         /* a client that does not hang has ended long before */
 #define ASK_REFUSED_MS 1000 /* a name's second address is tried after the first refused */
 #define ASK_STEP_MS 250
 #define SYSLOG_WARNING 4
@@ -36,9 +42,9 @@ int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind k
 {
     bool known = kafka->trouble[0] != '\0';
 
-    return error_set(error, kind, ERROR_BROKER, "kafka at %s: %s%s%s%s",
-                     kafka->base.options->brokers.items[0], text, known ? " (" : "", kafka->trouble,
-                     known ? ")" : "");
+    return error_set(error, kind, ERROR_BROKER, "[sink.%s] kafka at %s: %s%s%s%s",
+                     kafka->base.options->name, kafka->base.options->brokers.items[0], text,
+                     known ? " (" : "", kafka->trouble, known ? ")" : "");
 }
 
 /* Runs on librdkafka's threads. */
@@ -83,23 +89,113 @@ static void on_error(rd_kafka_t *client, int code, const char *reason, void *opa
         note_trouble(kafka, reason);
 }
 
+static void destroy_client(void *client)
+{
+    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
+static void has_ended(void *client)
+{
+    (void)client;
+}
+
+static void end_client(struct kafka *kafka)
+{
+    enum bounded_result result = bounded_call_run(&kafka->late, destroy_client, has_ended,
+                                                  kafka->client, clock_now_ms() + END_MS);
+
+    if (result == BOUNDED_BUSY || result == BOUNDED_FAILED)
+        destroy_client(kafka->client);
+}
+
+void kafka_purge(struct kafka *kafka)
+{
+    (void)rd_kafka_purge(kafka->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
+                                            RD_KAFKA_PURGE_F_NON_BLOCKING);
+}
+
 void kafka_discard_client(struct kafka *kafka)
 {
     if (kafka->client == NULL)
         return;
-    (void)rd_kafka_purge(kafka->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    kafka_purge(kafka);
     kafka_topics_release(kafka);
-    rd_kafka_destroy_flags(kafka->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    end_client(kafka);
     kafka->client = NULL;
     kafka->broken = false;
 }
 
-static int open_client(struct kafka *kafka, struct error *error)
-{
-    rd_kafka_conf_t *conf = kafka_conf_new(kafka->base.options, true, error);
+/* The creation of a client, on a thread of its own. */
+struct creation {
+    rd_kafka_conf_t *conf; /* NULL once the client has it */
+    rd_kafka_t *client;
     char why[512];
+};
+
+static void create_client(void *argument)
+{
+    struct creation *creation = argument;
+
+    creation->client =
+        rd_kafka_new(RD_KAFKA_PRODUCER, creation->conf, creation->why, sizeof creation->why);
+    if (creation->client != NULL)
+        creation->conf = NULL;
+}
+
+static void drop_creation(void *argument)
+{
+    struct creation *creation = argument;
+
+    if (creation->client != NULL)
+        destroy_client(creation->client);
+    if (creation->conf != NULL)
+        rd_kafka_conf_destroy(creation->conf);
+    free(creation);
+}
+
+/* Takes `conf`. */
+static int run_creation(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *error)
+{
+    struct creation *creation = calloc(1, sizeof *creation);
+    int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&kafka->base);
+    enum bounded_result result;
+    int status = -1;
     int policy;
 
+    if (creation == NULL) {
+        rd_kafka_conf_destroy(conf);
+        return error_no_memory(error);
+    }
+    creation->conf = conf;
+    policy = background_enter();
+    result = bounded_call_run(&kafka->late, create_client, drop_creation, creation, deadline_ms);
+    background_leave(policy);
+    if (result == BOUNDED_LATE)
+        return kafka_fail(kafka, error, ERROR_TRANSIENT,
+                          "the client is not ready in time: a file that its properties name hangs");
+    if (result != BOUNDED_DONE) {
+        (void)kafka_fail(kafka, error, ERROR_TRANSIENT, "no thread for the client");
+    } else if (creation->client == NULL) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s",
+                        kafka->base.options->name, creation->why);
+    } else {
+        kafka->client = creation->client;
+        creation->client = NULL;
+        status = 0;
+    }
+    drop_creation(creation);
+    return status;
+}
+
+static int open_client(struct kafka *kafka, struct error *error)
+{
+    rd_kafka_conf_t *conf;
+
+    if (bounded_call_is_out(&kafka->late))
+        return kafka_fail(kafka, error, ERROR_TRANSIENT,
+                          "the client before has not ended: a name lookup, a Kerberos command or a "
+                          "file hangs");
+    conf = kafka_conf_new(kafka->base.options, true, error);
     if (conf == NULL)
         return -1;
     if (kafka_conf_be_patient(conf, kafka->silences, error) < 0 ||
@@ -114,14 +210,7 @@ static int open_client(struct kafka *kafka, struct error *error)
     kafka->trouble[0] = '\0';
     kafka->broken = false;
     kafka->answered = false;
-    policy = background_enter();
-    kafka->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
-    background_leave(policy);
-    if (kafka->client != NULL)
-        return 0;
-    rd_kafka_conf_destroy(conf);
-    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s",
-                     kafka->base.options->name, why);
+    return run_creation(kafka, conf, error);
 }
 
 /* In steps, to hear of refusals in between: once every broker has refused, little patience is left.
@@ -154,7 +243,11 @@ static int probe(struct kafka *kafka, struct error *error)
     kafka->all_down = false;
     metadata = kafka_ask_metadata(kafka, NULL, broker_patience_ms(&kafka->base), &code);
     if (metadata == NULL)
-        return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_err2str(code));
+        return kafka_fail(kafka, error, ERROR_TRANSIENT,
+                          kafka->trouble[0] != '\0'
+                              ? rd_kafka_err2str(code)
+                              : "neither an answer nor a refusal: a name lookup, a connection or a "
+                                "TLS handshake hangs");
     rd_kafka_metadata_destroy(metadata);
     kafka->all_down = false;
     kafka->answered = true;
@@ -199,6 +292,7 @@ static void kafka_destroy(struct broker *broker)
     struct kafka *kafka = (struct kafka *)broker;
 
     kafka_discard_client(kafka);
+    bounded_call_forget(&kafka->late);
     kafka_topics_empty(kafka);
     free(kafka->suspects);
     free(kafka);

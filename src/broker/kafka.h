@@ -1,6 +1,7 @@
 #ifndef BROKER_KAFKA_H
 #define BROKER_KAFKA_H
 
+#include "base/bounded_call.h"
 #include "broker/broker.h"
 #include "broker/kafka_chunks.h"
 #include "broker/kafka_verdicts.h"
@@ -22,12 +23,13 @@ struct kafka_topic {
 
 struct kafka {
     struct broker_base base;
-    rd_kafka_t *client; /* NULL: none yet, or given up; ready() makes one */
-    bool broken;        /* the client must go: fatal, or it has left messages without an answer */
-    bool answered;      /* this client has been answered by a broker */
-    int silences;       /* clients in a row that have not been, before this one */
-    bool all_down;      /* since that answer no broker could be reached, at some time */
-    char trouble[256];  /* librdkafka's last word on its connections, "" when there is none */
+    rd_kafka_t *client;        /* NULL: none yet, or given up; ready() makes one */
+    struct bounded_call *late; /* a client that hangs in its creation or its end; NULL: none */
+    bool broken;       /* the client must go: fatal, or it has left messages without an answer */
+    bool answered;     /* this client has been answered by a broker */
+    int silences;      /* clients in a row that have not been, before this one */
+    bool all_down;     /* since that answer no broker could be reached, at some time */
+    char trouble[256]; /* librdkafka's last word on its connections, "" when there is none */
     int64_t message_bytes_max;
     struct kafka_chunks chunks;
     int64_t refresh_ms; /* a topic that exists is asked about as often; -1: never */
@@ -61,7 +63,11 @@ void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_optio
 
 /* kafka.c */
 int kafka_ready(struct broker *broker, struct error *error);
+/* Within a second; a client that hangs ends by itself, and until then ready() makes no other. */
 void kafka_discard_client(struct kafka *kafka);
+/* Asks for the reports of all messages. Waits for no thread of librdkafka, of which one may hang.
+ */
+void kafka_purge(struct kafka *kafka);
 /* Of this topic, or of all that are known. NULL with *code: no answer in time. */
 const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka_topic_t *only,
                                                    int timeout_ms, rd_kafka_resp_err_t *code);

@@ -101,6 +101,7 @@ static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic
          .u.mem = {(void *)message->route_key.data, message->route_key.len}},
         {.vtype = RD_KAFKA_VTYPE_VALUE,
          .u.mem = {(void *)message->payload.data, message->payload.len}},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
         {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = message},
         {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
     };
@@ -348,7 +349,7 @@ static int give_up(struct kafka *kafka, struct error *error)
     char text[192];
 
     if (kafka->client != NULL) {
-        (void)rd_kafka_purge(kafka->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+        kafka_purge(kafka);
         (void)rd_kafka_poll(kafka->client, 0); /* why, if the client is fatal */
     }
     while (outstanding(kafka) > 0 && clock_left_ms(deadline_ms) > 0)

@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include "base/bounded_call.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -161,6 +162,7 @@ enum exit_status cli_main(int argc, char **argv)
 {
     const struct command *command;
     struct arguments arguments;
+    enum exit_status status;
 
     if (!hold_standard_descriptors()) {
         perror("outbox-relay: /dev/null");
@@ -181,6 +183,9 @@ enum exit_status cli_main(int argc, char **argv)
                             NULL);
     if (!cli_parse(command, argc - 1, argv + 1, &arguments))
         return EXIT_USAGE;
-    return check_output(command->needs_config ? run_with_config(command, &arguments)
-                                              : command->run(&arguments, NULL));
+    status = check_output(command->needs_config ? run_with_config(command, &arguments)
+                                                : command->run(&arguments, NULL));
+    if (bounded_call_any_out())
+        _exit((int)status);
+    return status;
 }

@@ -1,0 +1,193 @@
+/* A Kafka sink that hangs, wherever it hangs, costs its own rows only: those of another sink
+ * arrive, SIGTERM is obeyed, and `check` ends. */
+#include "integration/program.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ARRIVE_MS 10000 /* with the 4 s that a sink gets before it counts as away */
+#define STOP_MS 8000
+#define CHECK_MS 10000
+#define REFUSED_BACKLOG 0
+#define BACKLOG 128
+
+struct hang {
+    const char *host; /* NULL: a listening socket that nobody reads from */
+    int backlog;
+    const char *properties;
+    const char *says;
+};
+
+#define HANGS                                                                                      \
+    "neither an answer nor a refusal: a name lookup, a connection or a TLS handshake hangs"
+
+static const struct hang silent = {NULL, BACKLOG, "", "ApiVersionRequest failed: Local: Timed out"};
+static const struct hang silent_tls = {NULL, BACKLOG, "\"security.protocol\" = \"ssl\"\n", HANGS};
+static const struct hang unreachable = {NULL, REFUSED_BACKLOG, "", HANGS};
+static const struct hang unresolved = {"broker.hangs.test:9092", 0, "", HANGS};
+static const struct hang kerberos = {
+    NULL, BACKLOG,
+    "\"security.protocol\" = \"sasl_plaintext\"\n\"sasl.mechanism\" = \"GSSAPI\"\n"
+    "\"sasl.kerberos.kinit.cmd\" = \"exec sleep 40\"\n",
+    HANGS};
+
+static int listener = -1;
+static int fillers[8];
+
+/* Connects until the kernel takes no more: whoever comes then hears nothing at all. */
+static void fill_backlog(const struct sockaddr_in *address)
+{
+    for (size_t i = 0; i < sizeof fillers / sizeof *fillers; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(fillers[i], (const struct sockaddr *)address, sizeof *address);
+    }
+}
+
+static void open_listener(int backlog, char *out, size_t size)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(listen(listener, backlog), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+    if (backlog == REFUSED_BACKLOG)
+        fill_backlog(&address);
+    (void)snprintf(out, size, "127.0.0.1:%d", ntohs(address.sin_port));
+}
+
+static void close_listener(void)
+{
+    if (listener >= 0)
+        (void)close(listener);
+    listener = -1;
+    for (size_t i = 0; i < sizeof fillers / sizeof *fillers; i++)
+        if (fillers[i] > 0)
+            (void)close(fillers[i]);
+    memset(fillers, 0, sizeof fillers);
+}
+
+static void write_hanging(struct fixture *fixture, const struct hang *hang, const char *out_sink,
+                          const char *routes)
+{
+    char broker[64];
+    char rest[1024];
+
+    if (hang->host != NULL)
+        (void)snprintf(broker, sizeof broker, "%s", hang->host);
+    else
+        open_listener(hang->backlog, broker, sizeof broker);
+    (void)snprintf(rest, sizeof rest,
+                   "lanes = 1\n%s\n[sink.far]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n"
+                   "[sink.far.properties]\n%s%s",
+                   out_sink, broker, hang->properties, routes);
+    write_config(fixture, "", rest);
+}
+
+/* What the program preloads is looked for behind what a sanitizer does. */
+static void preload(void)
+{
+    assert_int_equal(setenv("LD_PRELOAD", "build/hanging_lookup.so", 1), 0);
+    assert_int_equal(setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1), 0);
+}
+
+static void preload_nothing(void)
+{
+    assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+    assert_int_equal(unsetenv("ASAN_OPTIONS"), 0);
+}
+
+static void expect_only_its_own_rows_to_wait(struct fixture *fixture, const struct hang *hang)
+{
+    int64_t started_ms;
+
+    write_hanging(fixture, hang, STDOUT_SINK,
+                  "[[route]]\nmatch = \"far\"\nsink = \"far\"\n[[route]]\nmatch = \">\"\n"
+                  "sink = \"out\"\n");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('far', '1'), ('near', '2')");
+    preload();
+    started_ms = harness_now_ms();
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    preload_nothing();
+    process_await_words(&fixture->process, "\"topic\":\"near\"");
+    assert_in_range(harness_now_ms() - started_ms, 0, ARRIVE_MS);
+    process_await_words(&fixture->process, "its rows wait, those of other sinks go on");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 'near', to_jsonb(i)"
+                       " FROM generate_series(1, 100) i");
+    wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    started_ms = harness_now_ms();
+    process_stop(&fixture->process, SIGTERM);
+    assert_in_range(harness_now_ms() - started_ms, 0, STOP_MS);
+    expect(fixture, fixture->process.status, 0);
+    assert_says(fixture->process.err, "[sink.far]");
+    assert_says(fixture->process.err, hang->says);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE topic = 'far'"
+                                               " AND sent_at IS NULL"),
+                     1);
+    close_listener();
+}
+
+static void expect_check_to_end(struct fixture *fixture, const struct hang *hang)
+{
+    int64_t started_ms = harness_now_ms();
+
+    write_hanging(fixture, hang, "", "");
+    process_free(&fixture->process);
+    preload();
+    (void)process_run(&fixture->process, NULL, "check", "-c", fixture->config, NULL);
+    preload_nothing();
+    expect(fixture, fixture->process.status, 4);
+    assert_in_range(harness_now_ms() - started_ms, 0, CHECK_MS);
+    assert_says(fixture->process.out, "[sink.far]");
+    assert_says(fixture->process.out, hang->says);
+    close_listener();
+}
+
+static void expect_a_hang_to_cost_little(void **state, const struct hang *hang)
+{
+    struct fixture *fixture = *state;
+
+    expect_only_its_own_rows_to_wait(fixture, hang);
+    expect_check_to_end(fixture, hang);
+}
+
+static void a_broker_that_accepts_and_says_nothing(void **state)
+{
+    expect_a_hang_to_cost_little(state, &silent);
+}
+
+static void a_broker_that_says_nothing_in_a_tls_handshake(void **state)
+{
+    expect_a_hang_to_cost_little(state, &silent_tls);
+}
+
+static void a_broker_that_cannot_be_connected_to(void **state)
+{
+    expect_a_hang_to_cost_little(state, &unreachable);
+}
+
+static void a_name_that_is_looked_up_for_ever(void **state)
+{
+    expect_a_hang_to_cost_little(state, &unresolved);
+}
+
+static void a_kerberos_command_that_hangs(void **state)
+{
+    expect_a_hang_to_cost_little(state, &kerberos);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_broker_that_accepts_and_says_nothing),
+        TEST(a_broker_that_says_nothing_in_a_tls_handshake),
+        TEST(a_broker_that_cannot_be_connected_to),
+        TEST(a_name_that_is_looked_up_for_ever),
+        TEST(a_kerberos_command_that_hangs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
