@@ -20,6 +20,7 @@
  *   kafka_options.c  properties    kafka_topics.c  which topics exist
  *   kafka_publish.c  send, await   kafka_admin.c   inspect, create
  *   kafka_verdicts.c error codes   kafka_chunks.c  what goes at once
+ *   kafka_trouble.c  why no connection works
  */
 
 #include "broker/kafka.h"
@@ -42,9 +43,10 @@ int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind k
 {
     bool known = kafka->trouble[0] != '\0';
 
-    return error_set(error, kind, ERROR_BROKER, "[sink.%s] kafka at %s: %s%s%s%s",
-                     kafka->base.options->name, kafka->base.options->brokers.items[0], text,
-                     known ? " (" : "", kafka->trouble, known ? ")" : "");
+    (void)error_set(error, kind, ERROR_BROKER, "[sink.%s] kafka at %s: %s%s%s%s",
+                    kafka->base.options->name, kafka->base.options->brokers.items[0], text,
+                    known ? " (" : "", kafka->trouble, known ? ")" : "");
+    return error_hint(error, "%s", kafka_trouble_hint(kafka));
 }
 
 /* Runs on librdkafka's threads. */
@@ -54,28 +56,9 @@ static void on_log(const rd_kafka_t *client, int level, const char *facility, co
     log_line(level <= SYSLOG_WARNING ? LOG_WARN : LOG_DEBUG, "librdkafka: %s: %s", facility, text);
 }
 
-/* A text that changes with each attempt would be logged each time, and a guess misleads:
- * "...: Local: Timed out: probably due to broker version < 0.10 (...) (after 3002ms in state X)".
- */
-static void note_trouble(struct kafka *kafka, const char *reason)
-{
-    static const char guess[] = ": probably due to broker version", state[] = "ms in state ";
-    char *end;
-
-    (void)snprintf(kafka->trouble, sizeof kafka->trouble, "%s", reason);
-    end = strstr(kafka->trouble, guess);
-    if (end != NULL)
-        *end = '\0';
-    end = strstr(kafka->trouble, " (after ");
-    reason = strstr(reason, state);
-    if (end != NULL && reason != NULL)
-        (void)snprintf(end, sizeof kafka->trouble - (size_t)(end - kafka->trouble), " (%s",
-                       reason + strlen("ms "));
-}
-
 static void on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
 {
-    struct kafka *kafka = opaque;
+    struct kafka *kafka = ((struct kafka_link *)opaque)->kafka;
 
     if (code == RD_KAFKA_RESP_ERR__FATAL) {
         kafka->broken = true;
@@ -86,12 +69,16 @@ static void on_error(rd_kafka_t *client, int code, const char *reason, void *opa
         kafka->all_down = true;
     /* Why each is down has been said before, and says more. */
     if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || kafka->trouble[0] == '\0')
-        note_trouble(kafka, reason);
+        kafka_note_trouble(kafka, reason);
 }
 
+/* Its threads use the link until they have ended. */
 static void destroy_client(void *client)
 {
+    struct kafka_link *link = rd_kafka_opaque(client);
+
     rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    free(link);
 }
 
 static void has_ended(void *client)
@@ -122,12 +109,14 @@ void kafka_discard_client(struct kafka *kafka)
     kafka_topics_release(kafka);
     end_client(kafka);
     kafka->client = NULL;
+    kafka->link = NULL;
     kafka->broken = false;
 }
 
 /* The creation of a client, on a thread of its own. */
 struct creation {
-    rd_kafka_conf_t *conf; /* NULL once the client has it */
+    rd_kafka_conf_t *conf; /* NULL once the client has it, as the next */
+    struct kafka_link *link;
     rd_kafka_t *client;
     char why[512];
 };
@@ -138,8 +127,10 @@ static void create_client(void *argument)
 
     creation->client =
         rd_kafka_new(RD_KAFKA_PRODUCER, creation->conf, creation->why, sizeof creation->why);
-    if (creation->client != NULL)
-        creation->conf = NULL;
+    if (creation->client == NULL)
+        return;
+    creation->conf = NULL;
+    creation->link = NULL;
 }
 
 static void drop_creation(void *argument)
@@ -150,23 +141,44 @@ static void drop_creation(void *argument)
         destroy_client(creation->client);
     if (creation->conf != NULL)
         rd_kafka_conf_destroy(creation->conf);
+    free(creation->link);
     free(creation);
 }
 
 /* Takes `conf`. */
-static int run_creation(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *error)
+static struct creation *make_creation(struct kafka *kafka, rd_kafka_conf_t *conf)
 {
     struct creation *creation = calloc(1, sizeof *creation);
+    struct kafka_link *link = calloc(1, sizeof *link);
+
+    if (creation == NULL || link == NULL) {
+        rd_kafka_conf_destroy(conf);
+        free(creation);
+        free(link);
+        return NULL;
+    }
+    link->kafka = kafka;
+    rd_kafka_conf_set_opaque(conf, link);
+    rd_kafka_conf_set_log_cb(conf, on_log);
+    rd_kafka_conf_set_error_cb(conf, on_error);
+    rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+    (void)rd_kafka_conf_set_ssl_cert_verify_cb(conf, kafka_on_certificate);
+    creation->conf = conf;
+    creation->link = link;
+    return creation;
+}
+
+/* Takes `conf`. */
+static int create(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *error)
+{
+    struct creation *creation = make_creation(kafka, conf);
     int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&kafka->base);
     enum bounded_result result;
     int status = -1;
     int policy;
 
-    if (creation == NULL) {
-        rd_kafka_conf_destroy(conf);
+    if (creation == NULL)
         return error_no_memory(error);
-    }
-    creation->conf = conf;
     policy = background_enter();
     result = bounded_call_run(&kafka->late, create_client, drop_creation, creation, deadline_ms);
     background_leave(policy);
@@ -178,8 +190,12 @@ static int run_creation(struct kafka *kafka, rd_kafka_conf_t *conf, struct error
     } else if (creation->client == NULL) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s",
                         kafka->base.options->name, creation->why);
+        if (strstr(creation->why, "kerberos") != NULL)
+            (void)error_hint(error, "Kerberos (GSSAPI) is librdkafka's choice where "
+                                    "properties.\"sasl.mechanism\" names no other");
     } else {
         kafka->client = creation->client;
+        kafka->link = rd_kafka_opaque(kafka->client);
         creation->client = NULL;
         status = 0;
     }
@@ -203,14 +219,10 @@ static int open_client(struct kafka *kafka, struct error *error)
         rd_kafka_conf_destroy(conf);
         return -1;
     }
-    rd_kafka_conf_set_opaque(conf, kafka);
-    rd_kafka_conf_set_log_cb(conf, on_log);
-    rd_kafka_conf_set_error_cb(conf, on_error);
-    rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
     kafka->trouble[0] = '\0';
     kafka->broken = false;
     kafka->answered = false;
-    return run_creation(kafka, conf, error);
+    return create(kafka, conf, error);
 }
 
 /* In steps, to hear of refusals in between: once every broker has refused, little patience is left.

@@ -7,6 +7,7 @@
 #include "broker/kafka_verdicts.h"
 
 #include <librdkafka/rdkafka.h>
+#include <stdatomic.h>
 
 /* What the kafka_*.c files share. */
 #define KAFKA_TOPICS_MAX 1024
@@ -21,9 +22,17 @@ struct kafka_topic {
     int64_t ask_again_ms;        /* when it is worth another question */
 };
 
+/* What the callbacks of a client are given. It lives as long as the client, which may be longer
+ * than the broker object: only callbacks within rd_kafka_poll may use `kafka`. */
+struct kafka_link {
+    struct kafka *kafka;
+    atomic_int certificate_error; /* X509_V_ERR_* of the last certificate refused; 0: none */
+};
+
 struct kafka {
     struct broker_base base;
     rd_kafka_t *client;        /* NULL: none yet, or given up; ready() makes one */
+    struct kafka_link *link;   /* of the client */
     struct bounded_call *late; /* a client that hangs in its creation or its end; NULL: none */
     bool broken;       /* the client must go: fatal, or it has left messages without an answer */
     bool answered;     /* this client has been answered by a broker */
@@ -73,6 +82,14 @@ const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka
                                                    int timeout_ms, rd_kafka_resp_err_t *code);
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
                const char *text);
+
+/* kafka_trouble.c: the client's last word on its connections. */
+int kafka_on_certificate(rd_kafka_t *client, const char *name, int32_t id, int *x509_error,
+                         int depth, const char *der, size_t size, char *why, size_t why_size,
+                         void *opaque);
+void kafka_note_trouble(struct kafka *kafka, const char *reason);
+/* What to change; "" when that is not known. */
+const char *kafka_trouble_hint(const struct kafka *kafka);
 
 /* kafka_publish.c */
 void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);

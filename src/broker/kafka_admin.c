@@ -153,8 +153,7 @@ static int report_missing(struct kafka *kafka, const char *name, rd_kafka_resp_e
     bool unknown = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 
     if (unknown && kafka->base.options->create) {
-        (void)snprintf(warning, warning_size,
-                       "the topic is missing; init or run will create it");
+        (void)snprintf(warning, warning_size, "the topic is missing; init or run will create it");
         return 0;
     }
     (void)snprintf(text, sizeof text, "%s \"%s\"%s%s", unknown ? "unknown topic" : "topic", name,

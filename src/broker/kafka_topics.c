@@ -13,8 +13,8 @@
 #include "broker/kafka.h"
 
 #include "base/clock.h"
-#include "core/order.h"
 #include "base/log.h"
+#include "core/order.h"
 
 #include <stdlib.h>
 #include <string.h>

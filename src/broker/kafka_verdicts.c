@@ -174,7 +174,7 @@ static void judge_failed(struct kafka *kafka, struct message *message,
 /* Runs in this lane's rd_kafka_poll. */
 void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque)
 {
-    struct kafka *kafka = opaque;
+    struct kafka *kafka = ((struct kafka_link *)opaque)->kafka;
     struct message *message = report->_private;
 
     (void)client;

@@ -45,8 +45,8 @@ void lane_lose_sink(struct lane *lane, int sink, const struct error *error)
     if (!lane_sink_is_away(lane, sink) && others_work(lane, sink) &&
         clock_left_ms(state->quiet_ms) == 0) {
         state->quiet_ms = clock_now_ms() + QUIET_MS;
-        log_warn("lane %d: %s; its rows wait, those of other sinks go on", lane->number,
-                 error->text);
+        log_warn("lane %d: %s; its rows wait, those of other sinks go on%s%s", lane->number,
+                 error->text, error->hint[0] != '\0' ? "; " : "", error->hint);
     }
     lane->error = *error;
     lane->away |= bit(sink);

@@ -5,6 +5,7 @@
 KAFKA_VERSION=3.9.1
 KAFKA_JARS=${XDG_CACHE_HOME:-$HOME/.cache}/outbox-relay/kafka-$KAFKA_VERSION
 read -ra KAFKA_JAVA_OPTIONS <<<"${TEST_KAFKA_JAVA:-}"
+read -ra KAFKA_FORMAT <<<"${TEST_KAFKA_FORMAT:-}"
 KAFKA_JAVA=(java -Xmx512m -XX:+UseSerialGC -Xshare:auto "${KAFKA_JAVA_OPTIONS[@]}"
     -Dorg.slf4j.simpleLogger.showDateTime=true
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS"
@@ -56,9 +57,9 @@ kafka_settings() {
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:$2
-listeners=BROKER://127.0.0.1:$1,PROXIED://127.0.0.1:$3,CONTROLLER://127.0.0.1:$2
-advertised.listeners=BROKER://127.0.0.1:$1,PROXIED://127.0.0.1:$4
-listener.security.protocol.map=BROKER:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=BROKER://127.0.0.1:$1,PROXIED://127.0.0.1:$3,CONTROLLER://127.0.0.1:$2$5
+advertised.listeners=BROKER://127.0.0.1:$1,PROXIED://127.0.0.1:$4$5
+listener.security.protocol.map=BROKER:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT$6
 log.message.timestamp.type=LogAppendTime
 inter.broker.listener.name=BROKER
 controller.listener.names=CONTROLLER
@@ -78,7 +79,8 @@ END
 }
 
 kafka_create() {
-    local dir=$TEST_DIR/kafka port controller_port proxied_port proxy_port
+    local dir=$TEST_DIR/kafka port controller_port proxied_port proxy_port listener
+    local more='' protocols=''
     if [[ -n $KAFKA_MOCK_REASON ]]; then
         : >"$dir/mock"
         return
@@ -88,11 +90,15 @@ kafka_create() {
     echo "$port" >"$dir/port"
     echo "127.0.0.1:$proxied_port" >"$dir/proxied"
     echo "127.0.0.1:$proxy_port" >"$dir/proxy"
-    kafka_settings "$port" "$controller_port" "$proxied_port" "$proxy_port" \
+    for listener in ${TEST_KAFKA_LISTENERS:-}; do
+        more+=",${listener%%=*}://127.0.0.1:$(free_port)" || return 1
+        protocols+=",${listener/=/:}"
+    done
+    kafka_settings "$port" "$controller_port" "$proxied_port" "$proxy_port" "$more" "$protocols" \
         >"$dir/server.properties"
     # The cluster's id: any sixteen bytes in base64.
     "${KAFKA_JAVA[@]}" kafka.tools.StorageTool format -t b3V0Ym94LXJlbGF5LXRzdA \
-        -c "$dir/server.properties"
+        "${KAFKA_FORMAT[@]}" -c "$dir/server.properties"
 }
 
 kafka_launch() {

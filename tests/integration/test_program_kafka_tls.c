@@ -1,0 +1,328 @@
+/*
+ * The ways to a Kafka broker that ask for a certificate or a login, each against Apache Kafka: the
+ * right ones carry a row, the wrong ones are refused with the cause and the key to change. The
+ * tests have a broker of their own, with a listener for each way, and certificates that they make.
+ */
+#include "integration/program.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_MS 90000
+#define TOPIC "tls"
+#define SSL "\"security.protocol\" = \"SSL\"\n"
+#define SASL(mechanism, password)                                                                  \
+    "\"security.protocol\" = \"SASL_SSL\"\n\"sasl.mechanism\" = \"" mechanism "\"\n"               \
+    "\"sasl.username\" = \"relay\"\n\"sasl.password\" = \"" password "\"\n"
+#define CA "\"ssl.ca.location\" = \"%1$s/ca.pem\"\n"
+#define CLIENT(name)                                                                               \
+    "\"ssl.certificate.location\" = \"%1$s/" name ".pem\"\n"                                       \
+    "\"ssl.key.location\" = \"%1$s/" name ".key\"\n"
+
+static char folder[64] = "/tmp/relay-kafka-tls-XXXXXX";
+static pid_t broker;
+
+/* `certificate NAME AUTHORITY DAYS SUBJECT_ALTERNATIVE_NAME`; NAME.both is for the broker. */
+static const char make_certificates[] =
+    "cd %s && exec 2>/dev/null && set -e\n"
+    "key='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'\n"
+    "authority() { openssl req -x509 $key -keyout $1.key -out $1.pem -subj /CN=$1 -days 2 \\\n"
+    "    -addext subjectAltName=IP:127.0.0.1; cat $1.key $1.pem > $1.both; }\n"
+    "certificate() { openssl req $key -keyout $1.key -out $1.csr -subj /CN=$1\n"
+    "    echo subjectAltName=$4 > $1.ext\n"
+    "    openssl x509 -req -in $1.csr -CA $2.pem -CAkey $2.key -CAcreateserial -days $3 \\\n"
+    "        -extfile $1.ext -out $1.pem; cat $1.key $1.pem > $1.both; }\n"
+    "authority ca; authority self\n"
+    "certificate good ca 2 IP:127.0.0.1\n"
+    "certificate expired ca -1 IP:127.0.0.1\n"
+    "certificate other ca 2 DNS:other.test\n"
+    "certificate client ca 2 DNS:client\n"
+    "certificate intruder self 2 DNS:client\n";
+
+static void add_options(char *out, size_t size, const char *format, const char *listener)
+{
+    size_t len = strlen(out);
+
+    (void)snprintf(out + len, size - len, format, listener, folder);
+    assert_true(strlen(out) < size - 1);
+}
+
+/* Lines of server.properties; services takes a ";" for the end of a line, Java takes \u003b for
+ * one. */
+static void set_options(void)
+{
+    static const char *const listeners[][2] = {{"good", "good"},   {"expired", "expired"},
+                                               {"other", "other"}, {"self", "self"},
+                                               {"mutual", "good"}, {"login", "good"}};
+    char options[4096] = "";
+
+    for (size_t i = 0; i < sizeof listeners / sizeof *listeners; i++) {
+        add_options(options, sizeof options,
+                    "listener.name.%1$s.ssl.keystore.type=PEM;"
+                    "listener.name.%1$s.ssl.keystore.location=%2$s/",
+                    listeners[i][0]);
+        add_options(options, sizeof options, "%s.both;", listeners[i][1]);
+    }
+    add_options(options, sizeof options,
+                "listener.name.%1$s.ssl.client.auth=required;"
+                "listener.name.%1$s.ssl.truststore.type=PEM;"
+                "listener.name.%1$s.ssl.truststore.location=%2$s/ca.pem;",
+                "mutual");
+    add_options(options, sizeof options,
+                "listener.name.%1$s.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512;"
+                "listener.name.%1$s.plain.sasl.jaas.config=org.apache.kafka.common.security.plain."
+                "PlainLoginModule required user_relay=\"right\"\\u003b;",
+                "login");
+    add_options(options, sizeof options,
+                "listener.name.login.scram-sha-%1$s.sasl.jaas.config=org.apache.kafka.common."
+                "security.scram.ScramLoginModule required\\u003b;",
+                "256");
+    add_options(options, sizeof options,
+                "listener.name.login.scram-sha-%1$s.sasl.jaas.config=org.apache.kafka.common."
+                "security.scram.ScramLoginModule required\\u003b;",
+                "512");
+    assert_int_equal(setenv("TEST_KAFKA_OPTIONS", options, 1), 0);
+    assert_int_equal(setenv("TEST_KAFKA_LISTENERS",
+                            "GOOD=SSL EXPIRED=SSL OTHER=SSL SELF=SSL MUTUAL=SSL LOGIN=SASL_SSL", 1),
+                     0);
+    assert_int_equal(setenv("TEST_KAFKA_FORMAT",
+                            "--add-scram SCRAM-SHA-256=[name=relay,password=right]"
+                            " --add-scram SCRAM-SHA-512=[name=relay,password=right]",
+                            1),
+                     0);
+    assert_int_equal(setenv("TEST_KAFKA_JAVA", "-XX:TieredStopAtLevel=1", 1), 0);
+}
+
+/* When the broker is up its configuration, with the addresses, is copied into the folder. */
+static void start_broker(void)
+{
+    char command[512];
+    pid_t test = getpid();
+
+    (void)snprintf(command, sizeof command,
+                   "cp $TEST_DIR/kafka/server.properties %s/new && mv %s/new %s/ready &&"
+                   " exec sleep 1000",
+                   folder, folder, folder);
+    broker = fork();
+    assert_true(broker >= 0);
+    if (broker != 0)
+        return;
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == test)
+        (void)execl("tests/support/services", "services", "run", "--only", "kafka", "--", "sh",
+                    "-c", command, (char *)NULL);
+    _exit(127);
+}
+
+static void await_broker(void)
+{
+    int64_t deadline_ms = harness_now_ms() + START_MS;
+    char ready[96];
+
+    (void)snprintf(ready, sizeof ready, "%s/ready", folder);
+    while (access(ready, R_OK) != 0) {
+        if (harness_now_ms() > deadline_ms || waitpid(broker, NULL, WNOHANG) != 0)
+            fail_msg("no Apache Kafka with these listeners: nothing was tested");
+        harness_pause();
+    }
+}
+
+/* What a shell command writes, without the newline at its end. */
+static const char *shell(const char *format, const char *first, const char *second)
+{
+    static char output[256];
+    char command[512];
+    FILE *pipe;
+    size_t len;
+
+    (void)snprintf(command, sizeof command, format, first, second);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    len = fread(output, 1, sizeof output - 1, pipe);
+    output[len] = '\0';
+    output[strcspn(output, "\n")] = '\0';
+    if (pclose(pipe) != 0)
+        fail_msg("%s: %s", command, output);
+    return output;
+}
+
+static const char *address_of(const char *listener)
+{
+    return shell("sed -n 's#^listeners=.*\\b%2$s://\\([^,]*\\).*#\\1#p' %1$s/ready", folder,
+                 listener);
+}
+
+static int open_broker(void **state)
+{
+    char command[sizeof make_certificates + sizeof folder];
+    char address[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(command, sizeof command, make_certificates, folder);
+    assert_int_equal(system(command), 0);
+    set_options();
+    start_broker();
+    await_broker();
+    (void)snprintf(address, sizeof address, "%s", address_of("BROKER"));
+    (void)shell("build/reader topics %s create %s 1 2>&1", address, TOPIC);
+    return 0;
+}
+
+static int close_broker(void **state)
+{
+    (void)state;
+    if (broker > 0) {
+        (void)kill(broker, SIGTERM);
+        (void)waitpid(broker, NULL, 0);
+    }
+    (void)shell("rm -rf %s%s", folder, "");
+    return 0;
+}
+
+static void configure_way(struct fixture *fixture, const char *listener, const char *properties)
+{
+    char rest[1024];
+    char filled[768];
+
+    (void)snprintf(filled, sizeof filled, properties, folder);
+    (void)snprintf(rest, sizeof rest,
+                   "lanes = 1\n[sink.events]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n"
+                   "[sink.events.properties]\n%s",
+                   address_of(listener), filled);
+    write_config(fixture, "", rest);
+}
+
+static long count_stored(void)
+{
+    char address[64];
+
+    (void)snprintf(address, sizeof address, "%s", address_of("BROKER"));
+    return strtol(shell("build/reader kafka %s %s --count", address, TOPIC), NULL, 10);
+}
+
+struct right_way {
+    const char *listener;
+    const char *properties;
+};
+
+static const struct right_way right_ways[] = {
+    {"GOOD", SSL CA},
+    {"MUTUAL", SSL CA CLIENT("client")},
+    {"LOGIN", SASL("PLAIN", "right") CA},
+    {"LOGIN", SASL("SCRAM-SHA-256", "right") CA},
+    {"LOGIN", SASL("SCRAM-SHA-512", "right") CA},
+};
+
+static void each_right_way_carries_a_row(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof right_ways / sizeof *right_ways; i++) {
+        long stored = count_stored();
+
+        configure_way(fixture, right_ways[i].listener, right_ways[i].properties);
+        expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+        sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('" TOPIC "', '1')");
+        expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+        assert_int_equal(count_stored(), stored + 1);
+        assert_null(strstr(fixture->process.err, "right"));
+    }
+}
+
+struct wrong_way {
+    const char *listener;
+    const char *properties;
+    const char *cause;
+    const char *remedy;
+};
+
+#define SIGNED_BY "name the authority that signed it in properties.\"ssl.ca.location\""
+#define SHOWN_TO_BROKER "see properties.\"ssl.certificate.location\" and \"ssl.key.location\""
+#define LOGIN "see properties.\"sasl.username\" and \"sasl.password_file\""
+#define NO_TLS "correct brokers or properties.\"security.protocol\""
+
+static const struct wrong_way wrong_ways[] = {
+    {"GOOD", SSL, "an authority that is not trusted signed the broker's certificate", SIGNED_BY},
+    {"EXPIRED", SSL CA, "the broker's certificate has expired", "renew it at the broker"},
+    {"SELF", SSL CA, "the broker's certificate is self-signed and not trusted", SIGNED_BY},
+    {"OTHER", SSL CA, "the broker's certificate is for another address",
+     "write the host that the certificate names in brokers"},
+    {"BROKER", SSL CA, "SSL handshake failed", NO_TLS},
+    {"GOOD", "", "connecting to a SSL listener?", "properties.\"security.protocol\" = \"SSL\""},
+    {"MUTUAL", SSL CA, "alert", SHOWN_TO_BROKER},
+    {"MUTUAL", SSL CA CLIENT("intruder"), "alert certificate unknown", SHOWN_TO_BROKER},
+    {"LOGIN", SASL("PLAIN", "wrong") CA, "Invalid username or password", LOGIN},
+    {"LOGIN", SASL("SCRAM-SHA-256", "wrong") CA, "invalid credentials", LOGIN},
+    {"LOGIN", SASL("SCRAM-SHA-512", "wrong") CA, "invalid credentials", LOGIN},
+    {"LOGIN", SASL("PLAIN", "right"), "an authority that is not trusted", SIGNED_BY},
+    {"LOGIN", SSL CA, "might require SASL authentication", "\"sasl.mechanism\""},
+    {"GOOD", SASL("PLAIN", "right") CA, "mechanism handshake failed",
+     "see properties.\"sasl.mechanism\" and \"security.protocol\""},
+    {"BROKER", SASL("PLAIN", "right") CA, "SSL handshake failed", NO_TLS},
+};
+
+static void each_wrong_way_is_refused_with_its_cause_and_the_key_to_change(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('" TOPIC "', '1')");
+    for (size_t i = 0; i < sizeof wrong_ways / sizeof *wrong_ways; i++) {
+        configure_way(fixture, wrong_ways[i].listener, wrong_ways[i].properties);
+        expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+        assert_says(fixture->process.out, "error: [sink.events] kafka at 127.0.0.1:");
+        assert_says(fixture->process.out, wrong_ways[i].cause);
+        assert_says(fixture->process.out, "  fix: ");
+        assert_says(fixture->process.out, wrong_ways[i].remedy);
+        assert_null(strstr(fixture->process.out, "\"wrong\""));
+    }
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&fixture->process, NO_TLS);
+    process_stop(&fixture->process, SIGTERM);
+    expect(fixture, fixture->process.status, 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
+                     1);
+}
+
+static void a_login_without_its_mechanism_is_refused_with_the_key(void **state)
+{
+    struct fixture *fixture = *state;
+
+    configure_way(fixture, "LOGIN",
+                  "\"security.protocol\" = \"SASL_SSL\"\n\"sasl.username\" = \"relay\"\n" CA);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 2);
+    assert_says(fixture->process.out, "properties.\"sasl.mechanism\" names no other");
+}
+
+static void verification_that_is_switched_off_is_obeyed_with_a_warning(void **state)
+{
+    struct fixture *fixture = *state;
+
+    configure_way(fixture, "OTHER",
+                  SSL CA "\"ssl.endpoint.identification.algorithm\" = \"none\"\n");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.err, "a certificate of any host is taken for the broker's");
+    configure_way(fixture, "SELF", SSL CA "\"enable.ssl.certificate.verification\" = false\n");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.err, "whoever is in between can read and answer as the broker");
+    configure_way(fixture, "SELF", SSL CA "\"ssl.endpoint.identification.algorithm\" = \"none\"\n");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+    configure_way(fixture, "EXPIRED",
+                  SSL CA "\"ssl.endpoint.identification.algorithm\" = \"none\"\n");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_right_way_carries_a_row),
+        TEST(each_wrong_way_is_refused_with_its_cause_and_the_key_to_change),
+        TEST(a_login_without_its_mechanism_is_refused_with_the_key),
+        TEST(verification_that_is_switched_off_is_obeyed_with_a_warning),
+    };
+
+    return cmocka_run_group_tests(tests, open_broker, close_broker);
+}
