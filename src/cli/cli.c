@@ -1,6 +1,8 @@
 #include "cli/cli.h"
 
 #include "base/bounded_call.h"
+#include "base/clock.h"
+#include "base/log_limit.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -91,6 +93,7 @@ static enum exit_status run_with_config(const struct command *command,
     if (loaded == 0) {
         log_configure(config.log_level, config.log_format);
         status = command->run(arguments, &config);
+        log_limit_flush(clock_now_ms());
     }
     config_free(&config);
     return status;

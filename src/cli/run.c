@@ -1,5 +1,8 @@
 #include "cli/cli.h"
 
+#include "base/clock.h"
+#include "base/log_limit.h"
+
 #include <stdio.h>
 #include <unistd.h>
 
@@ -29,6 +32,7 @@ enum exit_status cli_run(const struct arguments *arguments, struct config *confi
 {
     enum exit_status status = run(arguments, config);
 
+    log_limit_flush(clock_now_ms());
     if (fflush(stdout) != 0)
         return status;
     _exit((int)status);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "relay/janitor.h"
 #include "relay/lane.h"
 #include "relay/watcher.h"
@@ -243,6 +244,7 @@ static bool watch(struct relay *relay)
             stop_request(&relay->watcher_stop);
         wait_for_event(relay, REPORT_MS / 10);
         now_ms = clock_now_ms();
+        log_limit_tick(now_ms);
         if (was_signalled(relay)) {
             if (stop_requested(&relay->stop))
                 return false;

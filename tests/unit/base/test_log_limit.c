@@ -1,0 +1,203 @@
+#include "base/log_limit.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* What is logged goes to a file in the place of stderr, which is back before anything is asserted.
+ */
+
+#define START_MS 5000000
+#define THREADS 4
+#define LINES_A_THREAD 1000
+
+static FILE *file;
+static int stderr_before;
+static char *written;
+static struct log_limit limit;
+
+static int set_up(void **state)
+{
+    (void)state;
+    log_configure(LOG_INFO, LOG_TEXT);
+    log_limit_begin(&limit, "warnings of the database");
+    file = tmpfile();
+    assert_non_null(file);
+    stderr_before = dup(STDERR_FILENO);
+    assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+    return 0;
+}
+
+static void show_stderr(void)
+{
+    if (stderr_before < 0)
+        return;
+    (void)dup2(stderr_before, STDERR_FILENO);
+    (void)close(stderr_before);
+    stderr_before = -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    show_stderr();
+    (void)fclose(file);
+    free(written);
+    written = NULL;
+    log_limit_end(&limit, START_MS);
+    return 0;
+}
+
+static const char *logged(void)
+{
+    size_t len;
+
+    show_stderr();
+    len = (size_t)lseek(fileno(file), 0, SEEK_END);
+    written = calloc(1, len + 1);
+    assert_non_null(written);
+    assert_int_equal(pread(fileno(file), written, len, 0), len);
+    return written;
+}
+
+static int count(const char *text, const char *words)
+{
+    int times = 0;
+
+    for (; (text = strstr(text, words)) != NULL; text++)
+        times++;
+    return times;
+}
+
+static void the_same_text_is_written_once_a_minute(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3000; i++)
+        log_limit_line(&limit, LOG_WARN, START_MS + i, "row %d is odd", i);
+    log_limit_line(&limit, LOG_WARN, START_MS + LOG_LIMIT_MS, "row 9 is odd");
+    assert_int_equal(count(logged(), "is odd"), 2);
+    assert_int_equal(count(written, "2999 more warnings of the database in the last 60 s"), 1);
+    assert_int_equal(count(written, "\n"), 3);
+}
+
+static void the_count_is_written_before_the_next_text(void **state)
+{
+    const char *counted;
+
+    (void)state;
+    for (int i = 0; i < 11; i++)
+        log_limit_line(&limit, LOG_WARN, START_MS, "first");
+    log_limit_line(&limit, LOG_WARN, START_MS + 2500, "second");
+    counted = strstr(logged(), "10 more warnings of the database in the last 3 s");
+    assert_non_null(counted);
+    assert_non_null(strstr(counted, "second"));
+}
+
+static void a_minute_takes_no_more_than_so_many_texts(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        log_limit_line(&limit, LOG_WARN, START_MS + i, "%c%c", 'a' + i / 26 % 26, 'a' + i % 26);
+    log_limit_tick(START_MS + LOG_LIMIT_MS);
+    assert_int_equal(count(logged(), "\n"), LOG_LIMIT_TEXTS + 1);
+}
+
+static void a_source_that_falls_silent_is_counted_when_its_minute_ends(void **state)
+{
+    (void)state;
+    log_limit_line(&limit, LOG_WARN, START_MS, "text");
+    log_limit_line(&limit, LOG_WARN, START_MS, "text");
+    log_limit_tick(START_MS + LOG_LIMIT_MS - 1);
+    log_limit_tick(START_MS + LOG_LIMIT_MS);
+    log_limit_tick(START_MS + 3 * LOG_LIMIT_MS);
+    assert_int_equal(count(logged(), "1 more warnings of the database in the last 60 s"), 1);
+    assert_int_equal(count(written, "\n"), 2);
+}
+
+static void what_is_left_is_counted_at_the_end(void **state)
+{
+    (void)state;
+    log_limit_line(&limit, LOG_WARN, START_MS, "text");
+    log_limit_line(&limit, LOG_WARN, START_MS, "text");
+    log_limit_flush(START_MS + 10);
+    log_limit_line(&limit, LOG_WARN, START_MS, "text");
+    log_limit_end(&limit, START_MS + 20);
+    log_limit_flush(START_MS + 30);
+    assert_int_equal(count(logged(), "1 more warnings"), 2);
+    assert_int_equal(count(written, "\n"), 3);
+}
+
+static void two_sources_do_not_count_for_each_other(void **state)
+{
+    static struct log_limit other = {.lines = "lines of another"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        log_limit_line(&limit, LOG_WARN, START_MS, "text");
+        log_limit_line(&other, LOG_WARN, START_MS, "text");
+    }
+    log_limit_end(&other, START_MS);
+    log_limit_flush(START_MS);
+    assert_int_equal(count(logged(), " text\n"), 2);
+    assert_int_equal(count(written, "1 more warnings of the database"), 1);
+    assert_int_equal(count(written, "1 more lines of another"), 1);
+}
+
+static void a_level_that_is_not_wanted_counts_for_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        log_limit_line(&limit, LOG_DEBUG, START_MS, "text");
+    log_limit_flush(START_MS);
+    assert_string_equal(logged(), "");
+}
+
+static void *flood(void *argument)
+{
+    for (int i = 0; i < LINES_A_THREAD; i++)
+        log_limit_line(&limit, LOG_WARN, START_MS, "%s %d", (const char *)argument, i);
+    return NULL;
+}
+
+static void threads_lose_no_count(void **state)
+{
+    static const char *const texts[THREADS] = {"same", "same", "other", "other"};
+    pthread_t threads[THREADS];
+    int64_t held = 0;
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, flood, (void *)(uintptr_t)texts[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    log_limit_flush(START_MS);
+    for (const char *line = logged(); (line = strstr(line, " warn ")) != NULL; line++)
+        held += strtol(line + strlen(" warn "), NULL, 10);
+    assert_int_equal(count(written, "same"), 1);
+    assert_int_equal(count(written, "other"), 1);
+    assert_int_equal(held, THREADS * LINES_A_THREAD - 2);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_same_text_is_written_once_a_minute),
+        TEST(the_count_is_written_before_the_next_text),
+        TEST(a_minute_takes_no_more_than_so_many_texts),
+        TEST(a_source_that_falls_silent_is_counted_when_its_minute_ends),
+        TEST(what_is_left_is_counted_at_the_end),
+        TEST(two_sources_do_not_count_for_each_other),
+        TEST(a_level_that_is_not_wanted_counts_for_nothing),
+        TEST(threads_lose_no_count),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
