@@ -495,6 +495,7 @@ static const char two_users[] = "jetstream {store_dir: js}\n"
 
 static void add_own_stream(void)
 {
+    const char *subjects[] = {"in.x", "out.x"}; /* "*.x" holds "$JS.x", which new servers refuse */
     char url[96];
     jsStreamConfig config;
 
@@ -503,7 +504,10 @@ static void add_own_stream(void)
     assert_int_equal(natsConnection_ConnectTo(&connection, url), NATS_OK);
     assert_int_equal(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
     (void)jsStreamConfig_Init(&config);
-    add_stream(stream, &config, "*.x");
+    config.Name = stream;
+    config.Subjects = subjects;
+    config.SubjectsLen = 2;
+    assert_int_equal(js_AddStream(NULL, context, &config, NULL, NULL), NATS_OK);
 }
 
 static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)

@@ -54,13 +54,13 @@ static void capture_discard(void)
 
 static const char *capture_end(void)
 {
-    ssize_t got;
+    ssize_t got = 1;
 
     (void)alarm(0);
-    do {
+    while (got > 0 && capture.len < sizeof capture.text - 1) {
         got = read(capture.in, capture.text + capture.len, sizeof capture.text - 1 - capture.len);
         capture.len += got > 0 ? (size_t)got : 0;
-    } while (got > 0);
+    }
     capture.text[capture.len] = '\0';
     (void)dup2(capture.stderr_before, STDERR_FILENO);
     (void)close(capture.stderr_before);
