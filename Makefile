@@ -224,6 +224,15 @@ test-without-kafka:
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
 		$(filter-out $(WITH_KAFKA) $(PROGRAMS),$(INTEGRATION))
 
+# With TEST_FILTER=nats only those of NATS.
+.PHONY: test-no-kafka test-debian
+test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT)
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
+		$(filter-out $(WITH_KAFKA),$(INTEGRATION))
+
+test-debian: ## built and tested in another Debian, as root: RELEASE=trixie|forky ONLY=nats
+	@SANITIZE=$(SANITIZE) tests/support/debian "$(RELEASE)" $(ONLY)
+
 test-crash: $(BINARY) build/reader build/crash.so ## a relay killed, stopped and cut off at every point of its cycle
 	@RELAY=$(BINARY) tests/chaos/crash_test
 
