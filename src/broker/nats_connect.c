@@ -100,14 +100,13 @@ static char *read_file(const struct sink_options *options, const char *key, cons
 }
 
 /* The library reads it while it connects, and what it cannot read looks like a server's refusal. */
-static int check_credentials(const struct sink_options *options, struct error *error)
+static int check_readable(const struct sink_options *options, const char *key, const char *path,
+                          struct error *error)
 {
-    const char *path = options->credentials_file;
-
     if (path == NULL || access(path, R_OK) == 0)
         return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] credentials_file: %s: %s",
-                     options->name, path, strerror(errno));
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] %s: %s: %s", options->name,
+                     key, path, strerror(errno));
 }
 
 /* The value itself, or the file's, or NULL when neither is given. */
@@ -134,13 +133,17 @@ static int set_login(natsOptions *library, const struct sink_options *options, s
         read =
             read_secret(options, "token_file", options->token, options->token_file, &token, error);
     if (read == 0)
-        read = check_credentials(options, error);
+        read = check_readable(options, "credentials_file", options->credentials_file, error);
+    if (read == 0)
+        read = check_readable(options, "nkey_file", options->nkey_file, error);
     if (read == 0 && options->username != NULL)
         status = natsOptions_SetUserInfo(library, options->username, password);
     if (read == 0 && status == NATS_OK && token != NULL)
         status = natsOptions_SetToken(library, token);
     if (read == 0 && status == NATS_OK && options->credentials_file != NULL)
         status = natsOptions_SetUserCredentialsFromFiles(library, options->credentials_file, NULL);
+    if (read == 0 && status == NATS_OK && options->nkey != NULL)
+        status = natsOptions_SetNKeyFromSeed(library, options->nkey, options->nkey_file);
     secret_free(password);
     secret_free(token);
     if (status != NATS_OK)

@@ -37,6 +37,8 @@ struct sink_options {
     char *token;
     char *token_file;
     char *credentials_file;
+    char *nkey;      /* public */
+    char *nkey_file; /* its seed */
     char *tls_ca_file;
     char *tls_cert_file;
     char *tls_key_file;

@@ -86,7 +86,7 @@ const char *server_url_problem(const char *url)
 
     if (server_url_has_credentials(url))
         return "credentials do not belong in a URL, which ends up in logs; use username and "
-               "password_file, token_file or credentials_file";
+               "password_file, token_file, nkey and nkey_file, or credentials_file";
     if (host == NULL)
         return "must be \"nats://HOST:PORT\" or \"tls://HOST:PORT\"";
     len = host_len(host);

@@ -102,9 +102,15 @@ static void check_login(const struct loader *loader, struct toml_node *node)
                                                {"token_file", "username"},
                                                {"credentials_file", "username"},
                                                {"credentials_file", "token"},
-                                               {"credentials_file", "token_file"}};
+                                               {"credentials_file", "token_file"},
+                                               {"nkey", "username"},
+                                               {"nkey", "token"},
+                                               {"nkey", "token_file"},
+                                               {"nkey", "credentials_file"}};
     static const char *const needed[][2] = {{"password", "username"},
                                             {"password_file", "username"},
+                                            {"nkey", "nkey_file"},
+                                            {"nkey_file", "nkey"},
                                             {"tls_cert_file", "tls_key_file"},
                                             {"tls_key_file", "tls_cert_file"}};
 

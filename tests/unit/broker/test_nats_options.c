@@ -116,6 +116,7 @@ static void a_secret_that_cannot_be_read_names_its_sink_its_key_and_its_file(voi
     struct sink_options by_password = nats_sink();
     struct sink_options by_token = nats_sink();
     struct sink_options by_credentials = nats_sink();
+    struct sink_options by_nkey = nats_sink();
 
     (void)state;
     by_password.username = "u";
@@ -128,6 +129,9 @@ static void a_secret_that_cannot_be_read_names_its_sink_its_key_and_its_file(voi
     by_credentials.credentials_file = "/nowhere/at/all";
     assert_refused_at_the_start(&by_credentials,
                                 "[sink.events] credentials_file: /nowhere/at/all: No such file");
+    by_nkey.nkey = "U";
+    by_nkey.nkey_file = "/nowhere/at/all";
+    assert_refused_at_the_start(&by_nkey, "[sink.events] nkey_file: /nowhere/at/all: No such file");
 }
 
 int main(void)

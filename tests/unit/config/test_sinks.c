@@ -168,7 +168,8 @@ static void servers_are_urls_without_credentials(void **state)
         ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"\n"
               "servers = [\"nats://u:hunter2@a\"]",
         "relay.toml:6:12: servers: credentials do not belong in a URL, which ends up "
-        "in logs; use username and password_file, token_file or credentials_file");
+        "in logs; use username and password_file, token_file, nkey and nkey_file, or "
+        "credentials_file");
 }
 
 static void there_is_one_way_to_log_in(void **state)
@@ -180,6 +181,10 @@ static void there_is_one_way_to_log_in(void **state)
          "relay.toml:8:1: token_file: there is token too; keep one of them"},
         {NATS "token_file = \"/x\"\ncredentials_file = \"/x\"",
          "relay.toml:8:1: credentials_file: there is token_file too; keep one of them"},
+        {NATS "nkey = \"U\"\nnkey_file = \"/x\"\ncredentials_file = \"/x\"",
+         "relay.toml:7:1: nkey: there is credentials_file too; keep one of them"},
+        {NATS "nkey = \"U\"", "relay.toml:7:1: nkey: needs nkey_file too"},
+        {NATS "nkey_file = \"/x\"", "relay.toml:7:1: nkey_file: needs nkey too"},
         {NATS "username = \"u\"", "relay.toml:7:1: username: needs password_file too"},
         {NATS "password_file = \"/x\"", "relay.toml:7:1: password_file: needs username too"},
         {NATS "tls_cert_file = \"/x\"", "relay.toml:7:1: tls_cert_file: needs tls_key_file too"},
@@ -192,6 +197,7 @@ static void there_is_one_way_to_log_in(void **state)
     assert_each_refused(REFUSALS(refusals));
     assert_accepted(NATS "username = \"u\"\npassword = \"hunter2\"\n");
     assert_accepted(NATS "username = \"u\"\npassword_file = \"/x\"\n");
+    assert_accepted(NATS "nkey = \"U\"\nnkey_file = \"/x\"\n");
     assert_accepted(NATS "token_file = \"/x\"\ntls_ca_file = \"/x\"\n");
     assert_accepted(NATS
                     "credentials_file = \"/x\"\ntls_cert_file = \"/x\"\ntls_key_file = \"/x\"\n");
