@@ -2,14 +2,10 @@
 #define INTEGRATION_NATS_FIXTURE_H
 
 #include "broker/nats.h"
+#include "integration/nats_server.h"
 #include "integration/publishing.h"
 
 #include <jansson.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /*
  * The real nats-server at $TEST_NATS_URL, or one of the test's own; what is published is read back
@@ -212,118 +208,10 @@ static inline int close_library(void **state)
     return nats_CloseAndWait(WAIT_MS) == NATS_OK ? 0 : -1;
 }
 
-/* ---- a server of the test's own, with users ---- */
-
-static pid_t own_server;
-static char own_folder[64];
-static char own_url[64];
-
-static inline void write_own_file(const char *name, const char *text)
-{
-    char path[128];
-    FILE *file;
-
-    (void)snprintf(path, sizeof path, "%s/%s", own_folder, name);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
-static inline void write_own_config(const char *config)
-{
-    char text[2048];
-
-    (void)snprintf(text, sizeof text, "listen: 127.0.0.1:-1\n%s", config);
-    write_own_file("conf", text);
-}
-
-/* The server announces its port in a file of this folder. */
-static inline void read_own_url(void)
-{
-    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
-    char path[160];
-    char text[512] = "";
-    char *found = NULL;
-
-    (void)snprintf(path, sizeof path, "%s/nats-server_%d.ports", own_folder, (int)own_server);
-    while (found == NULL && clock_left_ms(deadline_ms) > 0) {
-        FILE *file = fopen(path, "r");
-
-        if (file != NULL) {
-            text[fread(text, 1, sizeof text - 1, file)] = '\0';
-            (void)fclose(file);
-            found = strstr(text, "nats://");
-            found = found != NULL ? found : strstr(text, "tls://");
-        }
-        (void)poll(NULL, 0, 10);
-    }
-    assert_non_null(found);
-    found[strcspn(found, "\"")] = '\0';
-    (void)snprintf(own_url, sizeof own_url, "%s", found);
-}
-
-/* `config`: all but where it listens. */
-static inline void start_own_server(const char *config)
-{
-    char path[128];
-
-    (void)snprintf(own_folder, sizeof own_folder, "/tmp/test_nats.XXXXXX");
-    assert_non_null(mkdtemp(own_folder));
-    (void)snprintf(path, sizeof path, "%s/conf", own_folder);
-    write_own_config(config);
-    own_server = fork();
-    if (own_server == 0) {
-        (void)(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && chdir(own_folder) == 0 &&
-               freopen("log", "w", stdout) != NULL && freopen("log", "a", stderr) != NULL &&
-               execlp("nats-server", "nats-server", "-c", path, "--ports_file_dir", own_folder,
-                      (char *)NULL));
-        _exit(127);
-    }
-    read_own_url();
-}
-
-static inline int own_log_count(const char *words)
-{
-    static char text[65536];
-    char path[128];
-    FILE *file;
-    int count = 0;
-
-    (void)snprintf(path, sizeof path, "%s/log", own_folder);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    (void)fclose(file);
-    for (const char *at = text; (at = strstr(at, words)) != NULL; at++)
-        count++;
-    return count;
-}
-
-static inline bool own_log_says(const char *words)
-{
-    return own_log_count(words) > 0;
-}
-
-/* The signal is one thread's to take: until that one runs, the others go on. */
-static inline void pause_own_server(void)
-{
-    int status;
-
-    assert_int_equal(kill(own_server, SIGSTOP), 0);
-    assert_int_equal(waitpid(own_server, &status, WUNTRACED), own_server);
-    assert_true(WIFSTOPPED(status));
-}
-
 static inline void stop_own_server(void)
 {
-    char command[128];
-
     disconnect_reader();
-    assert_int_equal(kill(own_server, SIGKILL), 0);
-    assert_int_equal(waitpid(own_server, NULL, 0), own_server);
-    (void)snprintf(command, sizeof command, "rm -rf %s", own_folder);
-    assert_int_equal(system(command), 0);
+    end_own_server();
 }
 
 static inline void connect_own(const char *user)

@@ -1,0 +1,414 @@
+/*
+ * Every way to log in to a NATS server, with TLS and without: the right one brings a row there, and
+ * a wrong one is refused with the cause and the key to change, and moves no row.
+ *
+ * A nats.c before 3.11 reads and writes one TLS connection from two threads without a lock: there,
+ * every way over TLS is refused.
+ */
+#include "integration/nats_server.h"
+#include "integration/program.h"
+
+#include <arpa/inet.h>
+#include <nats/nats.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#define TLS_IS_SAFE (NATS_VERSION_NUMBER >= 0x030B00)
+#define FOLDER_BYTES 64
+
+static char folder[] = "/tmp/test_logins.XXXXXX";
+
+/* ca signs good, for 127.0.0.1, other, for another host, expired, and client; stranger signs itself
+ * and intruder. */
+static int make_logins(void **state)
+{
+    static const char script[] =
+        "python3 tests/support/nats_logins.py %s && cd %s && exec >log 2>&1 && set -e; "
+        "key() { openssl ecparam -name prime256v1 -genkey -noout -out $1.key; }; "
+        "authority() { key $1; openssl req -x509 -new -days 2 -subj /CN=$1 -key $1.key -out "
+        "$1.pem; }; "
+        "sign() { ca=$1; name=$2; echo subjectAltName=$3 >$2.ext; shift 3; key $name; "
+        "openssl req -new -subj /CN=$name -key $name.key -out $name.csr; "
+        "openssl x509 -req -in $name.csr -CA $ca.pem -CAkey $ca.key -CAcreateserial "
+        "-extfile $name.ext -out $name.pem \"$@\"; }; "
+        "authority ca; authority stranger; "
+        "sign ca good IP:127.0.0.1 -days 2; sign ca other DNS:other.test -days 2; "
+        "sign ca client DNS:client.test -days 2; sign stranger intruder DNS:client.test -days 2; "
+        /* The option for it came with OpenSSL 3.4, and then a lifetime below zero was refused. */
+        "sign ca expired IP:127.0.0.1 -days -1 || sign ca expired IP:127.0.0.1 "
+        "-not_before 20200101000000Z -not_after 20200102000000Z";
+    char command[2048];
+
+    (void)state;
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    (void)snprintf(command, sizeof command, script, folder, folder);
+    return system(command);
+}
+
+static int remove_logins(void **state)
+{
+    char command[FOLDER_BYTES + 16];
+
+    (void)state;
+    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+/* "%" becomes the folder of keys and certificates. */
+static const char *in_folder(const char *text)
+{
+    static char out[2][1024];
+    static int next;
+    char *at = out[next++ % 2];
+    size_t len = 0;
+
+    for (; *text != '\0' && len + FOLDER_BYTES < sizeof out[0]; text++)
+        if (*text == '%')
+            len += (size_t)snprintf(at + len, sizeof out[0] - len, "%s", folder);
+        else
+            at[len++] = *text;
+    assert_true(*text == '\0');
+    at[len] = '\0';
+    return at;
+}
+
+static const char *contents(const char *name)
+{
+    static char text[OWN_CONFIG_BYTES];
+    char path[FOLDER_BYTES + 32];
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    return text;
+}
+
+/* A server: what it asks for, and the certificate it shows (NULL: it speaks no TLS). */
+struct server {
+    const char *users; /* "@FILE": that file's text */
+    const char *certificate;
+    bool verifies; /* its clients' certificates */
+};
+
+static void start_server(const struct server *server)
+{
+    char config[OWN_CONFIG_BYTES];
+    char tls[512] = "";
+
+    if (server->certificate != NULL)
+        (void)snprintf(
+            tls, sizeof tls,
+            "tls { cert_file: \"%s/%s.pem\", key_file: \"%s/%s.key\", ca_file: \"%s/ca.pem\", "
+            "verify: %s }\n",
+            folder, server->certificate, folder, server->certificate, folder,
+            server->verifies ? "true" : "false");
+    (void)snprintf(config, sizeof config, "http: 127.0.0.1:-1\njetstream {store_dir: js}\n%s%s\n",
+                   tls, server->users[0] == '@' ? contents(server->users + 1) : server->users);
+    start_own_server(config);
+}
+
+/* What all its streams hold, as the server says over HTTP. */
+static long long stored_messages(void)
+{
+    static const char request[] = "GET /jsz HTTP/1.0\r\n\r\n";
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)own_port("http://"))};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    static char text[16384];
+    const char *found;
+    size_t len = 0;
+    ssize_t got;
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(write(fd, request, sizeof request - 1), sizeof request - 1);
+    while ((got = read(fd, text + len, sizeof text - 1 - len)) > 0)
+        len += (size_t)got;
+    (void)close(fd);
+    text[len] = '\0';
+    found = strstr(text, "\"messages\": ");
+    assert_non_null(found);
+    return strtoll(found + strlen("\"messages\": "), NULL, 10);
+}
+
+static void use_sink(struct fixture *fixture, const char *scheme, const char *rest)
+{
+    char sink[2048];
+
+    (void)snprintf(sink, sizeof sink,
+                   "publish_timeout = \"2s\"\n[sink.bus]\ntype = \"nats\"\nstream = \"EVENTS\"\n"
+                   "servers = [\"%s://127.0.0.1:%d\"]\ncreate = true\nallow = [\"in.>\"]\n%s\n",
+                   scheme, own_port(strncmp(own_url, "tls", 3) == 0 ? "tls://" : "nats://"),
+                   in_folder(rest));
+    write_config(fixture, "", sink);
+}
+
+static void use_empty_outbox(struct fixture *fixture)
+{
+    sql(fixture->conn, "TRUNCATE outbox");
+}
+
+static void emit_row(struct fixture *fixture)
+{
+    expect(fixture, run(fixture, "emit", "in.x", "k", "{}", "-c", fixture->config), 0);
+}
+
+static long long unsent(struct fixture *fixture)
+{
+    return sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+}
+
+static void expect_row_arrives(struct fixture *fixture)
+{
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    emit_row(fixture);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_int_equal(unsent(fixture), 0);
+    assert_int_equal(stored_messages(), 1);
+}
+
+/* `check` says both and fails; `run` says the key and goes on, and the row stays. */
+static void expect_refusal(struct fixture *fixture, const char *cause, const char *key)
+{
+    int status = run(fixture, "check", "-c", fixture->config);
+    char name[64];
+
+    if (status == 0)
+        fail_msg("it was not refused: %s", fixture->process.out);
+    (void)snprintf(name, sizeof name, "[sink.bus] %s", key);
+    assert_says(fixture->process.out, cause);
+    assert_says(fixture->process.out, name);
+    assert_null(strstr(fixture->process.out, "s3cret"));
+    emit_row(fixture);
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&fixture->process, name);
+    process_stop(&fixture->process, SIGTERM);
+    assert_null(strstr(fixture->process.err, "s3cret"));
+    assert_int_equal(unsent(fixture), 1);
+    assert_int_equal(stored_messages(), 0);
+}
+
+static void expect_tls_refused(struct fixture *fixture)
+{
+    expect_refusal(fixture, "TLS to NATS needs nats.c 3.11 or later", "servers");
+}
+
+/* ---- who may log in
+ * ------------------------------------------------------------------------------ */
+
+#define USER "authorization { users: [{user: relay, password: s3cret}] }"
+#define TOKEN "authorization { token: s3cret }"
+#define CA "tls_ca_file = \"%/ca.pem\"\n"
+#define BY_PASSWORD "username = \"relay\"\npassword = \"s3cret\"\n"
+#define CERTIFICATE(name) "tls_cert_file = \"%/" name ".pem\"\ntls_key_file = \"%/" name ".key\"\n"
+
+static const struct {
+    const char *users;
+    const char *sink;
+} logins[] = {
+    {USER, BY_PASSWORD},
+    {TOKEN, "token = \"s3cret\"\n"},
+    {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"%/relay.nk\"\n"},
+    {"@operator.conf", "credentials_file = \"%/relay.creds\"\n"},
+};
+
+#define LOGINS (sizeof logins / sizeof logins[0])
+
+static void set_nkeys(void)
+{
+    assert_int_equal(setenv("RELAY_NKEY", contents("relay.pub"), 1), 0);
+    assert_int_equal(setenv("STRANGER_NKEY", contents("stranger.pub"), 1), 0);
+}
+
+static void each_way_to_log_in_brings_a_row_to_the_server(void **state)
+{
+    struct fixture *fixture = *state;
+
+    set_nkeys();
+    for (size_t i = 0; i < LOGINS; i++) {
+        start_server(&(struct server){.users = logins[i].users});
+        use_empty_outbox(fixture);
+        use_sink(fixture, "nats", logins[i].sink);
+        expect_row_arrives(fixture);
+        end_own_server();
+    }
+}
+
+static void each_way_to_log_in_works_over_tls_or_tls_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+
+    set_nkeys();
+    for (size_t i = 0; i < LOGINS; i++) {
+        char sink[512];
+
+        start_server(&(struct server){.users = logins[i].users, .certificate = "good"});
+        use_empty_outbox(fixture);
+        (void)snprintf(sink, sizeof sink, CA "%s", logins[i].sink);
+        use_sink(fixture, "tls", sink);
+        if (TLS_IS_SAFE)
+            expect_row_arrives(fixture);
+        else
+            expect_tls_refused(fixture);
+        end_own_server();
+    }
+}
+
+static void a_client_certificate_works_or_tls_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start_server(&(struct server){"", "good", true});
+    use_sink(fixture, "tls", CA CERTIFICATE("client"));
+    if (TLS_IS_SAFE)
+        expect_row_arrives(fixture);
+    else
+        expect_tls_refused(fixture);
+    end_own_server();
+}
+
+static void a_wrong_login_is_refused_with_the_key_to_change(void **state)
+{
+    static const struct {
+        const char *users;
+        const char *sink;
+        const char *key;
+    } refused[] = {
+        {USER, "username = \"relay\"\npassword = \"wrong\"\n", "password"},
+        {USER, "username = \"relay\"\npassword_file = \"%/relay.pub\"\n", "password_file"},
+        {USER, "", "username"},
+        {TOKEN, "token = \"wrong\"\n", "token"},
+        {TOKEN, "token_file = \"%/relay.pub\"\n", "token_file"},
+        {"@nkeys.conf", "nkey = \"${STRANGER_NKEY}\"\nnkey_file = \"%/stranger.nk\"\n", "nkey"},
+        {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"%/stranger.nk\"\n", "nkey"},
+        {"@operator.conf", "credentials_file = \"%/stranger.creds\"\n", "credentials_file"},
+        {"@operator.conf", "credentials_file = \"%/expired.creds\"\n", "credentials_file"},
+        {"@operator.conf", BY_PASSWORD, "username"},
+    };
+    struct fixture *fixture = *state;
+
+    set_nkeys();
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        start_server(&(struct server){.users = refused[i].users});
+        use_empty_outbox(fixture);
+        use_sink(fixture, "nats", refused[i].sink);
+        expect_refusal(fixture, "uthoriz", refused[i].key);
+        end_own_server();
+    }
+}
+
+static void a_file_that_is_no_login_is_refused_with_its_key(void **state)
+{
+    static const struct {
+        const char *users;
+        const char *sink;
+        const char *key;
+    } refused[] = {
+        {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"%/ca.pem\"\n", "nkey_file"},
+        {"@operator.conf", "credentials_file = \"%/ca.pem\"\n", "credentials_file"},
+    };
+    struct fixture *fixture = *state;
+
+    set_nkeys();
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        start_server(&(struct server){.users = refused[i].users});
+        use_empty_outbox(fixture);
+        use_sink(fixture, "nats", refused[i].sink);
+        expect_refusal(fixture, "", refused[i].key);
+        end_own_server();
+    }
+}
+
+/* ---- who is trusted
+ * ------------------------------------------------------------------------------ */
+
+struct end {
+    struct server server;
+    const char *scheme;
+    const char *sink;
+    const char *cause;
+    const char *key;
+};
+
+static void expect_each_refused(struct fixture *fixture, const struct end *ends, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        start_server(&ends[i].server);
+        use_empty_outbox(fixture);
+        use_sink(fixture, ends[i].scheme, ends[i].sink);
+        if (TLS_IS_SAFE || ends[i].server.certificate == NULL)
+            expect_refusal(fixture, ends[i].cause, ends[i].key);
+        else
+            expect_tls_refused(fixture);
+        end_own_server();
+    }
+}
+
+static void a_server_that_proves_nothing_is_refused(void **state)
+{
+    static const struct end ends[] = {
+        {{"", "expired", false}, "tls", CA, "certificate has expired", "servers"},
+        {{"", "stranger", false}, "tls", CA, "self-signed certificate", "tls_ca_file"},
+        {{"", "other", false}, "tls", CA, "IP address mismatch", "servers"},
+        {{"", "good", false}, "tls", "", "unable to get local issuer certificate", "tls_ca_file"},
+        {{"", "good", false}, "nats", CA, "TLS", "servers"},
+        {{"", "good", false}, "nats", "", "TLS", "servers"},
+    };
+
+    expect_each_refused(*state, ends, sizeof ends / sizeof ends[0]);
+}
+
+static void a_server_without_tls_is_refused_when_tls_is_asked_for(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start_server(&(struct server){.users = USER});
+    use_sink(fixture, "tls", CA BY_PASSWORD);
+    if (TLS_IS_SAFE)
+        expect_refusal(fixture, "TLS", "servers");
+    else
+        expect_tls_refused(fixture);
+    assert_int_equal(own_log_count("authentication error"), 0); /* the password was not sent */
+    end_own_server();
+}
+
+static void a_server_that_wants_a_certificate_refuses_none_and_a_strangers(void **state)
+{
+    static const struct end ends[] = {
+        {{"", "good", true}, "tls", CA, "certificate", "tls_cert_file"},
+        {{"", "good", true}, "tls", CA CERTIFICATE("intruder"), "certificate", "tls_cert_file"},
+    };
+
+    expect_each_refused(*state, ends, sizeof ends / sizeof ends[0]);
+}
+
+static int close_test(void **state)
+{
+    if (own_server > 0)
+        end_own_server();
+    return fixture_close(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, close_test)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_way_to_log_in_brings_a_row_to_the_server),
+        TEST(each_way_to_log_in_works_over_tls_or_tls_is_refused),
+        TEST(a_client_certificate_works_or_tls_is_refused),
+        TEST(a_wrong_login_is_refused_with_the_key_to_change),
+        TEST(a_file_that_is_no_login_is_refused_with_its_key),
+        TEST(a_server_that_proves_nothing_is_refused),
+        TEST(a_server_without_tls_is_refused_when_tls_is_asked_for),
+        TEST(a_server_that_wants_a_certificate_refuses_none_and_a_strangers),
+    };
+
+    return cmocka_run_group_tests(tests, make_logins, remove_logins);
+}
