@@ -55,7 +55,7 @@ static int remove_logins(void **state)
     return system(command);
 }
 
-/* "%" becomes the folder of keys and certificates. */
+/* "@" becomes the folder of keys and certificates. */
 static const char *in_folder(const char *text)
 {
     static char out[2][1024];
@@ -64,7 +64,7 @@ static const char *in_folder(const char *text)
     size_t len = 0;
 
     for (; *text != '\0' && len + FOLDER_BYTES < sizeof out[0]; text++)
-        if (*text == '%')
+        if (*text == '@')
             len += (size_t)snprintf(at + len, sizeof out[0] - len, "%s", folder);
         else
             at[len++] = *text;
@@ -204,9 +204,9 @@ static void expect_tls_refused(struct fixture *fixture)
 
 #define USER "authorization { users: [{user: relay, password: s3cret}] }"
 #define TOKEN "authorization { token: s3cret }"
-#define CA "tls_ca_file = \"%/ca.pem\"\n"
+#define CA "tls_ca_file = \"@/ca.pem\"\n"
 #define BY_PASSWORD "username = \"relay\"\npassword = \"s3cret\"\n"
-#define CERTIFICATE(name) "tls_cert_file = \"%/" name ".pem\"\ntls_key_file = \"%/" name ".key\"\n"
+#define CERTIFICATE(name) "tls_cert_file = \"@/" name ".pem\"\ntls_key_file = \"@/" name ".key\"\n"
 
 static const struct {
     const char *users;
@@ -214,8 +214,8 @@ static const struct {
 } logins[] = {
     {USER, BY_PASSWORD},
     {TOKEN, "token = \"s3cret\"\n"},
-    {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"%/relay.nk\"\n"},
-    {"@operator.conf", "credentials_file = \"%/relay.creds\"\n"},
+    {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"@/relay.nk\"\n"},
+    {"@operator.conf", "credentials_file = \"@/relay.creds\"\n"},
 };
 
 #define LOGINS (sizeof logins / sizeof logins[0])
@@ -250,7 +250,7 @@ static void each_way_to_log_in_works_over_tls_or_tls_is_refused(void **state)
 
         start_server(&(struct server){.users = logins[i].users, .certificate = "good"});
         use_empty_outbox(fixture);
-        (void)snprintf(sink, sizeof sink, CA "%s", logins[i].sink);
+        (void)snprintf(sink, sizeof sink, "%s%s", CA, logins[i].sink);
         use_sink(fixture, "tls", sink);
         if (TLS_IS_SAFE)
             expect_row_arrives(fixture);
@@ -258,6 +258,19 @@ static void each_way_to_log_in_works_over_tls_or_tls_is_refused(void **state)
             expect_tls_refused(fixture);
         end_own_server();
     }
+}
+
+static void a_certificate_authority_alone_asks_for_tls_too(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start_server(&(struct server){"", "good", false});
+    use_sink(fixture, "nats", CA);
+    if (TLS_IS_SAFE)
+        expect_row_arrives(fixture);
+    else
+        expect_tls_refused(fixture);
+    end_own_server();
 }
 
 static void a_client_certificate_works_or_tls_is_refused(void **state)
@@ -281,14 +294,14 @@ static void a_wrong_login_is_refused_with_the_key_to_change(void **state)
         const char *key;
     } refused[] = {
         {USER, "username = \"relay\"\npassword = \"wrong\"\n", "password"},
-        {USER, "username = \"relay\"\npassword_file = \"%/relay.pub\"\n", "password_file"},
+        {USER, "username = \"relay\"\npassword_file = \"@/relay.pub\"\n", "password_file"},
         {USER, "", "username"},
         {TOKEN, "token = \"wrong\"\n", "token"},
-        {TOKEN, "token_file = \"%/relay.pub\"\n", "token_file"},
-        {"@nkeys.conf", "nkey = \"${STRANGER_NKEY}\"\nnkey_file = \"%/stranger.nk\"\n", "nkey"},
-        {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"%/stranger.nk\"\n", "nkey"},
-        {"@operator.conf", "credentials_file = \"%/stranger.creds\"\n", "credentials_file"},
-        {"@operator.conf", "credentials_file = \"%/expired.creds\"\n", "credentials_file"},
+        {TOKEN, "token_file = \"@/relay.pub\"\n", "token_file"},
+        {"@nkeys.conf", "nkey = \"${STRANGER_NKEY}\"\nnkey_file = \"@/stranger.nk\"\n", "nkey"},
+        {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"@/stranger.nk\"\n", "nkey"},
+        {"@operator.conf", "credentials_file = \"@/stranger.creds\"\n", "credentials_file"},
+        {"@operator.conf", "credentials_file = \"@/expired.creds\"\n", "credentials_file"},
         {"@operator.conf", BY_PASSWORD, "username"},
     };
     struct fixture *fixture = *state;
@@ -310,8 +323,8 @@ static void a_file_that_is_no_login_is_refused_with_its_key(void **state)
         const char *sink;
         const char *key;
     } refused[] = {
-        {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"%/ca.pem\"\n", "nkey_file"},
-        {"@operator.conf", "credentials_file = \"%/ca.pem\"\n", "credentials_file"},
+        {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"@/ca.pem\"\n", "nkey_file"},
+        {"@operator.conf", "credentials_file = \"@/ca.pem\"\n", "credentials_file"},
     };
     struct fixture *fixture = *state;
 
@@ -357,7 +370,6 @@ static void a_server_that_proves_nothing_is_refused(void **state)
         {{"", "stranger", false}, "tls", CA, "self-signed certificate", "tls_ca_file"},
         {{"", "other", false}, "tls", CA, "IP address mismatch", "servers"},
         {{"", "good", false}, "tls", "", "unable to get local issuer certificate", "tls_ca_file"},
-        {{"", "good", false}, "nats", CA, "TLS", "servers"},
         {{"", "good", false}, "nats", "", "TLS", "servers"},
     };
 
@@ -395,19 +407,20 @@ static int close_test(void **state)
     return fixture_close(state);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, close_test)
+#define SERVER_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, close_test)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_way_to_log_in_brings_a_row_to_the_server),
-        TEST(each_way_to_log_in_works_over_tls_or_tls_is_refused),
-        TEST(a_client_certificate_works_or_tls_is_refused),
-        TEST(a_wrong_login_is_refused_with_the_key_to_change),
-        TEST(a_file_that_is_no_login_is_refused_with_its_key),
-        TEST(a_server_that_proves_nothing_is_refused),
-        TEST(a_server_without_tls_is_refused_when_tls_is_asked_for),
-        TEST(a_server_that_wants_a_certificate_refuses_none_and_a_strangers),
+        SERVER_TEST(each_way_to_log_in_brings_a_row_to_the_server),
+        SERVER_TEST(each_way_to_log_in_works_over_tls_or_tls_is_refused),
+        SERVER_TEST(a_certificate_authority_alone_asks_for_tls_too),
+        SERVER_TEST(a_client_certificate_works_or_tls_is_refused),
+        SERVER_TEST(a_wrong_login_is_refused_with_the_key_to_change),
+        SERVER_TEST(a_file_that_is_no_login_is_refused_with_its_key),
+        SERVER_TEST(a_server_that_proves_nothing_is_refused),
+        SERVER_TEST(a_server_without_tls_is_refused_when_tls_is_asked_for),
+        SERVER_TEST(a_server_that_wants_a_certificate_refuses_none_and_a_strangers),
     };
 
     return cmocka_run_group_tests(tests, make_logins, remove_logins);
