@@ -120,7 +120,7 @@ $(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o $(HARNESS) $(LI
 	$(say) CC $@
 	@$(CXX) $(TEST_LINK) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,$(TEST_ONLY))
 
-# A nats.c that minds what is in a header's name.
+# Counts the calls that set a header.
 $(BUILD)/tests/integration/test_nats_headers: private LDFLAGS += -Wl,--wrap=natsMsgHeader_Set
 
 build/reader: $(wildcard tests/support/reader*.c tests/support/reader*.h)

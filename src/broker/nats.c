@@ -53,6 +53,11 @@ static int check_options(const struct sink_options *options, struct error *error
     if (broken != NULL)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] stream: %s",
                          options->name, broken);
+    broken = options->inbox_prefix != NULL ? rules_nats_inbox_prefix(text_of(options->inbox_prefix))
+                                           : NULL;
+    if (broken != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] inbox_prefix: %s",
+                         options->name, broken);
     return 0;
 }
 
@@ -60,7 +65,7 @@ static struct broker *create(const struct sink_options *options, struct error *e
 {
     struct nats *nats;
 
-    if (check_options(options, error) < 0)
+    if (check_options(options, error) < 0 || nats_check_tls(options, error) < 0)
         return NULL;
     nats = calloc(1, sizeof *nats);
     if (nats == NULL) {
@@ -69,15 +74,19 @@ static struct broker *create(const struct sink_options *options, struct error *e
     }
     nats->base = (struct broker_base){.ops = &nats_ops, .options = options};
     nats->message_bytes_max = MESSAGE_BYTES_MAX_DEFAULT;
-    nats->socket = -1;
+    nats->block = nats_block_works();
+    nats->io = calloc(1, sizeof *nats->io);
     nats->strings = malloc(NATS_HEADER_BYTES_MAX);
-    nats->problems = nats->strings != NULL ? nats_problems_take(&nats->server) : NULL;
+    if (nats->io != NULL && nats->strings != NULL)
+        nats->problems = nats_problems_take(&nats->server);
     if (nats->problems == NULL) {
+        free(nats->io);
         free(nats->strings);
         free(nats);
         error_no_memory(error);
         return NULL;
     }
+    nats->io->socket = -1;
     nats->address = options->servers.items[0];
     return (struct broker *)nats;
 }
@@ -88,7 +97,7 @@ static int ready(struct broker *broker, struct error *error)
 
     if (nats_connect(nats, error) < 0)
         return -1;
-    if (nats->stream_found)
+    if (nats->stream_found && !nats_may_ask_subjects(nats))
         return 0;
     if (nats_check_stream(nats, error) < 0) {
         nats_disconnect(nats);
@@ -108,12 +117,14 @@ static void destroy(struct broker *broker)
     struct nats *nats = (struct nats *)broker;
 
     nats_disconnect(nats);
+    bounded_call_forget(&nats->late);
     nats_clean(nats);
     nats_forget_subjects(nats);
     nats_problems_return(nats->problems);
     free(nats->received);
     free(nats->places);
     free(nats->strings);
+    free(nats->io);
     free(nats);
 }
 

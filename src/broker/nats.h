@@ -1,6 +1,7 @@
 #ifndef BROKER_NATS_H
 #define BROKER_NATS_H
 
+#include "base/bounded_call.h"
 #include "broker/nats_acks.h"
 #include "broker/nats_headers.h"
 #include "broker/nats_loop.h"
@@ -12,11 +13,14 @@
 #define NATS_HEADER_BYTES_MAX (64 * 1024 - 1) /* JetStream's limit */
 #define NATS_SPENT_MAX 256
 #define NATS_FETCH_PREFIX "$JS.API.STREAM.MSG.GET."
+#define NATS_INBOX_PREFIX "_INBOX" /* the default of every client of NATS */
+#define NATS_RANDOM_BYTES 256
 
 /* What became of a message of the batch. */
 struct nats_place {
     enum nats_state state;
-    uint64_t sequence; /* of a duplicate */
+    uint64_t token;    /* of its answer's subject */
+    uint64_t sequence; /* where it is stored */
 };
 
 struct nats {
@@ -24,14 +28,24 @@ struct nats {
     natsConnection *connection; /* NULL: none, ready() makes one */
     natsSubscription *inbox;    /* of every answer; a context of JetStream's would need a thread */
     char inbox_name[NATS_INBOX_BYTES];
-    uint64_t asked;      /* on this object; the number of an answer's subject */
-    bool threaded;       /* TLS: the library's threads read and write */
-    bool needs_tls;      /* a server asked for it, and none has failed since */
-    bool stream_found;   /* on this connection */
-    struct match *taken; /* the stream's subjects, as it said last */
+    uint64_t asked;       /* on this object; the number of an answer's subject */
+    uint64_t asked_token; /* of the last request */
+    unsigned char random[NATS_RANDOM_BYTES];
+    int random_left;      /* bytes of it */
+    uint64_t highest;     /* sequence number acknowledged on this connection, */
+    uint64_t floor;       /* and the same before the present send */
+    bool warned_of_forgery; /* on this connection, as the next */
+    bool warned_of_second;
+    bool threaded;        /* TLS: the library's threads read and write */
+    bool needs_tls;       /* a server asked for it, and none has failed since */
+    bool stream_found;    /* on this connection */
+    bool doubts_subjects; /* the stream may take other subjects by now: it is asked anew */
+    int64_t subjects_ms;  /* when it was asked last */
+    struct match *taken;  /* the stream's subjects, as it said last */
     int taken_count;
-    int socket; /* -1: the library's own, or closed */
-    bool wants_write;
+    struct nats_io *io;        /* never NULL */
+    struct bounded_call *late; /* an attempt to connect that hangs; NULL: none */
+    int64_t late_since_ms;
     natsMsg **received; /* read, not yet taken */
     int received_capacity;
     int received_count;
@@ -63,9 +77,11 @@ struct nats {
     uint64_t first; /* the number of the first place's answer */
     char *strings;  /* the headers of one message, terminated */
 
-    enum nats_block block;
-    uint64_t trial; /* the number of the message that tries it */
+    bool block; /* all headers go in one call */
 };
+
+/* nats_loop.c: below which acknowledgements come back. */
+const char *nats_inbox_prefix(const struct nats *nats);
 
 /* nats_publish.c */
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
@@ -79,7 +95,13 @@ natsMsg *nats_build(struct nats *nats, const struct message *message,
 /* nats_duplicates.c: gives each duplicate its verdict. How many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);
 
-/* nats_connect.c: nothing when the connection stands. */
+/* nats_connect.c */
+/* Whether the library keeps a TLS connection in order. */
+bool nats_tls_is_safe(void);
+/* 0, or -1: one of its servers needs TLS, and the library is not fit for it. */
+int nats_check_tls(const struct sink_options *options, struct error *error);
+/* Nothing when the connection stands. Ends within the patience and a second, also when the library
+ * hangs. */
 int nats_connect(struct nats *nats, struct error *error);
 void nats_disconnect(struct nats *nats);
 const char *nats_text(natsStatus status);
@@ -90,6 +112,8 @@ int nats_check_stream(struct nats *nats, struct error *error);
 /* Whether the stream takes it, by its subjects at that time. */
 bool nats_stream_takes(const struct nats *nats, struct text destination);
 void nats_forget_subjects(struct nats *nats);
+/* Whether its subjects are in doubt, and it was not asked within the last second. */
+bool nats_may_ask_subjects(const struct nats *nats);
 int nats_inspect(struct broker *broker, const char *destination, char *warning, size_t warning_size,
                  struct error *error);
 int nats_make(struct broker *broker, const char *destination, struct error *error);

@@ -1,6 +1,9 @@
 /*
  * A connection: options, servers, secrets, TLS.
  *
+ * The library's call that connects runs under a deadline of ours, on a thread of its own: a name
+ * lookup has none in the library, and before version 3.11 a TLS handshake has none.
+ *
  * The library's own reconnect is off, because it publishes what its buffer holds after the batch
  * has been given up. Servers are tried one by one, each with the host name that its certificate
  * must show; the library's list of servers knows one expected name only. The first one tried
@@ -31,10 +34,13 @@
 #define WRITE_DEADLINE_MS_MAX 5000
 #define HOST_BYTES_MAX 256
 #define ANSWERS_MS 1000 /* beside the patience: of the greeting and about the stream */
+#define TLS_VERSION 0x030B00
+#define DIAL_SLACK_MS 100 /* the library ends within its own timeout, unless it hangs */
 
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text)
 {
-    return error_set(error, kind, ERROR_BROKER, "nats at %s: %s", nats->address, text);
+    return error_set(error, kind, ERROR_BROKER, "[sink.%s] nats at %s: %s",
+                     nats->base.options->name, nats->address, text);
 }
 
 /* The library's last word knows more than the status; "(conn.c:733): " before it is the library's
@@ -53,6 +59,33 @@ static bool is_secure(const struct sink_options *options, const char *server)
 {
     return strncmp(server, "tls://", 6) == 0 || options->tls_ca_file != NULL ||
            options->tls_cert_file != NULL;
+}
+
+/* Before 3.11 two threads of the library read and write one TLS connection without a lock, which
+ * OpenSSL does not allow: records were corrupted and processes crashed. */
+bool nats_tls_is_safe(void)
+{
+    return nats_GetVersionNumber() >= TLS_VERSION;
+}
+
+int nats_check_tls(const struct sink_options *options, struct error *error)
+{
+    const char *key = options->tls_ca_file != NULL     ? "tls_ca_file"
+                      : options->tls_cert_file != NULL ? "tls_cert_file"
+                                                       : "servers";
+    bool wanted = false;
+
+    for (int i = 0; i < options->servers.count; i++)
+        wanted = wanted || is_secure(options, options->servers.items[i]);
+    if (!wanted || nats_tls_is_safe())
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                    "[sink.%s] %s: TLS to NATS is not safe with nats.c %s, with which this program "
+                    "runs: it needs 3.11 or later",
+                    options->name, key, nats_GetVersion());
+    return error_hint(error,
+                      "run the container image, which has a newer nats.c, build with one, or "
+                      "let a TLS proxy on this machine take nats://127.0.0.1");
 }
 
 /* "nats://host:4222" -> "host", "tls://[::1]:4222" -> "::1". */
@@ -169,8 +202,8 @@ static natsStatus set_threads(natsOptions *library, const struct nats *nats)
     return NATS_OK;
 }
 
-static natsStatus set_behaviour(natsOptions *library, struct nats *nats, const char *server,
-                                int timeout_ms)
+static natsStatus set_behaviour(natsOptions *library, struct nats *nats, struct nats_io *io,
+                                const char *server, int timeout_ms)
 {
     if (natsOptions_SetURL(library, server) != NATS_OK ||
         natsOptions_SetName(library, "outbox-relay") != NATS_OK ||
@@ -178,7 +211,7 @@ static natsStatus set_behaviour(natsOptions *library, struct nats *nats, const c
         natsOptions_SetTimeout(library, timeout_ms) != NATS_OK ||
         nats_problems_set(library, nats->problems) != NATS_OK)
         return NATS_ERR;
-    return nats->threaded ? set_threads(library, nats) : nats_set_loop(library, nats);
+    return nats->threaded ? set_threads(library, nats) : nats_set_loop(library, io);
 }
 
 /* On threads of its own the library frees messages, above all. Nobody spins for a lock whose owner
@@ -191,8 +224,8 @@ static void open_library(void)
     background_leave(policy);
 }
 
-static natsOptions *make_options(struct nats *nats, const char *server, int timeout_ms,
-                                 struct error *error)
+static natsOptions *make_options(struct nats *nats, struct nats_io *io, const char *server,
+                                 int timeout_ms, struct error *error)
 {
     const struct sink_options *options = nats->base.options;
     static pthread_once_t opened = PTHREAD_ONCE_INIT;
@@ -203,7 +236,7 @@ static natsOptions *make_options(struct nats *nats, const char *server, int time
     status = natsOptions_Create(&library);
 
     if (status == NATS_OK)
-        status = set_behaviour(library, nats, server, timeout_ms);
+        status = set_behaviour(library, nats, io, server, timeout_ms);
     if (status == NATS_OK && nats->threaded)
         status = set_tls(library, options, server);
     if (status != NATS_OK)
@@ -229,28 +262,135 @@ static enum error_kind kind_of(natsStatus status)
     }
 }
 
+/* What the library does on the thread of a bounded call. */
+struct dial {
+    natsOptions *options;
+    struct nats_io *io;
+    natsConnection *connection;
+    natsStatus status;
+    char text[NATS_TEXT_BYTES];
+};
+
+static void dial_work(void *argument)
+{
+    struct dial *dial = argument;
+
+    dial->status = natsConnection_Connect(&dial->connection, dial->options);
+    if (dial->status != NATS_OK)
+        (void)snprintf(dial->text, sizeof dial->text, "%s", nats_text(dial->status));
+}
+
+static void dial_drop(void *argument)
+{
+    struct dial *dial = argument;
+
+    if (dial->status == NATS_OK) {
+        natsConnection_Close(dial->connection);
+        natsConnection_Destroy(dial->connection);
+    }
+    natsOptions_Destroy(dial->options);
+    free(dial->io);
+    free(dial);
+}
+
+/* NULL with *error set. */
+static struct dial *make_dial(struct nats *nats, const char *server, int timeout_ms,
+                              struct error *error)
+{
+    struct dial *dial = calloc(1, sizeof *dial);
+    struct nats_io *io = calloc(1, sizeof *io);
+
+    if (dial == NULL || io == NULL) {
+        error_no_memory(error);
+    } else {
+        io->socket = -1;
+        *dial = (struct dial){.io = io, .status = NATS_ERR};
+        dial->options = make_options(nats, io, server, timeout_ms, error);
+        if (dial->options != NULL)
+            return dial;
+    }
+    free(io);
+    free(dial);
+    return NULL;
+}
+
+static int fail_late(struct nats *nats, struct error *error)
+{
+    char text[160];
+
+    (void)snprintf(text, sizeof text,
+                   "an attempt to connect has hung for %lld s (a name lookup%s): no other is made "
+                   "until it ends",
+                   (long long)(clock_now_ms() - nats->late_since_ms) / 1000,
+                   nats_tls_is_safe() ? "" : ", or a TLS handshake that the server wants");
+    return nats_fail(nats, error, ERROR_TRANSIENT, text);
+}
+
+/* What to change, where it is known. */
+static const char *remedy_of(const struct nats *nats, natsStatus status, const char *text)
+{
+    if (status == NATS_CONNECTION_AUTH_FAILED || strstr(text, "Authorization") != NULL ||
+        strstr(text, "authorization") != NULL)
+        return "; change username and password_file, token_file, nkey_file or credentials_file";
+    if (status == NATS_SECURE_CONNECTION_WANTED)
+        return "; the server offers no TLS: let it, or write nats:// in servers";
+    if (!nats_tls_is_safe() && (status == NATS_SSL_ERROR || nats->needs_tls))
+        return "; the server requires TLS, which needs nats.c 3.11 or later";
+    if (strstr(text, "certificate required") != NULL || strstr(text, "handshake failure") != NULL)
+        return "; the server wants a certificate: set tls_cert_file and tls_key_file";
+    if (status == NATS_SSL_ERROR)
+        return "; check tls_ca_file, the certificate's dates and its host names against servers";
+    return "";
+}
+
+static int fail_to_connect(struct nats *nats, const struct dial *dial, struct error *error)
+{
+    char text[2 * NATS_TEXT_BYTES];
+
+    (void)snprintf(text, sizeof text, "%s%s", dial->text,
+                   remedy_of(nats, dial->status, dial->text));
+    return nats_fail(nats, error, kind_of(dial->status), text);
+}
+
 static int connect_to(struct nats *nats, const char *server, int timeout_ms, struct error *error)
 {
-    natsOptions *library;
-    natsStatus status;
+    enum bounded_result result;
+    struct dial *dial;
+    int status = -1;
 
     nats->address = server;
     nats->threaded = nats->needs_tls || is_secure(nats->base.options, server);
-    library = make_options(nats, server, timeout_ms, error);
-    if (library == NULL)
+    if (bounded_call_is_out(&nats->late))
+        return fail_late(nats, error);
+    dial = make_dial(nats, server, timeout_ms, error);
+    if (dial == NULL)
         return -1;
-    status = natsConnection_Connect(&nats->connection, library);
-    natsOptions_Destroy(library);
-    if (status == NATS_OK)
-        return 0;
-    nats->connection = NULL;
-    return nats_fail(nats, error, kind_of(status), nats_text(status));
+    result = bounded_call_run(&nats->late, dial_work, dial_drop, dial,
+                              clock_now_ms() + timeout_ms + DIAL_SLACK_MS);
+    if (result == BOUNDED_LATE) {
+        nats->late_since_ms = clock_now_ms() - timeout_ms - DIAL_SLACK_MS;
+        return fail_late(nats, error);
+    }
+    if (result != BOUNDED_DONE) {
+        (void)error_no_memory(error);
+    } else if (dial->status != NATS_OK) {
+        (void)fail_to_connect(nats, dial, error);
+    } else {
+        nats->connection = dial->connection;
+        free(nats->io);
+        nats->io = dial->io;
+        dial->io = NULL;
+        dial->status = NATS_ERR; /* the connection is no longer the dial's */
+        status = 0;
+    }
+    dial_drop(dial);
+    return status;
 }
 
 static int connect_to_any(struct nats *nats, struct error *error)
 {
     const struct text_list *servers = &nats->base.options->servers;
-    int64_t deadline_ms = nats->ready_ms - ANSWERS_MS;
+    int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&nats->base);
 
     for (int untried = servers->count; untried > 0; untried--) {
         const char *server = servers->items[nats->server++ % (unsigned)servers->count];
@@ -274,10 +414,10 @@ static natsStatus greet(struct nats *nats, int64_t deadline_ms)
     natsStatus status;
 
     (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
-    nats_reply_subject(nats, nats->asked++, reply);
+    nats_reply_subject(nats, nats->asked++, nats_new_token(nats), reply);
     status = natsConnection_PublishRequestString(nats->connection, subject, reply, "");
-    while (status == NATS_OK && nats->wants_write) {
-        struct pollfd wait = {.fd = nats->socket, .events = POLLOUT};
+    while (status == NATS_OK && nats->io->wants_write) {
+        struct pollfd wait = {.fd = nats->io->socket, .events = POLLOUT};
 
         if (poll(&wait, 1, clock_left_ms(deadline_ms)) != 1)
             return NATS_TIMEOUT;
@@ -291,11 +431,11 @@ static natsStatus greet(struct nats *nats, int64_t deadline_ms)
 static natsStatus hear_out(struct nats *nats, int64_t deadline_ms)
 {
     natsStatus status = greet(nats, deadline_ms);
-    struct pollfd wait = {.fd = nats->socket, .events = POLLIN};
+    struct pollfd wait = {.fd = nats->io->socket, .events = POLLIN};
     char first;
 
     if (status != NATS_OK || poll(&wait, 1, clock_left_ms(deadline_ms)) != 1 ||
-        recv(nats->socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+        recv(nats->io->socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
         return status != NATS_OK ? status : NATS_TIMEOUT;
     nats->needs_tls = first < ' ';
     return nats->needs_tls ? NATS_SECURE_CONNECTION_REQUIRED : NATS_OK;
@@ -309,30 +449,33 @@ static int open_connection(struct nats *nats, struct error *error)
         return -1;
     nats_problems_watch(nats->problems, nats->connection);
     status = nats_open_inbox(nats);
-    if (status == NATS_OK)
-        nats_try_block(nats);
     if (status == NATS_OK && !nats->threaded)
         status = hear_out(nats, nats->ready_ms);
     if (status == NATS_OK)
         return 0;
     nats_disconnect(nats);
+    if (nats->needs_tls && !nats_tls_is_safe())
+        return nats_fail(nats, error, ERROR_PERMANENT,
+                         "the server requires TLS, which needs nats.c 3.11 or later");
     return nats_fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
 }
 
 /* A server may ask a plain URL for TLS, and the library complies without a word. */
 int nats_connect(struct nats *nats, struct error *error)
 {
+    int patience_ms = broker_patience_ms(&nats->base);
     bool had_needed_tls = nats->needs_tls;
     int status;
 
-    nats->ready_ms = clock_now_ms() + broker_patience_ms(&nats->base) + ANSWERS_MS;
+    nats->ready_ms =
+        clock_now_ms() + patience_ms + (patience_ms < ANSWERS_MS ? patience_ms : ANSWERS_MS);
     if (nats->connection != NULL)
         nats_rest(nats);
     if (!nats_lost(nats) && !nats->doubts_max)
         return 0;
     nats_disconnect(nats);
     status = open_connection(nats, error);
-    if (status < 0 && nats->needs_tls && !had_needed_tls)
+    if (status < 0 && nats->needs_tls && !had_needed_tls && nats_tls_is_safe())
         status = open_connection(nats, error);
     if (status < 0) {
         nats->needs_tls = false;
@@ -342,6 +485,9 @@ int nats_connect(struct nats *nats, struct error *error)
     nats->told_ms = clock_now_ms();
     nats->doubts_max = false;
     nats->stream_found = false;
+    nats->highest = 0;
+    nats->warned_of_forgery = false;
+    nats->warned_of_second = false;
     nats->warned = false;
     nats->fetches_end = false;
     nats->may_not_fetch = false;
@@ -359,6 +505,6 @@ void nats_disconnect(struct nats *nats)
     nats_close_inbox(nats);
     natsConnection_Destroy(nats->connection);
     nats->connection = NULL;
-    nats->wants_write = false;
-    nats->socket = -1;
+    nats->io->wants_write = false;
+    nats->io->socket = -1;
 }

@@ -9,16 +9,6 @@
 
 #define NATS_OWN_HEADERS 6
 
-struct nats;
-
-/* Whether one call can set all headers. */
-enum nats_block {
-    NATS_BLOCK_UNTRIED,
-    NATS_BLOCK_TRIED, /* what comes back will tell */
-    NATS_BLOCK_WORKS,
-    NATS_BLOCK_REFUSED /* by the library, or nothing came back: not tried again */
-};
-
 /* The relay's own, and two for the server: by which id it drops repeats, and, the last, which
  * stream must answer. A value that is NULL makes no header. */
 void nats_own_headers(const struct message *message, const char *stream,
@@ -34,11 +24,7 @@ natsStatus nats_set_block(natsMsg *built, const struct message *message,
                           const struct header own[NATS_OWN_HEADERS], char *strings);
 void nats_drop_block(natsMsg *built, const char *strings);
 
-/* Sends a message to the connection's own inbox, unless it is known whether blocks work. */
-void nats_try_block(struct nats *nats);
-/* Of an answer to no question: it may be that message. */
-void nats_hear_block(struct nats *nats, natsMsg *answer);
-/* What was asked later has been answered. */
-void nats_end_trial(struct nats *nats);
+/* Whether this version of the library takes them all at once. */
+bool nats_block_works(void);
 
 #endif

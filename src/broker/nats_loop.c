@@ -8,17 +8,20 @@
  * may close the socket under us, and no reconnect. A server that is silent is found by the deadline
  * of what it was asked, one that is gone while the lane rests by the kernel's keepalives.
  *
- * Answers come to subjects of their own: the inbox's name and a number that is given once. So an
- * answer too many, or too late, is nobody's.
+ * Each answer comes to a subject of its own: the inbox, a number that is given once, and a random
+ * token. So an answer too many, or too late, is nobody's, and who has seen one subject cannot guess
+ * the next: acknowledgements are ordinary messages, and whoever may publish to the inbox could
+ * forge them.
  *
- * Deliberately not done: TLS this way. The library, once it has found the beginning of a record,
- * spins for the rest of it without a deadline; its own threads keep TLS connections.
+ * Deliberately not done: TLS this way. The library waits for the rest of a record without a
+ * deadline; its own threads keep TLS connections.
  */
 
 #include "broker/nats.h"
 
 #include "base/clock.h"
 
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -51,12 +54,12 @@ static void set_keepalive(int socket)
 
 static natsStatus on_attach(void **user, void *loop, natsConnection *connection, natsSock socket)
 {
-    struct nats *nats = loop;
+    struct nats_io *io = loop;
 
-    (void)connection;
-    nats->socket = socket;
+    io->connection = connection;
+    io->socket = socket;
     set_keepalive(socket);
-    *user = nats;
+    *user = io;
     return NATS_OK;
 }
 
@@ -64,37 +67,42 @@ static natsStatus on_attach(void **user, void *loop, natsConnection *connection,
  */
 static natsStatus on_read(void *user, bool add)
 {
-    struct nats *nats = user;
+    struct nats_io *io = user;
 
     if (add)
         return NATS_OK;
 #if NATS_VERSION_NUMBER >= 0x030A00
-    natsConnection_ProcessCloseEvent(&nats->socket);
+    natsConnection_ProcessCloseEvent(&io->socket);
 #endif
-    nats->socket = -1;
+    io->socket = -1;
     return NATS_OK;
 }
 
 static natsStatus on_write(void *user, bool add)
 {
-    ((struct nats *)user)->wants_write = add;
+    ((struct nats_io *)user)->wants_write = add;
     return NATS_OK;
 }
 
+/* Newer versions keep the connection in memory until they are told. */
 static natsStatus on_detach(void *user)
 {
+#if NATS_VERSION_NUMBER >= 0x030C00
+    natsConnection_ProcessDetachedEvent(((struct nats_io *)user)->connection);
+#else
     (void)user;
+#endif
     return NATS_OK;
 }
 
-natsStatus nats_set_loop(natsOptions *library, struct nats *nats)
+natsStatus nats_set_loop(natsOptions *library, struct nats_io *io)
 {
     natsStatus status = natsOptions_SetSendAsap(library, true);
 
     if (status == NATS_OK)
         status = natsOptions_SetPingInterval(library, 0);
     if (status == NATS_OK)
-        status = natsOptions_SetEventLoop(library, nats, on_attach, on_read, on_write, on_detach);
+        status = natsOptions_SetEventLoop(library, io, on_attach, on_read, on_write, on_detach);
     return status;
 }
 
@@ -121,16 +129,34 @@ bool nats_lost(const struct nats *nats)
     return nats->connection == NULL || natsConnection_IsClosed(nats->connection);
 }
 
+const char *nats_inbox_prefix(const struct nats *nats)
+{
+    const char *prefix = nats->base.options->inbox_prefix;
+
+    return prefix != NULL ? prefix : NATS_INBOX_PREFIX;
+}
+
+uint64_t nats_new_token(struct nats *nats)
+{
+    uint64_t token;
+
+    if (nats->random_left < (int)sizeof token) {
+        arc4random_buf(nats->random, sizeof nats->random);
+        nats->random_left = (int)sizeof nats->random;
+    }
+    nats->random_left -= (int)sizeof token;
+    memcpy(&token, nats->random + nats->random_left, sizeof token);
+    return token;
+}
+
+/* The library's own names for inboxes are numbered, too: who has seen one knows the next. */
 natsStatus nats_open_inbox(struct nats *nats)
 {
-    natsInbox *name = NULL;
     char subjects[NATS_REPLY_BYTES];
-    natsStatus status = natsInbox_Create(&name);
+    natsStatus status;
 
-    if (status != NATS_OK)
-        return status;
-    (void)snprintf(nats->inbox_name, sizeof nats->inbox_name, "%s", name);
-    natsInbox_Destroy(name);
+    (void)snprintf(nats->inbox_name, sizeof nats->inbox_name, "%s.%016" PRIx64,
+                   nats_inbox_prefix(nats), nats_new_token(nats));
     (void)snprintf(subjects, sizeof subjects, "%s.*", nats->inbox_name);
     status = natsConnection_SubscribeSync(&nats->inbox, nats->connection, subjects);
     return status == NATS_OK ? natsSubscription_SetPendingLimits(nats->inbox, -1, -1) : status;
@@ -146,8 +172,11 @@ void nats_close_inbox(struct nats *nats)
     nats->inbox = NULL;
 }
 
-/* For each message, so without snprintf. */
-void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NATS_REPLY_BYTES])
+static const char token_digits[] = "0123456789abcdef";
+
+/* "inbox.NUMBER-TOKEN", without snprintf, because each message has one. */
+void nats_reply_subject(const struct nats *nats, uint64_t number, uint64_t token,
+                        char reply[NATS_REPLY_BYTES])
 {
     size_t len = strlen(nats->inbox_name);
     char digits[20];
@@ -160,20 +189,35 @@ void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NAT
     reply[len++] = '.';
     while (count > 0)
         reply[len++] = digits[--count];
+    reply[len++] = '-';
+    for (int shift = 60; shift >= 0; shift -= 4)
+        reply[len++] = token_digits[token >> shift & 0xF];
     reply[len] = '\0';
 }
 
-uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer)
+bool nats_read_reply(const struct nats *nats, const natsMsg *answer, uint64_t *number,
+                     uint64_t *token)
 {
-    const char *subject = natsMsg_GetSubject(answer);
+    const char *at = natsMsg_GetSubject(answer);
     size_t len = strlen(nats->inbox_name);
-    uint64_t number = 0;
+    int digits = 0;
 
-    if (strncmp(subject, nats->inbox_name, len) != 0 || subject[len] != '.')
-        return UINT64_MAX;
-    for (subject += len + 1; *subject >= '0' && *subject <= '9'; subject++)
-        number = number * 10 + (uint64_t)(*subject - '0');
-    return *subject == '\0' ? number : UINT64_MAX;
+    if (strncmp(at, nats->inbox_name, len) != 0 || at[len] != '.')
+        return false;
+    *number = 0;
+    *token = 0;
+    for (at += len + 1; *at >= '0' && *at <= '9'; at++)
+        *number = *number * 10 + (uint64_t)(*at - '0');
+    if (*at++ != '-')
+        return false;
+    for (; *at != '\0' && digits < 16; at++, digits++) {
+        const char *digit = strchr(token_digits, *at);
+
+        if (digit == NULL)
+            return false;
+        *token = *token << 4 | (uint64_t)(digit - token_digits);
+    }
+    return digits == 16 && *at == '\0';
 }
 
 static int reserve_received(struct nats *nats, uint64_t more)
@@ -227,9 +271,9 @@ static bool exchange(struct nats *nats, struct pollfd *waits, nfds_t count, bool
 {
     bool reads;
 
-    if (nats->socket < 0)
+    if (nats->io->socket < 0)
         return false;
-    waits[0].events = writes && nats->wants_write ? POLLIN | POLLOUT : POLLIN;
+    waits[0].events = writes && nats->io->wants_write ? POLLIN | POLLOUT : POLLIN;
     if (poll(waits, count, timeout_ms) <= 0)
         return false;
     reads = waits[0].revents & (POLLIN | POLLERR | POLLHUP);
@@ -237,7 +281,7 @@ static bool exchange(struct nats *nats, struct pollfd *waits, nfds_t count, bool
         natsConnection_ProcessReadEvent(nats->connection);
         take_read(nats);
     }
-    if (waits[0].revents & POLLOUT && nats->wants_write && !nats_lost(nats))
+    if (waits[0].revents & POLLOUT && nats->io->wants_write && !nats_lost(nats))
         natsConnection_ProcessWriteEvent(nats->connection);
     return reads;
 }
@@ -246,7 +290,7 @@ static bool exchange(struct nats *nats, struct pollfd *waits, nfds_t count, bool
  * then would look as if it were not. */
 static bool await_read(struct nats *nats, int timeout_ms)
 {
-    struct pollfd waits[2] = {{.fd = nats->socket},
+    struct pollfd waits[2] = {{.fd = nats->io->socket},
                               {.fd = nats_problems_signal(nats->problems), .events = POLLIN}};
 
     return exchange(nats, waits, 2, timeout_ms > 0, timeout_ms);
@@ -254,7 +298,7 @@ static bool await_read(struct nats *nats, int timeout_ms)
 
 static bool await_write(struct nats *nats, int timeout_ms)
 {
-    struct pollfd wait = {.fd = nats->socket};
+    struct pollfd wait = {.fd = nats->io->socket};
 
     return exchange(nats, &wait, 1, true, timeout_ms);
 }
@@ -266,7 +310,7 @@ void nats_rest(struct nats *nats)
 
     while (!nats->threaded && reads++ < READS_MAX && await_write(nats, 0))
         ;
-    if (nats->wants_write)
+    if (nats->io->wants_write)
         (void)await_write(nats, 0);
 }
 
@@ -274,16 +318,16 @@ void nats_rest(struct nats *nats)
  * nobody awaits any more lie before the end. */
 void nats_hang_up(struct nats *nats)
 {
-    if (nats->threaded || nats->socket < 0)
+    if (nats->threaded || nats->io->socket < 0)
         return;
-    (void)shutdown(nats->socket, SHUT_RDWR);
+    (void)shutdown(nats->io->socket, SHUT_RDWR);
     for (int reads = 0; reads < READS_MAX && !nats_lost(nats); reads++)
         natsConnection_ProcessReadEvent(nats->connection);
 }
 
 void nats_push(struct nats *nats, int64_t deadline_ms)
 {
-    if (nats->wants_write && clock_left_ms(deadline_ms) > 0)
+    if (nats->io->wants_write && clock_left_ms(deadline_ms) > 0)
         (void)await_write(nats, 0);
 }
 
@@ -293,7 +337,7 @@ void nats_flush(struct nats *nats, int64_t deadline_ms)
 
     if (nats->threaded && left_ms > 0)
         (void)natsConnection_FlushTimeout(nats->connection, left_ms);
-    while (nats->wants_write && nats->socket >= 0 && left_ms > 0) {
+    while (nats->io->wants_write && nats->io->socket >= 0 && left_ms > 0) {
         (void)await_write(nats, left_ms);
         left_ms = clock_left_ms(deadline_ms);
     }
@@ -306,7 +350,7 @@ bool nats_relieve(struct nats *nats, int64_t deadline_ms)
     if (natsConnection_Buffered(nats->connection) < BUFFERED_BYTES_MAX)
         return true;
     nats_flush(nats, deadline_ms);
-    return !nats->wants_write;
+    return !nats->io->wants_write;
 }
 
 /* Behind a read that brought no whole answer there may be more, also when it is late. */
@@ -348,10 +392,13 @@ static bool is_forbidden(struct nats *nats, const char *subject)
     return false;
 }
 
-static void discard_unasked(struct nats *nats, natsMsg *answer)
+static bool is_answer_to(const struct nats *nats, const natsMsg *answer, uint64_t asked)
 {
-    nats_hear_block(nats, answer);
-    nats_discard(nats, answer);
+    uint64_t number;
+    uint64_t token;
+
+    return nats_read_reply(nats, answer, &number, &token) && number == asked &&
+           token == nats->asked_token;
 }
 
 static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t number,
@@ -359,10 +406,10 @@ static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t 
 {
     for (;;) {
         *answer = nats_next(nats, deadline_ms);
-        if (*answer != NULL && nats_number_of(nats, *answer) == number)
+        if (*answer != NULL && is_answer_to(nats, *answer, number))
             return NATS_OK;
         if (*answer != NULL)
-            discard_unasked(nats, *answer);
+            nats_discard(nats, *answer);
         else if (nats->unheard > 0)
             return NATS_NO_RESPONDERS;
         else if (is_forbidden(nats, subject))
@@ -382,16 +429,15 @@ natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, in
     natsStatus status;
 
     *answer = NULL;
-    nats_reply_subject(nats, number, reply);
+    nats->asked_token = nats_new_token(nats);
+    nats_reply_subject(nats, number, nats->asked_token, reply);
     status = natsConnection_PublishRequestString(nats->connection, subject, reply, text);
     if (status != NATS_OK)
         return status;
     nats->unheard = 0;
     nats_flush(nats, deadline_ms);
     status = await_answer(nats, subject, number, deadline_ms, answer);
-    if (status == NATS_OK)
-        nats_end_trial(nats);
-    else
+    if (status != NATS_OK)
         *answer = NULL;
     return status;
 }

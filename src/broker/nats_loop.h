@@ -1,26 +1,40 @@
 #ifndef BROKER_NATS_LOOP_H
 #define BROKER_NATS_LOOP_H
 
+#include "core/rules.h"
+
 #include <nats/nats.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* A connection's bytes, out and in; only the nats_*.c files include it. */
 
-#define NATS_INBOX_BYTES 64
-#define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 24)
+#define NATS_INBOX_BYTES (NATS_INBOX_PREFIX_BYTES_MAX + 24)
+#define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 34)
 
 struct nats;
 
-natsStatus nats_set_loop(natsOptions *library, struct nats *nats);
+/* What the library says of a connection's socket. It outlives the connection. */
+struct nats_io {
+    natsConnection *connection;
+    natsSock socket; /* -1: the library's own threads have it, or it is closed */
+    bool wants_write;
+};
+
+natsStatus nats_set_loop(natsOptions *library, struct nats_io *io);
 natsStatus nats_open_inbox(struct nats *nats);
 void nats_close_inbox(struct nats *nats);
 /* Writes no more: the library finds the connection lost. */
 void nats_hang_up(struct nats *nats);
 bool nats_lost(const struct nats *nats);
-void nats_reply_subject(const struct nats *nats, uint64_t number, char reply[NATS_REPLY_BYTES]);
-/* The number that an answer belongs to; UINT64_MAX: none. */
-uint64_t nats_number_of(const struct nats *nats, const natsMsg *answer);
+/* Nobody can guess one from those before it. */
+uint64_t nats_new_token(struct nats *nats);
+/* Where the answer to request `number` comes back. */
+void nats_reply_subject(const struct nats *nats, uint64_t number, uint64_t token,
+                        char reply[NATS_REPLY_BYTES]);
+/* Number and token of the request that an answer belongs to. False: to none. */
+bool nats_read_reply(const struct nats *nats, const natsMsg *answer, uint64_t *number,
+                     uint64_t *token);
 /* Writes what has been published, also when it is little. Until the deadline at most. */
 void nats_flush(struct nats *nats, int64_t deadline_ms);
 /* Writes what the socket takes at once: this server works while others are awaited. */

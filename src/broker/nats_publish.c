@@ -9,9 +9,11 @@
 #include "broker/nats.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "core/order.h"
 #include "core/rules.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +87,23 @@ static void check_own_headers(struct batch *batch, struct message *message,
         reject(batch, message, "the event id is empty");
 }
 
+static bool is_below(struct text subject, const char *prefix)
+{
+    size_t len = strlen(prefix);
+
+    return subject.len >= len && memcmp(subject.data, prefix, len) == 0 &&
+           (subject.len == len || subject.data[len] == '.');
+}
+
+/* Published, it would reach whoever listens to the subject, and the stream would not have it. */
+static void refuse_untaken(struct nats *nats, struct batch *batch, struct message *message)
+{
+    nats->doubts_subjects = true;
+    batch_refuse(batch, message, VERDICT_WAIT, "stream \"%.64s\" does not take subject \"%.*s\"",
+                 nats->base.options->stream, (int)message->destination.len,
+                 message->destination.data);
+}
+
 /* Whether it may go now. */
 static bool check_message(struct nats *nats, struct batch *batch, struct message *message,
                           const struct header own[NATS_OWN_HEADERS])
@@ -93,10 +112,16 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
 
     if (broken == NULL && !sink_allows(nats->base.options, message->destination))
         broken = "the sink's allow list does not take this subject";
+    if (broken == NULL && is_below(message->destination, nats_inbox_prefix(nats)))
+        broken = "subjects below the sink's inbox_prefix are for acknowledgements";
     if (broken == NULL)
         broken = rules_nats_headers(message->headers, message->header_count);
     if (broken != NULL) {
         reject(batch, message, broken);
+        return false;
+    }
+    if (nats->stream_found && !nats_stream_takes(nats, message->destination)) {
+        refuse_untaken(nats, batch, message);
         return false;
     }
     check_own_headers(batch, message, own);
@@ -154,17 +179,17 @@ static int reserve_places(struct nats *nats, int count)
 static natsStatus publish(struct nats *nats, const struct message *message, int place,
                           const struct header own[NATS_OWN_HEADERS])
 {
-    bool block = nats->block == NATS_BLOCK_WORKS;
     char reply[NATS_REPLY_BYTES];
     natsStatus status = NATS_NO_MEMORY;
     natsMsg *built;
 
-    nats_reply_subject(nats, nats->first + (uint64_t)place, reply);
-    built = nats_build(nats, message, own, reply, block);
+    nats->places[place].token = nats_new_token(nats);
+    nats_reply_subject(nats, nats->first + (uint64_t)place, nats->places[place].token, reply);
+    built = nats_build(nats, message, own, reply, nats->block);
     if (built == NULL)
         return status;
     status = natsConnection_PublishMsg(nats->connection, built);
-    discard_built(nats, built, own, block);
+    discard_built(nats, built, own, nats->block);
     return status;
 }
 
@@ -196,12 +221,13 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
     nats->count = reserve_places(nats, batch->count) == 0 ? batch->count : 0;
     nats->unsent = batch->count - nats->count;
     nats->first = nats->asked;
+    nats->floor = nats->highest;
     nats->asked += (uint64_t)nats->count;
     for (int i = 0; i < nats->count; i++) {
         struct message *message = &batch->messages[i];
         struct header own[NATS_OWN_HEADERS];
 
-        nats->places[i].state = NATS_NOT_EXPECTED;
+        nats->places[i] = (struct nats_place){.state = NATS_NOT_EXPECTED};
         if (!order_is_due(batch, message, sink))
             continue;
         nats_own_headers(message, nats->base.options->stream, own);
@@ -213,15 +239,58 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
     nats_push(nats, deadline_ms);
 }
 
-/* One that is not expected is late, or the second. */
+/* A stream gives each message a number of its own, and one that was published after an
+ * acknowledgement has arrived a higher number than that acknowledgement's. */
+static bool is_number_taken(const struct nats *nats, uint64_t sequence)
+{
+    if (sequence > nats->highest)
+        return false;
+    if (sequence <= nats->floor)
+        return true;
+    for (int i = 0; i < nats->count; i++)
+        if (nats->places[i].state == NATS_STORED && nats->places[i].sequence == sequence)
+            return true;
+    return false;
+}
+
+static void warn_of_forgery(struct nats *nats)
+{
+    if (!nats->warned_of_forgery)
+        log_warn("nats at %s: an answer that the server did not give has come to \"%s\" and does "
+                 "not count: let nobody else publish there (inbox_prefix)",
+                 nats->address, nats->inbox_name);
+    nats->warned_of_forgery = true;
+}
+
+static void warn_of_second(struct nats *nats, uint64_t sequence)
+{
+    if (!nats->warned_of_second)
+        log_warn("nats at %s: number %" PRIu64 " of stream \"%s\" was acknowledged a second time, "
+                 "which does not count: was the stream made anew?",
+                 nats->address, sequence, nats->base.options->stream);
+    nats->warned_of_second = true;
+}
+
+/* One that is not expected is late, or the second. One whose number has counted before is no
+ * acknowledgement: the message stays pending, and the connection is made anew. */
 static void take_answer(struct nats *nats, struct batch *batch, const struct nats_answer *answer,
                         uint64_t place)
 {
-    if (place >= (uint64_t)nats->count || nats->places[place].state != NATS_EXPECTED)
+    struct nats_place *expected = &nats->places[place];
+
+    if (expected->state != NATS_EXPECTED)
         return;
     nats->expected--;
-    nats->places[place].state = answer->state;
-    nats->places[place].sequence = answer->sequence;
+    if (answer->state == NATS_STORED && is_number_taken(nats, answer->sequence)) {
+        expected->state = NATS_NOT_EXPECTED;
+        nats->unsent++;
+        warn_of_second(nats, answer->sequence);
+        return;
+    }
+    if (answer->state == NATS_STORED && answer->sequence > nats->highest)
+        nats->highest = answer->sequence;
+    expected->state = answer->state;
+    expected->sequence = answer->sequence;
     nats_judge(batch, &batch->messages[place], answer, nats->base.options->stream);
     nats->unsent +=
         answer->state == NATS_REFUSED && batch->messages[place].verdict == VERDICT_PENDING;
@@ -229,10 +298,24 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
 
 static void read_answer(struct nats *nats, struct batch *batch, natsMsg *said)
 {
-    uint64_t place = nats_number_of(nats, said) - nats->first;
-    struct nats_answer answer = nats_read_ack(
-        natsMsg_GetData(said), (size_t)natsMsg_GetDataLength(said), nats->base.options->stream);
+    struct nats_answer answer;
+    uint64_t number;
+    uint64_t token;
+    uint64_t place;
 
+    if (!nats_read_reply(nats, said, &number, &token)) {
+        warn_of_forgery(nats);
+        return;
+    }
+    place = number - nats->first;
+    if (place >= (uint64_t)nats->count)
+        return;
+    if (nats->places[place].token != token) {
+        warn_of_forgery(nats);
+        return;
+    }
+    answer = nats_read_ack(natsMsg_GetData(said), (size_t)natsMsg_GetDataLength(said),
+                           nats->base.options->stream);
     take_answer(nats, batch, &answer, place);
 }
 

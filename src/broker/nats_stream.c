@@ -20,6 +20,7 @@
 #define SUBJECTS_BYTES_MAX 512
 #define NS_PER_MS 1000000
 #define API_TIMEOUT_MS 1000
+#define SUBJECTS_HOLD_MS 1000
 
 static int fail(struct nats *nats, struct error *error, enum error_kind kind, const char *why)
 {
@@ -126,8 +127,8 @@ static int fail_silent(struct nats *nats, struct error *error)
     return error_hint(
         error,
         "the user needs the permissions to publish to $JS.API.STREAM.INFO.%s and to subscribe "
-        "to _INBOX.>",
-        nats->base.options->stream);
+        "to %s.>",
+        nats->base.options->stream, nats_inbox_prefix(nats));
 }
 
 /* What the server says to a request of its API, parsed. */
@@ -248,6 +249,8 @@ static int keep_subjects(struct nats *nats, const json_t *info, struct error *er
     char why[64];
 
     nats_forget_subjects(nats);
+    nats->subjects_ms = clock_now_ms();
+    nats->doubts_subjects = false;
     nats->taken = calloc(count + 1, sizeof *nats->taken);
     if (nats->taken == NULL)
         return error_no_memory(error);
@@ -282,6 +285,11 @@ int nats_check_stream(struct nats *nats, struct error *error)
                            json_integer_value(setting(info, "num_replicas")) > 1;
     json_decref(info);
     return status;
+}
+
+bool nats_may_ask_subjects(const struct nats *nats)
+{
+    return nats->doubts_subjects && clock_left_ms(nats->subjects_ms + SUBJECTS_HOLD_MS) == 0;
 }
 
 static int fail_subject(struct nats *nats, const char *destination, struct error *error)

@@ -25,6 +25,7 @@ struct sink_options {
     struct text_list brokers;
     struct text_list servers;
     char *stream;
+    char *inbox_prefix; /* NULL: NATS_INBOX_PREFIX */
     struct text_list allow;
     struct match allowed[SINK_LIST_MAX]; /* allow.items, parsed */
     bool create;

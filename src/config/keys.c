@@ -102,6 +102,11 @@ const struct key keys[] = {
      "\"nats://HOST:PORT\" or \"tls://HOST:PORT\" of one or more servers; required."},
     {SECTION_SINK, "stream", KEY_STRING, IN_SINK(stream), NULL, 1, 0, NULL, KEY_NATS,
      "The JetStream stream; an acknowledgement from any other is a failure; required."},
+    {SECTION_SINK, "inbox_prefix", KEY_STRING, IN_SINK(inbox_prefix), "_INBOX", 1, 0, NULL,
+     KEY_NATS,
+     "Acknowledgements come back to subjects below it. Who else may publish there could forge "
+     "them: "
+     "give each relay a prefix of its own."},
     {SECTION_SINK, "allow", KEY_LIST, IN_SINK(allow), NULL, 1, PATTERN_MAX, NULL, KEY_ANY_SINK,
      "Patterns of the destinations that may be published to; anything else is rejected. "
      "Not given: any valid, unreserved one."},

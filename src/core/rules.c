@@ -80,6 +80,17 @@ const char *rules_nats_subject(struct text subject)
                                         : NULL;
 }
 
+const char *rules_nats_inbox_prefix(struct text prefix)
+{
+    if (prefix.len == 0)
+        return "empty";
+    if (prefix.len > NATS_INBOX_PREFIX_BYTES_MAX)
+        return "longer than 64 bytes";
+    if (prefix.data[0] == '$')
+        return "names that begin with \"$\" belong to NATS";
+    return check_subject_bytes(prefix);
+}
+
 static bool is_relay_header(struct text name)
 {
     for (int i = 0; relay_headers[i] != NULL; i++)

@@ -13,6 +13,10 @@ const char *rules_kafka_topic(struct text topic);
 
 /* Tokens of printable ASCII without wildcards, at most 255 bytes, outside $... and _INBOX. */
 const char *rules_nats_subject(struct text subject);
+/* The same for the beginning of the subjects on which acknowledgements come back: at most
+ * NATS_INBOX_PREFIX_BYTES_MAX, and _INBOX is allowed. */
+#define NATS_INBOX_PREFIX_BYTES_MAX 64
+const char *rules_nats_inbox_prefix(struct text prefix);
 
 /* At most 64 headers and 16 KiB; names are RFC 7230 tokens, and none is the relay's own: id, type,
  * created_at. */

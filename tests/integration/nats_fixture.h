@@ -172,6 +172,17 @@ static inline int teardown(void **state)
     return 0;
 }
 
+/* What the relay believes until it asks again: the stream's subjects were changed since. */
+static inline void say_stream_takes(const char *subject)
+{
+    struct nats *nats = (struct nats *)broker;
+    char why[64];
+
+    assert_int_equal(nats->taken_count, 1);
+    match_free(&nats->taken[0]);
+    assert_int_equal(match_parse(&nats->taken[0], subject, why, sizeof why), 0);
+}
+
 static inline uint64_t client_id(void)
 {
     uint64_t id = 0;

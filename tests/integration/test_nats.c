@@ -180,7 +180,8 @@ static void a_subject_without_a_stream_waits_while_its_neighbours_are_sent(void 
     publish_quickly();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 50);
     assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 50);
-    assert_refused(&batch.messages[1], VERDICT_WAIT, "no stream takes subject");
+    assert_refused(&batch.messages[1], VERDICT_WAIT,
+                   "does not take subject \"nowhere.at.all\"");
 }
 
 static void a_subject_of_another_stream_waits(void **state)
@@ -193,7 +194,7 @@ static void a_subject_of_another_stream_waits(void **state)
     (void)add_message(&batch, "other.a", NULL, "x");
     (void)add_message(&batch, subject_of("in"), NULL, "x");
     publish_quickly();
-    assert_refused(&batch.messages[0], VERDICT_WAIT, "expected stream does not match");
+    assert_refused(&batch.messages[0], VERDICT_WAIT, "does not take subject \"other.a\"");
     assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
     assert_int_equal(stored("OTHER"), 0);
     delete_stream("OTHER");

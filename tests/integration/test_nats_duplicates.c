@@ -1,5 +1,5 @@
-#include "integration/nats_fixture.h"
 #include "integration/capture.h"
+#include "integration/nats_fixture.h"
 
 /*
  * A stream that has had the event_id: the same event is sent, another one is rejected, and a

@@ -1,5 +1,5 @@
-#include "integration/nats_fixture.h"
 #include "integration/keyed_rows.h"
+#include "integration/nats_fixture.h"
 
 /*
  * The order of a key in a stream when one of its messages is refused. A stream stores what comes

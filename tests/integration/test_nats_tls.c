@@ -96,28 +96,6 @@ static void messages_are_sent_over_tls(void **state)
     stop_own_server();
 }
 
-static void over_tls_too_one_call_sets_all_headers_where_the_inbox_is_allowed(void **state)
-{
-    natsMsg *found;
-    const char *value = NULL;
-
-    open_tls(state, "good");
-    assert_int_equal(broker_ready(broker, &error), 0);
-    assert_int_equal(((const struct nats *)broker)->block, NATS_BLOCK_REFUSED);
-    broker_close(broker);
-    options.username = "admin";
-    options.password = "admin";
-    broker = broker_open(&options, &error);
-    assert_int_equal(broker_ready(broker, &error), 0);
-    assert_int_equal(((const struct nats *)broker)->block, NATS_BLOCK_WORKS);
-    expect_sent(10);
-    found = read_back(10);
-    assert_int_equal(natsMsgHeader_Get(found, "Nats-Expected-Stream", &value), NATS_OK);
-    assert_string_equal(value, stream);
-    natsMsg_Destroy(found);
-    stop_own_server();
-}
-
 /* Without a word of TLS in the configuration the system's authorities are trusted. */
 static void a_server_that_demands_tls_of_a_plain_url_gets_it(void **state)
 {
@@ -190,18 +168,57 @@ static void a_forbidden_subject_waits_over_tls_beside_what_is_sent(void **state)
     stop_own_server();
 }
 
+/* ---- with a library that does not keep a TLS connection in order ---- */
+
+static void a_sink_over_tls_is_refused_with_a_way_out(void **state)
+{
+    open_tls(state, "good");
+    assert_null(broker_open(&options, &error));
+    assert_int_equal(error.origin, ERROR_CONFIG);
+    assert_says(&error, "tls_ca_file: TLS to NATS is not safe with nats.c");
+    assert_says(&error, "it needs 3.11 or later");
+    assert_non_null(strstr(error.hint, "container image"));
+    options.tls_ca_file = NULL;
+    assert_null(broker_open(&options, &error));
+    assert_says(&error, "servers: TLS to NATS is not safe");
+    stop_own_server();
+}
+
+static void a_server_that_demands_tls_of_a_plain_url_is_refused_with_the_reason(void **state)
+{
+    char plain_url[96];
+
+    open_tls(state, "good");
+    (void)snprintf(plain_url, sizeof plain_url, "nats://%s", strstr(own_url, "://") + 3);
+    options.servers.items[0] = plain_url;
+    options.tls_ca_file = NULL;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(broker_ready(broker, &error), -1);
+        assert_int_equal(error.kind, ERROR_PERMANENT);
+        assert_says(&error, "the server requires TLS, which needs nats.c 3.11 or later");
+        assert_int_equal(setenv("SSL_CERT_FILE", ca_path, 1), 0);
+    }
+    assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+    stop_own_server();
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest safe[] = {
         TEST(messages_are_sent_over_tls),
-        TEST(over_tls_too_one_call_sets_all_headers_where_the_inbox_is_allowed),
         TEST(a_server_that_demands_tls_of_a_plain_url_gets_it),
         TEST(a_certificate_that_proves_nothing_is_refused_with_the_reason),
         TEST(silence_over_tls_ends_the_wait_at_the_deadline),
         TEST(a_forbidden_subject_waits_over_tls_beside_what_is_sent),
     };
+    const struct CMUnitTest unsafe[] = {
+        TEST(a_sink_over_tls_is_refused_with_a_way_out),
+        TEST(a_server_that_demands_tls_of_a_plain_url_is_refused_with_the_reason),
+    };
 
-    return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
+    return nats_tls_is_safe()
+               ? cmocka_run_group_tests(safe, make_certificates, remove_certificates)
+               : cmocka_run_group_tests(unsafe, make_certificates, remove_certificates);
 }

@@ -133,6 +133,7 @@ static void a_full_account_lets_messages_wait(void **state)
         assert_int_equal(
             count_verdicts(&batch, VERDICT_SENT) + count_verdicts(&batch, VERDICT_WAIT), 8);
         delete_stream(stream);
+        nats_disconnect((struct nats *)broker);
     }
     stop_own_server();
 }
@@ -321,6 +322,7 @@ static void each_answer_of_a_server_has_its_verdict(void **state)
     int count = (int)(sizeof coded / sizeof *coded);
 
     (void)state;
+    say_stream_takes(">");
     assert_int_equal(natsConnection_Subscribe(&service, connection, "service.>", on_request, NULL),
                      NATS_OK);
     assert_int_equal(natsConnection_Flush(connection), NATS_OK);

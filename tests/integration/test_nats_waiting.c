@@ -26,7 +26,7 @@ static const char *taken(void)
 
 static int own_socket(void)
 {
-    return ((const struct nats *)broker)->socket;
+    return ((const struct nats *)broker)->io->socket;
 }
 
 static void await_stored(const char *name, uint64_t count)

@@ -161,23 +161,34 @@ static void a_quoted_subject_is_that_subject(void **state)
     assert_false(nats_is_quoted("shop.or", text_of("shop")));
 }
 
-static void only_the_inbox_has_numbers(void **state)
+static void an_answer_belongs_to_the_request_whose_number_and_token_it_has(void **state)
 {
-    static const struct {
-        const char *subject;
-        uint64_t number;
-    } of[] = {
-        {"_INBOX.me.0", 0},           {"_INBOX.me.17", 17},          {"_INBOX.me.x", UINT64_MAX},
-        {"_INBOX.me.1x", UINT64_MAX}, {"_INBOX.you.17", UINT64_MAX}, {"_INBOX.me17", UINT64_MAX},
+    static const char *const of_nobody[] = {
+        "_INBOX.me.17",
+        "_INBOX.me.17-",
+        "_INBOX.me.17-0123456789abcde",
+        "_INBOX.me.17-0123456789abcdef0",
+        "_INBOX.me.17-0123456789abcdeF",
+        "_INBOX.me.x-0123456789abcdef",
+        "_INBOX.you.17-0123456789abcdef",
+        "_INBOX.me17-0123456789abcdef",
     };
     struct nats nats = {.inbox_name = "_INBOX.me"};
+    char reply[NATS_REPLY_BYTES];
+    natsMsg *message = NULL;
+    uint64_t number;
+    uint64_t token;
 
     (void)state;
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        natsMsg *message = NULL;
-
-        assert_int_equal(natsMsg_Create(&message, of[i].subject, NULL, "x", 1), NATS_OK);
-        assert_true(nats_number_of(&nats, message) == of[i].number);
+    nats_reply_subject(&nats, UINT64_MAX, 0x0123456789abcdef, reply);
+    assert_int_equal(natsMsg_Create(&message, reply, NULL, "x", 1), NATS_OK);
+    assert_true(nats_read_reply(&nats, message, &number, &token));
+    assert_true(number == UINT64_MAX);
+    assert_true(token == 0x0123456789abcdef);
+    natsMsg_Destroy(message);
+    for (size_t i = 0; i < sizeof of_nobody / sizeof *of_nobody; i++) {
+        assert_int_equal(natsMsg_Create(&message, of_nobody[i], NULL, "x", 1), NATS_OK);
+        assert_false(nats_read_reply(&nats, message, &number, &token));
         natsMsg_Destroy(message);
     }
 }
@@ -201,7 +212,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_is_cut_anywhere_is_none),
         cmocka_unit_test(a_long_text_is_cut),
         cmocka_unit_test(a_quoted_subject_is_that_subject),
-        cmocka_unit_test(only_the_inbox_has_numbers),
+        cmocka_unit_test(an_answer_belongs_to_the_request_whose_number_and_token_it_has),
     };
 
     return cmocka_run_group_tests(tests, open_library, NULL);

@@ -1,0 +1,200 @@
+#include "integration/nats_fixture.h"
+
+#include <pthread.h>
+
+/*
+ * Acknowledgements are ordinary messages. Who may publish to the relay's inbox, and has seen the
+ * subjects of answers, tries to acknowledge in the server's place. Here a subject that the stream
+ * no longer takes stands for a server that does not store: who listens to it sees every message
+ * with the subject of its answer, as any consumer of a stream's subjects does.
+ */
+
+#define FORGERIES 16
+
+static char wanted_reply[NATS_REPLY_BYTES];
+
+/* "inbox.NUMBER-TOKEN" with another number and token. */
+static void guess(char *out, size_t size, const char *seen, int step, bool same_token)
+{
+    size_t inbox = (size_t)(strrchr(seen, '.') - seen);
+    unsigned long long first = strtoull(seen + inbox + 1, NULL, 10);
+    const char *token = strchr(seen + inbox, '-');
+
+    assert_non_null(token);
+    (void)snprintf(out, size, "%.*s.%llu%s", (int)inbox, seen, first + (unsigned long long)step,
+                   same_token ? token : "-0123456789abcdef");
+}
+
+static void acknowledge(natsConnection *forger, const char *reply, int sequence)
+{
+    char text[96];
+
+    (void)snprintf(text, sizeof text, "{\"stream\":\"%s\", \"seq\":%d}", stream, sequence);
+    (void)natsConnection_PublishString(forger, reply, text);
+}
+
+/* Sees the first message, and acknowledges those behind it. */
+static void forge_next(natsConnection *forger, natsSubscription *subscription, natsMsg *seen,
+                       void *closure)
+{
+    const char *reply = natsMsg_GetReply(seen);
+    char guessed[NATS_REPLY_BYTES + 16];
+
+    (void)subscription;
+    (void)closure;
+    if (strcmp(natsMsg_GetData(seen), "first") == 0)
+        for (int i = 1; i <= FORGERIES; i++) {
+            guess(guessed, sizeof guessed, reply, i, true);
+            acknowledge(forger, guessed, 1000 + i);
+            guess(guessed, sizeof guessed, reply, i, false);
+            acknowledge(forger, guessed, 1000 + i);
+        }
+    (void)natsConnection_Flush(forger);
+    natsMsg_Destroy(seen);
+}
+
+static natsSubscription *listen(const char *subject, natsMsgHandler on_message)
+{
+    natsSubscription *listener = NULL;
+
+    assert_int_equal(natsConnection_Subscribe(&listener, connection, subject, on_message, NULL),
+                     NATS_OK);
+    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+    return listener;
+}
+
+static void who_has_seen_one_answers_subject_cannot_acknowledge_the_next(void **state)
+{
+    natsSubscription *forger;
+
+    (void)state;
+    say_stream_takes(">");
+    forger = listen("lost.>", forge_next);
+    options.publish_timeout_ms = 500;
+    for (int i = 0; i <= FORGERIES; i++)
+        set_payload(add_message(&batch, "lost.in", NULL, NULL), i == 0 ? "first" : "other", 5);
+    assert_int_equal(publish_within(500), -1);
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 0);
+    assert_int_equal(stored(stream), 0);
+    natsSubscription_Destroy(forger);
+}
+
+/* Acknowledges each message by its own subject, always under the same number. */
+static void forge_same_number(natsConnection *forger, natsSubscription *subscription, natsMsg *seen,
+                              void *closure)
+{
+    (void)subscription;
+    (void)closure;
+    acknowledge(forger, natsMsg_GetReply(seen), 7);
+    (void)natsConnection_Flush(forger);
+    natsMsg_Destroy(seen);
+}
+
+static void a_number_of_the_stream_counts_once_a_connection(void **state)
+{
+    natsSubscription *forger;
+
+    (void)state;
+    say_stream_takes(">");
+    forger = listen("lost.>", forge_same_number);
+    for (int round = 0; round < 2; round++) {
+        batch_reset(&batch);
+        for (int i = 0; i < 5; i++)
+            (void)add_message(&batch, "lost.in", NULL, "x");
+        assert_int_equal(publish_within(2000), -1);
+        assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 1);
+        assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 4);
+        assert_true(nats_lost((struct nats *)broker));
+        wait_until_ready();
+        say_stream_takes(">");
+    }
+    natsSubscription_Destroy(forger);
+}
+
+static void a_stream_that_was_made_anew_acknowledges_on_the_next_connection(void **state)
+{
+    jsStreamConfig config;
+    char subject[64];
+
+    (void)state;
+    (void)snprintf(subject, sizeof subject, "%s.in", prefix);
+    fill_batch_of(subject, 3);
+    publish_quickly();
+    delete_stream(stream);
+    (void)jsStreamConfig_Init(&config);
+    add_stream(stream, &config, subject_of(">"));
+    fill_batch_of(subject, 3);
+    assert_int_equal(publish_within(2000), -1);
+    assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 3);
+    wait_until_ready();
+    publish_quickly();
+    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 3);
+    assert_int_equal(stored(stream), 3);
+}
+
+static void keep_reply(natsConnection *forger, natsSubscription *subscription, natsMsg *seen,
+                       void *closure)
+{
+    (void)forger;
+    (void)subscription;
+    (void)closure;
+    (void)snprintf(wanted_reply, sizeof wanted_reply, "%s", natsMsg_GetReply(seen));
+    natsMsg_Destroy(seen);
+}
+
+static const char own_inbox[] =
+    "jetstream {store_dir: js}\n"
+    "authorization { users: [{user: admin, password: admin}\n"
+    "  {user: relay, password: relay, permissions: {\n"
+    "    publish: [\"*.in\", \"$JS.API.STREAM.INFO.*\", \"$JS.API.STREAM.MSG.GET.*\"],\n"
+    "    subscribe: [\"_INBOX_relay.>\"]}}]}\n";
+
+static void acknowledgements_come_back_below_the_sinks_inbox_prefix(void **state)
+{
+    natsSubscription *listener;
+    jsStreamConfig config;
+    char subject[64];
+
+    open_own(state, own_inbox, "relay");
+    options.inbox_prefix = (char *)(uintptr_t) "_INBOX_relay";
+    (void)jsStreamConfig_Init(&config);
+    use_stream(&config);
+    listener = listen("*.in", keep_reply);
+    (void)snprintf(subject, sizeof subject, "%s.in", prefix);
+    (void)add_message(&batch, subject, NULL, "x");
+    (void)add_message(&batch, "_INBOX_relay.x", NULL, "x");
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_refused(&batch.messages[1], VERDICT_REJECTED, "inbox_prefix");
+    natsSubscription_Destroy(listener);
+    assert_int_equal(strncmp(wanted_reply, "_INBOX_relay.", 13), 0);
+    stop_own_server();
+}
+
+static void a_user_who_may_not_hear_the_inbox_is_told_which(void **state)
+{
+    jsStreamConfig config;
+
+    open_own(state, own_inbox, "relay");
+    (void)jsStreamConfig_Init(&config);
+    add_stream(stream, &config, subject_of(">"));
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_non_null(strstr(error.hint, "subscribe to _INBOX.>"));
+    stop_own_server();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(who_has_seen_one_answers_subject_cannot_acknowledge_the_next),
+        TEST(a_number_of_the_stream_counts_once_a_connection),
+        TEST(a_stream_that_was_made_anew_acknowledges_on_the_next_connection),
+        TEST_WITHOUT_STREAM(acknowledgements_come_back_below_the_sinks_inbox_prefix),
+        TEST_WITHOUT_STREAM(a_user_who_may_not_hear_the_inbox_is_told_which),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, close_library);
+}
