@@ -35,6 +35,8 @@
 #define HOST_BYTES_MAX 256
 #define ANSWERS_MS 1000 /* beside the patience: of the greeting and about the stream */
 #define TLS_VERSION 0x030B00
+#define TLS_NEEDS "TLS to NATS needs nats.c 3.11 or later"
+#define TLS_WANTED "the server requires TLS, and " TLS_NEEDS
 #define DIAL_SLACK_MS 100 /* the library ends within its own timeout, unless it hangs */
 
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text)
@@ -70,9 +72,6 @@ bool nats_tls_is_safe(void)
 
 int nats_check_tls(const struct sink_options *options, struct error *error)
 {
-    const char *key = options->tls_ca_file != NULL     ? "tls_ca_file"
-                      : options->tls_cert_file != NULL ? "tls_cert_file"
-                                                       : "servers";
     bool wanted = false;
 
     for (int i = 0; i < options->servers.count; i++)
@@ -80,9 +79,9 @@ int nats_check_tls(const struct sink_options *options, struct error *error)
     if (!wanted || nats_tls_is_safe())
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                    "[sink.%s] %s: TLS to NATS is not safe with nats.c %s, with which this program "
-                    "runs: it needs 3.11 or later",
-                    options->name, key, nats_GetVersion());
+                    "[sink.%s] servers: " TLS_NEEDS ": this program runs with %s, in which two "
+                    "threads use one connection without a lock",
+                    options->name, nats_GetVersion());
     return error_hint(error,
                       "run the container image, which has a newer nats.c, build with one, or "
                       "let a TLS proxy on this machine take nats://127.0.0.1");
@@ -326,29 +325,76 @@ static int fail_late(struct nats *nats, struct error *error)
     return nats_fail(nats, error, ERROR_TRANSIENT, text);
 }
 
-/* What to change, where it is known. */
-static const char *remedy_of(const struct nats *nats, natsStatus status, const char *text)
+/* The key of the login in use; "username" when there is none. */
+static const char *login_key(const struct sink_options *options)
 {
-    if (status == NATS_CONNECTION_AUTH_FAILED || strstr(text, "Authorization") != NULL ||
-        strstr(text, "authorization") != NULL)
-        return "; change username and password_file, token_file, nkey_file or credentials_file";
-    if (status == NATS_SECURE_CONNECTION_WANTED)
-        return "; the server offers no TLS: let it, or write nats:// in servers";
-    if (!nats_tls_is_safe() && (status == NATS_SSL_ERROR || nats->needs_tls))
-        return "; the server requires TLS, which needs nats.c 3.11 or later";
-    if (strstr(text, "certificate required") != NULL || strstr(text, "handshake failure") != NULL)
-        return "; the server wants a certificate: set tls_cert_file and tls_key_file";
-    if (status == NATS_SSL_ERROR)
-        return "; check tls_ca_file, the certificate's dates and its host names against servers";
-    return "";
+    return options->credentials_file != NULL ? "credentials_file"
+           : options->nkey_file != NULL      ? "nkey_file"
+           : options->token_file != NULL     ? "token_file"
+           : options->token != NULL          ? "token"
+           : options->password_file != NULL  ? "password_file"
+           : options->password != NULL       ? "password"
+                                             : "username";
+}
+
+static bool says(const char *text, const char *part)
+{
+    return strcasestr(text, part) != NULL;
+}
+
+/* The key to change, and "" or why. A server that wants another certificate of a client's ends the
+ * connection behind the handshake, without a word. */
+static const char *key_to_change(const struct nats *nats, const struct dial *dial, const char **why)
+{
+    const struct sink_options *options = nats->base.options;
+    bool asks_for_tls = is_secure(options, nats->address);
+
+    *why = "";
+    if (dial->status == NATS_CONNECTION_AUTH_FAILED || says(dial->text, "authorization") ||
+        says(dial->text, "authentication") || says(dial->text, "seed"))
+        return login_key(options);
+    if (dial->status == NATS_SECURE_CONNECTION_WANTED) {
+        *why = "the server offers no TLS";
+        return "servers";
+    }
+    if (dial->status == NATS_SSL_ERROR && !nats_tls_is_safe()) {
+        *why = TLS_WANTED;
+        return "servers";
+    }
+    if (dial->status == NATS_SSL_ERROR && !asks_for_tls) {
+        *why = "the server requires TLS, and tls_ca_file names no authority";
+        return "servers";
+    }
+    if (dial->status == NATS_SSL_ERROR &&
+        (says(dial->text, "expired") || says(dial->text, "mismatch"))) {
+        *why = "the server's certificate does not fit";
+        return "servers";
+    }
+    if (dial->status == NATS_SSL_ERROR && !says(dial->text, "alert")) {
+        *why = "it does not hold the authority of the server's certificate";
+        return "tls_ca_file";
+    }
+    if (nats->threaded && dial->status != NATS_TIMEOUT && dial->status != NATS_NO_SERVER) {
+        *why = "the server may want a certificate of the client, or another one";
+        return "tls_cert_file";
+    }
+    return NULL;
 }
 
 static int fail_to_connect(struct nats *nats, const struct dial *dial, struct error *error)
 {
-    char text[2 * NATS_TEXT_BYTES];
+    const char *why;
+    const char *key = key_to_change(nats, dial, &why);
+    const char *name = nats->base.options->name;
+    char also[96] = "";
+    char text[3 * NATS_TEXT_BYTES];
 
-    (void)snprintf(text, sizeof text, "%s%s", dial->text,
-                   remedy_of(nats, dial->status, dial->text));
+    if (key == NULL)
+        return nats_fail(nats, error, kind_of(dial->status), dial->text);
+    if (strncmp(key, "password", strlen("password")) == 0)
+        (void)snprintf(also, sizeof also, " or [sink.%.64s] username", name);
+    (void)snprintf(text, sizeof text, "%s; change [sink.%s] %s%s%s%s", dial->text, name, key,
+                   why[0] != '\0' ? ": " : "", why, also);
     return nats_fail(nats, error, kind_of(dial->status), text);
 }
 
@@ -441,6 +487,15 @@ static natsStatus hear_out(struct nats *nats, int64_t deadline_ms)
     return nats->needs_tls ? NATS_SECURE_CONNECTION_REQUIRED : NATS_OK;
 }
 
+static int fail_unsafe(struct nats *nats, struct error *error)
+{
+    char text[192];
+
+    (void)snprintf(text, sizeof text, "change [sink.%s] servers: " TLS_WANTED,
+                   nats->base.options->name);
+    return nats_fail(nats, error, ERROR_PERMANENT, text);
+}
+
 static int open_connection(struct nats *nats, struct error *error)
 {
     natsStatus status;
@@ -455,8 +510,7 @@ static int open_connection(struct nats *nats, struct error *error)
         return 0;
     nats_disconnect(nats);
     if (nats->needs_tls && !nats_tls_is_safe())
-        return nats_fail(nats, error, ERROR_PERMANENT,
-                         "the server requires TLS, which needs nats.c 3.11 or later");
+        return fail_unsafe(nats, error);
     return nats_fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
 }
 

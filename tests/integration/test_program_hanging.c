@@ -1,10 +1,12 @@
-/* A Kafka sink that hangs, wherever it hangs, costs its own rows only: those of another sink
+/* A sink that hangs, wherever it hangs, costs its own rows only: those of another sink
  * arrive, SIGTERM is obeyed, and `check` ends. */
 #include "integration/program.h"
 
 #include <arpa/inet.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ARRIVE_MS 10000 /* with the 4 s that a sink gets before it counts as away */
@@ -12,28 +14,40 @@
 #define CHECK_MS 10000
 #define REFUSED_BACKLOG 0
 #define BACKLOG 128
+#define GREETS 127 /* a server that demands TLS, and then says nothing */
 
 struct hang {
+    const char *type;
     const char *host; /* NULL: a listening socket that nobody reads from */
     int backlog;
-    const char *properties;
+    const char *properties; /* of librdkafka */
     const char *says;
 };
 
 #define HANGS                                                                                      \
     "neither an answer nor a refusal: a name lookup, a connection or a TLS handshake hangs"
 
-static const struct hang silent = {NULL, BACKLOG, "", "ApiVersionRequest failed: Local: Timed out"};
-static const struct hang silent_tls = {NULL, BACKLOG, "\"security.protocol\" = \"ssl\"\n", HANGS};
-static const struct hang unreachable = {NULL, REFUSED_BACKLOG, "", HANGS};
-static const struct hang unresolved = {"broker.hangs.test:9092", 0, "", HANGS};
+static const struct hang silent = {"kafka", NULL, BACKLOG, "",
+                                   "ApiVersionRequest failed: Local: Timed out"};
+static const struct hang silent_tls = {"kafka", NULL, BACKLOG, "\"security.protocol\" = \"ssl\"\n",
+                                       HANGS};
+static const struct hang unreachable = {"kafka", NULL, REFUSED_BACKLOG, "", HANGS};
+static const struct hang unresolved = {"kafka", "broker.hangs.test:9092", 0, "", HANGS};
 static const struct hang kerberos = {
-    NULL, BACKLOG,
+    "kafka", NULL, BACKLOG,
     "\"security.protocol\" = \"sasl_plaintext\"\n\"sasl.mechanism\" = \"GSSAPI\"\n"
     "\"sasl.kerberos.kinit.cmd\" = \"exec sleep 40\"\n",
     HANGS};
 
+static const struct hang nats_silent = {"nats", NULL, BACKLOG, "", "nats at nats://127.0.0.1"};
+static const struct hang nats_unreachable = {"nats", NULL, REFUSED_BACKLOG, "",
+                                             "nats at nats://127.0.0.1"};
+static const struct hang nats_unresolved = {"nats", "server.hangs.test:4222", 0, "",
+                                            "an attempt to connect has hung for"};
+static const struct hang nats_silent_tls = {"nats", NULL, GREETS, "", "nats at nats://127.0.0.1"};
+
 static int listener = -1;
+static pid_t greeter = -1;
 static int fillers[8];
 
 /* Connects until the kernel takes no more: whoever comes then hears nothing at all. */
@@ -43,6 +57,22 @@ static void fill_backlog(const struct sockaddr_in *address)
         fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fillers[i], (const struct sockaddr *)address, sizeof *address);
     }
+}
+
+/* Until it is ended, or its parent has. */
+static void start_greeter(void)
+{
+    static const char greeting[] =
+        "INFO {\"server_id\":\"x\",\"version\":\"2.9.10\",\"proto\":1,\"max_payload\":1048576,"
+        "\"tls_required\":true}\r\n";
+
+    greeter = fork();
+    if (greeter != 0)
+        return;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int client; (client = accept(listener, NULL, NULL)) >= 0;)
+        (void)!write(client, greeting, sizeof greeting - 1);
+    _exit(0);
 }
 
 static void open_listener(int backlog, char *out, size_t size)
@@ -56,6 +86,8 @@ static void open_listener(int backlog, char *out, size_t size)
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
     if (backlog == REFUSED_BACKLOG)
         fill_backlog(&address);
+    if (backlog == GREETS)
+        start_greeter();
     (void)snprintf(out, size, "127.0.0.1:%d", ntohs(address.sin_port));
 }
 
@@ -64,6 +96,11 @@ static void close_listener(void)
     if (listener >= 0)
         (void)close(listener);
     listener = -1;
+    if (greeter > 0) {
+        (void)kill(greeter, SIGKILL);
+        (void)waitpid(greeter, NULL, 0);
+    }
+    greeter = -1;
     for (size_t i = 0; i < sizeof fillers / sizeof *fillers; i++)
         if (fillers[i] > 0)
             (void)close(fillers[i]);
@@ -80,10 +117,16 @@ static void write_hanging(struct fixture *fixture, const struct hang *hang, cons
         (void)snprintf(broker, sizeof broker, "%s", hang->host);
     else
         open_listener(hang->backlog, broker, sizeof broker);
-    (void)snprintf(rest, sizeof rest,
-                   "lanes = 1\n%s\n[sink.far]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n"
-                   "[sink.far.properties]\n%s%s",
-                   out_sink, broker, hang->properties, routes);
+    if (strcmp(hang->type, "nats") == 0)
+        (void)snprintf(rest, sizeof rest,
+                       "lanes = 1\n%s\n[sink.far]\ntype = \"nats\"\nservers = [\"nats://%s\"]\n"
+                       "stream = \"FAR\"\n%s",
+                       out_sink, broker, routes);
+    else
+        (void)snprintf(rest, sizeof rest,
+                       "lanes = 1\n%s\n[sink.far]\ntype = \"kafka\"\nbrokers = [\"%s\"]\n"
+                       "[sink.far.properties]\n%s%s",
+                       out_sink, broker, hang->properties, routes);
     write_config(fixture, "", rest);
 }
 
@@ -179,6 +222,26 @@ static void a_kerberos_command_that_hangs(void **state)
     expect_a_hang_to_cost_little(state, &kerberos);
 }
 
+static void a_nats_server_that_accepts_and_says_nothing(void **state)
+{
+    expect_a_hang_to_cost_little(state, &nats_silent);
+}
+
+static void a_nats_server_that_cannot_be_connected_to(void **state)
+{
+    expect_a_hang_to_cost_little(state, &nats_unreachable);
+}
+
+static void a_name_of_a_nats_server_that_is_looked_up_for_ever(void **state)
+{
+    expect_a_hang_to_cost_little(state, &nats_unresolved);
+}
+
+static void a_nats_server_that_demands_tls_and_says_nothing_more(void **state)
+{
+    expect_a_hang_to_cost_little(state, &nats_silent_tls);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +250,10 @@ int main(void)
         TEST(a_broker_that_cannot_be_connected_to),
         TEST(a_name_that_is_looked_up_for_ever),
         TEST(a_kerberos_command_that_hangs),
+        TEST(a_nats_server_that_accepts_and_says_nothing),
+        TEST(a_nats_server_that_cannot_be_connected_to),
+        TEST(a_name_of_a_nats_server_that_is_looked_up_for_ever),
+        TEST(a_nats_server_that_demands_tls_and_says_nothing_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
