@@ -13,6 +13,22 @@ static enum exit_status print_and_free(char *sql)
     return EXIT_DONE;
 }
 
+/* Each column for which `init` has created nothing. */
+static void print_misfits(struct admin *admin)
+{
+    struct findings findings;
+
+    if (findings_init(&findings) < 0)
+        return;
+    admin_inspect_columns(admin, &findings);
+    for (int i = 0; i < findings.count; i++) {
+        (void)fprintf(stderr, "outbox-relay: %s\n", findings.items[i].text);
+        if (findings.items[i].fix[0] != '\0')
+            (void)fprintf(stderr, "  %s\n", findings.items[i].fix);
+    }
+    findings_free(&findings);
+}
+
 static enum exit_status create(struct admin *admin, bool notify)
 {
     struct error error;
@@ -27,6 +43,8 @@ static enum exit_status create(struct admin *admin, bool notify)
             (void)printf("inserts wake idle relays\n");
         return EXIT_DONE;
     }
+    if (missing == NULL)
+        print_misfits(admin);
     status = cli_fail(&error);
     if (missing != NULL)
         (void)print_and_free(missing);

@@ -18,8 +18,8 @@ struct admin;
 struct admin *admin_open(const struct outbox_options *options, struct error *error);
 void admin_close(struct admin *admin);
 
-/* Creates what is missing. 0; -1: failed, or an existing table lacks something: the error's
- * hint says where; `missing` (if not NULL after the call; free() it) is the SQL that adds it. */
+/* Creates what is missing, once an existing outbox fits. 0; -1: failed, or an existing table lacks
+ * something: `missing` (if not NULL after the call; free() it) is the SQL that adds it. */
 int admin_init(struct admin *admin, char **missing, struct error *error);
 /* The SQL of a complete set-up. NULL with *error set. free() it. */
 char *admin_schema_sql(struct admin *admin, struct error *error);
@@ -29,6 +29,8 @@ char *admin_notify_sql(struct admin *admin);
 /* The grants that a role needs. NULL with *error set. free() it. */
 char *admin_grant_sql(struct admin *admin, const char *role, struct error *error);
 
+/* Adds an error for each column of the outbox that is missing or has a type that will not do. */
+void admin_inspect_columns(struct admin *admin, struct findings *findings);
 /* Every problem of the table, the role and the server. Returns 0, or -1 when the look-up failed. */
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
 

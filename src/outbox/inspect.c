@@ -3,6 +3,7 @@
  * that mends it. It goes on after a finding, so that one run shows everything.
  */
 #include "outbox/admin_session.h"
+#include "outbox/columns.h"
 #include "outbox/inspect_slices.h"
 #include "outbox/notify.h"
 #include "outbox/parked_table.h"
@@ -113,44 +114,12 @@ static bool inspect_table(struct admin *admin, struct findings *findings)
     return true;
 }
 
-static void inspect_missing_column(struct admin *admin, struct findings *findings,
-                                   enum column column)
+void admin_inspect_columns(struct admin *admin, struct findings *findings)
 {
-    const struct table_column *described = &admin->table.columns[column];
-    struct finding *finding;
+    struct error not_plain;
 
-    if (!table_needs(admin->options, column))
-        return;
-    finding = findings_add(findings, FINDING_ERROR, "column %s (%s) is missing in %s%s",
-                           described->quoted, column_name(column), admin->table.quoted,
-                           column == COLUMN_SENT_AT ? ": rows that are there will be sent" : "");
-    (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s ADD COLUMN %s %s%s;",
-                   admin->table.quoted, described->quoted, schema_type(&admin->table, column),
-                   column == COLUMN_EVENT_ID ? " NOT NULL DEFAULT gen_random_uuid()" : "");
-}
-
-static bool has_type_among(const struct table_column *column, const char *const *types)
-{
-    for (int i = 0; types[i] != NULL; i++)
-        if (strncmp(column->base, types[i], strlen(types[i])) == 0)
-            return true;
-    return false;
-}
-
-static void inspect_type(struct admin *admin, struct findings *findings, enum column column)
-{
-    static const char *const texts[] = {"text", "json", "character", NULL};
-    static const char *const times[] = {"timestamp", "date", NULL};
-    const struct table_column *described = &admin->table.columns[column];
-    bool fits = true;
-
-    if (column == COLUMN_HEADERS)
-        fits = has_type_among(described, texts);
-    if (column == COLUMN_SENT_AT || column == COLUMN_CREATED_AT)
-        fits = has_type_among(described, times);
-    if (!fits)
-        (void)findings_add(findings, FINDING_ERROR, "column %s (%s) has type %s", described->quoted,
-                           column_name(column), described->type);
+    if (admin->table.exists && table_plain(&admin->table, &not_plain) == 0)
+        columns_inspect(&admin->table, admin->options, findings);
 }
 
 static void inspect_columns(struct admin *admin, struct findings *findings)
@@ -158,12 +127,7 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
     const struct table_column *event_id = &admin->table.columns[COLUMN_EVENT_ID];
     struct finding *finding;
 
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        if (table_has(&admin->table, (enum column)i))
-            inspect_type(admin, findings, (enum column)i);
-        else
-            inspect_missing_column(admin, findings, (enum column)i);
-    }
+    columns_inspect(&admin->table, admin->options, findings);
     if (admin->options->on_sent == ON_SENT_DELETE && table_has(&admin->table, COLUMN_SENT_AT))
         (void)findings_add(findings, FINDING_WARNING,
                            "rows whose %s is set count as sent, although on_sent is \"delete\"",
@@ -373,20 +337,6 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
     return 0;
 }
 
-/* A cast between bytea and anything else would go by the bytes' spelling, so they are converted. */
-static void put_conversion(struct finding *finding, const char *table,
-                           const struct parked_column *column)
-{
-    const char *format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING %s::%s;";
-
-    if (strcmp(column->type, "bytea") == 0)
-        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING convert_to(%s::text, 'UTF8')::%s;";
-    else if (strcmp(column->has_type, "bytea") == 0)
-        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING convert_from(%s, 'UTF8')::%s;";
-    (void)snprintf(finding->fix, sizeof finding->fix, format, table, column->name, column->type,
-                   column->name, column->type);
-}
-
 static void inspect_parked_column(struct findings *findings, const struct table *table,
                                   const struct parked_column *column)
 {
@@ -397,12 +347,12 @@ static void inspect_parked_column(struct findings *findings, const struct table 
         finding = findings_add(findings, FINDING_ERROR, "column %s is missing in %s", column->name,
                                parked);
         (void)parked_column_sql(column, table, finding->fix, sizeof finding->fix);
-    } else if (column->type != NULL && strcmp(column->has_type, column->type) != 0) {
+    } else if (parked_column_differs(column)) {
         finding = findings_add(findings, FINDING_ERROR,
                                "column %s of %s has type %s, not %s:"
                                " rows may not be parked",
                                column->name, parked, column->has_type, column->type);
-        put_conversion(finding, parked, column);
+        (void)parked_type_sql(column, table, finding->fix, sizeof finding->fix);
     }
 }
 

@@ -69,6 +69,8 @@ static int put_slices(struct admin *admin, FILE *out, struct error *error)
     const struct table *table = &admin->table;
     bool differs = table->slices != admin->options->slices;
 
+    if (!table->slice_exists)
+        return 0;
     if (differs && put_and_free(schema_slices_sql(table, admin->options), out, error) < 0)
         return -1;
     if (table->has_claim_index && !differs)
@@ -81,12 +83,19 @@ static int put_parked(struct admin *admin, FILE *out, struct error *error)
     struct parked_table parked;
     char sql[1024];
 
+    if (!admin->table.parked_exists)
+        return 0;
     if (parked_describe(&parked, admin, error) < 0)
         return -1;
     for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
-        if (parked.columns[i].has_type[0] != '\0')
+        const struct parked_column *column = &parked.columns[i];
+
+        if (column->has_type[0] == '\0')
+            (void)parked_column_sql(column, &admin->table, sql, sizeof sql);
+        else if (parked_column_differs(column))
+            (void)parked_type_sql(column, &admin->table, sql, sizeof sql);
+        else
             continue;
-        (void)parked_column_sql(&parked.columns[i], &admin->table, sql, sizeof sql);
         (void)fprintf(out, "%s\n", sql);
     }
     for (int i = 0; i < parked.index_count; i++) {

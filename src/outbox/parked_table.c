@@ -110,6 +110,26 @@ int parked_describe(struct parked_table *parked, struct admin *admin, struct err
     return take_each(parked, admin, indexes_sql, take_index, error);
 }
 
+bool parked_column_differs(const struct parked_column *column)
+{
+    return column->type != NULL && column->has_type[0] != '\0' &&
+           strcmp(column->has_type, column->type) != 0;
+}
+
+/* A cast between bytea and anything else would go by the bytes' spelling, so they are converted. */
+int parked_type_sql(const struct parked_column *column, const struct table *table, char *sql,
+                    size_t size)
+{
+    const char *format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING %s::%s;";
+
+    if (strcmp(column->type, "bytea") == 0)
+        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING convert_to(%s::text, 'UTF8')::%s;";
+    else if (strcmp(column->has_type, "bytea") == 0)
+        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING convert_from(%s, 'UTF8')::%s;";
+    return snprintf(sql, size, format, table->parked_quoted, column->name, column->type,
+                    column->name, column->type);
+}
+
 int parked_column_sql(const struct parked_column *column, const struct table *table, char *sql,
                       size_t size)
 {

@@ -36,7 +36,13 @@ const char *parked_key_columns(const struct table *table);
 /* Of a table that exists. The names live as long as `admin`. 0 or -1. */
 int parked_describe(struct parked_table *parked, struct admin *admin, struct error *error);
 
-/* The SQL that adds one, with its semicolon and no newline; returns what snprintf() does. */
+/* Whether an existing column has another type than the rows that are to be parked. */
+bool parked_column_differs(const struct parked_column *column);
+
+/* The SQL that gives it the right type, or that adds one, with its semicolon and no newline;
+ * returns what snprintf() does. */
+int parked_type_sql(const struct parked_column *column, const struct table *table, char *sql,
+                    size_t size);
 int parked_column_sql(const struct parked_column *column, const struct table *table, char *sql,
                       size_t size);
 int parked_index_sql(const struct parked_index *index, const struct table *table, char *sql,

@@ -5,6 +5,7 @@
  * What does not exist is created. Two inits at once are kept apart by an advisory lock.
  */
 #include "outbox/schema.h"
+#include "outbox/columns.h"
 #include "outbox/missing.h"
 #include "outbox/parked_table.h"
 #include "outbox/sequence.h"
@@ -313,15 +314,23 @@ static int create_outbox(struct admin *admin, struct error *error)
     return table_describe(&admin->table, &admin->session, admin->options, error);
 }
 
-/* What no SQL adds: other types of id and key, a missing privilege. */
+/* Whether the relay can send from the table that is there. What no SQL adds makes it an error, too:
+ * other types of id and key, a missing privilege. */
 static int refuse(const struct table *table, const struct outbox_options *options,
                   struct error *error)
 {
+    if (columns_check(table, options, error) < 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "nothing was created: table %s does not fit", table->quoted);
+    if (options->order != ORDER_KEY)
+        return 0;
     if (slices_check(SLICES_COLUMNS, table, options, error) < 0)
         return -1;
     return table->slice_exists ? slices_check(SLICES_TABLE, table, options, error) : 0;
 }
 
+/* Where a column is missing nothing is created; what it takes is told once the transaction is over.
+ */
 static int create_missing(struct admin *admin, struct error *error)
 {
     const char *sections[SECTIONS_MAX] = {NULL};
@@ -329,8 +338,10 @@ static int create_missing(struct admin *admin, struct error *error)
     if (table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
         (admin->table.exists ? table_plain(&admin->table, error) : create_outbox(admin, error)) < 0)
         return -1;
-    if (admin->options->order == ORDER_KEY && refuse(&admin->table, admin->options, error) < 0)
+    if (refuse(&admin->table, admin->options, error) < 0)
         return -1;
+    if (!table_has_needed(&admin->table, admin->options))
+        return 0;
     if (admin->options->order == ORDER_KEY && !admin->table.slice_exists)
         add_section(sections, "slice");
     if (!admin->table.parked_exists)
@@ -342,6 +353,11 @@ static int tell_missing(const struct admin *admin, struct error *error)
 {
     const struct table *table = &admin->table;
 
+    if (!table_has_needed(table, admin->options) && !table->parked_exists)
+        return error_set(
+            error, ERROR_PERMANENT, ERROR_DATABASE,
+            "nothing was created: table %s lacks what this SQL adds; then run init again:",
+            table->quoted);
     if (admin->options->order == ORDER_KEY &&
         slices_check(SLICES_NUMBER, table, admin->options, error) < 0)
         return -1;

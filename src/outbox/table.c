@@ -1,5 +1,6 @@
 #include "outbox/table.h"
 
+#include "outbox/columns.h"
 #include "outbox/slices.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const char columns_sql[] =
     "i.indisunique"
     "               AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1"
     "               AND i.indkey[0] = a.attnum),"
-    "       p.provolatile = 'i', a.attnotnull OR t.typnotnull, a.atthasdef "
+    "       p.provolatile = 'i', a.attnotnull OR t.typnotnull, a.atthasdef, t.typcategory "
     "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
     "JOIN pg_catalog.pg_proc p ON p.oid = t.typoutput "
     "WHERE a.attrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
@@ -150,6 +151,7 @@ static void take_column(struct table *table, const PGresult *result, int row, en
         column->unique = PQgetvalue(result, row, 3)[0] == 't';
         column->immutable = PQgetvalue(result, row, 4)[0] == 't' && !is_domain_of_bytes(column);
         column->not_null = PQgetvalue(result, row, 5)[0] == 't';
+        column->category = PQgetvalue(result, row, 7)[0];
     }
 }
 
@@ -274,7 +276,7 @@ int table_whole(const struct table *table, const struct outbox_options *options,
 int table_usable(const struct table *table, const struct outbox_options *options,
                  struct error *error)
 {
-    if (table_whole(table, options, error) < 0)
+    if (table_whole(table, options, error) < 0 || columns_check(table, options, error) < 0)
         return -1;
     for (int i = 0; options->order == ORDER_KEY && i < SLICES_CHECKS; i++)
         if (slices_check((enum slices_check)i, table, options, error) < 0)

@@ -25,6 +25,7 @@ struct table_column {
     bool unique;    /* a unique index on this column alone */
     bool not_null;
     bool immutable; /* its text depends on no setting, so that an index may be over it */
+    char category;  /* pg_type.typcategory */
 };
 
 struct table {
