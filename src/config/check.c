@@ -93,6 +93,19 @@ static void check_names(const struct loader *loader)
     }
 }
 
+/* It becomes a part of SQL that is shown in one line. What it says is PostgreSQL's to judge. */
+static void check_where(const struct loader *loader)
+{
+    const char *where = loader->config->relay.outbox.where;
+
+    for (const char *at = where; at != NULL && *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f) {
+            report_problem(loader->report, loader_locate(loader, "outbox", "where"),
+                           "where: a condition in one line, without tabs");
+            return;
+        }
+}
+
 /* Two durations of one section, of which the first may not be the longer. */
 static void check_pair(const struct loader *loader, const char *section, const char *shorter,
                        int64_t shorter_ms, const char *longer, int64_t longer_ms)
@@ -156,6 +169,7 @@ void check_config(const struct loader *loader)
 {
     check_url(loader);
     check_names(loader);
+    check_where(loader);
     check_durations(loader);
     check_listen(loader);
     check_sinks(loader);

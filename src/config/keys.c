@@ -5,7 +5,8 @@
 #define DAYS(n) ((n)*24 * HOUR)
 #define KIB(n) ((int64_t)(n)*1024)
 #define GIB (KIB(1024) * 1024)
-#define PATTERN_MAX 1024 /* bytes: the compiler of regular expressions recurses */
+#define WHERE_BYTES_MAX 512 /* the index's SQL, which holds it, is shown in full */
+#define PATTERN_MAX 1024    /* bytes: the compiler of regular expressions recurses */
 
 #define IN_CONFIG(field) offsetof(struct config, field)
 #define IN_OUTBOX(field) offsetof(struct config, relay.outbox.field)
@@ -44,6 +45,10 @@ const struct key keys[] = {
     {SECTION_OUTBOX, "durable_before_publish", KEY_BOOLEAN, IN_OUTBOX(durable_before_publish),
      "true", 0, 0, NULL, 0,
      "A row is published only after the commit that made it visible is flushed to disk."},
+    {SECTION_OUTBOX, "where", KEY_STRING, IN_OUTBOX(where), NULL, 1, WHERE_BYTES_MAX, NULL, 0,
+     "An SQL condition, such as \"status = 'NEW'\": rows for which it is not true are left alone. "
+     "It must be immutable, as `init` makes it a part of the index; all relays of a table have the "
+     "same."},
     {SECTION_OUTBOX, "preset", KEY_WORD, IN_OUTBOX(preset), "default", 0, 0, preset_words, 0,
      "Whose table it is: \"debezium\" knows the column names of its outbox event router."},
 

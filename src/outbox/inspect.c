@@ -4,6 +4,7 @@
  */
 #include "outbox/admin_session.h"
 #include "outbox/columns.h"
+#include "outbox/filter.h"
 #include "outbox/inspect_slices.h"
 #include "outbox/notify.h"
 #include "outbox/parked_table.h"
@@ -234,12 +235,15 @@ static void inspect_index(struct admin *admin, struct findings *findings)
     struct finding *finding;
     char *sql;
 
-    if (admin->table.has_claim_index || admin->options->order == ORDER_KEY)
+    if (admin->table.has_claim_index || admin->options->order == ORDER_KEY ||
+        admin->table.where_problem[0] != '\0')
         return;
     finding = findings_add(findings, FINDING_WARNING,
-                           "table %s has no index over its unsent rows by %s: claims"
+                           "table %s has no index over its unsent rows%s by %s: claims"
                            " will be slow",
-                           admin->table.quoted, admin->table.columns[COLUMN_ID].quoted);
+                           admin->table.quoted,
+                           admin->table.where != NULL ? " within [outbox] where" : "",
+                           admin->table.columns[COLUMN_ID].quoted);
     sql = schema_index_sql(&admin->table, admin->options);
     if (sql != NULL)
         (void)snprintf(finding->fix, sizeof finding->fix, "%s", sql);
@@ -399,6 +403,10 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
         return -1;
     if (!inspect_table(admin, findings))
         return 0;
+    if (filter_try_index(&admin->table, &admin->session, error) < 0)
+        return -1;
+    if (admin->table.where_problem[0] != '\0')
+        (void)findings_add(findings, FINDING_ERROR, "%s", admin->table.where_problem);
     inspect_columns(admin, findings);
     inspect_ids(admin, findings);
     inspect_index(admin, findings);

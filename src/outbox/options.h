@@ -34,6 +34,7 @@ struct outbox_options {
     char *table; /* "table" or "schema.table", literal names */
     enum preset preset;
     char *columns[COLUMN_COUNT]; /* NULL: what the preset says */
+    char *where; /* an SQL condition: other rows are not the relay's; NULL: all are */
     enum on_sent on_sent;
     enum order order;
     int slices;

@@ -6,6 +6,7 @@
  */
 #include "outbox/schema.h"
 #include "outbox/columns.h"
+#include "outbox/filter.h"
 #include "outbox/missing.h"
 #include "outbox/parked_table.h"
 #include "outbox/sequence.h"
@@ -77,6 +78,15 @@ static const char *find_name(const struct expansion *expansion, const char *word
     return NULL;
 }
 
+/* The index's predicate: that of sql_put_unsent(). */
+static void put_unsent(FILE *out, const struct table *table, bool marked)
+{
+    if (marked)
+        (void)fprintf(out, " WHERE %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+    if (table->where != NULL)
+        (void)fprintf(out, " %s (%s)", marked ? "AND" : "WHERE", table->where);
+}
+
 static void put_word(const struct expansion *expansion, FILE *out, const char *word, size_t len)
 {
     const struct table *table = expansion->table;
@@ -91,8 +101,8 @@ static void put_word(const struct expansion *expansion, FILE *out, const char *w
         (void)fprintf(out, "%d", expansion->options->slices);
     else if (is_word(word, len, "slice_of_row"))
         sql_put_slice(out, table, expansion->options->slices, false);
-    else if (is_word(word, len, "unsent") && marked)
-        (void)fprintf(out, " WHERE %s IS NULL", sent_at);
+    else if (is_word(word, len, "unsent"))
+        put_unsent(out, table, marked);
     else if (is_word(word, len, "key_room") && mark)
         (void)fprintf(out, " WITH (fillfactor = 50)"); /* marking adds a second entry to each */
     else if (is_word(word, len, "sent_at_column") && marked)
@@ -165,7 +175,7 @@ static const char *index_section(const struct outbox_options *options)
 {
     if (options->order == ORDER_KEY)
         return "slice_index";
-    return options->on_sent == ON_SENT_MARK ? "index" : NULL;
+    return options->on_sent == ON_SENT_MARK || options->where != NULL ? "index" : NULL;
 }
 
 static void add_section(const char **sections, const char *name)
@@ -193,6 +203,16 @@ static void foresee(struct table *table, const struct outbox_options *options)
     }
 }
 
+/* Before anything is made or printed that PostgreSQL would refuse for the condition. */
+static int check_where(struct admin *admin, struct error *error)
+{
+    if (filter_try_index(&admin->table, &admin->session, error) < 0)
+        return -1;
+    if (admin->table.where_problem[0] == '\0')
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", admin->table.where_problem);
+}
+
 char *admin_schema_sql(struct admin *admin, struct error *error)
 {
     /* Of somebody else's table only the relay's own part is ours to create. */
@@ -203,7 +223,7 @@ char *admin_schema_sql(struct admin *admin, struct error *error)
     const char *sections[SECTIONS_MAX] = {NULL};
     char *sql;
 
-    if (table.exists && table_plain(&table, error) < 0)
+    if (table.exists && (table_plain(&table, error) < 0 || check_where(admin, error) < 0))
         return NULL;
     foresee(&table, admin->options);
     add_section(sections, ours ? "outbox" : NULL);
@@ -298,9 +318,11 @@ static int execute_sections(struct admin *admin, const char *const *sections, st
     return status;
 }
 
+/* With the condition of [outbox] where, which may name a column that the new table has not. */
 static int create_outbox(struct admin *admin, struct error *error)
 {
     const char *sections[SECTIONS_MAX] = {"outbox"};
+    struct error cause;
 
     if (admin->options->preset != PRESET_DEFAULT)
         return error_set(
@@ -308,10 +330,13 @@ static int create_outbox(struct admin *admin, struct error *error)
             "table %s does not exist; init creates the default table only, not a preset's",
             admin->table.quoted);
     foresee(&admin->table, admin->options);
-    add_section(sections, index_section(admin->options));
     if (execute_sections(admin, sections, error) < 0)
         return -1;
-    return table_describe(&admin->table, &admin->session, admin->options, error);
+    sections[0] = index_section(admin->options);
+    if (sections[0] == NULL || execute_sections(admin, sections, &cause) == 0)
+        return table_describe(&admin->table, &admin->session, admin->options, error);
+    return error_set(error, cause.kind, cause.origin, "%s%s",
+                     admin->options->where != NULL ? "[outbox] where: " : "", cause.text);
 }
 
 /* Whether the relay can send from the table that is there. What no SQL adds makes it an error, too:
@@ -369,7 +394,8 @@ static int tell_missing(const struct admin *admin, struct error *error)
 int admin_init(struct admin *admin, char **missing, struct error *error)
 {
     *missing = NULL;
-    if (session_execute(
+    if (check_where(admin, error) < 0 ||
+        session_execute(
             &admin->session,
             "BEGIN; SET LOCAL lock_timeout = 0; SELECT pg_catalog.pg_advisory_xact_lock(7246113,"
             " 1)",

@@ -9,6 +9,7 @@
 #include "outbox/slices.h"
 
 #include "outbox/expression.h"
+#include "outbox/filter.h"
 #include "outbox/schema.h"
 #include "outbox/sql_text.h"
 
@@ -27,15 +28,17 @@ static const char indexes_sql[] =
     "       pg_catalog.pg_get_indexdef(i.indexrelid, 1, true),"
     "       i.indisvalid AND m.amname = 'btree' AND i.indoption[0] = 0 AND i.indoption[1] = 0"
     "       AND a.attname = $2 AND CASE WHEN i.indpred IS NULL THEN $5 = 'delete'"
+    "           WHEN $6 = 'where' THEN true"
     "           ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
-    "                = pg_catalog.format('(%I IS NULL)', $3::text) END, c.relname = $4"
+    "                = pg_catalog.format('(%I IS NULL)', $3::text) END, c.relname = $4,"
+    "       pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
     " FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid"
     " JOIN pg_catalog.pg_am m ON m.oid = c.relam"
     " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
     " JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[1]"
     " WHERE i.indrelid = $1::pg_catalog.regclass AND i.indnkeyatts >= 2 AND i.indkey[0] = 0"
     " ORDER BY c.relname";
-enum { INDEX_NAME, INDEX_EXPRESSION, INDEX_SERVES, INDEX_HAS_NAME };
+enum { INDEX_NAME, INDEX_EXPRESSION, INDEX_SERVES, INDEX_HAS_NAME, INDEX_PREDICATE };
 
 static void name_index(const struct table *table, int slices, char *out, size_t size)
 {
@@ -98,12 +101,15 @@ static PGresult *find_indexes(const struct table *table, struct session *session
                               const struct outbox_options *options, struct error *error)
 {
     char numbered[QUOTED_BYTES_MAX];
-    const char *params[5] = {table->quoted, table->columns[COLUMN_ID].name,
-                             table->columns[COLUMN_SENT_AT].name, numbered,
-                             options->on_sent == ON_SENT_MARK ? "mark" : "delete"};
+    const char *params[6] = {table->quoted,
+                             table->columns[COLUMN_ID].name,
+                             table->columns[COLUMN_SENT_AT].name,
+                             numbered,
+                             options->on_sent == ON_SENT_MARK ? "mark" : "delete",
+                             table->where != NULL ? "where" : ""};
 
     name_index(table, options->slices, numbered, sizeof numbered);
-    return session_query(session, indexes_sql, 5, params, error);
+    return session_query(session, indexes_sql, 6, params, error);
 }
 
 /* The slice's expression for so many slices. NULL: no memory. free() it. */
@@ -117,10 +123,18 @@ static char *expression(const struct table *table, int slices)
     return writer_end(&writer);
 }
 
-static bool serves(const PGresult *result, int row, const char *wanted)
+/* 1, 0, or -1 when the database could not be asked. */
+static int serves(const struct table *table, struct session *session, const PGresult *result,
+                  int row, const char *wanted, struct error *error)
 {
-    return PQgetvalue(result, row, INDEX_SERVES)[0] == 't' &&
-           expression_equal(PQgetvalue(result, row, INDEX_EXPRESSION), wanted);
+    bool is = PQgetvalue(result, row, INDEX_SERVES)[0] == 't' &&
+              expression_equal(PQgetvalue(result, row, INDEX_EXPRESSION), wanted);
+
+    if (is && table->where != NULL &&
+        filter_is_predicate(table, session, PQgetvalue(result, row, INDEX_PREDICATE), &is, error) <
+            0)
+        return -1;
+    return is;
 }
 
 static int find_index(struct table *table, struct session *session,
@@ -128,17 +142,19 @@ static int find_index(struct table *table, struct session *session,
 {
     char *wanted = expression(table, options->slices);
     PGresult *result;
+    int found = 0;
 
     if (wanted == NULL)
         return error_no_memory(error);
     result = find_indexes(table, session, options, error);
-    for (int row = 0; result != NULL && row < PQntuples(result); row++)
-        table->has_claim_index = table->has_claim_index || serves(result, row, wanted);
+    for (int row = 0; result != NULL && row < PQntuples(result) && found == 0; row++)
+        found = serves(table, session, result, row, wanted, error);
     free(wanted);
     if (result == NULL)
         return -1;
     PQclear(result);
-    return 0;
+    table->has_claim_index = found > 0;
+    return found < 0 ? -1 : 0;
 }
 
 int slices_describe(struct table *table, struct session *session,
@@ -174,10 +190,13 @@ int slices_put_drops(FILE *out, enum slices_drop which, struct admin *admin, str
 
     if (result == NULL)
         status = -1;
-    for (int row = 0; row < rows; row++) {
+    for (int row = 0; row < rows && status == 0; row++) {
         bool in_the_way = PQgetvalue(result, row, INDEX_HAS_NAME)[0] == 't';
+        int is_used = serves(table, &admin->session, result, row, wanted, error);
 
-        if (in_the_way == (which == SLICES_IN_THE_WAY) && !serves(result, row, wanted) &&
+        if (is_used < 0)
+            status = -1;
+        if (is_used == 0 && in_the_way == (which == SLICES_IN_THE_WAY) &&
             is_over_slices(PQgetvalue(result, row, INDEX_EXPRESSION), table))
             (void)fprintf(out, "DROP INDEX CONCURRENTLY %s;\n",
                           PQgetvalue(result, row, INDEX_NAME));
@@ -258,12 +277,14 @@ static int check_index(const struct table *table, const struct outbox_options *o
     char *sql;
 
     /* Without the key, say, it would be another index. */
-    if (table->has_claim_index || !table_has_needed(table, options))
+    if (table->has_claim_index || !table_has_needed(table, options) ||
+        table->where_problem[0] != '\0')
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "table %s has no index over its unsent rows by slice and %s: each claim would"
+                    "table %s has no index over its unsent rows%s by slice and %s: each claim would"
                     " read the whole table",
-                    table->quoted, table->columns[COLUMN_ID].quoted);
+                    table->quoted, table->where != NULL ? " within [outbox] where" : "",
+                    table->columns[COLUMN_ID].quoted);
     sql = schema_index_sql(table, options);
     if (sql != NULL)
         (void)error_hint(error, "%.*s", (int)strcspn(sql, "\n"), sql);

@@ -274,22 +274,27 @@ static void put_oldest(FILE *out, const struct table *table, int limit)
 {
     const char *sent_at = table->columns[COLUMN_SENT_AT].quoted;
 
-    if (has_sequential_ids(table))
-        (void)fprintf(out,
-                      "SELECT ctid FROM (SELECT ctid, %s AS sent_at FROM %s ORDER BY %s LIMIT %d)"
-                      " oldest WHERE sent_at < " CUTOFF,
-                      sent_at, table->quoted, table->columns[COLUMN_ID].quoted, limit);
-    else
-        (void)fprintf(out, "SELECT ctid FROM %s WHERE %s < " CUTOFF " LIMIT %d", table->quoted,
-                      sent_at, limit);
+    if (has_sequential_ids(table)) {
+        (void)fprintf(out, "SELECT ctid FROM (SELECT ctid, %s AS sent_at FROM %s", sent_at,
+                      table->quoted);
+        if (table->where != NULL)
+            (void)fprintf(out, " WHERE (%s)", table->where);
+        (void)fprintf(out, " ORDER BY %s LIMIT %d) oldest WHERE sent_at < " CUTOFF,
+                      table->columns[COLUMN_ID].quoted, limit);
+    } else {
+        (void)fprintf(out, "SELECT ctid FROM %s WHERE %s < " CUTOFF, table->quoted, sent_at);
+        sql_put_where(out, table);
+        (void)fprintf(out, " LIMIT %d", limit);
+    }
 }
 
 static void put_purged(FILE *out, const struct table *table, int limit)
 {
     (void)fprintf(out, ", purged AS (DELETE FROM %s WHERE ctid = ANY (ARRAY(", table->quoted);
     put_oldest(out, table, limit);
-    (void)fprintf(out, ")) AND %s < " CUTOFF " RETURNING 1)",
-                  table->columns[COLUMN_SENT_AT].quoted);
+    (void)fprintf(out, ")) AND %s < " CUTOFF, table->columns[COLUMN_SENT_AT].quoted);
+    sql_put_where(out, table);
+    (void)fprintf(out, " RETURNING 1)");
 }
 
 char *sql_purge(const struct table *table, int limit)
@@ -319,8 +324,11 @@ char *sql_purgeable(const struct table *table)
         return NULL;
     (void)fprintf(writer.out, "SELECT (SELECT count(*) FROM %s WHERE sent_at < " CUTOFF ")",
                   table->parked_quoted);
-    if (table_has(table, COLUMN_SENT_AT))
-        (void)fprintf(writer.out, " + (SELECT count(*) FROM %s WHERE %s < " CUTOFF ")",
-                      table->quoted, table->columns[COLUMN_SENT_AT].quoted);
+    if (table_has(table, COLUMN_SENT_AT)) {
+        (void)fprintf(writer.out, " + (SELECT count(*) FROM %s WHERE %s < " CUTOFF, table->quoted,
+                      table->columns[COLUMN_SENT_AT].quoted);
+        sql_put_where(writer.out, table);
+        (void)fprintf(writer.out, ")");
+    }
     return writer_end(&writer);
 }

@@ -65,6 +65,14 @@ void sql_put_unsent(FILE *out, const struct table *table)
 {
     if (table_has(table, COLUMN_SENT_AT))
         (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+    sql_put_where(out, table);
+}
+
+/* PostgreSQL has parsed it alone (filter.c), so what it opens it closes. */
+void sql_put_where(FILE *out, const struct table *table)
+{
+    if (table->where != NULL)
+        (void)fprintf(out, " AND (%s)", table->where);
 }
 
 /* A range, not an equality: with one the planner may prefer another index on the id, and read all

@@ -39,8 +39,9 @@ bool sql_keeps_order(const struct table *table, const struct outbox_options *opt
 int sql_put_sinks(FILE *out, const struct table *table, const struct routes *routes, bool parked,
                   int param);
 
-/* " AND ...": of the outbox, not sent yet. */
+/* " AND ...": of the outbox, not sent yet, and within [outbox] where; the latter alone. */
 void sql_put_unsent(FILE *out, const struct table *table);
+void sql_put_where(FILE *out, const struct table *table);
 
 /* Of the outbox: in this slice, and not below this id. */
 void sql_put_in_slice(FILE *out, const struct table *table, int slices, const char *slice,

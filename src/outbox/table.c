@@ -1,6 +1,7 @@
 #include "outbox/table.h"
 
 #include "outbox/columns.h"
+#include "outbox/filter.h"
 #include "outbox/slices.h"
 
 #include <stdio.h>
@@ -31,16 +32,17 @@ static const char columns_sql[] =
     "WHERE a.attrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
     "  AND a.attnum > 0 AND NOT a.attisdropped";
 
-/* With "mark" the index must leave sent rows out; with "delete" one over all rows will do too. */
-static const char index_sql[] =
-    "SELECT EXISTS (SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a"
-    "                   ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]"
-    "               WHERE i.indrelid = pg_catalog.format('%I.%I', $1::text, "
-    "$2::text)::pg_catalog.regclass"
-    "                 AND i.indisvalid AND a.attname = $3 AND CASE WHEN i.indpred IS NULL"
-    "                     THEN $5 = 'delete'"
-    "                     ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
-    "                          = pg_catalog.format('(%I IS NULL)', $4::text) END)";
+/* Indexes by id. With "mark" the index must leave sent rows out; with "delete" one over all rows
+ * will do too. */
+static const char indexes_sql[] =
+    "SELECT CASE WHEN i.indpred IS NULL THEN $5 = 'delete'"
+    "           ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
+    "                = pg_catalog.format('(%I IS NULL)', $4::text) END,"
+    "       pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
+    " FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a"
+    "   ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]"
+    " WHERE i.indrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
+    "   AND i.indisvalid AND a.attname = $3";
 
 void table_quote(PGconn *conn, const char *name, char out[QUOTED_BYTES_MAX])
 {
@@ -169,19 +171,47 @@ static int find_columns(struct table *table, struct session *session, enum on_se
     return 0;
 }
 
+/* TABLE_unsent_idx may be there, without the condition or with another. */
+static int choose_index_name(struct table *table, struct session *session, struct error *error)
+{
+    char name[QUOTED_BYTES_MAX];
+    const char *params[2] = {table->schema, name};
+    PGresult *result;
+
+    (void)snprintf(name, sizeof name, "%s_unsent_idx", table->name);
+    result = session_query(session,
+                           "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
+                           " ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
+                           2, params, error);
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0) {
+        (void)snprintf(name, sizeof name, "%s_unsent_idx_2", table->name);
+        table_quote(session->conn, name, table->claim_index_quoted);
+    }
+    PQclear(result);
+    return 0;
+}
+
 static int find_index(struct table *table, struct session *session,
                       const struct outbox_options *options, struct error *error)
 {
     const char *params[5] = {table->schema, table->name, table->columns[COLUMN_ID].name,
                              table->columns[COLUMN_SENT_AT].name,
                              options->on_sent == ON_SENT_MARK ? "mark" : "delete"};
-    PGresult *result = session_query(session, index_sql, 5, params, error);
+    PGresult *result = session_query(session, indexes_sql, 5, params, error);
+    int status = result != NULL ? 0 : -1;
 
-    if (result == NULL)
-        return -1;
-    table->has_claim_index = PQgetvalue(result, 0, 0)[0] == 't';
+    for (int row = 0; status == 0 && row < PQntuples(result) && !table->has_claim_index; row++) {
+        table->has_claim_index = PQgetvalue(result, row, 0)[0] == 't';
+        if (table->where != NULL)
+            status = filter_is_predicate(table, session, PQgetvalue(result, row, 1),
+                                         &table->has_claim_index, error);
+    }
     PQclear(result);
-    return 0;
+    if (status == 0 && table->where != NULL && !table->has_claim_index)
+        return choose_index_name(table, session, error);
+    return status;
 }
 
 int table_describe(struct table *table, struct session *session,
@@ -192,6 +222,7 @@ int table_describe(struct table *table, struct session *session,
     memcpy(schema, table->schema, sizeof schema);
     *table = (struct table){0};
     memcpy(table->schema, schema, sizeof schema);
+    table->where = options->where;
     if (find(table, session, options, error) < 0 ||
         session_execute(session, "SET search_path = ''", error) < 0)
         return -1;
@@ -199,7 +230,8 @@ int table_describe(struct table *table, struct session *session,
     name_columns(table, session->conn, options);
     if (!table->exists)
         return 0;
-    if (find_columns(table, session, options->on_sent, error) < 0)
+    if (find_columns(table, session, options->on_sent, error) < 0 ||
+        (table->where != NULL && filter_check(table, session, error) < 0))
         return -1;
     if (options->order == ORDER_KEY)
         return slices_describe(table, session, options, error);
@@ -265,6 +297,8 @@ int table_whole(const struct table *table, const struct outbox_options *options,
                          table->columns[i].name != NULL ? table->columns[i].name : "",
                          column_name((enum column)i));
     }
+    if (table->where_problem[0] != '\0')
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", table->where_problem);
     if (!table->parked_exists) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
                         table->parked_quoted);

@@ -46,8 +46,10 @@ struct table {
     char kind;           /* pg_class.relkind */
     char persistence;    /* pg_class.relpersistence */
     bool row_security;
-    bool has_children;    /* partitions or inheriting tables */
-    bool has_claim_index; /* a valid index that serves the claim of the configured order */
+    bool has_children;       /* partitions or inheriting tables */
+    bool has_claim_index;    /* a valid index that serves the claim of the configured order */
+    const char *where;       /* [outbox] where, as configured; NULL: none */
+    char where_problem[512]; /* what PostgreSQL says against it; "": nothing */
     struct table_column columns[COLUMN_COUNT];
 };
 

@@ -306,8 +306,10 @@ static void note_late(struct watch *watch, int slice, int64_t id)
 
     if (now_ms - watch->late_logged_ms >= LATE_LOG_MS || watch->late_logged_ms == 0) {
         log_info("row %" PRId64 " of slice %d became visible late: its id was drawn before its"
-                 " INSERT, so it may have been overtaken",
-                 id, slice);
+                 " INSERT%s, so it may have been overtaken",
+                 id, slice,
+                 watch->options->where != NULL ? ", or an UPDATE has made [outbox] where true"
+                                               : "");
         watch->late_logged_ms = now_ms;
     }
     if (!watch->sequence.readable)

@@ -293,6 +293,28 @@ static void a_refused_value_leaves_the_default(void **state)
     free_parsed(parsed);
 }
 
+static void a_condition_is_one_line_of_512_bytes_at_most(void **state)
+{
+    char text[700];
+    char where[514];
+
+    (void)state;
+    memset(where, 'x', sizeof where - 1);
+    where[512] = '\0';
+    (void)snprintf(text, sizeof text, "[sink.out]\ntype = \"stdout\"\n[outbox]\nwhere = \"%s\"\n",
+                   where);
+    assert_accepted(text);
+    where[512] = 'x';
+    where[513] = '\0';
+    (void)snprintf(text, sizeof text, "[sink.out]\ntype = \"stdout\"\n[outbox]\nwhere = \"%s\"\n",
+                   where);
+    assert_refused(text, "relay.toml:4:1: where: longer than 512 bytes");
+    assert_refused("[sink.out]\ntype = \"stdout\"\n[outbox]\nwhere = \"a\\nOR b\"\n",
+                   "relay.toml:4:1: where: a condition in one line, without tabs");
+    assert_refused("[sink.out]\ntype = \"stdout\"\n[outbox]\nwhere = \"\"\n",
+                   "relay.toml:4:1: where: must not be empty");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +327,7 @@ int main(void)
         cmocka_unit_test(wrong_types_are_named_with_what_was_found),
         cmocka_unit_test(retention_is_0_or_a_second_and_more),
         cmocka_unit_test(a_size_may_be_an_integer),
+        cmocka_unit_test(a_condition_is_one_line_of_512_bytes_at_most),
         cmocka_unit_test(a_refused_value_leaves_the_default),
     };
 
