@@ -16,6 +16,13 @@ CREATE TABLE @outbox@ (
     autovacuum_vacuum_threshold    = 10000,
     autovacuum_vacuum_cost_delay   = 0
 );
+COMMENT ON TABLE @outbox@ IS 'outbox-relay: created by init';
+
+--[begin]
+BEGIN; -- where the table exists already, it gets no comment either
+
+--[commit]
+COMMIT;
 
 --[index]
 CREATE INDEX @concurrently@@index@ ON @outbox@ (@id@)@unsent@;

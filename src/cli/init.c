@@ -13,6 +13,20 @@ static enum exit_status print_and_free(char *sql)
     return EXIT_DONE;
 }
 
+/* Rows that a table held before are told, but are no reason to create nothing. */
+static enum exit_status settle_adoption(struct admin *admin)
+{
+    struct error error;
+    bool open;
+
+    if (admin_settle_adoption(admin, &open, &error) == 0)
+        return EXIT_DONE;
+    if (!open)
+        return cli_fail(&error);
+    (void)fprintf(stderr, "outbox-relay: warning: %s\n  %s\n", error.text, error.hint);
+    return EXIT_DONE;
+}
+
 /* Each column for which `init` has created nothing. */
 static void print_misfits(struct admin *admin)
 {
@@ -37,6 +51,9 @@ static enum exit_status create(struct admin *admin, bool notify)
 
     if (admin_init(admin, &missing, &error) == 0) {
         (void)printf("the tables are ready\n");
+        status = settle_adoption(admin);
+        if (status != EXIT_DONE)
+            return status;
         if (notify && admin_init_notify(admin, &error) < 0)
             return cli_fail(&error);
         if (notify)

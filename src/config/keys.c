@@ -49,6 +49,9 @@ const struct key keys[] = {
      "An SQL condition, such as \"status = 'NEW'\": rows for which it is not true are left alone. "
      "It must be immutable, as `init` makes it a part of the index; all relays of a table have the "
      "same."},
+    {SECTION_OUTBOX, "adopt", KEY_BOOLEAN, IN_OUTBOX(adopt), "false", 0, 0, NULL, 0,
+     "Needed once, before anything is sent from a table that `init` did not create: its unsent "
+     "rows are meant for the relay."},
     {SECTION_OUTBOX, "preset", KEY_WORD, IN_OUTBOX(preset), "default", 0, 0, preset_words, 0,
      "Whose table it is: \"debezium\" knows the column names of its outbox event router."},
 

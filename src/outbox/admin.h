@@ -21,6 +21,10 @@ void admin_close(struct admin *admin);
 /* Creates what is missing, once an existing outbox fits. 0; -1: failed, or an existing table lacks
  * something: `missing` (if not NULL after the call; free() it) is the SQL that adds it. */
 int admin_init(struct admin *admin, char **missing, struct error *error);
+/* Settles whether the rows of a table that was not created by `init` are meant for the relay
+ * (adoption.h). 0: they are, or there are none. -1: with *open they wait for [outbox] adopt, and
+ * *error says which; else it failed. */
+int admin_settle_adoption(struct admin *admin, bool *open, struct error *error);
 /* The SQL of a complete set-up. NULL with *error set. free() it. */
 char *admin_schema_sql(struct admin *admin, struct error *error);
 /* Adds the trigger that lets inserts wake idle relays, or its SQL. 0 or -1; NULL: no memory. */

@@ -3,6 +3,7 @@
  * that mends it. It goes on after a finding, so that one run shows everything.
  */
 #include "outbox/admin_session.h"
+#include "outbox/adoption.h"
 #include "outbox/columns.h"
 #include "outbox/filter.h"
 #include "outbox/inspect_slices.h"
@@ -394,6 +395,37 @@ static int inspect_parked(struct admin *admin, struct findings *findings, struct
     return 0;
 }
 
+static bool has_error(const struct findings *findings)
+{
+    for (int i = 0; i < findings->count; i++)
+        if (findings->items[i].level == FINDING_ERROR)
+            return true;
+    return false;
+}
+
+/* What only a table that fits can be asked. */
+static int inspect_adoption(struct admin *admin, struct findings *findings, struct error *error)
+{
+    struct adoption adoption;
+    struct finding *finding;
+    struct error problem;
+
+    if (!table_has_needed(&admin->table, admin->options) || admin->table.where_problem[0] != '\0')
+        return 0;
+    if (adoption_examine(&adoption, &admin->table, &admin->session, admin->options, error) < 0)
+        return has_error(findings) ? 0 : -1; /* it is what keeps the table from being asked */
+    if (adoption.state != ADOPTION_OPEN && adoption.state != ADOPTION_CONDITION)
+        return 0;
+    adoption_explain(&adoption, &admin->table, admin->options, &problem);
+    if (adoption.state == ADOPTION_OPEN && admin->options->adopt) {
+        (void)findings_add(findings, FINDING_WARNING, "%s ([outbox] adopt is true)", problem.text);
+        return 0;
+    }
+    finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
+    (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+    return 0;
+}
+
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)
 {
     inspect_server(admin, findings);
@@ -413,7 +445,8 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
     if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0 ||
         notify_inspect(admin, findings, error) < 0 ||
         inspect_sequence(admin, findings, error) < 0 ||
-        inspect_row_security(admin, findings, error) < 0)
+        inspect_row_security(admin, findings, error) < 0 ||
+        inspect_privileges(admin, findings, error) < 0)
         return -1;
-    return inspect_privileges(admin, findings, error);
+    return inspect_adoption(admin, findings, error);
 }

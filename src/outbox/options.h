@@ -35,6 +35,7 @@ struct outbox_options {
     enum preset preset;
     char *columns[COLUMN_COUNT]; /* NULL: what the preset says */
     char *where; /* an SQL condition: other rows are not the relay's; NULL: all are */
+    bool adopt;  /* the rows of a table that the relay did not create are meant for it */
     enum on_sent on_sent;
     enum order order;
     int slices;

@@ -1,5 +1,6 @@
 #include "outbox/pipeline.h"
 
+#include "outbox/adoption.h"
 #include "outbox/slice_lock.h"
 #include "outbox/sql_horizon.h"
 #include "outbox/sql_slices.h"
@@ -389,12 +390,14 @@ static bool is_json(const char *type)
 static int describe(struct outbox *outbox, struct error *error)
 {
     struct table table = {0};
+    struct adoption adoption;
     bool first = !outbox->table.exists;
 
     if (table_describe(&table, &outbox->session, outbox->options, error) < 0 ||
         table_usable(&table, outbox->options, error) < 0 ||
         table_still_whole(&table, &outbox->table, error) < 0 ||
-        sequence_describe(&outbox->sequence, &outbox->session, &table, error) < 0)
+        sequence_describe(&outbox->sequence, &outbox->session, &table, error) < 0 ||
+        adoption_settle(&adoption, &table, &outbox->session, outbox->options, error) < 0)
         return -1;
     outbox->table = table;
     outbox->payload_is_json = is_json(table.columns[COLUMN_PAYLOAD].base);

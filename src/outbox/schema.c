@@ -5,6 +5,7 @@
  * What does not exist is created. Two inits at once are kept apart by an advisory lock.
  */
 #include "outbox/schema.h"
+#include "outbox/adoption.h"
 #include "outbox/columns.h"
 #include "outbox/filter.h"
 #include "outbox/missing.h"
@@ -20,7 +21,7 @@
 static const char *const default_types[COLUMN_COUNT] = {
     "bigint", "uuid", "text", "text", "text", "jsonb", "jsonb", "timestamptz", "timestamptz"};
 
-#define SECTIONS_MAX 8
+#define SECTIONS_MAX 10
 
 struct expansion {
     const struct table *table;
@@ -215,6 +216,7 @@ static int check_where(struct admin *admin, struct error *error)
 
 char *admin_schema_sql(struct admin *admin, struct error *error)
 {
+    static const char *const outbox[] = {"begin", "outbox", "commit"};
     /* Of somebody else's table only the relay's own part is ours to create. */
     bool ours = admin->options->preset == PRESET_DEFAULT;
     struct table table = admin->table;
@@ -226,7 +228,8 @@ char *admin_schema_sql(struct admin *admin, struct error *error)
     if (table.exists && (table_plain(&table, error) < 0 || check_where(admin, error) < 0))
         return NULL;
     foresee(&table, admin->options);
-    add_section(sections, ours ? "outbox" : NULL);
+    for (size_t i = 0; ours && i < sizeof outbox / sizeof *outbox; i++)
+        add_section(sections, outbox[i]);
     add_section(sections, index_section(admin->options));
     add_section(sections, admin->options->order == ORDER_KEY ? "slice" : NULL);
     add_parked(sections, &table);
@@ -409,4 +412,15 @@ int admin_init(struct admin *admin, char **missing, struct error *error)
     free(*missing);
     *missing = NULL;
     return 0;
+}
+
+int admin_settle_adoption(struct admin *admin, bool *open, struct error *error)
+{
+    struct adoption adoption = {.state = ADOPTION_SETTLED};
+    int status = table_whole(&admin->table, admin->options, error);
+
+    if (status == 0)
+        status = adoption_settle(&adoption, &admin->table, &admin->session, admin->options, error);
+    *open = adoption.state == ADOPTION_OPEN && !admin->options->adopt;
+    return status;
 }

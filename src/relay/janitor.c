@@ -33,10 +33,16 @@ static int work(const struct outbox_options *options, const struct stop *stop, s
 {
     struct admin *admin = admin_open(options, error);
     struct error other;
+    bool open;
     int status;
 
     if (admin == NULL)
         return -1;
+    if (admin_settle_adoption(admin, &open, error) <
+        0) { /* another table may have the name by now */
+        admin_close(admin);
+        return -1;
+    }
     status = admin_adopt_waiting(admin, error);
     if (purge(admin, options, stop, status < 0 ? &other : error) < 0)
         status = -1;

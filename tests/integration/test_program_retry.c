@@ -484,7 +484,8 @@ static void a_table_of_somebody_else_is_served_by_its_own_ids(void **state)
     sql(fixture->conn, "INSERT INTO their_events (id, aggregatetype, aggregateid, type) VALUES"
                        " ('00000000-0000-0000-0000-0000000000ab', 'bad', 'k', 'T')");
     write_config(fixture,
-                 "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"",
+                 "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"\n"
+                 "adopt = true",
                  STDOUT_SINK "\n[[route]]\nmatch = \"good\"\nsink = \"out\"");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);

@@ -279,7 +279,8 @@ static void a_mapped_table_is_relayed_without_any_change_to_it(void **state)
     sql(fixture->conn, "INSERT INTO their_events (aggregatetype, aggregateid, type, payload)"
                        " VALUES ('order', 'o-1', 'OrderPaid', '{\"a\": 1}')");
     write_config(fixture,
-                 "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"",
+                 "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"\n"
+                 "adopt = true",
                  STDOUT_SINK);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);

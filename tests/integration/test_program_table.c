@@ -1,0 +1,761 @@
+/* A table that was there before the relay: nothing of it is sent, marked, purged or deleted until
+ * the operator has said so, and rows outside [outbox] where never are. */
+#include "integration/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static void write_config_for(struct fixture *fixture, const char *outbox)
+{
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\nurl = \"%s\"\n[outbox]\ntable = \"public.events\"\n"
+                                "%s\n[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+                                fixture->url, outbox));
+}
+
+/* A table of another program, that keeps its own mark of what was sent. */
+static const char events[] =
+    "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+    " event_id uuid NOT NULL DEFAULT gen_random_uuid(), topic text NOT NULL, key text,"
+    " payload jsonb, status text NOT NULL DEFAULT 'NEW', processed_at timestamptz, urgent bool,"
+    " note text, sent_at timestamptz)";
+
+static void make_events(struct fixture *fixture)
+{
+    sql(fixture->conn, "SET client_min_messages = warning;"
+                       " DROP TABLE IF EXISTS events, events_parked, events_slice");
+    sql(fixture->conn, "%s", events);
+}
+
+static void make_events_without_sent_at(struct fixture *fixture)
+{
+    make_events(fixture);
+    sql(fixture->conn, "ALTER TABLE events DROP COLUMN sent_at");
+}
+
+static void insert_events(struct fixture *fixture, const char *status, int count)
+{
+    sql(fixture->conn,
+        "INSERT INTO events (topic, key, payload, status) SELECT 't', (i %% 7)::text, to_jsonb(i),"
+        " '%s' FROM generate_series(1, %d) i",
+        status, count);
+}
+
+static int command(struct fixture *fixture, const char *name)
+{
+    return run(fixture, name, "-c", fixture->config);
+}
+
+static int drain(struct fixture *fixture)
+{
+    return run(fixture, "run", "--drain", "-c", fixture->config);
+}
+
+/* What init printed, a statement a line, as psql would run it. */
+static void execute_printed(struct fixture *fixture)
+{
+    char *rest = fixture->process.out;
+    char *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL)
+        if (line[0] != '\0' && line[0] != '-')
+            sql(fixture->conn, "%s", line);
+}
+
+static void init(struct fixture *fixture)
+{
+    if (command(fixture, "init") == 3) {
+        execute_printed(fixture);
+        expect(fixture, command(fixture, "init"), 0);
+    }
+    assert_says(fixture->process.out, "the tables are ready");
+}
+
+/* Every version of every row, whatever statement may have touched it. */
+static void remember(struct fixture *fixture, const char *where)
+{
+    sql(fixture->conn,
+        "DROP TABLE IF EXISTS before; CREATE TABLE before AS SELECT id, ctid::text AS"
+        " place, xmin::text AS version, xmax::text AS locked FROM events WHERE %s",
+        where);
+}
+
+static void assert_untouched(struct fixture *fixture)
+{
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM before b WHERE NOT EXISTS (SELECT FROM events"
+                                " e WHERE e.id = b.id AND e.ctid::text = b.place AND e.xmin::text ="
+                                " b.version AND e.xmax::text = b.locked)"),
+                     0);
+}
+
+static void rows_that_another_program_has_sent_are_not_sent_by_a_first_run(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events_without_sent_at(fixture);
+    insert_events(fixture, "SENT", 1000);
+    write_config_for(fixture, "on_sent = \"delete\"");
+    remember(fixture, "true");
+    init(fixture);
+    assert_says(fixture->process.err, "warning: table \"public\".\"events\" was not created by"
+                                      " outbox-relay: 1000 rows would be sent and deleted; columns"
+                                      " that look like a mark of what was sent: status (text),"
+                                      " processed_at (timestamp with time zone), urgent (boolean)");
+    expect(fixture, command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "error: table \"public\".\"events\" was not created by"
+                                      " outbox-relay: 1000 rows would be sent and deleted;");
+    expect(fixture, drain(fixture), 3);
+    assert_string_equal(fixture->process.out, "");
+    assert_says(fixture->process.err,
+                "1000 rows would be sent and deleted; columns that look like a"
+                " mark of what was sent: status (text), processed_at");
+    assert_says(fixture->process.err, "set [outbox] adopt = true");
+    expect(fixture, command(fixture, "run"), 3);
+    assert_string_equal(fixture->process.out, "");
+    assert_untouched(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1000);
+}
+
+static void what_is_counted_is_bounded_and_the_retention_counts_too(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    insert_events(fixture, "NEW", 100001);
+    sql(fixture->conn, "INSERT INTO events (topic, sent_at) SELECT 't', now() - interval '8 days'"
+                       " FROM generate_series(1, 12)");
+    write_config_for(fixture, "on_sent = \"mark\"");
+    expect(fixture, command(fixture, "check"), 3);
+    assert_says(
+        fixture->process.out,
+        "more than 100000 rows would be sent and marked, and of those marked as sent 12 rows"
+        " purged by [outbox] retention; columns that look like a mark of what was sent:"
+        " status (text)");
+    init(fixture);
+    sql(fixture->conn, "DELETE FROM events WHERE sent_at IS NULL");
+    expect(fixture, drain(fixture), 3);
+    assert_says(fixture->process.err, "0 rows would be sent and marked, and of those marked as sent"
+                                      " 12 rows purged by [outbox] retention");
+    write_config_for(fixture, "on_sent = \"mark\"\nretention = \"0\"");
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 12);
+}
+
+static void adopt_is_needed_once(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    insert_events(fixture, "NEW", 500);
+    write_config_for(fixture, "adopt = true");
+    init(fixture);
+    assert_null(strstr(fixture->process.err, "warning"));
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 500);
+    insert_events(fixture, "NEW", 50);
+    write_config_for(fixture, "");
+    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 50);
+}
+
+static void what_settles_a_table_is_neither_shown_nor_purged(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    insert_events(fixture, "NEW", 5);
+    write_config_for(fixture, "adopt = true");
+    init(fixture);
+    expect(fixture, drain(fixture), 0);
+    expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "dead", "list", "--json", "-c", fixture->config), 0);
+    assert_string_equal(fixture->process.out, "");
+    expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "\"dead\":0");
+    insert_events(fixture, "NEW", 5);
+    write_config_for(fixture, "");
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 5);
+}
+
+static void rows_that_come_once_a_table_was_seen_empty_are_the_relays(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events_without_sent_at(fixture);
+    write_config_for(fixture, "on_sent = \"delete\"");
+    init(fixture);
+    insert_events(fixture, "NEW", 10);
+    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 10);
+    make_events_without_sent_at(fixture);
+    insert_events(fixture, "NEW", 10);
+    init(fixture);
+    sql(fixture->conn, "DELETE FROM events");
+    expect(fixture, command(fixture, "check"), 0);
+    insert_events(fixture, "NEW", 10);
+    expect(fixture, command(fixture, "check"), 3); /* it has only looked */
+    sql(fixture->conn, "DELETE FROM events");
+    expect(fixture, drain(fixture), 0);
+    insert_events(fixture, "NEW", 10);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 10);
+}
+
+static void a_table_that_init_created_needs_no_word(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config_for(fixture, "");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    sql(fixture->conn, "ALTER TABLE events ADD COLUMN status text, ADD COLUMN done bool");
+    sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
+    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 10);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked"), 0);
+}
+
+/* It left no comment, and the application may have added columns since. */
+static void a_table_of_an_earlier_init_needs_no_word(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config_for(fixture, "order = \"none\"");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    sql(fixture->conn, "COMMENT ON TABLE events IS NULL");
+    sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
+    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    sql(fixture->conn, "ALTER TABLE events ADD COLUMN tenant text");
+    sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
+    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 10);
+    sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
+    sql(fixture->conn, "ALTER TABLE events ADD COLUMN state text");
+    expect(fixture, command(fixture, "check"), 3);
+    sql(fixture->conn, "ALTER TABLE events DROP COLUMN state;"
+                       " ALTER TABLE events RESET (autovacuum_vacuum_threshold)");
+    expect(fixture, command(fixture, "check"), 3);
+}
+
+/* Earlier versions left nothing but the locks of their slices, and parked rows. */
+static void a_relay_of_an_earlier_version_goes_on_beside_a_table_of_others(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events_without_sent_at(fixture);
+    write_config_for(fixture, "on_sent = \"delete\"\nadopt = true");
+    insert_events(fixture, "NEW", 10);
+    init(fixture);
+    expect(fixture, drain(fixture), 0);
+    sql(fixture->conn, "DELETE FROM events_parked");
+    insert_events(fixture, "NEW", 10);
+    write_config_for(fixture, "on_sent = \"delete\"");
+    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 10);
+    sql(fixture->conn, "UPDATE events_slice SET slices = slices"); /* as after a restore */
+    sql(fixture->conn, "VACUUM (FREEZE) events_slice");
+    insert_events(fixture, "NEW", 10);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 10);
+}
+
+static void relays_that_start_at_once_settle_a_table_together(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relays[4];
+
+    make_events(fixture);
+    insert_events(fixture, "NEW", 3000);
+    write_config_for(fixture, "adopt = true");
+    init(fixture);
+    sql(fixture->conn, "DELETE FROM events_parked");
+    for (int i = 0; i < 4; i++)
+        process_start(&relays[i], NULL, "run", "--drain", "-c", fixture->config, NULL);
+    for (int i = 0; i < 4; i++) {
+        process_wait(&relays[i]);
+        assert_int_equal(relays[i].status, 0);
+        process_free(&relays[i]);
+    }
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked"), 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
+                     0);
+}
+
+/* psql goes on behind an error, unless it is told otherwise. */
+static void sql_that_init_prints_for_another_database_marks_no_table_that_is_there(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *psql[] = {"BEGIN", "CREATE TABLE events (id int)",
+                          "COMMENT ON TABLE events IS 'outbox-relay: created by init'", "COMMIT"};
+
+    write_config_for(fixture, "");
+    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    for (size_t i = 0; i < sizeof psql / sizeof *psql; i++) {
+        char start[32];
+
+        (void)snprintf(start, sizeof start, "%.16s", psql[i]);
+        if (i != 2)
+            assert_says(fixture->process.out,
+                        i == 1 ? "CREATE TABLE \"public\".\"events\"" : start);
+    }
+    make_events(fixture);
+    insert_events(fixture, "SENT", 10);
+    for (size_t i = 0; i < sizeof psql / sizeof *psql; i++)
+        PQclear(PQexec(fixture->conn, psql[i]));
+    init(fixture);
+    expect(fixture, drain(fixture), 3);
+    assert_says(fixture->process.err, "10 rows would be sent and marked");
+}
+
+static void a_restricted_role_settles_a_table_too(void **state)
+{
+    struct fixture *fixture = *state;
+    char url[256];
+
+    make_events(fixture);
+    insert_events(fixture, "NEW", 10);
+    write_config_for(fixture, "");
+    init(fixture);
+    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS adopter;"
+                       " CREATE ROLE adopter LOGIN");
+    expect(fixture, run(fixture, "init", "--grant", "adopter", "-c", fixture->config), 0);
+    sql(fixture->conn, "%s", fixture->process.out);
+    (void)snprintf(url, sizeof url, "postgresql://adopter%s", strchr(fixture->url, '@'));
+    memcpy(fixture->url, url, sizeof url);
+    write_config_for(fixture, "");
+    expect(fixture, drain(fixture), 3);
+    write_config_for(fixture, "adopt = true");
+    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    insert_events(fixture, "NEW", 10);
+    write_config_for(fixture, "");
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 10);
+    sql(fixture->conn, "DROP OWNED BY adopter; DROP ROLE adopter");
+}
+
+/* ---- [outbox] where ---- */
+
+#define NEW_ONLY "where = \"status = 'NEW'\"\n"
+#define NEW_TWICE                                                                                  \
+    "where = \"(status = 'NEW' AND id > 0) AND (urgent IS NULL OR (urgent AND id > 1))\"\n"
+
+/* Rows of each key in the order of their ids, and each once. */
+static void assert_printed_in_order(struct fixture *fixture, int count)
+{
+    load_printed(fixture, fixture->process.out);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
+                     count);
+    assert_int_equal(count_lines(fixture->process.out), count);
+    assert_int_equal(
+        sql_number(fixture->conn,
+                   "SELECT count(*) FROM (SELECT (line->'payload')::int AS n, lag((line->'payload')"
+                   "::int) OVER (PARTITION BY line->>'key' ORDER BY place) AS before FROM (SELECT"
+                   " line, row_number() OVER () AS place FROM printed) p) o WHERE before > n"),
+        0);
+    sql(fixture->conn, "DROP TABLE printed");
+}
+
+static void rows_outside_where_are_never_touched(void **state)
+{
+    static const char *const modes[] = {"on_sent = \"mark\"", "on_sent = \"delete\"",
+                                        "on_sent = \"mark\"\norder = \"none\"",
+                                        "on_sent = \"delete\"\norder = \"none\""};
+    struct fixture *fixture = *state;
+    char outbox[256];
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        (void)snprintf(outbox, sizeof outbox, "%sadopt = true\n%s",
+                       i % 2 == 0 ? NEW_ONLY : NEW_TWICE, modes[i]);
+        write_config_for(fixture, outbox);
+        make_events(fixture);
+        sql(fixture->conn,
+            "INSERT INTO events (topic, key, payload, status) SELECT 't', (i %% 7)::text,"
+            " to_jsonb(i), CASE WHEN i %% 4 = 0 THEN 'NEW' ELSE 'SENT' END"
+            " FROM generate_series(1, 8000) i");
+        init(fixture);
+        remember(fixture, "status <> 'NEW'");
+        expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+        assert_says(fixture->process.out, "\"backlog\":2000");
+        expect(fixture, drain(fixture), 0);
+        if (i < 2)
+            assert_printed_in_order(fixture, 2000);
+        assert_int_equal(count_lines(fixture->process.out), 2000);
+        assert_untouched(fixture);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM before"), 6000);
+        expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+        assert_says(fixture->process.out, "\"backlog\":0");
+    }
+}
+
+static void the_index_holds_the_condition_and_no_other_serves(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    write_config_for(fixture, "");
+    init(fixture);
+    write_config_for(fixture, NEW_ONLY);
+    expect(fixture, command(fixture, "run"), 3);
+    assert_says(fixture->process.err, "no index over its unsent rows within [outbox] where");
+    expect(fixture, command(fixture, "init"), 3);
+    assert_says(fixture->process.out,
+                " 64), \"id\") WHERE \"sent_at\" IS NULL AND (status = 'NEW');\n");
+    assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.events_slice_idx;\n");
+    sql(fixture->conn, "DELETE FROM events_parked"); /* as the refusal of another condition says */
+    init(fixture);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM pg_index WHERE indrelid = 'events'::regclass"
+                                " AND pg_get_expr(indpred, indrelid) = '((sent_at IS NULL) AND"
+                                " (status = ''NEW''::text))'"),
+                     1);
+    expect(fixture, drain(fixture), 0);
+    write_config_for(fixture, "where = \"(( status)='NEW'::pg_catalog.text )\"");
+    expect(fixture, command(fixture, "check"), 3); /* the same index, but another text */
+    assert_null(strstr(fixture->process.out, "no index"));
+    assert_says(fixture->process.out, "is relayed by another condition");
+}
+
+/* Without order the index costs speed only. */
+static void without_order_the_index_holds_the_condition_too(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events_without_sent_at(fixture);
+    write_config_for(fixture, "order = \"none\"\non_sent = \"delete\"\n" NEW_ONLY);
+    expect(fixture, command(fixture, "init"), 3);
+    assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY \"events_unsent_idx\" ON"
+                                      " \"public\".\"events\" (\"id\") WHERE (status = 'NEW');\n");
+    init(fixture);
+    write_config_for(fixture, "order = \"none\"\non_sent = \"delete\"\nwhere = \"status = 'A'\"");
+    expect(fixture, command(fixture, "check"), 3); /* of another condition */
+    assert_says(fixture->process.out, "warning: table \"public\".\"events\" has no index over its"
+                                      " unsent rows within [outbox] where by \"id\"");
+    assert_says(fixture->process.out, "\"events_unsent_idx_2\"");
+}
+
+static void a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing(void **state)
+{
+    static const struct {
+        const char *where;
+        const char *why;
+    } refused[] = {
+        {"processed_at < now()", "functions in index predicate must be marked IMMUTABLE"},
+        {"state = 'NEW'", "\"state\" does not exist"},
+        {"true) OR (true", "syntax error"},
+        {"true; DROP TABLE events", "cannot insert multiple commands"},
+        {"true -- )", "syntax error"},
+        {"status", "must be type boolean"},
+        {"status = $1", "requires 1"},
+        {"id IN (SELECT 1)", "cannot use subquery in index predicate"},
+        {"true LIMIT 5", "syntax error"},
+    };
+    struct fixture *fixture = *state;
+    char outbox[256];
+
+    make_events(fixture);
+    insert_events(fixture, "NEW", 5);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        (void)snprintf(outbox, sizeof outbox, "adopt = true\nwhere = \"%s\"", refused[i].where);
+        write_config_for(fixture, outbox);
+        expect(fixture, command(fixture, "init"), 3);
+        assert_says(fixture->process.err, "[outbox] where: PostgreSQL refuses this condition:");
+        assert_says(fixture->process.err, refused[i].why);
+        expect(fixture, command(fixture, "check"), 3);
+        assert_says(fixture->process.out,
+                    "error: [outbox] where: PostgreSQL refuses this condition:");
+        assert_null(strstr(fixture->process.out, "CREATE INDEX"));
+        expect(fixture, command(fixture, "run"), 3);
+        assert_string_equal(fixture->process.out, "");
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
+                                                   " count(to_regclass('events_slice'))"),
+                         0);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 5);
+    }
+    sql(fixture->conn, "DROP TABLE events");
+    write_config_for(fixture, "where = \"tenant = 'a'\"");
+    expect(fixture, command(fixture, "init"), 3);
+    assert_says(fixture->process.err, "[outbox] where: ");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events'))"), 0);
+}
+
+static void a_new_table_is_made_with_the_condition(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config_for(fixture, "where = \"topic <> 'private'\"");
+    expect(fixture, command(fixture, "init"), 0);
+    expect(fixture, command(fixture, "check"), 0);
+    sql(fixture->conn, "INSERT INTO events (topic) VALUES ('t'), ('private'), ('t')");
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 2);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"
+                                               " AND topic = 'private'"),
+                     1);
+}
+
+/* Its id is below every bound by then (docs/horizon.md). */
+static void a_row_that_an_update_brings_within_where_is_sent(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    make_events(fixture);
+    write_config_for(fixture, NEW_ONLY);
+    init(fixture);
+    insert_events(fixture, "HELD", 20);
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    insert_events(fixture, "NEW", 2000);
+    wait_for_number(fixture->conn, 2000, "SELECT count(*) FROM events WHERE sent_at IS NOT NULL");
+    sql(fixture->conn, "UPDATE events SET status = 'NEW' WHERE status = 'HELD' AND id %% 2 = 0");
+    wait_for_number(fixture->conn, 2010, "SELECT count(*) FROM events WHERE sent_at IS NOT NULL");
+    sql(fixture->conn, "BEGIN; INSERT INTO events (topic, status) VALUES ('t', 'DRAFT');"
+                       " UPDATE events SET status = 'NEW' WHERE status = 'DRAFT'; COMMIT");
+    wait_for_number(fixture->conn, 2011, "SELECT count(*) FROM events WHERE sent_at IS NOT NULL");
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(relay.status, 0);
+    assert_int_equal(count_lines(relay.out), 2011);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
+                     10);
+    process_free(&relay);
+}
+
+static void a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *other = harness_connect(fixture->url);
+    struct process relay;
+
+    make_events(fixture);
+    write_config_for(fixture, NEW_ONLY);
+    init(fixture);
+    insert_events(fixture, "NEW", 10);
+    sql(other, "BEGIN; UPDATE events SET status = 'HELD' WHERE id = 3");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                    " AND application_name LIKE 'outbox-relay/%' LIMIT 1");
+    sql(other, "COMMIT");
+    PQfinish(other);
+    wait_for_number(fixture->conn, 9, "SELECT count(*) FROM events WHERE sent_at IS NOT NULL");
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(count_lines(relay.out), 9);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM events WHERE id = 3 AND sent_at"
+                                " IS NULL AND status = 'HELD'"),
+                     1);
+    process_free(&relay);
+}
+
+static void the_relays_of_a_table_have_one_condition(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    write_config_for(fixture, "where = \"key = 'a'\"");
+    init(fixture);
+    sql(fixture->conn, "INSERT INTO events (topic, key) VALUES ('t', 'a'), ('t', 'b')");
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    write_config_for(fixture, "where = \"key = 'b'\"\nadopt = true");
+    expect(fixture, command(fixture, "init"), 3);
+    execute_printed(fixture);
+    expect(fixture, command(fixture, "init"), 3);
+    expect(fixture, drain(fixture), 3);
+    assert_says(fixture->process.err,
+                "[outbox] where: table \"public\".\"events\" is relayed by another condition:"
+                " \"rows are sent WHERE \"sent_at\" IS NULL AND (key = 'a')\", not \"rows are sent"
+                " WHERE \"sent_at\" IS NULL AND (key = 'b')\"");
+    assert_says(fixture->process.err,
+                "DELETE FROM \"public\".\"events_parked\" WHERE sent_at = 'infinity'");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
+                     1);
+    sql(fixture->conn, "DELETE FROM events_parked WHERE sent_at = 'infinity'");
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+}
+
+static void a_purge_leaves_rows_outside_where_alone(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    write_config_for(fixture, NEW_ONLY "adopt = true");
+    sql(fixture->conn, "INSERT INTO events (topic, status, sent_at) SELECT 't', CASE WHEN i > 1500"
+                       " THEN 'NEW' ELSE 'OLD' END, now() - interval '30 days'"
+                       " FROM generate_series(1, 3000) i");
+    init(fixture);
+    remember(fixture, "status = 'OLD'");
+    expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "1500");
+    expect(fixture, run(fixture, "purge", "-c", fixture->config), 0);
+    assert_untouched(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1500);
+}
+
+static void a_row_outside_where_that_cannot_be_read_is_not_parked(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    sql(fixture->conn, "ALTER TABLE events ADD COLUMN created_at text DEFAULT '2026-01-31'");
+    write_config_for(fixture, NEW_ONLY);
+    init(fixture);
+    sql(fixture->conn, "INSERT INTO events (topic, key, created_at, status) VALUES"
+                       " ('t', 'a', 'no time', 'OLD'), ('t', 'b', 'no time', 'NEW'),"
+                       " ('t', 'c', '2026-01-31', 'NEW')");
+    remember(fixture, "status = 'OLD'");
+    expect(fixture, drain(fixture), 1);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    assert_untouched(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked WHERE sent_at IS"
+                                               " NULL"),
+                     1);
+    sql(fixture->conn, "UPDATE events_parked SET created_at = '2026-01-31' WHERE sent_at IS NULL");
+    expect(fixture, run(fixture, "dead", "retry", "--all", "-c", fixture->config), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+}
+
+/* ---- what fits ---- */
+
+static void init_creates_nothing_beside_a_table_with_columns_of_other_types(void **state)
+{
+    static const char *const said[] = {
+        "column \"event_id\" (event_id) of \"public\".\"events\" has type jsonb; it must be uuid,",
+        "column \"topic\" (topic) of \"public\".\"events\" has type integer; it must be text,",
+        "column \"key\" (key) of \"public\".\"events\" has type text[]; it must be text,",
+        "column \"type\" (type) of \"public\".\"events\" has type boolean; it must be text,",
+        "column \"payload\" (payload) of \"public\".\"events\" has type integer; it must be jsonb,",
+        "column \"headers\" (headers) of \"public\".\"events\" has type text[]; it must be jsonb,",
+        "column \"created_at\" (created_at) of \"public\".\"events\" has type bigint; it must be",
+        "column \"sent_at\" (sent_at) of \"public\".\"events\" has type date; it must be "
+        "timestamptz or"
+        " timestamp with on_sent = \"mark\": change it, or name another in [outbox.columns]",
+    };
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE TABLE events (id bigint PRIMARY KEY, event_id jsonb, topic int, key"
+                       " text[], type bool, payload int, headers text[], created_at bigint,"
+                       " sent_at date)");
+    write_config_for(fixture, "");
+    expect(fixture, command(fixture, "init"), 3);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        assert_says(fixture->process.err, said[i]);
+    assert_says(fixture->process.err,
+                "nothing was created: table \"public\".\"events\" does not fit");
+    assert_says(fixture->process.err,
+                "  ALTER TABLE \"public\".\"events\" ALTER COLUMN \"topic\" TYPE"
+                " pg_catalog.text USING \"topic\"::pg_catalog.text;\n");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
+                                               " count(to_regclass('events_slice'))"),
+                     0);
+    expect(fixture, command(fixture, "check"), 3);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        assert_says(fixture->process.out, said[i]);
+    write_config_for(fixture, "on_sent = \"delete\"");
+    expect(fixture, command(fixture, "check"), 3);
+    assert_null(strstr(fixture->process.out, "column \"sent_at\" (sent_at) of")); /* NULL or not */
+}
+
+static void run_refuses_a_type_that_was_changed(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    write_config_for(fixture, "");
+    init(fixture);
+    sql(fixture->conn, "ALTER TABLE events ALTER COLUMN topic TYPE int USING 1");
+    expect(fixture, drain(fixture), 3);
+    assert_says(fixture->process.err, "column \"topic\" (topic) of \"public\".\"events\" has type"
+                                      " integer; it must be text, varchar or an enum");
+}
+
+static void init_creates_nothing_while_a_column_is_missing(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events_without_sent_at(fixture);
+    write_config_for(fixture, "");
+    expect(fixture, command(fixture, "init"), 3);
+    assert_says(fixture->process.err, "nothing was created: table \"public\".\"events\" lacks");
+    assert_says(fixture->process.out, "ALTER TABLE \"public\".\"events\" ADD COLUMN \"sent_at\"");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
+                                               " count(to_regclass('events_slice'))"),
+                     0);
+    execute_printed(fixture);
+    expect(fixture, command(fixture, "init"), 0);
+    expect(fixture, command(fixture, "check"), 0);
+}
+
+static void the_parked_table_follows_a_changed_type(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    write_config_for(fixture, "");
+    init(fixture);
+    sql(fixture->conn, "INSERT INTO events (topic, key, payload) VALUES ('t', 'k', '{\"a\": 1}')");
+    sql(fixture->conn,
+        "INSERT INTO events_parked (id, event_id, topic, key, payload, due) SELECT id,"
+        " event_id, topic, key, payload, now() FROM events");
+    sql(fixture->conn, "DELETE FROM events");
+    sql(fixture->conn, "ALTER TABLE events ALTER COLUMN payload TYPE bytea USING"
+                       " convert_to(payload::text, 'UTF8'),"
+                       " ALTER COLUMN event_id DROP DEFAULT,"
+                       " ALTER COLUMN event_id TYPE text");
+    expect(fixture, command(fixture, "init"), 3);
+    assert_says(fixture->process.out,
+                "ALTER TABLE \"public\".\"events_parked\" ALTER COLUMN payload TYPE ");
+    assert_says(fixture->process.out,
+                "ALTER TABLE \"public\".\"events_parked\" ALTER COLUMN event_id TYPE ");
+    execute_printed(fixture);
+    expect(fixture, command(fixture, "init"), 0);
+    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    assert_says(fixture->process.out, "\"key\":\"k\"");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(rows_that_another_program_has_sent_are_not_sent_by_a_first_run),
+        TEST(what_is_counted_is_bounded_and_the_retention_counts_too),
+        TEST(adopt_is_needed_once),
+        TEST(what_settles_a_table_is_neither_shown_nor_purged),
+        TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays),
+        TEST(a_table_that_init_created_needs_no_word),
+        TEST(a_table_of_an_earlier_init_needs_no_word),
+        TEST(a_relay_of_an_earlier_version_goes_on_beside_a_table_of_others),
+        TEST(relays_that_start_at_once_settle_a_table_together),
+        TEST(sql_that_init_prints_for_another_database_marks_no_table_that_is_there),
+        TEST(a_restricted_role_settles_a_table_too),
+        TEST(rows_outside_where_are_never_touched),
+        TEST(the_index_holds_the_condition_and_no_other_serves),
+        TEST(without_order_the_index_holds_the_condition_too),
+        TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing),
+        TEST(a_new_table_is_made_with_the_condition),
+        TEST(a_row_that_an_update_brings_within_where_is_sent),
+        TEST(a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left),
+        TEST(the_relays_of_a_table_have_one_condition),
+        TEST(a_purge_leaves_rows_outside_where_alone),
+        TEST(a_row_outside_where_that_cannot_be_read_is_not_parked),
+        TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types),
+        TEST(run_refuses_a_type_that_was_changed),
+        TEST(init_creates_nothing_while_a_column_is_missing),
+        TEST(the_parked_table_follows_a_changed_type),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
