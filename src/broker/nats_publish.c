@@ -342,22 +342,6 @@ static void take_unheard(struct nats *nats, struct batch *batch)
         take_answer(nats, batch, &unheard, (uint64_t)i);
 }
 
-/* Where only others than a stream listen nobody answers at all: at the deadline that says nothing
- * of the server, and blames no neighbour. Whether there were any. */
-static bool take_untaken(struct nats *nats, struct batch *batch, int64_t deadline_ms)
-{
-    const struct nats_answer untaken = nats_refusal(NATS_NO_RESPONDERS);
-    int expected = nats->expected;
-
-    if (expected == 0 || nats_lost(nats) || clock_left_ms(deadline_ms) > 0)
-        return false;
-    for (int i = 0; i < nats->count; i++)
-        if (nats->places[i].state == NATS_EXPECTED &&
-            !nats_stream_takes(nats, batch->messages[i].destination))
-            take_answer(nats, batch, &untaken, (uint64_t)i);
-    return nats->expected < expected;
-}
-
 static void await_answers(struct nats *nats, struct batch *batch, int64_t deadline_ms)
 {
     while (nats->expected > nats->unheard) {
@@ -380,7 +364,6 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
 {
     struct nats *nats = (struct nats *)broker;
     int unanswered;
-    bool untaken;
     bool lost;
     char text[96];
 
@@ -388,13 +371,12 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     if (nats->expected > 0)
         nats_flush(nats, deadline_ms);
     await_answers(nats, batch, deadline_ms);
-    untaken = take_untaken(nats, batch, deadline_ms);
     unanswered = nats->expected + nats->unsent;
     unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
     nats->count = 0;
     nats_clean(nats);
     lost = nats_lost(nats);
-    if (untaken || unanswered > 0)
+    if (unanswered > 0)
         nats_disconnect(nats);
     if (unanswered == 0)
         return 0;
