@@ -1,14 +1,26 @@
-# outbox-relay on Debian, run by a user without rights.
+# outbox-relay on Debian 13, run by a user without rights.
 #
 #   docker build -t outbox-relay .
 #   docker run --rm outbox-relay config --defaults > relay.toml
 #   docker run -v "$PWD/relay.toml:/etc/outbox-relay/relay.toml:ro" --stop-timeout 20 outbox-relay
 #
+# The NATS client library and what it needs come from the next release of Debian, because TLS needs nats.c 3.11 or
+# later and Debian 13 has 3.10. Everything else is Debian 13's, which has security updates.
+#
 # A relay that is told to stop finishes its batches for up to relay.shutdown_timeout (15 s), hence the
 # --stop-timeout. There is no HEALTHCHECK: nothing in the process answers yet, and `status`, which
 # asks the database, would call a relay that does nothing healthy.
 
-FROM debian:bookworm-slim AS build
+FROM debian:trixie-slim AS base
+RUN cat /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null \
+      | grep -v security | sed 's/trixie-updates//; s/trixie/forky/' > /tmp/next \
+ && if grep -q '^Types:' /tmp/next; then mv /tmp/next /etc/apt/sources.list.d/next.sources; \
+    else mv /tmp/next /etc/apt/sources.list.d/next.list; fi \
+ && printf '%s\n' 'Package: *' 'Pin: release n=forky' 'Pin-Priority: -1' '' \
+      'Package: libnats3.14 libnats-dev libsodium26' 'Pin: release n=forky' 'Pin-Priority: 990' \
+      > /etc/apt/preferences.d/nats
+
+FROM base AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc g++ make pkg-config libc6-dev \
         libpq-dev librdkafka-dev libnats-dev libjansson-dev libtomlplusplus-dev \
@@ -19,10 +31,10 @@ COPY config config
 COPY src src
 RUN make -j"$(nproc)" all && strip build/outbox-relay
 
-FROM debian:bookworm-slim
+FROM base
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates \
-        libpq5 librdkafka1 libnats3.4 libjansson4 libstdc++6 \
+        libpq5 librdkafka1 libnats3.14 libjansson4 libstdc++6 \
  && rm -rf /var/lib/apt/lists/* \
  && groupadd --gid 10001 outbox-relay \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent \
