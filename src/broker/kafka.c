@@ -27,7 +27,7 @@
 
 #include "base/background.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_limit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,11 +49,17 @@ int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind k
     return error_hint(error, "%s", kafka_trouble_hint(kafka));
 }
 
-/* Runs on librdkafka's threads. */
+/* Runs on librdkafka's threads. A broker that is away costs a line an attempt and client: they are
+ * limited together. The lane says which sink it is about. */
 static void on_log(const rd_kafka_t *client, int level, const char *facility, const char *text)
 {
+    static struct log_limit limit = {.lines = "lines of librdkafka"};
+
     (void)client;
-    log_line(level <= SYSLOG_WARNING ? LOG_WARN : LOG_DEBUG, "librdkafka: %s: %s", facility, text);
+    if (level > SYSLOG_WARNING)
+        log_debug("librdkafka: %s: %s", facility, text);
+    else
+        log_limit_line(&limit, LOG_WARN, clock_now_ms(), "librdkafka: %s: %s", facility, text);
 }
 
 static void on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)

@@ -1,8 +1,9 @@
 /* A sink that hangs, wherever it hangs, costs its own rows only: those of another sink
- * arrive, SIGTERM is obeyed, and `check` ends. */
+ * arrive, SIGTERM is obeyed, and `check` ends. One that is away floods no log. */
 #include "integration/program.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #define REFUSED_BACKLOG 0
 #define BACKLOG 128
 #define GREETS 127 /* a server that demands TLS, and then says nothing */
+#define CONNECTIONS 20
 
 struct hang {
     const char *type;
@@ -242,6 +244,41 @@ static void a_nats_server_that_demands_tls_and_says_nothing_more(void **state)
     expect_a_hang_to_cost_little(state, &nats_silent_tls);
 }
 
+/* Until so many connections have come. */
+static void close_connections(int count)
+{
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    struct pollfd connection = {.fd = listener, .events = POLLIN};
+
+    while (count > 0) {
+        assert_true(harness_now_ms() < deadline_ms);
+        if (poll(&connection, 1, 100) == 1) {
+            (void)close(accept(listener, NULL, NULL));
+            count--;
+        }
+    }
+}
+
+static void a_broker_that_closes_each_connection_costs_a_few_lines_and_a_count(void **state)
+{
+    static const struct hang closing = {"kafka", NULL, BACKLOG, "\"security.protocol\" = \"ssl\"\n",
+                                        ""};
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    write_hanging(fixture, &closing, "", "");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('far', '1')");
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    close_connections(CONNECTIONS);
+    process_await_words(process, "error lane 1: [sink.far] kafka at ");
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+    assert_in_range(process_count_words(process, "warn librdkafka: "), 1, 8);
+    assert_in_range(process_count_words(process, "more lines of librdkafka in the last "), 1, 8);
+    assert_in_range(process_count_words(process, "error lane 1: "), 1, 8);
+    close_listener();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +291,7 @@ int main(void)
         TEST(a_nats_server_that_cannot_be_connected_to),
         TEST(a_name_of_a_nats_server_that_is_looked_up_for_ever),
         TEST(a_nats_server_that_demands_tls_and_says_nothing_more),
+        TEST(a_broker_that_closes_each_connection_costs_a_few_lines_and_a_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
