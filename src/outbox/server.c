@@ -61,15 +61,16 @@ bool server_is_same(const struct server *a, const struct server *b)
     return a->timeline == b->timeline && strcmp(a->system, b->system) == 0;
 }
 
-/* By its pid and the time of its start: pids are used again, and replicas may share a name. */
+/* By its pid and the time of its start: pids are used again, replicas may share a name, and the
+ * watch changes its own. */
 int server_end_previous(struct session *session, struct error *error)
 {
     const char *params[1] = {session->backend};
     PGresult *result = session_query(
         session,
         "WITH backend AS (SELECT pid, pid || ' ' || extract(epoch FROM backend_start) AS name"
-        " FROM pg_catalog.pg_stat_activity WHERE application_name ="
-        " pg_catalog.current_setting('application_name')) SELECT name, (SELECT"
+        " FROM pg_catalog.pg_stat_activity WHERE application_name LIKE 'outbox-relay/%')"
+        " SELECT name, (SELECT"
         " pg_catalog.pg_terminate_backend(old.pid) FROM backend old WHERE old.name = $1"
         " AND old.pid <> pg_catalog.pg_backend_pid())"
         " FROM backend WHERE pid = pg_catalog.pg_backend_pid()",

@@ -74,7 +74,9 @@ static void put_sql(const struct admin *admin, FILE *out)
         table->parked_quoted, table->parked_quoted, mark ? "n_tup_upd" : "n_tup_del");
 }
 
-/* application_name is "outbox-relay/HOST:PID/LANE"; the commands' own is "outbox-relay/admin". */
+/* application_name is "outbox-relay/HOST:PID/LANE"; the commands' own is "outbox-relay/admin". That
+ * of a process's session beside its lanes is ".../watch", or ".../away:SINK,..." (relay/watcher.c).
+ */
 #define RELAYS                                                                                     \
     "FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"                          \
     " AND application_name ~ '^outbox-relay/[^/]+/[0-9]+$'"
@@ -168,6 +170,24 @@ static void add_relay(struct findings *relays, const PGresult *result, int row)
                            PQgetvalue(result, row, 3));
 }
 
+static int list_away(struct admin *admin, struct findings *relays, struct error *error)
+{
+    PGresult *result = session_query(
+        &admin->session,
+        "SELECT pg_catalog.split_part(application_name, '/', 2), pg_catalog.split_part("
+        "application_name, '/away:', 2) FROM pg_catalog.pg_stat_activity WHERE datname ="
+        " current_database() AND application_name ~ '^outbox-relay/[^/]+/away:' ORDER BY 1",
+        0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++)
+        (void)findings_add(relays, FINDING_OK, "%s cannot publish to: %s",
+                           PQgetvalue(result, row, 0), PQgetvalue(result, row, 1));
+    PQclear(result);
+    return 0;
+}
+
 int admin_list_relays(struct admin *admin, struct findings *relays, struct error *error)
 {
     PGresult *result =
@@ -182,7 +202,7 @@ int admin_list_relays(struct admin *admin, struct findings *relays, struct error
     for (int row = 0; row < PQntuples(result); row++)
         add_relay(relays, result, row);
     PQclear(result);
-    return 0;
+    return list_away(admin, relays, error);
 }
 
 #define SAMPLE_ROWS 1000

@@ -164,6 +164,16 @@ int watch_connect(struct watch *watch, struct error *error)
     return -1;
 }
 
+int watch_rename(struct watch *watch, const char *name, struct error *error)
+{
+    const char *params[1] = {name};
+
+    return session_command(&watch->session,
+                           "SELECT pg_catalog.set_config('application_name',"
+                           " 'outbox-relay/' || $1::text, false)",
+                           1, params, NULL, NULL, error);
+}
+
 /* ---- the WAL ---- */
 
 int watch_flush(struct watch *watch, struct error *error)

@@ -13,6 +13,9 @@
 
 struct watch;
 
+/* What PostgreSQL keeps of an application_name (NAMEDATALEN), without "outbox-relay/". */
+#define WATCH_NAME_BYTES (64 - 13)
+
 /* Allocates; no network. `name` becomes part of application_name. NULL: no memory. */
 struct watch *watch_open(const struct outbox_options *options, const char *name,
                          struct horizon *horizon, struct wal_flush *flush);
@@ -21,6 +24,8 @@ void watch_close(struct watch *watch);
 int watch_connect(struct watch *watch, struct error *error);
 void watch_disconnect(struct watch *watch);
 bool watch_is_connected(const struct watch *watch);
+/* Until the session ends it has this name in place of the other. */
+int watch_rename(struct watch *watch, const char *name, struct error *error);
 /* The socket to poll for input; -1: not connected. */
 int watch_fd(const struct watch *watch);
 /* Reads what has arrived, without waiting: -1 when that is the end of the session. */

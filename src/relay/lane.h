@@ -17,6 +17,7 @@ struct lane_counts { /* written by the lane, read by anyone */
     _Atomic uint64_t sent;
     _Atomic uint64_t parked; /* moved aside to be tried again */
     _Atomic uint64_t dead;
+    _Atomic uint64_t away; /* a bit for each sink that takes nothing now */
 };
 
 struct sink_state {

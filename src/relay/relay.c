@@ -50,8 +50,9 @@ struct relay {
     struct stop watcher_stop; /* later than that of the lanes: it flushes for their last batches */
     atomic_int running;       /* threads */
     atomic_int lanes_running;
-    int ended_fd;   /* eventfd(2): readable when a lane has ended */
-    int signals_fd; /* signalfd(2) */
+    _Atomic uint64_t away; /* a bit for each sink that a lane cannot publish to */
+    int ended_fd;          /* eventfd(2): readable when a lane has ended */
+    int signals_fd;        /* signalfd(2) */
 };
 
 static void note_end(struct relay *relay)
@@ -91,6 +92,8 @@ static void *run_watcher(void *argument)
                                     .horizon = relay->horizon,
                                     .flush = relay->flush,
                                     .wake = relay->drain ? NULL : relay->wake,
+                                    .sinks = relay->options->sinks,
+                                    .away = &relay->away,
                                     .stop = &relay->watcher_stop};
 
     watcher_run(&watched);
@@ -191,6 +194,16 @@ static struct totals add_up(const struct relay *relay)
     return totals;
 }
 
+/* For the watcher, which shows it to `status`. */
+static void note_away(struct relay *relay)
+{
+    uint64_t away = 0;
+
+    for (int i = 0; i < relay->options->lanes; i++)
+        away |= atomic_load(&relay->workers[i].lane.counts.away);
+    atomic_store(&relay->away, away);
+}
+
 static void report(const struct relay *relay, uint64_t *reported, int64_t elapsed_ms)
 {
     struct totals totals = add_up(relay);
@@ -245,6 +258,7 @@ static bool watch(struct relay *relay)
         wait_for_event(relay, REPORT_MS / 10);
         now_ms = clock_now_ms();
         log_limit_tick(now_ms);
+        note_away(relay);
         if (was_signalled(relay)) {
             if (stop_requested(&relay->stop))
                 return false;

@@ -96,5 +96,6 @@ int lane_ready_sinks(struct lane *lane)
 {
     for (int i = 0; i < lane->options->sink_count; i++)
         ready(lane, i);
+    atomic_store(&lane->counts.away, lane->away);
     return lane->away == all_sinks(lane) ? -1 : 0;
 }

@@ -14,6 +14,8 @@
 #include "relay/lane.h"
 
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ARM_MS 20
@@ -33,6 +35,7 @@ struct watcher {
     int failures;    /* to connect, in a row */
     bool has_input;  /* the session has sent something, or has ended */
     int64_t tick_ms; /* when the horizon is looked at */
+    uint64_t away;   /* the sinks that the session's name shows as away */
     bool listening;
     bool warned;       /* that nothing is heard here */
     int64_t listen_ms; /* when it is tried to listen, unless it does */
@@ -165,6 +168,27 @@ static int tick(struct watcher *watcher, struct error *error)
     return status;
 }
 
+/* "HOST:PID/away:SINK,SINK" in place of "HOST:PID/watch", cut where PostgreSQL would cut it. */
+static int show_away(struct watcher *watcher, struct error *error)
+{
+    uint64_t away = atomic_load(watcher->shared->away);
+    char part[WATCH_NAME_BYTES] = "";
+    char name[WATCH_NAME_BYTES];
+
+    if (away == watcher->away)
+        return 0;
+    for (int sink = 0; away >> sink != 0; sink++) {
+        size_t len = strlen(part);
+
+        if ((away >> sink & 1) != 0)
+            (void)snprintf(part + len, sizeof part - len, "%s%s", len == 0 ? "away:" : ",",
+                           watcher->shared->sinks[sink].name);
+    }
+    lane_name_session(name, sizeof name, away != 0 ? part : "watch");
+    watcher->away = away;
+    return watch_rename(watcher->watch, name, error);
+}
+
 /* A flush comes first: a lane waits for it with rows in hand. */
 static int work(struct watcher *watcher, struct error *error)
 {
@@ -176,7 +200,7 @@ static int work(struct watcher *watcher, struct error *error)
         return -1;
     if (clock_now_ms() < watcher->tick_ms)
         return 0;
-    return tick(watcher, error);
+    return show_away(watcher, error) < 0 ? -1 : tick(watcher, error);
 }
 
 static int64_t next_event_ms(struct watcher *watcher)
@@ -244,6 +268,7 @@ static void connect_again(struct watcher *watcher)
 
     if (watch_connect(watcher->watch, &error) == 0) {
         watcher->failures = 0;
+        watcher->away = 0;
         watcher->tick_ms = 0;
         watcher->listen_ms = 0;
         return;

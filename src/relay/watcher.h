@@ -1,9 +1,12 @@
 #ifndef RELAY_WATCHER_H
 #define RELAY_WATCHER_H
 
+#include "broker/sink.h"
 #include "outbox/watch.h"
 #include "relay/stop.h"
 #include "relay/wake.h"
+
+#include <stdatomic.h>
 
 /* What the threads of a process share. */
 struct watched {
@@ -11,14 +14,16 @@ struct watched {
     struct horizon *horizon;
     struct wal_flush *flush;
     struct wake *wake; /* NULL: nobody waits for inserts */
+    const struct sink_options *sinks;
+    _Atomic uint64_t *away; /* a bit for each sink that a lane cannot publish to */
     const struct stop *stop;
 };
 
 /*
  * Until a stop is requested, on a connection of its own: keeps the horizon, flushes the WAL for the
- * lanes, and calls idle lanes when PostgreSQL notifies of an insert. It sees to it that inserts
- * notify while all lanes are idle and hardly ever else (outbox/listener.h); without the trigger, or
- * behind a pooler, lanes poll.
+ * lanes, shows in its session's name which sinks are away, and calls idle lanes when PostgreSQL
+ * notifies of an insert. It sees to it that inserts notify while all lanes are idle and hardly ever
+ * else (outbox/listener.h); without the trigger, or behind a pooler, lanes poll.
  */
 void watcher_run(const struct watched *watched);
 

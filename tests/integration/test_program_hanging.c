@@ -145,6 +145,18 @@ static void preload_nothing(void)
     assert_int_equal(unsetenv("ASAN_OPTIONS"), 0);
 }
 
+static void expect_status_to_name_the_sink(struct fixture *fixture)
+{
+    struct process status = {0};
+
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name"
+                    " ~ '^outbox-relay/.*/away:far$' AND datname = current_database()");
+    assert_int_equal(process_run(&status, NULL, "status", "-c", fixture->config, NULL), 0);
+    assert_says(status.out, " cannot publish to: far\n");
+    process_free(&status);
+}
+
 static void expect_only_its_own_rows_to_wait(struct fixture *fixture, const struct hang *hang)
 {
     int64_t started_ms;
@@ -163,6 +175,7 @@ static void expect_only_its_own_rows_to_wait(struct fixture *fixture, const stru
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 'near', to_jsonb(i)"
                        " FROM generate_series(1, 100) i");
     wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    expect_status_to_name_the_sink(fixture);
     started_ms = harness_now_ms();
     process_stop(&fixture->process, SIGTERM);
     assert_in_range(harness_now_ms() - started_ms, 0, STOP_MS);
