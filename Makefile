@@ -44,7 +44,7 @@ BINARY     := $(BUILD)/outbox-relay
 UNIT        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/*/test_*.c))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/test_*.c))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/integration/harness*.c))
-SUPPORT     := build/reader build/mock_kafka build/hanging_lookup.so
+SUPPORT     := build/reader build/mock_kafka build/hanging.so
 
 say = @printf '  %-5s %s\n'
 
@@ -133,8 +133,8 @@ build/mock_kafka: tests/support/mock_kafka.c
 	$(say) CC $@
 	@$(CC) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) -o $@ $< $(call pkg,--cflags --libs,rdkafka)
 
-# Name lookups that hang, by LD_PRELOAD.
-build/hanging_lookup.so: tests/support/hanging_lookup.c
+# Name lookups that hang, by LD_PRELOAD, and a plugin of librdkafka that does.
+build/hanging.so: tests/support/hanging.c
 	@mkdir -p $(@D)
 	$(say) CC $@
 	@$(CC) -D_GNU_SOURCE -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $< -ldl

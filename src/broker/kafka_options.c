@@ -12,6 +12,8 @@
 
 #include "broker/kafka.h"
 
+#include "base/bounded_call.h"
+#include "base/clock.h"
 #include "base/host.h"
 #include "base/log.h"
 
@@ -29,6 +31,8 @@
 #define SECRET_SUFFIX "password_file"
 #define FILE_SUFFIX "_file"
 #define VALUE_BYTES_MAX 4096
+#define PLUGINS "plugin.library.paths"
+#define PLUGINS_START_MS 5000
 
 struct setting {
     const char *name;
@@ -146,6 +150,50 @@ static int check_token_endpoint(const struct sink_options *options, const struct
                            error);
 }
 
+/* In a configuration of its own, which outlives a plugin that is given up. */
+struct plugins {
+    rd_kafka_conf_t *conf;
+    char paths[VALUE_BYTES_MAX];
+};
+
+static void load_plugins(void *argument)
+{
+    struct plugins *plugins = argument;
+    char why[512];
+
+    (void)rd_kafka_conf_set(plugins->conf, PLUGINS, plugins->paths, why, sizeof why);
+}
+
+static void drop_plugins(void *argument)
+{
+    struct plugins *plugins = argument;
+
+    rd_kafka_conf_destroy(plugins->conf);
+    free(plugins);
+}
+
+/* librdkafka loads and starts a plugin as soon as it is set. Whether that ends is tried first. */
+static int try_plugins(const struct sink_options *options, const struct property *property,
+                       struct error *error)
+{
+    struct plugins *plugins = calloc(1, sizeof *plugins);
+    struct bounded_call *late = NULL;
+    enum bounded_result result;
+
+    if (plugins == NULL)
+        return error_no_memory(error);
+    plugins->conf = rd_kafka_conf_new();
+    (void)snprintf(plugins->paths, sizeof plugins->paths, "%s", property->value);
+    result = bounded_call_run(&late, load_plugins, drop_plugins, plugins,
+                              clock_now_ms() + PLUGINS_START_MS);
+    if (result != BOUNDED_LATE)
+        drop_plugins(plugins);
+    bounded_call_forget(&late);
+    return result == BOUNDED_LATE
+               ? refuse_property(options, property, "a plugin does not start within 5 s", error)
+               : 0;
+}
+
 static int set_property(rd_kafka_conf_t *conf, const struct sink_options *options,
                         const struct property *property, bool with_secrets, struct error *error)
 {
@@ -155,6 +203,8 @@ static int set_property(rd_kafka_conf_t *conf, const struct sink_options *option
         return refuse_property(options, property, "write brokers = [...] in the sink instead",
                                error);
     if (check_token_endpoint(options, property, error) < 0)
+        return -1;
+    if (strcmp(property->name, PLUGINS) == 0 && try_plugins(options, property, error) < 0)
         return -1;
     if (ends_with(property->name, SECRET_SUFFIX))
         return set_secret(conf, options, property, with_secrets, error);

@@ -135,7 +135,7 @@ static void write_hanging(struct fixture *fixture, const struct hang *hang, cons
 /* What the program preloads is looked for behind what a sanitizer does. */
 static void preload(void)
 {
-    assert_int_equal(setenv("LD_PRELOAD", "build/hanging_lookup.so", 1), 0);
+    assert_int_equal(setenv("LD_PRELOAD", "build/hanging.so", 1), 0);
     assert_int_equal(setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1), 0);
 }
 
@@ -257,6 +257,24 @@ static void a_nats_server_that_demands_tls_and_says_nothing_more(void **state)
     expect_a_hang_to_cost_little(state, &nats_silent_tls);
 }
 
+static void a_plugin_that_does_not_start_is_refused_in_time(void **state)
+{
+    static const struct hang plugin = {"kafka", "127.0.0.1:1", 0,
+                                       "\"plugin.library.paths\" = \"build/hanging.so\"\n", ""};
+    static const char *const commands[] = {"check", "run", "status"};
+    struct fixture *fixture = *state;
+
+    write_hanging(fixture, &plugin, "", "");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        int64_t started_ms = harness_now_ms();
+
+        expect(fixture, run(fixture, commands[i], "-c", fixture->config), 2);
+        assert_in_range(harness_now_ms() - started_ms, 0, CHECK_MS);
+        assert_says(fixture->process.err,
+                    "\"plugin.library.paths\": a plugin does not start within 5 s");
+    }
+}
+
 /* Until so many connections have come. */
 static void close_connections(int count)
 {
@@ -304,6 +322,7 @@ int main(void)
         TEST(a_nats_server_that_cannot_be_connected_to),
         TEST(a_name_of_a_nats_server_that_is_looked_up_for_ever),
         TEST(a_nats_server_that_demands_tls_and_says_nothing_more),
+        TEST(a_plugin_that_does_not_start_is_refused_in_time),
         TEST(a_broker_that_closes_each_connection_costs_a_few_lines_and_a_count),
     };
 
