@@ -373,7 +373,12 @@ fuzz: ## each fuzzer for SECONDS_EACH=60 (clang and its libFuzzer)
 	@$(MAKE) --no-print-directory CC=$(FUZZ_CC) CXX=$(subst clang,clang++,$(FUZZ_CC)) \
 		SANITIZE=fuzzer-no-link,address,undefined fuzz-run
 
-.PHONY: fuzz-run
+fuzz-nats: deps ## the program beside a NATS server that means it ill, under the sanitizers: SECONDS_EACH=60 SEED=
+	@$(MAKE) --no-print-directory SANITIZE=address,undefined build/address/outbox-relay
+	@RELAY=build/address/outbox-relay tests/support/services run --only postgres -- \
+		tests/fuzz/hostile_nats --seconds $(SECONDS_EACH) $(addprefix --seed ,$(SEED))
+
+.PHONY: fuzz-run fuzz-nats
 fuzz-run: $(FUZZERS)
 	@for fuzzer in $^; do echo "== $$fuzzer"; mkdir -p $(BUILD)/corpus/$${fuzzer##*/}; \
 		$$fuzzer -max_total_time=$(SECONDS_EACH) -print_final_stats=1 -verbosity=0 \
