@@ -1,7 +1,7 @@
 #include "outbox/session.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_limit.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -331,15 +331,21 @@ static int fail_to_connect(struct session *session, struct error *error)
     return -1;
 }
 
-/* A warning can say that a commit did not wait for its synchronous standby after all. */
+/* A warning can say that a commit did not wait for its synchronous standby after all, so those of
+ * the server itself have a limit of their own: a trigger that raises many does not hide them. What
+ * a function raises comes with its context. */
 static void on_notice(void *closure, const PGresult *result)
 {
+    static struct log_limit of_server = {.lines = "warnings of the database"};
+    static struct log_limit of_functions = {.lines = "warnings of functions in the database"};
     const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
     const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    bool has_context = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
 
     (void)closure;
     if (severity != NULL && text != NULL && strcmp(severity, "WARNING") == 0)
-        log_warn("database: %s", text);
+        log_limit_line(has_context ? &of_functions : &of_server, LOG_WARN, clock_now_ms(),
+                       "database: %s", text);
 }
 
 /* The url's own connect_timeout, unless it means for ever. It counts for each host of a list. */
