@@ -1,16 +1,17 @@
 -- The tables of outbox-relay. A word between @ signs is replaced by outbox-relay when it creates the
--- tables or prints this text: a quoted name, or a column's type.
+-- tables or prints this text: a quoted name, or a column's type. Whoever runs the printed text may have any
+-- search_path, so every type, function and operator is named in full; bigint and int are words of the grammar.
 
 --[outbox]
 CREATE TABLE @outbox@ (
     @id@         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY@key_room@,
-    @event_id@   uuid        NOT NULL DEFAULT gen_random_uuid(), -- the id consumers deduplicate by
-    @topic@      text        NOT NULL,                           -- what it is about: routes to topic or subject
-    @key@        text,                                           -- per-key order and partition; NULL: none
-    @type@       text,                                           -- header "type"
-    @payload@    jsonb,                                          -- NULL is a tombstone
-    @headers@    jsonb,                                          -- flat object of strings
-    @created_at@ timestamptz NOT NULL DEFAULT now()@sent_at_column@
+    @event_id@   pg_catalog.uuid        NOT NULL DEFAULT pg_catalog.gen_random_uuid(), -- the id consumers deduplicate by
+    @topic@      pg_catalog.text        NOT NULL,                 -- what it is about: routes to topic or subject
+    @key@        pg_catalog.text,                                 -- per-key order and partition; NULL: none
+    @type@       pg_catalog.text,                                 -- header "type"
+    @payload@    pg_catalog.jsonb,                                -- NULL is a tombstone
+    @headers@    pg_catalog.jsonb,                                -- flat object of strings
+    @created_at@ pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()@sent_at_column@
 ) WITH ( -- every row is soon dead: vacuum by their number, without pauses
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold    = 10000,
@@ -35,13 +36,13 @@ CREATE TABLE @slice@ (
     slice  int PRIMARY KEY,
     slices int NOT NULL     -- how many there are, the same in each row
 );
-INSERT INTO @slice@ SELECT slice, @slices@ FROM generate_series(0, @slices@ - 1) slice;
+INSERT INTO @slice@ SELECT slice, @slices@ FROM pg_catalog.generate_series(0, @last_slice@) slice;
 
 --[slices]
 BEGIN;
 LOCK TABLE @slice@ IN ACCESS EXCLUSIVE MODE;
 DELETE FROM @slice@;
-INSERT INTO @slice@ SELECT slice, @slices@ FROM generate_series(0, @slices@ - 1) slice;
+INSERT INTO @slice@ SELECT slice, @slices@ FROM pg_catalog.generate_series(0, @last_slice@) slice;
 COMMIT;
 
 --[parked]
@@ -56,11 +57,11 @@ CREATE TABLE @parked@ (
     headers    @type:headers@,
     created_at @type:created_at@,
     attempts   int         NOT NULL DEFAULT 0,
-    due        timestamptz,                        -- the next try; NULL: dead, or sent
-    waits_for  text,                               -- a missing destination; its first row probes it, the rest is due at 'infinity'
-    error      text,                               -- why it is here
-    parked_at  timestamptz NOT NULL DEFAULT now(),
-    sent_at    timestamptz                         -- sent after all; kept until the retention ends
+    due        pg_catalog.timestamptz,             -- the next try; NULL: dead, or sent
+    waits_for  pg_catalog.text,                    -- a missing destination; its first row probes it, the rest is due at 'infinity'
+    error      pg_catalog.text,                    -- why it is here
+    parked_at  pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(),
+    sent_at    pg_catalog.timestamptz              -- sent after all; kept until the retention ends
 );
 CREATE INDEX ON @parked@ (due) WHERE due IS NOT NULL;
 CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
@@ -71,7 +72,8 @@ CREATE INDEX ON @parked@ (@parked_key@) WHERE sent_at IS NULL AND key IS NOT NUL
 
 --[notify]
 -- An insert notifies only while an idle relay holds this lock alone. It runs as whoever inserts; every name
--- is qualified, so that no search_path matters (SET would cost each insert more than all the rest).
+-- is qualified and there is no operator, so that no search_path matters (SET would cost each insert more than
+-- all the rest).
 CREATE OR REPLACE FUNCTION @schema@.@notify@() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT pg_catalog.pg_try_advisory_xact_lock_shared(7246114, TG_RELID::int) THEN

@@ -7,6 +7,7 @@
 #include "outbox/columns.h"
 
 #include "outbox/schema.h"
+#include "outbox/sql_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,7 @@ static void inspect_missing(const struct table *table, const struct outbox_optio
                             enum column column, struct findings *findings)
 {
     const struct table_column *described = &table->columns[column];
+    const char *type = schema_type(table, column);
     struct finding *finding;
 
     if (!table_needs(options, column))
@@ -104,9 +106,10 @@ static void inspect_missing(const struct table *table, const struct outbox_optio
     finding = findings_add(findings, FINDING_ERROR, "column %s (%s) is missing in %s%s",
                            described->quoted, column_name(column), table->quoted,
                            column == COLUMN_SENT_AT ? ": rows that are there will be sent" : "");
-    (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s ADD COLUMN %s %s%s;",
-                   table->quoted, described->quoted, schema_type(table, column),
-                   column == COLUMN_EVENT_ID ? " NOT NULL DEFAULT gen_random_uuid()" : "");
+    (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s ADD COLUMN %s %s%s%s;",
+                   table->quoted, described->quoted, sql_type_schema(type), type,
+                   column == COLUMN_EVENT_ID ? " NOT NULL DEFAULT pg_catalog.gen_random_uuid()"
+                                             : "");
 }
 
 void columns_inspect(const struct table *table, const struct outbox_options *options,

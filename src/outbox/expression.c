@@ -6,7 +6,8 @@
 /* Names hold letters, digits, "_" and "$" only, so nothing of a name is skipped. */
 static const char *skip_noise(const char *text)
 {
-    static const char *const noise[] = {" ", "\"", "::text", "::bigint", "pg_catalog."};
+    static const char *const noise[] = {" ",      "\"",       "::pg_catalog.text",
+                                        "::text", "::bigint", "pg_catalog."};
     size_t i = 0;
 
     while (i < sizeof noise / sizeof *noise) {

@@ -15,6 +15,7 @@ static void put_columns(const struct admin *admin, FILE *out)
 
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const struct table_column *column = &admin->table.columns[i];
+        const char *type = schema_type(&nothing, (enum column)i);
 
         if (!table_needs(admin->options, (enum column)i) ||
             table_has(&admin->table, (enum column)i))
@@ -23,9 +24,9 @@ static void put_columns(const struct admin *admin, FILE *out)
             (void)fprintf(out,
                           "-- Rows that are there are unsent then, and will be sent: in the same"
                           " transaction mark those that are not to be.\n");
-        (void)fprintf(out, "ALTER TABLE %s ADD COLUMN %s %s%s;\n", admin->table.quoted,
-                      column->quoted, schema_type(&nothing, (enum column)i),
-                      i == COLUMN_EVENT_ID ? " NOT NULL DEFAULT gen_random_uuid()" : "");
+        (void)fprintf(out, "ALTER TABLE %s ADD COLUMN %s %s%s%s;\n", admin->table.quoted,
+                      column->quoted, sql_type_schema(type), type,
+                      i == COLUMN_EVENT_ID ? " NOT NULL DEFAULT pg_catalog.gen_random_uuid()" : "");
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "outbox/expression.h"
 #include "outbox/schema.h"
+#include "outbox/sql_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
     {"due", "timestamp with time zone", "timestamptz", ""},
     {"waits_for", "text", "text", ""},
     {"error", "text", "text", ""},
-    {"parked_at", "timestamp with time zone", "timestamptz NOT NULL DEFAULT now()", ""},
+    {"parked_at", "timestamp with time zone", "timestamptz NOT NULL DEFAULT pg_catalog.now()", ""},
     {"sent_at", "timestamp with time zone", "timestamptz", ""},
 };
 
@@ -45,7 +46,7 @@ const char *parked_key_columns(const struct table *table)
         return NULL;
     if (strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0)
         return "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0), id";
-    return "pg_catalog.hashtextextended(key::text, 0), id";
+    return "pg_catalog.hashtextextended(key::pg_catalog.text, 0), id";
 }
 
 /* A row is parked as it stands, so each column has the type that it has in the outbox; a domain
@@ -120,21 +121,24 @@ bool parked_column_differs(const struct parked_column *column)
 int parked_type_sql(const struct parked_column *column, const struct table *table, char *sql,
                     size_t size)
 {
-    const char *format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING %s::%s;";
+    const char *schema = sql_type_schema(column->type);
+    const char *format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s%s USING %s::%s%s;";
 
     if (strcmp(column->type, "bytea") == 0)
-        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING convert_to(%s::text, 'UTF8')::%s;";
+        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s%s"
+                 " USING pg_catalog.convert_to(%s::pg_catalog.text, 'UTF8')::%s%s;";
     else if (strcmp(column->has_type, "bytea") == 0)
-        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING convert_from(%s, 'UTF8')::%s;";
-    return snprintf(sql, size, format, table->parked_quoted, column->name, column->type,
-                    column->name, column->type);
+        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s%s"
+                 " USING pg_catalog.convert_from(%s, 'UTF8')::%s%s;";
+    return snprintf(sql, size, format, table->parked_quoted, column->name, schema, column->type,
+                    column->name, schema, column->type);
 }
 
 int parked_column_sql(const struct parked_column *column, const struct table *table, char *sql,
                       size_t size)
 {
-    return snprintf(sql, size, "ALTER TABLE %s ADD COLUMN %s %s;", table->parked_quoted,
-                    column->name, column->added_as);
+    return snprintf(sql, size, "ALTER TABLE %s ADD COLUMN %s %s%s;", table->parked_quoted,
+                    column->name, sql_type_schema(column->added_as), column->added_as);
 }
 
 int parked_index_sql(const struct parked_index *index, const struct table *table, char *sql,

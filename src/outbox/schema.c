@@ -88,6 +88,11 @@ static void put_unsent(FILE *out, const struct table *table, bool marked)
         (void)fprintf(out, " %s (%s)", marked ? "AND" : "WHERE", table->where);
 }
 
+static void put_type(FILE *out, const char *type)
+{
+    (void)fprintf(out, "%s%s", sql_type_schema(type), type);
+}
+
 static void put_word(const struct expansion *expansion, FILE *out, const char *word, size_t len)
 {
     const struct table *table = expansion->table;
@@ -100,16 +105,18 @@ static void put_word(const struct expansion *expansion, FILE *out, const char *w
         (void)fprintf(out, "%s", name);
     else if (is_word(word, len, "slices"))
         (void)fprintf(out, "%d", expansion->options->slices);
+    else if (is_word(word, len, "last_slice"))
+        (void)fprintf(out, "%d", expansion->options->slices - 1);
     else if (is_word(word, len, "slice_of_row"))
-        sql_put_slice(out, table, expansion->options->slices, false);
+        sql_put_slice_in_full(out, table, expansion->options->slices);
     else if (is_word(word, len, "unsent"))
         put_unsent(out, table, marked);
     else if (is_word(word, len, "key_room") && mark)
         (void)fprintf(out, " WITH (fillfactor = 50)"); /* marking adds a second entry to each */
     else if (is_word(word, len, "sent_at_column") && marked)
-        (void)fprintf(out, ",\n    %s    timestamptz -- NULL: not sent yet", sent_at);
+        (void)fprintf(out, ",\n    %s    pg_catalog.timestamptz -- NULL: not sent yet", sent_at);
     else if (len > 5 && memcmp(word, "type:", 5) == 0)
-        (void)fprintf(out, "%s", find_column(table, word + 5, len - 5, true));
+        put_type(out, find_column(table, word + 5, len - 5, true));
     else
         (void)fprintf(out, "%s", find_column(table, word, len, false));
 }

@@ -48,6 +48,8 @@ void session_close(struct session *session)
 {
     PQfinish(session->conn);
     session->conn = NULL;
+    free(session->schemas);
+    session->schemas = NULL;
 }
 
 /* Waits for the socket. 0, or -1 with the session closed. */
@@ -408,16 +410,32 @@ static int connect_session(struct session *session, const struct outbox_options 
     return 0;
 }
 
-/* The keepalive settings are what frees a dead relay's row locks; search_path is emptied once the
- * table has been found by it (table.c). Types are known by their names, which must not be quoted. A
- * transaction_timeout would end a transaction whose rows have been published. */
+/* What the role's own search_path is, for the table's name. The session's first statement: a
+ * function by its full name, without an operator or a cast, so that nothing in that path is called.
+ */
+static int take_schemas(struct session *session, struct error *error)
+{
+    PGresult *result =
+        session_query(session, "SELECT pg_catalog.current_schemas(false)", 0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    session->schemas = strdup(PQgetvalue(result, 0, 0));
+    PQclear(result);
+    return session->schemas != NULL ? 0 : error_no_memory(error);
+}
+
+/* The keepalive settings are what frees a dead relay's row locks. Types are known by their names,
+ * which must not be quoted. A transaction_timeout would end a transaction whose rows have been
+ * published. */
 static int apply_settings(struct session *session, const struct outbox_options *options,
                           struct error *error)
 {
     char sql[1024];
 
     (void)snprintf(sql, sizeof sql,
-                   "SET row_security = off; SET default_transaction_isolation = 'read committed';"
+                   "SET search_path = ''; SET row_security = off;"
+                   "SET default_transaction_isolation = 'read committed';"
                    "SET synchronous_commit = %s;"
                    "SET idle_in_transaction_session_timeout = %" PRId64 ";"
                    "SET statement_timeout = %d; SET lock_timeout = 1000;"
@@ -440,6 +458,7 @@ int session_open(struct session *session, const struct outbox_options *options, 
     int status;
 
     session->conn = NULL;
+    session->schemas = NULL;
     if (options->password_file != NULL) {
         if (read_password(options->password_file, password, sizeof password, error) < 0)
             return -1;
@@ -451,7 +470,7 @@ int session_open(struct session *session, const struct outbox_options *options, 
         return -1;
     if (PQsetnonblocking(session->conn, 1) < 0)
         return lose(session, error);
-    if (apply_settings(session, options, error) < 0) {
+    if (take_schemas(session, error) < 0 || apply_settings(session, options, error) < 0) {
         session_close(session);
         return -1;
     }

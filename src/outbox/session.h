@@ -20,11 +20,14 @@
 
 struct session {
     PGconn *conn;     /* NULL: closed */
+    char *schemas;    /* the role's search_path, as an array of names; the session's own is '' */
     char backend[64]; /* of the last connection, its pid and start; "": there was none */
     int wait_ms;      /* how long an answer may take; 0: SESSION_WAIT_MS */
 };
 
-/* Connects and applies the session's settings. `name` becomes part of application_name. */
+/* Connects and applies the session's settings. Nothing is evaluated before search_path is empty, so
+ * that no function or operator of others can take the place of PostgreSQL's. `name` becomes part of
+ * application_name. */
 int session_open(struct session *session, const struct outbox_options *options, const char *name,
                  struct error *error);
 void session_close(struct session *session);

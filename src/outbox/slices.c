@@ -16,8 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* To read a view, or a column whose type has casts of its own, may run its owner's code. */
 static const char table_sql[] =
-    "SELECT c.oid IS NOT NULL, coalesce(pg_catalog.has_table_privilege(c.oid, 'SELECT'), false)"
+    "SELECT c.oid IS NOT NULL, coalesce(pg_catalog.has_table_privilege(c.oid, 'SELECT'), false),"
+    " c.relkind = 'r' AND (SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid"
+    "  AND a.attname IN ('slice', 'slices') AND NOT a.attisdropped"
+    "  AND a.atttypid = 'pg_catalog.int4'::pg_catalog.regtype) = 2"
     " FROM (VALUES (pg_catalog.to_regclass($1))) AS t (oid)"
     " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid";
 
@@ -88,12 +92,18 @@ static int find_table(struct table *table, struct session *session, struct error
 {
     const char *params[1] = {table->slice_quoted};
     PGresult *result = session_query(session, table_sql, 1, params, error);
+    bool fits;
 
     if (result == NULL)
         return -1;
     table->slice_exists = PQgetvalue(result, 0, 0)[0] == 't';
     table->slice_readable = PQgetvalue(result, 0, 1)[0] == 't';
+    fits = PQgetvalue(result, 0, 2)[0] == 't';
     PQclear(result);
+    if (table->slice_exists && !fits)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "%s is not the table that outbox-relay init makes: drop or rename it",
+                         table->slice_quoted);
     return table->slice_readable ? count_slices(table, session, error) : 0;
 }
 

@@ -44,5 +44,11 @@ static inline char *writer_end_if(struct writer *writer, int status)
 /* The slice of a row, from 0: of its key, or of its id when it has no key. `slices`: their number.
  * The claim index is over this very expression. `parked`: of a parked row. */
 void sql_put_slice(FILE *out, const struct table *table, int slices, bool parked);
+/* The same of an outbox row for a statement that is printed: right whatever search_path is. */
+void sql_put_slice_in_full(FILE *out, const struct table *table, int slices);
+
+/* What stands before a type of format_type() or config/schema.sql in a statement that is printed:
+ * "pg_catalog." or, for a type of another schema and for a word of the grammar, "". */
+const char *sql_type_schema(const char *type);
 
 #endif

@@ -8,17 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An unqualified name is looked up on the role's own search_path, as its other tools do. */
+/* An unqualified name is looked up on the role's own search_path, as its other tools do: in the
+ * first schema that has the name, else in the first. */
+static const char schema_sql[] =
+    "SELECT place.schema FROM pg_catalog.unnest($1::pg_catalog.name[]) WITH ORDINALITY"
+    " AS place (schema, number) ORDER BY EXISTS (SELECT FROM pg_catalog.pg_class c"
+    "  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+    "  WHERE n.nspname = place.schema AND c.relname = $2) DESC, place.number LIMIT 1";
+
 static const char find_sql[] =
-    "SELECT coalesce(n.nspname, $1, pg_catalog.current_schema()), c.relkind, c.relpersistence,"
-    "       c.relrowsecurity, c.relhassubclass,"
-    "       pg_catalog.to_regclass(pg_catalog.format('%I.%I', coalesce(n.nspname, $1,"
-    "           pg_catalog.current_schema()), $2 || '_parked')) IS NOT NULL, c.oid "
-    "FROM (VALUES (pg_catalog.to_regclass(CASE WHEN $1::text IS NULL THEN "
-    "pg_catalog.quote_ident($2)"
-    "                  ELSE pg_catalog.format('%I.%I', $1, $2) END))) AS t (oid) "
-    "LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid "
-    "LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
+    "SELECT c.relkind, c.relpersistence, c.relrowsecurity, c.relhassubclass, c.oid,"
+    "       EXISTS (SELECT FROM pg_catalog.pg_class p WHERE p.relkind = 'r' AND p.oid ="
+    "           pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2 || '_parked')))"
+    " FROM (VALUES (pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2::text))))"
+    " AS t (oid) LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid";
 
 static const char columns_sql[] =
     "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)," COLUMN_BASE_SQL ","
@@ -88,7 +91,7 @@ static void name_columns(struct table *table, PGconn *conn, const struct outbox_
     }
 }
 
-/* Once the search_path is empty, an unqualified name stays in the schema where it was looked up. */
+/* An unqualified name stays in the schema where it was found first. */
 static void split_name(const char *configured, char schema[64], const char **name)
 {
     const char *dot = strchr(configured, '.');
@@ -96,6 +99,26 @@ static void split_name(const char *configured, char schema[64], const char **nam
     *name = dot != NULL ? dot + 1 : configured;
     if (dot != NULL)
         (void)snprintf(schema, 64, "%.*s", (int)(dot - configured), configured);
+}
+
+static int find_schema(struct table *table, struct session *session, const char *name,
+                       struct error *error)
+{
+    const char *params[2] = {session->schemas, name};
+    PGresult *result = session_query(session, schema_sql, 2, params, error);
+
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0)
+        (void)snprintf(table->schema, sizeof table->schema, "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    if (table->schema[0] != '\0')
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "outbox.table \"%s\" names no schema, and the search_path of role \"%s\" has"
+                    " none that it may use",
+                    name, PQuser(session->conn));
+    return error_hint(error, "write table = \"SCHEMA.%s\" in [outbox]", name);
 }
 
 static int find(struct table *table, struct session *session, const struct outbox_options *options,
@@ -107,22 +130,23 @@ static int find(struct table *table, struct session *session, const struct outbo
 
     split_name(options->table, table->schema, &name);
     (void)snprintf(table->name, sizeof table->name, "%s", name);
-    params[0] = table->schema[0] != '\0' ? table->schema : NULL;
+    if (table->schema[0] == '\0' && find_schema(table, session, name, error) < 0)
+        return -1;
+    params[0] = table->schema;
     params[1] = name;
     result = session_query(session, find_sql, 2, params, error);
     if (result == NULL && strstr(error->text, "denied for schema") != NULL)
-        (void)error_hint(error, "GRANT USAGE ON SCHEMA %s TO \"%s\";",
-                         table->schema[0] != '\0' ? table->schema : "...", PQuser(session->conn));
+        (void)error_hint(error, "GRANT USAGE ON SCHEMA %s TO \"%s\";", table->schema,
+                         PQuser(session->conn));
     if (result == NULL)
         return -1;
-    (void)snprintf(table->schema, sizeof table->schema, "%s", PQgetvalue(result, 0, 0));
-    table->exists = !PQgetisnull(result, 0, 1);
-    table->kind = PQgetvalue(result, 0, 1)[0];
-    table->persistence = PQgetvalue(result, 0, 2)[0];
-    table->row_security = PQgetvalue(result, 0, 3)[0] == 't';
-    table->has_children = PQgetvalue(result, 0, 4)[0] == 't';
+    table->exists = !PQgetisnull(result, 0, 0);
+    table->kind = PQgetvalue(result, 0, 0)[0];
+    table->persistence = PQgetvalue(result, 0, 1)[0];
+    table->row_security = PQgetvalue(result, 0, 2)[0] == 't';
+    table->has_children = PQgetvalue(result, 0, 3)[0] == 't';
+    table->oid = (uint32_t)strtoul(PQgetvalue(result, 0, 4), NULL, 10);
     table->parked_exists = PQgetvalue(result, 0, 5)[0] == 't';
-    table->oid = (uint32_t)strtoul(PQgetvalue(result, 0, 6), NULL, 10);
     PQclear(result);
     return 0;
 }
@@ -223,8 +247,7 @@ int table_describe(struct table *table, struct session *session,
     *table = (struct table){0};
     memcpy(table->schema, schema, sizeof schema);
     table->where = options->where;
-    if (find(table, session, options, error) < 0 ||
-        session_execute(session, "SET search_path = ''", error) < 0)
+    if (find(table, session, options, error) < 0)
         return -1;
     quote_names(table, session->conn, options->order);
     name_columns(table, session->conn, options);

@@ -55,8 +55,8 @@ struct table {
 
 void table_quote(PGconn *conn, const char *name, char out[QUOTED_BYTES_MAX]);
 
-/* Describes the table and empties the session's search_path. 0 also when it does not exist. `table`
- * is zeroed before the first call on a session, and the same one on every later call. */
+/* Describes the table. 0 also when it does not exist. `table` is zeroed before the first call on a
+ * session, and the same one on every later call. */
 int table_describe(struct table *table, struct session *session,
                    const struct outbox_options *options, struct error *error);
 

@@ -469,8 +469,9 @@ static void check_compares_the_types_of_the_parked_columns(void **state)
     assert_says(fixture->process.out,
                 "  fix: ALTER TABLE \"public\".\"outbox_parked\" ALTER COLUMN id"
                 " TYPE bigint USING id::bigint;\n");
-    assert_says(fixture->process.out, "  fix: ALTER TABLE \"public\".\"outbox_parked\" ALTER COLUMN"
-                                      " payload TYPE jsonb USING payload::jsonb;\n");
+    assert_says(fixture->process.out,
+                "  fix: ALTER TABLE \"public\".\"outbox_parked\" ALTER COLUMN"
+                " payload TYPE pg_catalog.jsonb USING payload::pg_catalog.jsonb;\n");
 }
 
 /* Executes what check says, until it says nothing more is wrong. */
@@ -497,7 +498,7 @@ static void what_check_prints_mends_the_parked_table(void **state)
         " ALTER COLUMN sent_at TYPE timestamp");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, "column headers is missing in \"public\".\"outbox_parked\"");
-    assert_says(fixture->process.out, "ADD COLUMN headers jsonb;");
+    assert_says(fixture->process.out, "ADD COLUMN headers pg_catalog.jsonb;");
     mend(fixture);
     assert_string_equal(
         sql_text(fixture->conn, "SELECT payload->>'n' FROM outbox_parked WHERE id = 1"), "1");

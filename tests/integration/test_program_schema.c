@@ -13,7 +13,7 @@ static void init_is_idempotent_and_prints_what_an_existing_table_lacks(void **st
     sql(fixture->conn, "DROP INDEX outbox_unsent_idx");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
     assert_says(fixture->process.out,
-                "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"event_id\" uuid");
+                "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"event_id\" pg_catalog.uuid");
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }
 
@@ -24,10 +24,11 @@ static void init_says_that_rows_without_a_sent_at_will_be_sent(void **state)
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN sent_at");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
-    assert_says(fixture->process.out,
-                "-- Rows that are there are unsent then, and will be sent: in the same transaction"
-                " mark those that are not to be.\n"
-                "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"sent_at\" timestamptz;\n");
+    assert_says(
+        fixture->process.out,
+        "-- Rows that are there are unsent then, and will be sent: in the same transaction"
+        " mark those that are not to be.\n"
+        "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"sent_at\" pg_catalog.timestamptz;\n");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, "(sent_at) is missing in \"public\".\"outbox\":"
                                       " rows that are there will be sent");
@@ -63,14 +64,15 @@ static void init_prints_what_an_older_parked_table_lacks(void **state)
     expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
     assert_null(strstr(fixture->process.out, "the tables are ready"));
     assert_says(fixture->process.err, "\"public\".\"outbox_parked\"");
-    assert_says(fixture->process.out,
-                "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN headers jsonb;\n"
-                "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN waits_for text;\n"
-                "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN sent_at timestamptz;\n"
-                "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
-                " (waits_for, due, seq) WHERE waits_for IS NOT NULL;\n"
-                "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
-                " (sent_at) WHERE sent_at IS NOT NULL;\n");
+    assert_says(
+        fixture->process.out,
+        "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN headers pg_catalog.jsonb;\n"
+        "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN waits_for pg_catalog.text;\n"
+        "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN sent_at pg_catalog.timestamptz;\n"
+        "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
+        " (waits_for, due, seq) WHERE waits_for IS NOT NULL;\n"
+        "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
+        " (sent_at) WHERE sent_at IS NOT NULL;\n");
     assert_null(strstr(fixture->process.out, "(due)"));
     execute_lines(fixture);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
@@ -281,8 +283,8 @@ static void check_reports_every_finding_with_its_fix(void **state)
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN topic");
     sql(fixture->conn, "DROP TABLE outbox_parked");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
-    assert_says(fixture->process.out, "ADD COLUMN \"sent_at\" timestamptz;");
-    assert_says(fixture->process.out, "ADD COLUMN \"topic\" text;");
+    assert_says(fixture->process.out, "ADD COLUMN \"sent_at\" pg_catalog.timestamptz;");
+    assert_says(fixture->process.out, "ADD COLUMN \"topic\" pg_catalog.text;");
     assert_says(fixture->process.out, "table \"public\".\"outbox_parked\" not found");
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }

@@ -15,6 +15,8 @@ static void what_the_server_shows_of_an_index_is_what_was_written(void **state)
         {"hashtextextended(key, 0::bigint), seq", "pg_catalog.hashtextextended(key::text, 0), seq"},
         {"hashtextextended(encode(key, 'hex'::text), 0::bigint)",
          "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0)"},
+        {"hashtextextended(key, 0::bigint), id",
+         "pg_catalog.hashtextextended(key::pg_catalog.text, 0), id"},
         {"waits_for, due, seq", "waits_for, due, seq"},
         {"\"Key\"::text", "\"Key\""},
         {"", ""},
