@@ -26,6 +26,10 @@ const struct key keys[] = {
      "taken from the PG* variables. A host that is not local needs an sslmode."},
     {SECTION_DATABASE, "password_file", KEY_STRING, IN_OUTBOX(password_file), NULL, 1, 0, NULL, 0,
      "A file that holds the password, read again at each connection."},
+    {SECTION_DATABASE, "allow_superuser", KEY_BOOLEAN, IN_OUTBOX(allow_superuser), "false", 0, 0,
+     NULL, 0,
+     "`run` goes on as a superuser, or as a role that may become one. Triggers and functions that "
+     "others put on the outbox would have all its rights."},
 
     {SECTION_OUTBOX, "table", KEY_STRING, IN_OUTBOX(table), "public.outbox", 1, 0, NULL, 0,
      "The outbox, as \"table\" or \"schema.table\"."},

@@ -11,6 +11,7 @@
 #include "outbox/parked_table.h"
 #include "outbox/schema.h"
 #include "outbox/sequence.h"
+#include "outbox/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,21 +70,29 @@ static int inspect_pooler(struct admin *admin, struct findings *findings, struct
 static int inspect_role(struct admin *admin, struct findings *findings, struct error *error)
 {
     static const char sql[] =
-        "SELECT rolsuper::int + 2 * (CASE WHEN $1::text IS NULL THEN false ELSE"
+        "SELECT (" SERVER_SUPERUSER_SQL ")::int + 2 * (CASE WHEN $1::text IS NULL THEN false ELSE"
         " pg_catalog.pg_has_role(rolname, (SELECT relowner FROM pg_catalog.pg_class"
         "  WHERE oid = $1::pg_catalog.regclass), 'USAGE') END)::int"
         " FROM pg_catalog.pg_roles WHERE rolname = current_user";
     const char *params[1] = {admin->table.exists ? admin->table.quoted : NULL};
     int64_t flags = admin_number(admin, sql, 1, params, error);
     struct finding *finding;
+    struct error problem;
 
     if (flags < 0)
         return -1;
     if (flags == 0)
         return 0;
-    finding = findings_add(
-        findings, FINDING_WARNING, "role \"%s\" %s; a restricted role can do less harm",
-        PQuser(admin->session.conn), flags % 2 == 1 ? "is a superuser" : "owns the table");
+    if (flags % 2 == 1 && !admin->options->allow_superuser) {
+        (void)server_refuse_superuser(&admin->session, &problem);
+        finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
+        (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+        return 0;
+    }
+    finding = findings_add(findings, FINDING_WARNING,
+                           "role \"%s\" %s; a restricted role can do less harm",
+                           PQuser(admin->session.conn),
+                           flags % 2 == 1 ? "is a superuser, or may become one" : "owns the table");
     (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init --grant ROLE");
     return 0;
 }

@@ -31,6 +31,7 @@ enum preset { PRESET_DEFAULT, PRESET_DEBEZIUM };
 struct outbox_options {
     char *url; /* libpq conninfo; owned, as every string here */
     char *password_file;
+    bool allow_superuser;
     char *table; /* "table" or "schema.table", literal names */
     enum preset preset;
     char *columns[COLUMN_COUNT]; /* NULL: what the preset says */

@@ -412,7 +412,8 @@ int pipeline_open(struct outbox *outbox, struct error *error)
 {
     if (session_open(&outbox->session, outbox->options, outbox->name, error) < 0)
         return -1;
-    if (server_recognise(&outbox->server, &outbox->session, error) < 0 ||
+    if (server_check_role(&outbox->session, outbox->options, error) < 0 ||
+        server_recognise(&outbox->server, &outbox->session, error) < 0 ||
         server_end_previous(&outbox->session, error) < 0)
         return pipeline_abort(outbox);
     server_tell_commit(&outbox->server, &outbox->session);

@@ -56,6 +56,32 @@ int server_recognise(struct server *server, struct session *session, struct erro
     return 0;
 }
 
+int server_refuse_superuser(const struct session *session, struct error *error)
+{
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "role \"%s\" is a superuser, or may become one: triggers and functions that"
+                    " others put on the outbox would have all its rights",
+                    PQuser(session->conn));
+    return error_hint(error, "connect as a role that has what outbox-relay init --grant ROLE prints"
+                             " (allow_superuser = true in [database] goes on without)");
+}
+
+int server_check_role(struct session *session, const struct outbox_options *options,
+                      struct error *error)
+{
+    PGresult *result;
+    bool is_superuser;
+
+    if (options->allow_superuser)
+        return 0;
+    result = session_query(session, "SELECT " SERVER_SUPERUSER_SQL, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    is_superuser = PQgetvalue(result, 0, 0)[0] == 't';
+    PQclear(result);
+    return is_superuser ? server_refuse_superuser(session, error) : 0;
+}
+
 bool server_is_same(const struct server *a, const struct server *b)
 {
     return a->timeline == b->timeline && strcmp(a->system, b->system) == 0;

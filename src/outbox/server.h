@@ -18,6 +18,17 @@ struct server {
  * replaced comes back: what it calls unsent may have been sent long ago. */
 int server_recognise(struct server *server, struct session *session, struct error *error);
 
+/* SQL: whether the session's role is a superuser, or may become one by SET ROLE. */
+#define SERVER_SUPERUSER_SQL                                                                       \
+    "EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolsuper"                                   \
+    " AND pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER'))"
+
+/* 0; -1: it is, and the options do not allow it. Triggers of the outbox run as that role. */
+int server_check_role(struct session *session, const struct outbox_options *options,
+                      struct error *error);
+/* The error that says so; -1. */
+int server_refuse_superuser(const struct session *session, struct error *error);
+
 /* Whether they are the same server, on the same timeline. */
 bool server_is_same(const struct server *a, const struct server *b);
 

@@ -142,6 +142,7 @@ static int prepare_questions(struct watch *watch, struct error *error)
 static int connect_session(struct watch *watch, struct error *error)
 {
     if (session_open(&watch->session, &watch->durable, watch->name, error) < 0 ||
+        server_check_role(&watch->session, watch->options, error) < 0 ||
         server_recognise(&watch->server, &watch->session, error) < 0 ||
         server_end_previous(&watch->session, error) < 0 ||
         table_describe(&watch->table, &watch->session, watch->options, error) < 0 ||

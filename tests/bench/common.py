@@ -32,6 +32,7 @@ signal.signal(signal.SIGTERM, end_by_signal)
 CONFIG = """
 [database]
 url = "{url}"
+allow_superuser = true
 [outbox]
 order = "{order}"
 on_sent = "{on_sent}"

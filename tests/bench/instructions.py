@@ -20,6 +20,7 @@ LARGEST = 10
 CONFIG = """
 [database]
 url = "{url}"
+allow_superuser = true
 [outbox]
 order = "{order}"
 [relay]

@@ -265,7 +265,8 @@ class Lab:
         """Writes NAME.toml. sinks: of "kafka" (named ledger) and "nats" (named bus). routes: dicts
         of match, sink, topic, key. properties: librdkafka's. extra: TOML at the end."""
         text = section("database", {"url": pg_url or self.pg_url,
-                                    "password_file": password_file})
+                                    "password_file": password_file,
+                                    "allow_superuser": True})
         text += section("outbox", {"table": table, "on_sent": on_sent, "order": order,
                                    "slices": slices, "durable_before_publish": durable,
                                    "retention": retention})

@@ -28,7 +28,9 @@ const char *harness_env(const char *name)
 
 PGconn *harness_connect(const char *url)
 {
-    PGconn *conn = PQconnectdb(url);
+    const char *keywords[] = {"dbname", "user", NULL};
+    const char *values[] = {url, "postgres", NULL};
+    PGconn *conn = PQconnectdbParams(keywords, values, 1);
 
     if (PQstatus(conn) != CONNECTION_OK)
         fail_msg("%s", PQerrorMessage(conn));
@@ -141,7 +143,10 @@ static void drop_database(void)
 
 static void make_database(PGconn *admin)
 {
-    sql(admin, "CREATE DATABASE test_%d", (int)getpid());
+    sql(admin,
+        "DO $$BEGIN CREATE ROLE " HARNESS_RELAY " LOGIN; EXCEPTION WHEN duplicate_object THEN"
+        " NULL; END$$");
+    sql(admin, "CREATE DATABASE test_%d OWNER " HARNESS_RELAY, (int)getpid());
     assert_int_equal(atexit(drop_database), 0);
 }
 
@@ -166,23 +171,30 @@ static void drop_schemas(PGconn *conn)
               " FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_'"
               " AND nspname <> 'information_schema' LOOP"
               " EXECUTE format('DROP SCHEMA %%I CASCADE', name); END LOOP;"
-              " CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC; END$$");
+              " CREATE SCHEMA public AUTHORIZATION " HARNESS_RELAY ";"
+              " GRANT USAGE ON SCHEMA public TO PUBLIC; END$$;"
+              "ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO " HARNESS_RELAY ";"
+              "ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO " HARNESS_RELAY ";"
+              "ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO " HARNESS_RELAY);
 }
 
 PGconn *harness_database(char url[256])
 {
     static bool made;
     const char *server = harness_env("TEST_PG_URL");
+    const char *at = strchr(server, '@');
     const char *slash = strrchr(server, '/');
     PGconn *conn = harness_connect(server);
 
+    assert_non_null(at);
     if (made)
         end_sessions(conn);
     else
         make_database(conn);
     made = true;
     PQfinish(conn);
-    (void)snprintf(url, 256, "%.*s/test_%d", (int)(slash - server), server, (int)getpid());
+    (void)snprintf(url, 256, "postgresql://" HARNESS_RELAY "%.*s/test_%d", (int)(slash - at), at,
+                   (int)getpid());
     conn = harness_connect(url);
     drop_schemas(conn);
     return conn;

@@ -19,14 +19,16 @@
  */
 
 #define HARNESS_WAIT_MS 20000
+#define HARNESS_RELAY "test_relay" /* the role of the relays */
 
 /* The variable's value; the test fails when it is not set: a server that is missing is no pass. */
 const char *harness_env(const char *name);
 
-/* This process's database on the test server; its URL. The connection is the caller's. Each call
- * empties it, ending all its sessions: to make one and drop it would cost more than most tests. */
+/* This process's database on the test server; its URL, with the role HARNESS_RELAY, which owns the
+ * database and is no superuser. The connection is the caller's, and a superuser's. Each call empties
+ * the database, ending all its sessions: to make one and drop it would cost more than most tests. */
 PGconn *harness_database(char url[256]);
-/* One more connection to the same database. */
+/* One more connection to the same database, as a superuser too. */
 PGconn *harness_connect(const char *url);
 
 void sql(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));

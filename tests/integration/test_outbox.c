@@ -628,7 +628,8 @@ static void a_silent_host_is_passed_over(void **state)
     assert_int_equal(bind(silent, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(silent, 1), 0);
     assert_int_equal(getsockname(silent, (struct sockaddr *)&address, &len), 0);
-    (void)snprintf(url, sizeof url, "postgresql://postgres@127.0.0.1:%d,%s?connect_timeout=2",
+    (void)snprintf(url, sizeof url,
+                   "postgresql://" HARNESS_RELAY "@127.0.0.1:%d,%s?connect_timeout=2",
                    ntohs(address.sin_port), at);
     fixture->options.url = url;
     insert_rows(fixture, 1);

@@ -177,6 +177,68 @@ static void the_printed_grants_suffice_for_a_restricted_role(void **state)
     sql(fixture->conn, "DROP OWNED BY restricted; DROP ROLE restricted");
 }
 
+static void connect_as(struct fixture *fixture, const char *role, const char *more)
+{
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\nurl = \"postgresql://%s%s\"\n%s\n[outbox]\n"
+                                "order = \"none\"\n" STDOUT_SINK "\n",
+                                role, strchr(fixture->url, '@'), more));
+}
+
+static void assert_does_not_relay(struct fixture *fixture)
+{
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    assert_says(fixture->process.out, "is a superuser, or may become one");
+    assert_says(fixture->process.out, "fix: connect as a role that has what outbox-relay init");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    assert_says(fixture->process.err, "is a superuser, or may become one");
+    assert_says(fixture->process.err, "allow_superuser = true in [database]");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
+                     1);
+}
+
+/* A trigger of the outbox runs as the relay, and may SET ROLE to what the relay is a member of. */
+static void a_superuser_relays_only_where_a_key_allows_it(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+    connect_as(fixture, "postgres", "");
+    assert_does_not_relay(fixture);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    sql(fixture->conn, "GRANT postgres TO " HARNESS_RELAY);
+    connect_as(fixture, HARNESS_RELAY, "");
+    assert_does_not_relay(fixture);
+    sql(fixture->conn, "REVOKE postgres FROM " HARNESS_RELAY);
+    connect_as(fixture, "postgres", "allow_superuser = true");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "warning: role \"postgres\" is a superuser");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+}
+
+static void the_role_of_docker_compose_has_what_init_grant_prints(void **state)
+{
+    struct fixture *fixture = *state;
+    FILE *file = fopen("config/docker/relay_role.sql", "r");
+    char text[4096];
+    size_t len;
+
+    assert_non_null(file);
+    len = fread(text, 1, sizeof text - 1, file);
+    text[len] = '\0';
+    (void)fclose(file);
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked");
+    (void)snprintf(
+        fixture->config, sizeof fixture->config, "%s",
+        harness_file("relay.toml", "[database]\nurl = \"%s\"\n" STDOUT_SINK "\n", fixture->url));
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "init", "--grant", "relay", "-c", fixture->config), 0);
+    assert_says(text, fixture->process.out);
+}
+
 static void check_tells_of_a_sequence_that_the_relay_cannot_read(void **state)
 {
     struct fixture *fixture = *state;
@@ -319,11 +381,17 @@ static void check_wants_ids_that_are_distinct_and_not_null(void **state)
 static void check_of_encoding(struct fixture *fixture, const char *encoding, bool warns)
 {
     char url[256];
+    PGconn *coded;
 
     memcpy(url, fixture->url, sizeof url);
-    sql(fixture->conn, "CREATE DATABASE %s_coded ENCODING '%s' TEMPLATE template0 LOCALE 'C'",
+    sql(fixture->conn,
+        "CREATE DATABASE %s_coded OWNER " HARNESS_RELAY
+        " ENCODING '%s' TEMPLATE template0 LOCALE 'C'",
         PQdb(fixture->conn), encoding);
     (void)snprintf(fixture->url, sizeof fixture->url, "%.240s_coded", url);
+    coded = harness_connect(fixture->url);
+    sql(coded, "ALTER SCHEMA public OWNER TO " HARNESS_RELAY);
+    PQfinish(coded);
     configure(fixture);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
@@ -414,6 +482,8 @@ int main(void)
         TEST(an_absent_optional_column_is_told_at_the_start),
         TEST(what_init_prints_can_be_executed),
         TEST(the_printed_grants_suffice_for_a_restricted_role),
+        TEST(a_superuser_relays_only_where_a_key_allows_it),
+        TEST(the_role_of_docker_compose_has_what_init_grant_prints),
         TEST(check_tells_of_a_sequence_that_the_relay_cannot_read),
         TEST(check_tells_of_ids_that_come_from_no_sequence),
         TEST(an_owner_can_execute_the_printed_grants),

@@ -40,21 +40,22 @@ struct spelling {
 #define SASL                                                                                       \
     "\"security.protocol\" = \"SASL_SSL\"\n\"sasl.mechanism\" = \"PLAIN\"\n"                       \
     "\"sasl.username\" = \"u\"\n"
-#define PLAIN "url = \"postgresql://postgres@%s/%s\""
+#define PLAIN "url = \"postgresql://" HARNESS_RELAY "@%s/%s\""
 #define PRINTED "\"topic\":\"a\""
 
 static const struct spelling spellings[] = {
     /* The role is let in, or is not there. */
-    {"url = \"postgresql://postgres:canary7f3a@%s/%s\"", STDOUT_SINK, PRINTED},
+    {"url = \"postgresql://" HARNESS_RELAY ":canary7f3a@%s/%s\"", STDOUT_SINK, PRINTED},
     {"url = \"postgresql://nobody:canary7f3a@%s/%s\"", STDOUT_SINK, "role \"nobody\""},
-    {"url = \"postgresql://postgres:%%63anary7f3a%%2F%%40@%s/%s\"", STDOUT_SINK, PRINTED},
+    {"url = \"postgresql://" HARNESS_RELAY ":%%63anary7f3a%%2F%%40@%s/%s\"", STDOUT_SINK, PRINTED},
     {"url = \"postgresql://nobody:%%63anary7f3a%%2F%%40@%s/%s\"", STDOUT_SINK, "role \"nobody\""},
     {"url = \"postgresql://%s/%s?user=nobody&p%%61ssword=canary7f3a\"", STDOUT_SINK,
      "role \"nobody\""},
-    {"url = \"user=postgres password='canary7f3a x' hostaddr=%s dbname=%s\"", STDOUT_SINK, PRINTED},
+    {"url = \"user=" HARNESS_RELAY " password='canary7f3a x' hostaddr=%s dbname=%s\"", STDOUT_SINK,
+     PRINTED},
     {"url = \"user=nobody password=canary7f3a hostaddr=%s dbname=%s\"", STDOUT_SINK,
      "role \"nobody\""},
-    {"url = \"postgresql://postgres:${DATABASE_SECRET}@%s/%s\"", STDOUT_SINK, PRINTED},
+    {"url = \"postgresql://" HARNESS_RELAY ":${DATABASE_SECRET}@%s/%s\"", STDOUT_SINK, PRINTED},
     {"url = \"postgresql://nobody:${DATABASE_SECRET}@%s/%s\"", STDOUT_SINK, "role \"nobody\""},
     {PLAIN "\npassword_file = \"${SECRET_FILE}\"", STDOUT_SINK, PRINTED},
     {"url = \"postgresql://nobody@%s/%s\"\npassword_file = \"${SECRET_FILE}\"", STDOUT_SINK,
@@ -64,7 +65,8 @@ static const struct spelling spellings[] = {
     {"url = \"postgresql://u:c/anary7f3a@%s/%s?sslmode=disable\"", STDOUT_SINK, NULL},
     {"url = \"postgresql://u:c@anary7f3a@%s/%s\"", STDOUT_SINK, NULL},
     {"url = \"postgresql://u:x${SECRET_WITH_SLASH}@%s/%s\"", STDOUT_SINK, NULL},
-    {"url = \"user=postgres pasword=canary7f3a hostaddr=%s dbname=%s\"", STDOUT_SINK, NULL},
+    {"url = \"user=" HARNESS_RELAY " pasword=canary7f3a hostaddr=%s dbname=%s\"", STDOUT_SINK,
+     NULL},
     {"url = \"postgresql://%s/%s?pasword=canary7f3a\"", STDOUT_SINK, NULL},
     {"url = \"canary7f3a %s %s\"", STDOUT_SINK, NULL},
 

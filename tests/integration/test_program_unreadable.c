@@ -52,11 +52,12 @@ static const struct bad_row a_time_that_is_none = {
 
 static const struct bad_row a_cast_that_raises = {
     .encoding = "UTF8",
-    .types = "CREATE TYPE mood AS ENUM ('good', 'bad'); CREATE FUNCTION mood_text(mood) RETURNS text"
-             " LANGUAGE plpgsql AS $$BEGIN IF $1 = 'bad' THEN RAISE 'in a bad mood'; END IF; RETURN"
-             " 'good'; END$$; CREATE CAST (mood AS text) WITH FUNCTION mood_text(mood);"
-             " ALTER TABLE outbox ALTER type TYPE mood USING NULL;"
-             " ALTER TABLE outbox_parked ALTER type TYPE mood USING NULL",
+    .types =
+        "CREATE TYPE mood AS ENUM ('good', 'bad'); CREATE FUNCTION mood_text(mood) RETURNS text"
+        " LANGUAGE plpgsql AS $$BEGIN IF $1 = 'bad' THEN RAISE 'in a bad mood'; END IF; RETURN"
+        " 'good'; END$$; CREATE CAST (mood AS text) WITH FUNCTION mood_text(mood);"
+        " ALTER TABLE outbox ALTER type TYPE mood USING NULL;"
+        " ALTER TABLE outbox_parked ALTER type TYPE mood USING NULL",
     .columns = "payload, type",
     .values = "'\"cafe\"', 'bad'",
     .says = "in a bad mood",
@@ -81,11 +82,13 @@ static void open_coded(struct fixture *fixture, const char *encoding)
     sql(fixture->conn, "SET client_min_messages = warning;");
     sql(fixture->conn, "DROP DATABASE IF EXISTS %s_coded WITH (FORCE)", PQdb(fixture->conn));
     sql(fixture->conn,
-        "CREATE DATABASE %s_coded ENCODING '%s' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'",
+        "CREATE DATABASE %s_coded OWNER " HARNESS_RELAY
+        " ENCODING '%s' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'",
         PQdb(fixture->conn), encoding);
     (void)snprintf(fixture->url, sizeof fixture->url, "%.240s_coded", url);
     PQfinish(fixture->conn);
     fixture->conn = harness_connect(fixture->url);
+    sql(fixture->conn, "ALTER SCHEMA public OWNER TO " HARNESS_RELAY);
     assert_int_equal(PQsetClientEncoding(fixture->conn, encoding), 0);
 }
 
@@ -111,8 +114,9 @@ static void insert_good(struct fixture *fixture, int first)
 static void insert_rows(struct fixture *fixture, const struct bad_row *bad)
 {
     insert_good(fixture, 1);
-    sql(fixture->conn, "INSERT INTO outbox (event_id, topic, key, %s) VALUES ('" BAD "', 't', 'k5',"
-                       " %s)",
+    sql(fixture->conn,
+        "INSERT INTO outbox (event_id, topic, key, %s) VALUES ('" BAD "', 't', 'k5',"
+        " %s)",
         bad->columns, bad->values);
     insert_good(fixture, 501);
 }
@@ -134,9 +138,8 @@ static long long count_printed(struct fixture *fixture)
 static void assert_parked(struct fixture *fixture, const struct bad_row *bad, int behind)
 {
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1 + behind);
-    assert_string_equal(sql_text(fixture->conn,
-                                 "SELECT event_id FROM outbox_parked WHERE due IS NULL"),
-                        BAD);
+    assert_string_equal(
+        sql_text(fixture->conn, "SELECT event_id FROM outbox_parked WHERE due IS NULL"), BAD);
     assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE due IS NULL"),
                 "PostgreSQL cannot hand over this row: ");
     assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE due IS NULL"),
@@ -146,9 +149,9 @@ static void assert_parked(struct fixture *fixture, const struct bad_row *bad, in
                                 " 't' AND key = 'k5' AND %s",
                                 bad->kept),
                      1);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE due = 'infinity'"),
-                     behind);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE due = 'infinity'"),
+        behind);
 }
 
 /* What stands behind it is not due while it is dead, and leaves behind it. */
@@ -158,8 +161,7 @@ static void mend_and_retry(struct fixture *fixture, const struct bad_row *bad)
     expect(fixture, run(fixture, "dead", "retry", BAD, "-c", fixture->config), 0);
     drain(fixture, 0);
     assert_int_equal(count_printed(fixture), 1001);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(DISTINCT line->>'id') FROM printed"),
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(DISTINCT line->>'id') FROM printed"),
                      1001);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'id' ="
                                                " '" BAD "' AND line->>'payload' = 'cafe'"),
@@ -173,7 +175,8 @@ static void assert_order_of_keys(struct fixture *fixture)
         sql_number(fixture->conn,
                    "SELECT count(*) FROM (SELECT line->>'key' AS key, CASE line->>'id' WHEN '" BAD
                    "' THEN 500.5 ELSE (line->>'payload')::numeric END AS number,"
-                   " lag(CASE line->>'id' WHEN '" BAD "' THEN 500.5 ELSE (line->>'payload')::numeric"
+                   " lag(CASE line->>'id' WHEN '" BAD
+                   "' THEN 500.5 ELSE (line->>'payload')::numeric"
                    " END) OVER (PARTITION BY line->>'key' ORDER BY place) AS before"
                    " FROM (SELECT line, row_number() OVER () AS place FROM printed) placed) lines"
                    " WHERE before > number"),
@@ -236,9 +239,10 @@ static void beside_many_of_them_all_others_are_delivered(void **state)
         open_coded(fixture, "SQL_ASCII");
         configure_for(fixture, orders[i], "delete");
         expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-        sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i, CASE WHEN"
-                           " i %% 20 = 7 THEN E'\"caf\\xe9\"' ELSE to_jsonb(i) END"
-                           " FROM generate_series(1, 1000) i");
+        sql(fixture->conn,
+            "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i, CASE WHEN"
+            " i %% 20 = 7 THEN E'\"caf\\xe9\"' ELSE to_jsonb(i) END"
+            " FROM generate_series(1, 1000) i");
         drain(fixture, 1);
         assert_int_equal(count_printed(fixture), 950);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE due IS"
@@ -293,8 +297,9 @@ static void park_beside_a_good_one(struct fixture *fixture, const struct bad_row
     configure_for(fixture, "key", "mark");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     sql(fixture->conn, "%s", bad->types);
-    sql(fixture->conn, "INSERT INTO outbox (event_id, topic, key, %s) VALUES ('" BAD "', 't', 'k5',"
-                       " %s)",
+    sql(fixture->conn,
+        "INSERT INTO outbox (event_id, topic, key, %s) VALUES ('" BAD "', 't', 'k5',"
+        " %s)",
         bad->columns, bad->values);
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('', 'k6')"); /* no such topic */
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
@@ -339,8 +344,9 @@ static void assert_retried(struct fixture *fixture)
     DEAD(fixture, "retry", BAD);
     assert_string_equal(fixture->process.out, "retried 1\n");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE due IS NULL"
-                                               " AND event_id = '" BAD "' AND payload IS NOT NULL"),
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM outbox_parked WHERE due IS NULL"
+                                " AND event_id = '" BAD "' AND payload IS NOT NULL"),
                      1);
 }
 
@@ -413,8 +419,9 @@ static void a_row_that_cannot_be_parked_stays_as_it_is(void **state)
     insert_rows(fixture, &bytes_without_an_encoding);
     start_relay(fixture);
     process_await_words(&fixture->process, "could not be parked: database: not now");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE event_id = '" BAD
-                                               "' AND sent_at IS NULL AND %s",
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM outbox WHERE event_id = '" BAD
+                                "' AND sent_at IS NULL AND %s",
                                 bytes_without_an_encoding.kept),
                      1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
