@@ -2,6 +2,7 @@
 #define BROKER_SINK_H
 
 #include "base/error.h"
+#include "base/secret.h"
 #include "core/match.h"
 
 /* What the configuration says of one sink; config/ fills it. */
@@ -53,10 +54,5 @@ bool sink_allows(const struct sink_options *options, struct text destination);
 
 /* An entry of the allow list that names no destination in particular. */
 bool sink_pattern(const char *allowed);
-
-/* Reads a one-line secret: the trailing newline is dropped. NULL with *error set. */
-char *secret_read(const char *path, struct error *error);
-/* Overwrites and frees it; NULL is allowed. */
-void secret_free(char *secret);
 
 #endif

@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define DEAD_HELP                                                                                  \
@@ -161,12 +163,23 @@ static bool hold_standard_descriptors(void)
     return true;
 }
 
+/* Memory holds secrets: it is not written to a core file, nor shown to other programs of this user.
+ * A debugger of root attaches as ever. */
+static void keep_memory_private(void)
+{
+    const struct rlimit no_core = {0, 0};
+
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    (void)setrlimit(RLIMIT_CORE, &no_core);
+}
+
 enum exit_status cli_main(int argc, char **argv)
 {
     const struct command *command;
     struct arguments arguments;
     enum exit_status status;
 
+    keep_memory_private();
     if (!hold_standard_descriptors()) {
         perror("outbox-relay: /dev/null");
         return EXIT_RUNTIME;

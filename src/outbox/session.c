@@ -2,18 +2,15 @@
 
 #include "base/clock.h"
 #include "base/log_limit.h"
+#include "base/secret.h"
 #include "base/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define SECRET_BYTES_MAX 4096
 
 /* SQLSTATE classes and codes that waiting may mend (PostgreSQL manual, appendix A). */
 static const char *const transient_states[] = {"08", "53", "57", "58", "40",
@@ -285,26 +282,15 @@ int session_leave_pipeline(struct session *session, struct error *error)
     return PQexitPipelineMode(session->conn) == 1 ? 0 : lose(session, error);
 }
 
-/* The first line of a small file; read anew at each connect, so that a rotated password is seen. */
-static int read_password(const char *path, char *out, size_t size, struct error *error)
+/* Read anew at each connect, so that a rotated password is seen. NULL with *error set. */
+static char *read_password(const char *path, struct error *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t len;
+    struct error cause;
+    char *password = secret_read(path, &cause);
 
-    if (fd < 0)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.password_file %s: %s",
-                         path, strerror(errno));
-    len = read(fd, out, size - 1);
-    (void)close(fd);
-    if (len < 0)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.password_file %s: %s",
-                         path, strerror(errno));
-    out[len] = '\0';
-    out[strcspn(out, "\r\n")] = '\0';
-    if (out[0] == '\0')
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.password_file %s: empty",
-                         path);
-    return 0;
+    if (password == NULL)
+        (void)error_set(error, cause.kind, cause.origin, "database.password_file %s", cause.text);
+    return password;
 }
 
 /* What a server says once it has answered, and that no waiting mends. libpq 15 gives a failed
@@ -453,19 +439,18 @@ static int apply_settings(struct session *session, const struct outbox_options *
 int session_open(struct session *session, const struct outbox_options *options, const char *name,
                  struct error *error)
 {
-    char password[SECRET_BYTES_MAX];
-    const char *from_file = NULL;
+    char *password = NULL;
     int status;
 
     session->conn = NULL;
     session->schemas = NULL;
     if (options->password_file != NULL) {
-        if (read_password(options->password_file, password, sizeof password, error) < 0)
+        password = read_password(options->password_file, error);
+        if (password == NULL)
             return -1;
-        from_file = password;
     }
-    status = connect_session(session, options, name, from_file, error);
-    explicit_bzero(password, sizeof password);
+    status = connect_session(session, options, name, password, error);
+    secret_free(password);
     if (status < 0)
         return -1;
     if (PQsetnonblocking(session->conn, 1) < 0)

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Every secret holds it, and so does each of their spellings. */
 #define CANARY "anary7f3a"
@@ -173,10 +176,56 @@ static void no_output_ever_holds_a_password(void **state)
     }
 }
 
+/* A program that is killed by SIGABRT leaves a core where its limits and the kernel allow it. */
+static bool leaves_core(struct fixture *fixture)
+{
+    const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+    char *program = realpath(harness_env("RELAY"), NULL);
+    struct rlimit found;
+    int status = 0;
+    int out[2];
+    char byte;
+    pid_t pid;
+
+    assert_non_null(program);
+    assert_int_equal(pipe(out), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)setrlimit(RLIMIT_CORE, &unlimited);
+        (void)dup2(out[1], STDOUT_FILENO);
+        (void)close(out[0]);
+        if (chdir(harness_folder()) == 0)
+            (void)execl(program, "outbox-relay", "run", "-c", fixture->config, NULL);
+        _exit(127);
+    }
+    (void)close(out[1]);
+    free(program);
+    assert_int_equal(read(out[0], &byte, 1), 1); /* the event: it runs */
+    assert_int_equal(prlimit(pid, RLIMIT_CORE, NULL, &found), 0);
+    assert_int_equal(found.rlim_cur, 0);
+    assert_int_equal(found.rlim_max, 0);
+    (void)prlimit(pid, RLIMIT_CORE, &unlimited, NULL); /* as root does: the kernel refuses still */
+    assert_int_equal(kill(pid, SIGABRT), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    (void)close(out[0]);
+    assert_true(WIFSIGNALED(status));
+    return WCOREDUMP(status);
+}
+
+static void no_core_ever_holds_a_password(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('a')");
+    assert_false(leaves_core(fixture));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(no_output_ever_holds_a_password),
+        TEST(no_core_ever_holds_a_password),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

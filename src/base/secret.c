@@ -5,13 +5,14 @@
  * seconds for a FIFO whose writer is late. A message names the file and never what is in it.
  * The file's mode is not judged here: secrets that an orchestrator mounts are often 0644.
  */
+#include "base/secret.h"
 
 #include "base/clock.h"
-#include "broker/broker.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
