@@ -2,6 +2,7 @@
 #include "config/address.h"
 #include "config/conninfo.h"
 #include "config/loader.h"
+#include "outbox/transport.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,24 +31,42 @@ static bool is_refused(const struct loader *loader, const char *section, const c
     return node != NULL && node->refused;
 }
 
-/* The conninfo's own word, else the environment's, as libpq reads them. */
-static const char *given(const char *own, const char *variable)
+/* A password never crosses a network in the clear, and a server that does not prove who it is may
+ * be another. */
+static void check_transport(const struct loader *loader, const struct toml_node *node)
 {
-    const char *value = own[0] != '\0' ? own : getenv(variable);
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct transport transport;
+    bool has_password;
 
-    return value != NULL ? value : "";
-}
-
-static bool is_unauthenticated(const struct conninfo *conninfo)
-{
-    const char *sslmode = given(conninfo->sslmode, "PGSSLMODE");
-    const char *addresses = given(conninfo->addresses, "PGHOSTADDR");
-    const char *hosts = addresses[0] != '\0' ? addresses : given(conninfo->hosts, "PGHOST");
-
-    if (sslmode[0] == '\0')
-        return !conninfo->has_service && conninfo_is_remote(hosts);
-    return (strcmp(sslmode, "prefer") == 0 || strcmp(sslmode, "allow") == 0) &&
-           conninfo_is_remote(hosts);
+    if (transport_resolve(&transport, outbox->url) < 0 || transport.risk == TRANSPORT_SAFE)
+        return;
+    has_password = transport.has_password || outbox->password_file != NULL;
+    if (transport.risk == TRANSPORT_UNVERIFIED)
+        report_warning(loader->report, node,
+                       "url: sslmode=%s does not tell the server from one in between, which could "
+                       "read and change everything; write sslmode=verify-full and sslrootcert=FILE",
+                       transport.sslmode);
+    else if (outbox->allow_plaintext)
+        report_warning(loader->report, node,
+                       "url: sslmode=%s trusts the network (allow_plaintext = true)",
+                       transport.sslmode);
+    else if (has_password)
+        report_problem(loader->report, node,
+                       "url: with sslmode=%s the password could be read on its way to a host that "
+                       "is not local; write sslmode=verify-full, or allow_plaintext = true to say "
+                       "that this network is trusted",
+                       transport.sslmode);
+    else if (strcmp(transport.sslmode, "disable") == 0)
+        report_warning(loader->report, node,
+                       "url: sslmode=disable trusts the network; elsewhere write "
+                       "sslmode=verify-full");
+    else
+        report_problem(
+            loader->report, node,
+            "url: with sslmode=%s whoever is in between can turn encryption off; write "
+            "sslmode=verify-full, or sslmode=disable to say that this network is trusted",
+            transport.sslmode);
 }
 
 /* The url itself never stands in a message. */
@@ -61,14 +80,11 @@ static void check_url(const struct loader *loader)
         return;
     if (conninfo_parse(&conninfo, outbox->url) < 0)
         report_problem(loader->report, node, "url: %s", conninfo.problem);
-    else if (is_unauthenticated(&conninfo))
-        report_problem(
-            loader->report, node,
-            "url: the connection would not be authenticated; write sslmode=verify-full, or "
-            "sslmode=disable to say that this network is trusted");
     else if (conninfo.secret_count > 0 && outbox->password_file != NULL)
         report_problem(loader->report, loader_locate(loader, "database", "password_file"),
                        "password_file: the url holds a password too; keep one of them");
+    else
+        check_transport(loader, node);
 }
 
 static void check_names(const struct loader *loader)

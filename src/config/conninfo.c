@@ -1,6 +1,5 @@
 #include "config/conninfo.h"
 
-#include "base/host.h"
 #include "base/text.h"
 #include "config/address.h"
 
@@ -8,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define NAME_BYTES_MAX 64
 #define MASK "***"
@@ -347,24 +345,6 @@ int conninfo_parse(struct conninfo *conninfo, const char *text)
         (void)refuse(conninfo, "not a connection string; use %s",
                      "\"postgresql://USER@HOST/DATABASE\" or \"host=HOST dbname=DATABASE\"");
     return -1;
-}
-
-static bool is_local(const char *host, size_t len)
-{
-    return len == 0 || host[0] == '/' || host[0] == '@' || host_is_loopback(host, len);
-}
-
-bool conninfo_is_remote(const char *hosts)
-{
-    for (const char *at = hosts;;) {
-        size_t len = strcspn(at, ",");
-
-        if (!is_local(at, len))
-            return true;
-        if (at[len] == '\0')
-            return false;
-        at += len + 1;
-    }
 }
 
 char *conninfo_mask(const char *text)

@@ -31,9 +31,6 @@ struct conninfo {
  */
 int conninfo_parse(struct conninfo *conninfo, const char *text);
 
-/* Whether one of the comma-separated hosts is neither this machine nor a socket. */
-bool conninfo_is_remote(const char *hosts);
-
 /* A copy with "***" for each secret, to free(); NULL when there is no memory. */
 char *conninfo_mask(const char *text);
 

@@ -26,6 +26,10 @@ const struct key keys[] = {
      "taken from the PG* variables. A host that is not local needs an sslmode."},
     {SECTION_DATABASE, "password_file", KEY_STRING, IN_OUTBOX(password_file), NULL, 1, 0, NULL, 0,
      "A file that holds the password, read again at each connection."},
+    {SECTION_DATABASE, "allow_plaintext", KEY_BOOLEAN, IN_OUTBOX(allow_plaintext), "false", 0, 0,
+     NULL, 0,
+     "The network is trusted: a password may go to another host with sslmode=disable, allow or "
+     "prefer."},
     {SECTION_DATABASE, "allow_superuser", KEY_BOOLEAN, IN_OUTBOX(allow_superuser), "false", 0, 0,
      NULL, 0,
      "`run` goes on as a superuser, or as a role that may become one. Triggers and functions that "

@@ -32,6 +32,7 @@ struct outbox_options {
     char *url; /* libpq conninfo; owned, as every string here */
     char *password_file;
     bool allow_superuser;
+    bool allow_plaintext;
     char *table; /* "table" or "schema.table", literal names */
     enum preset preset;
     char *columns[COLUMN_COUNT]; /* NULL: what the preset says */

@@ -4,6 +4,7 @@
 #include "base/log_limit.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "outbox/transport.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -336,6 +337,24 @@ static void on_notice(void *closure, const PGresult *result)
                        "database: %s", text);
 }
 
+/* What the configuration's check could not foresee: other files and variables than at the start. */
+static int refuse_plaintext(struct session *session, const struct outbox_options *options,
+                            struct error *error)
+{
+    PGconn *conn = session->conn;
+
+    if (options->allow_plaintext || PQsslInUse(conn) || PQgssEncInUse(conn) ||
+        !PQconnectionUsedPassword(conn) || !transport_is_remote(PQhostaddr(conn)))
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                    "database.url: the connection to %s is not encrypted, and a password went over"
+                    " it",
+                    PQhostaddr(conn));
+    session_close(session);
+    return error_hint(error, "write sslmode=verify-full, or allow_plaintext = true in [database] to"
+                             " say that this network is trusted");
+}
+
 /* The url's own connect_timeout, unless it means for ever. It counts for each host of a list. */
 static void take_connect_timeout(const PQconninfoOption *parsed, char timeout[16])
 {
@@ -392,6 +411,8 @@ static int connect_session(struct session *session, const struct outbox_options 
         return error_no_memory(error);
     if (PQstatus(session->conn) != CONNECTION_OK)
         return fail_to_connect(session, error);
+    if (refuse_plaintext(session, options, error) < 0)
+        return -1;
     (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
     return 0;
 }

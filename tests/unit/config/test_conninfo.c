@@ -168,27 +168,6 @@ static void a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated(void
         assert_int_equal(conninfo_parse(&conninfo, good[i]), 0);
 }
 
-static void local_hosts_are_told_from_remote_ones(void **state)
-{
-    static const char *const local[] = {"",    "localhost", "LocalHost", "127.0.0.1", "127.1.2.3",
-                                        "::1", "[::1]",     "/tmp",      "@abstract", "/a,::1,"};
-    static const char *const remote[] = {"db",
-                                         "10.0.0.1",
-                                         "localhost.example.com",
-                                         "127.0.0.1.example.com",
-                                         "localhost,db",
-                                         "db,localhost",
-                                         "::2",
-                                         "128.0.0.1",
-                                         "localhos"};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
-        assert_false(conninfo_is_remote(local[i]));
-    for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
-        assert_true(conninfo_is_remote(remote[i]));
-}
-
 static void long_values_are_cut_and_never_overflow(void **state)
 {
     char *text = calloc(9001, 1);
@@ -201,36 +180,58 @@ static void long_values_are_cut_and_never_overflow(void **state)
         memcpy(text + i, "h,", 2);
     text[9000] = '\0';
     assert_int_equal(conninfo_parse(&conninfo, text), 0);
-    assert_true(conninfo_is_remote(conninfo.hosts));
+    assert_true(strlen(conninfo.hosts) < sizeof conninfo.hosts);
     free(text);
 }
 
-struct url {
-    const char *url;
-    bool accepted;
-};
+#define AT "relay.toml:6:1: url: "
+#define DOWNGRADE(mode)                                                                            \
+    AT "with sslmode=" mode " whoever is in between can turn encryption off; write "               \
+       "sslmode=verify-full, or sslmode=disable to say that this network is trusted"
+#define IN_THE_CLEAR(mode)                                                                         \
+    AT "with sslmode=" mode " the password could be read on its way to a host that is not local; " \
+       "write sslmode=verify-full, or allow_plaintext = true to say that this network is trusted"
+#define UNVERIFIED                                                                                 \
+    AT "sslmode=require does not tell the server from one in between, which could read and "       \
+       "change everything; write sslmode=verify-full and sslrootcert=FILE"
+#define TRUSTED AT "sslmode=disable trusts the network; elsewhere write sslmode=verify-full"
 
-#define UNAUTHENTICATED                                                                            \
-    "relay.toml:6:1: url: the connection would not be authenticated; write sslmode=verify-full, "  \
-    "or sslmode=disable to say that this network is trusted"
+static void assert_only_warning(const char *text, const char *line)
+{
+    struct parsed *parsed = parse_accepted(text);
+
+    assert_int_equal(parsed->problems.warning_count, line != NULL);
+    if (line != NULL)
+        assert_string_equal(parsed->problems.warnings[0], line);
+    free_parsed(parsed);
+}
 
 static void a_host_that_is_not_local_needs_an_sslmode(void **state)
 {
-    static const struct url urls[] = {
-        {"", true},
-        {"postgresql://localhost/shop", true},
-        {"postgresql://127.0.0.1,[::1]/shop", true},
-        {"host=/var/run/postgresql", true},
-        {"postgresql://db/shop?sslmode=verify-full", true},
-        {"postgresql://db/shop?sslmode=disable", true},
-        {"host=db sslmode=require", true},
-        {"service=shop", true},
-        {"postgresql://db/shop", false},
-        {"postgresql://db/shop?sslmode=prefer", false},
-        {"host=db sslmode=allow", false},
-        {"host=localhost,db", false},
-        {"host=localhost hostaddr=10.0.0.1", false},
-        {"postgresql:///shop?host=db", false},
+    static const struct {
+        const char *url;
+        const char *problem;
+        const char *warning;
+    } urls[] = {
+        {"", NULL, NULL},
+        {"postgresql://u:p@localhost/shop", NULL, NULL},
+        {"postgresql://127.0.0.1,[::1]/shop?password=p&sslmode=disable", NULL, NULL},
+        {"host=/tmp password=p", NULL, NULL},
+        {"postgresql://u:p@db/shop?sslmode=verify-full", NULL, NULL},
+        {"host=db sslmode=verify-ca", NULL, NULL},
+        {"host=db sslmode=require sslrootcert=/ca.pem", NULL, NULL},
+        {"host=db password=p gssencmode=require", NULL, NULL},
+        {"host=db password=p sslmode=require", NULL, UNVERIFIED},
+        {"postgresql://db/shop?sslmode=disable", NULL, TRUSTED},
+        {"postgresql://db/shop", DOWNGRADE("prefer"), NULL},
+        {"postgresql://db/shop?sslmode=prefer", DOWNGRADE("prefer"), NULL},
+        {"host=db sslmode=allow", DOWNGRADE("allow"), NULL},
+        {"host=localhost,db", DOWNGRADE("prefer"), NULL},
+        {"host=localhost hostaddr=10.0.0.1", DOWNGRADE("prefer"), NULL},
+        {"postgresql:///shop?host=db", DOWNGRADE("prefer"), NULL},
+        {"postgresql://u:p@db/shop", IN_THE_CLEAR("prefer"), NULL},
+        {"host=db password=p sslmode=allow", IN_THE_CLEAR("allow"), NULL},
+        {"host=db password=p sslmode=disable", IN_THE_CLEAR("disable"), NULL},
     };
 
     (void)state;
@@ -238,11 +239,31 @@ static void a_host_that_is_not_local_needs_an_sslmode(void **state)
         char text[256];
 
         (void)snprintf(text, sizeof text, MINIMAL "[database]\nurl = \"%s\"\n", urls[i].url);
-        if (urls[i].accepted)
-            assert_accepted(text);
+        if (urls[i].problem != NULL)
+            assert_only_problem(text, urls[i].problem);
         else
-            assert_only_problem(text, UNAUTHENTICATED);
+            assert_only_warning(text, urls[i].warning);
     }
+}
+
+static void a_password_of_a_file_is_one_too(void **state)
+{
+    (void)state;
+    assert_only_problem(MINIMAL "[database]\nurl = \"host=db sslmode=disable\"\n"
+                                "password_file = \"/x\"\n",
+                        IN_THE_CLEAR("disable"));
+}
+
+static void a_key_says_that_the_network_is_trusted(void **state)
+{
+    (void)state;
+    assert_only_warning(MINIMAL "[database]\nurl = \"host=db password=p sslmode=disable\"\n"
+                                "allow_plaintext = true\n",
+                        AT "sslmode=disable trusts the network (allow_plaintext = true)");
+    assert_only_warning(MINIMAL "[database]\nurl = \"host=db\"\nallow_plaintext = true\n",
+                        AT "sslmode=prefer trusts the network (allow_plaintext = true)");
+    assert_only_warning(MINIMAL "[database]\nurl = \"host=localhost\"\nallow_plaintext = true\n",
+                        NULL);
 }
 
 static void the_environment_says_what_the_url_leaves_out(void **state)
@@ -250,12 +271,16 @@ static void the_environment_says_what_the_url_leaves_out(void **state)
     (void)state;
     (void)setenv("PGSSLMODE", "verify-full", 1);
     assert_accepted(MINIMAL "[database]\nurl = \"host=db\"\n");
-    assert_only_problem(MINIMAL "[database]\nurl = \"host=db sslmode=prefer\"\n", UNAUTHENTICATED);
+    assert_only_problem(MINIMAL "[database]\nurl = \"host=db sslmode=prefer\"\n",
+                        DOWNGRADE("prefer"));
     (void)setenv("PGSSLMODE", "prefer", 1);
-    assert_only_problem(MINIMAL "[database]\nurl = \"host=db\"\n", UNAUTHENTICATED);
+    assert_only_problem(MINIMAL "[database]\nurl = \"host=db\"\n", DOWNGRADE("prefer"));
+    (void)setenv("PGPASSWORD", "p", 1);
+    assert_only_problem(MINIMAL "[database]\nurl = \"host=db\"\n", IN_THE_CLEAR("prefer"));
+    assert_int_equal(unsetenv("PGPASSWORD"), 0);
     assert_int_equal(unsetenv("PGSSLMODE"), 0);
     (void)setenv("PGHOST", "db", 1);
-    assert_only_problem(MINIMAL "[database]\nurl = \"dbname=shop\"\n", UNAUTHENTICATED);
+    assert_only_problem(MINIMAL "[database]\nurl = \"dbname=shop\"\n", DOWNGRADE("prefer"));
     assert_accepted(MINIMAL "[database]\nurl = \"host=localhost\"\n");
     assert_int_equal(unsetenv("PGHOST"), 0);
 }
@@ -300,7 +325,8 @@ static void a_password_stands_in_one_place_only(void **state)
 
 int main(void)
 {
-    static const char *const inherited[] = {"PGSSLMODE", "PGHOST", "PGHOSTADDR"};
+    static const char *const inherited[] = {"PGSSLMODE",  "PGHOST",     "PGHOSTADDR",
+                                            "PGPASSWORD", "PGPASSFILE", "PGSERVICE"};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_sslmode_and_secrets_are_found_in_either_form),
         cmocka_unit_test(what_is_no_connection_string_is_refused_and_masked_as_a_whole),
@@ -308,16 +334,17 @@ int main(void)
         cmocka_unit_test(
             a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named),
         cmocka_unit_test(a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated),
-        cmocka_unit_test(local_hosts_are_told_from_remote_ones),
         cmocka_unit_test(long_values_are_cut_and_never_overflow),
         cmocka_unit_test(a_host_that_is_not_local_needs_an_sslmode),
+        cmocka_unit_test(a_password_of_a_file_is_one_too),
+        cmocka_unit_test(a_key_says_that_the_network_is_trusted),
         cmocka_unit_test(the_environment_says_what_the_url_leaves_out),
         cmocka_unit_test(a_malformed_url_is_refused_and_not_shown),
         cmocka_unit_test(a_password_of_the_environment_has_to_be_percent_encoded_too),
         cmocka_unit_test(a_password_stands_in_one_place_only),
     };
 
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)
         (void)unsetenv(inherited[i]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
