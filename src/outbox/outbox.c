@@ -39,6 +39,7 @@ void outbox_close(struct outbox *outbox)
         return;
     outbox_abandon(outbox);
     pipeline_close(outbox);
+    session_end(&outbox->session);
     horizon_close(outbox->away_horizon);
     horizon_view_free(&outbox->view);
     turns_free(&outbox->turns);

@@ -2,9 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log_limit.h"
-#include "base/secret.h"
-#include "base/text.h"
-#include "outbox/transport.h"
+#include "outbox/connect.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -48,6 +46,12 @@ void session_close(struct session *session)
     session->conn = NULL;
     free(session->schemas);
     session->schemas = NULL;
+}
+
+void session_end(struct session *session)
+{
+    session_close(session);
+    bounded_call_forget(&session->late);
 }
 
 /* Waits for the socket. 0, or -1 with the session closed. */
@@ -283,43 +287,6 @@ int session_leave_pipeline(struct session *session, struct error *error)
     return PQexitPipelineMode(session->conn) == 1 ? 0 : lose(session, error);
 }
 
-/* Read anew at each connect, so that a rotated password is seen. NULL with *error set. */
-static char *read_password(const char *path, struct error *error)
-{
-    struct error cause;
-    char *password = secret_read(path, &cause);
-
-    if (password == NULL)
-        (void)error_set(error, cause.kind, cause.origin, "database.password_file %s", cause.text);
-    return password;
-}
-
-/* What a server says once it has answered, and that no waiting mends. libpq 15 gives a failed
- * connection no SQLSTATE; a translated message is taken for transient, and waited for. */
-static bool is_refusal(const char *text)
-{
-    static const char *const refusals[] = {
-        "authentication failed",     "no pg_hba.conf entry",        "no password supplied",
-        "\" does not exist",         "permission denied for",       "is not permitted to log in",
-        "certificate verify failed", "server does not support SSL", "root certificate file",
-        "invalid port number",       "invalid sslmode value",       NULL};
-
-    for (int i = 0; refusals[i] != NULL; i++)
-        if (strstr(text, refusals[i]) != NULL)
-            return true;
-    return false;
-}
-
-static int fail_to_connect(struct session *session, struct error *error)
-{
-    const char *text = PQerrorMessage(session->conn);
-
-    (void)error_set(error, is_refusal(text) ? ERROR_PERMANENT : ERROR_TRANSIENT, ERROR_DATABASE,
-                    "database: %s", text);
-    session_close(session);
-    return -1;
-}
-
 /* A warning can say that a commit did not wait for its synchronous standby after all, so those of
  * the server itself have a limit of their own: a trigger that raises many does not hide them. What
  * a function raises comes with its context. */
@@ -335,86 +302,6 @@ static void on_notice(void *closure, const PGresult *result)
     if (severity != NULL && text != NULL && strcmp(severity, "WARNING") == 0)
         log_limit_line(has_context ? &of_functions : &of_server, LOG_WARN, clock_now_ms(),
                        "database: %s", text);
-}
-
-/* What the configuration's check could not foresee: other files and variables than at the start. */
-static int refuse_plaintext(struct session *session, const struct outbox_options *options,
-                            struct error *error)
-{
-    PGconn *conn = session->conn;
-
-    if (options->allow_plaintext || PQsslInUse(conn) || PQgssEncInUse(conn) ||
-        !PQconnectionUsedPassword(conn) || !transport_is_remote(PQhostaddr(conn)))
-        return 0;
-    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                    "database.url: the connection to %s is not encrypted, and a password went over"
-                    " it",
-                    PQhostaddr(conn));
-    session_close(session);
-    return error_hint(error, "write sslmode=verify-full, or allow_plaintext = true in [database] to"
-                             " say that this network is trusted");
-}
-
-/* The url's own connect_timeout, unless it means for ever. It counts for each host of a list. */
-static void take_connect_timeout(const PQconninfoOption *parsed, char timeout[16])
-{
-    (void)snprintf(timeout, 16, "%d", SESSION_CONNECT_S);
-    for (const PQconninfoOption *option = parsed; option->keyword != NULL; option++)
-        if (strcmp(option->keyword, "connect_timeout") == 0 && option->val != NULL &&
-            strtol(option->val, NULL, 10) > 0)
-            (void)snprintf(timeout, 16, "%ld", strtol(option->val, NULL, 10));
-}
-
-/* libpq's message on a malformed string may quote the password, so it is not shown. */
-static int parse_url(const char *url, char timeout[16], struct error *error)
-{
-    PQconninfoOption *parsed = NULL;
-
-    if (url[0] != '\0' && strchr(url, '=') == NULL && strstr(url, "://") == NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "database.url: not a connection string; use postgresql://USER@HOST/DB");
-    parsed = PQconninfoParse(url, NULL);
-    if (parsed == NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "database.url: libpq does not understand this connection string");
-    take_connect_timeout(parsed, timeout);
-    PQconninfoFree(parsed);
-    return 0;
-}
-
-/* Defaults come before the url, whose own words win; what stands after it wins over the url. */
-static int connect_session(struct session *session, const struct outbox_options *options,
-                           const char *name, const char *password, struct error *error)
-{
-    char application_name[80];
-    char timeout[16];
-    const char *keywords[] = {"keepalives_idle",
-                              "keepalives_interval",
-                              "keepalives_count",
-                              "tcp_user_timeout",
-                              "client_encoding",
-                              "target_session_attrs",
-                              "application_name",
-                              "dbname",
-                              "connect_timeout",
-                              password != NULL ? "password" : NULL,
-                              NULL};
-    const char *values[] = {
-        "10",         "5",     "3",      "15000", "UTF8", "read-write", application_name,
-        options->url, timeout, password, NULL};
-
-    if (parse_url(options->url, timeout, error) < 0)
-        return -1;
-    (void)snprintf(application_name, sizeof application_name, "outbox-relay/%s", name);
-    session->conn = PQconnectdbParams(keywords, values, 1);
-    if (session->conn == NULL)
-        return error_no_memory(error);
-    if (PQstatus(session->conn) != CONNECTION_OK)
-        return fail_to_connect(session, error);
-    if (refuse_plaintext(session, options, error) < 0)
-        return -1;
-    (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
-    return 0;
 }
 
 /* What the role's own search_path is, for the table's name. The session's first statement: a
@@ -460,20 +347,11 @@ static int apply_settings(struct session *session, const struct outbox_options *
 int session_open(struct session *session, const struct outbox_options *options, const char *name,
                  struct error *error)
 {
-    char *password = NULL;
-    int status;
-
-    session->conn = NULL;
     session->schemas = NULL;
-    if (options->password_file != NULL) {
-        password = read_password(options->password_file, error);
-        if (password == NULL)
-            return -1;
-    }
-    status = connect_session(session, options, name, password, error);
-    secret_free(password);
-    if (status < 0)
+    session->conn = connect_open(&session->late, options, name, error);
+    if (session->conn == NULL)
         return -1;
+    (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
     if (PQsetnonblocking(session->conn, 1) < 0)
         return lose(session, error);
     if (take_schemas(session, error) < 0 || apply_settings(session, options, error) < 0) {

@@ -1,28 +1,30 @@
 #ifndef OUTBOX_SESSION_H
 #define OUTBOX_SESSION_H
 
+#include "base/bounded_call.h"
 #include "base/error.h"
 #include "outbox/options.h"
 
 #include <libpq-fe.h>
 
 /*
- * One PostgreSQL connection on which no call waits for ever: but for connecting, libpq's blocking
- * calls have no deadline (a black-holed COMMIT never returns), so every wait is poll(2) with one.
- * After a failed wait the session is closed: what the server did is unknown.
+ * One PostgreSQL connection on which no call waits for ever: libpq's blocking calls have no
+ * deadline (a black-holed COMMIT never returns), so every wait is poll(2) with one, and connecting,
+ * which may hang in a name lookup, is given up (connect.h). After a failed wait the session is
+ * closed: what the server did is unknown.
  */
 
 #define SESSION_STATEMENT_MS 10000
-#define SESSION_CONNECT_S 5 /* a host; libpq keeps this one itself */
 /* The client waits longer than the server's statement_timeout, so that the server's word arrives.
  */
 #define SESSION_WAIT_MS (SESSION_STATEMENT_MS + 2000)
 
 struct session {
-    PGconn *conn;     /* NULL: closed */
-    char *schemas;    /* the role's search_path, as an array of names; the session's own is '' */
-    char backend[64]; /* of the last connection, its pid and start; "": there was none */
-    int wait_ms;      /* how long an answer may take; 0: SESSION_WAIT_MS */
+    PGconn *conn;  /* NULL: closed */
+    char *schemas; /* the role's search_path, as an array of names; the session's own is '' */
+    struct bounded_call *late; /* a try to connect that was given up, and has not returned */
+    char backend[64];          /* of the last connection, its pid and start; "": there was none */
+    int wait_ms;               /* how long an answer may take; 0: SESSION_WAIT_MS */
 };
 
 /* Connects and applies the session's settings. Nothing is evaluated before search_path is empty, so
@@ -31,6 +33,8 @@ struct session {
 int session_open(struct session *session, const struct outbox_options *options, const char *name,
                  struct error *error);
 void session_close(struct session *session);
+/* The same, and nothing of it is used again. */
+void session_end(struct session *session);
 
 /* With slices a plan is the same whatever the statistics and the parameters say, so it is made
  * once. Without, a plan made for an empty table may not do for a full one. */

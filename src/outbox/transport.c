@@ -44,6 +44,16 @@ static bool leads_away(const PQconninfoOption *options)
            (!each_given && transport_is_remote(value_of(options, "host")));
 }
 
+static int count_hosts(const PQconninfoOption *options)
+{
+    const char *list = value_of(options, "hostaddr");
+    int count = 1;
+
+    for (list = list[0] != '\0' ? list : value_of(options, "host"); *list != '\0'; list++)
+        count += *list == ',';
+    return count;
+}
+
 /* With a root certificate that is named, "require" verifies as "verify-ca" does (libpq, 34.19.1).
  */
 static enum transport_risk judge(const PQconninfoOption *options)
@@ -74,6 +84,7 @@ int transport_resolve(struct transport *transport, const char *url)
                        value_of(options, "sslmode"));
         transport->has_password = PQpass(conn) != NULL && PQpass(conn)[0] != '\0';
         transport->risk = judge(options);
+        transport->hosts = count_hosts(options);
     }
     PQconninfoFree(options);
     PQfinish(conn);

@@ -17,6 +17,7 @@ enum transport_risk {
 struct transport {
     enum transport_risk risk;
     bool has_password;
+    int hosts; /* that are tried in turn */
     char sslmode[16];
 };
 

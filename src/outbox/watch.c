@@ -84,6 +84,7 @@ void watch_close(struct watch *watch)
         return;
     if (watch->listener != NULL)
         watch_disconnect(watch);
+    session_end(&watch->session);
     listener_close(watch->listener);
     horizon_view_free(&watch->view);
     free(watch->holders);

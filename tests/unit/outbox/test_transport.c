@@ -87,6 +87,9 @@ static void an_address_that_is_not_given_is_the_one_of_the_host(void **state)
 {
     (void)state;
     assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,::1").risk, TRANSPORT_SAFE);
+    assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,::1").hosts, 2);
+    assert_int_equal(resolve("host=a,b,c").hosts, 3);
+    assert_int_equal(resolve("").hosts, 1);
     assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,").risk, TRANSPORT_OPEN);
     assert_int_equal(resolve("host=/tmp,/tmp hostaddr=,10.0.0.1").risk, TRANSPORT_OPEN);
 }

@@ -1,0 +1,214 @@
+#include "outbox/connect.h"
+
+#include "base/clock.h"
+#include "base/secret.h"
+#include "outbox/transport.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADDRESSES_A_HOST 2 /* as many as get their time: IPv6 and IPv4 */
+#define TIMEOUT_S_MAX 3600
+#define MARGIN_MS 1000 /* so that libpq itself says first that the time is over */
+
+/* What libpq is given, a copy, because it may outlive the caller; and what it makes of it. */
+struct attempt {
+    char *url;
+    char *password; /* NULL: not from a file */
+    char application_name[80];
+    char timeout[24];
+    PGconn *conn;
+};
+
+/* Read anew at each connect, so that a rotated password is seen. NULL with *error set. */
+static char *read_password(const char *path, struct error *error)
+{
+    struct error cause;
+    char *password = secret_read(path, &cause);
+
+    if (password == NULL)
+        (void)error_set(error, cause.kind, cause.origin, "database.password_file %s", cause.text);
+    return password;
+}
+
+static void attempt_free(struct attempt *attempt)
+{
+    free(attempt->url);
+    secret_free(attempt->password);
+    free(attempt);
+}
+
+static void drop(void *argument)
+{
+    struct attempt *attempt = argument;
+
+    PQfinish(attempt->conn);
+    attempt_free(attempt);
+}
+
+/* Defaults come before the url, whose own words win; what stands after it wins over the url. */
+static void work(void *argument)
+{
+    struct attempt *attempt = argument;
+    const char *keywords[] = {"keepalives_idle",
+                              "keepalives_interval",
+                              "keepalives_count",
+                              "tcp_user_timeout",
+                              "client_encoding",
+                              "target_session_attrs",
+                              "application_name",
+                              "dbname",
+                              "connect_timeout",
+                              attempt->password != NULL ? "password" : NULL,
+                              NULL};
+    const char *values[] = {"10",
+                            "5",
+                            "3",
+                            "15000",
+                            "UTF8",
+                            "read-write",
+                            attempt->application_name,
+                            attempt->url,
+                            attempt->timeout,
+                            attempt->password,
+                            NULL};
+
+    attempt->conn = PQconnectdbParams(keywords, values, 1);
+}
+
+/* The url's own connect_timeout, unless it means for ever. Returns how long all may take. */
+static int64_t take_timeout(struct attempt *attempt, const PQconninfoOption *parsed)
+{
+    struct transport transport;
+    long timeout_s = CONNECT_S;
+    int hosts = transport_resolve(&transport, attempt->url) == 0 ? transport.hosts : 1;
+
+    for (const PQconninfoOption *option = parsed; option->keyword != NULL; option++)
+        if (strcmp(option->keyword, "connect_timeout") == 0 && option->val != NULL &&
+            strtol(option->val, NULL, 10) > 0)
+            timeout_s = strtol(option->val, NULL, 10);
+    if (timeout_s > TIMEOUT_S_MAX)
+        timeout_s = TIMEOUT_S_MAX;
+    (void)snprintf(attempt->timeout, sizeof attempt->timeout, "%ld", timeout_s);
+    return (int64_t)timeout_s * 1000 * hosts * ADDRESSES_A_HOST + MARGIN_MS;
+}
+
+/* How long all may take, in ms, or -1. libpq's message on a malformed string may quote the
+ * password, so it is not shown. */
+static int64_t parse_url(struct attempt *attempt, struct error *error)
+{
+    PQconninfoOption *parsed = NULL;
+    int64_t limit_ms;
+
+    if (attempt->url[0] != '\0' && strchr(attempt->url, '=') == NULL &&
+        strstr(attempt->url, "://") == NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "database.url: not a connection string; use postgresql://USER@HOST/DB");
+    parsed = PQconninfoParse(attempt->url, NULL);
+    if (parsed == NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "database.url: libpq does not understand this connection string");
+    limit_ms = take_timeout(attempt, parsed);
+    PQconninfoFree(parsed);
+    return limit_ms;
+}
+
+/* What a server says once it has answered, and that no waiting mends. libpq 15 gives a failed
+ * connection no SQLSTATE; a translated message is taken for transient, and waited for. */
+static bool is_refusal(const char *text)
+{
+    static const char *const refusals[] = {
+        "authentication failed",     "no pg_hba.conf entry",        "no password supplied",
+        "\" does not exist",         "permission denied for",       "is not permitted to log in",
+        "certificate verify failed", "server does not support SSL", "root certificate file",
+        "invalid port number",       "invalid sslmode value",       NULL};
+
+    for (int i = 0; refusals[i] != NULL; i++)
+        if (strstr(text, refusals[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* 0, or -1: what libpq made is no connection. */
+static int judge(PGconn *conn, const struct outbox_options *options, struct error *error)
+{
+    const char *text = PQerrorMessage(conn);
+
+    if (PQstatus(conn) != CONNECTION_OK)
+        return error_set(error, is_refusal(text) ? ERROR_PERMANENT : ERROR_TRANSIENT,
+                         ERROR_DATABASE, "database: %s", text);
+    /* The configuration's check could not foresee other files and variables than at the start. */
+    if (options->allow_plaintext || PQsslInUse(conn) || PQgssEncInUse(conn) ||
+        !PQconnectionUsedPassword(conn) || !transport_is_remote(PQhostaddr(conn)))
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                    "database.url: the connection to %s is not encrypted, and a password went over"
+                    " it",
+                    PQhostaddr(conn));
+    return error_hint(error, "write sslmode=verify-full, or allow_plaintext = true in [database] to"
+                             " say that this network is trusted");
+}
+
+/* Takes over `attempt`. */
+static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t limit_ms,
+                   struct error *error)
+{
+    PGconn *conn;
+
+    switch (bounded_call_run(late, work, drop, attempt, clock_now_ms() + limit_ms)) {
+    case BOUNDED_DONE:
+        conn = attempt->conn;
+        attempt_free(attempt);
+        if (conn == NULL)
+            (void)error_no_memory(error);
+        return conn;
+    case BOUNDED_LATE:
+        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "database: no connection after %d s; does a name lookup hang?",
+                        (int)(limit_ms / 1000));
+        return NULL;
+    case BOUNDED_BUSY:
+        attempt_free(attempt);
+        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "database: the name lookup of the connection before still hangs");
+        return NULL;
+    case BOUNDED_FAILED:
+        break;
+    }
+    attempt_free(attempt);
+    (void)error_set(error, ERROR_TRANSIENT, ERROR_SELF, "database: no thread to connect on");
+    return NULL;
+}
+
+PGconn *connect_open(struct bounded_call **late, const struct outbox_options *options,
+                     const char *name, struct error *error)
+{
+    struct attempt *attempt = calloc(1, sizeof *attempt);
+    int64_t limit_ms;
+    PGconn *conn;
+
+    if (attempt == NULL || (attempt->url = strdup(options->url)) == NULL) {
+        free(attempt);
+        (void)error_no_memory(error);
+        return NULL;
+    }
+    (void)snprintf(attempt->application_name, sizeof attempt->application_name, "outbox-relay/%s",
+                   name);
+    limit_ms = parse_url(attempt, error);
+    if (limit_ms >= 0 && options->password_file != NULL) {
+        attempt->password = read_password(options->password_file, error);
+        if (attempt->password == NULL)
+            limit_ms = -1;
+    }
+    if (limit_ms < 0) {
+        attempt_free(attempt);
+        return NULL;
+    }
+    conn = run(late, attempt, limit_ms, error);
+    if (conn != NULL && judge(conn, options, error) < 0) {
+        PQfinish(conn);
+        return NULL;
+    }
+    return conn;
+}

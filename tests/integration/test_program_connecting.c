@@ -1,0 +1,169 @@
+/* A server, or a lookup, that hangs while the program connects: every try ends by its deadline, and
+ * a signal is obeyed meanwhile. */
+#include "integration/program.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LIMIT_MS 5000 /* of a host: two addresses of two seconds, and one */
+#define SLACK_MS 5000 /* for a machine that is busy */
+
+struct silent_server {
+    int socket;
+    int port;
+    bool agrees_to_tls; /* it answers the request for TLS, and then nothing */
+    pthread_t thread;
+};
+
+static void *serve(void *argument)
+{
+    struct silent_server *server = argument;
+    char request[8];
+    int client;
+
+    while ((client = accept(server->socket, NULL, NULL)) >= 0)
+        if (server->agrees_to_tls && recv(client, request, sizeof request, MSG_WAITALL) == 8)
+            (void)!write(client, "S", 1); /* it stays open until the test ends */
+    return NULL;
+}
+
+static void start_server(struct silent_server *server)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t len = sizeof address;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    server->socket = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(server->socket, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(server->socket, 100), 0);
+    assert_int_equal(getsockname(server->socket, (struct sockaddr *)&address, &len), 0);
+    server->port = ntohs(address.sin_port);
+    assert_int_equal(pthread_create(&server->thread, NULL, serve, server), 0);
+}
+
+static void stop_server(struct silent_server *server)
+{
+    (void)shutdown(server->socket, SHUT_RDWR);
+    assert_int_equal(pthread_join(server->thread, NULL), 0);
+    (void)close(server->socket);
+}
+
+static void connect_to(struct fixture *fixture, const char *words, int port)
+{
+    (void)snprintf(fixture->url, sizeof fixture->url,
+                   "%s port=%d dbname=x user=u connect_timeout=2", words, port);
+    configure(fixture);
+}
+
+static void check_ends(struct fixture *fixture, const char *says)
+{
+    int64_t began_ms = harness_now_ms();
+
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+    assert_says(fixture->process.out, says);
+    assert_in_range(harness_now_ms() - began_ms, 1000, LIMIT_MS + SLACK_MS);
+}
+
+/* The signal comes while a try is under way. */
+static void run_obeys(struct fixture *fixture, const char *says, int times)
+{
+    struct process *process = &fixture->process;
+    int64_t began_ms;
+
+    process_free(process);
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_times(process, says, times);
+    began_ms = harness_now_ms();
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+    assert_in_range(harness_now_ms() - began_ms, 0, LIMIT_MS + SLACK_MS);
+}
+
+static void a_server_that_accepts_and_says_nothing_is_given_up(void **state)
+{
+    struct silent_server server = {.agrees_to_tls = false};
+
+    start_server(&server);
+    connect_to(*state, "host=127.0.0.1", server.port);
+    check_ends(*state, "timeout expired");
+    run_obeys(*state, "timeout expired", 1);
+    stop_server(&server);
+}
+
+static void a_server_that_falls_silent_in_the_tls_handshake_is_given_up(void **state)
+{
+    struct silent_server server = {.agrees_to_tls = true};
+
+    start_server(&server);
+    connect_to(*state, "host=127.0.0.1 sslmode=require", server.port);
+    check_ends(*state, "timeout expired");
+    run_obeys(*state, "timeout expired", 1);
+    stop_server(&server);
+}
+
+static int count_threads(pid_t pid)
+{
+    char path[64];
+    DIR *folder;
+    int count = 0;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    folder = opendir(path);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        count += entry->d_name[0] != '.';
+    (void)closedir(folder);
+    return count;
+}
+
+static void preload(const char *library)
+{
+    char options[512];
+    const char *given = getenv("ASAN_OPTIONS");
+
+    (void)snprintf(options, sizeof options, "%s:verify_asan_link_order=0",
+                   given != NULL ? given : "");
+    (void)setenv("ASAN_OPTIONS", options, 1);
+    (void)setenv("LD_PRELOAD", library, 1);
+}
+
+static void a_lookup_that_hangs_is_given_up_and_holds_one_thread_of_each_lane(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+    char *library = realpath("build/hanging_lookup.so", NULL);
+    int64_t began_ms;
+
+    assert_non_null(library);
+    preload(library);
+    connect_to(fixture, "host=db.hangs.test sslmode=verify-full", 5432);
+    check_ends(fixture, "no connection after 5 s; does a name lookup hang?");
+    process_free(process);
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_times(process, "no connection after 5 s", 2);
+    process_await_words(process, "the name lookup of the connection before still hangs");
+    /* Main, two lanes, the watcher and the janitor; and a lookup of each but main. */
+    assert_in_range(count_threads(process->pid), 5, 9);
+    began_ms = harness_now_ms();
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+    assert_in_range(harness_now_ms() - began_ms, 0, LIMIT_MS + SLACK_MS);
+    (void)unsetenv("LD_PRELOAD");
+    free(library);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_server_that_accepts_and_says_nothing_is_given_up),
+        TEST(a_server_that_falls_silent_in_the_tls_handshake_is_given_up),
+        TEST(a_lookup_that_hangs_is_given_up_and_holds_one_thread_of_each_lane),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
