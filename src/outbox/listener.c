@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define LEASE_MS 10000
+#define READS_MAX 64 /* of a socket that others fill as fast as it is read */
 #define ECHO_MS 1000 /* how long our own notification may take */
 
 struct listener {
@@ -31,7 +32,6 @@ struct listener {
     const struct table *table; /* and its table */
     struct notify notify;
     bool armed;
-    int heard; /* notifications that have arrived and were not told */
 };
 
 struct listener *listener_open(struct session *session, const struct table *table)
@@ -48,7 +48,8 @@ struct listener *listener_open(struct session *session, const struct table *tabl
 void listener_forget(struct listener *listener)
 {
     listener->armed = false;
-    listener->heard = 0;
+    listener->session->notes.arrived = 0;
+    listener->session->notes.empty = 0;
 }
 
 void listener_close(struct listener *listener)
@@ -56,44 +57,39 @@ void listener_close(struct listener *listener)
     free(listener);
 }
 
-/* Whether one with this mark is among them: a test's; those of inserts carry none. */
-static bool take_notifications(struct listener *listener, const char *mark)
-{
-    PGnotify *notification;
-    bool found = false;
-
-    while ((notification = PQnotifies(listener->session->conn)) != NULL) {
-        found = found || (mark != NULL && strcmp(notification->extra, mark) == 0);
-        listener->heard += notification->extra[0] == '\0';
-        PQfreemem(notification);
-    }
-    return found;
-}
-
 static int read_input(struct listener *listener, struct error *error)
 {
     if (PQconsumeInput(listener->session->conn) == 0)
         return session_fail(listener->session, NULL, error);
+    session_take_notes(listener->session);
     return 0;
 }
 
-int listener_hear(struct listener *listener, int *heard, struct error *error)
+/* libpq reads one piece of what has arrived at a time. */
+int listener_hear(struct listener *listener, int *arrived, int *heard, struct error *error)
 {
-    int status = read_input(listener, error);
+    int before = -1;
+    int status = 0;
 
-    (void)take_notifications(listener, NULL);
-    *heard = listener->heard;
-    listener->heard = 0;
+    for (int i = 0; i < READS_MAX && status == 0 && listener->session->notes.arrived != before;
+         i++) {
+        before = listener->session->notes.arrived;
+        status = read_input(listener, error);
+    }
+    *arrived = listener->session->notes.arrived;
+    *heard = listener->session->notes.empty;
+    listener->session->notes.arrived = 0;
+    listener->session->notes.empty = 0;
     return status;
 }
 
-bool listener_has_heard(struct listener *listener)
+bool listener_has_heard(const struct listener *listener)
 {
-    (void)take_notifications(listener, NULL);
-    return listener->heard > 0;
+    session_take_notes(listener->session);
+    return listener->session->notes.arrived > 0;
 }
 
-/* The first value of a query, a number; -1: *error. Notifications may come with the answer. */
+/* The first value of a query, a number; -1: *error. */
 static int ask(struct listener *listener, const char *sql, struct error *error)
 {
     PGresult *result = session_query(listener->session, sql, 0, NULL, error);
@@ -103,7 +99,6 @@ static int ask(struct listener *listener, const char *sql, struct error *error)
         return -1;
     answer = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
     PQclear(result);
-    (void)take_notifications(listener, NULL);
     return answer;
 }
 
@@ -146,7 +141,6 @@ int listener_renew(struct listener *listener, struct error *error)
 
     if (notify_describe(&listener->notify, listener->session, listener->table, error) < 0)
         return -1;
-    (void)take_notifications(listener, NULL);
     if (listener->notify.fires && listener->notify.oid == oid)
         return 0;
     return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "%s has lost the trigger \"%s\"",
@@ -163,11 +157,12 @@ static int is_direct(struct listener *listener, struct error *error)
     return ask(listener, sql, error);
 }
 
-static int await_echo(struct listener *listener, const char *mark, struct error *error)
+static int await_echo(struct listener *listener, struct error *error)
 {
     int64_t deadline_ms = clock_now_ms() + ECHO_MS;
 
-    while (!take_notifications(listener, mark)) {
+    session_take_notes(listener->session);
+    while (!listener->session->notes.is_marked) {
         struct pollfd socket = {.fd = PQsocket(listener->session->conn), .events = POLLIN};
         int ready = poll(&socket, 1, clock_left_ms(deadline_ms));
 
@@ -184,14 +179,17 @@ static int hears_itself(struct listener *listener, struct error *error)
 {
     char sql[160];
     char mark[64];
+    int hears;
 
     (void)snprintf(mark, sizeof mark, "echo of %d at %d", PQbackendPID(listener->session->conn),
                    (int)getpid());
     (void)snprintf(sql, sizeof sql, "LISTEN %s; NOTIFY %s, '%s'", listener->notify.channel,
                    listener->notify.channel, mark);
-    if (session_execute(listener->session, sql, error) < 0)
-        return -1;
-    return await_echo(listener, mark, error);
+    listener->session->notes.mark = mark;
+    listener->session->notes.is_marked = false;
+    hears = session_execute(listener->session, sql, error) < 0 ? -1 : await_echo(listener, error);
+    listener->session->notes.mark = NULL;
+    return hears;
 }
 
 static enum listener_result try_to_listen(struct listener *listener, struct error *error)

@@ -31,10 +31,11 @@ void listener_forget(struct listener *listener);
 
 /* The functions below return 0, or -1 with *error set: then the session is to be closed. */
 
-/* Reads what has arrived, without waiting; *heard: how many notifications of inserts. */
-int listener_hear(struct listener *listener, int *heard, struct error *error);
+/* Reads what has arrived, without waiting; *arrived: how many notifications, *heard: how many of
+ * them as inserts send them. */
+int listener_hear(struct listener *listener, int *arrived, int *heard, struct error *error);
 /* One has arrived together with an answer: listener_hear before the socket is polled. */
-bool listener_has_heard(struct listener *listener);
+bool listener_has_heard(const struct listener *listener);
 
 /*
  * Armed: every transaction that has not yet inserted will notify when it does, and what others have

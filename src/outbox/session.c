@@ -94,6 +94,19 @@ int session_flush(struct session *session, int64_t deadline_ms, struct error *er
     }
 }
 
+void session_take_notes(struct session *session)
+{
+    PGnotify *note;
+
+    while ((note = PQnotifies(session->conn)) != NULL) {
+        session->notes.arrived++;
+        session->notes.empty += note->extra[0] == '\0';
+        if (session->notes.mark != NULL && strcmp(note->extra, session->notes.mark) == 0)
+            session->notes.is_marked = true;
+        PQfreemem(note);
+    }
+}
+
 static int wait_for_result(struct session *session, int64_t deadline_ms, struct error *error)
 {
     while (PQisBusy(session->conn)) {
@@ -101,6 +114,7 @@ static int wait_for_result(struct session *session, int64_t deadline_ms, struct 
             return -1;
         if (PQconsumeInput(session->conn) == 0)
             return lose(session, error);
+        session_take_notes(session);
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "outbox/options.h"
 
 #include <libpq-fe.h>
+#include <stdbool.h>
 
 /*
  * One PostgreSQL connection on which no call waits for ever: libpq's blocking calls have no
@@ -25,6 +26,14 @@ struct session {
     struct bounded_call *late; /* a try to connect that was given up, and has not returned */
     char backend[64];          /* of the last connection, its pid and start; "": there was none */
     int wait_ms;               /* how long an answer may take; 0: SESSION_WAIT_MS */
+    /* Notifications are counted as they arrive, and not kept: whoever may NOTIFY sends any number.
+     */
+    struct {
+        int arrived;
+        int empty;        /* of these, without a payload */
+        const char *mark; /* NULL, or a payload that is waited for, */
+        bool is_marked;   /* which has arrived */
+    } notes;
 };
 
 /* Connects and applies the session's settings. Nothing is evaluated before search_path is empty, so
@@ -71,6 +80,9 @@ PGresult *session_answer(struct session *session, struct error *error);
 /* Skips what is left of the round trip: behind a statement that failed the others are void. */
 int session_end_sync(struct session *session, struct error *error);
 int session_leave_pipeline(struct session *session, struct error *error);
+
+/* Counts the notifications that have been read into session->notes. */
+void session_take_notes(struct session *session);
 
 /* Fills *error from a result that is an error, or from the connection when `result` is NULL. */
 int session_fail(const struct session *session, const PGresult *result, struct error *error);

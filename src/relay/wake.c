@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -57,6 +58,7 @@ struct wake {
     int partial;   /* and those of them that leave rows to the others */
     uint64_t last; /* the number of the latest wait: its lane keeps the time */
     int wanted;    /* looks that are owed */
+    int found;     /* looks that had rows, since the watcher asked */
     bool busy;     /* the last lane to wait had had rows, and looks again: it may find more */
     bool armed;
     bool covered; /* by another relay, which is armed */
@@ -243,12 +245,25 @@ void wake_found(struct wake *wake, bool more)
     int64_t now_ms = clock_now_ms();
 
     (void)pthread_mutex_lock(&wake->mutex);
+    if (wake->found < INT_MAX)
+        wake->found++;
     if (more && wake->waiting > 0 && now_ms >= wake->rush_ms) {
         wake->rush_ms = now_ms + RUSH_MS;
         wake->wanted = wake->waiting;
         tell_all(wake);
     }
     (void)pthread_mutex_unlock(&wake->mutex);
+}
+
+int wake_take_found(struct wake *wake)
+{
+    int found;
+
+    (void)pthread_mutex_lock(&wake->mutex);
+    found = wake->found;
+    wake->found = 0;
+    (void)pthread_mutex_unlock(&wake->mutex);
+    return found;
 }
 
 void wake_call(struct wake *wake)

@@ -32,6 +32,9 @@ void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wa
 /* A lane had rows. `more`: it could not take all of them, so the waiting lanes look too. */
 void wake_found(struct wake *wake, bool more);
 
+/* How many looks had rows since the last time, for the watcher: calls that were worth it. */
+int wake_take_found(struct wake *wake);
+
 /* There may be new rows: a lane looks, now or as soon as one waits. */
 void wake_call(struct wake *wake);
 

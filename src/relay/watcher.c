@@ -6,6 +6,11 @@
  * while notifications are few. CALLS_MAX of them within CALLS_MS are too many: those who insert
  * wait for each other at each commit that notifies, and lanes that look every few milliseconds cost
  * them less. How long it then stays unarmed grows where being armed is always brief.
+ *
+ * Anybody may NOTIFY, so what arrives is heard for credit: each time costs one, a look that had
+ * rows gives one back, and time gives one as often as a relay polls. Without credit the session is
+ * not read, and then all that has come costs one. So a loop of notifications costs the relay as
+ * many looks as polling would, and inserts are found as early as by polling.
  */
 #include "relay/watcher.h"
 
@@ -27,6 +32,8 @@
 #define RENEW_MS 5000   /* well within the lease */
 #define RETRY_MS 250    /* to connect, doubled */
 #define RETRY_MS_MAX 2000
+#define CREDIT_MAX 40
+#define CREDIT_MS 250   /* as a relay polls by default */
 #define ABSENT_MS 30000 /* until the trigger is looked for again */
 
 struct watcher {
@@ -46,6 +53,8 @@ struct watcher {
     int64_t hold_ms;  /* how long it then stays unarmed */
     int calls;        /* notifications */
     int64_t calls_ms; /* since then */
+    int credit;
+    int64_t credit_ms; /* when it grows next */
 };
 
 /* Where being armed is always brief, inserts are so many that polling is as fast, and cheaper for
@@ -101,20 +110,44 @@ static bool wants_to_arm(struct watcher *watcher)
            wake_is_quiet(watcher->shared->wake);
 }
 
+static void grow_credit(struct watcher *watcher, int64_t now_ms)
+{
+    watcher->credit += wake_take_found(watcher->shared->wake);
+    if (now_ms >= watcher->credit_ms) {
+        watcher->credit++;
+        watcher->credit_ms = now_ms + CREDIT_MS;
+    }
+    if (watcher->credit > CREDIT_MAX)
+        watcher->credit = CREDIT_MAX;
+}
+
+/* Where the credit is used up the calls are no inserts, and to let go of the lock ends none. */
+static int hear(struct watcher *watcher, struct error *error)
+{
+    struct listener *listener = watch_listener(watcher->watch);
+    int arrived;
+    int heard;
+
+    if (listener_hear(listener, &arrived, &heard, error) < 0)
+        return -1;
+    watcher->credit -= arrived > 0;
+    if (heard > 0)
+        wake_call(watcher->shared->wake);
+    if (heard > 0 && !listener_is_armed(listener))
+        watcher->pause_ms = ARM_MS;
+    if (calls_are_many(watcher, heard) && watcher->credit > 0 && listener_is_armed(listener))
+        return let_go(watcher, error);
+    return 0;
+}
+
 /* 0, or -1 when the session is lost or inserts do not notify any more. */
 static int attend(struct watcher *watcher, struct error *error)
 {
     struct listener *listener = watch_listener(watcher->watch);
     int64_t now_ms = clock_now_ms();
-    int heard = 0;
 
-    if (listener_hear(listener, &heard, error) < 0)
-        return -1;
-    if (heard > 0)
-        wake_call(watcher->shared->wake);
-    if (heard > 0 && !listener_is_armed(listener))
-        watcher->pause_ms = ARM_MS;
-    if (calls_are_many(watcher, heard) && listener_is_armed(listener) && let_go(watcher, error) < 0)
+    grow_credit(watcher, now_ms);
+    if (watcher->credit > 0 && hear(watcher, error) < 0)
         return -1;
     if (now_ms >= watcher->renew_ms) {
         watcher->renew_ms = now_ms + RENEW_MS;
@@ -133,6 +166,7 @@ static void begin_to_listen(struct watcher *watcher)
     watcher->hold_ms = ARM_MS;
     watcher->arm_ms = clock_now_ms();
     watcher->renew_ms = clock_now_ms() + RENEW_MS;
+    watcher->credit = CREDIT_MAX;
 }
 
 static int listen_if_due(struct watcher *watcher, struct error *error)
@@ -211,6 +245,8 @@ static int64_t next_event_ms(struct watcher *watcher)
         return until_ms;
     if (watcher->renew_ms < until_ms)
         until_ms = watcher->renew_ms;
+    if (watcher->credit <= 0 && watcher->credit_ms < until_ms)
+        until_ms = watcher->credit_ms;
     if (wants_to_arm(watcher) && watcher->arm_ms < until_ms)
         until_ms = watcher->arm_ms;
     return until_ms;
@@ -229,14 +265,15 @@ static bool take_event(const struct pollfd *event)
 static void wait_for_event(struct watcher *watcher)
 {
     const struct watched *shared = watcher->shared;
+    bool hears = !watcher->listening || watcher->credit > 0;
     struct pollfd events[5] = {
-        {.fd = watch_fd(watcher->watch), .events = POLLIN},
+        {.fd = hears ? watch_fd(watcher->watch) : -1, .events = POLLIN},
         {.fd = shared->wake != NULL ? wake_fd(shared->wake) : -1, .events = POLLIN},
         {.fd = wal_flush_fd(shared->flush), .events = POLLIN},
         {.fd = horizon_fd(shared->horizon), .events = POLLIN},
         {.fd = shared->stop->fd, .events = POLLIN}};
 
-    if (watcher->listening && listener_has_heard(watch_listener(watcher->watch)))
+    if (watcher->listening && hears && listener_has_heard(watch_listener(watcher->watch)))
         return;
     if (poll(events, 5, clock_left_ms(next_event_ms(watcher))) <= 0)
         return;

@@ -68,10 +68,82 @@ static void a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood(void *
     assert_says(process->err, "more warnings of functions in the database");
 }
 
+static void poll_and_listen(struct fixture *fixture)
+{
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"none\"\n"
+                                "[relay]\npoll_interval = \"60s\"\n" STDOUT_SINK "\n",
+                                fixture->url));
+    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+    process_free(&fixture->process);
+}
+
+/* How often the threads of the relay went to sleep: what it cost them to be woken. */
+static long count_waits(pid_t pid)
+{
+    char line[256];
+    long waits = 0;
+    FILE *out;
+
+    (void)snprintf(line, sizeof line, "cat /proc/%d/task/*/status", (int)pid);
+    out = popen(line, "r");
+    assert_non_null(out);
+    while (fgets(line, sizeof line, out) != NULL)
+        if (strncmp(line, "voluntary_ctxt_switches:", 24) == 0)
+            waits += strtol(line + 24, NULL, 10);
+    (void)pclose(out);
+    return waits;
+}
+
+static void notify(PGconn *conn, const char *payload, int times)
+{
+    char text[160];
+
+    (void)snprintf(text, sizeof text, "SELECT 'outbox_relay_' || 'outbox'::regclass::oid");
+    (void)snprintf(text, sizeof text, "NOTIFY %s, '%s'", sql_text(conn, "%s", text), payload);
+    for (int i = 0; i < times; i++)
+        PQclear(PQexec(conn, text));
+}
+
+#define ARMED                                                                                      \
+    "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"                     \
+    " WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.classid = 7246114"    \
+    " AND l.mode = 'ExclusiveLock' AND l.granted"
+
+/* Each of 20,000 notifications is a transaction of its own. A relay that polls as often as by
+ * default would have waited a few dozen times in that time; the first 40 are taken for inserts. */
+static void a_loop_of_notifications_costs_what_polling_does(void **state)
+{
+    static const char *const payloads[] = {"", "x"};
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    poll_and_listen(fixture);
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1, ARMED);
+    for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+        long waits = count_waits(process->pid);
+        int64_t began_ms = harness_now_ms();
+        long polls;
+
+        notify(fixture->conn, payloads[i], 20000);
+        polls = (long)((harness_now_ms() - began_ms) / 250);
+        waits = count_waits(process->pid) - waits;
+        printf("%ld waits, %ld polls\n", waits, polls);
+        assert_in_range(waits, 0, 1000 + 20 * polls);
+    }
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+    process_await_words(process, "\"topic\":\"t\"");
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_trigger_that_warns_of_each_row_costs_one_line_and_a_count),
+        TEST(a_loop_of_notifications_costs_what_polling_does),
         TEST(a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood),
     };
 
