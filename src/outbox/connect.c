@@ -114,30 +114,63 @@ static int64_t parse_url(struct attempt *attempt, struct error *error)
     return limit_ms;
 }
 
-/* What a server says once it has answered, and that no waiting mends. libpq 15 gives a failed
- * connection no SQLSTATE; a translated message is taken for transient, and waited for. */
-static bool is_refusal(const char *text)
-{
-    static const char *const refusals[] = {
-        "authentication failed",     "no pg_hba.conf entry",        "no password supplied",
-        "\" does not exist",         "permission denied for",       "is not permitted to log in",
-        "certificate verify failed", "server does not support SSL", "root certificate file",
-        "invalid port number",       "invalid sslmode value",       NULL};
+struct refusal {
+    const char *says;
+    const char *fix; /* NULL: it says enough */
+};
 
-    for (int i = 0; refusals[i] != NULL; i++)
-        if (strstr(text, refusals[i]) != NULL)
-            return true;
-    return false;
+/* What libpq or a server says that no waiting mends, and what to change. libpq 15 gives a failed
+ * connection no SQLSTATE; a translated message is taken for transient, and waited for. */
+static const struct refusal refusals[] = {
+    {"certificate verify failed", "the server's certificate has expired, or its authority is not in"
+                                  " the file of sslrootcert=FILE in database.url"},
+    {"does not match host name", "write the host that the certificate names in database.url;"
+                                 " hostaddr=ADDRESS may say where it is"},
+    {"root certificate file", "write sslrootcert=FILE in database.url, with the certificate of the"
+                              " server's authority"},
+    {"server does not support SSL", "turn ssl on at the server (ssl = on in postgresql.conf): the"
+                                    " sslmode in database.url asks for it"},
+    {"requires a valid client certificate", "write sslcert=FILE sslkey=FILE in database.url"},
+    {"certificate authentication failed", "the certificate of sslcert=FILE in database.url must be"
+                                          " in the name (CN) of the role"},
+    {"alert unknown ca", "the server does not know who signed the certificate of sslcert=FILE in"
+                         " database.url (ssl_ca_file in postgresql.conf)"},
+    {"private key file", "sslkey=FILE in database.url must be the key of sslcert=FILE, and nobody"
+                         " else's to read"},
+    {"password authentication failed", "the password is that of database.password_file, or of the"
+                                       " url, the pass file or PGPASSWORD"},
+    {"no password supplied", "name a file that holds the password as password_file in [database]"},
+    {"pg_hba.conf", "the server's pg_hba.conf has no line for this role from this host; a"
+                    " hostssl line needs sslmode=verify-full in database.url"},
+    {"definition of service", "service=NAME in database.url, or PGSERVICE: PGSERVICEFILE says which"
+                              " file holds it"},
+    {"service file", "PGSERVICEFILE names the file of service=NAME in database.url"},
+    {"authentication failed", NULL},
+    {"\" does not exist", NULL},
+    {"permission denied for", NULL},
+    {"is not permitted to log in", NULL},
+    {"invalid port number", NULL},
+    {"invalid sslmode value", NULL},
+};
+
+static int refuse(const PGconn *conn, struct error *error)
+{
+    const char *text = PQerrorMessage(conn);
+
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        if (strstr(text, refusals[i].says) == NULL)
+            continue;
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "database: %s", text);
+        return refusals[i].fix != NULL ? error_hint(error, "%s", refusals[i].fix) : -1;
+    }
+    return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
 }
 
 /* 0, or -1: what libpq made is no connection. */
 static int judge(PGconn *conn, const struct outbox_options *options, struct error *error)
 {
-    const char *text = PQerrorMessage(conn);
-
     if (PQstatus(conn) != CONNECTION_OK)
-        return error_set(error, is_refusal(text) ? ERROR_PERMANENT : ERROR_TRANSIENT,
-                         ERROR_DATABASE, "database: %s", text);
+        return refuse(conn, error);
     /* The configuration's check could not foresee other files and variables than at the start. */
     if (options->allow_plaintext || PQsslInUse(conn) || PQgssEncInUse(conn) ||
         !PQconnectionUsedPassword(conn) || !transport_is_remote(PQhostaddr(conn)))
