@@ -4,7 +4,9 @@
 
 #include <stdio.h>
 
-char *sql_drawn(const struct sequence *sequence)
+/* The table is locked first, as TRUNCATE ... RESTART IDENTITY does: the scans of the same
+ * transaction need its lock, and a session that had the sequence's lock alone would deadlock. */
+char *sql_drawn(const struct table *table, const struct sequence *sequence)
 {
     struct writer writer;
 
@@ -12,6 +14,8 @@ char *sql_drawn(const struct sequence *sequence)
         return NULL;
     (void)fprintf(writer.out, "SELECT ");
     sql_put_drawn(writer.out, sequence);
+    (void)fprintf(writer.out, " FROM (SELECT count(*) FROM (SELECT FROM %s LIMIT 0) none) locked",
+                  table->quoted);
     return writer_end(&writer);
 }
 

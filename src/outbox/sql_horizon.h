@@ -8,7 +8,7 @@
 /* The questions of the horizon (docs/horizon.md), as texts. Parameters and answers are text. */
 
 /* The highest id that was drawn from this sequence. */
-char *sql_drawn(const struct sequence *sequence);
+char *sql_drawn(const struct table *table, const struct sequence *sequence);
 
 /* The table's file node, NULL when another table has its name; and of each holder of
  * RowExclusiveLock its virtual transaction, whether it is prepared, and its xid8 when it runs in

@@ -133,7 +133,8 @@ static int prepare_questions(struct watch *watch, struct error *error)
         return -1;
     if (watch->sequence.increment < 0) /* ids that fall have no horizon */
         watch->sequence.readable = false;
-    if (watch->sequence.readable && prepare(watch, "drawn", sql_drawn(&watch->sequence), error) < 0)
+    if (watch->sequence.readable &&
+        prepare(watch, "drawn", sql_drawn(&watch->table, &watch->sequence), error) < 0)
         return -1;
     if (prepare(watch, "holders", sql_holders(&watch->table), error) < 0)
         return -1;

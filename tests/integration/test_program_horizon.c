@@ -516,6 +516,29 @@ static void order_survives_a_truncate_that_restarts_the_ids(void **state)
     finish_in_order(fixture);
 }
 
+/* TRUNCATE locks the table before its sequence. A relay's session that did it the other way round
+ * would deadlock, and the application could be the victim. */
+static void a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start_relays(fixture);
+    write_other_keys(fixture, WRITERS_OF_A_ROUND, HELD);
+    sql(fixture->conn, "SET deadlock_timeout = '10ms'");
+    for (int i = 0; i < 10; i++) {
+        await_ids(fixture, IDS_OF_A_ROUND);
+        sql(fixture->conn, "BEGIN; LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE");
+        wait_for_number(fixture->conn, 1,
+                        "SELECT (count(*) > 0)::int FROM pg_locks JOIN pg_stat_activity USING (pid)"
+                        " WHERE relation = 'outbox'::regclass AND NOT granted"
+                        " AND application_name LIKE '%/watch'");
+        sql(fixture->conn, "TRUNCATE outbox RESTART IDENTITY;"
+                           " UPDATE counted SET truncated = n; COMMIT");
+    }
+    await_ids(fixture, IDS_OF_A_ROUND);
+    finish_in_order(fixture);
+}
+
 /* The table is empty then: an id is free, and no event stands above the next one of its key. */
 static void order_survives_a_sequence_that_is_set_back(void **state)
 {
@@ -582,6 +605,7 @@ int main(void)
         MARKING(an_insert_whose_trigger_sleeps_is_not_overtaken),
         DELETING(a_prepared_transaction_that_commits_late_is_not_overtaken),
         MARKING(order_survives_a_truncate_that_restarts_the_ids),
+        MARKING(a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay),
         DELETING(order_survives_a_sequence_that_is_set_back),
         MARKING(ids_far_above_neither_delay_nor_overtake_the_others),
         DELETING(a_relay_that_joins_in_a_backlog_overtakes_nothing),
