@@ -33,7 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define END_MS 1000         /* a client that does not hang has ended long before */
+#define CLIENT_MS 1000      /* its creation, and its end: one that does not hang takes far less */
 #define ASK_REFUSED_MS 1000 /* a name's second address is tried after the first refused */
 #define ASK_STEP_MS 250
 #define SYSLOG_WARNING 4
@@ -95,7 +95,7 @@ static void has_ended(void *client)
 static void end_client(struct kafka *kafka)
 {
     enum bounded_result result = bounded_call_run(&kafka->late, destroy_client, has_ended,
-                                                  kafka->client, clock_now_ms() + END_MS);
+                                                  kafka->client, clock_now_ms() + CLIENT_MS);
 
     if (result == BOUNDED_BUSY || result == BOUNDED_FAILED)
         destroy_client(kafka->client);
@@ -178,7 +178,6 @@ static struct creation *make_creation(struct kafka *kafka, rd_kafka_conf_t *conf
 static int create(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *error)
 {
     struct creation *creation = make_creation(kafka, conf);
-    int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&kafka->base);
     enum bounded_result result;
     int status = -1;
     int policy;
@@ -186,7 +185,8 @@ static int create(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *erro
     if (creation == NULL)
         return error_no_memory(error);
     policy = background_enter();
-    result = bounded_call_run(&kafka->late, create_client, drop_creation, creation, deadline_ms);
+    result = bounded_call_run(&kafka->late, create_client, drop_creation, creation,
+                              clock_now_ms() + CLIENT_MS);
     background_leave(policy);
     if (result == BOUNDED_LATE)
         return kafka_fail(kafka, error, ERROR_TRANSIENT,
