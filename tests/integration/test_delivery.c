@@ -313,8 +313,8 @@ static void check_reports_brokers_that_cannot_be_reached(void **state)
                                 "stream = \"S\"\n[[route]]\nmatch = \">\"\nsink = \"k\"\n",
                                 fixture->url));
     expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
-    assert_says(fixture->process.out, "kafka at 127.0.0.1:1");
-    assert_says(fixture->process.out, "error: nats at nats://127.0.0.1:1");
+    assert_says(fixture->process.out, "error: [sink.k] kafka at 127.0.0.1:1");
+    assert_says(fixture->process.out, "error: [sink.n] nats at nats://127.0.0.1:1");
 }
 
 /* Of lanes; the session beside them asks its questions all the time. */
