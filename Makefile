@@ -231,6 +231,7 @@ test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT)
 		$(filter-out $(WITH_KAFKA),$(INTEGRATION))
 
 test-debian: ## built and tested in another Debian, as root: RELEASE=trixie|forky ONLY=nats
+	@tests/support/deps --debian
 	@SANITIZE=$(SANITIZE) tests/support/debian "$(RELEASE)" $(ONLY)
 
 test-crash: $(BINARY) build/reader build/crash.so ## a relay killed, stopped and cut off at every point of its cycle
