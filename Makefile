@@ -199,6 +199,7 @@ test-audit: $(BINARY)
 	@tests/chaos/audit_test
 	@tests/bench/figures_test
 	@tests/support/services_test
+	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- tests/docs/commands_test
 
 test-unit: $(UNIT)
 	@tests/support/run_tests $(UNIT)
@@ -393,11 +394,11 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBRARY)
 $(BUILD)/reference: $(BUILD)/obj/tests/support/reference.o $(LIBRARY)
 	@$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-readme: $(BUILD)/reference ## write the key reference into README.md
+readme: $(BUILD)/reference ## write the key reference into docs/configuration.md
 	@$(BUILD)/reference > $(BUILD)/reference.md
 	@awk -v part=$(BUILD)/reference.md '/^<!-- end of keys/ {inside = 0} !inside {print} \
-		/^<!-- keys/ {inside = 1; while ((getline line < part) > 0) print line}' README.md > $(BUILD)/README.md
-	@cp $(BUILD)/README.md README.md
+		/^<!-- keys/ {inside = 1; while ((getline line < part) > 0) print line}' docs/configuration.md > $(BUILD)/configuration.md
+	@cp $(BUILD)/configuration.md docs/configuration.md
 
 clean: ## remove build/
 	rm -rf build

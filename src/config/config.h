@@ -47,7 +47,7 @@ void config_print(const struct config *config, FILE *out);
 /* config/relay.toml, embedded at build time: every key with its default and what it means. */
 const char *config_sample(void);
 
-/* The reference of all keys as a Markdown table, for README.md. */
+/* The reference of all keys as a Markdown table, for docs/configuration.md. */
 void config_print_reference(FILE *out);
 
 #endif

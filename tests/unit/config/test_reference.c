@@ -1,4 +1,4 @@
-/* README.md states the keys as the program has them. Runs in the repository's root. */
+/* docs/configuration.md states the keys as the program has them. Runs in the repository's root. */
 #include "config/config.h"
 
 #include <setjmp.h>
@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-static char *read_readme(void)
+static char *read_page(void)
 {
-    FILE *file = fopen("README.md", "r");
+    FILE *file = fopen("docs/configuration.md", "r");
     char *text = NULL;
     size_t size = 0;
 
@@ -21,9 +21,9 @@ static char *read_readme(void)
     return text;
 }
 
-static void the_readme_holds_the_current_reference_of_all_keys(void **state)
+static void the_page_on_configuration_holds_the_current_reference_of_all_keys(void **state)
 {
-    char *readme = read_readme();
+    char *page = read_page();
     char *reference = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&reference, &len);
@@ -33,16 +33,16 @@ static void the_readme_holds_the_current_reference_of_all_keys(void **state)
     config_print_reference(out);
     assert_int_equal(fclose(out), 0);
     assert_true(len > 1000);
-    if (strstr(readme, reference) == NULL)
-        fail_msg("README.md is not current: run `make readme`");
+    if (strstr(page, reference) == NULL)
+        fail_msg("docs/configuration.md is not current: run `make readme`");
     free(reference);
-    free(readme);
+    free(page);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_readme_holds_the_current_reference_of_all_keys),
+        cmocka_unit_test(the_page_on_configuration_holds_the_current_reference_of_all_keys),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
