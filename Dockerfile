@@ -12,10 +12,8 @@
 # asks the database, would call a relay that does nothing healthy.
 
 FROM debian:trixie-slim AS base
-RUN cat /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null \
-      | grep -v security | sed 's/trixie-updates//; s/trixie/forky/' > /tmp/next \
- && if grep -q '^Types:' /tmp/next; then mv /tmp/next /etc/apt/sources.list.d/next.sources; \
-    else mv /tmp/next /etc/apt/sources.list.d/next.list; fi \
+RUN sed '/^$/,$d; s/ trixie-updates//; s/trixie/forky/' /etc/apt/sources.list.d/debian.sources \
+      > /etc/apt/sources.list.d/next.sources \
  && printf '%s\n' 'Package: *' 'Pin: release n=forky' 'Pin-Priority: -1' '' \
       'Package: libnats3.14 libnats-dev libsodium26' 'Pin: release n=forky' 'Pin-Priority: 990' \
       > /etc/apt/preferences.d/nats

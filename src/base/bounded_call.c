@@ -17,7 +17,7 @@ struct bounded_call {
     int users; /* the thread, and the owner */
 };
 
-static atomic_int out_count; /* calls that were given up and have not returned */
+static atomic_bool given_up_any;
 
 static int init_condition(pthread_cond_t *condition)
 {
@@ -82,7 +82,6 @@ static void *run(void *context)
     (void)pthread_mutex_unlock(&call->mutex);
     if (given_up) {
         call->drop(call->argument);
-        (void)atomic_fetch_sub(&out_count, 1);
         (void)pthread_mutex_lock(&call->mutex);
         call->returned = true;
         (void)pthread_mutex_unlock(&call->mutex);
@@ -105,7 +104,7 @@ static bool await(struct bounded_call *call, int64_t deadline_ms)
     returned = call->returned;
     call->given_up = !returned;
     if (call->given_up)
-        (void)atomic_fetch_add(&out_count, 1);
+        atomic_store(&given_up_any, true);
     (void)pthread_mutex_unlock(&call->mutex);
     return returned;
 }
@@ -124,9 +123,9 @@ bool bounded_call_is_out(struct bounded_call **late)
     return !returned;
 }
 
-bool bounded_call_any_out(void)
+bool bounded_call_any_given_up(void)
 {
-    return atomic_load(&out_count) > 0;
+    return atomic_load(&given_up_any);
 }
 
 void bounded_call_forget(struct bounded_call **late)

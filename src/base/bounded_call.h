@@ -35,9 +35,9 @@ enum bounded_result bounded_call_run(struct bounded_call **late, void (*work)(vo
 /* Whether a call that was given up has not returned yet. */
 bool bounded_call_is_out(struct bounded_call **late);
 
-/* Whether some call of this process was given up and has not returned: then exit(3) would tear down
- * what that call still uses. */
-bool bounded_call_any_out(void);
+/* Whether some call of this process was given up. Its thread may still run, and exit(3) would tear
+ * down what it uses. */
+bool bounded_call_any_given_up(void);
 
 /* Before the owner of `late` goes; the call itself ends when work returns. NULL is allowed. */
 void bounded_call_forget(struct bounded_call **late);

@@ -92,6 +92,7 @@ static void has_ended(void *client)
     (void)client;
 }
 
+/* Without a thread for the call it waits as long as the library does. */
 static void end_client(struct kafka *kafka)
 {
     enum bounded_result result = bounded_call_run(&kafka->late, destroy_client, has_ended,

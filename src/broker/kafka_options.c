@@ -172,7 +172,8 @@ static void drop_plugins(void *argument)
     free(plugins);
 }
 
-/* librdkafka loads and starts a plugin as soon as it is set. Whether that ends is tried first. */
+/* librdkafka loads and starts a plugin as soon as it is set. Whether that ends is
+ * tried when the options are checked. */
 static int try_plugins(const struct sink_options *options, const struct property *property,
                        struct error *error)
 {
@@ -204,7 +205,8 @@ static int set_property(rd_kafka_conf_t *conf, const struct sink_options *option
                                error);
     if (check_token_endpoint(options, property, error) < 0)
         return -1;
-    if (strcmp(property->name, PLUGINS) == 0 && try_plugins(options, property, error) < 0)
+    if (strcmp(property->name, PLUGINS) == 0 && !with_secrets &&
+        try_plugins(options, property, error) < 0)
         return -1;
     if (ends_with(property->name, SECRET_SUFFIX))
         return set_secret(conf, options, property, with_secrets, error);

@@ -117,7 +117,8 @@ static void destroy(struct broker *broker)
     struct nats *nats = (struct nats *)broker;
 
     nats_disconnect(nats);
-    bounded_call_forget(&nats->late);
+    for (int i = 0; i < SINK_LIST_MAX; i++)
+        bounded_call_forget(&nats->hangs[i].late);
     nats_clean(nats);
     nats_forget_subjects(nats);
     nats_problems_return(nats->problems);

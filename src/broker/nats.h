@@ -23,6 +23,12 @@ struct nats_place {
     uint64_t sequence; /* where it is stored */
 };
 
+/* An attempt to connect to one server that hangs. */
+struct nats_hang {
+    struct bounded_call *late; /* NULL: none */
+    int64_t since_ms;
+};
+
 struct nats {
     struct broker_base base;
     natsConnection *connection; /* NULL: none, ready() makes one */
@@ -34,8 +40,6 @@ struct nats {
     int random_left;      /* bytes of it */
     uint64_t highest;     /* sequence number acknowledged on this connection, */
     uint64_t floor;       /* and the same before the present send */
-    bool warned_of_forgery; /* on this connection, as the next */
-    bool warned_of_second;
     bool threaded;        /* TLS: the library's threads read and write */
     bool needs_tls;       /* a server asked for it, and none has failed since */
     bool stream_found;    /* on this connection */
@@ -43,10 +47,9 @@ struct nats {
     int64_t subjects_ms;  /* when it was asked last */
     struct match *taken;  /* the stream's subjects, as it said last */
     int taken_count;
-    struct nats_io *io;        /* never NULL */
-    struct bounded_call *late; /* an attempt to connect that hangs; NULL: none */
-    int64_t late_since_ms;
-    natsMsg **received; /* read, not yet taken */
+    struct nats_io *io;                    /* never NULL */
+    struct nats_hang hangs[SINK_LIST_MAX]; /* of each server */
+    natsMsg **received;                    /* read, not yet taken */
     int received_capacity;
     int received_count;
     int received_taken;
@@ -100,8 +103,8 @@ int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t dead
 bool nats_tls_is_safe(void);
 /* 0, or -1: one of its servers needs TLS, and the library is not fit for it. */
 int nats_check_tls(const struct sink_options *options, struct error *error);
-/* Nothing when the connection stands. Ends within the patience and a second, also when the library
- * hangs. */
+/* Nothing when the connection stands. Ends also when the library hangs: within twice the patience
+ * and a second. */
 int nats_connect(struct nats *nats, struct error *error);
 void nats_disconnect(struct nats *nats);
 const char *nats_text(natsStatus status);

@@ -16,7 +16,6 @@
 #include "broker/nats.h"
 
 #include "base/background.h"
-
 #include "base/clock.h"
 
 #include <errno.h>
@@ -236,8 +235,6 @@ static natsOptions *make_options(struct nats *nats, struct nats_io *io, const ch
 
     if (status == NATS_OK)
         status = set_behaviour(library, nats, io, server, timeout_ms);
-    if (status == NATS_OK && nats->threaded)
-        status = set_tls(library, options, server);
     if (status != NATS_OK)
         error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s: %s", options->name, server,
                   nats_text(status));
@@ -247,9 +244,12 @@ static natsOptions *make_options(struct nats *nats, struct nats_io *io, const ch
     return NULL;
 }
 
-/* Waiting mends neither a wrong password nor a certificate. */
-static enum error_kind kind_of(natsStatus status)
+/* Waiting mends neither a wrong password nor a certificate. A server that takes no more connections
+ * says so in plain text, also where TLS is expected. */
+static enum error_kind kind_of(natsStatus status, const char *text)
 {
+    if (strstr(text, "wrong version number") != NULL)
+        return ERROR_TRANSIENT;
     switch (status) {
     case NATS_CONNECTION_AUTH_FAILED:
     case NATS_SECURE_CONNECTION_WANTED:
@@ -263,6 +263,10 @@ static enum error_kind kind_of(natsStatus status)
 
 /* What the library does on the thread of a bounded call. */
 struct dial {
+    const struct sink_options *sink;
+    const char *server;
+    bool secure;
+    bool unreadable; /* a file of TLS: it could not be loaded */
     natsOptions *options;
     struct nats_io *io;
     natsConnection *connection;
@@ -274,7 +278,10 @@ static void dial_work(void *argument)
 {
     struct dial *dial = argument;
 
-    dial->status = natsConnection_Connect(&dial->connection, dial->options);
+    dial->status = dial->secure ? set_tls(dial->options, dial->sink, dial->server) : NATS_OK;
+    dial->unreadable = dial->status != NATS_OK;
+    if (dial->status == NATS_OK)
+        dial->status = natsConnection_Connect(&dial->connection, dial->options);
     if (dial->status != NATS_OK)
         (void)snprintf(dial->text, sizeof dial->text, "%s", nats_text(dial->status));
 }
@@ -303,7 +310,11 @@ static struct dial *make_dial(struct nats *nats, const char *server, int timeout
         error_no_memory(error);
     } else {
         io->socket = -1;
-        *dial = (struct dial){.io = io, .status = NATS_ERR};
+        *dial = (struct dial){.sink = nats->base.options,
+                              .server = server,
+                              .secure = nats->threaded,
+                              .io = io,
+                              .status = NATS_ERR};
         dial->options = make_options(nats, io, server, timeout_ms, error);
         if (dial->options != NULL)
             return dial;
@@ -313,15 +324,16 @@ static struct dial *make_dial(struct nats *nats, const char *server, int timeout
     return NULL;
 }
 
-static int fail_late(struct nats *nats, struct error *error)
+static int fail_late(struct nats *nats, const struct nats_hang *hang, struct error *error)
 {
     char text[160];
 
-    (void)snprintf(text, sizeof text,
-                   "an attempt to connect has hung for %lld s (a name lookup%s): no other is made "
-                   "until it ends",
-                   (long long)(clock_now_ms() - nats->late_since_ms) / 1000,
-                   nats_tls_is_safe() ? "" : ", or a TLS handshake that the server wants");
+    (void)snprintf(
+        text, sizeof text,
+        "an attempt to connect has hung for %lld s (a name lookup%s): it is not tried again "
+        "until that ends",
+        (long long)(clock_now_ms() - hang->since_ms) / 1000,
+        nats_tls_is_safe() ? "" : ", or a TLS handshake that the server wants");
     return nats_fail(nats, error, ERROR_TRANSIENT, text);
 }
 
@@ -370,6 +382,10 @@ static const char *key_to_change(const struct nats *nats, const struct dial *dia
         *why = "the server's certificate does not fit";
         return "servers";
     }
+    if (dial->status == NATS_SSL_ERROR && says(dial->text, "wrong version number")) {
+        *why = "what answers there is not TLS, or the server takes no more connections";
+        return "servers";
+    }
     if (dial->status == NATS_SSL_ERROR && !says(dial->text, "alert")) {
         *why = "it does not hold the authority of the server's certificate";
         return "tls_ca_file";
@@ -389,33 +405,39 @@ static int fail_to_connect(struct nats *nats, const struct dial *dial, struct er
     char also[96] = "";
     char text[3 * NATS_TEXT_BYTES];
 
+    if (dial->unreadable)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] tls_ca_file, tls_cert_file or tls_key_file: %s", name,
+                         dial->text);
     if (key == NULL)
-        return nats_fail(nats, error, kind_of(dial->status), dial->text);
+        return nats_fail(nats, error, kind_of(dial->status, dial->text), dial->text);
     if (strncmp(key, "password", strlen("password")) == 0)
         (void)snprintf(also, sizeof also, " or [sink.%.64s] username", name);
     (void)snprintf(text, sizeof text, "%s; change [sink.%s] %s%s%s%s", dial->text, name, key,
                    why[0] != '\0' ? ": " : "", why, also);
-    return nats_fail(nats, error, kind_of(dial->status), text);
+    return nats_fail(nats, error, kind_of(dial->status, dial->text), text);
 }
 
-static int connect_to(struct nats *nats, const char *server, int timeout_ms, struct error *error)
+static int connect_to(struct nats *nats, int number, int timeout_ms, struct error *error)
 {
+    const char *server = nats->base.options->servers.items[number];
+    struct nats_hang *hang = &nats->hangs[number];
     enum bounded_result result;
     struct dial *dial;
     int status = -1;
 
     nats->address = server;
     nats->threaded = nats->needs_tls || is_secure(nats->base.options, server);
-    if (bounded_call_is_out(&nats->late))
-        return fail_late(nats, error);
+    if (bounded_call_is_out(&hang->late))
+        return fail_late(nats, hang, error);
     dial = make_dial(nats, server, timeout_ms, error);
     if (dial == NULL)
         return -1;
-    result = bounded_call_run(&nats->late, dial_work, dial_drop, dial,
+    result = bounded_call_run(&hang->late, dial_work, dial_drop, dial,
                               clock_now_ms() + timeout_ms + DIAL_SLACK_MS);
     if (result == BOUNDED_LATE) {
-        nats->late_since_ms = clock_now_ms() - timeout_ms - DIAL_SLACK_MS;
-        return fail_late(nats, error);
+        hang->since_ms = clock_now_ms() - timeout_ms - DIAL_SLACK_MS;
+        return fail_late(nats, hang, error);
     }
     if (result != BOUNDED_DONE) {
         (void)error_no_memory(error);
@@ -439,7 +461,7 @@ static int connect_to_any(struct nats *nats, struct error *error)
     int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&nats->base);
 
     for (int untried = servers->count; untried > 0; untried--) {
-        const char *server = servers->items[nats->server++ % (unsigned)servers->count];
+        int number = (int)(nats->server++ % (unsigned)servers->count);
         int left_ms = clock_left_ms(deadline_ms);
         int timeout_ms = left_ms / untried;
 
@@ -447,7 +469,7 @@ static int connect_to_any(struct nats *nats, struct error *error)
             break;
         if (timeout_ms < SERVER_TIMEOUT_MS_MIN)
             timeout_ms = left_ms < SERVER_TIMEOUT_MS_MIN ? left_ms : SERVER_TIMEOUT_MS_MIN;
-        if (connect_to(nats, server, timeout_ms, error) == 0)
+        if (connect_to(nats, number, timeout_ms, error) == 0)
             return 0;
     }
     return -1;
@@ -540,8 +562,6 @@ int nats_connect(struct nats *nats, struct error *error)
     nats->doubts_max = false;
     nats->stream_found = false;
     nats->highest = 0;
-    nats->warned_of_forgery = false;
-    nats->warned_of_second = false;
     nats->warned = false;
     nats->fetches_end = false;
     nats->may_not_fetch = false;

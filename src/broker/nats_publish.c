@@ -9,7 +9,7 @@
 #include "broker/nats.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_limit.h"
 #include "core/order.h"
 #include "core/rules.h"
 
@@ -253,22 +253,25 @@ static bool is_number_taken(const struct nats *nats, uint64_t sequence)
     return false;
 }
 
-static void warn_of_forgery(struct nats *nats)
+static void warn_of_forgery(const struct nats *nats)
 {
-    if (!nats->warned_of_forgery)
-        log_warn("nats at %s: an answer that the server did not give has come to \"%s\" and does "
-                 "not count: let nobody else publish there (inbox_prefix)",
-                 nats->address, nats->inbox_name);
-    nats->warned_of_forgery = true;
+    static struct log_limit limit = {.lines = "answers that NATS servers did not give"};
+
+    log_limit_line(&limit, LOG_WARN, clock_now_ms(),
+                   "nats at %s: an answer that the server did not give has come below \"%s\" and "
+                   "does not count: let nobody else publish there (inbox_prefix)",
+                   nats->address, nats_inbox_prefix(nats));
 }
 
-static void warn_of_second(struct nats *nats, uint64_t sequence)
+static void warn_of_second(const struct nats *nats, uint64_t sequence)
 {
-    if (!nats->warned_of_second)
-        log_warn("nats at %s: number %" PRIu64 " of stream \"%s\" was acknowledged a second time, "
-                 "which does not count: was the stream made anew?",
-                 nats->address, sequence, nats->base.options->stream);
-    nats->warned_of_second = true;
+    static struct log_limit limit = {.lines = "second acknowledgements of NATS servers"};
+
+    log_limit_line(&limit, LOG_WARN, clock_now_ms(),
+                   "nats at %s: number %" PRIu64
+                   " of stream \"%s\" was acknowledged a second time, "
+                   "which does not count: was the stream made anew?",
+                   nats->address, sequence, nats->base.options->stream);
 }
 
 /* One that is not expected is late, or the second. One whose number has counted before is no

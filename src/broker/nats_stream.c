@@ -266,6 +266,17 @@ static int keep_subjects(struct nats *nats, const json_t *info, struct error *er
     return 0;
 }
 
+/* A stream that takes every subject takes those of the default, too, whoever set it up. */
+static bool takes_inbox(const struct nats *nats)
+{
+    char reply[NATS_REPLY_BYTES];
+
+    nats_reply_subject(nats, 0, 0, reply);
+    return nats->base.options->inbox_prefix != NULL &&
+           strcmp(nats->base.options->inbox_prefix, NATS_INBOX_PREFIX) != 0 &&
+           nats_stream_takes(nats, text_of(reply));
+}
+
 int nats_check_stream(struct nats *nats, struct error *error)
 {
     json_t *info;
@@ -281,6 +292,10 @@ int nats_check_stream(struct nats *nats, struct error *error)
     status = check_config(nats, info, error);
     if (status == 0)
         status = keep_subjects(nats, info, error);
+    if (status == 0 && takes_inbox(nats))
+        status = fail(nats, error, ERROR_PERMANENT,
+                      "it would store the relay's own acknowledgements: write an inbox_prefix that "
+                      "none of its subjects matches");
     nats->keeps_unwanted = strcmp(text_of_setting(info, "retention"), "interest") != 0 ||
                            json_integer_value(setting(info, "num_replicas")) > 1;
     json_decref(info);

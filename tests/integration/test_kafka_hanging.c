@@ -120,11 +120,8 @@ static void a_broker_object_goes_before_its_client_has_ended(void **state)
     broker_close(broker);
     broker = NULL;
     assert_in_range(clock_now_ms() - started_ms, 0, 100);
-    assert_true(bounded_call_any_out());
+    assert_true(bounded_call_any_given_up());
     find_the_broker();
-    started_ms = clock_now_ms();
-    while (bounded_call_any_out())
-        assert_true(clock_left_ms(started_ms + WAIT_MS) > 0);
 }
 
 int main(void)

@@ -161,6 +161,19 @@ static void acknowledgements_come_back_below_the_sinks_inbox_prefix(void **state
     stop_own_server();
 }
 
+static void an_inbox_that_the_stream_would_take_is_refused(void **state)
+{
+    char inside[64];
+
+    (void)state;
+    (void)snprintf(inside, sizeof inside, "%s.inbox", prefix);
+    options.inbox_prefix = inside;
+    nats_disconnect((struct nats *)broker);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_int_equal(error.kind, ERROR_PERMANENT);
+    assert_says(&error, "write an inbox_prefix that none of its subjects matches");
+}
+
 static void a_user_who_may_not_hear_the_inbox_is_told_which(void **state)
 {
     jsStreamConfig config;
@@ -181,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(who_has_seen_one_answers_subject_cannot_acknowledge_the_next),
         TEST(a_number_of_the_stream_counts_once_a_connection),
+        TEST(an_inbox_that_the_stream_would_take_is_refused),
         TEST(a_stream_that_was_made_anew_acknowledges_on_the_next_connection),
         TEST_WITHOUT_STREAM(acknowledgements_come_back_below_the_sinks_inbox_prefix),
         TEST_WITHOUT_STREAM(a_user_who_may_not_hear_the_inbox_is_told_which),

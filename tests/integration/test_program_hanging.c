@@ -310,6 +310,26 @@ static void a_broker_that_closes_each_connection_costs_a_few_lines_and_a_count(v
     close_listener();
 }
 
+/* With one lane nobody else would try the other server. */
+static void a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_away(void **state)
+{
+    struct fixture *fixture = *state;
+    char rest[512];
+
+    (void)snprintf(rest, sizeof rest,
+                   "lanes = 1\n[sink.bus]\ntype = \"nats\"\nstream = \"HANGS\"\ncreate = true\n"
+                   "allow = [\"hangs.>\"]\nservers = [\"nats://server.hangs.test:4222\", \"%s\"]\n",
+                   harness_env("TEST_NATS_URL"));
+    write_config(fixture, "", rest);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('hangs.a', '1')");
+    preload();
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    preload_nothing();
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    process_stop(&fixture->process, SIGTERM);
+    expect(fixture, fixture->process.status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +338,7 @@ int main(void)
         TEST(a_broker_that_cannot_be_connected_to),
         TEST(a_name_that_is_looked_up_for_ever),
         TEST(a_kerberos_command_that_hangs),
+        TEST(a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_away),
         TEST(a_nats_server_that_accepts_and_says_nothing),
         TEST(a_nats_server_that_cannot_be_connected_to),
         TEST(a_name_of_a_nats_server_that_is_looked_up_for_ever),
