@@ -1,0 +1,121 @@
+# The tests, what they are built of, and what is generated: included by the root Makefile. `make help-tests` lists the
+# targets.
+
+# Eighty test programs with all their lines for a debugger: gold links them in a quarter of the time (and warns of
+# what clang's sanitizers export).
+TEST_LINK := $(if $(findstring clang,$(CC)),,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
+
+UNIT        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/*/test_*.c))
+INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/test_*.c))
+WITH_KAFKA  := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
+PROGRAMS    := $(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION))
+HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/integration/harness*.c))
+SUPPORT     := build/reader build/hanging.so
+
+.PHONY: help-tests built test-unit test-integration test-with-kafka test-programs test-without-kafka test-no-kafka
+.PHONY: test-audit test-debian asan tsan tsan-run valgrind services readme
+
+# What is set of these names, as options of a program: BROKER=nats is --broker nats.
+options = $(foreach name,$(1),$(if $($(name)),--$(shell echo $(name) | tr A-Z_ a-z-) $($(name))))
+
+help-tests: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(filter %.mk,$(MAKEFILE_LIST)) | expand -t 24
+
+built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) ## every test program
+
+test-unit: $(UNIT) ## TEST_FILTER=toml: only the programs whose path holds it
+	@tests/support/run_tests $(UNIT)
+
+# Three sets of servers at the same time: most tests wait for something.
+test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) ## against PostgreSQL, nats-server and Kafka
+	@$(MAKE) --no-print-directory -j3 --output-sync=target test-with-kafka test-programs test-without-kafka
+
+# To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
+test-with-kafka demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
+
+test-with-kafka:
+	@RELAY=$(BINARY) tests/support/services run -- tests/support/run_tests $(WITH_KAFKA)
+
+test-programs:
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(PROGRAMS)
+
+test-without-kafka:
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
+		$(filter-out $(WITH_KAFKA) $(PROGRAMS),$(INTEGRATION))
+
+test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench; the servers of the tests; the pages' commands
+	@tests/chaos/audit_test
+	@tests/bench/figures_test
+	@tests/support/services_test
+	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- tests/docs/commands_test
+
+test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) ## all that need neither Kafka nor Java
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
+		$(filter-out $(WITH_KAFKA),$(INTEGRATION))
+
+test-debian: ## built and tested in another Debian, as root: RELEASE=trixie|forky ONLY=nats
+	@tests/support/deps --debian
+	@SANITIZE=$(SANITIZE) tests/support/debian "$(RELEASE)" $(ONLY)
+
+asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory SANITIZE=address,undefined -j$(shell nproc) built
+	@$(MAKE) --no-print-directory SANITIZE=address,undefined test-unit test-integration
+
+tsan: ## unit and NATS tests under ThreadSanitizer
+	@$(MAKE) --no-print-directory SANITIZE=thread -j$(shell nproc) tsan-run
+
+tsan-run: $(UNIT) $(filter %/test_sinks,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" tests/support/run_tests $(UNIT)
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" \
+		tests/support/services run --only nats -- tests/support/run_tests \
+		$(filter $(BUILD)/tests/integration/%,$^)
+
+valgrind: $(UNIT) ## unit tests under valgrind
+	@WRAP="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite" \
+		tests/support/run_tests $(UNIT)
+
+services: deps build/reader ## PostgreSQL, nats-server and Kafka to play with, until Ctrl-C
+	@tests/support/services up
+
+$(BUILD)/reference: $(BUILD)/obj/tests/support/reference.o $(LIBRARY)
+	@$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+readme: $(BUILD)/reference ## write the key reference into docs/configuration.md
+	@$(BUILD)/reference > $(BUILD)/reference.md
+	@awk -v part=$(BUILD)/reference.md '/^<!-- end of keys/ {inside = 0} !inside {print} \
+		/^<!-- keys/ {inside = 1; while ((getline line < part) > 0) print line}' docs/configuration.md > $(BUILD)/configuration.md
+	@cp $(BUILD)/configuration.md docs/configuration.md
+
+# ---- what they are built of ----------------------------------------------------------------------
+
+# cmocka 2 calls assert_in_range deprecated, and cmocka 1 has no other.
+$(BUILD)/obj/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CC) $(CPPFLAGS) -DCMOCKA_DISABLE_DEPRECATION_WARNINGS -Itests $(call pkg,--cflags,$(PACKAGES) cmocka) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CXX) $(TEST_LINK) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,cmocka)
+
+$(BUILD)/tests/integration/%: $(BUILD)/obj/tests/integration/%.o $(HARNESS) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CXX) $(TEST_LINK) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,cmocka)
+
+# Counts the calls that set a header.
+$(BUILD)/tests/integration/test_nats_headers: private LDFLAGS += -Wl,--wrap=natsMsgHeader_Set
+
+build/reader: $(wildcard tests/support/reader*.c tests/support/reader*.h)
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CC) -D_GNU_SOURCE $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(call pkg,--cflags --libs,rdkafka libnats)
+
+# Name lookups that hang, by LD_PRELOAD, and a plugin of librdkafka that does.
+build/hanging.so: tests/support/hanging.c
+	@mkdir -p $(@D)
+	$(say) CC $@
+	@$(CC) -D_GNU_SOURCE -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $< -ldl
+
+include tests/chaos/chaos.mk tests/bench/bench.mk tests/fuzz/fuzz.mk
