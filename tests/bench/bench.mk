@@ -1,6 +1,6 @@
 # The benchmarks: included by tests/tests.mk. Their programs, and what they print, are in tests/bench.
 
-.PHONY: bench bench-size bench-large bench-slow bench-plot bench-keep bench-check bench-poison bench-order
+.PHONY: bench bench-size bench-large bench-slow bench-keep bench-check bench-poison bench-order
 .PHONY: bench-horizon bench-wakeup bench-ready
 
 # PostgreSQL as a database of this size would have it: with its default buffers a large backlog measures the disk, and
@@ -25,12 +25,10 @@ bench-size: bench-ready ## the same for 100,000 to 10,000,000 rows, and beside a
 	@tests/support/services run --only postgres,nats -- tests/bench/bench --add --broker nats --only size,horizon \
 		$(call options,ROUNDS SIZES)
 
-bench-plot: ## draw tests/bench/results.svg from what `make bench` found, or from what is kept of it
+bench-keep: ## what `make bench` found becomes tests/bench/RESULTS.md and results.svg
 	@tests/support/deps --plot
-	@tests/bench/plot
-
-bench-keep: ## what `make bench` found becomes tests/bench/RESULTS.md and results.json
 	@tests/bench/keep
+	@tests/bench/plot
 
 bench-poison: all build/reader ## 100 kinds of poison rows among good ones, against a clean run
 	@tests/support/services run -- tests/bench/poison $(or $(ROWS),100000)

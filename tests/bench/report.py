@@ -1,4 +1,4 @@
-"""What `bench` found, as Markdown: tables, and then each target with its figure."""
+"""What `bench` found, as Markdown: all of it for build/bench.md, and one page for RESULTS.md."""
 import figures
 import targets
 
@@ -32,11 +32,10 @@ def heading(found):
     about = found["about"]
     others = [f"{section}: {date}, commit {commit}" for section, (date, commit) in found.get("measured", {}).items()
               if commit != about["commit"]]
-    settings = ", ".join(f"{name} {about[name]}" for name in SETTINGS if name in about)
+    settings = ", ".join(f"{name} {about[name]}" for name in SETTINGS)
     return (f"{about['date']}, commit {about['commit']}. {about['cores']} cores ({about['processor']}), "
             f"{about['memory_gib']} GiB, {about['system']}, Linux {about['kernel']}; PostgreSQL {about['postgresql']} "
-            f"({settings or 'settings unknown'}), "
-            f"nats-server {about['nats-server']} with file storage, nats.c {about['nats.c']}, "
+            f"({settings}), nats-server {about['nats-server']} with file storage, nats.c {about['nats.c']}, "
             f"Kafka {about['kafka']} with 12 partitions, librdkafka {about['librdkafka']}, all on these cores.\n"
             + "".join(f"{other}.\n" for other in others))
 
@@ -238,3 +237,34 @@ def markdown(found):
     parts += [section(found) for section in (latency_table, application_table, idle_table, profile_table,
                                                size_table, horizon_table, slow_tables, large_table)]
     return "\n".join(part for part in parts if part)
+
+
+PAGE = """# Results of `make bench`
+
+`make bench-keep` writes this page and results.svg from what `make bench` left in build/; all tables are then in
+build/bench.md, which also says how each figure is measured.
+
+"""
+READ = """Figures are medians, with the lowest and the highest round in brackets. "s/M" is CPU seconds a million messages, of
+all processes and threads. The slower end is the lower of two rates: claim and settle without a broker, and the client
+library alone, publishing the same messages. The CPU ceiling is what all cores could send if nobody else used them and
+none was ever idle. The default is order "key", on_sent "delete", 4 lanes, batch 500, 200 bytes, 10,000 keys, durable;
+each line names what differs from it.
+"""
+
+
+def summary_table(found):
+    """Each cell of the relay, to both brokers."""
+    lines = []
+    for sink in BROKERS:
+        for cell, runs in targets.by_cell(found, "relay", sink).items():
+            lines.append((targets.NAMES[sink], cell, figures.spread([run["rate"] for run in runs]),
+                          f"{targets.reach(found, sink, cell)['of_ceiling']:.2f}", *costs(found, runs)[:3],
+                          f"{max(run['peak_mib'] for run in runs):.1f}"))
+    return table(("relay to", "what differs", "messages/s", "of the CPU ceiling", "relay, CPU s/M", "PostgreSQL", "broker",
+                  "peak MiB"), lines)
+
+
+def page(found):
+    parts = [heading(found), READ, watched_line(found), *broken(found), target_table(found), summary_table(found)]
+    return PAGE + "\n".join(part for part in parts if part)
