@@ -332,15 +332,6 @@ static const rd_kafka_topic_result_t **results_of(rd_kafka_event_t *event)
     return rd_kafka_DeleteTopics_result_topics(rd_kafka_event_DeleteTopics_result(event), &count);
 }
 
-/* librdkafka's mock cluster answers no such request, but makes any topic that is asked for: there
- * the wait for the leaders creates it, with the mock's number of partitions. */
-static bool mocked(void)
-{
-    const char *mock = getenv("TEST_KAFKA_MOCK");
-
-    return mock && strcmp(mock, "1") == 0;
-}
-
 static void request_topic(rd_kafka_t *client, const char *name, long partitions)
 {
     char error[512];
@@ -360,8 +351,7 @@ static void request_topic(rd_kafka_t *client, const char *name, long partitions)
 
 static void create_topic(rd_kafka_t *client, const char *name, long partitions, int64_t deadline_ms)
 {
-    if (!mocked())
-        request_topic(client, name, partitions);
+    request_topic(client, name, partitions);
     count_offsets(client, name, deadline_ms); /* answers only where the leaders do */
 }
 

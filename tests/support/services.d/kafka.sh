@@ -1,6 +1,5 @@
 # Apache Kafka for tests/support/services: one broker that is its own KRaft controller, run from the
-# jars that tests/support/kafka/pom.xml names. Where they cannot be had, librdkafka's mock cluster
-# stands in, loudly; under CI=true that is an error, because the mock proves much less.
+# jars that tests/support/kafka/pom.xml names.
 
 KAFKA_VERSION=3.9.1
 KAFKA_JARS=${XDG_CACHE_HOME:-$HOME/.cache}/outbox-relay/kafka-$KAFKA_VERSION
@@ -10,40 +9,25 @@ KAFKA_JAVA=(java -Xmx512m -XX:+UseSerialGC -Xshare:auto "${KAFKA_JAVA_OPTIONS[@]
     -Dorg.slf4j.simpleLogger.showDateTime=true
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS"
     -cp "$KAFKA_JARS/*")
-KAFKA_MOCK_REASON=
 
-# Into a folder beside the cache and then renamed, so that the cache is whole or absent.
+# Before anything is started: a download may take a minute. Into a folder beside the cache and then
+# renamed, so that the cache is whole or absent.
 kafka_fetch() {
     local partial
+    command -v java >/dev/null || fail "Kafka needs java, which is not installed: make deps"
     [[ ! -d $KAFKA_JARS ]] || return 0
-    command -v mvn >/dev/null || { say "services: mvn is not installed"; return 1; }
+    command -v mvn >/dev/null || fail "Kafka's jars need mvn, which is not installed: make deps"
     mkdir -p "$(dirname "$KAFKA_JARS")"
     partial=$(mktemp -d "$KAFKA_JARS.XXXXXX")
     say "services: downloading Apache Kafka $KAFKA_VERSION, once, into $KAFKA_JARS"
     if ! mvn -q -B -C -f "$SUPPORT/kafka/pom.xml" dependency:copy-dependencies \
         -DincludeScope=runtime "-DoutputDirectory=$partial" >&2; then
         rm -rf "$partial"
-        return 1
+        fail "Kafka's jars could not be downloaded"
     fi
     chmod 755 "$partial"
     # Another run may have been first; its copy is as good.
     mv -T "$partial" "$KAFKA_JARS" 2>/dev/null || rm -rf "$partial"
-}
-
-# Before anything is started: a download may take a minute, and its failure decides.
-kafka_choose() {
-    if ! command -v java >/dev/null; then
-        KAFKA_MOCK_REASON="java is not installed"
-    elif ! kafka_fetch; then
-        KAFKA_MOCK_REASON="its jars could not be downloaded"
-    else
-        return 0
-    fi
-    [[ ${CI:-} != true ]] ||
-        fail "no Apache Kafka ($KAFKA_MOCK_REASON), and CI=true permits no mock"
-    [[ -x $BUILD/mock_kafka ]] ||
-        fail "no Apache Kafka ($KAFKA_MOCK_REASON), and build/mock_kafka is not built"
-    say "*** KAFKA IS librdkafka's MOCK CLUSTER, NOT APACHE KAFKA: $KAFKA_MOCK_REASON ***"
 }
 
 # The short broker session is for restarts after SIGKILL: the controller lets the broker back in
@@ -81,10 +65,6 @@ END
 kafka_create() {
     local dir=$TEST_DIR/kafka port controller_port proxied_port proxy_port listener
     local more='' protocols=''
-    if [[ -n $KAFKA_MOCK_REASON ]]; then
-        : >"$dir/mock"
-        return
-    fi
     port=$(free_port) && controller_port=$(free_port) || return 1
     proxied_port=$(free_port) && proxy_port=$(free_port) || return 1
     echo "$port" >"$dir/port"
@@ -102,15 +82,9 @@ kafka_create() {
 }
 
 kafka_launch() {
-    local dir=$TEST_DIR/kafka command
+    local dir=$TEST_DIR/kafka
     stat -c %s "$dir/log" >"$dir/log_offset"
-    if [[ -e $dir/mock ]]; then
-        # shellcheck disable=SC2206  # a list: TOPIC:PARTITIONS ...
-        command=("$BUILD/mock_kafka" "$dir/bootstrap" ${TEST_KAFKA_MOCK_TOPICS:-})
-    else
-        command=("${KAFKA_JAVA[@]}" kafka.Kafka "$dir/server.properties")
-    fi
-    setsid "${command[@]}" </dev/null >>"$dir/log" 2>&1 &
+    setsid "${KAFKA_JAVA[@]}" kafka.Kafka "$dir/server.properties" </dev/null >>"$dir/log" 2>&1 &
     echo $! >"$dir/pid"
 }
 
@@ -118,23 +92,12 @@ kafka_launch() {
 # word of a start. Only what this start has written counts.
 kafka_ready() {
     local dir=$TEST_DIR/kafka
-    if [[ -e $dir/mock ]]; then
-        [[ -s $dir/bootstrap ]]
-    else
-        grep -q 'Kafka Server started' <(tail -c "+$(($(<"$dir/log_offset") + 1))" "$dir/log")
-    fi
+    grep -q 'Kafka Server started' <(tail -c "+$(($(<"$dir/log_offset") + 1))" "$dir/log")
 }
 
 kafka_env() {
-    if [[ -e $TEST_DIR/kafka/mock ]]; then
-        TEST_KAFKA_MOCK=1
-        TEST_KAFKA_BROKERS=$(<"$TEST_DIR/kafka/bootstrap")
-    else
-        TEST_KAFKA_MOCK=0
-        TEST_KAFKA_BROKERS=127.0.0.1:$(port_of kafka)
-        TEST_KAFKA_PROXIED=$(<"$TEST_DIR/kafka/proxied")
-        TEST_KAFKA_PROXY=$(<"$TEST_DIR/kafka/proxy")
-        export TEST_KAFKA_PROXIED TEST_KAFKA_PROXY
-    fi
-    export TEST_KAFKA_MOCK TEST_KAFKA_BROKERS
+    TEST_KAFKA_BROKERS=127.0.0.1:$(port_of kafka)
+    TEST_KAFKA_PROXIED=$(<"$TEST_DIR/kafka/proxied")
+    TEST_KAFKA_PROXY=$(<"$TEST_DIR/kafka/proxy")
+    export TEST_KAFKA_BROKERS TEST_KAFKA_PROXIED TEST_KAFKA_PROXY
 }
