@@ -68,6 +68,52 @@ static inline void assert_all_printed(struct fixture *fixture)
                      0);
 }
 
+/* A role of that name, with the privileges that `init --grant` prints. */
+static inline void make_role(struct fixture *fixture, const char *role)
+{
+    sql(fixture->conn, "SET client_min_messages = warning");
+    sql(fixture->conn, "DROP ROLE IF EXISTS %s", role);
+    sql(fixture->conn, "CREATE ROLE %s LOGIN", role);
+    expect(fixture, run(fixture, "init", "--grant", role, "-c", fixture->config), 0);
+    sql(fixture->conn, "%s", fixture->process.out);
+}
+
+/* The role of every configuration that is written from here on. */
+static inline void log_in_as(struct fixture *fixture, const char *role)
+{
+    const char *at = strchr(fixture->url, '@');
+    char url[sizeof fixture->url];
+
+    assert_non_null(at);
+    (void)snprintf(url, sizeof url, "postgresql://%s%s", role, at);
+    memcpy(fixture->url, url, sizeof url);
+}
+
+/* A table as Debezium's outbox router reads it, with one row of these columns. */
+static inline void make_their_events(struct fixture *fixture, const char *columns,
+                                     const char *values)
+{
+    sql(fixture->conn,
+        "CREATE TABLE public.their_events (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
+        " aggregatetype varchar(255) NOT NULL, aggregateid varchar(255) NOT NULL,"
+        " type varchar(255) NOT NULL, payload jsonb)");
+    sql(fixture->conn, "INSERT INTO their_events (%s) VALUES (%s)", columns, values);
+}
+
+/* Every program that is started from here on has the library before its own; a sanitizer's stays
+ * before both. */
+static inline void preload(const char *library)
+{
+    assert_int_equal(setenv("LD_PRELOAD", library, 1), 0);
+    assert_int_equal(setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1), 0);
+}
+
+static inline void preload_nothing(void)
+{
+    assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+    assert_int_equal(unsetenv("ASAN_OPTIONS"), 0);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, fixture_close)
 
 #endif

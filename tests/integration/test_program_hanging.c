@@ -132,19 +132,6 @@ static void write_hanging(struct fixture *fixture, const struct hang *hang, cons
     write_config(fixture, "", rest);
 }
 
-/* What the program preloads is looked for behind what a sanitizer does. */
-static void preload(void)
-{
-    assert_int_equal(setenv("LD_PRELOAD", "build/hanging.so", 1), 0);
-    assert_int_equal(setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1), 0);
-}
-
-static void preload_nothing(void)
-{
-    assert_int_equal(unsetenv("LD_PRELOAD"), 0);
-    assert_int_equal(unsetenv("ASAN_OPTIONS"), 0);
-}
-
 static void expect_status_to_name_the_sink(struct fixture *fixture)
 {
     struct process status = {0};
@@ -165,7 +152,7 @@ static void expect_only_its_own_rows_to_wait(struct fixture *fixture, const stru
                   "[[route]]\nmatch = \"far\"\nsink = \"far\"\n[[route]]\nmatch = \">\"\n"
                   "sink = \"out\"\n");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('far', '1'), ('near', '2')");
-    preload();
+    preload("build/hanging.so");
     started_ms = harness_now_ms();
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     preload_nothing();
@@ -194,7 +181,7 @@ static void expect_check_to_end(struct fixture *fixture, const struct hang *hang
 
     write_hanging(fixture, hang, "", "");
     process_free(&fixture->process);
-    preload();
+    preload("build/hanging.so");
     (void)process_run(&fixture->process, NULL, "check", "-c", fixture->config, NULL);
     preload_nothing();
     expect(fixture, fixture->process.status, 4);
@@ -322,7 +309,7 @@ static void a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_awa
                    harness_env("TEST_NATS_URL"));
     write_config(fixture, "", rest);
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('hangs.a', '1')");
-    preload();
+    preload("build/hanging.so");
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     preload_nothing();
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");

@@ -87,13 +87,8 @@ static void make_roles(struct fixture *fixture)
 {
     static const char *const roles[] = {"tls_trust", "tls_cert", "tls_password", "tls_long"};
 
-    sql(fixture->conn, "SET client_min_messages = warning");
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        sql(fixture->conn, "DROP ROLE IF EXISTS %s", roles[i]);
-        sql(fixture->conn, "CREATE ROLE %s LOGIN", roles[i]);
-        expect(fixture, run(fixture, "init", "--grant", roles[i], "-c", fixture->config), 0);
-        sql(fixture->conn, "%s", fixture->process.out);
-    }
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        make_role(fixture, roles[i]);
     sql(fixture->conn, "ALTER ROLE tls_password PASSWORD 'hunter2'");
     set_long_password(fixture->conn);
 }

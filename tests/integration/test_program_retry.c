@@ -477,12 +477,8 @@ static void a_table_of_somebody_else_is_served_by_its_own_ids(void **state)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn,
-        "CREATE TABLE public.their_events (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
-        " aggregatetype varchar(255) NOT NULL, aggregateid varchar(255) NOT NULL,"
-        " type varchar(255) NOT NULL, payload jsonb)");
-    sql(fixture->conn, "INSERT INTO their_events (id, aggregatetype, aggregateid, type) VALUES"
-                       " ('00000000-0000-0000-0000-0000000000ab', 'bad', 'k', 'T')");
+    make_their_events(fixture, "id, aggregatetype, aggregateid, type",
+                      "'00000000-0000-0000-0000-0000000000ab', 'bad', 'k', 'T'");
     write_config(fixture,
                  "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"\n"
                  "adopt = true",
@@ -501,16 +497,10 @@ static void a_table_of_somebody_else_is_served_by_its_own_ids(void **state)
 static void the_printed_grants_suffice_to_retry_and_drop(void **state)
 {
     struct fixture *fixture = *state;
-    const char *at = strchr(fixture->url, '@');
-    char url[256];
 
     park_five(fixture);
-    sql(fixture->conn, "DROP ROLE IF EXISTS retrier");
-    sql(fixture->conn, "CREATE ROLE retrier LOGIN");
-    (void)snprintf(url, sizeof url, "postgresql://retrier%s", at);
-    expect(fixture, run(fixture, "init", "--grant", "retrier", "-c", fixture->config), 0);
-    sql(fixture->conn, "%s", fixture->process.out);
-    memcpy(fixture->url, url, sizeof url);
+    make_role(fixture, "retrier");
+    log_in_as(fixture, "retrier");
     write_config(fixture, "", STDOUT_SINK);
     DEAD(fixture, 0, "retry", "1");
     DEAD(fixture, 0, "show", "1");

@@ -272,12 +272,8 @@ static void a_mapped_table_is_relayed_without_any_change_to_it(void **state)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn,
-        "CREATE TABLE public.their_events (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
-        " aggregatetype varchar(255) NOT NULL, aggregateid varchar(255) NOT NULL,"
-        " type varchar(255) NOT NULL, payload jsonb)");
-    sql(fixture->conn, "INSERT INTO their_events (aggregatetype, aggregateid, type, payload)"
-                       " VALUES ('order', 'o-1', 'OrderPaid', '{\"a\": 1}')");
+    make_their_events(fixture, "aggregatetype, aggregateid, type, payload",
+                      "'order', 'o-1', 'OrderPaid', '{\"a\": 1}'");
     write_config(fixture,
                  "table = \"public.their_events\"\npreset = \"debezium\"\non_sent = \"delete\"\n"
                  "adopt = true",

@@ -142,19 +142,16 @@ static void what_init_prints_can_be_executed(void **state)
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
 }
 
-/* With the privileges that `init --grant` prints; the configuration's role from here on. */
+static void become(struct fixture *fixture, const char *role)
+{
+    log_in_as(fixture, role);
+    write_config(fixture, "", STDOUT_SINK);
+}
+
 static void become_restricted(struct fixture *fixture)
 {
-    const char *at = strchr(fixture->url, '@');
-    char url[256];
-
-    sql(fixture->conn, "DROP ROLE IF EXISTS restricted");
-    sql(fixture->conn, "CREATE ROLE restricted LOGIN");
-    (void)snprintf(url, sizeof url, "postgresql://restricted%s", at);
-    expect(fixture, run(fixture, "init", "--grant", "restricted", "-c", fixture->config), 0);
-    sql(fixture->conn, "%s", fixture->process.out);
-    memcpy(fixture->url, url, sizeof url);
-    write_config(fixture, "", STDOUT_SINK);
+    make_role(fixture, "restricted");
+    become(fixture, "restricted");
 }
 
 static void the_printed_grants_suffice_for_a_restricted_role(void **state)
@@ -268,16 +265,6 @@ static void check_tells_of_ids_that_come_from_no_sequence(void **state)
                        " i");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
     assert_int_equal(count_lines(fixture->process.out), 2000);
-}
-
-/* An ordinary role, known to the fixture's configuration from here on. */
-static void become(struct fixture *fixture, const char *role)
-{
-    char url[256];
-
-    (void)snprintf(url, sizeof url, "postgresql://%s%s", role, strchr(fixture->url, '@'));
-    memcpy(fixture->url, url, sizeof url);
-    write_config(fixture, "", STDOUT_SINK);
 }
 
 static void make_roles(struct fixture *fixture)

@@ -487,11 +487,8 @@ static void the_printed_grants_let_a_role_lock_slices(void **state)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS locker;"
-                       " CREATE ROLE locker LOGIN");
-    expect(fixture, run(fixture, "init", "--grant", "locker", "-c", fixture->config), 0);
+    make_role(fixture, "locker");
     assert_says(fixture->process.out, "GRANT SELECT, UPDATE (slices) ON");
-    sql(fixture->conn, "%s", fixture->process.out);
     sql(fixture->conn, "SET ROLE locker");
     assert_int_equal(sql_number(fixture->conn,
                                 "SELECT count(*) FROM (SELECT FROM outbox_slice WHERE slice = 3"

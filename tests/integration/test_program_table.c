@@ -320,18 +320,13 @@ static void sql_that_init_prints_for_another_database_marks_no_table_that_is_the
 static void a_restricted_role_settles_a_table_too(void **state)
 {
     struct fixture *fixture = *state;
-    char url[256];
 
     make_events(fixture);
     insert_events(fixture, "NEW", 10);
     write_config_for(fixture, "");
     init(fixture);
-    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS adopter;"
-                       " CREATE ROLE adopter LOGIN");
-    expect(fixture, run(fixture, "init", "--grant", "adopter", "-c", fixture->config), 0);
-    sql(fixture->conn, "%s", fixture->process.out);
-    (void)snprintf(url, sizeof url, "postgresql://adopter%s", strchr(fixture->url, '@'));
-    memcpy(fixture->url, url, sizeof url);
+    make_role(fixture, "adopter");
+    log_in_as(fixture, "adopter");
     write_config_for(fixture, "");
     expect(fixture, drain(fixture), 3);
     write_config_for(fixture, "adopt = true");
