@@ -298,7 +298,6 @@ class Case(Lab):
         self.stream_name = f"FAULT{own}"
         self.subject = f"fault{own}"
         self.relays = []
-        self.proxies = []
         self.ear = None
         self.broker_killed = False
 

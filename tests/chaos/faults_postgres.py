@@ -239,7 +239,7 @@ def row_level_security_is_an_error_and_never_an_empty_table(case):
     case.sql("ALTER TABLE outbox ENABLE ROW LEVEL SECURITY")
     case.fill(BATCH)
     relay.wait_log("row-level security", 20, mark)
-    case.sql(f"ALTER TABLE outbox DISABLE ROW LEVEL SECURITY")
+    case.sql("ALTER TABLE outbox DISABLE ROW LEVEL SECURITY")
     case.recovery(case.done, 5, "relaying goes on")
     case.judge(0)
 

@@ -137,7 +137,7 @@ class Sampler:
                 self.missed += 1
 
     def _look(self):
-        answer = self.talk.ask(f"""
+        answer = self.talk.ask("""
             SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0),
                    coalesce((array_agg(application_name || ' ' || state || ' ' || left(query, 60)
                              ORDER BY xact_start))[1], '')

@@ -39,8 +39,6 @@ static const struct verb verbs[] = {
     {"nats", verb_nats, 2, "URL STREAM [SUBJECT]", "read the stream, or a filter of its subjects"},
     {"kafka-end", verb_kafka_end, 2, "BROKERS TOPIC...", "how many offsets the topics hold"},
     {"nats-end", verb_nats_end, 2, "URL STREAM", "how many messages the stream holds"},
-    {"kafka-ping", verb_kafka_ping, 1, "BROKERS", "wait until it answers a metadata request"},
-    {"nats-ping", verb_nats_ping, 1, "URL", "wait until JetStream answers"},
     {"topics", verb_topics, 3, "BROKERS create NAME PARTITIONS... | delete NAME...",
      "create: ends when every partition has a leader"},
     {"stream", verb_stream, 3, "URL create NAME SUBJECT... | delete NAME", "with file storage"},
@@ -69,9 +67,9 @@ int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int64_t deadline_of(const struct options *options)
+int64_t deadline_from_now(void)
 {
-    return now_ms() + (int64_t)options->timeout_s * 1000;
+    return now_ms() + PATIENCE_S * 1000;
 }
 
 void pause_ms(long milliseconds)
@@ -94,15 +92,12 @@ long parse_number(const char *text, const char *what)
 
 static _Noreturn void usage(void)
 {
-    fprintf(stderr, "usage: reader VERB OPERANDS... [--count] [--follow N] [--timeout S]\n\n");
+    fprintf(stderr, "usage: reader VERB OPERANDS... [--count]\n\n");
     for (int i = 0; i < VERBS; i++)
         fprintf(stderr, "  %-10s %s\n%13s%s\n", verbs[i].name, verbs[i].operands, "",
                 verbs[i].help);
     fprintf(stderr,
-            "\n  --count      print only the number of messages\n"
-            "  --follow N   read until N messages have come, not to the end as of the start\n"
-            "  --timeout S  give up: with --follow after S seconds, else after S seconds\n"
-            "               without a message or an answer (default 30)\n"
+            "\n  --count            print only the number of messages\n"
             "  --duplicates-ms N  of stream create: its duplicate window\n");
     exit(2);
 }
@@ -119,18 +114,12 @@ static const struct verb *find_verb(const char *name)
 /* Options may stand anywhere; the operands are moved together at the front. */
 static struct options parse_options(int argc, char **argv)
 {
-    struct options options = {.timeout_s = 30, .operands = argv};
+    struct options options = {.operands = argv};
 
     for (int i = 0; i < argc; i++) {
-        bool has_value = i + 1 < argc;
         if (strcmp(argv[i], "--count") == 0) {
             options.count = true;
-        } else if (strcmp(argv[i], "--follow") == 0 && has_value) {
-            options.follow = true;
-            options.follow_count = parse_number(argv[++i], "--follow");
-        } else if (strcmp(argv[i], "--timeout") == 0 && has_value) {
-            options.timeout_s = (int)parse_number(argv[++i], "--timeout");
-        } else if (strcmp(argv[i], "--duplicates-ms") == 0 && has_value) {
+        } else if (strcmp(argv[i], "--duplicates-ms") == 0 && i + 1 < argc) {
             options.duplicates_ms = parse_number(argv[++i], "--duplicates-ms");
         } else if (strncmp(argv[i], "--", 2) == 0) {
             usage();

@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Without a message or an answer for so long the reader gives up. */
+enum { PATIENCE_S = 30 };
+
 struct options {
-    bool count;      /* print the number of messages instead of the messages */
-    bool follow;     /* read until follow_count messages instead of the end as of the start */
-    long follow_count;
-    int timeout_s;   /* with follow: in all; without: since the last message */
+    bool count;         /* print the number of messages instead of the messages */
     long duplicates_ms; /* stream create: its duplicate window; 0: the server's default */
     char **operands;
     int operand_count;
@@ -38,7 +38,7 @@ struct message {
 
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t now_ms(void);
-int64_t deadline_of(const struct options *options); /* timeout_s from now */
+int64_t deadline_from_now(void); /* PATIENCE_S from now, by now_ms */
 void pause_ms(long milliseconds);
 long parse_number(const char *text, const char *what);
 
@@ -56,11 +56,9 @@ void output_finish(const struct options *options);
 
 int verb_kafka(const struct options *options);
 int verb_kafka_end(const struct options *options);
-int verb_kafka_ping(const struct options *options);
 int verb_topics(const struct options *options);
 int verb_nats(const struct options *options);
 int verb_nats_end(const struct options *options);
-int verb_nats_ping(const struct options *options);
 int verb_stream(const struct options *options);
 
 #endif

@@ -125,7 +125,7 @@ static void start_partition(struct kafka_reader *reader, struct topic *topic, in
 
     query_range(reader->client, rd_kafka_topic_name(topic->handle), number, reader->deadline_ms,
                 &low, &partition->end);
-    partition->done = !reader->options->follow && partition->end <= low;
+    partition->done = partition->end <= low;
     if (partition->done)
         return;
     if (rd_kafka_consume_start_queue(topic->handle, number, low, reader->queue) != 0)
@@ -173,7 +173,7 @@ static void add_headers(struct message *message, const rd_kafka_message_t *recei
         message_header(message, name, (struct field){value, size});
 }
 
-static int64_t emit(const struct options *options, const rd_kafka_message_t *received)
+static void emit(const struct options *options, const rd_kafka_message_t *received)
 {
     struct message message;
 
@@ -185,7 +185,7 @@ static int64_t emit(const struct options *options, const rd_kafka_message_t *rec
     message.key = (struct field){received->key, received->key_len};
     message.payload = (struct field){received->payload, received->len};
     add_headers(&message, received);
-    return message_emit(options, &message);
+    message_emit(options, &message);
 }
 
 /* The end of a partition is known from its last message, or, where that was a transaction's
@@ -202,17 +202,11 @@ static void take(struct kafka_reader *reader, const rd_kafka_message_t *received
         die("%s, partition %d: %s", rd_kafka_topic_name(received->rkt), received->partition,
             rd_kafka_message_errstr(received));
     }
-    if (reader->options->follow) {
-        if (!at_end && reader->open_partitions > 0 &&
-            emit(reader->options, received) >= reader->options->follow_count)
-            reader->open_partitions = 0;
-        return;
-    }
     if (partition->done)
         return;
     if (!at_end && received->offset < partition->end) {
         emit(reader->options, received);
-        reader->deadline_ms = deadline_of(reader->options);
+        reader->deadline_ms = deadline_from_now();
     }
     if (received->offset >= partition->end - (at_end ? 0 : 1)) {
         partition->done = true;
@@ -237,7 +231,7 @@ static bool read_partitions(struct kafka_reader *reader)
 
 int verb_kafka(const struct options *options)
 {
-    struct kafka_reader reader = {.options = options, .deadline_ms = deadline_of(options)};
+    struct kafka_reader reader = {.options = options, .deadline_ms = deadline_from_now()};
 
     reader.client = open_client(options->operands[0]);
     reader.queue = rd_kafka_queue_new(reader.client);
@@ -247,13 +241,11 @@ int verb_kafka(const struct options *options)
         die("out of memory");
     for (int i = 0; i < reader.topic_count; i++)
         start_topic(&reader, &reader.topics[i], options->operands[i + 1]);
-    if (options->follow && options->follow_count == 0)
-        reader.open_partitions = 0;
 
     bool complete = read_partitions(&reader);
     output_finish(options);
     if (!complete)
-        die("gave up after %d s", options->timeout_s);
+        die("gave up after %d s without a message", PATIENCE_S);
     for (int i = 0; i < reader.topic_count; i++)
         stop_topic(&reader.topics[i]);
     free(reader.topics);
@@ -283,27 +275,11 @@ static int64_t count_offsets(rd_kafka_t *client, const char *name, int64_t deadl
 int verb_kafka_end(const struct options *options)
 {
     rd_kafka_t *client = open_client(options->operands[0]);
-    int64_t deadline_ms = deadline_of(options), sum = 0;
+    int64_t deadline_ms = deadline_from_now(), sum = 0;
 
     for (int i = 1; i < options->operand_count; i++)
         sum += count_offsets(client, options->operands[i], deadline_ms);
     printf("%lld\n", (long long)sum);
-    rd_kafka_destroy(client);
-    return 0;
-}
-
-int verb_kafka_ping(const struct options *options)
-{
-    rd_kafka_t *client = open_client(options->operands[0]);
-    int64_t deadline_ms = deadline_of(options);
-    const struct rd_kafka_metadata *metadata;
-
-    while (rd_kafka_metadata(client, 0, NULL, &metadata, 1000) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        if (now_ms() >= deadline_ms)
-            die("%s does not answer", options->operands[0]);
-        pause_ms(50);
-    }
-    rd_kafka_metadata_destroy(metadata);
     rd_kafka_destroy(client);
     return 0;
 }
@@ -371,7 +347,7 @@ static void delete_topic(rd_kafka_t *client, const char *name)
 int verb_topics(const struct options *options)
 {
     rd_kafka_t *client = open_client(options->operands[0]);
-    int64_t deadline_ms = deadline_of(options);
+    int64_t deadline_ms = deadline_from_now();
     char **names = options->operands + 2;
     int count = options->operand_count - 2;
 

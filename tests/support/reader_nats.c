@@ -92,10 +92,8 @@ static natsStatus subscribe(struct nats_reader *reader)
     jsSubOptions_Init(&sub);
     sub.Stream = options->operands[1];
     sub.Config.AckPolicy = js_AckNone;
-    sub.Config.DeliverPolicy = js_DeliverByStartSequence;
-    sub.Config.OptStartSeq = reader->sequence + 1;
+    sub.Config.DeliverPolicy = js_DeliverAll;
     sub.Config.FilterSubject = filter;
-    reader->delivered = 0;
     natsStatus status = js_PullSubscribe(&reader->subscription, reader->session.js, filter, NULL,
                                          NULL, &sub, NULL);
     if (status == NATS_OK)
@@ -142,7 +140,7 @@ static void add_headers(struct message *message, natsMsg *received)
     free(names);
 }
 
-static bool next_in_order(struct nats_reader *reader, natsMsg *received)
+static void check_order(struct nats_reader *reader, natsMsg *received)
 {
     jsMsgMetaData *meta = NULL;
 
@@ -151,16 +149,12 @@ static bool next_in_order(struct nats_reader *reader, natsMsg *received)
     jsSequencePair numbers = meta->Sequence;
     reader->stored_ms = meta->Timestamp / 1000000;
     jsMsgMetaData_Destroy(meta);
-    if (numbers.Consumer != reader->delivered + 1 || numbers.Stream <= reader->sequence) {
-        if (!reader->options->follow)
-            die("delivery %llu (sequence %llu) came after %llu (%llu)",
-                (unsigned long long)numbers.Consumer, (unsigned long long)numbers.Stream,
-                (unsigned long long)reader->delivered, (unsigned long long)reader->sequence);
-        return false;
-    }
+    if (numbers.Consumer != reader->delivered + 1 || numbers.Stream <= reader->sequence)
+        die("delivery %llu (sequence %llu) came after %llu (%llu)",
+            (unsigned long long)numbers.Consumer, (unsigned long long)numbers.Stream,
+            (unsigned long long)reader->delivered, (unsigned long long)reader->sequence);
     reader->delivered = numbers.Consumer;
     reader->sequence = numbers.Stream;
-    return true;
 }
 
 static void take(struct nats_reader *reader, natsMsg *received)
@@ -179,33 +173,6 @@ static void take(struct nats_reader *reader, natsMsg *received)
     reader->seen = message_emit(reader->options, &message);
 }
 
-/* A server that was killed forgets the consumer, or where it stood: only a follower lives through
- * that, with a new consumer behind the last message seen. */
-static void renew(struct nats_reader *reader, natsStatus why)
-{
-    if (!reader->options->follow)
-        die("fetch: %s", natsStatus_GetText(why));
-    natsSubscription_Destroy(reader->subscription);
-    reader->subscription = NULL;
-    while (subscribe(reader) != NATS_OK) {
-        if (now_ms() >= reader->deadline_ms)
-            die("consumer: %s", natsStatus_GetText(why));
-        natsSubscription_Destroy(reader->subscription);
-        reader->subscription = NULL;
-        pause_ms(50);
-    }
-}
-
-static bool consumer_lives(struct nats_reader *reader)
-{
-    jsConsumerInfo *info = NULL;
-    natsStatus status = natsSubscription_GetConsumerInfo(&info, reader->subscription, NULL, NULL);
-
-    jsConsumerInfo_Destroy(info);
-    return status == NATS_OK;
-}
-
-/* A timeout is also how a lost consumer shows: the request simply goes unanswered. */
 static void fetch(struct nats_reader *reader)
 {
     natsMsgList list = {0};
@@ -213,34 +180,32 @@ static void fetch(struct nats_reader *reader)
     int batch = missing < FETCH_MESSAGES ? (int)missing : FETCH_MESSAGES;
     natsStatus status = natsSubscription_Fetch(&list, reader->subscription, batch, FETCH_MS, NULL);
 
-    if (status == NATS_OK) {
-        int taken = 0;
-        for (; taken < list.Count && next_in_order(reader, list.Msgs[taken]); taken++)
-            take(reader, list.Msgs[taken]);
-        if (taken < list.Count)
-            renew(reader, NATS_MISMATCH);
-        if (!reader->options->follow)
-            reader->deadline_ms = deadline_of(reader->options);
-        natsMsgList_Destroy(&list);
-    } else if (status != NATS_TIMEOUT || !consumer_lives(reader)) {
-        renew(reader, status);
+    if (status == NATS_TIMEOUT)
+        return;
+    if (status != NATS_OK)
+        die("fetch: %s", natsStatus_GetText(status));
+    for (int i = 0; i < list.Count; i++) {
+        check_order(reader, list.Msgs[i]);
+        take(reader, list.Msgs[i]);
     }
+    reader->deadline_ms = deadline_from_now();
+    natsMsgList_Destroy(&list);
 }
 
 int verb_nats(const struct options *options)
 {
-    struct nats_reader reader = {.options = options, .deadline_ms = deadline_of(options)};
+    struct nats_reader reader = {.options = options, .deadline_ms = deadline_from_now()};
 
     reader.session = open_session(options->operands[0], reader.deadline_ms);
     natsStatus status = subscribe(&reader);
     if (status != NATS_OK)
         die("stream %s: %s", options->operands[1], nats_GetLastError(NULL));
-    reader.wanted = options->follow ? options->follow_count : pending(&reader);
+    reader.wanted = pending(&reader);
     while (reader.seen < reader.wanted && now_ms() < reader.deadline_ms)
         fetch(&reader);
     output_finish(options);
     if (reader.seen < reader.wanted)
-        die("gave up after %d s with %lld of %lld messages", options->timeout_s,
+        die("gave up after %d s without a message, with %lld of %lld", PATIENCE_S,
             (long long)reader.seen, (long long)reader.wanted);
     natsSubscription_Unsubscribe(reader.subscription);
     natsSubscription_Destroy(reader.subscription);
@@ -252,7 +217,7 @@ int verb_nats(const struct options *options)
 
 int verb_nats_end(const struct options *options)
 {
-    struct nats_session session = open_session(options->operands[0], deadline_of(options));
+    struct nats_session session = open_session(options->operands[0], deadline_from_now());
     jsStreamInfo *info = NULL;
     natsStatus status = js_GetStreamInfo(&info, session.js, options->operands[1], NULL, NULL);
 
@@ -260,22 +225,6 @@ int verb_nats_end(const struct options *options)
         die("stream %s: %s", options->operands[1], natsStatus_GetText(status));
     printf("%llu\n", (unsigned long long)info->State.Msgs);
     jsStreamInfo_Destroy(info);
-    shut_down(&session);
-    return 0;
-}
-
-int verb_nats_ping(const struct options *options)
-{
-    int64_t deadline_ms = deadline_of(options);
-    struct nats_session session = open_session(options->operands[0], deadline_ms);
-    jsAccountInfo *info = NULL;
-
-    while (js_GetAccountInfo(&info, session.js, NULL, NULL) != NATS_OK) {
-        if (now_ms() >= deadline_ms)
-            die("%s: JetStream does not answer", options->operands[0]);
-        pause_ms(50);
-    }
-    jsAccountInfo_Destroy(info);
     shut_down(&session);
     return 0;
 }
@@ -296,7 +245,7 @@ static natsStatus create_stream(jsCtx *js, const struct options *options)
 int verb_stream(const struct options *options)
 {
     const char *act = options->operands[1];
-    struct nats_session session = open_session(options->operands[0], deadline_of(options));
+    struct nats_session session = open_session(options->operands[0], deadline_from_now());
     natsStatus status;
 
     if (strcmp(act, "create") == 0 && options->operand_count > 3)
