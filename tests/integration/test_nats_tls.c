@@ -7,25 +7,15 @@ static char folder[] = "/tmp/test_tls.XXXXXX";
 static char ca_path[64];
 static char tls_url[96];
 
-/* ca.pem signs good.pem, for 127.0.0.1, and other.pem, for another host; stranger.pem is nobody's.
- */
 static int make_certificates(void **state)
 {
-    static const char script[] =
-        "cd %s && exec >log 2>&1 && set -e; "
-        "authority() { openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=$1 -keyout "
-        "$1.key -out $1.pem; }; "
-        "server() { openssl req -newkey rsa:2048 -nodes -subj /CN=$1 -keyout $1.key -out $1.csr; "
-        "echo subjectAltName=$2 >$1.ext; openssl x509 -req -in $1.csr -CA ca.pem -CAkey ca.key "
-        "-CAcreateserial -days 2 -extfile $1.ext -out $1.pem; }; "
-        "authority ca; authority stranger; server good IP:127.0.0.1; server other DNS:other.test";
-    char command[1024];
+    char command[128];
 
     (void)state;
     if (mkdtemp(folder) == NULL)
         return -1;
     (void)snprintf(ca_path, sizeof ca_path, "%s/ca.pem", folder);
-    (void)snprintf(command, sizeof command, script, folder);
+    (void)snprintf(command, sizeof command, "tests/support/certificates %s", folder);
     return system(command);
 }
 

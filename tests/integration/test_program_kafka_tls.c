@@ -25,23 +25,6 @@
 static char folder[64] = "/tmp/relay-kafka-tls-XXXXXX";
 static pid_t broker;
 
-/* `certificate NAME AUTHORITY DAYS SUBJECT_ALTERNATIVE_NAME`; NAME.both is for the broker. */
-static const char make_certificates[] =
-    "cd %s && exec 2>/dev/null && set -e\n"
-    "key='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'\n"
-    "authority() { openssl req -x509 $key -keyout $1.key -out $1.pem -subj /CN=$1 -days 2 \\\n"
-    "    -addext subjectAltName=IP:127.0.0.1; cat $1.key $1.pem > $1.both; }\n"
-    "certificate() { openssl req $key -keyout $1.key -out $1.csr -subj /CN=$1\n"
-    "    echo subjectAltName=$4 > $1.ext\n"
-    "    openssl x509 -req -in $1.csr -CA $2.pem -CAkey $2.key -CAcreateserial -days $3 \\\n"
-    "        -extfile $1.ext -out $1.pem; cat $1.key $1.pem > $1.both; }\n"
-    "authority ca; authority self\n"
-    "certificate good ca 2 IP:127.0.0.1\n"
-    "certificate expired ca -1 IP:127.0.0.1\n"
-    "certificate other ca 2 DNS:other.test\n"
-    "certificate client ca 2 DNS:client\n"
-    "certificate intruder self 2 DNS:client\n";
-
 static void add_options(char *out, size_t size, const char *format, const char *listener)
 {
     size_t len = strlen(out);
@@ -55,7 +38,7 @@ static void add_options(char *out, size_t size, const char *format, const char *
 static void set_options(void)
 {
     static const char *const listeners[][2] = {{"good", "good"},   {"expired", "expired"},
-                                               {"other", "other"}, {"self", "self"},
+                                               {"other", "other"}, {"self", "stranger"},
                                                {"mutual", "good"}, {"login", "good"}};
     char options[4096] = "";
 
@@ -156,12 +139,12 @@ static const char *address_of(const char *listener)
 
 static int open_broker(void **state)
 {
-    char command[sizeof make_certificates + sizeof folder];
+    char command[128];
     char address[64];
 
     (void)state;
     assert_non_null(mkdtemp(folder));
-    (void)snprintf(command, sizeof command, make_certificates, folder);
+    (void)snprintf(command, sizeof command, "tests/support/certificates %s", folder);
     assert_int_equal(system(command), 0);
     set_options();
     start_broker();

@@ -26,23 +26,13 @@ static void shell(const char *format, ...)
         fail_msg("%s", command);
 }
 
-/* ca signs good, for 127.0.0.1, other, for another host, expired, and the clients' certificates;
- * stranger signs itself, and one client. The server must own its keys. */
+/* The server must own its keys, and the program what it shows. */
 static void make_certificates(void)
 {
-    shell("mkdir -p %s && cd %s && exec >log 2>&1 && set -e;"
-          "authority() { openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=$1"
-          " -addext subjectAltName=IP:127.0.0.1 -keyout $1.key -out $1.pem; };"
-          "signed() { openssl req -newkey rsa:2048 -nodes -subj /CN=$1 -keyout $1.key -out $1.csr;"
-          " echo subjectAltName=$2 >$1.ext; openssl x509 -req -in $1.csr -CA $3.pem -CAkey $3.key"
-          " -CAcreateserial -days $4 -extfile $1.ext -out $1.pem; };"
-          "authority ca; authority stranger; signed good IP:127.0.0.1 ca 2;"
-          "signed other DNS:other.test ca 2; signed expired IP:127.0.0.1 ca -1;"
-          "signed tls_cert DNS:client ca 2; signed nobody DNS:client ca 2;"
-          "mkdir strange; cd strange; cp ../stranger.* .; signed tls_cert DNS:client stranger 2;"
-          "cd ..; mkdir %s/client; cp tls_cert.* nobody.* %s/client; cp -r strange %s;"
-          "chmod 600 *.key; chown $(stat -c %%u:%%g ..) *; chmod 755 .",
-          folder, folder, secrets, secrets, secrets);
+    shell("mkdir -p %s %s/client && tests/support/certificates %s tls_cert && cd %s &&"
+          " cp client.* other.* intruder.* %s/client &&"
+          " chmod 600 *.key && chown $(stat -c %%u:%%g ..) * && chmod 755 .",
+          folder, secrets, folder, folder, secrets);
 }
 
 static void set_server(struct fixture *fixture, const char *certificate)
@@ -102,7 +92,7 @@ static int set_up_tls(void **state)
     (void)snprintf(folder, sizeof folder, "%s/certificates",
                    sql_text(fixture->conn, "SHOW data_directory"));
     (void)snprintf(secrets, sizeof secrets, "%s", harness_folder());
-    shell("rm -rf %s %s/client %s/strange", folder, secrets, secrets);
+    shell("rm -rf %s %s/client", folder, secrets);
     make_certificates();
     make_roles(fixture);
     shell("cd %s/.. && cp -p pg_hba.conf pg_hba.before && { for r in trust cert scram-sha-256; do"
@@ -139,7 +129,7 @@ struct way {
 static const struct way ways[] = {
     {"verify-full", "tls_trust", VERIFIED, NULL},
     {"client certificate", "tls_cert",
-     VERIFIED "sslcert=%2$s/client/tls_cert.pem sslkey=%2$s/client/tls_cert.key", NULL},
+     VERIFIED "sslcert=%2$s/client/client.pem sslkey=%2$s/client/client.key", NULL},
     {"SCRAM, password_file", "tls_password", VERIFIED, "hunter2"},
     {"SCRAM, long password", "tls_long", VERIFIED, ""},
     {"SCRAM, pass file", "tls_password", VERIFIED "passfile=%2$s/pgpass", NULL},
@@ -240,15 +230,15 @@ static void a_login_that_is_wrong_is_refused_with_the_key_to_change(void **state
          "requires a valid client certificate",
          "sslcert=FILE sslkey=FILE in database.url"},
         {{"another's certificate", "tls_cert",
-          VERIFIED "sslcert=%2$s/client/nobody.pem sslkey=%2$s/client/nobody.key", NULL},
+          VERIFIED "sslcert=%2$s/client/other.pem sslkey=%2$s/client/other.key", NULL},
          "certificate authentication failed",
          "in the name (CN) of the role"},
         {{"a stranger's certificate", "tls_cert",
-          VERIFIED "sslcert=%2$s/strange/tls_cert.pem sslkey=%2$s/strange/tls_cert.key", NULL},
+          VERIFIED "sslcert=%2$s/client/intruder.pem sslkey=%2$s/client/intruder.key", NULL},
          "unknown ca",
          "sslcert=FILE in database.url"},
         {{"key of another", "tls_cert",
-          VERIFIED "sslcert=%2$s/client/tls_cert.pem sslkey=%2$s/client/nobody.key", NULL},
+          VERIFIED "sslcert=%2$s/client/client.pem sslkey=%2$s/client/other.key", NULL},
          "private key file",
          "sslkey=FILE in database.url"},
         {{"no authority", "tls_trust", "sslmode=verify-full sslrootcert=/nowhere", NULL},
