@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ADDRESSES_A_HOST 2 /* as many as get their time: IPv6 and IPv4 */
+#define ADDRESSES_A_HOST 8 /* as many as get their time */
 #define TIMEOUT_S_MAX 3600
 #define MARGIN_MS 1000 /* so that libpq itself says first that the time is over */
 
@@ -198,13 +198,14 @@ static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t 
         return conn;
     case BOUNDED_LATE:
         (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                        "database: no connection after %d s; does a name lookup hang?",
+                        "database: no connection after %d s; a name lookup or a server may hang",
                         (int)(limit_ms / 1000));
         return NULL;
     case BOUNDED_BUSY:
         attempt_free(attempt);
         (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                        "database: the name lookup of the connection before still hangs");
+                        "database: the connection before has not ended; a name lookup or a server"
+                        " may hang");
         return NULL;
     case BOUNDED_FAILED:
         break;
