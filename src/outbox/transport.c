@@ -85,6 +85,8 @@ int transport_resolve(struct transport *transport, const char *url)
         transport->has_password = PQpass(conn) != NULL && PQpass(conn)[0] != '\0';
         transport->risk = judge(options);
         transport->hosts = count_hosts(options);
+        if (transport->risk == TRANSPORT_OPEN && transport->hosts > 1)
+            transport->has_password = true; /* PQpass() looks up the first host's alone */
     }
     PQconninfoFree(options);
     PQfinish(conn);

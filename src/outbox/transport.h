@@ -5,7 +5,8 @@
 
 /*
  * How libpq would reach the server by this connection string, its service file and the PG*
- * variables: libpq resolves them itself, and does not touch the network.
+ * variables: libpq resolves them itself. It opens no connection, but where a service file names an
+ * LDAP server ("ldap://...") libpq asks that server.
  */
 
 enum transport_risk {
@@ -16,7 +17,7 @@ enum transport_risk {
 
 struct transport {
     enum transport_risk risk;
-    bool has_password;
+    bool has_password; /* or may have, for one of several hosts */
     int hosts; /* that are tried in turn */
     char sslmode[16];
 };

@@ -83,6 +83,17 @@ static void a_password_in_the_pass_file_counts(void **state)
     assert_false(resolve("host=db passfile=/nowhere").has_password);
 }
 
+static void one_of_several_hosts_may_have_a_password_in_the_pass_file(void **state)
+{
+    (void)state;
+    write_file("PGPASSFILE", "db:*:*:*:p\n");
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_true(resolve("host=other,db sslmode=disable").has_password);
+    assert_false(resolve("host=other,db sslmode=verify-full").has_password);
+    assert_false(resolve("host=127.0.0.1,::1 sslmode=disable").has_password);
+    (void)unsetenv("PGPASSFILE");
+}
+
 static void an_address_that_is_not_given_is_the_one_of_the_host(void **state)
 {
     (void)state;
@@ -113,6 +124,7 @@ int main(void)
         cmocka_unit_test(local_hosts_are_told_from_remote_ones),
         cmocka_unit_test(what_a_service_file_says_counts),
         cmocka_unit_test(a_password_in_the_pass_file_counts),
+        cmocka_unit_test(one_of_several_hosts_may_have_a_password_in_the_pass_file),
         cmocka_unit_test(an_address_that_is_not_given_is_the_one_of_the_host),
         cmocka_unit_test(what_libpq_does_not_take_is_not_judged),
     };
