@@ -138,22 +138,22 @@ static int add_secret(struct conninfo *conninfo, const char *text, struct text r
 }
 
 /* JDBC's word, which libpq takes in a URI. */
-static int keep_ssl(struct conninfo *conninfo, struct text raw)
+static int check_ssl(struct conninfo *conninfo, struct text raw)
 {
     if (!text_equal(raw, text_of("true")))
         return refuse(conninfo, "ssl may only be %s; use sslmode", "true");
-    (void)snprintf(conninfo->sslmode, sizeof conninfo->sslmode, "require");
     return 0;
 }
 
-static int keep_sslmode(struct conninfo *conninfo, struct text raw, enum spelling spelling)
+static int check_sslmode(struct conninfo *conninfo, struct text raw, enum spelling spelling)
 {
     static const char *const modes[] = {"disable", "allow",     "prefer",
                                         "require", "verify-ca", "verify-full"};
+    char mode[32];
 
-    decode(conninfo->sslmode, sizeof conninfo->sslmode, raw, spelling);
+    decode(mode, sizeof mode, raw, spelling);
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
-        if (strcmp(conninfo->sslmode, modes[i]) == 0)
+        if (strcmp(mode, modes[i]) == 0)
             return 0;
     return refuse(conninfo, "sslmode must be %s",
                   "disable, allow, prefer, require, verify-ca or verify-full");
@@ -173,7 +173,7 @@ static int keep_parameter(struct conninfo *conninfo, const char *text, const cha
     const struct parameter *parameter = find_parameter(name);
 
     if (spelling == SPELLING_URI && strcmp(name, "ssl") == 0)
-        return keep_ssl(conninfo, raw);
+        return check_ssl(conninfo, raw);
     if (strcmp(name, parameter->name) != 0)
         return refuse_name(conninfo, parameter);
     if (parameter->secret)
@@ -181,13 +181,7 @@ static int keep_parameter(struct conninfo *conninfo, const char *text, const cha
     if (strcmp(name, "port") == 0)
         return check_ports(conninfo, raw, spelling);
     if (strcmp(name, "sslmode") == 0)
-        return keep_sslmode(conninfo, raw, spelling);
-    if (strcmp(name, "host") == 0)
-        decode(conninfo->hosts, sizeof conninfo->hosts, raw, spelling);
-    else if (strcmp(name, "hostaddr") == 0)
-        decode(conninfo->addresses, sizeof conninfo->addresses, raw, spelling);
-    else if (strcmp(name, "service") == 0)
-        conninfo->has_service = true;
+        return check_sslmode(conninfo, raw, spelling);
     return 0;
 }
 
@@ -260,26 +254,17 @@ static size_t host_len(const char *host)
     return bracket != NULL ? (size_t)(bracket - host) + 1 : strcspn(host, ":,/?");
 }
 
-/* "one:5432,[::1]:5433" -> "one,[::1]"; NULL: a port that cannot be. */
+/* "one:5432,[::1]:5433"; NULL: a port that cannot be. */
 static const char *parse_hosts(struct conninfo *conninfo, const char *at)
 {
-    char *hosts = conninfo->hosts;
-    size_t used = 0;
-
     for (;;) {
-        struct text host = {at, host_len(at)};
-
-        decode(hosts + used, sizeof conninfo->hosts - used, host, SPELLING_URI);
-        at += host.len;
+        at += host_len(at);
         if (*at == ':' &&
             check_ports(conninfo, (struct text){at + 1, strcspn(at + 1, ",/?")}, SPELLING_URI) < 0)
             return NULL;
         at += strcspn(at, ",/?");
-        used += strlen(hosts + used);
-        if (*at != ',' || used + 2 > sizeof conninfo->hosts)
-            return at + strcspn(at, "/?");
-        hosts[used++] = ',';
-        hosts[used] = '\0';
+        if (*at != ',')
+            return at;
         at++;
     }
 }

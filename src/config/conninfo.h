@@ -6,16 +6,12 @@
 
 /*
  * As much of a libpq connection string (PostgreSQL, "34.1.1. Connection Strings") as it takes to
- * tell where it leads and where its secrets stand. libpq itself parses it at the connection.
+ * tell where its secrets stand. libpq itself parses it at the connection.
  */
 
 #define CONNINFO_SECRETS_MAX 4
 
 struct conninfo {
-    char hosts[1024]; /* comma-separated; "" when not given */
-    char addresses[1024];
-    char sslmode[32];
-    bool has_service; /* a service file may say more */
     struct {
         size_t start; /* in the string as it is written */
         size_t len;

@@ -4,42 +4,39 @@
 
 struct expected {
     const char *text;
-    const char *hosts;
-    const char *sslmode;
     const char *masked;
 };
 
-static void hosts_sslmode_and_secrets_are_found_in_either_form(void **state)
+static void secrets_are_found_in_either_form(void **state)
 {
     static const struct expected rows[] = {
-        {"", "", "", ""},
-        {"  ", "", "", "  "},
-        {"postgresql://", "", "", "postgresql://"},
-        {"postgresql:///shop", "", "", "postgresql:///shop"},
-        {"postgresql://h", "h", "", "postgresql://h"},
-        {"postgres://u@h:5432/shop", "h", "", "postgres://u@h:5432/shop"},
-        {"postgresql://u:pw@h/shop", "h", "", "postgresql://u:***@h/shop"},
-        {"postgresql://u:@h/shop", "h", "", "postgresql://u:@h/shop"},
-        {"postgresql://u:p%40w?x@h/shop?sslmode=require", "h", "require",
+        {"", ""},
+        {"  ", "  "},
+        {"postgresql://", "postgresql://"},
+        {"postgresql:///shop", "postgresql:///shop"},
+        {"postgresql://h", "postgresql://h"},
+        {"postgres://u@h:5432/shop", "postgres://u@h:5432/shop"},
+        {"postgresql://u:pw@h/shop", "postgresql://u:***@h/shop"},
+        {"postgresql://u:@h/shop", "postgresql://u:@h/shop"},
+        {"postgresql://u:p%40w?x@h/shop?sslmode=require",
          "postgresql://u:***@h/shop?sslmode=require"},
-        {"postgresql://a:1,[::1]:2,c", "a,[::1],c", "", "postgresql://a:1,[::1]:2,c"},
-        {"postgresql://%2Ftmp/shop", "/tmp", "", "postgresql://%2Ftmp/shop"},
-        {"postgresql:///shop?host=h&password=pw&sslmode=disable", "h", "disable",
+        {"postgresql://a:1,[::1]:2,c", "postgresql://a:1,[::1]:2,c"},
+        {"postgresql://%2Ftmp/shop", "postgresql://%2Ftmp/shop"},
+        {"postgresql:///shop?host=h&password=pw&sslmode=disable",
          "postgresql:///shop?host=h&password=***&sslmode=disable"},
-        {"postgresql://h?p%61ssword=pw&sslpassword=x", "h", "",
+        {"postgresql://h?p%61ssword=pw&sslpassword=x",
          "postgresql://h?p%61ssword=***&sslpassword=***"},
-        {"postgresql://h?ssl=true", "h", "require", "postgresql://h?ssl=true"},
-        {"host=h dbname=shop sslmode=verify-full", "h", "verify-full",
-         "host=h dbname=shop sslmode=verify-full"},
-        {"host = h  password = pw", "h", "", "host = h  password = ***"},
-        {"password='p w\\'x' host='a,b'", "a,b", "", "password='***' host='a,b'"},
-        {"password=p\\ w host=h", "h", "", "password=*** host=h"},
-        {"password= host=h", "", "", "password= ***"},
-        {"host=a host=b", "b", "", "host=a host=b"},
-        {"postgresql://u:a%2Fb%3Fc%40d@h/shop", "h", "", "postgresql://u:***@h/shop"},
-        {"postgresql://h/shop?oauth_client_secret=a&scram_client_key=b", "h", "",
+        {"postgresql://h?ssl=true", "postgresql://h?ssl=true"},
+        {"host=h dbname=shop sslmode=verify-full", "host=h dbname=shop sslmode=verify-full"},
+        {"host = h  password = pw", "host = h  password = ***"},
+        {"password='p w\\'x' host='a,b'", "password='***' host='a,b'"},
+        {"password=p\\ w host=h", "password=*** host=h"},
+        {"password= host=h", "password= ***"},
+        {"host=a host=b", "host=a host=b"},
+        {"postgresql://u:a%2Fb%3Fc%40d@h/shop", "postgresql://u:***@h/shop"},
+        {"postgresql://h/shop?oauth_client_secret=a&scram_client_key=b",
          "postgresql://h/shop?oauth_client_secret=***&scram_client_key=***"},
-        {"application_name=a connect_timeout=3 load_balance_hosts=random user=u@tenant", "", "",
+        {"application_name=a connect_timeout=3 load_balance_hosts=random user=u@tenant",
          "application_name=a connect_timeout=3 load_balance_hosts=random user=u@tenant"},
     };
 
@@ -49,8 +46,6 @@ static void hosts_sslmode_and_secrets_are_found_in_either_form(void **state)
         char *masked = conninfo_mask(rows[i].text);
 
         assert_int_equal(conninfo_parse(&conninfo, rows[i].text), 0);
-        assert_string_equal(conninfo.hosts, rows[i].hosts);
-        assert_string_equal(conninfo.sslmode, rows[i].sslmode);
         assert_string_equal(masked, rows[i].masked);
         free(masked);
     }
@@ -168,7 +163,7 @@ static void a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated(void
         assert_int_equal(conninfo_parse(&conninfo, good[i]), 0);
 }
 
-static void long_values_are_cut_and_never_overflow(void **state)
+static void a_long_list_of_hosts_is_parsed_to_its_end(void **state)
 {
     char *text = calloc(9001, 1);
     struct conninfo conninfo;
@@ -180,7 +175,6 @@ static void long_values_are_cut_and_never_overflow(void **state)
         memcpy(text + i, "h,", 2);
     text[9000] = '\0';
     assert_int_equal(conninfo_parse(&conninfo, text), 0);
-    assert_true(strlen(conninfo.hosts) < sizeof conninfo.hosts);
     free(text);
 }
 
@@ -226,7 +220,7 @@ static void a_host_that_is_not_local_needs_an_sslmode(void **state)
         {"postgresql://db/shop", DOWNGRADE("prefer"), NULL},
         {"postgresql://db/shop?sslmode=prefer", DOWNGRADE("prefer"), NULL},
         {"host=db sslmode=allow", DOWNGRADE("allow"), NULL},
-        {"host=localhost,db", DOWNGRADE("prefer"), NULL},
+        {"host=localhost,db", IN_THE_CLEAR("prefer"), NULL},
         {"host=localhost hostaddr=10.0.0.1", DOWNGRADE("prefer"), NULL},
         {"postgresql:///shop?host=db", DOWNGRADE("prefer"), NULL},
         {"postgresql://u:p@db/shop", IN_THE_CLEAR("prefer"), NULL},
@@ -328,13 +322,13 @@ int main(void)
     static const char *const inherited[] = {"PGSSLMODE",  "PGHOST",     "PGHOSTADDR",
                                             "PGPASSWORD", "PGPASSFILE", "PGSERVICE"};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts_sslmode_and_secrets_are_found_in_either_form),
+        cmocka_unit_test(secrets_are_found_in_either_form),
         cmocka_unit_test(what_is_no_connection_string_is_refused_and_masked_as_a_whole),
         cmocka_unit_test(an_at_sign_too_many_is_refused_because_it_cuts_a_password_in_two),
         cmocka_unit_test(
             a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named),
         cmocka_unit_test(a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated),
-        cmocka_unit_test(long_values_are_cut_and_never_overflow),
+        cmocka_unit_test(a_long_list_of_hosts_is_parsed_to_its_end),
         cmocka_unit_test(a_host_that_is_not_local_needs_an_sslmode),
         cmocka_unit_test(a_password_of_a_file_is_one_too),
         cmocka_unit_test(a_key_says_that_the_network_is_trusted),
