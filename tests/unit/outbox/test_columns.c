@@ -63,6 +63,8 @@ static void types_that_cannot_be_sent_do_not_fit(void **state)
     assert_false(fits(&mark, COLUMN_TOPIC, "integer", 'N'));
     assert_false(fits(&mark, COLUMN_TOPIC, "text[]", 'A'));
     assert_false(fits(&mark, COLUMN_KEY, "text[]", 'A'));
+    assert_false(fits(&mark, COLUMN_KEY, "json", 'U')); /* as it is spelt */
+    assert_true(fits(&mark, COLUMN_KEY, "jsonb", 'U'));
     assert_false(fits(&mark, COLUMN_TYPE, "jsonb", 'U'));
     assert_false(fits(&mark, COLUMN_PAYLOAD, "integer", 'N'));
     assert_false(fits(&mark, COLUMN_HEADERS, "text[]", 'A'));
