@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "broker/sink.h"
-#include "core/batch.h"
+#include "message/batch.h"
 
 /*
  * A destination of messages. Three clients stand behind one table of operations: kafka.c, nats.c,

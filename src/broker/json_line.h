@@ -1,7 +1,7 @@
 #ifndef BROKER_JSON_LINE_H
 #define BROKER_JSON_LINE_H
 
-#include "core/message.h"
+#include "message/message.h"
 
 /* A buffer of lines, each one JSON object (RFC 8259) with a newline at its end and nowhere else. */
 struct json_line {

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/secret.h"
-#include "core/match.h"
+#include "route/match.h"
 
 /* What the configuration says of one sink; config/ fills it. */
 

@@ -15,7 +15,7 @@
 #include "broker/json_line.h"
 
 #include "base/clock.h"
-#include "core/order.h"
+#include "message/order.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
  */
 #include "cli/cli.h"
 #include "cli/terminal.h"
-#include "outbox/admin.h"
+#include "admin/admin.h"
 
 #include <jansson.h>
 #include <stdio.h>

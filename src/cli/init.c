@@ -1,5 +1,5 @@
 #include "cli/cli.h"
-#include "outbox/admin.h"
+#include "admin/admin.h"
 
 #include <stdio.h>
 #include <stdlib.h>

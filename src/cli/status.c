@@ -1,6 +1,6 @@
 #include "cli/cli.h"
 #include "cli/terminal.h"
-#include "outbox/admin.h"
+#include "admin/admin.h"
 #include "base/clock.h"
 
 #include <inttypes.h>

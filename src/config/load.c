@@ -1,10 +1,10 @@
 #include "config/config.h"
 
 #include "base/text.h"
-#include "config/file.h"
-#include "config/guard.h"
+#include "config/read/file.h"
+#include "config/read/guard.h"
 #include "config/loader.h"
-#include "config/value.h"
+#include "config/read/value.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #define CONFIG_LOADER_H
 
 #include "config/keys.h"
-#include "config/report.h"
+#include "config/read/report.h"
 
 /*
  * One load: load.c reads the sections, sinks.c and routes.c what has a name or an order, then

@@ -1,9 +1,9 @@
 #include "config/config.h"
 
-#include "config/conninfo.h"
+#include "config/check/conninfo.h"
 #include "config/loader.h"
 #include "config/sample.h"
-#include "config/value.h"
+#include "config/read/value.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "config/config.h"
 
-#include "config/value.h"
+#include "config/read/value.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "base/text.h"
 #include "config/loader.h"
-#include "config/value.h"
-#include "core/rules.h"
+#include "config/read/value.h"
+#include "route/rules.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "base/text.h"
 #include "config/loader.h"
-#include "config/value.h"
+#include "config/read/value.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  * come whole as the batch's byte limit allows, the others as lengths. There the batch is cut; the
  * rest of it stays locked until this transaction ends, and comes with the next.
  */
-#include "outbox/away.h"
+#include "outbox/slices/away.h"
 #include "outbox/row.h"
-#include "outbox/slice_lock.h"
+#include "outbox/slices/slice_lock.h"
 #include "outbox/unreadable.h"
 
 #include "base/clock.h"

@@ -2,11 +2,11 @@
 #define OUTBOX_OUTBOX_H
 
 #include "base/error.h"
-#include "core/batch.h"
-#include "core/route.h"
-#include "outbox/horizon.h"
-#include "outbox/options.h"
-#include "outbox/wal_flush.h"
+#include "message/batch.h"
+#include "route/route.h"
+#include "outbox/slices/horizon.h"
+#include "catalog/options.h"
+#include "pg/wal_flush.h"
 
 /*
  * One lane's view of the outbox table: claim rows, settle them, in one transaction on one

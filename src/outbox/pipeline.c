@@ -1,9 +1,9 @@
 #include "outbox/pipeline.h"
 
-#include "outbox/adoption.h"
-#include "outbox/slice_lock.h"
-#include "outbox/sql_horizon.h"
-#include "outbox/sql_slices.h"
+#include "catalog/adoption.h"
+#include "outbox/slices/slice_lock.h"
+#include "outbox/slices/sql_horizon.h"
+#include "outbox/slices/sql_slices.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,12 +1,12 @@
 #ifndef OUTBOX_PIPELINE_H
 #define OUTBOX_PIPELINE_H
 
-#include "outbox/array.h"
+#include "pg/array.h"
 #include "outbox/outbox.h"
-#include "outbox/scan.h"
-#include "outbox/sequence.h"
+#include "outbox/slices/scan.h"
+#include "catalog/sequence.h"
 #include "outbox/sql.h"
-#include "outbox/turns.h"
+#include "outbox/slices/turns.h"
 
 /*
  * A lane's connection in libpq's pipeline mode: prepared statements are queued, and one Sync ends

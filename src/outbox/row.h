@@ -1,7 +1,7 @@
 #ifndef OUTBOX_ROW_H
 #define OUTBOX_ROW_H
 
-#include "core/batch.h"
+#include "message/batch.h"
 
 /* The pure half of reading rows: what PostgreSQL sends -> what a message holds. */
 

@@ -6,8 +6,8 @@
  * nothing is claimed after a failed COMMIT. Each statement raises when it touched another number of
  * rows than it was given.
  */
-#include "outbox/away.h"
-#include "outbox/slice_lock.h"
+#include "outbox/slices/away.h"
+#include "outbox/slices/slice_lock.h"
 
 #include "base/clock.h"
 

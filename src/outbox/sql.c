@@ -1,5 +1,5 @@
 #include "outbox/sql.h"
-#include "outbox/sql_parts.h"
+#include "catalog/sql_parts.h"
 
 #include <stdio.h>
 #include <string.h>

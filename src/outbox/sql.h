@@ -1,8 +1,8 @@
 #ifndef OUTBOX_SQL_H
 #define OUTBOX_SQL_H
 
-#include "core/route.h"
-#include "outbox/table.h"
+#include "route/route.h"
+#include "catalog/table.h"
 
 /*
  * The statements of a lane, as texts. Rows are addressed by ctid: the claim's lock keeps a row

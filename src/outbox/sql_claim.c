@@ -2,7 +2,7 @@
  * Claim: which rows, in which order, with what of them.
  */
 #include "outbox/sql.h"
-#include "outbox/sql_parts.h"
+#include "catalog/sql_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

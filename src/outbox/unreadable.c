@@ -1,6 +1,6 @@
 #include "outbox/unreadable.h"
 
-#include "outbox/slice_lock.h"
+#include "outbox/slices/slice_lock.h"
 
 #include <endian.h>
 #include <stdio.h>

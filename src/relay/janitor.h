@@ -1,8 +1,8 @@
 #ifndef RELAY_JANITOR_H
 #define RELAY_JANITOR_H
 
-#include "outbox/options.h"
-#include "relay/stop.h"
+#include "catalog/options.h"
+#include "wake/stop.h"
 
 /* Until a stop is requested, each minute or more often, on a connection of its own: purges marked
  * rows that are older than the retention, in small batches, and sees to rows that wait for a

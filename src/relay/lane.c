@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/order.h"
+#include "message/order.h"
 #include "relay/sinks.h"
 
 #include <inttypes.h>

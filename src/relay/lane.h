@@ -3,8 +3,8 @@
 
 #include "outbox/outbox.h"
 #include "relay/relay.h"
-#include "relay/stop.h"
-#include "relay/wake.h"
+#include "wake/stop.h"
+#include "wake/wake.h"
 
 #include <stdatomic.h>
 

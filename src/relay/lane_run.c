@@ -5,7 +5,7 @@
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/backoff.h"
+#include "message/backoff.h"
 #include "relay/lane.h"
 
 #include <string.h>

@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "broker/broker.h"
-#include "core/outcome.h"
-#include "core/route.h"
-#include "outbox/options.h"
+#include "message/outcome.h"
+#include "route/route.h"
+#include "catalog/options.h"
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/backoff.h"
+#include "message/backoff.h"
 
 #define PROBE_FIRST_MS 100
 #define PROBE_MAX_MS 4000

@@ -2,9 +2,9 @@
 #define RELAY_WATCHER_H
 
 #include "broker/sink.h"
-#include "outbox/watch.h"
-#include "relay/stop.h"
-#include "relay/wake.h"
+#include "outbox/slices/watch.h"
+#include "wake/stop.h"
+#include "wake/wake.h"
 
 #include <stdatomic.h>
 

@@ -8,7 +8,7 @@
  */
 
 #include "broker/broker.h"
-#include "core/order.h"
+#include "message/order.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

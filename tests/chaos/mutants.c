@@ -18,7 +18,7 @@
  */
 
 #include "broker/broker.h"
-#include "core/order.h"
+#include "message/order.h"
 #include "outbox/outbox.h"
 
 #include <nats/nats.h>

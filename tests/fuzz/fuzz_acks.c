@@ -1,4 +1,4 @@
-#include "broker/nats_acks.h"
+#include "broker/nats/acks.h"
 #include "fuzz/fuzz.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "core/match.h"
+#include "route/match.h"
 #include "fuzz.h"
 
 /*

@@ -1,4 +1,4 @@
-#include "core/rules.h"
+#include "route/rules.h"
 #include "fuzz.h"
 
 #include <strings.h>

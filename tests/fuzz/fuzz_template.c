@@ -1,4 +1,4 @@
-#include "core/template.h"
+#include "route/template.h"
 #include "fuzz.h"
 
 /*

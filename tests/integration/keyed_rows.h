@@ -1,8 +1,8 @@
 #ifndef INTEGRATION_KEYED_ROWS_H
 #define INTEGRATION_KEYED_ROWS_H
 
-#include "core/order.h"
-#include "core/outcome.h"
+#include "message/order.h"
+#include "message/outcome.h"
 #include "integration/publishing.h"
 
 /*

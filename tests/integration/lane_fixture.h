@@ -8,7 +8,7 @@
 
 #include "relay/watcher.h"
 
-#include "outbox/admin.h"
+#include "admin/admin.h"
 #include "outbox/outbox.h"
 #include "outbox/pipeline.h"
 

@@ -1,4 +1,4 @@
-#include "broker/kafka.h"
+#include "broker/kafka/kafka.h"
 #include "integration/publishing_kafka.h"
 #include "integration/keyed_rows.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 #include "integration/lane_fixture.h"
 
 #include "base/clock.h"
-#include "core/order.h"
+#include "message/order.h"
 #include "relay/lane.h"
 
 #include <sched.h>

@@ -3,11 +3,11 @@
 #include "integration/lane_fixture.h"
 
 #include "base/clock.h"
-#include "outbox/parked.h"
+#include "admin/parked.h"
 #include "outbox/row.h"
-#include "outbox/slice_lock.h"
-#include "outbox/sql_horizon.h"
-#include "outbox/sql_slices.h"
+#include "outbox/slices/slice_lock.h"
+#include "outbox/slices/sql_horizon.h"
+#include "outbox/slices/sql_slices.h"
 
 #include <stdio.h>
 #include <sys/wait.h>

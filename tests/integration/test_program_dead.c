@@ -2,7 +2,7 @@
  * rows. */
 #include "integration/program.h"
 
-#include "core/match.h"
+#include "route/match.h"
 
 #include <jansson.h>
 #include <signal.h>

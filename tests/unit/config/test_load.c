@@ -1,4 +1,4 @@
-#include "parsed.h"
+#include "unit/config/parsed.h"
 
 static void an_unknown_key_names_the_nearest_one(void **state)
 {

@@ -1,4 +1,4 @@
-#include "parsed.h"
+#include "unit/config/parsed.h"
 
 #include "config/keys.h"
 

@@ -1,4 +1,4 @@
-#include "parsed.h"
+#include "unit/config/parsed.h"
 
 #define TWO                                                                                        \
     "[outbox]\norder = \"none\"\n[sink.events]\ntype = \"kafka\"\nbrokers = [\"a:1\"]\n"           \

@@ -1,7 +1,7 @@
-#include "parsed.h"
+#include "unit/config/parsed.h"
 
 #include "config/keys.h"
-#include "config/value.h"
+#include "config/read/value.h"
 
 static void the_sample_equals_the_defaults(void **state)
 {

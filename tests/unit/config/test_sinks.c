@@ -1,4 +1,4 @@
-#include "parsed.h"
+#include "unit/config/parsed.h"
 
 #define ORDER "[outbox]\norder = \"none\"\n"
 #define KAFKA ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = [\"a:9092\"]\n"

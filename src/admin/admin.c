@@ -1,0 +1,48 @@
+#include "admin/admin_session.h"
+
+#include <stdlib.h>
+
+/* The janitor opens one round after round: a lookup that hangs holds one thread of its, not one a
+ * round. */
+static _Thread_local struct bounded_call *late;
+
+struct admin *admin_open(const struct outbox_options *options, struct error *error)
+{
+    struct admin *admin = calloc(1, sizeof *admin);
+
+    if (admin == NULL) {
+        (void)error_no_memory(error);
+        return NULL;
+    }
+    admin->options = options;
+    admin->session.late = late;
+    late = NULL;
+    if (session_open(&admin->session, options, "admin", error) < 0 ||
+        table_describe(&admin->table, &admin->session, options, error) < 0) {
+        admin_close(admin);
+        return NULL;
+    }
+    return admin;
+}
+
+void admin_close(struct admin *admin)
+{
+    if (admin == NULL)
+        return;
+    session_close(&admin->session);
+    late = admin->session.late;
+    free(admin);
+}
+
+int64_t admin_number(struct admin *admin, const char *sql, int param_count,
+                     const char *const *params, struct error *error)
+{
+    PGresult *result = session_query(&admin->session, sql, param_count, params, error);
+    int64_t number;
+
+    if (result == NULL)
+        return -1;
+    number = PQntuples(result) > 0 ? (int64_t)strtoll(PQgetvalue(result, 0, 0), NULL, 10) : 0;
+    PQclear(result);
+    return number;
+}

@@ -1,0 +1,19 @@
+#ifndef ADMIN_ADMIN_SESSION_H
+#define ADMIN_ADMIN_SESSION_H
+
+#include "admin/admin.h"
+#include "catalog/table.h"
+
+/* Shared by the files behind admin.h, and by them alone. */
+
+struct admin {
+    const struct outbox_options *options;
+    struct session session;
+    struct table table;
+};
+
+/* The first value of a query as a number; -1 with *error set. */
+int64_t admin_number(struct admin *admin, const char *sql, int param_count,
+                     const char *const *params, struct error *error);
+
+#endif

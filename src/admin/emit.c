@@ -1,0 +1,176 @@
+#include "admin/admin_session.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int admin_begin(struct admin *admin, struct error *error)
+{
+    if (table_whole(&admin->table, admin->options, error) < 0)
+        return -1;
+    return session_execute(&admin->session, "BEGIN", error);
+}
+
+int admin_commit(struct admin *admin, struct error *error)
+{
+    return session_execute(&admin->session, "COMMIT", error);
+}
+
+static bool is_bytea(const struct table *table)
+{
+    return strcmp(table->columns[COLUMN_PAYLOAD].base, "bytea") == 0;
+}
+
+/* A value that the column's type does not take is the caller's mistake. */
+static int insert(struct admin *admin, const char *sql, int count, const char *const *values,
+                  const int *lengths, const int *formats, struct error *error)
+{
+    int status = session_command(&admin->session, sql, count, values, lengths, formats, error);
+
+    if (status < 0 && strstr(error->text, "(SQLSTATE 22") != NULL)
+        error->origin = ERROR_CONFIG;
+    return status;
+}
+
+/* Text parameters take the column's type; bytea takes the bytes as they are. */
+int admin_emit(struct admin *admin, const struct event *event, struct error *error)
+{
+    static const enum column columns[] = {COLUMN_TOPIC, COLUMN_PAYLOAD, COLUMN_KEY, COLUMN_TYPE};
+    const char *values[4] = {event->topic, event->payload, event->key, event->type};
+    int lengths[4] = {0, (int)event->payload_len, 0, 0};
+    int formats[4] = {0, is_bytea(&admin->table), 0, 0};
+    char names[4 * QUOTED_BYTES_MAX + 8] = "";
+    char sql[2048];
+    int count = 0;
+
+    if (event->payload != NULL && formats[1] == 0 &&
+        memchr(event->payload, '\0', event->payload_len) != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "the payload holds a NUL byte; column %s of type %s cannot",
+                         admin->table.columns[COLUMN_PAYLOAD].quoted,
+                         admin->table.columns[COLUMN_PAYLOAD].type);
+    /* A column that the table lacks may only be left out when there is nothing to put into it. */
+    for (int i = 0; i < 4; i++) {
+        if (!table_has(&admin->table, columns[i])) {
+            if (values[i] != NULL)
+                return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                                 "table %s has no column for the %s", admin->table.quoted,
+                                 column_name(columns[i]));
+            continue;
+        }
+        (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                       count > 0 ? ", " : "", admin->table.columns[columns[i]].quoted);
+        values[count] = values[i];
+        lengths[count] = lengths[i];
+        formats[count] = formats[i];
+        count++;
+    }
+    (void)snprintf(sql, sizeof sql, "INSERT INTO %s (%s) VALUES ($1, $2%s%s)", admin->table.quoted,
+                   names, count > 2 ? ", $3" : "", count > 3 ? ", $4" : "");
+    return insert(admin, sql, count, values, lengths, formats, error);
+}
+
+static const enum column emitted[] = {COLUMN_TOPIC, COLUMN_KEY, COLUMN_TYPE, COLUMN_PAYLOAD,
+                                      COLUMN_HEADERS};
+#define EMITTED (sizeof emitted / sizeof *emitted)
+
+/* A misspelt field would otherwise be an event without its payload. */
+static int check_field(const struct admin *admin, const char *name, struct error *error)
+{
+    for (size_t i = 0; i < EMITTED; i++) {
+        if (strcmp(name, column_name(emitted[i])) != 0)
+            continue;
+        if (table_has(&admin->table, emitted[i]))
+            return 0;
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "table %s has no column for the %s", admin->table.quoted, name);
+    }
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                     "unknown field \"%.64s\"; known: topic, key, type, payload, headers", name);
+}
+
+static int check_fields(const struct admin *admin, const char *json, struct error *error)
+{
+    json_error_t problem;
+    json_t *object = json_loads(json, JSON_ALLOW_NUL, &problem);
+    const char *name;
+    json_t *value;
+    int status = 0;
+
+    if (!json_is_object(object)) {
+        json_decref(object);
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "not a JSON object: %s",
+                         object == NULL ? problem.text : "another value");
+    }
+    json_object_foreach(object, name, value)
+    {
+        if (status == 0)
+            status = check_field(admin, name, error);
+    }
+    json_decref(object);
+    return status;
+}
+
+/* How a field of `line` becomes the column's value. Text needs no cast, and an explicit one would
+ * cut what is longer than a varchar; a JSON null is no payload at all. */
+static void put_value(FILE *out, enum column column, const struct table_column *described)
+{
+    const char *name = column_name(column);
+    const char *type = described->type;
+    const char *base = described->base;
+
+    if (strncmp(base, "json", 4) == 0)
+        (void)fprintf(out, "nullif(line -> '%s', 'null')::%s", name, type);
+    else if (strcmp(base, "bytea") == 0)
+        (void)fprintf(out, "pg_catalog.convert_to(line ->> '%s', 'UTF8')", name);
+    else if (strncmp(base, "text", 4) == 0 || strncmp(base, "character", 9) == 0)
+        (void)fprintf(out, "line ->> '%s'", name);
+    else
+        (void)fprintf(out, "(line ->> '%s')::%s", name, type);
+}
+
+static void put_insert(const struct admin *admin, FILE *out)
+{
+    const struct table *table = &admin->table;
+    const char *separator = "";
+
+    (void)fprintf(out, "INSERT INTO %s (", table->quoted);
+    for (size_t i = 0; i < EMITTED; i++) {
+        if (!table_has(table, emitted[i]))
+            continue;
+        (void)fprintf(out, "%s%s", separator, table->columns[emitted[i]].quoted);
+        separator = ", ";
+    }
+    (void)fprintf(out, ") SELECT ");
+    separator = "";
+    for (size_t i = 0; i < EMITTED; i++) {
+        if (!table_has(table, emitted[i]))
+            continue;
+        (void)fprintf(out, "%s", separator);
+        put_value(out, emitted[i], &table->columns[emitted[i]]);
+        separator = ", ";
+    }
+    (void)fprintf(out, " FROM (SELECT $1::jsonb AS line) input");
+}
+
+/* PostgreSQL takes the line apart, so that no digit of a number is lost. */
+int admin_emit_json(struct admin *admin, const char *json, struct error *error)
+{
+    char *sql = NULL;
+    size_t len = 0;
+    FILE *out;
+    int status;
+
+    if (check_fields(admin, json, error) < 0)
+        return -1;
+    out = open_memstream(&sql, &len);
+    if (out == NULL)
+        return error_no_memory(error);
+    put_insert(admin, out);
+    if (fclose(out) != 0)
+        return error_no_memory(error);
+    status = insert(admin, sql, 1, &json, NULL, NULL, error);
+    free(sql);
+    return status;
+}

@@ -1,0 +1,253 @@
+/*
+ * The parked rows, for `dead`. Ids are looked up, locked and changed in one statement, so that a
+ * missing one leaves everything as it was. A filter may choose a million rows: it goes through them
+ * by seq in pages that commit each, so that no statement and no transaction grows with their number
+ * and a row that dies again meanwhile is not met twice.
+ *
+ * A row may be dead because PostgreSQL cannot hand over its values, and then fails the page that it
+ * is in. The rows of that page are asked for one by one, and such a row with care.
+ */
+#include "admin/parked.h"
+
+#include "admin/admin_session.h"
+#include "admin/parked_sql.h"
+#include "catalog/sql_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTEA_OID 17 /* pg_type.dat */
+#define VALUES_MAX 32
+#define FIRST_VALUE 2
+
+enum param { PARAM_LOW, PARAM_HIGH, PARAM_TYPE, PARAM_TOPIC, PARAM_REGEX, PARAM_SINCE, PARAMS };
+
+/* Where a walk over the rows is, and what it is asked. */
+struct walk {
+    const struct parked_request *request;
+    const struct parked_rows *rows;
+    struct parked_shape shape;
+    int singles; /* rows that are left of a page that failed */
+    char *sql;
+    char *array; /* of the ids */
+    char *regex;
+    char since[64];
+    char low[32];
+    char high[32];
+    int64_t total;
+};
+
+static struct text take_value(const PGresult *result, int row, int column, unsigned char **bytes)
+{
+    size_t len = (size_t)PQgetlength(result, row, column);
+
+    *bytes = NULL;
+    if (PQgetisnull(result, row, column))
+        return (struct text){NULL, 0};
+    if (PQftype(result, column) != BYTEA_OID)
+        return (struct text){PQgetvalue(result, row, column), len};
+    *bytes = PQunescapeBytea((const unsigned char *)PQgetvalue(result, row, column), &len);
+    return (struct text){(const char *)*bytes, *bytes != NULL ? len : 0};
+}
+
+static void hand_over(const struct parked_rows *rows, const PGresult *result, int row)
+{
+    struct parked_value values[VALUES_MAX];
+    unsigned char *bytes[VALUES_MAX];
+    int count = 0;
+
+    for (int i = FIRST_VALUE; i < PQnfields(result) && count < VALUES_MAX; i++, count++) {
+        values[count].name = PQfname(result, i);
+        values[count].value = take_value(result, row, i, &bytes[count]);
+    }
+    rows->on_row(rows->closure, values, count);
+    for (int i = 0; i < count; i++)
+        PQfreemem(bytes[i]);
+}
+
+static int fail_missing(const struct parked_request *request, const char *words,
+                        struct error *error)
+{
+    char safe[512];
+
+    return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row has the id %s%s",
+                     text_escape(safe, sizeof safe, words, strlen(words)),
+                     request->verb == PARKED_SHOW ? "" : ": nothing was done");
+}
+
+/* Hands the rows of one result over. Their number, or -1. */
+static int take_rows(struct walk *walk, const PGresult *result, struct error *error)
+{
+    int count = PQgetisnull(result, 0, 1) ? 0 : PQntuples(result);
+
+    if (!PQgetisnull(result, 0, 0))
+        return fail_missing(walk->request, PQgetvalue(result, 0, 0), error);
+    for (int row = 0; row < count && walk->rows->on_row != NULL; row++)
+        hand_over(walk->rows, result, row);
+    if (count > 0)
+        (void)snprintf(walk->request->verb == PARKED_LIST ? walk->high : walk->low,
+                       sizeof walk->low, "%s", PQgetvalue(result, count - 1, 1));
+    walk->total += count;
+    return count;
+}
+
+static int step(struct walk *walk, struct admin *admin, struct error *error)
+{
+    const struct parked_request *request = walk->request;
+    const char *by_id[1] = {walk->array};
+    const char *by_filter[PARAMS] = {
+        [PARAM_LOW] = walk->low,      [PARAM_HIGH] = walk->high,
+        [PARAM_TYPE] = request->type, [PARAM_TOPIC] = walk->regex == NULL ? request->topic : NULL,
+        [PARAM_REGEX] = walk->regex,  [PARAM_SINCE] = request->since != NULL ? walk->since : NULL};
+    bool ids = request->id_count > 0;
+    PGresult *result =
+        session_query(&admin->session, walk->sql, ids ? 1 : PARAMS, ids ? by_id : by_filter, error);
+    int count = result != NULL ? take_rows(walk, result, error) : -1;
+
+    PQclear(result);
+    return count;
+}
+
+/* The end of the walk, so that it ends although rows die meanwhile, and --since as one moment. */
+static int find_bounds(struct walk *walk, struct admin *admin, struct error *error)
+{
+    const char *since = walk->request->since;
+    int64_t ago_ms = since != NULL ? text_parse_duration_ms(since) : -1;
+    char ago[32];
+    const char *params[2] = {ago_ms >= 0 ? ago : NULL, ago_ms >= 0 ? NULL : since};
+    char sql[768];
+    PGresult *result;
+
+    (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce((SELECT min(seq) FROM %s), 1) - 1, coalesce((SELECT max(seq)"
+                   " FROM %s), 0) + 1, CASE WHEN $1::int8 IS NOT NULL THEN now() - $1::int8"
+                   " * interval '1 millisecond' ELSE $2::timestamptz END",
+                   admin->table.parked_quoted, admin->table.parked_quoted);
+    result = session_query(&admin->session, sql, 2, params, error);
+    if (result == NULL && since != NULL && strstr(error->text, "(SQLSTATE 22") != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "--since: not a duration or a timestamp: %s", since);
+    if (result == NULL)
+        return -1;
+    (void)snprintf(walk->low, sizeof walk->low, "%s", PQgetvalue(result, 0, 0));
+    (void)snprintf(walk->high, sizeof walk->high, "%s", PQgetvalue(result, 0, 1));
+    (void)snprintf(walk->since, sizeof walk->since, "%s", PQgetvalue(result, 0, 2));
+    PQclear(result);
+    return 0;
+}
+
+static int make_sql(struct walk *walk, const struct admin *admin, struct error *error)
+{
+    free(walk->sql);
+    walk->sql = parked_sql(&admin->table, walk->request, &walk->shape);
+    return walk->sql != NULL ? 0 : error_no_memory(error);
+}
+
+static int open_walk(struct walk *walk, struct admin *admin, struct error *error)
+{
+    const struct parked_request *request = walk->request;
+    const char *params[1] = {admin->table.parked_quoted};
+    int64_t bytea = 0;
+
+    if (request->verb == PARKED_SHOW)
+        bytea = admin_number(admin,
+                             "SELECT count(*) FROM pg_catalog.pg_attribute a WHERE attrelid ="
+                             " $1::pg_catalog.regclass AND attname = 'payload' AND"
+                             " " COLUMN_BASE_SQL " = 'bytea'",
+                             1, params, error);
+    if (bytea < 0)
+        return -1;
+    walk->shape = (struct parked_shape){sql_keeps_order(&admin->table, admin->options), bytea > 0,
+                                        PARKED_PAGE_ROWS, PARKED_WHOLE};
+    if (make_sql(walk, admin, error) < 0)
+        return -1;
+    if (request->id_count > 0) {
+        walk->array = parked_sql_array(request->ids, request->id_count);
+        return walk->array != NULL ? 0 : error_no_memory(error);
+    }
+    if (request->topic != NULL && parked_topic_regex(request->topic, &walk->regex) < 0)
+        return error_no_memory(error);
+    return find_bounds(walk, admin, error);
+}
+
+/* Of its encoding, its cast, or what is damaged. */
+static bool is_of_a_value(const struct error *error)
+{
+    return strstr(error->text, "(SQLSTATE 22") != NULL ||
+           strstr(error->text, "(SQLSTATE P0") != NULL ||
+           strstr(error->text, "(SQLSTATE XX") != NULL;
+}
+
+/* 0: the statement is another one now; -1: there is no other. */
+static int take_care(struct walk *walk, const struct admin *admin, struct error *error)
+{
+    if (walk->request->id_count == 0 && walk->shape.page_rows > 1) {
+        walk->shape.page_rows = 1;
+        walk->singles = PARKED_PAGE_ROWS;
+    } else if (walk->shape.detail < PARKED_LEFT_OUT) {
+        walk->shape.detail++;
+    } else {
+        return -1;
+    }
+    return make_sql(walk, admin, error);
+}
+
+/* Behind a page. */
+static int go_on(struct walk *walk, const struct admin *admin, struct error *error)
+{
+    if (walk->singles == 0)
+        return 0;
+    walk->shape.detail = PARKED_WHOLE;
+    if (--walk->singles == 0)
+        walk->shape.page_rows = PARKED_PAGE_ROWS;
+    return make_sql(walk, admin, error);
+}
+
+/* 1: there is more; 0: that was all; -1. */
+static int walk_page(struct walk *walk, struct admin *admin, struct error *error)
+{
+    int count = step(walk, admin, error);
+
+    if (count < 0 && is_of_a_value(error))
+        return take_care(walk, admin, error) < 0 ? -1 : 1;
+    if (count < 0)
+        return -1;
+    if (count < walk->shape.page_rows || walk->request->id_count > 0)
+        return 0;
+    return go_on(walk, admin, error) < 0 ? -1 : 1;
+}
+
+static int64_t explain(const struct walk *walk, struct error *error)
+{
+    struct error cause = *error;
+
+    if (strstr(error->text, "(SQLSTATE 55P03)") != NULL)
+        (void)error_set(&cause, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "database: another session holds these rows or the table locked, most"
+                        " likely a relay that is sending them; try again in a moment");
+    if (walk->total > 0 && walk->request->verb != PARKED_LIST)
+        return error_set(error, cause.kind, cause.origin, "%.500s (%" PRId64 " rows were done)",
+                         cause.text, walk->total);
+    *error = cause;
+    return -1;
+}
+
+int64_t admin_parked(struct admin *admin, const struct parked_request *request,
+                     const struct parked_rows *rows, struct error *error)
+{
+    struct walk walk = {.request = request, .rows = rows};
+    int status;
+
+    if (table_whole(&admin->table, admin->options, error) < 0)
+        return -1;
+    status = open_walk(&walk, admin, error) < 0 ? -1 : 1;
+    while (status > 0)
+        status = walk_page(&walk, admin, error);
+    free(walk.sql);
+    free(walk.array);
+    free(walk.regex);
+    return status < 0 ? explain(&walk, error) : walk.total;
+}

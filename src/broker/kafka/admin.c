@@ -1,0 +1,228 @@
+/*
+ * Topics as `check` and `init` see them: is it there, is it safe, create it.
+ *
+ * Each question is bounded by two seconds. What is asked twice (the configuration of a topic) may
+ * be refused to a restricted user: then the warning is left out, because that is no problem.
+ */
+
+#include "broker/kafka/kafka.h"
+
+#include "route/rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_TIMEOUT_MS 2000
+#define REASON_BYTES_MAX 512
+
+static rd_kafka_AdminOptions_t *make_options(struct kafka *kafka, rd_kafka_admin_op_t operation,
+                                             int timeout_ms)
+{
+    rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(kafka->client, operation);
+    char why[REASON_BYTES_MAX];
+
+    /* The wait for the answer is bounded by the caller in any case. */
+    (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, why, sizeof why);
+    return options;
+}
+
+static int judge_creation(struct kafka *kafka, rd_kafka_event_t *event, const char *name,
+                          struct error *error)
+{
+    const rd_kafka_CreateTopics_result_t *result = rd_kafka_event_CreateTopics_result(event);
+    const rd_kafka_topic_result_t **topics;
+    rd_kafka_resp_err_t code;
+    char text[REASON_BYTES_MAX];
+    size_t count;
+
+    if (result == NULL || rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_event_error_string(event));
+    topics = rd_kafka_CreateTopics_result_topics(result, &count);
+    code = count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__FAIL;
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+        return 0;
+    (void)snprintf(text, sizeof text, "cannot create topic \"%s\": %s", name,
+                   rd_kafka_err2str(code));
+    return kafka_fail(kafka, error, ERROR_PERMANENT, text);
+}
+
+/* Partitions and replicas are the broker's defaults: the cluster's owner knows them better. */
+int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error)
+{
+    char why[REASON_BYTES_MAX];
+    rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, -1, -1, why, sizeof why);
+    rd_kafka_AdminOptions_t *options;
+    rd_kafka_queue_t *answers;
+    rd_kafka_event_t *event;
+    int status;
+
+    if (topic == NULL)
+        return kafka_fail(kafka, error, ERROR_PERMANENT, why);
+    options = make_options(kafka, RD_KAFKA_ADMIN_OP_CREATETOPICS, timeout_ms);
+    answers = rd_kafka_queue_new(kafka->client);
+    rd_kafka_CreateTopics(kafka->client, &topic, 1, options, answers);
+    event = rd_kafka_queue_poll(answers, timeout_ms);
+    if (event != NULL)
+        status = judge_creation(kafka, event, name, error);
+    else
+        status = kafka_fail(kafka, error, ERROR_TRANSIENT, "no answer to the creation of a topic");
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(answers);
+    rd_kafka_AdminOptions_destroy(options);
+    rd_kafka_NewTopic_destroy(topic);
+    return status;
+}
+
+static int min_insync_of(rd_kafka_event_t *event)
+{
+    const rd_kafka_DescribeConfigs_result_t *result = rd_kafka_event_DescribeConfigs_result(event);
+    const rd_kafka_ConfigResource_t **resources;
+    const rd_kafka_ConfigEntry_t **entries;
+    size_t count = 0;
+    size_t entry_count = 0;
+
+    if (result == NULL)
+        return -1;
+    resources = rd_kafka_DescribeConfigs_result_resources(result, &count);
+    entries = count == 1 ? rd_kafka_ConfigResource_configs(resources[0], &entry_count) : NULL;
+    for (size_t i = 0; i < entry_count; i++)
+        if (strcmp(rd_kafka_ConfigEntry_name(entries[i]), "min.insync.replicas") == 0 &&
+            rd_kafka_ConfigEntry_value(entries[i]) != NULL)
+            return (int)strtol(rd_kafka_ConfigEntry_value(entries[i]), NULL, 10);
+    return -1;
+}
+
+/* -1 when the broker does not say. */
+static int ask_min_insync(struct kafka *kafka, const char *name)
+{
+    rd_kafka_ConfigResource_t *resource =
+        rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
+    rd_kafka_AdminOptions_t *options =
+        make_options(kafka, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, ASK_TIMEOUT_MS);
+    rd_kafka_queue_t *answers = rd_kafka_queue_new(kafka->client);
+    rd_kafka_event_t *event;
+    int min_insync;
+
+    rd_kafka_DescribeConfigs(kafka->client, &resource, 1, options, answers);
+    event = rd_kafka_queue_poll(answers, ASK_TIMEOUT_MS);
+    min_insync = event != NULL ? min_insync_of(event) : -1;
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(answers);
+    rd_kafka_AdminOptions_destroy(options);
+    rd_kafka_ConfigResource_destroy(resource);
+    return min_insync;
+}
+
+static int fewest_replicas(const struct rd_kafka_metadata_topic *topic)
+{
+    int fewest = topic->partitions[0].replica_cnt;
+
+    for (int i = 1; i < topic->partition_cnt; i++)
+        if (topic->partitions[i].replica_cnt < fewest)
+            fewest = topic->partitions[i].replica_cnt;
+    return fewest;
+}
+
+static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topic, char *warning,
+                 size_t size)
+{
+    int replicas = fewest_replicas(topic);
+    int min_insync;
+
+    if (replicas < 2) {
+        (void)snprintf(
+            warning, size,
+            "topic \"%s\" has replication factor 1: acknowledged messages are lost with one disk",
+            topic->topic);
+        return;
+    }
+    min_insync = ask_min_insync(kafka, topic->topic);
+    if (min_insync >= 0 && min_insync < 2)
+        (void)snprintf(
+            warning, size,
+            "topic \"%s\" has min.insync.replicas = %d: a message acknowledged by one replica "
+            "is lost with it; set it to 2",
+            topic->topic, min_insync);
+}
+
+static int report_missing(struct kafka *kafka, const char *name, rd_kafka_resp_err_t code,
+                          char *warning, size_t warning_size, struct error *error)
+{
+    char text[REASON_BYTES_MAX];
+    bool unknown = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+
+    if (unknown && kafka->base.options->create) {
+        (void)snprintf(warning, warning_size, "the topic is missing; init or run will create it");
+        return 0;
+    }
+    (void)snprintf(text, sizeof text, "%s \"%s\"%s%s", unknown ? "unknown topic" : "topic", name,
+                   unknown ? "" : ": ", unknown ? "" : rd_kafka_err2str(code));
+    kafka_fail(kafka, error, ERROR_PERMANENT, text);
+    if (unknown)
+        return error_hint(error, "kafka-topics.sh --bootstrap-server %s --create --topic %s",
+                          kafka->base.options->brokers.items[0], name);
+    return -1;
+}
+
+static int check_destination(struct kafka *kafka, const char *name, struct error *error)
+{
+    const char *broken = rules_kafka_topic(text_of(name));
+
+    if (broken == NULL && !sink_allows(kafka->base.options, text_of(name)))
+        broken = "the sink's allow list does not take this topic";
+    if (broken == NULL)
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: topic \"%s\": %s",
+                     kafka->base.options->name, name, broken);
+}
+
+static int inspect_topic(struct kafka *kafka, const char *name, char *warning, size_t warning_size,
+                         struct error *error)
+{
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(kafka->client, name, NULL);
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_resp_err_t code;
+    int status = 0;
+
+    if (topic == NULL)
+        return kafka_fail(kafka, error, ERROR_PERMANENT, rd_kafka_err2str(rd_kafka_last_error()));
+    code = rd_kafka_metadata(kafka->client, 0, topic, &metadata, ASK_TIMEOUT_MS);
+    rd_kafka_topic_destroy(topic);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_err2str(code));
+    if (metadata->topic_cnt != 1 || metadata->topics[0].partition_cnt == 0)
+        status = report_missing(kafka, name,
+                                metadata->topic_cnt == 1 && metadata->topics[0].err
+                                    ? metadata->topics[0].err
+                                    : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+                                warning, warning_size, error);
+    else
+        warn(kafka, &metadata->topics[0], warning, warning_size);
+    rd_kafka_metadata_destroy(metadata);
+    return status;
+}
+
+int kafka_inspect(struct broker *broker, const char *destination, char *warning,
+                  size_t warning_size, struct error *error)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+
+    if (destination == NULL)
+        return kafka_ready(broker, error);
+    if (check_destination(kafka, destination, error) < 0 || kafka_ready(broker, error) < 0)
+        return -1;
+    return inspect_topic(kafka, destination, warning, warning_size, error);
+}
+
+/* The topics of a pattern are made when they are first used. */
+int kafka_make(struct broker *broker, const char *destination, struct error *error)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+
+    if (sink_pattern(destination))
+        return 0;
+    if (check_destination(kafka, destination, error) < 0 || kafka_ready(broker, error) < 0)
+        return -1;
+    return kafka_topic_create(kafka, destination, ASK_TIMEOUT_MS, error);
+}

@@ -1,0 +1,367 @@
+/*
+ * Kafka, through librdkafka's idempotent producer: one client a broker object, made, polled and
+ * destroyed by the lane's own thread. Delivery reports and errors are callbacks that run inside
+ * that thread's rd_kafka_poll, so nothing here needs a lock; only the log callback runs elsewhere.
+ *
+ * Guarantee: a message is SENT only by its own positive delivery report, and when await() returns
+ * the client owes none: what had no report was purged, and a client that purged anything, or that
+ * librdkafka declared fatal, is not polled again. The next client is made when that one has ended,
+ * so that nothing of it is appended behind what the next one sends.
+ *
+ * The creation and the end of a client can hang, because librdkafka reads files and joins its
+ * threads there, of which one may be in a name lookup or in a Kerberos command. Both are given up
+ * at a deadline and go on by themselves; until then the sink is away. A client that ends late may
+ * still hold messages, so each has a copy of its payload.
+ *
+ * Deliberately not done: one client shared by several lanes, because a purge and the fatal state
+ * are the client's, and one lane's deadline would fail every other lane. Transactions: a consumer
+ * drops repeats by the header `id`.
+ *
+ *   kafka_options.c  properties    kafka_topics.c  which topics exist
+ *   kafka_publish.c  send, await   kafka_admin.c   inspect, create
+ *   kafka_verdicts.c error codes   kafka_chunks.c  what goes at once
+ *   kafka_trouble.c  why no connection works
+ */
+
+#include "broker/kafka/kafka.h"
+
+#include "base/background.h"
+#include "base/clock.h"
+#include "base/log_limit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLIENT_MS 1000      /* its creation, and its end: one that does not hang takes far less */
+#define ASK_REFUSED_MS 1000 /* a name's second address is tried after the first refused */
+#define ASK_STEP_MS 250
+#define SYSLOG_WARNING 4
+
+int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
+               const char *text)
+{
+    bool known = kafka->trouble[0] != '\0';
+
+    (void)error_set(error, kind, ERROR_BROKER, "[sink.%s] kafka at %s: %s%s%s%s",
+                    kafka->base.options->name, kafka->base.options->brokers.items[0], text,
+                    known ? " (" : "", kafka->trouble, known ? ")" : "");
+    return error_hint(error, "%s", kafka_trouble_hint(kafka));
+}
+
+/* Runs on librdkafka's threads. A broker that is away costs a line an attempt and client: they are
+ * limited together. The lane says which sink it is about. */
+static void on_log(const rd_kafka_t *client, int level, const char *facility, const char *text)
+{
+    static struct log_limit limit = {.lines = "lines of librdkafka"};
+
+    (void)client;
+    if (level > SYSLOG_WARNING)
+        log_debug("librdkafka: %s: %s", facility, text);
+    else
+        log_limit_line(&limit, LOG_WARN, clock_now_ms(), "librdkafka: %s: %s", facility, text);
+}
+
+static void on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)
+{
+    struct kafka *kafka = ((struct kafka_link *)opaque)->kafka;
+
+    if (code == RD_KAFKA_RESP_ERR__FATAL) {
+        kafka->broken = true;
+        (void)rd_kafka_fatal_error(client, kafka->trouble, sizeof kafka->trouble);
+        return;
+    }
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+        kafka->all_down = true;
+    /* Why each is down has been said before, and says more. */
+    if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || kafka->trouble[0] == '\0')
+        kafka_note_trouble(kafka, reason);
+}
+
+/* Its threads use the link until they have ended. */
+static void destroy_client(void *client)
+{
+    struct kafka_link *link = rd_kafka_opaque(client);
+
+    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    free(link);
+}
+
+static void has_ended(void *client)
+{
+    (void)client;
+}
+
+/* Without a thread for the call it waits as long as the library does. */
+static void end_client(struct kafka *kafka)
+{
+    enum bounded_result result = bounded_call_run(&kafka->late, destroy_client, has_ended,
+                                                  kafka->client, clock_now_ms() + CLIENT_MS);
+
+    if (result == BOUNDED_BUSY || result == BOUNDED_FAILED)
+        destroy_client(kafka->client);
+}
+
+void kafka_purge(struct kafka *kafka)
+{
+    (void)rd_kafka_purge(kafka->client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
+                                            RD_KAFKA_PURGE_F_NON_BLOCKING);
+}
+
+void kafka_discard_client(struct kafka *kafka)
+{
+    if (kafka->client == NULL)
+        return;
+    kafka_purge(kafka);
+    kafka_topics_release(kafka);
+    end_client(kafka);
+    kafka->client = NULL;
+    kafka->link = NULL;
+    kafka->broken = false;
+}
+
+/* The creation of a client, on a thread of its own. */
+struct creation {
+    rd_kafka_conf_t *conf; /* NULL once the client has it, as the next */
+    struct kafka_link *link;
+    rd_kafka_t *client;
+    char why[512];
+};
+
+static void create_client(void *argument)
+{
+    struct creation *creation = argument;
+
+    creation->client =
+        rd_kafka_new(RD_KAFKA_PRODUCER, creation->conf, creation->why, sizeof creation->why);
+    if (creation->client == NULL)
+        return;
+    creation->conf = NULL;
+    creation->link = NULL;
+}
+
+static void drop_creation(void *argument)
+{
+    struct creation *creation = argument;
+
+    if (creation->client != NULL)
+        destroy_client(creation->client);
+    if (creation->conf != NULL)
+        rd_kafka_conf_destroy(creation->conf);
+    free(creation->link);
+    free(creation);
+}
+
+/* Takes `conf`. */
+static struct creation *make_creation(struct kafka *kafka, rd_kafka_conf_t *conf)
+{
+    struct creation *creation = calloc(1, sizeof *creation);
+    struct kafka_link *link = calloc(1, sizeof *link);
+
+    if (creation == NULL || link == NULL) {
+        rd_kafka_conf_destroy(conf);
+        free(creation);
+        free(link);
+        return NULL;
+    }
+    link->kafka = kafka;
+    rd_kafka_conf_set_opaque(conf, link);
+    rd_kafka_conf_set_log_cb(conf, on_log);
+    rd_kafka_conf_set_error_cb(conf, on_error);
+    rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+    (void)rd_kafka_conf_set_ssl_cert_verify_cb(conf, kafka_on_certificate);
+    creation->conf = conf;
+    creation->link = link;
+    return creation;
+}
+
+/* Takes `conf`. */
+static int create(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *error)
+{
+    struct creation *creation = make_creation(kafka, conf);
+    enum bounded_result result;
+    int status = -1;
+    int policy;
+
+    if (creation == NULL)
+        return error_no_memory(error);
+    policy = background_enter();
+    result = bounded_call_run(&kafka->late, create_client, drop_creation, creation,
+                              clock_now_ms() + CLIENT_MS);
+    background_leave(policy);
+    if (result == BOUNDED_LATE)
+        return kafka_fail(kafka, error, ERROR_TRANSIENT,
+                          "the client is not ready in time: a file that its properties name hangs");
+    if (result != BOUNDED_DONE) {
+        (void)kafka_fail(kafka, error, ERROR_TRANSIENT, "no thread for the client");
+    } else if (creation->client == NULL) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s",
+                        kafka->base.options->name, creation->why);
+        if (strstr(creation->why, "kerberos") != NULL)
+            (void)error_hint(error, "Kerberos (GSSAPI) is librdkafka's choice where "
+                                    "properties.\"sasl.mechanism\" names no other");
+    } else {
+        kafka->client = creation->client;
+        kafka->link = rd_kafka_opaque(kafka->client);
+        creation->client = NULL;
+        status = 0;
+    }
+    drop_creation(creation);
+    return status;
+}
+
+static int open_client(struct kafka *kafka, struct error *error)
+{
+    rd_kafka_conf_t *conf;
+
+    if (bounded_call_is_out(&kafka->late))
+        return kafka_fail(kafka, error, ERROR_TRANSIENT,
+                          "the client before has not ended: a name lookup, a Kerberos command or a "
+                          "file hangs");
+    conf = kafka_conf_new(kafka->base.options, true, error);
+    if (conf == NULL)
+        return -1;
+    if (kafka_conf_be_patient(conf, kafka->silences, error) < 0 ||
+        (kafka->base.options->keep_order && kafka_conf_hold_back(conf, error) < 0)) {
+        rd_kafka_conf_destroy(conf);
+        return -1;
+    }
+    kafka->trouble[0] = '\0';
+    kafka->broken = false;
+    kafka->answered = false;
+    return create(kafka, conf, error);
+}
+
+/* In steps, to hear of refusals in between: once every broker has refused, little patience is left.
+ * Each step is longer than the ones before, because a late answer is lost with its step. */
+const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka_topic_t *only,
+                                                   int timeout_ms, rd_kafka_resp_err_t *code)
+{
+    int64_t started_ms = clock_now_ms();
+    const struct rd_kafka_metadata *metadata = NULL;
+    int step_ms = ASK_STEP_MS < timeout_ms ? ASK_STEP_MS : timeout_ms;
+    int left_ms = timeout_ms;
+
+    for (; left_ms > 0; step_ms = 3 * step_ms < left_ms ? 3 * step_ms : left_ms) {
+        *code = rd_kafka_metadata(kafka->client, 0, only, &metadata, step_ms);
+        (void)rd_kafka_poll(kafka->client, 0);
+        if (*code == RD_KAFKA_RESP_ERR_NO_ERROR)
+            return metadata;
+        if (kafka->all_down && timeout_ms > ASK_REFUSED_MS)
+            timeout_ms = ASK_REFUSED_MS;
+        left_ms = clock_left_ms(started_ms + timeout_ms);
+    }
+    return NULL;
+}
+
+static int probe(struct kafka *kafka, struct error *error)
+{
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+
+    kafka->all_down = false;
+    metadata = kafka_ask_metadata(kafka, NULL, broker_patience_ms(&kafka->base), &code);
+    if (metadata == NULL)
+        return kafka_fail(kafka, error, ERROR_TRANSIENT,
+                          kafka->trouble[0] != '\0'
+                              ? rd_kafka_err2str(code)
+                              : "neither an answer nor a refusal: a name lookup, a connection or a "
+                                "TLS handshake hangs");
+    rd_kafka_metadata_destroy(metadata);
+    kafka->all_down = false;
+    kafka->answered = true;
+    kafka->silences = 0;
+    kafka->trouble[0] = '\0';
+    return 0;
+}
+
+static bool is_spent(const struct kafka *kafka)
+{
+    return kafka->client != NULL &&
+           (kafka->broken || rd_kafka_fatal_error(kafka->client, NULL, 0) != 0);
+}
+
+/*
+ * A client that was refused goes, so that the next one reads rotated secrets. One that was only not
+ * answered in time stays: a slow cluster needs more than one probe to let it in.
+ */
+int kafka_ready(struct broker *broker, struct error *error)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+
+    if (kafka->client != NULL)
+        (void)rd_kafka_poll(kafka->client, 0); /* what happened while the lane was idle */
+    if (is_spent(kafka))
+        kafka_discard_client(kafka);
+    if (kafka->client == NULL && open_client(kafka, error) < 0)
+        return -1;
+    if (kafka->answered && !kafka->all_down)
+        return 0;
+    if (probe(kafka, error) == 0)
+        return 0;
+    if (kafka->trouble[0] == '\0')
+        return -1;
+    kafka->silences += !kafka->answered;
+    kafka_discard_client(kafka);
+    return -1;
+}
+
+static void kafka_destroy(struct broker *broker)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+
+    kafka_discard_client(kafka);
+    bounded_call_forget(&kafka->late);
+    kafka_topics_empty(kafka);
+    free(kafka->suspects);
+    free(kafka);
+}
+
+static struct broker *kafka_create(const struct sink_options *options, struct error *error)
+{
+    rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);
+    struct kafka *kafka;
+
+    if (conf == NULL)
+        return NULL;
+    kafka = calloc(1, sizeof *kafka);
+    if (kafka == NULL) {
+        error_no_memory(error);
+    } else {
+        kafka->base = (struct broker_base){.ops = &kafka_ops, .options = options};
+        kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
+        kafka_chunks_init(&kafka->chunks, kafka->message_bytes_max,
+                          kafka_conf_number(conf, "batch.size"),
+                          kafka_conf_number(conf, "batch.num.messages"));
+        kafka->refresh_ms = kafka_conf_number(conf, "topic.metadata.refresh.interval.ms");
+        kafka_warn_of_weak_tls(conf, options);
+    }
+    rd_kafka_conf_destroy(conf);
+    return (struct broker *)kafka;
+}
+
+static int64_t kafka_payload_max(const struct broker *broker)
+{
+    return ((const struct kafka *)broker)->message_bytes_max;
+}
+
+static bool kafka_keeps_order(const struct broker *broker)
+{
+    const struct kafka *kafka = (const struct kafka *)broker;
+
+    return kafka->base.options->keep_order && !kafka->chunks.careful;
+}
+
+const struct broker_ops kafka_ops = {
+    .type = "kafka",
+    .check_options = kafka_check_options,
+    .create = kafka_create,
+    .ready = kafka_ready,
+    .send = kafka_send,
+    .await = kafka_await,
+    .keeps_order = kafka_keeps_order,
+    .payload_max = kafka_payload_max,
+    .inspect = kafka_inspect,
+    .make = kafka_make,
+    .destroy = kafka_destroy,
+};

@@ -1,0 +1,387 @@
+/*
+ * send and await: from pending messages to verdicts.
+ *
+ * Guarantee: every message that was handed to librdkafka is judged by its own delivery report, and
+ * exactly one comes for each while the client lives. A report that blames the cluster blames no
+ * message: it stays pending (kafka_verdicts.c has the table). A broker refuses whole record
+ * batches, so a refused message is only suspected; suspects are produced again in ever smaller
+ * groups, and one is rejected only when it is refused alone.
+ *
+ * The order of a key: messages of one key that go at once go in one record batch, which a broker
+ * stores whole or not at all. So they are handed over in chunks that fit into one, librdkafka holds
+ * them back until it is told that the chunk is complete, and each chunk is acknowledged before the
+ * next. After a refusal nobody is suspected: the chunk stays pending. When it was too large the
+ * next are smaller (kafka_chunks.c); else, for some seconds, the messages of a key wait for each
+ * other, one a wave, so that the one to blame is found as above.
+ *
+ * Deliberately not done: librdkafka's gapless guarantee. It stops a request too late (2.0.2: the
+ * one behind the refused one is sent), and a broker that has stored nothing of a producer yet takes
+ * any of its sequence numbers.
+ */
+
+#include "broker/kafka/kafka.h"
+
+#include "base/clock.h"
+#include "message/order.h"
+#include "route/rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define POLL_MS 100
+#define START_MS 1
+#define PURGE_TIMEOUT_MS 1000
+#define HEADERS_OF_OURS 3
+#define GROUPS 4 /* that suspects are divided into, again and again */
+
+static void add_header(rd_kafka_headers_t *headers, const char *name, size_t name_len,
+                       struct text value)
+{
+    /* Fails only for arguments that the rules have excluded. */
+    if (value.data != NULL)
+        (void)rd_kafka_header_add(headers, name, (ssize_t)name_len, value.data, (ssize_t)value.len);
+}
+
+static rd_kafka_headers_t *make_headers(const struct message *message)
+{
+    rd_kafka_headers_t *headers =
+        rd_kafka_headers_new((size_t)message->header_count + HEADERS_OF_OURS);
+
+    add_header(headers, "id", 2, message->event_id);
+    add_header(headers, "type", 4, message->type);
+    add_header(headers, "created_at", 10, message->created_at);
+    for (int i = 0; i < message->header_count; i++)
+        add_header(headers, message->headers[i].name.data, message->headers[i].name.len,
+                   message->headers[i].value);
+    return headers;
+}
+
+static int outstanding(const struct kafka *kafka)
+{
+    return kafka->enqueued - kafka->acked - kafka->failed;
+}
+
+/* Held back, messages are sent while a flush is under way. */
+static void serve(struct kafka *kafka, int wait_ms)
+{
+    if (kafka->base.options->keep_order && wait_ms > 0)
+        (void)rd_kafka_flush(kafka->client, wait_ms < POLL_MS ? wait_ms : POLL_MS);
+    else
+        (void)rd_kafka_poll(kafka->client, wait_ms);
+}
+
+static rd_kafka_resp_err_t hand_over(struct kafka *kafka, const rd_kafka_vu_t *values, size_t count)
+{
+    rd_kafka_error_t *refused = rd_kafka_produceva(kafka->client, values, count);
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+
+    if (refused == NULL) {
+        kafka->enqueued++;
+        return code;
+    }
+    code = rd_kafka_error_code(refused);
+    rd_kafka_error_destroy(refused);
+    return code;
+}
+
+/* What is in the queue may fail, and then nothing of its keys may follow. */
+static bool ends_chunk(const struct kafka *kafka)
+{
+    return kafka->at_once && outstanding(kafka) > 0;
+}
+
+/* A full queue empties as reports come: the same message is tried again, none is skipped. */
+static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic *topic,
+                                   struct message *message)
+{
+    rd_kafka_headers_t *headers = make_headers(message);
+    const rd_kafka_vu_t values[] = {
+        {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic->handle},
+        {.vtype = RD_KAFKA_VTYPE_KEY,
+         .u.mem = {(void *)message->route_key.data, message->route_key.len}},
+        {.vtype = RD_KAFKA_VTYPE_VALUE,
+         .u.mem = {(void *)message->payload.data, message->payload.len}},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+        {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = message},
+        {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+    };
+    rd_kafka_resp_err_t code;
+
+    for (;;) {
+        code = hand_over(kafka, values, sizeof values / sizeof *values);
+        if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL || ends_chunk(kafka) ||
+            clock_now_ms() >= kafka->send_deadline_ms)
+            break;
+        serve(kafka, POLL_MS);
+    }
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        rd_kafka_headers_destroy(headers);
+    message->handed = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    return code;
+}
+
+/* False: not now, the chunk ends before it. */
+static bool send_message(struct kafka *kafka, struct message *message)
+{
+    struct kafka_topic *topic = kafka_topic_find(kafka, message->destination);
+    rd_kafka_resp_err_t code;
+
+    /* The table was emptied while it was being filled: the next batch asks again. */
+    if (topic == NULL || topic->handle == NULL)
+        return true;
+    if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        kafka_wait_for_topic(kafka, message, topic->refusal);
+        return true;
+    }
+    code = produce(kafka, topic, message);
+    if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && ends_chunk(kafka))
+        return false;
+    kafka_conclude_refused(kafka, message, code);
+    return true;
+}
+
+/* What stands in the table has been checked. */
+static const char *check_topic(struct kafka *kafka, struct text name)
+{
+    if (kafka_topic_find(kafka, name) != NULL)
+        return NULL;
+    if (!sink_allows(kafka->base.options, name) && rules_kafka_topic(name) == NULL)
+        return "the sink's allow list does not take this topic";
+    return rules_kafka_topic(name);
+}
+
+static void check_message(struct kafka *kafka, struct message *message)
+{
+    const char *broken = check_topic(kafka, message->destination);
+    int64_t payload_max = kafka->message_bytes_max;
+
+    if (broken == NULL)
+        broken = rules_kafka_headers(message->headers, message->header_count);
+    if (broken != NULL)
+        batch_refuse(kafka->batch, message, VERDICT_REJECTED, "%s", broken);
+    else if (message->payload_len > payload_max)
+        batch_refuse(kafka->batch, message, VERDICT_REJECTED,
+                     "payload %lld bytes is larger than message.max.bytes %lld",
+                     (long long)message->payload_len, (long long)payload_max);
+    else if (message->payload.data == NULL && message->payload_len >= 0)
+        batch_refuse(kafka->batch, message, VERDICT_REJECTED,
+                     "payload %lld bytes is too large to be fetched",
+                     (long long)message->payload_len);
+}
+
+static int check_messages(struct kafka *kafka, int sink)
+{
+    int pending = 0;
+
+    for (int i = 0; i < kafka->batch->count; i++) {
+        struct message *message = &kafka->batch->messages[i];
+
+        if (!order_is_in_wave(kafka->batch, message, sink))
+            continue;
+        check_message(kafka, message);
+        pending += message->verdict == VERDICT_PENDING;
+    }
+    return pending;
+}
+
+static int reserve_suspects(struct kafka *kafka, int capacity)
+{
+    struct message **grown;
+
+    if (kafka->suspect_capacity >= capacity)
+        return 0;
+    grown = realloc(kafka->suspects, (size_t)capacity * sizeof(*grown));
+    if (grown == NULL)
+        return -1;
+    kafka->suspects = grown;
+    kafka->suspect_capacity = capacity;
+    return 0;
+}
+
+/* From `next`, as much as fits into one record batch; without order: all. */
+static void send_chunk(struct kafka *kafka, int sink)
+{
+    const struct batch *batch = kafka->batch;
+
+    kafka_chunk_begin(&kafka->chunks);
+    for (; kafka->next < batch->count; kafka->next++) {
+        struct message *message = &batch->messages[kafka->next];
+
+        if (!order_is_due(batch, message, sink))
+            continue;
+        if (kafka->at_once && !kafka_chunk_takes(&kafka->chunks, message))
+            return;
+        if (!send_message(kafka, message))
+            return;
+    }
+}
+
+static bool shares_wave(const struct batch *batch, int sink)
+{
+    for (int i = 0; i < batch->count; i++) {
+        const struct message *message = &batch->messages[i];
+
+        if (message->before >= 0 && order_is_in_wave(batch, message, sink) &&
+            batch->messages[message->before].wave == message->wave)
+            return true;
+    }
+    return false;
+}
+
+void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+    int pending;
+
+    kafka->batch = batch;
+    kafka->suspect_count = 0;
+    kafka->alone = NULL;
+    kafka->enqueued = 0;
+    kafka->acked = 0;
+    kafka->failed = 0;
+    kafka->unanswered = 0;
+    kafka->maybe_stored = 0;
+    kafka->queue_full = false;
+    kafka->at_once = shares_wave(batch, sink);
+    kafka->next = batch->count;
+    kafka->send_deadline_ms = deadline_ms;
+    pending = check_messages(kafka, sink);
+    if (pending == 0)
+        return;
+    if (kafka->client == NULL || kafka->broken || reserve_suspects(kafka, batch->count) < 0 ||
+        kafka_topics_learn(kafka, batch, sink) < 0) {
+        kafka->unanswered = pending;
+        return;
+    }
+    kafka->next = 0;
+    send_chunk(kafka, sink);
+    if (kafka->base.options->keep_order) /* on its way while other sinks have their turn */
+        serve(kafka, START_MS);
+}
+
+/* Once even after the deadline: the reports may be waiting in the queue. */
+static void poll_reports(struct kafka *kafka, int64_t deadline_ms)
+{
+    while (outstanding(kafka) > 0 && !kafka->broken) {
+        int left_ms = clock_left_ms(deadline_ms);
+
+        serve(kafka, left_ms);
+        if (left_ms == 0)
+            return;
+    }
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct message *const *left = a;
+    const struct message *const *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+static bool may_go_on(const struct kafka *kafka, int64_t deadline_ms)
+{
+    return outstanding(kafka) == 0 && !kafka->broken && clock_left_ms(deadline_ms) > 0;
+}
+
+/* In the batch's order, one group under way at a time. Whoever is refused again moves to the front
+ * of the array, which never overtakes the reading of it. */
+static void try_groups(struct kafka *kafka, int size, int64_t deadline_ms)
+{
+    int count = kafka->suspect_count;
+    int at = 0;
+
+    qsort(kafka->suspects, (size_t)count, sizeof(*kafka->suspects), compare_places);
+    kafka->suspect_count = 0;
+    while (at < count && may_go_on(kafka, deadline_ms)) {
+        int end = at + size < count ? at + size : count;
+
+        kafka->alone = size == 1 ? kafka->suspects[at] : NULL;
+        while (at < end)
+            (void)send_message(kafka, kafka->suspects[at++]);
+        poll_reports(kafka, deadline_ms);
+    }
+    kafka->unanswered += count - at;
+}
+
+/* Smaller groups each time: of 500 messages with one to blame, some 20 requests find it where one
+ * by one takes 500, and all the others have been sent by then. Only alone is a refusal one's own.
+ */
+static void try_suspects(struct kafka *kafka, int64_t deadline_ms)
+{
+    int size = kafka->suspect_count;
+
+    while (kafka->suspect_count > 0 && may_go_on(kafka, deadline_ms)) {
+        size = (size + GROUPS - 1) / GROUPS;
+        try_groups(kafka, size, deadline_ms);
+    }
+}
+
+/* Whose turn has not come when the chunk before is acknowledged waits for another batch. */
+static void send_chunks(struct kafka *kafka, int sink, int64_t deadline_ms)
+{
+    poll_reports(kafka, deadline_ms);
+    kafka_chunk_end(&kafka->chunks);
+    while (kafka->next < kafka->batch->count && may_go_on(kafka, deadline_ms)) {
+        for (int i = 0; i < kafka->next; i++)
+            kafka->batch->messages[i].handed = false;
+        send_chunk(kafka, sink);
+        poll_reports(kafka, deadline_ms);
+        kafka_chunk_end(&kafka->chunks);
+    }
+}
+
+static void describe_failure(const struct kafka *kafka, char *text, size_t size)
+{
+    char stored[64] = "";
+
+    if (kafka->maybe_stored > 0)
+        (void)snprintf(stored, sizeof stored, " (%d of them may be stored, and come again)",
+                       kafka->maybe_stored);
+    (void)snprintf(text, size, "%d messages were not acknowledged%s%s", kafka->unanswered,
+                   kafka->queue_full ? " (the client's queue is full)" : "", stored);
+}
+
+/* The reports of purged messages come at once; the rest ends with the client. */
+static int give_up(struct kafka *kafka, struct error *error)
+{
+    int64_t deadline_ms = clock_now_ms() + PURGE_TIMEOUT_MS;
+    char text[192];
+
+    if (kafka->client != NULL) {
+        kafka_purge(kafka);
+        (void)rd_kafka_poll(kafka->client, 0); /* why, if the client is fatal */
+    }
+    while (outstanding(kafka) > 0 && clock_left_ms(deadline_ms) > 0)
+        (void)rd_kafka_poll(kafka->client, clock_left_ms(deadline_ms));
+    kafka->unanswered += outstanding(kafka) + kafka->suspect_count;
+    kafka->maybe_stored += outstanding(kafka);
+    kafka_discard_client(kafka);
+    describe_failure(kafka, text, sizeof text);
+    return kafka_fail(kafka, error, ERROR_TRANSIENT, text);
+}
+
+/* Every message that was handed over is accounted for by exactly one report, or nothing is sure. */
+static bool is_complete(const struct kafka *kafka)
+{
+    return kafka->acked + kafka->failed == kafka->enqueued && kafka->unanswered == 0 &&
+           kafka->suspect_count == 0 && !kafka->broken;
+}
+
+int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
+                struct error *error)
+{
+    struct kafka *kafka = (struct kafka *)broker;
+
+    (void)batch;
+    send_chunks(kafka, sink, deadline_ms);
+    try_suspects(kafka, deadline_ms);
+    if (!is_complete(kafka))
+        return give_up(kafka, error);
+    if (!kafka->at_once && kafka->acked > 0 && clock_left_ms(kafka->chunks.careful_ms) == 0)
+        kafka->chunks.careful = false;
+    kafka->batch = NULL;
+    kafka->trouble[0] = '\0';
+    kafka->all_down = false;
+    return 0;
+}

@@ -1,0 +1,257 @@
+/*
+ * Which topics exist, as far as this client has asked.
+ *
+ * Purpose: librdkafka lets a message for a topic that it does not know wait for seconds before it
+ * fails, and the whole batch would wait with it. So the first use of a topic asks the broker, for
+ * all new topics of a batch in one request, and an unknown topic is known as such before anything
+ * is produced. A "no" is believed for a second, a "yes" until a delivery report says otherwise or
+ * topic.metadata.refresh.interval.ms has passed; then a changed number of partitions is told.
+ *
+ * The table is bounded: when it is full it is emptied, which costs one more question a topic.
+ */
+
+#include "broker/kafka/kafka.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "message/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_AGAIN_MS 1000
+#define CREATE_TIMEOUT_MS 2000
+#define SETTLE_POLL_MS 20
+
+/* FNV-1a (Fowler, Noll, Vo). */
+static uint32_t hash(struct text name)
+{
+    uint32_t value = 2166136261u;
+
+    for (size_t i = 0; i < name.len; i++)
+        value = (value ^ (unsigned char)name.data[i]) * 16777619u;
+    return value;
+}
+
+static bool is_named(const struct kafka_topic *topic, struct text name)
+{
+    return topic->name_len == name.len && memcmp(topic->name, name.data, name.len) == 0;
+}
+
+/* Where the name stands, or the free slot where it would. */
+static struct kafka_topic *slot_of(struct kafka *kafka, struct text name)
+{
+    size_t at = hash(name) % KAFKA_TOPIC_SLOTS;
+
+    for (;; at = (at + 1) % KAFKA_TOPIC_SLOTS) {
+        struct kafka_topic *topic = &kafka->topics[at];
+
+        if (topic->name == NULL || is_named(topic, name))
+            return topic;
+    }
+}
+
+/* Mostly it is the one of the message before. */
+struct kafka_topic *kafka_topic_find(struct kafka *kafka, struct text name)
+{
+    struct kafka_topic *topic = kafka->topic_found;
+
+    if (topic != NULL && is_named(topic, name))
+        return topic;
+    topic = slot_of(kafka, name);
+    if (topic->name == NULL)
+        return NULL;
+    kafka->topic_found = topic;
+    return topic;
+}
+
+void kafka_topics_empty(struct kafka *kafka)
+{
+    kafka->topic_found = NULL;
+    for (size_t i = 0; kafka->topic_count > 0 && i < KAFKA_TOPIC_SLOTS; i++) {
+        struct kafka_topic *topic = &kafka->topics[i];
+
+        if (topic->name == NULL)
+            continue;
+        if (topic->handle != NULL)
+            rd_kafka_topic_destroy(topic->handle);
+        free(topic->name);
+        *topic = (struct kafka_topic){0};
+        kafka->topic_count--;
+    }
+}
+
+void kafka_topics_release(struct kafka *kafka)
+{
+    for (size_t i = 0; kafka->topic_count > 0 && i < KAFKA_TOPIC_SLOTS; i++) {
+        struct kafka_topic *topic = &kafka->topics[i];
+
+        if (topic->handle != NULL)
+            rd_kafka_topic_destroy(topic->handle);
+        topic->handle = NULL;
+        topic->refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+        topic->ask_again_ms = 0;
+    }
+}
+
+static struct kafka_topic *add(struct kafka *kafka, struct text name)
+{
+    struct kafka_topic added = {.name_len = name.len, .refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC};
+    struct kafka_topic *slot;
+
+    if (kafka->topic_count == KAFKA_TOPICS_MAX)
+        kafka_topics_empty(kafka);
+    added.name = strndup(name.data, name.len);
+    if (added.name == NULL)
+        return NULL;
+    slot = slot_of(kafka, name);
+    *slot = added;
+    kafka->topic_count++;
+    return slot;
+}
+
+/* With a handle. NULL when the library or memory refuses it: its messages wait for the next
+ * batch. */
+static struct kafka_topic *find_or_add(struct kafka *kafka, struct text name)
+{
+    struct kafka_topic *topic = kafka_topic_find(kafka, name);
+
+    if (topic == NULL)
+        topic = add(kafka, name);
+    if (topic != NULL && topic->handle == NULL)
+        topic->handle = rd_kafka_topic_new(kafka->client, topic->name, NULL);
+    return topic != NULL && topic->handle != NULL ? topic : NULL;
+}
+
+void kafka_topic_doubt(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why)
+{
+    struct kafka_topic *topic = kafka_topic_find(kafka, name);
+
+    if (topic == NULL)
+        return;
+    topic->refusal = why;
+    topic->ask_again_ms = clock_now_ms() + ASK_AGAIN_MS;
+}
+
+/* The partition of a key is a hash modulo their number: from here on a key may have another. */
+static void note_partitions(struct kafka_topic *topic, int count)
+{
+    if (topic->partition_count != 0 && topic->partition_count != count)
+        log_warn("topic \"%s\" has %d partitions instead of %d: the order of its keys is broken "
+                 "across this point",
+                 topic->name, count, topic->partition_count);
+    topic->partition_count = count;
+}
+
+static int64_t next_refresh_ms(const struct kafka *kafka)
+{
+    if (kafka->refresh_ms < 0)
+        return INT64_MAX;
+    return clock_now_ms() + (kafka->refresh_ms > ASK_AGAIN_MS ? kafka->refresh_ms : ASK_AGAIN_MS);
+}
+
+static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topic *answer)
+{
+    struct kafka_topic *topic = kafka_topic_find(kafka, text_of(answer->topic));
+
+    if (topic == NULL)
+        return;
+    topic->ask_again_ms = clock_now_ms() + ASK_AGAIN_MS;
+    topic->refusal = answer->err;
+    /* A leader that is being elected is no reason to park what is for a topic that was there. */
+    if (topic->partition_count > 0 && kafka_class_of(answer->err) == KAFKA_BROKER_DOWN) {
+        topic->refusal = RD_KAFKA_RESP_ERR_NO_ERROR;
+        return;
+    }
+    if (answer->err == RD_KAFKA_RESP_ERR_NO_ERROR && answer->partition_cnt == 0)
+        topic->refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+    if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return;
+    note_partitions(topic, answer->partition_cnt);
+    topic->ask_again_ms = next_refresh_ms(kafka);
+}
+
+/* About one topic, or about all in the table: librdkafka has no request for a list. */
+static int ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms)
+{
+    rd_kafka_resp_err_t code;
+    const struct rd_kafka_metadata *metadata = kafka_ask_metadata(kafka, only, timeout_ms, &code);
+
+    if (metadata == NULL)
+        return -1;
+    for (int i = 0; i < metadata->topic_cnt; i++)
+        note_answer(kafka, &metadata->topics[i]);
+    rd_kafka_metadata_destroy(metadata);
+    return 0;
+}
+
+/* A created topic takes the cluster a moment to announce. */
+static void create(struct kafka *kafka, struct kafka_topic *topic, int64_t deadline_ms)
+{
+    struct error error;
+
+    if (kafka_topic_create(kafka, topic->name, clock_left_ms(deadline_ms), &error) < 0) {
+        log_warn("%s", error.text);
+        return;
+    }
+    while (ask(kafka, topic->handle, clock_left_ms(deadline_ms)) == 0 &&
+           kafka_is_unknown(topic->refusal) && clock_left_ms(deadline_ms) > 0)
+        (void)rd_kafka_poll(kafka->client, SETTLE_POLL_MS);
+}
+
+static void create_unknown(struct kafka *kafka, const struct batch *batch, int sink)
+{
+    int64_t deadline_ms = clock_now_ms() + CREATE_TIMEOUT_MS;
+
+    for (int i = 0; i < batch->count; i++) {
+        const struct message *message = &batch->messages[i];
+        struct kafka_topic *topic;
+
+        if (!order_is_in_wave(batch, message, sink))
+            continue;
+        topic = kafka_topic_find(kafka, message->destination);
+        if (topic != NULL && kafka_is_unknown(topic->refusal) && clock_left_ms(deadline_ms) > 0)
+            create(kafka, topic, deadline_ms);
+    }
+}
+
+static bool is_due(const struct kafka_topic *topic, int64_t now_ms)
+{
+    return topic->ask_again_ms <= now_ms;
+}
+
+/* The other half is for publishing: a slow cluster gets both done. */
+static int ask_timeout_ms(const struct kafka *kafka)
+{
+    return clock_left_ms(kafka->send_deadline_ms) / 2;
+}
+
+int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
+{
+    int64_t now_ms = clock_now_ms();
+    struct text last = {NULL, 0};
+    struct kafka_topic *only;
+    int due = 0;
+
+    for (int i = 0; i < batch->count; i++) {
+        const struct message *message = &batch->messages[i];
+        struct kafka_topic *topic;
+
+        if (!order_is_in_wave(batch, message, sink))
+            continue;
+        topic = find_or_add(kafka, message->destination);
+        if (topic == NULL || !is_due(topic, now_ms) || text_equal(message->destination, last))
+            continue;
+        last = message->destination;
+        due++;
+    }
+    if (due == 0)
+        return 0;
+    /* By name: the table may have been emptied since, and its handles with it. */
+    only = due == 1 ? kafka_topic_find(kafka, last) : NULL;
+    if (ask(kafka, only != NULL ? only->handle : NULL, ask_timeout_ms(kafka)) < 0)
+        return -1;
+    if (kafka->base.options->create)
+        create_unknown(kafka, batch, sink);
+    return 0;
+}

@@ -1,0 +1,135 @@
+/*
+ * Why no connection works: from librdkafka's words to a cause, and to the key that mends it.
+ *
+ * librdkafka says "certificate verify failed" of every certificate, so a callback of its
+ * verification notes what OpenSSL has found. It only looks on: what OpenSSL refuses stays refused.
+ */
+
+#include "broker/kafka/kafka.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UNTRUSTED "an authority that is not trusted signed the broker's certificate"
+#define CERTIFICATE "properties.\"ssl.certificate.location\" and \"ssl.key.location\""
+
+/* By the numbers of X509_V_ERR_* (openssl/x509_vfy.h), which are part of OpenSSL's interface. */
+static const struct {
+    int error;
+    const char *cause;
+} certificate_errors[] = {
+    {2, UNTRUSTED},
+    {9, "the broker's certificate is not valid yet"},
+    {10, "the broker's certificate has expired"},
+    {18, "the broker's certificate is self-signed and not trusted"},
+    {19, UNTRUSTED},
+    {20, UNTRUSTED},
+    {21, UNTRUSTED},
+    {23, "the broker's certificate was revoked"},
+    {62, "the broker's certificate is for another host"},
+    {64, "the broker's certificate is for another address"},
+};
+
+/* The first whose words stand in the trouble. */
+static const struct {
+    const char *words;
+    const char *hint;
+} hints[] = {
+    {"certificate is not valid yet", "renew it at the broker, or set the clock of this machine"},
+    {"certificate has expired", "renew it at the broker"},
+    {"certificate was revoked", "renew it at the broker"},
+    {"certificate is for another",
+     "write the host that the certificate names in brokers, and in the broker's "
+     "advertised.listeners"},
+    {"the broker's certificate",
+     "name the authority that signed it in properties.\"ssl.ca.location\""},
+    {"alert bad certificate",
+     "the broker does not accept the relay's certificate; see " CERTIFICATE},
+    {"alert certificate", "the broker does not accept the relay's certificate; see " CERTIFICATE},
+    {"alert unknown ca", "the broker does not accept the relay's certificate; see " CERTIFICATE},
+    {"SSL_HANDSHAKE",
+     "if the broker does not speak TLS there, correct brokers or properties.\"security.protocol\""},
+    {"connecting to a SSL listener",
+     "if the broker speaks TLS there, write properties.\"security.protocol\" = \"SSL\", or "
+     "\"SASL_SSL\" with a login"},
+    {"might require SASL authentication",
+     "if the broker wants a login, write properties.\"security.protocol\" = \"SASL_SSL\", "
+     "\"sasl.mechanism\", \"sasl.username\" and \"sasl.password_file\""},
+    {"mechanism handshake failed",
+     "the broker takes no such login there; see properties.\"sasl.mechanism\" and "
+     "\"security.protocol\""},
+    {"SASL authentication error",
+     "see properties.\"sasl.username\" and \"sasl.password_file\" (or \"sasl.password\")"},
+};
+
+/* Runs on librdkafka's threads, for each certificate of a chain. 1: as OpenSSL has judged. */
+int kafka_on_certificate(rd_kafka_t *client, const char *name, int32_t id, int *x509_error,
+                         int depth, const char *der, size_t size, char *why, size_t why_size,
+                         void *opaque)
+{
+    struct kafka_link *link = opaque;
+
+    (void)client;
+    (void)name;
+    (void)id;
+    (void)depth;
+    (void)der;
+    (void)size;
+    if (*x509_error == 0)
+        return 1;
+    (void)snprintf(why, why_size, "X509 error %d", *x509_error);
+    atomic_store(&link->certificate_error, *x509_error);
+    return 0;
+}
+
+static const char *find_cause(int error)
+{
+    for (size_t i = 0; i < sizeof certificate_errors / sizeof *certificate_errors; i++)
+        if (certificate_errors[i].error == error)
+            return certificate_errors[i].cause;
+    return "the broker's certificate is refused";
+}
+
+/* "ssl://HOST:PORT/bootstrap: ... certificate verify failed: ..." */
+static bool note_certificate(struct kafka *kafka, const char *reason)
+{
+    const char *end = strstr(reason, ": ");
+    int error = atomic_load(&kafka->link->certificate_error);
+
+    if (error == 0 || end == NULL || strstr(end, "certificate verify failed") == NULL)
+        return false;
+    (void)snprintf(kafka->trouble, sizeof kafka->trouble, "%.*s: %s (X509 error %d)",
+                   (int)(end - reason), reason, find_cause(error), error);
+    return true;
+}
+
+/* A text that changes with each attempt would be logged each time, and a guess misleads:
+ * "...: Local: Timed out: probably due to broker version < 0.10 (...) (after 3002ms in state X, 1
+ * identical error(s) suppressed)". */
+void kafka_note_trouble(struct kafka *kafka, const char *reason)
+{
+    static const char guess[] = ": probably due to broker version", before_state[] = "ms in state ";
+    const char *state = strstr(reason, before_state);
+    char *end;
+
+    if (note_certificate(kafka, reason))
+        return;
+    (void)snprintf(kafka->trouble, sizeof kafka->trouble, "%s", reason);
+    end = strstr(kafka->trouble, guess);
+    if (end != NULL)
+        *end = '\0';
+    end = strstr(kafka->trouble, " (after ");
+    if (end == NULL || state == NULL)
+        return;
+    state += strlen(before_state);
+    (void)snprintf(end, sizeof kafka->trouble - (size_t)(end - kafka->trouble), " (in state %.*s)",
+                   (int)strcspn(state, ",)"), state);
+}
+
+const char *kafka_trouble_hint(const struct kafka *kafka)
+{
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (strstr(kafka->trouble, hints[i].words) != NULL)
+            return hints[i].hint;
+    return "";
+}

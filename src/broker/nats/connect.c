@@ -1,0 +1,584 @@
+/*
+ * A connection: options, servers, secrets, TLS.
+ *
+ * The library's call that connects runs under a deadline of ours, on a thread of its own: a name
+ * lookup has none in the library, and before version 3.11 a TLS handshake has none.
+ *
+ * The library's own reconnect is off, because it publishes what its buffer holds after the batch
+ * has been given up. Servers are tried one by one, each with the host name that its certificate
+ * must show; the library's list of servers knows one expected name only. The first one tried
+ * differs from broker to broker, so that lanes spread over a cluster.
+ *
+ * Deliberately not done: following the servers that a cluster announces. Those that are configured
+ * are the ones that the operator has agreed to.
+ */
+
+#include "broker/nats/nats.h"
+
+#include "base/background.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SERVER_TIMEOUT_MS_MIN 500
+#define PING_INTERVAL_MS 5000
+#define PINGS_OUT_MAX 2
+#define WRITE_DEADLINE_MS_MAX 5000
+#define HOST_BYTES_MAX 256
+#define ANSWERS_MS 1000 /* beside the patience: of the greeting and about the stream */
+#define TLS_VERSION 0x030B00
+#define TLS_NEEDS "TLS to NATS needs nats.c 3.11 or later"
+#define TLS_WANTED "the server requires TLS, and " TLS_NEEDS
+#define DIAL_SLACK_MS 100 /* the library ends within its own timeout, unless it hangs */
+
+int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text)
+{
+    return error_set(error, kind, ERROR_BROKER, "[sink.%s] nats at %s: %s",
+                     nats->base.options->name, nats->address, text);
+}
+
+/* The library's last word knows more than the status; "(conn.c:733): " before it is the library's
+ * own concern. */
+const char *nats_text(natsStatus status)
+{
+    const char *text = nats_GetLastError(NULL);
+    const char *end = text != NULL && text[0] == '(' ? strstr(text, "): ") : NULL;
+
+    if (text == NULL || text[0] == '\0')
+        return natsStatus_GetText(status);
+    return end != NULL ? end + 3 : text;
+}
+
+static bool is_secure(const struct sink_options *options, const char *server)
+{
+    return strncmp(server, "tls://", 6) == 0 || options->tls_ca_file != NULL ||
+           options->tls_cert_file != NULL;
+}
+
+/* Before 3.11 two threads of the library read and write one TLS connection without a lock, which
+ * OpenSSL does not allow: records were corrupted and processes crashed. */
+bool nats_tls_is_safe(void)
+{
+    return nats_GetVersionNumber() >= TLS_VERSION;
+}
+
+int nats_check_tls(const struct sink_options *options, struct error *error)
+{
+    bool wanted = false;
+
+    for (int i = 0; i < options->servers.count; i++)
+        wanted = wanted || is_secure(options, options->servers.items[i]);
+    if (!wanted || nats_tls_is_safe())
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                    "[sink.%s] servers: " TLS_NEEDS ": this program runs with %s, in which two "
+                    "threads use one connection without a lock",
+                    options->name, nats_GetVersion());
+    return error_hint(error,
+                      "run the container image, which has a newer nats.c, build with one, or "
+                      "let a TLS proxy on this machine take nats://127.0.0.1");
+}
+
+/* "nats://host:4222" -> "host", "tls://[::1]:4222" -> "::1". */
+static void host_of(const char *server, char *host, size_t size)
+{
+    const char *scheme = strstr(server, "://");
+    const char *start = scheme != NULL ? scheme + 3 : server;
+    size_t len = strcspn(start, ":/");
+
+    if (*start == '[')
+        len = strcspn(++start, "]");
+    (void)snprintf(host, size, "%.*s", (int)len, start);
+}
+
+static natsStatus set_tls(natsOptions *library, const struct sink_options *options,
+                          const char *server)
+{
+    char host[HOST_BYTES_MAX];
+    natsStatus status;
+
+    host_of(server, host, sizeof host);
+    status = natsOptions_SetExpectedHostname(library, host);
+    if (status == NATS_OK)
+        status = natsOptions_SetSecure(library, true);
+    if (status == NATS_OK && options->tls_ca_file != NULL)
+        status = natsOptions_LoadCATrustedCertificates(library, options->tls_ca_file);
+    if (status == NATS_OK && options->tls_cert_file != NULL)
+        status = natsOptions_LoadCertificatesChain(library, options->tls_cert_file,
+                                                   options->tls_key_file);
+    return status;
+}
+
+static char *read_file(const struct sink_options *options, const char *key, const char *path,
+                       struct error *error)
+{
+    struct error cause;
+    char *secret = secret_read(path, &cause);
+
+    if (secret == NULL && cause.origin == ERROR_CONFIG)
+        (void)error_set(error, cause.kind, cause.origin, "[sink.%s] %s: %s", options->name, key,
+                        cause.text);
+    else if (secret == NULL)
+        *error = cause;
+    return secret;
+}
+
+/* The library reads it while it connects, and what it cannot read looks like a server's refusal. */
+static int check_readable(const struct sink_options *options, const char *key, const char *path,
+                          struct error *error)
+{
+    if (path == NULL || access(path, R_OK) == 0)
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] %s: %s: %s", options->name,
+                     key, path, strerror(errno));
+}
+
+/* The value itself, or the file's, or NULL when neither is given. */
+static int read_secret(const struct sink_options *options, const char *key, const char *value,
+                       const char *path, char **secret, struct error *error)
+{
+    *secret = NULL;
+    if (path != NULL)
+        *secret = read_file(options, key, path, error);
+    else if (value != NULL && (*secret = strdup(value)) == NULL)
+        error_no_memory(error);
+    return *secret == NULL && (path != NULL || value != NULL) ? -1 : 0;
+}
+
+static int set_login(natsOptions *library, const struct sink_options *options, struct error *error)
+{
+    char *password = NULL;
+    char *token = NULL;
+    natsStatus status = NATS_OK;
+    int read = read_secret(options, "password_file", options->password, options->password_file,
+                           &password, error);
+
+    if (read == 0)
+        read =
+            read_secret(options, "token_file", options->token, options->token_file, &token, error);
+    if (read == 0)
+        read = check_readable(options, "credentials_file", options->credentials_file, error);
+    if (read == 0)
+        read = check_readable(options, "nkey_file", options->nkey_file, error);
+    if (read == 0 && options->username != NULL)
+        status = natsOptions_SetUserInfo(library, options->username, password);
+    if (read == 0 && status == NATS_OK && token != NULL)
+        status = natsOptions_SetToken(library, token);
+    if (read == 0 && status == NATS_OK && options->credentials_file != NULL)
+        status = natsOptions_SetUserCredentialsFromFiles(library, options->credentials_file, NULL);
+    if (read == 0 && status == NATS_OK && options->nkey != NULL)
+        status = natsOptions_SetNKeyFromSeed(library, options->nkey, options->nkey_file);
+    secret_free(password);
+    secret_free(token);
+    if (status != NATS_OK)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s", options->name,
+                         nats_text(status));
+    return read;
+}
+
+/* One for a write that is stuck, and one for the flush when the connection is closed. */
+static int64_t write_deadline_ms(const struct nats *nats)
+{
+    int64_t half_ms = nats->base.options->publish_timeout_ms / 2;
+
+    return half_ms < WRITE_DEADLINE_MS_MAX ? half_ms : WRITE_DEADLINE_MS_MAX;
+}
+
+static natsStatus set_threads(natsOptions *library, const struct nats *nats)
+{
+    if (natsOptions_SetPingInterval(library, PING_INTERVAL_MS) != NATS_OK ||
+        natsOptions_SetMaxPingsOut(library, PINGS_OUT_MAX) != NATS_OK ||
+        natsOptions_SetWriteDeadline(library, write_deadline_ms(nats)) != NATS_OK)
+        return NATS_ERR;
+    return NATS_OK;
+}
+
+static natsStatus set_behaviour(natsOptions *library, struct nats *nats, struct nats_io *io,
+                                const char *server, int timeout_ms)
+{
+    if (natsOptions_SetURL(library, server) != NATS_OK ||
+        natsOptions_SetName(library, "outbox-relay") != NATS_OK ||
+        natsOptions_SetAllowReconnect(library, false) != NATS_OK ||
+        natsOptions_SetTimeout(library, timeout_ms) != NATS_OK ||
+        nats_problems_set(library, nats->problems) != NATS_OK)
+        return NATS_ERR;
+    return nats->threaded ? set_threads(library, nats) : nats_set_loop(library, io);
+}
+
+/* On threads of its own the library frees messages, above all. Nobody spins for a lock whose owner
+ * has no processor. */
+static void open_library(void)
+{
+    int policy = background_enter();
+
+    (void)nats_Open(0);
+    background_leave(policy);
+}
+
+static natsOptions *make_options(struct nats *nats, struct nats_io *io, const char *server,
+                                 int timeout_ms, struct error *error)
+{
+    const struct sink_options *options = nats->base.options;
+    static pthread_once_t opened = PTHREAD_ONCE_INIT;
+    natsOptions *library = NULL;
+    natsStatus status;
+
+    (void)pthread_once(&opened, open_library);
+    status = natsOptions_Create(&library);
+
+    if (status == NATS_OK)
+        status = set_behaviour(library, nats, io, server, timeout_ms);
+    if (status != NATS_OK)
+        error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s: %s", options->name, server,
+                  nats_text(status));
+    else if (set_login(library, options, error) == 0)
+        return library;
+    natsOptions_Destroy(library);
+    return NULL;
+}
+
+/* Waiting mends neither a wrong password nor a certificate. A server that takes no more connections
+ * says so in plain text, also where TLS is expected. */
+static enum error_kind kind_of(natsStatus status, const char *text)
+{
+    if (strstr(text, "wrong version number") != NULL)
+        return ERROR_TRANSIENT;
+    switch (status) {
+    case NATS_CONNECTION_AUTH_FAILED:
+    case NATS_SECURE_CONNECTION_WANTED:
+    case NATS_SECURE_CONNECTION_REQUIRED:
+    case NATS_SSL_ERROR:
+        return ERROR_PERMANENT;
+    default:
+        return ERROR_TRANSIENT;
+    }
+}
+
+/* What the library does on the thread of a bounded call. */
+struct dial {
+    const struct sink_options *sink;
+    const char *server;
+    bool secure;
+    bool unreadable; /* a file of TLS: it could not be loaded */
+    natsOptions *options;
+    struct nats_io *io;
+    natsConnection *connection;
+    natsStatus status;
+    char text[NATS_TEXT_BYTES];
+};
+
+static void dial_work(void *argument)
+{
+    struct dial *dial = argument;
+
+    dial->status = dial->secure ? set_tls(dial->options, dial->sink, dial->server) : NATS_OK;
+    dial->unreadable = dial->status != NATS_OK;
+    if (dial->status == NATS_OK)
+        dial->status = natsConnection_Connect(&dial->connection, dial->options);
+    if (dial->status != NATS_OK)
+        (void)snprintf(dial->text, sizeof dial->text, "%s", nats_text(dial->status));
+}
+
+static void dial_drop(void *argument)
+{
+    struct dial *dial = argument;
+
+    if (dial->status == NATS_OK) {
+        natsConnection_Close(dial->connection);
+        natsConnection_Destroy(dial->connection);
+    }
+    natsOptions_Destroy(dial->options);
+    free(dial->io);
+    free(dial);
+}
+
+/* NULL with *error set. */
+static struct dial *make_dial(struct nats *nats, const char *server, int timeout_ms,
+                              struct error *error)
+{
+    struct dial *dial = calloc(1, sizeof *dial);
+    struct nats_io *io = calloc(1, sizeof *io);
+
+    if (dial == NULL || io == NULL) {
+        error_no_memory(error);
+    } else {
+        io->socket = -1;
+        *dial = (struct dial){.sink = nats->base.options,
+                              .server = server,
+                              .secure = nats->threaded,
+                              .io = io,
+                              .status = NATS_ERR};
+        dial->options = make_options(nats, io, server, timeout_ms, error);
+        if (dial->options != NULL)
+            return dial;
+    }
+    free(io);
+    free(dial);
+    return NULL;
+}
+
+static int fail_late(struct nats *nats, const struct nats_hang *hang, struct error *error)
+{
+    char text[160];
+
+    (void)snprintf(
+        text, sizeof text,
+        "an attempt to connect has hung for %lld s (a name lookup%s): it is not tried again "
+        "until that ends",
+        (long long)(clock_now_ms() - hang->since_ms) / 1000,
+        nats_tls_is_safe() ? "" : ", or a TLS handshake that the server wants");
+    return nats_fail(nats, error, ERROR_TRANSIENT, text);
+}
+
+/* The key of the login in use; "username" when there is none. */
+static const char *login_key(const struct sink_options *options)
+{
+    return options->credentials_file != NULL ? "credentials_file"
+           : options->nkey_file != NULL      ? "nkey_file"
+           : options->token_file != NULL     ? "token_file"
+           : options->token != NULL          ? "token"
+           : options->password_file != NULL  ? "password_file"
+           : options->password != NULL       ? "password"
+                                             : "username";
+}
+
+static bool says(const char *text, const char *part)
+{
+    return strcasestr(text, part) != NULL;
+}
+
+/* The key to change, and "" or why. A server that wants another certificate of a client's ends the
+ * connection behind the handshake, without a word. */
+static const char *key_to_change(const struct nats *nats, const struct dial *dial, const char **why)
+{
+    const struct sink_options *options = nats->base.options;
+    bool asks_for_tls = is_secure(options, nats->address);
+
+    *why = "";
+    if (dial->status == NATS_CONNECTION_AUTH_FAILED || says(dial->text, "authorization") ||
+        says(dial->text, "authentication") || says(dial->text, "seed"))
+        return login_key(options);
+    if (dial->status == NATS_SECURE_CONNECTION_WANTED) {
+        *why = "the server offers no TLS";
+        return "servers";
+    }
+    if (dial->status == NATS_SSL_ERROR && !nats_tls_is_safe()) {
+        *why = TLS_WANTED;
+        return "servers";
+    }
+    if (dial->status == NATS_SSL_ERROR && !asks_for_tls) {
+        *why = "the server requires TLS, and tls_ca_file names no authority";
+        return "servers";
+    }
+    if (dial->status == NATS_SSL_ERROR &&
+        (says(dial->text, "expired") || says(dial->text, "mismatch"))) {
+        *why = "the server's certificate does not fit";
+        return "servers";
+    }
+    if (dial->status == NATS_SSL_ERROR && says(dial->text, "wrong version number")) {
+        *why = "what answers there is not TLS, or the server takes no more connections";
+        return "servers";
+    }
+    if (dial->status == NATS_SSL_ERROR && !says(dial->text, "alert")) {
+        *why = "it does not hold the authority of the server's certificate";
+        return "tls_ca_file";
+    }
+    if (nats->threaded && dial->status != NATS_TIMEOUT && dial->status != NATS_NO_SERVER) {
+        *why = "the server may want a certificate of the client, or another one";
+        return "tls_cert_file";
+    }
+    return NULL;
+}
+
+static int fail_to_connect(struct nats *nats, const struct dial *dial, struct error *error)
+{
+    const char *why;
+    const char *key = key_to_change(nats, dial, &why);
+    const char *name = nats->base.options->name;
+    char also[96] = "";
+    char text[3 * NATS_TEXT_BYTES];
+
+    if (dial->unreadable)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] tls_ca_file, tls_cert_file or tls_key_file: %s", name,
+                         dial->text);
+    if (key == NULL)
+        return nats_fail(nats, error, kind_of(dial->status, dial->text), dial->text);
+    if (strncmp(key, "password", strlen("password")) == 0)
+        (void)snprintf(also, sizeof also, " or [sink.%.64s] username", name);
+    (void)snprintf(text, sizeof text, "%s; change [sink.%s] %s%s%s%s", dial->text, name, key,
+                   why[0] != '\0' ? ": " : "", why, also);
+    return nats_fail(nats, error, kind_of(dial->status, dial->text), text);
+}
+
+static int connect_to(struct nats *nats, int number, int timeout_ms, struct error *error)
+{
+    const char *server = nats->base.options->servers.items[number];
+    struct nats_hang *hang = &nats->hangs[number];
+    enum bounded_result result;
+    struct dial *dial;
+    int status = -1;
+
+    nats->address = server;
+    nats->threaded = nats->needs_tls || is_secure(nats->base.options, server);
+    if (bounded_call_is_out(&hang->late))
+        return fail_late(nats, hang, error);
+    dial = make_dial(nats, server, timeout_ms, error);
+    if (dial == NULL)
+        return -1;
+    result = bounded_call_run(&hang->late, dial_work, dial_drop, dial,
+                              clock_now_ms() + timeout_ms + DIAL_SLACK_MS);
+    if (result == BOUNDED_LATE) {
+        hang->since_ms = clock_now_ms() - timeout_ms - DIAL_SLACK_MS;
+        return fail_late(nats, hang, error);
+    }
+    if (result != BOUNDED_DONE) {
+        (void)error_no_memory(error);
+    } else if (dial->status != NATS_OK) {
+        (void)fail_to_connect(nats, dial, error);
+    } else {
+        nats->connection = dial->connection;
+        free(nats->io);
+        nats->io = dial->io;
+        dial->io = NULL;
+        dial->status = NATS_ERR; /* the connection is no longer the dial's */
+        status = 0;
+    }
+    dial_drop(dial);
+    return status;
+}
+
+static int connect_to_any(struct nats *nats, struct error *error)
+{
+    const struct text_list *servers = &nats->base.options->servers;
+    int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&nats->base);
+
+    for (int untried = servers->count; untried > 0; untried--) {
+        int number = (int)(nats->server++ % (unsigned)servers->count);
+        int left_ms = clock_left_ms(deadline_ms);
+        int timeout_ms = left_ms / untried;
+
+        if (left_ms == 0)
+            break;
+        if (timeout_ms < SERVER_TIMEOUT_MS_MIN)
+            timeout_ms = left_ms < SERVER_TIMEOUT_MS_MIN ? left_ms : SERVER_TIMEOUT_MS_MIN;
+        if (connect_to(nats, number, timeout_ms, error) == 0)
+            return 0;
+    }
+    return -1;
+}
+
+static natsStatus greet(struct nats *nats, int64_t deadline_ms)
+{
+    char subject[NATS_TEXT_BYTES];
+    char reply[NATS_REPLY_BYTES];
+    natsStatus status;
+
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
+    nats_reply_subject(nats, nats->asked++, nats_new_token(nats), reply);
+    status = natsConnection_PublishRequestString(nats->connection, subject, reply, "");
+    while (status == NATS_OK && nats->io->wants_write) {
+        struct pollfd wait = {.fd = nats->io->socket, .events = POLLOUT};
+
+        if (poll(&wait, 1, clock_left_ms(deadline_ms)) != 1)
+            return NATS_TIMEOUT;
+        natsConnection_ProcessWriteEvent(nats->connection);
+    }
+    return status;
+}
+
+/* A question that every user of a relay may ask, and whose answer nobody awaits. What comes back
+ * is text, or a record of TLS, whose types are control characters. */
+static natsStatus hear_out(struct nats *nats, int64_t deadline_ms)
+{
+    natsStatus status = greet(nats, deadline_ms);
+    struct pollfd wait = {.fd = nats->io->socket, .events = POLLIN};
+    char first;
+
+    if (status != NATS_OK || poll(&wait, 1, clock_left_ms(deadline_ms)) != 1 ||
+        recv(nats->io->socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+        return status != NATS_OK ? status : NATS_TIMEOUT;
+    nats->needs_tls = first < ' ';
+    return nats->needs_tls ? NATS_SECURE_CONNECTION_REQUIRED : NATS_OK;
+}
+
+static int fail_unsafe(struct nats *nats, struct error *error)
+{
+    char text[192];
+
+    (void)snprintf(text, sizeof text, "change [sink.%s] servers: " TLS_WANTED,
+                   nats->base.options->name);
+    return nats_fail(nats, error, ERROR_PERMANENT, text);
+}
+
+static int open_connection(struct nats *nats, struct error *error)
+{
+    natsStatus status;
+
+    if (connect_to_any(nats, error) < 0)
+        return -1;
+    nats_problems_watch(nats->problems, nats->connection);
+    status = nats_open_inbox(nats);
+    if (status == NATS_OK && !nats->threaded)
+        status = hear_out(nats, nats->ready_ms);
+    if (status == NATS_OK)
+        return 0;
+    nats_disconnect(nats);
+    if (nats->needs_tls && !nats_tls_is_safe())
+        return fail_unsafe(nats, error);
+    return nats_fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
+}
+
+/* A server may ask a plain URL for TLS, and the library complies without a word. */
+int nats_connect(struct nats *nats, struct error *error)
+{
+    int patience_ms = broker_patience_ms(&nats->base);
+    bool had_needed_tls = nats->needs_tls;
+    int status;
+
+    nats->ready_ms =
+        clock_now_ms() + patience_ms + (patience_ms < ANSWERS_MS ? patience_ms : ANSWERS_MS);
+    if (nats->connection != NULL)
+        nats_rest(nats);
+    if (!nats_lost(nats) && !nats->doubts_max)
+        return 0;
+    nats_disconnect(nats);
+    status = open_connection(nats, error);
+    if (status < 0 && nats->needs_tls && !had_needed_tls && nats_tls_is_safe())
+        status = open_connection(nats, error);
+    if (status < 0) {
+        nats->needs_tls = false;
+        return -1;
+    }
+    nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
+    nats->told_ms = clock_now_ms();
+    nats->doubts_max = false;
+    nats->stream_found = false;
+    nats->highest = 0;
+    nats->warned = false;
+    nats->fetches_end = false;
+    nats->may_not_fetch = false;
+    return 0;
+}
+
+/* The inbox last: an open connection would be told to forget it. */
+void nats_disconnect(struct nats *nats)
+{
+    nats_problems_watch(nats->problems, NULL);
+    if (nats->connection == NULL)
+        return;
+    nats_hang_up(nats);
+    natsConnection_Close(nats->connection);
+    nats_close_inbox(nats);
+    natsConnection_Destroy(nats->connection);
+    nats->connection = NULL;
+    nats->io->wants_write = false;
+    nats->io->socket = -1;
+}

@@ -1,0 +1,301 @@
+/*
+ * Duplicates: the stream has had this event_id before. Is it the same event?
+ *
+ * Almost always it is: a repeat after a crash. But the stream compares nothing except the id, so an
+ * event whose id collides with another's is dropped by it and acknowledged like a repeat: it would
+ * be marked sent and be lost. So the message that the stream kept is fetched and compared: subject,
+ * payload and headers, but for those of the server. The same: sent. Another: rejected, and the
+ * operator finds it among the dead rows.
+ *
+ * A message that cannot be fetched proves nothing and blames nothing. One that is gone (consumed,
+ * deleted, expired), never kept, or not to be read by this user counts as sent, with one warning a
+ * connection. Silence is a broker that is away: the message stays pending; silence on two
+ * connections in a row is a server that does not answer this request, and pending for ever helps
+ * nobody.
+ *
+ * One fetch after the other, on the lane's thread: memory holds one stored message at a time, as
+ * the JSON in which the server wraps it. A stream or account that renames subjects on their way
+ * (subject_transform, mappings) makes each repeat look like a collision.
+ */
+
+#include "broker/nats/nats.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FETCH_TIMEOUT_MS 1000
+
+enum stored { STORED_SAME, STORED_ANOTHER, STORED_UNREADABLE, STORED_NOT_YET, STORED_SILENCE };
+
+/* -1: none. */
+static int sextet_of(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = c != '\0' ? strchr(digits, c) : NULL;
+
+    return found != NULL ? (int)(found - digits) : -1;
+}
+
+/* Base64, terminated with NUL, in memory of its own; NULL: no memory. Ends at what is no base64. */
+static char *decode(const char *text, size_t *len)
+{
+    size_t text_len = strlen(text);
+    char *bytes = malloc(text_len / 4 * 3 + 4);
+    unsigned bits = 0;
+
+    *len = 0;
+    if (bytes == NULL)
+        return NULL;
+    for (size_t i = 0; i < text_len; i++) {
+        int sextet = sextet_of(text[i]);
+
+        if (sextet < 0)
+            break;
+        bits = bits << 6 | (unsigned)sextet;
+        if (i % 4 > 0)
+            bytes[(*len)++] = (char)(bits >> (6 - 2 * (i % 4)) & 0xFF);
+    }
+    bytes[*len] = '\0';
+    return bytes;
+}
+
+static const char *string_of(const json_t *object, const char *name)
+{
+    const char *value = json_string_value(json_object_get(object, name));
+
+    return value != NULL ? value : "";
+}
+
+static bool is_servers(const char *name)
+{
+    return strncmp(name, "Nats-", 5) == 0;
+}
+
+/* "name: value", terminated. */
+static bool is_one_of_ours(char *line, natsMsg *ours)
+{
+    char *colon = strchr(line, ':');
+    const char *value;
+
+    if (colon == NULL)
+        return false;
+    *colon++ = '\0';
+    colon += *colon == ' ';
+    return natsMsgHeader_Get(ours, line, &value) == NATS_OK && strcmp(value, colon) == 0;
+}
+
+/* But for the server's. -1: no memory. */
+static int count_headers(natsMsg *ours)
+{
+    const char **names = NULL;
+    int total = 0;
+    int count = 0;
+
+    if (natsMsgHeader_Keys(ours, &names, &total) != NATS_OK)
+        return -1;
+    for (int i = 0; i < total; i++)
+        count += !is_servers(names[i]);
+    free((void *)names);
+    return count;
+}
+
+/* As many, and each one of ours: names do not repeat. */
+static bool is_same_headers(char *headers, natsMsg *ours, int wanted)
+{
+    char *next = strstr(headers, "\r\n");
+    int count = 0;
+
+    while (next != NULL) {
+        char *line = next + 2;
+
+        next = strstr(line, "\r\n");
+        if (next == NULL || next == line)
+            break;
+        *next = '\0';
+        if (is_servers(line))
+            continue;
+        if (!is_one_of_ours(line, ours))
+            return false;
+        count++;
+    }
+    return count == wanted;
+}
+
+static bool is_same_payload(const char *payload, size_t len, natsMsg *ours)
+{
+    return len == (size_t)natsMsg_GetDataLength(ours) &&
+           (len == 0 || memcmp(payload, natsMsg_GetData(ours), len) == 0);
+}
+
+/* A stream that was made anew meanwhile has another message under that number. */
+static bool has_our_id(const char *headers, natsMsg *ours)
+{
+    static const char line[] = "\r\nNats-Msg-Id: ";
+    const char *found = strstr(headers, line);
+    const char *id;
+
+    if (found == NULL || natsMsgHeader_Get(ours, "Nats-Msg-Id", &id) != NATS_OK)
+        return false;
+    found += sizeof line - 1;
+    return strncmp(found, id, strlen(id)) == 0 && strncmp(found + strlen(id), "\r\n", 2) == 0;
+}
+
+static bool is_same(const json_t *stored, const char *payload, size_t payload_len, char *headers,
+                    int header_count, natsMsg *ours)
+{
+    return strcmp(string_of(stored, "subject"), natsMsg_GetSubject(ours)) == 0 &&
+           is_same_payload(payload, payload_len, ours) &&
+           is_same_headers(headers, ours, header_count);
+}
+
+/* `stored`: the "message" of the server's reply. Without memory nothing is known. */
+static enum stored compare(const json_t *stored, natsMsg *ours)
+{
+    size_t payload_len;
+    size_t headers_len;
+    char *payload = decode(string_of(stored, "data"), &payload_len);
+    char *headers = decode(string_of(stored, "hdrs"), &headers_len);
+    int count = count_headers(ours);
+    enum stored found = STORED_ANOTHER;
+
+    if (payload == NULL || headers == NULL || count < 0)
+        found = STORED_SILENCE;
+    else if (!has_our_id(headers, ours))
+        found = STORED_UNREADABLE;
+    else if (is_same(stored, payload, payload_len, headers, count, ours))
+        found = STORED_SAME;
+    free(payload);
+    free(headers);
+    return found;
+}
+
+static enum stored compare_reply(struct nats *nats, const struct message *message, natsMsg *reply)
+{
+    json_t *root =
+        json_loadb(natsMsg_GetData(reply), (size_t)natsMsg_GetDataLength(reply), 0, NULL);
+    const json_t *stored = json_object_get(root, "message");
+    enum stored found = stored == NULL ? STORED_UNREADABLE : STORED_SILENCE;
+    struct header own[NATS_OWN_HEADERS];
+    natsMsg *ours = NULL;
+
+    nats_own_headers(message, nats->base.options->stream, own);
+    if (stored != NULL)
+        ours = nats_build(nats, message, own, NULL, false);
+    if (ours != NULL)
+        found = compare(stored, ours);
+    natsMsg_Destroy(ours);
+    json_decref(root);
+    return found;
+}
+
+static natsStatus fetch(struct nats *nats, uint64_t sequence, int64_t timeout_ms, natsMsg **reply)
+{
+    char subject[NATS_TEXT_BYTES + sizeof NATS_FETCH_PREFIX];
+    natsStatus status;
+    char request[48];
+
+    (void)snprintf(subject, sizeof subject, "%s%s", NATS_FETCH_PREFIX, nats->base.options->stream);
+    (void)snprintf(request, sizeof request, "{\"seq\":%llu}", (unsigned long long)sequence);
+    status = nats_ask(nats, subject, request, clock_now_ms() + timeout_ms, reply);
+    nats->may_not_fetch = status == NATS_NOT_PERMITTED;
+    return status;
+}
+
+/* `waited_ms`: less than the full time proves nothing about the server. */
+static enum stored conclude_silence(struct nats *nats, natsStatus status, int64_t waited_ms)
+{
+    if (nats->may_not_fetch)
+        return STORED_UNREADABLE;
+    if (status != NATS_TIMEOUT || waited_ms < FETCH_TIMEOUT_MS)
+        return STORED_SILENCE;
+    nats->fetches_end = nats->fetch_was_silent;
+    nats->fetch_was_silent = true;
+    return nats->fetches_end ? STORED_UNREADABLE : STORED_SILENCE;
+}
+
+static enum stored find(struct nats *nats, const struct message *message, uint64_t sequence,
+                        int64_t deadline_ms)
+{
+    int64_t left_ms = clock_left_ms(deadline_ms);
+    int64_t timeout_ms = left_ms < FETCH_TIMEOUT_MS ? left_ms : FETCH_TIMEOUT_MS;
+    natsMsg *reply = NULL;
+    natsStatus status = NATS_TIMEOUT;
+    enum stored found;
+
+    if (sequence == 0 && nats->keeps_unwanted)
+        return STORED_NOT_YET;
+    if (sequence == 0 || nats->fetches_end || nats->may_not_fetch)
+        return STORED_UNREADABLE;
+    if (timeout_ms > 0)
+        status = fetch(nats, sequence, timeout_ms, &reply);
+    if (status != NATS_OK && status != NATS_NO_RESPONDERS)
+        return conclude_silence(nats, status, timeout_ms);
+    nats->fetch_was_silent = false;
+    found = status == NATS_OK ? compare_reply(nats, message, reply) : STORED_UNREADABLE;
+    natsMsg_Destroy(reply);
+    return found;
+}
+
+static void warn(struct nats *nats)
+{
+    if (!nats->warned)
+        log_warn("nats at %s: stream \"%s\" has had an event_id before, and the message it kept "
+                 "cannot be read (gone, or no permission to publish to %s%s): taken for a repeat",
+                 nats->address, nats->base.options->stream, NATS_FETCH_PREFIX,
+                 nats->base.options->stream);
+    nats->warned = true;
+}
+
+/* 1 when it stays pending. */
+static int judge(struct nats *nats, struct batch *batch, struct message *message, uint64_t sequence,
+                 enum stored found)
+{
+    switch (found) {
+    case STORED_UNREADABLE:
+        warn(nats);
+        message->verdict = VERDICT_SENT;
+        return 0;
+    case STORED_SAME:
+        message->verdict = VERDICT_SENT;
+        return 0;
+    case STORED_NOT_YET:
+        batch_refuse(batch, message, VERDICT_WAIT,
+                     "the stream knows the event_id and has not stored an event with it");
+        return 0;
+    case STORED_ANOTHER:
+        batch_refuse(batch, message, VERDICT_REJECTED,
+                     "event_id collides with another event (stream %.64s, sequence %llu)",
+                     nats->base.options->stream, (unsigned long long)sequence);
+        return 0;
+    case STORED_SILENCE:
+        break;
+    }
+    return 1;
+}
+
+int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms)
+{
+    enum stored found = STORED_UNREADABLE;
+    int pending = 0;
+    int count = 0;
+
+    for (int i = 0; i < nats->count; i++) {
+        struct message *message = &batch->messages[i];
+        uint64_t sequence = nats->places[i].sequence;
+
+        if (nats->places[i].state != NATS_DUPLICATE)
+            continue;
+        if (found != STORED_SILENCE)
+            found = find(nats, message, sequence, deadline_ms);
+        pending += judge(nats, batch, message, sequence, found);
+        count++;
+    }
+    if (count > 0)
+        log_debug("nats: %d messages were in the stream already", count);
+    return pending;
+}

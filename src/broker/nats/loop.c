@@ -1,0 +1,443 @@
+/*
+ * The connection's bytes, read and written by the lane's own thread.
+ *
+ * nats.c's own threads (one that reads, one that flushes, one that delivers) hand every message to
+ * each other, which cost more than the messages do. Its interface for event loops leaves the socket
+ * to us: the lane polls it while it publishes and while it waits, and nobody else touches it. That
+ * rests on three options: no flusher (SendAsap), no pings, whose timer would be another thread that
+ * may close the socket under us, and no reconnect. A server that is silent is found by the deadline
+ * of what it was asked, one that is gone while the lane rests by the kernel's keepalives.
+ *
+ * Each answer comes to a subject of its own: the inbox, a number that is given once, and a random
+ * token. So an answer too many, or too late, is nobody's, and who has seen one subject cannot guess
+ * the next: acknowledgements are ordinary messages, and whoever may publish to the inbox could
+ * forge them.
+ *
+ * Deliberately not done: TLS this way. The library waits for the rest of a record without a
+ * deadline; its own threads keep TLS connections.
+ */
+
+#include "broker/nats/nats.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define BUFFERED_BYTES_MAX (64 * 1024)
+#define SPENT_BYTES_MAX (64 * 1024)
+#define READS_MAX 8 /* of 32 KiB, one after the other */
+#define SLICE_MS 50 /* of a wait that problems cannot end */
+#define KEEPALIVE_IDLE_S 5
+#define KEEPALIVE_INTERVAL_S 5
+#define KEEPALIVE_PROBES 2
+
+/* Of a connection that rests: 15 s. Without it the next batch finds out. */
+static void set_keepalive(int socket)
+{
+    const int yes = 1;
+    const int idle_s = KEEPALIVE_IDLE_S;
+    const int interval_s = KEEPALIVE_INTERVAL_S;
+    const int probes = KEEPALIVE_PROBES;
+
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    (void)setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+}
+
+static natsStatus on_attach(void **user, void *loop, natsConnection *connection, natsSock socket)
+{
+    struct nats_io *io = loop;
+
+    io->connection = connection;
+    io->socket = socket;
+    set_keepalive(socket);
+    *user = io;
+    return NATS_OK;
+}
+
+/* Added for good; removed when the connection closes. Newer versions leave the socket to us then.
+ */
+static natsStatus on_read(void *user, bool add)
+{
+    struct nats_io *io = user;
+
+    if (add)
+        return NATS_OK;
+#if NATS_VERSION_NUMBER >= 0x030A00
+    natsConnection_ProcessCloseEvent(&io->socket);
+#endif
+    io->socket = -1;
+    return NATS_OK;
+}
+
+static natsStatus on_write(void *user, bool add)
+{
+    ((struct nats_io *)user)->wants_write = add;
+    return NATS_OK;
+}
+
+/* Newer versions keep the connection in memory until they are told. */
+static natsStatus on_detach(void *user)
+{
+#if NATS_VERSION_NUMBER >= 0x030C00
+    natsConnection_ProcessDetachedEvent(((struct nats_io *)user)->connection);
+#else
+    (void)user;
+#endif
+    return NATS_OK;
+}
+
+natsStatus nats_set_loop(natsOptions *library, struct nats_io *io)
+{
+    natsStatus status = natsOptions_SetSendAsap(library, true);
+
+    if (status == NATS_OK)
+        status = natsOptions_SetPingInterval(library, 0);
+    if (status == NATS_OK)
+        status = natsOptions_SetEventLoop(library, io, on_attach, on_read, on_write, on_detach);
+    return status;
+}
+
+/* The library frees messages on a thread of its own, which each of them wakes unless it is awake:
+ * one at a time, the waking costs more than all the rest. */
+void nats_clean(struct nats *nats)
+{
+    for (int i = 0; i < nats->spent_count; i++)
+        natsMsg_Destroy(nats->spent[i]);
+    nats->spent_count = 0;
+    nats->spent_bytes = 0;
+}
+
+void nats_discard(struct nats *nats, natsMsg *message)
+{
+    nats->spent[nats->spent_count++] = message;
+    nats->spent_bytes += natsMsg_GetDataLength(message);
+    if (nats->spent_count == NATS_SPENT_MAX || nats->spent_bytes > SPENT_BYTES_MAX)
+        nats_clean(nats);
+}
+
+bool nats_lost(const struct nats *nats)
+{
+    return nats->connection == NULL || natsConnection_IsClosed(nats->connection);
+}
+
+const char *nats_inbox_prefix(const struct nats *nats)
+{
+    const char *prefix = nats->base.options->inbox_prefix;
+
+    return prefix != NULL ? prefix : NATS_INBOX_PREFIX;
+}
+
+uint64_t nats_new_token(struct nats *nats)
+{
+    uint64_t token;
+
+    if (nats->random_left < (int)sizeof token) {
+        arc4random_buf(nats->random, sizeof nats->random);
+        nats->random_left = (int)sizeof nats->random;
+    }
+    nats->random_left -= (int)sizeof token;
+    memcpy(&token, nats->random + nats->random_left, sizeof token);
+    return token;
+}
+
+/* The library's own names for inboxes are numbered, too: who has seen one knows the next. */
+natsStatus nats_open_inbox(struct nats *nats)
+{
+    char subjects[NATS_REPLY_BYTES];
+    natsStatus status;
+
+    (void)snprintf(nats->inbox_name, sizeof nats->inbox_name, "%s.%016" PRIx64,
+                   nats_inbox_prefix(nats), nats_new_token(nats));
+    (void)snprintf(subjects, sizeof subjects, "%s.*", nats->inbox_name);
+    status = natsConnection_SubscribeSync(&nats->inbox, nats->connection, subjects);
+    return status == NATS_OK ? natsSubscription_SetPendingLimits(nats->inbox, -1, -1) : status;
+}
+
+void nats_close_inbox(struct nats *nats)
+{
+    for (; nats->received_taken < nats->received_count; nats->received_taken++)
+        natsMsg_Destroy(nats->received[nats->received_taken]);
+    nats->received_count = 0;
+    nats->received_taken = 0;
+    natsSubscription_Destroy(nats->inbox);
+    nats->inbox = NULL;
+}
+
+static const char token_digits[] = "0123456789abcdef";
+
+/* "inbox.NUMBER-TOKEN", without snprintf, because each message has one. */
+void nats_reply_subject(const struct nats *nats, uint64_t number, uint64_t token,
+                        char reply[NATS_REPLY_BYTES])
+{
+    size_t len = strlen(nats->inbox_name);
+    char digits[20];
+    int count = 0;
+
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    memcpy(reply, nats->inbox_name, len);
+    reply[len++] = '.';
+    while (count > 0)
+        reply[len++] = digits[--count];
+    reply[len++] = '-';
+    for (int shift = 60; shift >= 0; shift -= 4)
+        reply[len++] = token_digits[token >> shift & 0xF];
+    reply[len] = '\0';
+}
+
+bool nats_read_reply(const struct nats *nats, const natsMsg *answer, uint64_t *number,
+                     uint64_t *token)
+{
+    const char *at = natsMsg_GetSubject(answer);
+    size_t len = strlen(nats->inbox_name);
+    int digits = 0;
+
+    if (strncmp(at, nats->inbox_name, len) != 0 || at[len] != '.')
+        return false;
+    *number = 0;
+    *token = 0;
+    for (at += len + 1; *at >= '0' && *at <= '9'; at++)
+        *number = *number * 10 + (uint64_t)(*at - '0');
+    if (*at++ != '-')
+        return false;
+    for (; *at != '\0' && digits < 16; at++, digits++) {
+        const char *digit = strchr(token_digits, *at);
+
+        if (digit == NULL)
+            return false;
+        *token = *token << 4 | (uint64_t)(digit - token_digits);
+    }
+    return digits == 16 && *at == '\0';
+}
+
+static int reserve_received(struct nats *nats, uint64_t more)
+{
+    uint64_t wanted = (uint64_t)nats->received_count + more;
+    natsMsg **grown;
+
+    if (wanted <= (uint64_t)nats->received_capacity)
+        return 0;
+    grown = wanted < INT32_MAX ? realloc(nats->received, wanted * sizeof(*grown)) : NULL;
+    if (grown == NULL)
+        return -1;
+    nats->received = grown;
+    nats->received_capacity = (int)wanted;
+    return 0;
+}
+
+/* NULL: none in time. Those that are only counted are passed over. */
+static natsMsg *take_next(struct nats *nats, int64_t timeout_ms)
+{
+    natsMsg *answer = NULL;
+    natsStatus status = natsSubscription_NextMsg(&answer, nats->inbox, timeout_ms);
+
+    while (status == NATS_NO_RESPONDERS) {
+        nats->unheard++;
+        status = natsSubscription_NextMsg(&answer, nats->inbox, 0);
+    }
+    return status == NATS_OK ? answer : NULL;
+}
+
+/* At once: what the library still holds when it finds the connection closed, it does not give. */
+static void take_read(struct nats *nats)
+{
+    uint64_t queued = 0;
+
+    if (natsSubscription_QueuedMsgs(nats->inbox, &queued) != NATS_OK ||
+        reserve_received(nats, queued) < 0)
+        return;
+    for (; queued > 0; queued--) {
+        natsMsg *answer = take_next(nats, 0);
+
+        if (answer != NULL)
+            nats->received[nats->received_count++] = answer;
+    }
+}
+
+/* Reads before it writes: a write that fails closes the connection, whatever lies unread. Whether
+ * the server has said anything, or ended. */
+static bool exchange(struct nats *nats, struct pollfd *waits, nfds_t count, bool writes,
+                     int timeout_ms)
+{
+    bool reads;
+
+    if (nats->io->socket < 0)
+        return false;
+    waits[0].events = writes && nats->io->wants_write ? POLLIN | POLLOUT : POLLIN;
+    if (poll(waits, count, timeout_ms) <= 0)
+        return false;
+    reads = waits[0].revents & (POLLIN | POLLERR | POLLHUP);
+    if (reads) {
+        natsConnection_ProcessReadEvent(nats->connection);
+        take_read(nats);
+    }
+    if (waits[0].revents & POLLOUT && nats->io->wants_write && !nats_lost(nats))
+        natsConnection_ProcessWriteEvent(nats->connection);
+    return reads;
+}
+
+/* Ends also when a problem has been noted. Behind the deadline it writes nothing: what is stored
+ * then would look as if it were not. */
+static bool await_read(struct nats *nats, int timeout_ms)
+{
+    struct pollfd waits[2] = {{.fd = nats->io->socket},
+                              {.fd = nats_problems_signal(nats->problems), .events = POLLIN}};
+
+    return exchange(nats, waits, 2, timeout_ms > 0, timeout_ms);
+}
+
+static bool await_write(struct nats *nats, int timeout_ms)
+{
+    struct pollfd wait = {.fd = nats->io->socket};
+
+    return exchange(nats, &wait, 1, true, timeout_ms);
+}
+
+/* What has come while the lane rested: the server's pings, or its end, behind what it said last. */
+void nats_rest(struct nats *nats)
+{
+    int reads = 0;
+
+    while (!nats->threaded && reads++ < READS_MAX && await_write(nats, 0))
+        ;
+    if (nats->io->wants_write)
+        (void)await_write(nats, 0);
+}
+
+/* The library would wait half a second for a stuck server to take the rest. Acknowledgements that
+ * nobody awaits any more lie before the end. */
+void nats_hang_up(struct nats *nats)
+{
+    if (nats->threaded || nats->io->socket < 0)
+        return;
+    (void)shutdown(nats->io->socket, SHUT_RDWR);
+    for (int reads = 0; reads < READS_MAX && !nats_lost(nats); reads++)
+        natsConnection_ProcessReadEvent(nats->connection);
+}
+
+void nats_push(struct nats *nats, int64_t deadline_ms)
+{
+    if (nats->io->wants_write && clock_left_ms(deadline_ms) > 0)
+        (void)await_write(nats, 0);
+}
+
+void nats_flush(struct nats *nats, int64_t deadline_ms)
+{
+    int left_ms = clock_left_ms(deadline_ms);
+
+    if (nats->threaded && left_ms > 0)
+        (void)natsConnection_FlushTimeout(nats->connection, left_ms);
+    while (nats->io->wants_write && nats->io->socket >= 0 && left_ms > 0) {
+        (void)await_write(nats, left_ms);
+        left_ms = clock_left_ms(deadline_ms);
+    }
+}
+
+bool nats_relieve(struct nats *nats, int64_t deadline_ms)
+{
+    if (nats->threaded)
+        return clock_left_ms(deadline_ms) > 0;
+    if (natsConnection_Buffered(nats->connection) < BUFFERED_BYTES_MAX)
+        return true;
+    nats_flush(nats, deadline_ms);
+    return !nats->io->wants_write;
+}
+
+/* Behind a read that brought no whole answer there may be more, also when it is late. */
+static void read_some(struct nats *nats, int timeout_ms)
+{
+    for (int reads = 0; reads < READS_MAX && await_read(nats, timeout_ms); reads++) {
+        if (nats->received_count > 0)
+            break;
+        timeout_ms = 0;
+    }
+}
+
+natsMsg *nats_next(struct nats *nats, int64_t deadline_ms)
+{
+    bool sliced = nats->threaded || nats_problems_signal(nats->problems) < 0;
+    int left_ms = clock_left_ms(deadline_ms);
+
+    if (sliced && left_ms > SLICE_MS)
+        left_ms = SLICE_MS;
+    if (nats->threaded)
+        return take_next(nats, left_ms);
+    if (nats->received_taken == nats->received_count) {
+        nats->received_taken = 0;
+        nats->received_count = 0;
+        read_some(nats, left_ms);
+    }
+    if (nats->received_taken == nats->received_count)
+        return NULL;
+    return nats->received[nats->received_taken++];
+}
+
+static bool is_forbidden(struct nats *nats, const char *subject)
+{
+    char quoted[NATS_TEXT_BYTES];
+
+    while (nats_problems_next(nats->problems, quoted))
+        if (nats_is_quoted(quoted, text_of(subject)))
+            return true;
+    return false;
+}
+
+static bool is_answer_to(const struct nats *nats, const natsMsg *answer, uint64_t asked)
+{
+    uint64_t number;
+    uint64_t token;
+
+    return nats_read_reply(nats, answer, &number, &token) && number == asked &&
+           token == nats->asked_token;
+}
+
+static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t number,
+                               int64_t deadline_ms, natsMsg **answer)
+{
+    for (;;) {
+        *answer = nats_next(nats, deadline_ms);
+        if (*answer != NULL && is_answer_to(nats, *answer, number))
+            return NATS_OK;
+        if (*answer != NULL)
+            nats_discard(nats, *answer);
+        else if (nats->unheard > 0)
+            return NATS_NO_RESPONDERS;
+        else if (is_forbidden(nats, subject))
+            return NATS_NOT_PERMITTED;
+        else if (nats_lost(nats))
+            return NATS_CONNECTION_CLOSED;
+        else if (clock_left_ms(deadline_ms) == 0)
+            return NATS_TIMEOUT;
+    }
+}
+
+natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
+                    natsMsg **answer)
+{
+    uint64_t number = nats->asked++;
+    char reply[NATS_REPLY_BYTES];
+    natsStatus status;
+
+    *answer = NULL;
+    nats->asked_token = nats_new_token(nats);
+    nats_reply_subject(nats, number, nats->asked_token, reply);
+    status = natsConnection_PublishRequestString(nats->connection, subject, reply, text);
+    if (status != NATS_OK)
+        return status;
+    nats->unheard = 0;
+    nats_flush(nats, deadline_ms);
+    status = await_answer(nats, subject, number, deadline_ms, answer);
+    if (status != NATS_OK)
+        *answer = NULL;
+    return status;
+}

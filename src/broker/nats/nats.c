@@ -1,0 +1,169 @@
+/*
+ * NATS JetStream, through nats.c: one connection a broker object, which the lane's thread serves.
+ *
+ * Guarantee: a message is SENT only when the configured stream has acknowledged this very message
+ * with a number of its own; the library's other "yes" (a reply of the server's API, another stream)
+ * counts for nothing. nats.c checks no subject and no header, and the server obeys some of them, so
+ * each byte is checked here before the library sees it. When await() returns without every
+ * acknowledgement the connection is closed and destroyed: this side writes nothing of the batch
+ * later. A server that was paused may still read, and store, what lay in the kernel's socket
+ * buffers. That is harmless: each message carries its event_id as Nats-Msg-Id, and a repeat within
+ * the stream's duplicate window is stored once.
+ *
+ * Deliberately not done: core NATS without a stream (nothing acknowledges), the library's own
+ * reconnect (it publishes what was given up).
+ *
+ *   nats_connect.c  servers, secrets, TLS       nats_publish.c     send, await
+ *   nats_loop.c     bytes out, answers in       nats_headers.c     a message's headers
+ *   nats_problems.c what is forbidden           nats_acks.c        what an answer says
+ *   nats_stream.c   inspect, create             nats_verdicts.c    what that means
+ *   nats_duplicates.c  is it the same event?
+ */
+
+#include "broker/nats/nats.h"
+
+#include "base/clock.h"
+#include "route/rules.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define END_TIMEOUT_MS 1000
+#define MESSAGE_BYTES_MAX_DEFAULT (1024 * 1024) /* a server's default, until one has told */
+
+static int check_options(const struct sink_options *options, struct error *error)
+{
+    const char *broken;
+
+    if (options->servers.count == 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] servers: write at least one, as in [\"nats://localhost:4222\"]",
+                         options->name);
+    if (options->stream == NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] stream: without a JetStream stream nothing is acknowledged",
+                         options->name);
+    if (options->stream[0] == '\0' || strpbrk(options->stream, " .*>/\\\t\r\n") != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "[sink.%s] stream: a name has no spaces, dots, wildcards or slashes",
+                         options->name);
+    broken = rules_nats_header_value(text_of(options->stream));
+    if (broken != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] stream: %s",
+                         options->name, broken);
+    broken = options->inbox_prefix != NULL ? rules_nats_inbox_prefix(text_of(options->inbox_prefix))
+                                           : NULL;
+    if (broken != NULL)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] inbox_prefix: %s",
+                         options->name, broken);
+    return 0;
+}
+
+static struct broker *create(const struct sink_options *options, struct error *error)
+{
+    struct nats *nats;
+
+    if (check_options(options, error) < 0 || nats_check_tls(options, error) < 0)
+        return NULL;
+    nats = calloc(1, sizeof *nats);
+    if (nats == NULL) {
+        error_no_memory(error);
+        return NULL;
+    }
+    nats->base = (struct broker_base){.ops = &nats_ops, .options = options};
+    nats->message_bytes_max = MESSAGE_BYTES_MAX_DEFAULT;
+    nats->block = nats_block_works();
+    nats->io = calloc(1, sizeof *nats->io);
+    nats->strings = malloc(NATS_HEADER_BYTES_MAX);
+    if (nats->io != NULL && nats->strings != NULL)
+        nats->problems = nats_problems_take(&nats->server);
+    if (nats->problems == NULL) {
+        free(nats->io);
+        free(nats->strings);
+        free(nats);
+        error_no_memory(error);
+        return NULL;
+    }
+    nats->io->socket = -1;
+    nats->address = options->servers.items[0];
+    return (struct broker *)nats;
+}
+
+static int ready(struct broker *broker, struct error *error)
+{
+    struct nats *nats = (struct nats *)broker;
+
+    if (nats_connect(nats, error) < 0)
+        return -1;
+    if (nats->stream_found && !nats_may_ask_subjects(nats))
+        return 0;
+    if (nats_check_stream(nats, error) < 0) {
+        nats_disconnect(nats);
+        return -1;
+    }
+    nats->stream_found = true;
+    return 0;
+}
+
+static int64_t payload_max(const struct broker *broker)
+{
+    return ((const struct nats *)broker)->message_bytes_max - NATS_HEADER_FRAME_BYTES;
+}
+
+static void destroy(struct broker *broker)
+{
+    struct nats *nats = (struct nats *)broker;
+
+    nats_disconnect(nats);
+    for (int i = 0; i < SINK_LIST_MAX; i++)
+        bounded_call_forget(&nats->hangs[i].late);
+    nats_clean(nats);
+    nats_forget_subjects(nats);
+    nats_problems_return(nats->problems);
+    free(nats->received);
+    free(nats->places);
+    free(nats->strings);
+    free(nats->io);
+    free(nats);
+}
+
+/* proc(5); 1 when it cannot be told. */
+static int count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+
+    if (tasks == NULL)
+        return 1;
+    for (const struct dirent *task; (task = readdir(tasks)) != NULL;)
+        count += task->d_name[0] != '.';
+    (void)closedir(tasks);
+    return count;
+}
+
+/* The library counts its threads out a moment before they have ended, and what OpenSSL frees at the
+ * end of a thread must not meet what it frees at the exit of the process. */
+static void end(void)
+{
+    int64_t deadline_ms = clock_now_ms() + END_TIMEOUT_MS;
+
+    (void)nats_CloseAndWait(END_TIMEOUT_MS);
+    while (count_threads() > 1 && clock_left_ms(deadline_ms) > 0)
+        (void)poll(NULL, 0, 1);
+}
+
+const struct broker_ops nats_ops = {
+    .type = "nats",
+    .check_options = check_options,
+    .create = create,
+    .ready = ready,
+    .send = nats_send,
+    .await = nats_await,
+    .payload_max = payload_max,
+    .inspect = nats_inspect,
+    .make = nats_make,
+    .destroy = destroy,
+    .end = end,
+};

@@ -1,0 +1,421 @@
+/*
+ * The stream: does it exist, does it acknowledge, does it keep what it acknowledges, add it.
+ *
+ * What makes acknowledgements impossible is an error, what weakens the guarantee a warning. A
+ * stream that exists is never altered: its owner is told the command that would.
+ */
+
+#include "broker/nats/nats.h"
+
+#include "base/clock.h"
+#include "route/rules.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES_MAX 640
+#define SUBJECTS_BYTES_MAX 512
+#define NS_PER_MS 1000000
+#define API_TIMEOUT_MS 1000
+#define SUBJECTS_HOLD_MS 1000
+
+static int fail(struct nats *nats, struct error *error, enum error_kind kind, const char *why)
+{
+    char text[TEXT_BYTES_MAX];
+
+    (void)snprintf(text, sizeof text, "stream \"%s\": %s", nats->base.options->stream, why);
+    return nats_fail(nats, error, kind, text);
+}
+
+static const char *text_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text != NULL ? text : "";
+}
+
+static const json_t *setting(const json_t *info, const char *name)
+{
+    return json_object_get(json_object_get(info, "config"), name);
+}
+
+static const char *text_of_setting(const json_t *info, const char *name)
+{
+    return text_in(json_object_get(info, "config"), name);
+}
+
+/* What the stream has to take, as far as it is known; a regular expression names no subjects. How
+ * many there are. */
+static int subjects_of(const struct nats *nats, const char *destination,
+                       const char *subjects[SINK_LIST_MAX])
+{
+    const struct text_list *allow = &nats->base.options->allow;
+    int count = 0;
+
+    for (int i = 0; i < allow->count; i++)
+        if (strncmp(allow->items[i], "re:", 3) != 0)
+            subjects[count++] = allow->items[i];
+    if (count == 0 && destination != NULL && strncmp(destination, "re:", 3) != 0)
+        subjects[count++] = destination;
+    return count;
+}
+
+/* "a.>,b" */
+static void format_subjects(const char *const *subjects, int count, char *out, size_t size)
+{
+    size_t len = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < count && len < size; i++) {
+        int added = snprintf(out + len, size - len, "%s%s", i > 0 ? "," : "", subjects[i]);
+
+        len += added > 0 ? (size_t)added : 0;
+    }
+}
+
+/* An example when no subject is known. Not '>': newer servers let such a stream acknowledge
+ * nothing. */
+static int fail_missing(struct nats *nats, const char *destination, struct error *error)
+{
+    const char *stream = nats->base.options->stream;
+    const char *known[SINK_LIST_MAX];
+    char subjects[SUBJECTS_BYTES_MAX];
+    char why[TEXT_BYTES_MAX] = "there is no such stream";
+    int count = subjects_of(nats, destination, known);
+
+    format_subjects(known, count, subjects, sizeof subjects);
+    if (count == 0) {
+        (void)snprintf(subjects, sizeof subjects, "%s.>", stream);
+        (void)snprintf(why, sizeof why,
+                       "there is no such stream; allow names no subjects: put yours in the place "
+                       "of '%s' below",
+                       subjects);
+    }
+    fail(nats, error, ERROR_PERMANENT, why);
+    return error_hint(
+        error, "nats stream add %s --subjects '%s' --storage file --dupe-window 2m --defaults",
+        stream, subjects);
+}
+
+/* A stream that takes "*.>" or ">" takes the question too, and answers as to any message. */
+static int check_answer(struct nats *nats, json_t **said, struct error *error)
+{
+    const json_t *refusal = json_object_get(*said, "error");
+    json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
+    int status = 0;
+
+    if (json_is_object(json_object_get(*said, "config")))
+        return 0;
+    if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
+        status = fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
+    else if (refusal != NULL && code != JSStreamNotFoundErr)
+        status = fail(nats, error, ERROR_TRANSIENT, text_in(refusal, "description"));
+    else if (refusal == NULL)
+        status = fail(nats, error, ERROR_PERMANENT,
+                      "the answer about it was none: does a stream take $JS.API.> as a subject?");
+    json_decref(*said);
+    *said = NULL;
+    return status;
+}
+
+static int fail_silent(struct nats *nats, struct error *error)
+{
+    fail(nats, error, ERROR_TRANSIENT, "no answer about it");
+    return error_hint(
+        error,
+        "the user needs the permissions to publish to $JS.API.STREAM.INFO.%s and to subscribe "
+        "to %s.>",
+        nats->base.options->stream, nats_inbox_prefix(nats));
+}
+
+/* What the server says to a request of its API, parsed. */
+static int call(struct nats *nats, const char *what, const char *request, json_t **said,
+                struct error *error)
+{
+    int64_t deadline_ms = clock_now_ms() + API_TIMEOUT_MS;
+    char subject[NATS_TEXT_BYTES];
+    natsMsg *answer;
+    natsStatus status;
+
+    *said = NULL;
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.%s.%s", what,
+                   nats->base.options->stream);
+    if (deadline_ms > nats->ready_ms)
+        deadline_ms = nats->ready_ms;
+    status = nats_ask(nats, subject, request, deadline_ms, &answer);
+    if (status == NATS_NO_RESPONDERS)
+        return fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
+    if (status == NATS_TIMEOUT || status == NATS_NOT_PERMITTED)
+        return fail_silent(nats, error);
+    if (status != NATS_OK)
+        return fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
+    *said = json_loadb(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer), 0, NULL);
+    natsMsg_Destroy(answer);
+    return 0;
+}
+
+/* 0 with what is known of it, which the caller releases, or NULL when there is no such stream. */
+static int ask(struct nats *nats, json_t **info, struct error *error)
+{
+    if (call(nats, "INFO", "", info, error) < 0)
+        return -1;
+    return check_answer(nats, info, error);
+}
+
+/* NULL: no memory. What is not said is the server's default. */
+static char *stream_config(struct nats *nats, const char *const *subjects, int count)
+{
+    json_t *list = json_array();
+    json_t *config;
+    char *text;
+
+    for (int i = 0; i < count; i++)
+        (void)json_array_append_new(list, json_string(subjects[i]));
+    config = json_pack("{s:s, s:o, s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "name",
+                       nats->base.options->stream, "subjects", list, "storage", "file", "retention",
+                       "limits", "num_replicas", 1, "max_consumers", -1, "max_msgs", -1,
+                       "max_bytes", -1, "max_msg_size", -1);
+    text = config != NULL ? json_dumps(config, JSON_COMPACT) : NULL;
+    json_decref(config);
+    return text;
+}
+
+/* Another relay may have been first. */
+static int check_added(struct nats *nats, const json_t *said, struct error *error)
+{
+    const json_t *refusal = json_object_get(said, "error");
+    json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
+
+    if (refusal == NULL || code == JSStreamNameExistErr)
+        return 0;
+    return fail(nats, error, code != 0 ? ERROR_PERMANENT : ERROR_TRANSIENT,
+                text_in(refusal, "description"));
+}
+
+static int add(struct nats *nats, const char *destination, struct error *error)
+{
+    const char *subjects[SINK_LIST_MAX];
+    int count = subjects_of(nats, destination, subjects);
+    json_t *said;
+    char *config;
+    int status;
+
+    if (count == 0)
+        return fail(nats, error, ERROR_PERMANENT, "cannot be added: allow names its subjects");
+    config = stream_config(nats, subjects, count);
+    if (config == NULL)
+        return error_no_memory(error);
+    status = call(nats, "CREATE", config, &said, error);
+    free(config);
+    if (status == 0)
+        status = check_added(nats, said, error);
+    json_decref(said);
+    return status;
+}
+
+static int check_config(struct nats *nats, const json_t *info, struct error *error)
+{
+    if (!json_is_true(setting(info, "no_ack")))
+        return 0;
+    fail(nats, error, ERROR_PERMANENT, "stream has no_ack: it never acknowledges a message");
+    return error_hint(error, "nats stream edit %s --ack", nats->base.options->stream);
+}
+
+void nats_forget_subjects(struct nats *nats)
+{
+    for (int i = 0; i < nats->taken_count; i++)
+        match_free(&nats->taken[i]);
+    free(nats->taken);
+    nats->taken = NULL;
+    nats->taken_count = 0;
+}
+
+bool nats_stream_takes(const struct nats *nats, struct text destination)
+{
+    for (int i = 0; i < nats->taken_count; i++)
+        if (match_topic(&nats->taken[i], destination))
+            return true;
+    return false;
+}
+
+/* A subject that cannot be read here may be any. */
+static int keep_subjects(struct nats *nats, const json_t *info, struct error *error)
+{
+    const json_t *subjects = setting(info, "subjects");
+    size_t count = json_array_size(subjects);
+    char why[64];
+
+    nats_forget_subjects(nats);
+    nats->subjects_ms = clock_now_ms();
+    nats->doubts_subjects = false;
+    nats->taken = calloc(count + 1, sizeof *nats->taken);
+    if (nats->taken == NULL)
+        return error_no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        const char *subject = json_string_value(json_array_get(subjects, i));
+        struct match *match = &nats->taken[nats->taken_count];
+
+        if ((subject == NULL || match_parse(match, subject, why, sizeof why) < 0) &&
+            match_parse(match, ">", why, sizeof why) < 0)
+            return error_no_memory(error);
+        nats->taken_count++;
+    }
+    return 0;
+}
+
+/* A stream that takes every subject takes those of the default, too, whoever set it up. */
+static bool takes_inbox(const struct nats *nats)
+{
+    char reply[NATS_REPLY_BYTES];
+
+    nats_reply_subject(nats, 0, 0, reply);
+    return nats->base.options->inbox_prefix != NULL &&
+           strcmp(nats->base.options->inbox_prefix, NATS_INBOX_PREFIX) != 0 &&
+           nats_stream_takes(nats, text_of(reply));
+}
+
+int nats_check_stream(struct nats *nats, struct error *error)
+{
+    json_t *info;
+    int status;
+
+    if (ask(nats, &info, error) < 0)
+        return -1;
+    if (info == NULL && nats->base.options->create &&
+        (add(nats, NULL, error) < 0 || ask(nats, &info, error) < 0))
+        return -1;
+    if (info == NULL)
+        return fail_missing(nats, NULL, error);
+    status = check_config(nats, info, error);
+    if (status == 0)
+        status = keep_subjects(nats, info, error);
+    if (status == 0 && takes_inbox(nats))
+        status = fail(nats, error, ERROR_PERMANENT,
+                      "it would store the relay's own acknowledgements: write an inbox_prefix that "
+                      "none of its subjects matches");
+    nats->keeps_unwanted = strcmp(text_of_setting(info, "retention"), "interest") != 0 ||
+                           json_integer_value(setting(info, "num_replicas")) > 1;
+    json_decref(info);
+    return status;
+}
+
+bool nats_may_ask_subjects(const struct nats *nats)
+{
+    return nats->doubts_subjects && clock_left_ms(nats->subjects_ms + SUBJECTS_HOLD_MS) == 0;
+}
+
+static int fail_subject(struct nats *nats, const char *destination, struct error *error)
+{
+    char why[SUBJECTS_BYTES_MAX];
+
+    (void)snprintf(why, sizeof why, "does not take subject \"%s\"", destination);
+    fail(nats, error, ERROR_PERMANENT, why);
+    return error_hint(error, "nats stream edit %s --subjects '...,%s'", nats->base.options->stream,
+                      destination);
+}
+
+static int check_subject(struct nats *nats, const json_t *info, const char *destination,
+                         struct error *error)
+{
+    if (keep_subjects(nats, info, error) < 0)
+        return -1;
+    if (nats_stream_takes(nats, text_of(destination)))
+        return 0;
+    return fail_subject(nats, destination, error);
+}
+
+static void add_warning(char *warning, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add_warning(char *warning, size_t size, const char *format, ...)
+{
+    size_t len = strlen(warning);
+    va_list args;
+
+    if (len > 0 && len + 3 < size) {
+        memcpy(warning + len, "; ", 3);
+        len += 2;
+    }
+    va_start(args, format);
+    (void)vsnprintf(warning + len, size - len, format, args);
+    va_end(args);
+}
+
+static void warn(const struct nats *nats, const json_t *info, char *warning, size_t size)
+{
+    int64_t window_ms = json_integer_value(setting(info, "duplicate_window")) / NS_PER_MS;
+    int64_t wanted_ms = 2 * nats->base.options->publish_timeout_ms;
+
+    if (strcmp(text_of_setting(info, "storage"), "memory") == 0)
+        add_warning(warning, size, "memory storage: a restart of the server loses the stream");
+    if (json_integer_value(setting(info, "num_replicas")) < 2)
+        add_warning(warning, size, "1 replica: messages are lost with one disk");
+    if (window_ms < wanted_ms)
+        add_warning(warning, size,
+                    "duplicate window of %lld ms: a repeat may come %lld ms later and is then "
+                    "stored twice",
+                    (long long)window_ms, (long long)wanted_ms);
+    if (json_is_true(setting(info, "allow_rollup_hdrs")))
+        add_warning(warning, size, "allow_rollup: a message header can purge the stream");
+    if (strcmp(text_of_setting(info, "retention"), "limits") != 0)
+        add_warning(warning, size,
+                    "retention is not \"limits\": a restart forgets the ids of consumed messages");
+}
+
+static int check_destination(struct nats *nats, const char *destination, struct error *error)
+{
+    const char *broken = rules_nats_subject(text_of(destination));
+
+    if (broken == NULL && !sink_allows(nats->base.options, text_of(destination)))
+        broken = "the sink's allow list does not take this subject";
+    if (broken == NULL)
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: subject \"%s\": %s",
+                     nats->base.options->name, destination, broken);
+}
+
+int nats_inspect(struct broker *broker, const char *destination, char *warning, size_t warning_size,
+                 struct error *error)
+{
+    struct nats *nats = (struct nats *)broker;
+    json_t *info;
+    int status;
+
+    if ((destination != NULL && check_destination(nats, destination, error) < 0) ||
+        nats_connect(nats, error) < 0 || ask(nats, &info, error) < 0)
+        return -1;
+    if (info == NULL && !nats->base.options->create)
+        return fail_missing(nats, destination, error);
+    if (info == NULL) {
+        add_warning(warning, warning_size, "the stream is missing; init or run will create it");
+        return 0;
+    }
+    status = check_config(nats, info, error);
+    if (status == 0 && destination != NULL)
+        status = check_subject(nats, info, destination, error);
+    if (status == 0 && destination != NULL)
+        warn(nats, info, warning, warning_size);
+    json_decref(info);
+    return status;
+}
+
+int nats_make(struct broker *broker, const char *destination, struct error *error)
+{
+    struct nats *nats = (struct nats *)broker;
+    json_t *info;
+    int status = 0;
+
+    if (!sink_pattern(destination) && check_destination(nats, destination, error) < 0)
+        return -1;
+    if (nats_connect(nats, error) < 0 || ask(nats, &info, error) < 0)
+        return -1;
+    if (info == NULL)
+        return add(nats, destination, error);
+    if (!sink_pattern(destination))
+        status = check_subject(nats, info, destination, error);
+    json_decref(info);
+    return status;
+}

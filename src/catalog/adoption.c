@@ -1,0 +1,390 @@
+/*
+ * A table that exists may hold rows that another program has sent, and says so in a column that
+ * the relay does not know. So the relay asks before it sends anything from a table that it did not
+ * create. How it knows that:
+ *
+ * `init` leaves a comment on a table that it creates. One that an earlier `init` created is known
+ * by its columns: init's identity and default, and nothing beside them that looks like a mark.
+ *
+ * What was settled is noted in the parked table, which every relay may write and pg_dump keeps: in
+ * a row that counts as sent for ever (sent_at = 'infinity'), so that nothing else sees it. It says
+ * by which condition rows are sent. Relays with another condition are refused: parked rows are
+ * shared and hold only the mapped columns, so nobody could tell whose they are.
+ *
+ * Earlier relays left no note. Where one has locked a slice or parked a row, the table is adopted.
+ *
+ * A table with nothing to send or to purge is settled by the first relay, or `init`, that finds it
+ * so: rows that are committed later are meant for the relay.
+ *
+ * `adopt = true` is the operator's word for the rest. To change the condition of a table the
+ * operator deletes the note, and everything is asked anew.
+ */
+#include "catalog/adoption.h"
+
+#include "admin/parked_sql.h"
+#include "catalog/sql_parts.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTE_ROW "sent_at = 'infinity'"
+
+/* By which condition rows are sent, as text. */
+static int make_note(char *note, size_t size, const struct table *table, struct error *error)
+{
+    struct writer writer;
+    char *text;
+
+    if (!writer_begin(&writer))
+        return error_no_memory(error);
+    sql_put_unsent(writer.out, table);
+    text = writer_end(&writer);
+    if (text == NULL)
+        return error_no_memory(error);
+    if (text[0] == '\0')
+        (void)snprintf(note, size, "all rows are sent");
+    else
+        (void)snprintf(note, size, "rows are sent WHERE %s", text + strlen(" AND "));
+    free(text);
+    return 0;
+}
+
+/* 1: there is a note; 0: there is none; -1. */
+static int read_note(char *note, size_t size, const struct table *table, struct session *session,
+                     struct error *error)
+{
+    char sql[2 * QUOTED_BYTES_MAX + 128];
+    PGresult *result;
+    int found;
+
+    (void)snprintf(sql, sizeof sql, "SELECT error FROM %s WHERE " NOTE_ROW " ORDER BY seq LIMIT 1",
+                   table->parked_quoted);
+    result = session_query(session, sql, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    found = PQntuples(result) > 0;
+    if (found)
+        (void)snprintf(note, size, "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    return found;
+}
+
+/* The mapped columns that the table has, as a text[]. NULL: no memory. free() it. */
+static char *list_mapped(const struct table *table)
+{
+    const char *names[COLUMN_COUNT];
+    int count = 0;
+
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (table_has(table, (enum column)i))
+            names[count++] = table->columns[i].name;
+    if (count == 0)
+        return strdup("{}");
+    return parked_sql_array(names, count);
+}
+
+/* A boolean whatever its name: more often than not it says something of the event's state. */
+#define LOOKS_LIKE_A_MARK                                                                          \
+    "(atttypid = 'pg_catalog.bool'::pg_catalog.regtype OR attname ~* '(^|_)(status|state"          \
+    "|processed|published|sent|delivered|dispatched|done)(_|$)' OR attname ~ '(_at|At)$')"
+
+/* $1 the table; $2 text[], the columns that are mapped; $3 the id, $4 the event_id. Columns that
+ * the application has added since may not look like a mark, and init's settings are still there. */
+static const char own_sql[] =
+    "SELECT coalesce(pg_catalog.obj_description($1::oid, 'pg_class') LIKE 'outbox-relay:%', false)"
+    " OR (EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = $1::oid AND attname = $3"
+    "         AND attidentity = 'a')"
+    "     AND EXISTS (SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_attrdef d"
+    "         ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = $1::oid"
+    "         AND a.attname = $4 AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE"
+    "         '%gen_random_uuid()')"
+    "     AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = $1::oid"
+    "         AND attnum > 0 AND NOT attisdropped AND attname <> ALL ($2::text[])"
+    "         AND (" LOOKS_LIKE_A_MARK " OR NOT EXISTS (SELECT FROM pg_catalog.pg_class"
+    "             WHERE oid = $1::oid AND 'autovacuum_vacuum_threshold=10000' = ANY "
+    "(reloptions)))))";
+
+static const char marks_sql[] =
+    "SELECT pg_catalog.quote_ident(attname) || ' (' || pg_catalog.format_type(atttypid, atttypmod)"
+    " || ')' FROM pg_catalog.pg_attribute WHERE attrelid = $1::oid AND attnum > 0"
+    " AND NOT attisdropped AND attname <> ALL ($2::text[]) AND " LOOKS_LIKE_A_MARK
+    " ORDER BY attnum LIMIT 6";
+#define MARKS_SHOWN 5
+
+/* 1, 0, or -1. */
+static int is_true(struct session *session, const char *sql, int count, const char *const *params,
+                   struct error *error)
+{
+    PGresult *result = session_query(session, sql, count, params, error);
+    int is;
+
+    if (result == NULL)
+        return -1;
+    is = PQntuples(result) > 0 && PQgetvalue(result, 0, 0)[0] == 't';
+    PQclear(result);
+    return is;
+}
+
+static int is_own(const struct table *table, struct session *session, const char *mapped,
+                  struct error *error)
+{
+    char oid[16];
+    const char *params[4] = {oid, mapped, table->columns[COLUMN_ID].name,
+                             table->columns[COLUMN_EVENT_ID].name};
+
+    (void)snprintf(oid, sizeof oid, "%u", table->oid);
+    return is_true(session, own_sql, 4, params, error);
+}
+
+/* By a relay of a version that left no note. It knew no condition. */
+static int was_relayed(const struct table *table, struct session *session, struct error *error)
+{
+    char sql[4 * QUOTED_BYTES_MAX + 192];
+
+    if (table->where != NULL || !table->parked_exists)
+        return 0;
+    (void)snprintf(sql, sizeof sql, "SELECT EXISTS (SELECT FROM %s)%s%s%s", table->parked_quoted,
+                   table->slice_readable ? " OR EXISTS (SELECT FROM " : "",
+                   table->slice_readable ? table->slice_quoted : "",
+                   table->slice_readable ? " WHERE xmax <> '0'::xid)" : "");
+    return is_true(session, sql, 0, NULL, error);
+}
+
+/* -1 in *count: it took too long, which is no failure. */
+static int count_rows(struct session *session, char *sql, int64_t *count, struct error *error)
+{
+    PGresult *result;
+
+    if (sql == NULL)
+        return error_no_memory(error);
+    result = session_query(session, sql, 0, NULL, error);
+    free(sql);
+    *count = -1;
+    if (result == NULL)
+        return session->conn != NULL && strstr(error->text, "(SQLSTATE 57014)") != NULL ? 0 : -1;
+    *count = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return 0;
+}
+
+static char *to_send_sql(const struct table *table)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out, "SELECT count(*) FROM (SELECT FROM %s WHERE true", table->quoted);
+    sql_put_unsent(writer.out, table);
+    (void)fprintf(writer.out, " LIMIT %d) counted", ADOPTION_COUNT_MAX + 1);
+    return writer_end(&writer);
+}
+
+static char *to_purge_sql(const struct table *table, int64_t retention_ms)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out,
+                  "SELECT count(*) FROM (SELECT FROM %s WHERE %s < pg_catalog.clock_timestamp()"
+                  " - %" PRId64 " * interval '1 millisecond'",
+                  table->quoted, table->columns[COLUMN_SENT_AT].quoted, retention_ms);
+    sql_put_where(writer.out, table);
+    (void)fprintf(writer.out, " LIMIT %d) counted", ADOPTION_COUNT_MAX + 1);
+    return writer_end(&writer);
+}
+
+static int find_marks(struct adoption *adoption, const struct table *table, struct session *session,
+                      const char *mapped, struct error *error)
+{
+    char oid[16];
+    const char *params[2] = {oid, mapped};
+    size_t used = 0;
+    PGresult *result;
+
+    (void)snprintf(oid, sizeof oid, "%u", table->oid);
+    result = session_query(session, marks_sql, 2, params, error);
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result) && used < sizeof adoption->marks; row++) {
+        const char *mark = row < MARKS_SHOWN ? PQgetvalue(result, row, 0) : "...";
+
+        used += (size_t)snprintf(adoption->marks + used, sizeof adoption->marks - used, "%s%s",
+                                 row > 0 ? ", " : "", mark);
+    }
+    PQclear(result);
+    return 0;
+}
+
+static int count(struct adoption *adoption, const struct table *table, struct session *session,
+                 const struct outbox_options *options, const char *mapped, struct error *error)
+{
+    bool purges = options->on_sent == ON_SENT_MARK && options->retention_ms > 0;
+
+    if (count_rows(session, to_send_sql(table), &adoption->to_send, error) < 0 ||
+        (purges && count_rows(session, to_purge_sql(table, options->retention_ms),
+                              &adoption->to_purge, error) < 0))
+        return -1;
+    if (adoption->to_send == 0 && adoption->to_purge == 0) {
+        adoption->state = ADOPTION_NO_ROWS;
+        return 0;
+    }
+    adoption->state = ADOPTION_OPEN;
+    return find_marks(adoption, table, session, mapped, error);
+}
+
+static int examine(struct adoption *adoption, const struct table *table, struct session *session,
+                   const struct outbox_options *options, const char *mapped, struct error *error)
+{
+    int known = is_own(table, session, mapped, error);
+
+    adoption->own = known > 0;
+    if (known == 0)
+        known = was_relayed(table, session, error);
+    if (known != 0)
+        return known < 0 ? -1 : 0;
+    return count(adoption, table, session, options, mapped, error);
+}
+
+int adoption_examine(struct adoption *adoption, const struct table *table, struct session *session,
+                     const struct outbox_options *options, struct error *error)
+{
+    char *mapped;
+    int status;
+
+    *adoption = (struct adoption){.state = ADOPTION_SETTLED};
+    status = make_note(adoption->wanted, sizeof adoption->wanted, table, error);
+    if (status == 0 && table->parked_exists)
+        status = read_note(adoption->note, sizeof adoption->note, table, session, error);
+    if (status != 0) {
+        adoption->noted = status > 0;
+        if (status > 0 && strcmp(adoption->note, adoption->wanted) != 0)
+            adoption->state = ADOPTION_CONDITION;
+        return status < 0 ? -1 : 0;
+    }
+    mapped = list_mapped(table);
+    if (mapped == NULL)
+        return error_no_memory(error);
+    status = examine(adoption, table, session, options, mapped, error);
+    free(mapped);
+    return status;
+}
+
+static const char *number(char out[64], int64_t rows)
+{
+    if (rows < 0)
+        (void)snprintf(out, 64, "rows whose number took too long to count");
+    else if (rows > ADOPTION_COUNT_MAX)
+        (void)snprintf(out, 64, "more than %d rows", ADOPTION_COUNT_MAX);
+    else
+        (void)snprintf(out, 64, "%" PRId64 " row%s", rows, rows == 1 ? "" : "s");
+    return out;
+}
+
+void adoption_explain(const struct adoption *adoption, const struct table *table,
+                      const struct outbox_options *options, struct error *error)
+{
+    bool mark = options->on_sent == ON_SENT_MARK;
+    char to_send[64];
+    char to_purge[64];
+
+    if (adoption->state == ADOPTION_CONDITION) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "[outbox] where: table %s is relayed by another condition: \"%.200s\", not"
+                        " \"%.200s\" (on_sent and sent_at count too); all relays of a table have"
+                        " the same, because they share its parked rows",
+                        table->quoted, adoption->note, adoption->wanted);
+        (void)error_hint(
+            error,
+            "to change it: stop the relays of this table, DELETE FROM %s WHERE " NOTE_ROW
+            "; and start them with the new condition and [outbox] adopt = true",
+            table->parked_quoted);
+        return;
+    }
+    (void)error_set(
+        error, ERROR_PERMANENT, ERROR_DATABASE,
+        "table %s was not created by outbox-relay: %s would be sent and %s%s%s%s%s%s",
+        table->quoted, number(to_send, adoption->to_send), mark ? "marked" : "deleted",
+        adoption->to_purge != 0 ? ", and of those marked as sent " : "",
+        adoption->to_purge != 0 ? number(to_purge, adoption->to_purge) : "",
+        adoption->to_purge != 0 ? " purged by [outbox] retention" : "",
+        adoption->marks[0] != '\0' ? "; columns that look like a mark of what was sent: " : "",
+        adoption->marks);
+    (void)error_hint(error, "set [outbox] adopt = true when all these rows are meant for the relay;"
+                            " [outbox] where = \"...\" leaves other rows alone");
+}
+
+/* Of two relays that begin at the same time the first one notes its condition. */
+static int write_note(const struct adoption *adoption, const struct table *table,
+                      struct session *session, struct error *error)
+{
+    char *note = PQescapeLiteral(session->conn, adoption->wanted, strlen(adoption->wanted));
+    struct writer writer;
+    struct error ignored;
+    char *sql;
+    int status;
+
+    if (note == NULL || !writer_begin(&writer)) {
+        PQfreemem(note);
+        return error_no_memory(error);
+    }
+    (void)fprintf(writer.out,
+                  "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock(7246113, 1); INSERT INTO %s"
+                  " (error, sent_at) SELECT %s, 'infinity' WHERE NOT EXISTS (SELECT FROM %s WHERE"
+                  " " NOTE_ROW "); COMMIT",
+                  table->parked_quoted, note, table->parked_quoted);
+    PQfreemem(note);
+    sql = writer_end(&writer);
+    if (sql == NULL)
+        return error_no_memory(error);
+    status = session_execute(session, sql, error);
+    free(sql);
+    if (status < 0 && session->conn != NULL)
+        (void)session_execute(session, "ROLLBACK", &ignored);
+    return status;
+}
+
+/* As long as the configuration says it, nobody misses a note that cannot be written. */
+static int remember(const struct adoption *adoption, const struct table *table,
+                    struct session *session, const struct outbox_options *options,
+                    struct error *error)
+{
+    if (write_note(adoption, table, session, error) == 0)
+        return 0;
+    if (error->kind != ERROR_PERMANENT)
+        return -1;
+    if (!options->adopt)
+        return error_hint(error,
+                          "set [outbox] adopt = true: that rows of %s are sent cannot be"
+                          " noted in %s",
+                          table->quoted, table->parked_quoted);
+    log_warn("keep [outbox] adopt = true: that rows of %s are sent cannot be noted in %s: %s",
+             table->quoted, table->parked_quoted, error->text);
+    return 0;
+}
+
+int adoption_settle(struct adoption *adoption, const struct table *table, struct session *session,
+                    const struct outbox_options *options, struct error *error)
+{
+    if (adoption_examine(adoption, table, session, options, error) < 0)
+        return -1;
+    if (adoption->state == ADOPTION_CONDITION ||
+        (adoption->state == ADOPTION_OPEN && !options->adopt)) {
+        adoption_explain(adoption, table, options, error);
+        return -1;
+    }
+    /* The relay's own table needs no note, but another condition needs one to be refused. */
+    if (adoption->noted || (adoption->own && table->where == NULL))
+        return 0;
+    if (remember(adoption, table, session, options, error) < 0 ||
+        adoption_examine(adoption, table, session, options, error) < 0)
+        return -1;
+    if (adoption->state != ADOPTION_CONDITION)
+        return 0;
+    adoption_explain(adoption, table, options, error);
+    return -1;
+}

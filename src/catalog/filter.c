@@ -1,0 +1,141 @@
+/*
+ * The condition of [outbox] where, as PostgreSQL understands it.
+ *
+ * It is pasted into statements between brackets. A text that PostgreSQL parses both without and
+ * with brackets around it closes every bracket that it opens, ends no statement and hides nothing
+ * behind a comment. That an index is over the same rows is judged by PostgreSQL too: both
+ * predicates are planned as a value of the table's rows, and the plans must be the same text.
+ */
+#include "catalog/filter.h"
+
+#include "catalog/sql_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The plan of a value that is true for the rows of a predicate. NULL with *error set. */
+static PGresult *plan(const struct table *table, struct session *session, const char *predicate,
+                      struct error *error)
+{
+    struct writer writer;
+    PGresult *result;
+    char *sql;
+
+    if (!writer_begin(&writer)) {
+        (void)error_no_memory(error);
+        return NULL;
+    }
+    (void)fprintf(writer.out, "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT (true");
+    if (predicate != NULL)
+        (void)fprintf(writer.out, " AND (%s)", predicate);
+    else
+        sql_put_unsent(writer.out, table);
+    (void)fprintf(writer.out, ") FROM %s", table->quoted);
+    sql = writer_end(&writer);
+    if (sql == NULL) {
+        (void)error_no_memory(error);
+        return NULL;
+    }
+    result = session_query(session, sql, 0, NULL, error);
+    free(sql);
+    return result;
+}
+
+/* 0: the error is the condition's own fault, and is kept; -1: it is not. */
+static int take_problem(struct table *table, const struct error *error)
+{
+    static const char *const faults[] = {"(SQLSTATE 42", "(SQLSTATE 22", "(SQLSTATE 0A",
+                                         "(SQLSTATE 2F", "(SQLSTATE P0", "(SQLSTATE 08P01)"};
+    const char *text = error->text;
+
+    if (strstr(text, "(SQLSTATE 42501)") != NULL)
+        return -1;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        if (strstr(text, faults[i]) == NULL)
+            continue;
+        if (strncmp(text, "database: ", strlen("database: ")) == 0)
+            text += strlen("database: ");
+        (void)snprintf(table->where_problem, sizeof table->where_problem,
+                       "[outbox] where: PostgreSQL refuses this condition: %.380s", text);
+        return 0;
+    }
+    return -1;
+}
+
+int filter_check(struct table *table, struct session *session, struct error *error)
+{
+    struct writer writer;
+    PGresult *result;
+    char *alone;
+
+    if (!writer_begin(&writer))
+        return error_no_memory(error);
+    (void)fprintf(writer.out, "EXPLAIN SELECT FROM %s WHERE %s", table->quoted, table->where);
+    alone = writer_end(&writer);
+    if (alone == NULL)
+        return error_no_memory(error);
+    result = session_query(session, alone, 0, NULL, error);
+    free(alone);
+    if (result != NULL) {
+        PQclear(result);
+        result = plan(table, session, NULL, error);
+    }
+    if (result == NULL)
+        return take_problem(table, error);
+    PQclear(result);
+    return 0;
+}
+
+int filter_is_predicate(const struct table *table, struct session *session, const char *shown,
+                        bool *is, struct error *error)
+{
+    PGresult *wanted;
+    PGresult *found;
+
+    *is = false;
+    if (table->where_problem[0] != '\0' || shown[0] == '\0')
+        return 0;
+    wanted = plan(table, session, NULL, error);
+    found = wanted != NULL ? plan(table, session, shown, error) : NULL;
+    *is = found != NULL && strcmp(PQgetvalue(wanted, 0, 0), PQgetvalue(found, 0, 0)) == 0;
+    PQclear(wanted);
+    if (found == NULL) /* one that this role may not evaluate is none that it needs */
+        return error->kind == ERROR_PERMANENT ? 0 : -1;
+    PQclear(found);
+    return 0;
+}
+
+/* The table has the outbox's name, which the condition may use. */
+int filter_try_index(struct table *table, struct session *session, struct error *error)
+{
+    char name[QUOTED_BYTES_MAX];
+    struct writer writer;
+    struct error ignored;
+    char *sql;
+    int status;
+
+    if (table->where == NULL || table->where_problem[0] != '\0' || !table->exists ||
+        table->has_claim_index)
+        return 0;
+    if (!writer_begin(&writer))
+        return error_no_memory(error);
+    table_quote(session->conn, table->name, name);
+    (void)fprintf(writer.out,
+                  "BEGIN; CREATE TEMPORARY TABLE %s (LIKE %s); CREATE INDEX ON pg_temp.%s ((1))"
+                  " WHERE true",
+                  name, table->quoted, name);
+    sql_put_unsent(writer.out, table);
+    (void)fprintf(writer.out, "; ROLLBACK");
+    sql = writer_end(&writer);
+    if (sql == NULL)
+        return error_no_memory(error);
+    status = session_execute(session, sql, error);
+    free(sql);
+    if (status == 0)
+        return 0;
+    (void)session_execute(session, "ROLLBACK", &ignored);
+    if (take_problem(table, error) == 0 || strstr(error->text, "(SQLSTATE 42501)") != NULL)
+        return 0; /* a role that may make no temporary table learns it from CREATE INDEX */
+    return -1;
+}

@@ -1,0 +1,149 @@
+/*
+ * The parked table beside what config/schema.sql makes of it: `init` prints what an older one
+ * lacks, `check` reports it too, and the types that do not fit.
+ */
+#include "catalog/parked_table.h"
+
+#include "catalog/expression.h"
+#include "catalog/schema.h"
+#include "catalog/sql_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char columns_sql[] =
+    "SELECT attname, " COLUMN_BASE_SQL " FROM pg_catalog.pg_attribute a"
+    " WHERE attrelid = $1::pg_catalog.regclass AND attnum > 0 AND NOT attisdropped";
+
+static const char indexes_sql[] =
+    "SELECT pg_catalog.pg_get_expr(indpred, indrelid), (SELECT pg_catalog.string_agg("
+    "           pg_catalog.pg_get_indexdef(indexrelid, place, true), ', ' ORDER BY place)"
+    "       FROM pg_catalog.generate_series(1, indnkeyatts::int) place)"
+    " FROM pg_catalog.pg_index WHERE indrelid = $1::pg_catalog.regclass AND indisvalid"
+    "   AND indpred IS NOT NULL";
+
+/* What the relay itself keeps of a parked row. */
+static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
+    {"seq", "bigint", "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", ""},
+    {"attempts", "integer", "int NOT NULL DEFAULT 0", ""},
+    {"due", "timestamp with time zone", "timestamptz", ""},
+    {"waits_for", "text", "text", ""},
+    {"error", "text", "text", ""},
+    {"parked_at", "timestamp with time zone", "timestamptz NOT NULL DEFAULT pg_catalog.now()", ""},
+    {"sent_at", "timestamp with time zone", "timestamptz", ""},
+};
+
+static const struct parked_index indexes[] = {
+    {"due", "due IS NOT NULL", false},
+    {"waits_for, due, seq", "waits_for IS NOT NULL", false},
+    {"sent_at", "sent_at IS NOT NULL", false},
+};
+#define INDEX_COUNT (int)(sizeof indexes / sizeof *indexes)
+
+const char *parked_key_columns(const struct table *table)
+{
+    if (!table_has(table, COLUMN_KEY) || !table->columns[COLUMN_KEY].immutable)
+        return NULL;
+    if (strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0)
+        return "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0), id";
+    return "pg_catalog.hashtextextended(key::pg_catalog.text, 0), id";
+}
+
+/* A row is parked as it stands, so each column has the type that it has in the outbox; a domain
+ * and what it is over are one, as a value of either can be put into both. */
+static void expect(struct parked_table *parked, const struct table *table)
+{
+    for (int i = 0; i < COLUMN_SENT_AT; i++) {
+        const char *type = schema_type(table, (enum column)i);
+
+        parked->columns[i] = (struct parked_column){
+            column_name((enum column)i),
+            table_has(table, (enum column)i) ? table->columns[i].base : NULL, type, ""};
+    }
+    memcpy(parked->columns + COLUMN_SENT_AT, own_columns, sizeof own_columns);
+    memcpy(parked->indexes, indexes, sizeof indexes);
+    parked->indexes[INDEX_COUNT] = (struct parked_index){
+        parked_key_columns(table), "(sent_at IS NULL) AND (key IS NOT NULL)", false};
+    parked->index_count = INDEX_COUNT + (parked_key_columns(table) != NULL);
+}
+
+static void take_column(struct parked_table *parked, const char *name, const char *type)
+{
+    for (int i = 0; i < PARKED_COLUMN_COUNT; i++)
+        if (strcmp(parked->columns[i].name, name) == 0)
+            (void)snprintf(parked->columns[i].has_type, sizeof parked->columns[i].has_type, "%s",
+                           type);
+}
+
+static void take_index(struct parked_table *parked, const char *predicate, const char *columns)
+{
+    char wanted[64];
+
+    for (int i = 0; i < parked->index_count; i++) {
+        struct parked_index *index = &parked->indexes[i];
+
+        (void)snprintf(wanted, sizeof wanted, "(%s)", index->predicate);
+        if (strcmp(predicate, wanted) == 0 && expression_equal(columns, index->columns))
+            index->exists = true;
+    }
+}
+
+static int take_each(struct parked_table *parked, struct admin *admin, const char *sql,
+                     void (*take)(struct parked_table *, const char *, const char *),
+                     struct error *error)
+{
+    const char *params[1] = {admin->table.parked_quoted};
+    PGresult *result = session_query(&admin->session, sql, 1, params, error);
+
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++)
+        take(parked, PQgetvalue(result, row, 0), PQgetvalue(result, row, 1));
+    PQclear(result);
+    return 0;
+}
+
+int parked_describe(struct parked_table *parked, struct admin *admin, struct error *error)
+{
+    expect(parked, &admin->table);
+    if (take_each(parked, admin, columns_sql, take_column, error) < 0)
+        return -1;
+    return take_each(parked, admin, indexes_sql, take_index, error);
+}
+
+bool parked_column_differs(const struct parked_column *column)
+{
+    return column->type != NULL && column->has_type[0] != '\0' &&
+           strcmp(column->has_type, column->type) != 0;
+}
+
+/* A cast between bytea and anything else would go by the bytes' spelling, so they are converted. */
+int parked_type_sql(const struct parked_column *column, const struct table *table, char *sql,
+                    size_t size)
+{
+    const char *schema = sql_type_schema(column->type);
+    const char *format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s%s USING %s::%s%s;";
+
+    if (strcmp(column->type, "bytea") == 0)
+        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s%s"
+                 " USING pg_catalog.convert_to(%s::pg_catalog.text, 'UTF8')::%s%s;";
+    else if (strcmp(column->has_type, "bytea") == 0)
+        format = "ALTER TABLE %s ALTER COLUMN %s TYPE %s%s"
+                 " USING pg_catalog.convert_from(%s, 'UTF8')::%s%s;";
+    return snprintf(sql, size, format, table->parked_quoted, column->name, schema, column->type,
+                    column->name, schema, column->type);
+}
+
+int parked_column_sql(const struct parked_column *column, const struct table *table, char *sql,
+                      size_t size)
+{
+    return snprintf(sql, size, "ALTER TABLE %s ADD COLUMN %s %s%s;", table->parked_quoted,
+                    column->name, sql_type_schema(column->added_as), column->added_as);
+}
+
+int parked_index_sql(const struct parked_index *index, const struct table *table, char *sql,
+                     size_t size)
+{
+    return snprintf(sql, size, "CREATE INDEX CONCURRENTLY ON %s (%s) WHERE %s;",
+                    table->parked_quoted, index->columns, index->predicate);
+}

@@ -1,0 +1,317 @@
+/*
+ * The slice table and the claim index of order = "key", as the catalog shows them.
+ *
+ * The index must be over the very expression of sql_put_slice(), then the id: a claim that finds no
+ * such index would read the whole table, so without it the relay does not start. What an index is
+ * over is compared as text, with what the server's spelling adds left out; an index that is right
+ * but spelt otherwise would be asked for again, never the other way round.
+ */
+#include "catalog/slice_table.h"
+
+#include "catalog/expression.h"
+#include "catalog/filter.h"
+#include "catalog/schema.h"
+#include "catalog/sql_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* To read a view, or a column whose type has casts of its own, may run its owner's code. */
+static const char table_sql[] =
+    "SELECT c.oid IS NOT NULL, coalesce(pg_catalog.has_table_privilege(c.oid, 'SELECT'), false),"
+    " c.relkind = 'r' AND (SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid"
+    "  AND a.attname IN ('slice', 'slices') AND NOT a.attisdropped"
+    "  AND a.atttypid = 'pg_catalog.int4'::pg_catalog.regtype) = 2"
+    " FROM (VALUES (pg_catalog.to_regclass($1))) AS t (oid)"
+    " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid";
+
+/* Indexes over an expression first: of which number of slices, valid, and all else as it must be.
+ */
+static const char indexes_sql[] =
+    "SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
+    "       pg_catalog.pg_get_indexdef(i.indexrelid, 1, true),"
+    "       i.indisvalid AND m.amname = 'btree' AND i.indoption[0] = 0 AND i.indoption[1] = 0"
+    "       AND a.attname = $2 AND CASE WHEN i.indpred IS NULL THEN $5 = 'delete'"
+    "           WHEN $6 = 'where' THEN true"
+    "           ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
+    "                = pg_catalog.format('(%I IS NULL)', $3::text) END, c.relname = $4,"
+    "       pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
+    " FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid"
+    " JOIN pg_catalog.pg_am m ON m.oid = c.relam"
+    " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+    " JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[1]"
+    " WHERE i.indrelid = $1::pg_catalog.regclass AND i.indnkeyatts >= 2 AND i.indkey[0] = 0"
+    " ORDER BY c.relname";
+enum { INDEX_NAME, INDEX_EXPRESSION, INDEX_SERVES, INDEX_HAS_NAME, INDEX_PREDICATE };
+
+static void name_index(const struct table *table, int slices, char *out, size_t size)
+{
+    (void)snprintf(out, size, "%s_slice_idx_%d", table->name, slices);
+}
+
+/* TABLE_slice_idx, or with the number of slices when that name is taken. */
+static int choose_name(struct table *table, struct session *session,
+                       const struct outbox_options *options, struct error *error)
+{
+    static const char sql[] =
+        "SELECT CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_class c JOIN"
+        " pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1"
+        " AND c.relname = $2 || '_slice_idx') THEN $3 ELSE $2 || '_slice_idx' END";
+    char numbered[QUOTED_BYTES_MAX];
+    const char *params[3] = {table->schema, table->name, numbered};
+    PGresult *result;
+
+    name_index(table, options->slices, numbered, sizeof numbered);
+    result = session_query(session, sql, 3, params, error);
+    if (result == NULL)
+        return -1;
+    table_quote(session->conn, PQgetvalue(result, 0, 0), table->claim_index_quoted);
+    PQclear(result);
+    return 0;
+}
+
+static int count_slices(struct table *table, struct session *session, struct error *error)
+{
+    char sql[2 * QUOTED_BYTES_MAX + 256];
+    PGresult *result;
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT CASE WHEN min(slices) = count(*) AND max(slices) = count(*)"
+                   " AND min(slice) = 0 AND max(slice) = count(*) - 1 THEN count(*) ELSE 0 END"
+                   " FROM %s",
+                   table->slice_quoted);
+    result = session_query(session, sql, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    table->slices = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return 0;
+}
+
+static int find_table(struct table *table, struct session *session, struct error *error)
+{
+    const char *params[1] = {table->slice_quoted};
+    PGresult *result = session_query(session, table_sql, 1, params, error);
+    bool fits;
+
+    if (result == NULL)
+        return -1;
+    table->slice_exists = PQgetvalue(result, 0, 0)[0] == 't';
+    table->slice_readable = PQgetvalue(result, 0, 1)[0] == 't';
+    fits = PQgetvalue(result, 0, 2)[0] == 't';
+    PQclear(result);
+    if (table->slice_exists && !fits)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "%s is not the table that outbox-relay init makes: drop or rename it",
+                         table->slice_quoted);
+    return table->slice_readable ? count_slices(table, session, error) : 0;
+}
+
+static PGresult *find_indexes(const struct table *table, struct session *session,
+                              const struct outbox_options *options, struct error *error)
+{
+    char numbered[QUOTED_BYTES_MAX];
+    const char *params[6] = {table->quoted,
+                             table->columns[COLUMN_ID].name,
+                             table->columns[COLUMN_SENT_AT].name,
+                             numbered,
+                             options->on_sent == ON_SENT_MARK ? "mark" : "delete",
+                             table->where != NULL ? "where" : ""};
+
+    name_index(table, options->slices, numbered, sizeof numbered);
+    return session_query(session, indexes_sql, 6, params, error);
+}
+
+/* The slice's expression for so many slices. NULL: no memory. free() it. */
+static char *expression(const struct table *table, int slices)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    sql_put_slice(writer.out, table, slices, false);
+    return writer_end(&writer);
+}
+
+/* 1, 0, or -1 when the database could not be asked. */
+static int serves(const struct table *table, struct session *session, const PGresult *result,
+                  int row, const char *wanted, struct error *error)
+{
+    bool is = PQgetvalue(result, row, INDEX_SERVES)[0] == 't' &&
+              expression_equal(PQgetvalue(result, row, INDEX_EXPRESSION), wanted);
+
+    if (is && table->where != NULL &&
+        filter_is_predicate(table, session, PQgetvalue(result, row, INDEX_PREDICATE), &is, error) <
+            0)
+        return -1;
+    return is;
+}
+
+static int find_index(struct table *table, struct session *session,
+                      const struct outbox_options *options, struct error *error)
+{
+    char *wanted = expression(table, options->slices);
+    PGresult *result;
+    int found = 0;
+
+    if (wanted == NULL)
+        return error_no_memory(error);
+    result = find_indexes(table, session, options, error);
+    for (int row = 0; result != NULL && row < PQntuples(result) && found == 0; row++)
+        found = serves(table, session, result, row, wanted, error);
+    free(wanted);
+    if (result == NULL)
+        return -1;
+    PQclear(result);
+    table->has_claim_index = found > 0;
+    return found < 0 ? -1 : 0;
+}
+
+int slices_describe(struct table *table, struct session *session,
+                    const struct outbox_options *options, struct error *error)
+{
+    if (find_table(table, session, error) < 0 || find_index(table, session, options, error) < 0)
+        return -1;
+    return table->has_claim_index ? 0 : choose_name(table, session, options, error);
+}
+
+/* Over the slice of any number of slices: the text up to that number is the same. */
+static bool is_over_slices(const char *shown, const struct table *table)
+{
+    const char *number = strrchr(shown, '%');
+    char *wanted;
+    bool is;
+
+    if (number == NULL)
+        return false;
+    wanted = expression(table, (int)strtol(number + 1, NULL, 10));
+    is = wanted != NULL && expression_equal(shown, wanted);
+    free(wanted);
+    return is;
+}
+
+int slices_put_drops(FILE *out, enum slices_drop which, struct admin *admin, struct error *error)
+{
+    const struct table *table = &admin->table;
+    PGresult *result = find_indexes(table, &admin->session, admin->options, error);
+    char *wanted = expression(table, admin->options->slices);
+    int rows = wanted != NULL ? PQntuples(result) : 0;
+    int status = wanted != NULL ? 0 : error_no_memory(error);
+
+    if (result == NULL)
+        status = -1;
+    for (int row = 0; row < rows && status == 0; row++) {
+        bool in_the_way = PQgetvalue(result, row, INDEX_HAS_NAME)[0] == 't';
+        int is_used = serves(table, &admin->session, result, row, wanted, error);
+
+        if (is_used < 0)
+            status = -1;
+        if (is_used == 0 && in_the_way == (which == SLICES_IN_THE_WAY) &&
+            is_over_slices(PQgetvalue(result, row, INDEX_EXPRESSION), table))
+            (void)fprintf(out, "DROP INDEX CONCURRENTLY %s;\n",
+                          PQgetvalue(result, row, INDEX_NAME));
+    }
+    PQclear(result);
+    free(wanted);
+    return status;
+}
+
+/* Within a slice rows are claimed by id, so ids must grow as rows are inserted. */
+static int check_columns(const struct table *table, const struct outbox_options *options,
+                         struct error *error)
+{
+    static const char *const types[] = {"bigint", "integer", "smallint"};
+    const struct table_column *id = &table->columns[COLUMN_ID];
+    const struct table_column *key = &table->columns[COLUMN_KEY];
+    bool grows = false;
+
+    (void)options;
+    if (!table_has(table, COLUMN_ID))
+        return 0;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        grows = grows || strcmp(id->type, types[i]) == 0;
+    if (!grows)
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "order = \"key\" needs ids that grow in the order of insertion (bigint,"
+                        " integer, smallint); column %s of %s is %s",
+                        id->quoted, table->quoted, id->type);
+    else if (table_has(table, COLUMN_KEY) && !key->immutable)
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "order = \"key\" needs a key whose text is always the same; that of column"
+                        " %s of %s, %s, depends on settings",
+                        key->quoted, table->quoted, key->type);
+    else
+        return 0;
+    return error_hint(error, "write order = \"none\" in [outbox]%s",
+                      grows ? ", or give the column another type, such as text or bytea" : "");
+}
+
+static int check_table(const struct table *table, const struct outbox_options *options,
+                       struct error *error)
+{
+    (void)options;
+    if (table->slice_readable)
+        return 0;
+    if (table->slice_exists) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "permission denied for table %s",
+                        table->slice_quoted);
+        return error_hint(error, "outbox-relay init --grant ROLE prints what the role needs");
+    }
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s does not exist; order = \"key\" needs it", table->slice_quoted);
+    return error_hint(error, "outbox-relay init");
+}
+
+static int check_number(const struct table *table, const struct outbox_options *options,
+                        struct error *error)
+{
+    if (!table->slice_readable || table->slices == options->slices)
+        return 0;
+    if (table->slices == 0) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "the rows of table %s are not those of %d slices", table->slice_quoted,
+                        options->slices);
+        return error_hint(error, "run the SQL that outbox-relay init prints");
+    }
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s has %d slices, the configuration says %d", table->slice_quoted,
+                    table->slices, options->slices);
+    return error_hint(error,
+                      "set [outbox] slices = %d, or run the SQL that outbox-relay init prints",
+                      table->slices);
+}
+
+static int check_index(const struct table *table, const struct outbox_options *options,
+                       struct error *error)
+{
+    char *sql;
+
+    /* Without the key, say, it would be another index. */
+    if (table->has_claim_index || !table_has_needed(table, options) ||
+        table->where_problem[0] != '\0')
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s has no index over its unsent rows%s by slice and %s: each claim would"
+                    " read the whole table",
+                    table->quoted, table->where != NULL ? " within [outbox] where" : "",
+                    table->columns[COLUMN_ID].quoted);
+    sql = schema_index_sql(table, options);
+    if (sql != NULL)
+        (void)error_hint(error, "%.*s", (int)strcspn(sql, "\n"), sql);
+    free(sql);
+    return -1;
+}
+
+int slices_check(enum slices_check check, const struct table *table,
+                 const struct outbox_options *options, struct error *error)
+{
+    static int (*const checks[SLICES_CHECKS])(const struct table *, const struct outbox_options *,
+                                              struct error *) = {
+        [SLICES_COLUMNS] = check_columns,
+        [SLICES_TABLE] = check_table,
+        [SLICES_NUMBER] = check_number,
+        [SLICES_INDEX] = check_index,
+    };
+
+    return checks[check](table, options, error);
+}

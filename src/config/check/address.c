@@ -1,0 +1,116 @@
+#include "config/check/address.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOST_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+#define IPV6_BYTES "0123456789abcdefABCDEF:.%"
+#define PORT_MAX 65535
+
+/* The bytes of a host name or of "[IPv6]" at the start; 0: neither. */
+static size_t host_len(const char *address)
+{
+    size_t len;
+
+    if (address[0] != '[')
+        return strspn(address, HOST_BYTES);
+    len = 1 + strspn(address + 1, IPV6_BYTES);
+    return len > 1 && address[len] == ']' ? len + 1 : 0;
+}
+
+static bool is_port(const char *text)
+{
+    size_t len = strspn(text, "0123456789");
+    long port = len > 0 && len <= 5 && text[len] == '\0' ? strtol(text, NULL, 10) : 0;
+
+    return port >= 1 && port <= PORT_MAX;
+}
+
+const char *broker_address_problem(const char *address)
+{
+    size_t len = host_len(address);
+
+    if (len == 0 || address[len] != ':' || !is_port(address + len + 1))
+        return "must be \"HOST:PORT\", one broker an item";
+    return NULL;
+}
+
+/* As libpq reads it: spaces may stand around the number, and nothing means the default. */
+static bool is_port_or_none(const char *text, size_t len)
+{
+    char *end;
+    long port;
+
+    if (len == 0)
+        return true;
+    port = strtol(text, &end, 10);
+    while (isspace((unsigned char)*end))
+        end++;
+    return end == text + len && port >= 1 && port <= PORT_MAX;
+}
+
+bool is_port_list(const char *ports)
+{
+    for (;;) {
+        size_t len = strcspn(ports, ",");
+
+        if (!is_port_or_none(ports, len))
+            return false;
+        if (ports[len] == '\0')
+            return true;
+        ports += len + 1;
+    }
+}
+
+static const char *skip_scheme(const char *url)
+{
+    static const char *const schemes[] = {"nats://", "tls://"};
+
+    for (size_t i = 0; i < 2; i++)
+        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
+            return url + strlen(schemes[i]);
+    return NULL;
+}
+
+bool server_url_has_credentials(const char *url)
+{
+    return strchr(url, '@') != NULL;
+}
+
+const char *server_url_problem(const char *url)
+{
+    const char *host = skip_scheme(url);
+    size_t len;
+
+    if (server_url_has_credentials(url))
+        return "credentials do not belong in a URL, which ends up in logs; use username and "
+               "password_file, token_file, nkey and nkey_file, or credentials_file";
+    if (host == NULL)
+        return "must be \"nats://HOST:PORT\" or \"tls://HOST:PORT\"";
+    len = host_len(host);
+    if (len > 0 && host[len] == '\0')
+        return NULL;
+    if (len == 0 || host[len] != ':' || !is_port(host + len + 1))
+        return "must be \"nats://HOST:PORT\" or \"tls://HOST:PORT\", one server an item";
+    return NULL;
+}
+
+const char *listen_address_problem(const char *address)
+{
+    if (address[0] == '\0' || (address[0] == ':' && is_port(address + 1)))
+        return NULL;
+    return broker_address_problem(address) == NULL ? NULL
+                                                   : "must be \"HOST:PORT\", or \"\" for none";
+}
+
+bool listen_is_everywhere(const char *address)
+{
+    static const char *const everywhere[] = {":", "0.0.0.0:", "[::]:"};
+
+    for (size_t i = 0; i < 3; i++)
+        if (strncmp(address, everywhere[i], strlen(everywhere[i])) == 0)
+            return true;
+    return false;
+}

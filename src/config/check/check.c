@@ -1,0 +1,192 @@
+#include "base/text.h"
+#include "config/check/address.h"
+#include "config/check/conninfo.h"
+#include "config/loader.h"
+#include "pg/transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_SHOWN_BYTES 96
+
+struct toml_node *loader_locate(const struct loader *loader, const char *section, const char *key)
+{
+    struct toml_node *table = toml_find(loader->root, section);
+    struct toml_node *node = toml_find(table, key);
+
+    if (node != NULL)
+        return node;
+    return table != NULL ? table : loader->root;
+}
+
+struct toml_node *loader_sink(const struct loader *loader, int sink)
+{
+    return toml_find(toml_find(loader->root, "sink"), loader->config->relay.sinks[sink].name);
+}
+
+static bool is_refused(const struct loader *loader, const char *section, const char *key)
+{
+    const struct toml_node *node = toml_find(toml_find(loader->root, section), key);
+
+    return node != NULL && node->refused;
+}
+
+/* A password never crosses a network in the clear, and a server that does not prove who it is may
+ * be another. */
+static void check_transport(const struct loader *loader, const struct toml_node *node)
+{
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct transport transport;
+    bool has_password;
+
+    if (transport_resolve(&transport, outbox->url) < 0 || transport.risk == TRANSPORT_SAFE)
+        return;
+    has_password = transport.has_password || outbox->password_file != NULL;
+    if (transport.risk == TRANSPORT_UNVERIFIED)
+        report_warning(loader->report, node,
+                       "url: sslmode=%s does not tell the server from one in between, which could "
+                       "read and change everything; write sslmode=verify-full and sslrootcert=FILE",
+                       transport.sslmode);
+    else if (outbox->allow_plaintext)
+        report_warning(loader->report, node,
+                       "url: sslmode=%s trusts the network (allow_plaintext = true)",
+                       transport.sslmode);
+    else if (has_password)
+        report_problem(loader->report, node,
+                       "url: with sslmode=%s the password could be read on its way to a host that "
+                       "is not local; write sslmode=verify-full, or allow_plaintext = true to say "
+                       "that this network is trusted",
+                       transport.sslmode);
+    else if (strcmp(transport.sslmode, "disable") == 0)
+        report_warning(loader->report, node,
+                       "url: sslmode=disable trusts the network; elsewhere write "
+                       "sslmode=verify-full");
+    else
+        report_problem(
+            loader->report, node,
+            "url: with sslmode=%s whoever is in between can turn encryption off; write "
+            "sslmode=verify-full, or sslmode=disable to say that this network is trusted",
+            transport.sslmode);
+}
+
+/* The url itself never stands in a message. */
+static void check_url(const struct loader *loader)
+{
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct toml_node *node = loader_locate(loader, "database", "url");
+    struct conninfo conninfo;
+
+    if (is_refused(loader, "database", "url"))
+        return;
+    if (conninfo_parse(&conninfo, outbox->url) < 0)
+        report_problem(loader->report, node, "url: %s", conninfo.problem);
+    else if (conninfo.secret_count > 0 && outbox->password_file != NULL)
+        report_problem(loader->report, loader_locate(loader, "database", "password_file"),
+                       "password_file: the url holds a password too; keep one of them");
+    else
+        check_transport(loader, node);
+}
+
+static void check_names(const struct loader *loader)
+{
+    const struct outbox_options *outbox = &loader->config->relay.outbox;
+    struct toml_node *columns = toml_find(toml_find(loader->root, "outbox"), "columns");
+    const char *problem = outbox_table_name_problem(outbox->table);
+    char shown[NAME_SHOWN_BYTES];
+
+    if (problem != NULL)
+        report_problem(loader->report, loader_locate(loader, "outbox", "table"), "table: \"%s\" %s",
+                       text_escape(shown, sizeof shown, outbox->table, strlen(outbox->table)),
+                       problem);
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        const char *column = outbox->columns[i];
+
+        problem = column != NULL ? outbox_column_name_problem(column) : NULL;
+        if (problem != NULL)
+            report_problem(loader->report, toml_find(columns, column_name((enum column)i)),
+                           "%s: \"%s\" %s", column_name((enum column)i),
+                           text_escape(shown, sizeof shown, column, strlen(column)), problem);
+    }
+}
+
+/* It becomes a part of SQL that is shown in one line. What it says is PostgreSQL's to judge. */
+static void check_where(const struct loader *loader)
+{
+    const char *where = loader->config->relay.outbox.where;
+
+    for (const char *at = where; at != NULL && *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f) {
+            report_problem(loader->report, loader_locate(loader, "outbox", "where"),
+                           "where: a condition in one line, without tabs");
+            return;
+        }
+}
+
+/* Two durations of one section, of which the first may not be the longer. */
+static void check_pair(const struct loader *loader, const char *section, const char *shorter,
+                       int64_t shorter_ms, const char *longer, int64_t longer_ms)
+{
+    struct toml_node *node = toml_find(toml_find(loader->root, section), shorter);
+    char first[32];
+    char second[32];
+
+    if (shorter_ms <= longer_ms || is_refused(loader, section, shorter) ||
+        is_refused(loader, section, longer))
+        return;
+    report_problem(loader->report, node != NULL ? node : loader_locate(loader, section, longer),
+                   "%s (%s) must not be longer than %s (%s)", shorter,
+                   text_format_duration(first, sizeof first, shorter_ms), longer,
+                   text_format_duration(second, sizeof second, longer_ms));
+}
+
+static void check_durations(const struct loader *loader)
+{
+    const struct relay_options *relay = &loader->config->relay;
+
+    check_pair(loader, "retry", "backoff", relay->retry.backoff_ms, "backoff_max",
+               relay->retry.backoff_max_ms);
+    if (relay->shutdown_timeout_ms != 0)
+        check_pair(loader, "relay", "publish_timeout", relay->publish_timeout_ms,
+                   "shutdown_timeout", relay->shutdown_timeout_ms);
+}
+
+static void check_listen(const struct loader *loader)
+{
+    struct toml_node *node = loader_locate(loader, "http", "listen");
+    const char *address = loader->config->http_listen;
+    const char *problem = listen_address_problem(address);
+    char shown[NAME_SHOWN_BYTES];
+
+    if (problem != NULL)
+        report_problem(loader->report, node, "listen = \"%s\": %s",
+                       text_escape(shown, sizeof shown, address, strlen(address)), problem);
+    else if (listen_is_everywhere(address))
+        report_warning(loader->report, node,
+                       "listen: every machine that reaches this one could read the metrics; "
+                       "127.0.0.1 keeps them here");
+}
+
+static void check_sinks(const struct loader *loader)
+{
+    const struct relay_options *relay = &loader->config->relay;
+    const struct toml_node *sinks = toml_find(loader->root, "sink");
+
+    if (sinks == NULL || (sinks->type == TOML_TABLE && sinks->count == 0))
+        report_problem(loader->report, loader->root,
+                       "there is no sink; add [sink.NAME] with a type: %s", broker_types());
+    else if (relay->sink_count > 1 && toml_find(loader->root, "route") == NULL)
+        report_problem(loader->report, loader_sink(loader, 1),
+                       "more than one sink needs at least one [[route]] to say what goes where");
+    for (int i = 0; i < relay->sink_count; i++)
+        check_sink(loader, i);
+}
+
+void check_config(const struct loader *loader)
+{
+    check_url(loader);
+    check_names(loader);
+    check_where(loader);
+    check_durations(loader);
+    check_listen(loader);
+    check_sinks(loader);
+}

@@ -1,0 +1,332 @@
+#include "base/host.h"
+#include "base/text.h"
+#include "config/check/address.h"
+#include "config/loader.h"
+
+#include <string.h>
+
+#define NAME_SHOWN_BYTES 96
+
+static struct toml_node *node_of(struct toml_node *sink_node, const char *key)
+{
+    struct toml_node *node = toml_find(sink_node, key);
+
+    return node != NULL ? node : sink_node;
+}
+
+static const char *const type_names[] = {"kafka", "nats", "stdout"};
+static const unsigned type_flags[] = {KEY_KAFKA, KEY_NATS, KEY_STDOUT};
+
+/* `"kafka" and "nats"` */
+static char *format_types(char *out, size_t size, unsigned flags)
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < 3; i++) {
+        size_t used = strlen(out);
+
+        if ((flags & type_flags[i]) != 0)
+            (void)snprintf(out + used, size - used, "%s\"%s\"", used > 0 ? " and " : "",
+                           type_names[i]);
+    }
+    return out;
+}
+
+static void check_foreign_keys(const struct loader *loader, const struct sink_options *sink,
+                               struct toml_node *node, unsigned type)
+{
+    char takers[64];
+
+    for (int i = 0; i < node->count; i++) {
+        struct toml_node *child = &node->children[i];
+        const struct key *key = key_find(SECTION_SINK, child->key);
+        bool is_properties = section_find(SECTION_SINK, child->key) == SECTION_PROPERTIES;
+        unsigned flags = is_properties ? (unsigned)KEY_KAFKA : key != NULL ? key->flags : type;
+
+        if ((flags & type) == 0)
+            report_problem(
+                loader->report, child, "%s: a sink of type \"%s\" does not take it, only %s%s",
+                child->key, sink->type, format_types(takers, sizeof takers, flags),
+                type == KEY_KAFKA ? "; librdkafka's own settings go into properties" : "");
+    }
+}
+
+static void require(const struct loader *loader, struct toml_node *node, const char *key,
+                    const char *message)
+{
+    if (toml_find(node, key) == NULL)
+        report_problem(loader->report, node, "%s", message);
+}
+
+static void check_addresses(const struct loader *loader, struct toml_node *node, const char *key,
+                            const struct text_list *list, const char *(*problem_of)(const char *))
+{
+    struct toml_node *list_node = toml_find(node, key);
+    char shown[NAME_SHOWN_BYTES];
+
+    if (list_node == NULL || list_node->refused)
+        return;
+    for (int i = 0; i < list->count; i++) {
+        const char *item = list->items[i];
+        const char *problem = problem_of(item);
+
+        if (problem == NULL)
+            continue;
+        if (server_url_has_credentials(item))
+            report_refusal(loader->report, &list_node->children[i], "%s: %s", key, problem);
+        else
+            report_refusal(loader->report, &list_node->children[i], "%s: \"%s\": %s", key,
+                           text_escape(shown, sizeof shown, item, strlen(item)), problem);
+    }
+}
+
+static void refuse_both(const struct loader *loader, struct toml_node *node, const char *key,
+                        const char *other)
+{
+    if (toml_find(node, key) != NULL && toml_find(node, other) != NULL)
+        report_problem(loader->report, node_of(node, key), "%s: there is %s too; keep one of them",
+                       key, other);
+}
+
+static void require_other(const struct loader *loader, struct toml_node *node, const char *key,
+                          const char *other)
+{
+    if (toml_find(node, key) != NULL && toml_find(node, other) == NULL)
+        report_problem(loader->report, node_of(node, key), "%s: needs %s too", key, other);
+}
+
+static void check_login(const struct loader *loader, struct toml_node *node)
+{
+    static const char *const exclusive[][2] = {{"password_file", "password"},
+                                               {"token_file", "token"},
+                                               {"token", "username"},
+                                               {"token_file", "username"},
+                                               {"credentials_file", "username"},
+                                               {"credentials_file", "token"},
+                                               {"credentials_file", "token_file"},
+                                               {"nkey", "username"},
+                                               {"nkey", "token"},
+                                               {"nkey", "token_file"},
+                                               {"nkey", "credentials_file"}};
+    static const char *const needed[][2] = {{"password", "username"},
+                                            {"password_file", "username"},
+                                            {"nkey", "nkey_file"},
+                                            {"nkey_file", "nkey"},
+                                            {"tls_cert_file", "tls_key_file"},
+                                            {"tls_key_file", "tls_cert_file"}};
+
+    for (size_t i = 0; i < sizeof exclusive / sizeof exclusive[0]; i++)
+        refuse_both(loader, node, exclusive[i][0], exclusive[i][1]);
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        require_other(loader, node, needed[i][0], needed[i][1]);
+    if (toml_find(node, "password") == NULL && toml_find(node, "password_file") == NULL)
+        require_other(loader, node, "username", "password_file");
+}
+
+/* The subjects of a stream that is created are the allow list. */
+static void check_create(const struct loader *loader, const struct sink_options *sink,
+                         struct toml_node *node)
+{
+    struct toml_node *list = toml_find(node, "allow");
+
+    if (!sink->create)
+        return;
+    if (list == NULL)
+        report_problem(loader->report, node_of(node, "create"),
+                       "create: needs allow too: its patterns become the stream's subjects");
+    else if (!list->refused)
+        for (int i = 0; i < sink->allow.count; i++)
+            if (sink->allowed[i].is_regex)
+                report_problem(loader->report, &list->children[i],
+                               "allow: a regular expression cannot be a subject of the stream that "
+                               "create makes");
+}
+
+/* A .creds file is no such credential: it signs what the server asks, and its seed stays here. */
+static void check_plaintext(const struct loader *loader, const struct sink_options *sink,
+                            struct toml_node *node)
+{
+    static const char plain[] = "nats://";
+    const struct toml_node *list = toml_find(node, "servers");
+
+    if (sink->allow_plaintext || sink->tls_ca_file != NULL || sink->tls_cert_file != NULL ||
+        (sink->username == NULL && sink->token == NULL && sink->token_file == NULL) ||
+        list == NULL || list->refused)
+        return;
+    for (int i = 0; i < sink->servers.count; i++) {
+        const char *server = sink->servers.items[i];
+
+        if (!list->children[i].refused && strncmp(server, plain, strlen(plain)) == 0 &&
+            !address_is_loopback(server + strlen(plain)))
+            report_problem(loader->report, &list->children[i],
+                           "servers: \"%s\": the %s would cross the network without TLS; write "
+                           "tls://, or allow_plaintext = true to say that this network is trusted",
+                           server, sink->username != NULL ? "password" : "token");
+    }
+}
+
+static void check_nats(const struct loader *loader, const struct sink_options *sink,
+                       struct toml_node *node)
+{
+    require(loader, node, "servers",
+            "a sink of type \"nats\" needs servers = [\"nats://HOST:PORT\"]");
+    require(loader, node, "stream",
+            "no JetStream stream: a sink of type \"nats\" needs stream = \"NAME\"; at-most-once "
+            "delivery "
+            "without a stream is not supported");
+    check_addresses(loader, node, "servers", &sink->servers, server_url_problem);
+    check_login(loader, node);
+    check_plaintext(loader, sink, node);
+    check_create(loader, sink, node);
+}
+
+/* librdkafka runs sasl.kerberos.kinit.cmd in a shell, with the other two put into it, and loads the
+ * libraries that the rest name: a plugin as soon as the property is set. */
+static void check_code(const struct loader *loader, struct toml_node *node)
+{
+    static const char *const names[] = {"plugin.library.paths", "sasl.kerberos.kinit.cmd",
+                                        "sasl.kerberos.keytab", "sasl.kerberos.principal",
+                                        "ssl.engine.location",  "ssl.providers"};
+    struct toml_node *properties = toml_find(node, "properties");
+    char path[NAME_SHOWN_BYTES];
+
+    text_escape(path, sizeof path, loader->report->name, strlen(loader->report->name));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct toml_node *property = toml_find(properties, names[i]);
+
+        if (property != NULL && !loader->is_own)
+            report_problem(loader->report, property,
+                           "%s: librdkafka runs or loads what it names, and others can change this "
+                           "file; let root or the relay's user own it and run chmod go-w %s",
+                           names[i], path);
+    }
+}
+
+static void check_kafka(const struct loader *loader, const struct sink_options *sink,
+                        struct toml_node *node)
+{
+    require(loader, node, "brokers", "a sink of type \"kafka\" needs brokers = [\"HOST:PORT\"]");
+    check_addresses(loader, node, "brokers", &sink->brokers, broker_address_problem);
+    check_code(loader, node);
+}
+
+/* Whether no part of it was refused. */
+static bool is_sound(const struct toml_node *node)
+{
+    if (node->refused)
+        return false;
+    for (int i = 0; i < node->count; i++)
+        if (!is_sound(&node->children[i]))
+            return false;
+    return true;
+}
+
+static bool quotes_value(const char *text, const char *secret)
+{
+    return secret != NULL && secret[0] != '\0' && strstr(text, secret) != NULL;
+}
+
+/* A client library may repeat what it does not understand. */
+static bool quotes_secret(const char *text, const struct sink_options *sink)
+{
+    for (int i = 0; i < sink->property_count; i++)
+        if (is_secret_property(sink->properties[i].name) &&
+            quotes_value(text, sink->properties[i].value))
+            return true;
+    return quotes_value(text, sink->password) || quotes_value(text, sink->token);
+}
+
+/* The property a message speaks of: the first whose name it quotes; -1: none. */
+static int find_named_property(const struct sink_options *sink, const char *text)
+{
+    const char *first = NULL;
+    int found = -1;
+
+    for (int i = 0; i < sink->property_count; i++) {
+        char quoted[128];
+        const char *at;
+
+        (void)snprintf(quoted, sizeof quoted, "\"%s\"", sink->properties[i].name);
+        at = strstr(text, quoted);
+        if (at != NULL && (first == NULL || at < first)) {
+            first = at;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* `name`: the property that the message speaks of; NULL: none. */
+static void report_client(const struct loader *loader, const struct sink_options *sink,
+                          struct toml_node *node, const struct error *error, const char *name)
+{
+    struct toml_node *at = name != NULL ? toml_find(toml_find(node, "properties"), name) : node;
+    char text[384];
+    char hint[256];
+
+    if (quotes_secret(error->text, sink) || quotes_secret(error->hint, sink))
+        report_problem(loader->report, at,
+                       "%s: the client library does not accept a value given here",
+                       name != NULL ? name : sink->name);
+    else
+        report_problem(loader->report, at, "%s%s%s",
+                       text_escape(text, sizeof text, error->text, strlen(error->text)),
+                       error->hint[0] != '\0' ? "; " : "",
+                       text_escape(hint, sizeof hint, error->hint, strlen(error->hint)));
+}
+
+/* A client stops at the first problem; without the property that it names it finds the next. */
+static void check_client(const struct loader *loader, const struct sink_options *sink,
+                         struct toml_node *node, const struct broker_ops *ops)
+{
+    struct sink_options rest = *sink;
+    struct error error = {0};
+
+    while (ops->check_options(&rest, &error) < 0) {
+        int property = find_named_property(&rest, error.text);
+
+        report_client(loader, sink, node, &error,
+                      property >= 0 ? rest.properties[property].name : NULL);
+        if (property < 0)
+            return;
+        rest.properties[property] = rest.properties[--rest.property_count];
+    }
+}
+
+static const struct broker_ops *find_ops(const struct loader *loader,
+                                         const struct sink_options *sink, struct toml_node *node)
+{
+    const struct broker_ops *ops;
+    char shown[NAME_SHOWN_BYTES];
+
+    if (sink->type == NULL) {
+        if (toml_find(node, "type") == NULL)
+            report_problem(loader->report, node, "a sink needs a type: %s", broker_types());
+        return NULL;
+    }
+    ops = broker_ops_find(sink->type);
+    if (ops == NULL)
+        report_problem(
+            loader->report, node_of(node, "type"), "type: unknown type \"%s\"; known: %s",
+            text_escape(shown, sizeof shown, sink->type, strlen(sink->type)), broker_types());
+    return ops;
+}
+
+void check_sink(const struct loader *loader, int sink)
+{
+    const struct sink_options *options = &loader->config->relay.sinks[sink];
+    struct toml_node *node = loader_sink(loader, sink);
+    const struct broker_ops *ops = find_ops(loader, options, node);
+    int errors = loader->report->errors.count;
+    unsigned type;
+
+    if (ops == NULL)
+        return;
+    type = sink_type_flag(options->type);
+    check_foreign_keys(loader, options, node, type);
+    if (type == KEY_KAFKA)
+        check_kafka(loader, options, node);
+    else if (type == KEY_NATS)
+        check_nats(loader, options, node);
+    if (loader->report->errors.count == errors && is_sound(node))
+        check_client(loader, options, node, ops);
+}

@@ -1,0 +1,112 @@
+#include "config/read/file.h"
+
+#include "base/clock.h"
+#include "config/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SYSTEM_PATH "/etc/outbox-relay/relay.toml"
+#define PIPE_WAIT_MS 5000
+
+static void fail(struct file *file, const char *what, const char *why)
+{
+    (void)snprintf(file->error, sizeof file->error, "%s: %s", what, why);
+}
+
+static const char *find_path(const char *path)
+{
+    const char *named = getenv("OUTBOX_RELAY_CONFIG");
+
+    if (path != NULL)
+        return path;
+    if (named != NULL && named[0] != '\0')
+        return named;
+    if (access("relay.toml", F_OK) < 0 && errno == ENOENT && access(SYSTEM_PATH, F_OK) == 0)
+        return SYSTEM_PATH;
+    return "relay.toml";
+}
+
+static int wait_for_bytes(int fd, int64_t deadline_ms)
+{
+    struct pollfd in = {.fd = fd, .events = POLLIN};
+
+    return poll(&in, 1, clock_left_ms(deadline_ms));
+}
+
+/* One byte more than the limit is read, so that guard_text sees that the limit is passed. */
+static int read_bytes(struct file *file, int fd)
+{
+    int64_t deadline_ms = clock_now_ms() + PIPE_WAIT_MS;
+    ssize_t got;
+
+    while (file->len <= CONFIG_FILE_BYTES_MAX) {
+        got = read(fd, file->text + file->len, CONFIG_FILE_BYTES_MAX + 1 - file->len);
+        if (got == 0)
+            return 0;
+        if (got > 0) {
+            file->len += (size_t)got;
+        } else if (errno != EINTR && errno != EAGAIN) {
+            return -1;
+        } else if (wait_for_bytes(fd, deadline_ms) == 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Whoever owns a file can change its mode, too. */
+static bool is_own(const struct stat *status)
+{
+    return (status->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+           (status->st_uid == 0 || status->st_uid == geteuid());
+}
+
+static void read_open_file(struct file *file, int fd)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) < 0) {
+        fail(file, "cannot open", strerror(errno));
+        return;
+    }
+    file->is_own = is_own(&status);
+    if (S_ISDIR(status.st_mode)) {
+        fail(file, "cannot open", strerror(EISDIR));
+    } else if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) {
+        fail(file, "cannot open", "neither a file nor a pipe");
+    } else if ((file->text = malloc(CONFIG_FILE_BYTES_MAX + 1)) == NULL) {
+        fail(file, "cannot read", strerror(errno));
+    } else if (read_bytes(file, fd) < 0) {
+        fail(file, "cannot read", strerror(errno));
+    } else if (S_ISFIFO(status.st_mode) && file->len == 0) {
+        fail(file, "cannot read", "nothing was written to this pipe");
+    } else if (S_ISREG(status.st_mode)) {
+        file->mode = status.st_mode & 0777;
+    }
+}
+
+const char *file_read(struct file *file, const char *path)
+{
+    const char *found = find_path(path);
+    int fd = open(found, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+
+    *file = (struct file){0};
+    if (fd < 0 && errno == ENOENT && path == NULL && strcmp(found, "relay.toml") == 0)
+        fail(file, "cannot open",
+             "No such file or directory, nor is there " SYSTEM_PATH
+             "; name a file with -c or OUTBOX_RELAY_CONFIG");
+    else if (fd < 0)
+        fail(file, "cannot open", strerror(errno));
+    if (fd < 0)
+        return found;
+    read_open_file(file, fd);
+    (void)close(fd);
+    return found;
+}

@@ -1,0 +1,135 @@
+#include "config/read/report.h"
+
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_BYTES_MAX 512
+
+/* A text that was cut may end in the middle of a character. */
+static void drop_partial_character(char *text)
+{
+    size_t len = strlen(text);
+
+    for (size_t at = 0; at < len;) {
+        size_t step = text_utf8_len(text + at, len - at);
+
+        if (step == 0)
+            text[at] = '\0';
+        at += step == 0 ? len : step;
+    }
+}
+
+static void add_problem(struct problem_list *list, int line, int column, const char *format,
+                        va_list args)
+{
+    struct problem *problem;
+
+    if (list->count++ >= CONFIG_PROBLEMS_MAX)
+        return;
+    problem = &list->items[list->count - 1];
+    problem->line = line;
+    problem->column = column;
+    (void)vsnprintf(problem->text, sizeof problem->text, format, args);
+    drop_partial_character(problem->text);
+}
+
+void report_at(struct report *report, int line, int column, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add_problem(&report->errors, line, column, format, args);
+    va_end(args);
+}
+
+void report_problem(struct report *report, const struct toml_node *node, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add_problem(&report->errors, node->line, node->column, format, args);
+    va_end(args);
+}
+
+void report_refusal(struct report *report, struct toml_node *node, const char *format, ...)
+{
+    va_list args;
+
+    node->refused = true;
+    va_start(args, format);
+    add_problem(&report->errors, node->line, node->column, format, args);
+    va_end(args);
+}
+
+void report_warning(struct report *report, const struct toml_node *node, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add_problem(&report->warnings, node->line, node->column, format, args);
+    va_end(args);
+}
+
+static bool follows(const struct problem *a, const struct problem *b)
+{
+    return a->line != b->line ? a->line > b->line : a->column > b->column;
+}
+
+/* Insertion keeps the order of discovery where positions are equal; the list is short. */
+static void sort_by_position(struct problem_list *list, int count)
+{
+    for (int i = 1; i < count; i++) {
+        struct problem moved = list->items[i];
+        int at = i;
+
+        for (; at > 0 && follows(&list->items[at - 1], &moved); at--)
+            list->items[at] = list->items[at - 1];
+        list->items[at] = moved;
+    }
+}
+
+static char *render_line(const char *name, const struct problem *problem)
+{
+    char escaped[NAME_BYTES_MAX];
+    char *line = NULL;
+    int len;
+
+    text_escape(escaped, sizeof escaped, name, strlen(name));
+    if (problem->line == 0)
+        len = asprintf(&line, "%s: %s", escaped, problem->text);
+    else
+        len =
+            asprintf(&line, "%s:%d:%d: %s", escaped, problem->line, problem->column, problem->text);
+    return len < 0 ? NULL : line;
+}
+
+static int render_list(const char *name, struct problem_list *list, char **lines)
+{
+    int count = list->count < CONFIG_PROBLEMS_MAX ? list->count : CONFIG_PROBLEMS_MAX;
+    int rendered = 0;
+
+    sort_by_position(list, count);
+    if (list->count > count) {
+        struct problem *last = &list->items[count - 1];
+
+        last->line = 0;
+        (void)snprintf(last->text, sizeof last->text, "and %d more problems",
+                       list->count - count + 1);
+    }
+    for (int i = 0; i < count; i++) {
+        lines[rendered] = render_line(name, &list->items[i]);
+        if (lines[rendered] != NULL)
+            rendered++;
+    }
+    return rendered;
+}
+
+int report_finish(struct report *report, struct config_problems *problems)
+{
+    problems->count = render_list(report->name, &report->errors, problems->lines);
+    problems->warning_count = render_list(report->name, &report->warnings, problems->warnings);
+    return report->errors.count > 0 ? -1 : 0;
+}

@@ -1,0 +1,76 @@
+#include "message/outcome.h"
+
+#include "message/backoff.h"
+#include "message/order.h"
+
+/* A xorshift step (Marsaglia 2003): jitter needs spread, not secrecy. */
+static uint32_t next_random(uint32_t *state)
+{
+    uint32_t x = *state != 0 ? *state : 1;
+
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    *state = x;
+    return x;
+}
+
+/* No attempt is counted, so the time it has waited doubles the wait instead. */
+static int64_t wait_again_ms(const struct message *message, const struct retry_options *options,
+                             uint32_t random)
+{
+    int64_t first_ms =
+        message->waited_ms > options->backoff_ms ? message->waited_ms : options->backoff_ms;
+
+    return backoff_ms(first_ms, options->backoff_max_ms, 1, random);
+}
+
+static void decide(struct message *message, const struct retry_options *options, uint32_t random)
+{
+    switch (message->verdict) {
+    case VERDICT_PENDING:
+        message->outcome = OUTCOME_LEAVE;
+        return;
+    case VERDICT_SENT:
+        message->outcome = OUTCOME_SENT;
+        return;
+    case VERDICT_RETRY:
+        message->attempts++;
+        message->outcome = message->attempts >= options->max_attempts ? OUTCOME_DEAD : OUTCOME_PARK;
+        break;
+    case VERDICT_WAIT:
+        message->outcome = OUTCOME_PARK;
+        message->retry_ms = wait_again_ms(message, options, random);
+        return;
+    case VERDICT_REJECTED:
+        message->attempts++;
+        message->outcome = OUTCOME_DEAD;
+        return;
+    }
+    message->retry_ms =
+        backoff_ms(options->backoff_ms, options->backoff_max_ms, message->attempts, random);
+}
+
+/* Whatever it was told itself: its turn has not come. Behind a row that stays it stays too. */
+static void hold(const struct batch *batch, struct message *message)
+{
+    if (!message->blocked && batch->messages[message->before].outcome == OUTCOME_LEAVE) {
+        message->outcome = OUTCOME_LEAVE;
+        return;
+    }
+    message->outcome = OUTCOME_BEHIND;
+    message->reason = "behind an earlier row of its key";
+    message->waits_for = (struct text){NULL, 0};
+}
+
+void outcome_decide(struct batch *batch, const struct retry_options *options, uint32_t random)
+{
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+
+        if (order_is_held(batch, message))
+            hold(batch, message);
+        else
+            decide(message, options, next_random(&random));
+    }
+}

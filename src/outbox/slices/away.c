@@ -1,0 +1,151 @@
+#include "outbox/slices/away.h"
+
+#include "outbox/slices/slice_lock.h"
+#include "outbox/slices/sql_horizon.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+
+#define SCAN_MS 250     /* between two scans of all slices, or of a window, */
+#define SCAN_REST 20    /* or so many times of what the last one took */
+#define RESTART_MS 5000 /* a row that is committed late in a window before waits so long */
+#define STEP_MS 1000    /* of scans, then a claim has its turn */
+
+static bool applies(const struct outbox *outbox, const struct claim_request *request)
+{
+    return request->away != 0 && !request->parked && outbox->horizon != NULL &&
+           table_has_integer_ids(&outbox->table);
+}
+
+bool away_scan_is_due(const struct outbox *outbox, const struct claim_request *request)
+{
+    return applies(outbox, request) && clock_now_ms() >= outbox->walk.round.due_ms;
+}
+
+static int64_t read_id(const PGresult *result, int row, int column)
+{
+    if (PQgetisnull(result, row, column))
+        return INT64_MAX;
+    return strtoll(PQgetvalue(result, row, column), NULL, 10);
+}
+
+/* What the scan proves holds from its bound on; a window that began behind that proves nothing. */
+static void take_scanned(struct outbox *outbox, const PGresult *result)
+{
+    struct away_walk *walk = &outbox->walk;
+
+    for (int row = 0; row < PQntuples(result); row++) {
+        int slice = (int)strtol(PQgetvalue(result, row, SCAN_SLICE), NULL, 10);
+
+        if (walk->from == HORIZON_UNKNOWN)
+            (void)horizon_scanned(outbox->away_horizon, &outbox->view.stamp, slice,
+                                  &outbox->view.bounds[slice], false,
+                                  read_id(result, row, SCAN_LOWEST),
+                                  PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't');
+        walk->end = read_id(result, row, SCAN_END);
+    }
+}
+
+/* The scan of a window that is not the first begins where the last one ended. */
+static void move_to_window(struct outbox *outbox)
+{
+    struct horizon_bound *bound = &outbox->view.bounds[0];
+
+    if (bound->low < outbox->walk.from)
+        bound->low = outbox->walk.from;
+    if (bound->high < outbox->walk.from)
+        bound->high = outbox->walk.from;
+}
+
+static int scan_slices(struct outbox *outbox, const struct claim_request *request,
+                       struct error *error)
+{
+    struct round *round = &outbox->walk.round;
+    int slices = outbox->turns.count;
+    struct scan scan = {.first = round->next, .sinks = request->away};
+    int64_t began_ms = clock_now_ms();
+    PGresult *result = NULL;
+
+    scan.count = slices - round->next < round->width ? slices - round->next : round->width;
+    if (scan_fill(&scan, &outbox->view, slices, error) == 0)
+        result = pipeline_run(outbox, "scan", 5, (const char *const *)scan.params, error);
+    scan_free(&scan);
+    if (result == NULL)
+        return pipeline_abort(outbox);
+    take_scanned(outbox, result);
+    PQclear(result);
+    round->next += scan.count;
+    outbox->walk.took_ms += clock_now_ms() - began_ms;
+    round_adapt(round, clock_now_ms() - began_ms, slices);
+    return 0;
+}
+
+static void rest(struct away_walk *walk)
+{
+    int64_t rest_ms = SCAN_REST * walk->took_ms;
+
+    walk->round.next = 0;
+    walk->seen = true;
+    walk->round.due_ms = clock_now_ms() + (rest_ms > SCAN_MS ? rest_ms : SCAN_MS);
+    walk->took_ms = 0;
+}
+
+int away_scan(struct outbox *outbox, const struct claim_request *request, struct error *error)
+{
+    struct away_walk *walk = &outbox->walk;
+    int64_t until_ms = clock_now_ms() + STEP_MS;
+
+    if (!applies(outbox, request)) {
+        if (!request->parked)
+            *walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
+        return 0;
+    }
+    if (outbox->claim_in_flight)
+        return 0;
+    if (walk->from > HORIZON_UNKNOWN && clock_now_ms() >= walk->restart_ms)
+        walk->from = HORIZON_UNKNOWN;
+    slice_lock_read_horizon(outbox, request);
+    if (walk->round.epoch != outbox->view.stamp.epoch || walk->round.width == 0)
+        *walk = (struct away_walk){.round = {.epoch = outbox->view.stamp.epoch, .width = 1},
+                                   .from = HORIZON_UNKNOWN,
+                                   .end = INT64_MAX};
+    if (clock_now_ms() < walk->round.due_ms)
+        return 0;
+    move_to_window(outbox);
+    do
+        if (scan_slices(outbox, request, error) < 0)
+            return -1;
+    while (walk->round.next < outbox->turns.count && clock_now_ms() < until_ms);
+    if (walk->round.next == outbox->turns.count)
+        rest(walk);
+    return 0;
+}
+
+void away_move_view(struct outbox *outbox)
+{
+    if (outbox->walk.from > HORIZON_UNKNOWN)
+        move_to_window(outbox);
+}
+
+bool away_is_starting(const struct outbox *outbox, const struct claim_request *request)
+{
+    return applies(outbox, request) && !outbox->walk.seen;
+}
+
+bool away_goes_on(struct outbox *outbox, const struct claim_request *request)
+{
+    struct away_walk *walk = &outbox->walk;
+
+    if (!applies(outbox, request))
+        return false;
+    if (walk->end == INT64_MAX) {
+        walk->from = HORIZON_UNKNOWN;
+        return false;
+    }
+    if (walk->from == HORIZON_UNKNOWN)
+        walk->restart_ms = clock_now_ms() + RESTART_MS;
+    walk->from = walk->end + 1;
+    walk->round.due_ms = 0;
+    return true;
+}

@@ -1,0 +1,72 @@
+#include "pg/array.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#define HEADER_BYTES 20
+
+static void put_int4(struct array *array, uint32_t value)
+{
+    uint32_t wire = htonl(value);
+
+    memcpy(array->bytes + array->len, &wire, sizeof wire);
+    array->len += sizeof wire;
+}
+
+void array_begin(struct array *array, struct batch *batch, uint32_t element_oid, int count,
+                 size_t element_bytes)
+{
+    *array = (struct array){.size = HEADER_BYTES + (size_t)count * 4 + element_bytes};
+    array->bytes = batch_alloc(batch, array->size);
+    if (array->bytes == NULL)
+        return;
+    put_int4(array, count > 0 ? 1 : 0); /* dimensions */
+    put_int4(array, 0);                 /* no NULLs */
+    put_int4(array, element_oid);
+    if (count == 0)
+        return; /* no dimension, so none to describe: array_recv refuses bytes left over */
+    put_int4(array, (uint32_t)count);
+    put_int4(array, 1); /* lower bound */
+}
+
+void array_add(struct array *array, const void *bytes, size_t len)
+{
+    if (array->bytes == NULL || array->len + 4 + len > array->size)
+        return;
+    put_int4(array, (uint32_t)len);
+    memcpy(array->bytes + array->len, bytes, len);
+    array->len += len;
+}
+
+/* The header's flag may stay 0: array_recv goes by the lengths. */
+void array_add_null(struct array *array)
+{
+    if (array->bytes != NULL && array->len + 4 <= array->size)
+        put_int4(array, UINT32_MAX);
+}
+
+void array_add_int4(struct array *array, int32_t value)
+{
+    uint32_t wire = htonl((uint32_t)value);
+
+    array_add(array, &wire, sizeof wire);
+}
+
+void array_add_int8(struct array *array, int64_t value)
+{
+    unsigned char wire[8];
+
+    for (int i = 0; i < 8; i++)
+        wire[i] = (unsigned char)((uint64_t)value >> (56 - 8 * i));
+    array_add(array, wire, sizeof wire);
+}
+
+int array_of_xid8(struct array *array, struct batch *batch, const uint64_t *values, int count)
+{
+    array_begin(array, batch, ARRAY_XID8, count, (size_t)count * sizeof *values);
+    if (array->bytes == NULL)
+        return -1;
+    for (int i = 0; i < count; i++)
+        array_add_int8(array, (int64_t)values[i]);
+    return 0;
+}

@@ -1,0 +1,31 @@
+#ifndef PG_ARRAY_H
+#define PG_ARRAY_H
+
+#include "message/batch.h"
+
+/*
+ * One-dimensional arrays in PostgreSQL's binary format (src/backend/utils/adt/arrayfuncs.c,
+ * array_recv): header of five int32 (an empty array: of three), then length and bytes of each
+ * element, big-endian.
+ */
+
+struct array {
+    char *bytes; /* in the batch's memory; NULL: out of memory */
+    size_t len;
+    size_t size;
+};
+
+/* OIDs of the element types used here (pg_type.dat). */
+enum { ARRAY_INT8 = 20, ARRAY_INT4 = 23, ARRAY_TEXT = 25, ARRAY_TID = 27, ARRAY_XID8 = 5069 };
+
+/* Starts an array of `count` elements that take at most `element_bytes` in all. */
+void array_begin(struct array *array, struct batch *batch, uint32_t element_oid, int count,
+                 size_t element_bytes);
+void array_add(struct array *array, const void *bytes, size_t len);
+void array_add_null(struct array *array);
+void array_add_int4(struct array *array, int32_t value);
+void array_add_int8(struct array *array, int64_t value);
+/* A whole array: 0, or -1: no memory. */
+int array_of_xid8(struct array *array, struct batch *batch, const uint64_t *values, int count);
+
+#endif

@@ -1,0 +1,135 @@
+#include "pg/server.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The file name of the WAL begins with the timeline; the control file tells it only after the next
+ * checkpoint. */
+static const char identity_sql[] =
+    "SELECT system_identifier, ('x' || left(pg_catalog.pg_walfile_name("
+    "pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::int8"
+    " FROM pg_catalog.pg_control_system()";
+
+static int refuse(const struct server *server, const char *system, int64_t timeline,
+                  struct error *error)
+{
+    if (strcmp(server->system, system) != 0)
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "database: another cluster answers than before (system identifier %s"
+                        " instead of %s)",
+                        system, server->system);
+    else
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "database: the server went back to timeline %" PRId64 " from %" PRId64
+                        ": a replaced primary is up again",
+                        timeline, server->timeline);
+    return error_hint(error, "when this is meant, start the relay anew");
+}
+
+static int ask(struct server *server, struct session *session, struct error *error)
+{
+    PGresult *result = session_query(session, identity_sql, 0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    (void)snprintf(server->system, sizeof server->system, "%s", PQgetvalue(result, 0, 0));
+    server->timeline = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
+    PQclear(result);
+    return 0;
+}
+
+int server_recognise(struct server *server, struct session *session, struct error *error)
+{
+    struct server found;
+
+    if (ask(&found, session, error) < 0)
+        return -1;
+    if (server->system[0] != '\0' &&
+        (strcmp(server->system, found.system) != 0 || found.timeline < server->timeline))
+        return refuse(server, found.system, found.timeline, error);
+    memcpy(server->system, found.system, sizeof server->system);
+    server->timeline = found.timeline;
+    return 0;
+}
+
+int server_refuse_superuser(const struct session *session, struct error *error)
+{
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "role \"%s\" is a superuser, or may become one: triggers and functions that"
+                    " others put on the outbox would have all its rights",
+                    PQuser(session->conn));
+    return error_hint(error, "connect as a role that has what outbox-relay init --grant ROLE prints"
+                             " (allow_superuser = true in [database] goes on without)");
+}
+
+int server_check_role(struct session *session, const struct outbox_options *options,
+                      struct error *error)
+{
+    PGresult *result;
+    bool is_superuser;
+
+    if (options->allow_superuser)
+        return 0;
+    result = session_query(session, "SELECT " SERVER_SUPERUSER_SQL, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    is_superuser = PQgetvalue(result, 0, 0)[0] == 't';
+    PQclear(result);
+    return is_superuser ? server_refuse_superuser(session, error) : 0;
+}
+
+bool server_is_same(const struct server *a, const struct server *b)
+{
+    return a->timeline == b->timeline && strcmp(a->system, b->system) == 0;
+}
+
+/* By its pid and the time of its start: pids are used again, replicas may share a name, and the
+ * watch changes its own. */
+int server_end_previous(struct session *session, struct error *error)
+{
+    const char *params[1] = {session->backend};
+    PGresult *result = session_query(
+        session,
+        "WITH backend AS (SELECT pid, pid || ' ' || extract(epoch FROM backend_start) AS name"
+        " FROM pg_catalog.pg_stat_activity WHERE application_name LIKE 'outbox-relay/%')"
+        " SELECT name, (SELECT"
+        " pg_catalog.pg_terminate_backend(old.pid) FROM backend old WHERE old.name = $1"
+        " AND old.pid <> pg_catalog.pg_backend_pid())"
+        " FROM backend WHERE pid = pg_catalog.pg_backend_pid()",
+        1, params, error);
+
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0)
+        (void)snprintf(session->backend, sizeof session->backend, "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    return 0;
+}
+
+void server_doubt_commit(struct server *server, int64_t xact)
+{
+    server->doubtful = xact;
+}
+
+/* Only told, never acted upon: the rows themselves say whether they were settled. */
+void server_tell_commit(struct server *server, struct session *session)
+{
+    char xact[24];
+    const char *params[1] = {xact};
+    struct error ignored;
+    PGresult *result;
+
+    if (server->doubtful == 0)
+        return;
+    (void)snprintf(xact, sizeof xact, "%" PRId64, server->doubtful);
+    server->doubtful = 0;
+    result = session_query(session, "SELECT pg_catalog.pg_xact_status($1::text::xid8)", 1, params,
+                           &ignored);
+    log_info("database: transaction %s, which was not seen to commit: commit_outcome=%s", xact,
+             result != NULL && !PQgetisnull(result, 0, 0) ? PQgetvalue(result, 0, 0) : "unknown");
+    PQclear(result);
+}

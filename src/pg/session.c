@@ -1,0 +1,386 @@
+#include "pg/session.h"
+
+#include "base/clock.h"
+#include "base/log_limit.h"
+#include "pg/connect.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* SQLSTATE classes and codes that waiting may mend (PostgreSQL manual, appendix A). */
+static const char *const transient_states[] = {"08", "53", "57", "58", "40",
+                                               "55", "25", "XX", NULL};
+
+static bool is_transient(const char *sqlstate)
+{
+    for (int i = 0; transient_states[i] != NULL; i++)
+        if (strncmp(sqlstate, transient_states[i], strlen(transient_states[i])) == 0)
+            return true;
+    return false;
+}
+
+int session_fail(const struct session *session, const PGresult *result, struct error *error)
+{
+    const char *sqlstate = result != NULL ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    const char *text = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    const char *hint = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_HINT) : NULL;
+
+    if (text == NULL)
+        text = session->conn != NULL ? PQerrorMessage(session->conn) : "connection closed";
+    if (sqlstate == NULL)
+        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
+    (void)error_set(error, is_transient(sqlstate) ? ERROR_TRANSIENT : ERROR_PERMANENT,
+                    ERROR_DATABASE, "database: %s (SQLSTATE %s)", text, sqlstate);
+    if (hint != NULL)
+        (void)error_hint(error, "%s", hint);
+    return -1;
+}
+
+void session_close(struct session *session)
+{
+    PQfinish(session->conn);
+    session->conn = NULL;
+    free(session->schemas);
+    session->schemas = NULL;
+}
+
+void session_end(struct session *session)
+{
+    session_close(session);
+    bounded_call_forget(&session->late);
+}
+
+/* Waits for the socket. 0, or -1 with the session closed. */
+static int wait_for(struct session *session, short events, int64_t deadline_ms, struct error *error)
+{
+    struct pollfd socket = {.fd = PQsocket(session->conn), .events = events};
+    int ready;
+
+    do {
+        ready = poll(&socket, 1, clock_left_ms(deadline_ms));
+    } while (ready < 0 && errno == EINTR);
+    if (ready > 0)
+        return 0;
+    session_close(session);
+    return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s",
+                     ready == 0 ? "no answer within the deadline" : strerror(errno));
+}
+
+static int lose(struct session *session, struct error *error)
+{
+    (void)session_fail(session, NULL, error);
+    session_close(session);
+    return -1;
+}
+
+int session_flush(struct session *session, int64_t deadline_ms, struct error *error)
+{
+    for (;;) {
+        int pending = PQflush(session->conn);
+
+        if (pending == 0)
+            return 0;
+        if (pending < 0)
+            return lose(session, error);
+        /* Reading meanwhile keeps a server that waits for us to read from blocking us. */
+        if (wait_for(session, POLLIN | POLLOUT, deadline_ms, error) < 0)
+            return -1;
+        if (PQconsumeInput(session->conn) == 0)
+            return lose(session, error);
+    }
+}
+
+void session_take_notes(struct session *session)
+{
+    PGnotify *note;
+
+    while ((note = PQnotifies(session->conn)) != NULL) {
+        session->notes.arrived++;
+        session->notes.empty += note->extra[0] == '\0';
+        if (session->notes.mark != NULL && strcmp(note->extra, session->notes.mark) == 0)
+            session->notes.is_marked = true;
+        PQfreemem(note);
+    }
+}
+
+static int wait_for_result(struct session *session, int64_t deadline_ms, struct error *error)
+{
+    while (PQisBusy(session->conn)) {
+        if (wait_for(session, POLLIN, deadline_ms, error) < 0)
+            return -1;
+        if (PQconsumeInput(session->conn) == 0)
+            return lose(session, error);
+        session_take_notes(session);
+    }
+    return 0;
+}
+
+PGresult *session_next(struct session *session, int64_t deadline_ms, struct error *error)
+{
+    PGresult *result = NULL;
+
+    for (int i = 0; i < 2 && result == NULL; i++) {
+        if (wait_for_result(session, deadline_ms, error) < 0)
+            return NULL;
+        result = PQgetResult(session->conn);
+    }
+    if (result == NULL || (PQstatus(session->conn) == CONNECTION_BAD)) {
+        (void)session_fail(session, result, error);
+        error->kind = ERROR_TRANSIENT;
+        PQclear(result);
+        session_close(session);
+        return NULL;
+    }
+    return result;
+}
+
+static int64_t answer_deadline_ms(const struct session *session)
+{
+    return clock_now_ms() + (session->wait_ms > 0 ? session->wait_ms : SESSION_WAIT_MS);
+}
+
+static int send_and_flush(struct session *session, int sent, struct error *error)
+{
+    if (session->conn == NULL || !sent)
+        return session->conn == NULL ? session_fail(session, NULL, error) : lose(session, error);
+    return session_flush(session, answer_deadline_ms(session), error);
+}
+
+/* Collects all results of a statement; the last one, or the first that is an error, is returned. */
+static PGresult *collect(struct session *session, struct error *error)
+{
+    int64_t deadline_ms = answer_deadline_ms(session);
+    PGresult *kept = NULL;
+
+    for (;;) {
+        PGresult *result;
+
+        if (wait_for_result(session, deadline_ms, error) < 0) {
+            PQclear(kept);
+            return NULL;
+        }
+        result = PQgetResult(session->conn);
+        if (result == NULL)
+            return kept;
+        if (kept != NULL && PQresultStatus(kept) == PGRES_FATAL_ERROR) {
+            PQclear(result);
+        } else {
+            PQclear(kept);
+            kept = result;
+        }
+    }
+}
+
+static PGresult *finish(struct session *session, struct error *error)
+{
+    PGresult *result = collect(session, error);
+    ExecStatusType status = PQresultStatus(result);
+
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+        return result;
+    if (session->conn != NULL)
+        (void)session_fail(session, result, error);
+    if (session->conn != NULL && PQstatus(session->conn) == CONNECTION_BAD)
+        session_close(session);
+    PQclear(result);
+    return NULL;
+}
+
+static PGresult *run(struct session *session, const char *sql, int param_count,
+                     const char *const *params, const int *lengths, const int *formats,
+                     struct error *error)
+{
+    int sent = session->conn != NULL && PQsendQueryParams(session->conn, sql, param_count, NULL,
+                                                          params, lengths, formats, 0);
+
+    if (send_and_flush(session, sent, error) < 0)
+        return NULL;
+    return finish(session, error);
+}
+
+PGresult *session_query(struct session *session, const char *sql, int param_count,
+                        const char *const *params, struct error *error)
+{
+    return run(session, sql, param_count, params, NULL, NULL, error);
+}
+
+int session_command(struct session *session, const char *sql, int param_count,
+                    const char *const *params, const int *lengths, const int *formats,
+                    struct error *error)
+{
+    PGresult *result = run(session, sql, param_count, params, lengths, formats, error);
+
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+/* For a statement that has been queued, whose results are not wanted. */
+static int complete(struct session *session, int sent, struct error *error)
+{
+    PGresult *result;
+
+    if (send_and_flush(session, sent, error) < 0)
+        return -1;
+    result = finish(session, error);
+    PQclear(result);
+    return result != NULL ? 0 : -1;
+}
+
+int session_execute(struct session *session, const char *sql, struct error *error)
+{
+    return complete(session, session->conn != NULL && PQsendQuery(session->conn, sql), error);
+}
+
+int session_prepare(struct session *session, const char *name, const char *sql, struct error *error)
+{
+    int sent = session->conn != NULL && PQsendPrepare(session->conn, name, sql, 0, NULL);
+
+    return complete(session, sent, error);
+}
+
+int session_enter_pipeline(struct session *session, struct error *error)
+{
+    return PQenterPipelineMode(session->conn) == 1 ? 0 : lose(session, error);
+}
+
+int session_queue(struct session *session, const char *statement, int param_count,
+                  const char *const *params, struct error *error)
+{
+    if (session->conn == NULL)
+        return session_fail(session, NULL, error);
+    return PQsendQueryPrepared(session->conn, statement, param_count, params, NULL, NULL, 0) == 1
+               ? 0
+               : lose(session, error);
+}
+
+int session_ask_flush(struct session *session, struct error *error)
+{
+    return PQsendFlushRequest(session->conn) == 1 ? 0 : lose(session, error);
+}
+
+int session_sync(struct session *session, struct error *error)
+{
+    if (PQpipelineSync(session->conn) != 1)
+        return lose(session, error);
+    return session_flush(session, answer_deadline_ms(session), error);
+}
+
+PGresult *session_answer(struct session *session, struct error *error)
+{
+    PGresult *result = session_next(session, answer_deadline_ms(session), error);
+
+    if (result == NULL || PQresultStatus(result) == PGRES_TUPLES_OK)
+        return result;
+    (void)session_fail(session, result, error);
+    PQclear(result);
+    return NULL;
+}
+
+int session_end_sync(struct session *session, struct error *error)
+{
+    int64_t deadline_ms = answer_deadline_ms(session);
+    ExecStatusType status;
+
+    do {
+        PGresult *result = session_next(session, deadline_ms, error);
+
+        if (result == NULL)
+            return -1;
+        status = PQresultStatus(result);
+        PQclear(result);
+    } while (status != PGRES_PIPELINE_SYNC);
+    return 0;
+}
+
+int session_leave_pipeline(struct session *session, struct error *error)
+{
+    return PQexitPipelineMode(session->conn) == 1 ? 0 : lose(session, error);
+}
+
+/* A warning can say that a commit did not wait for its synchronous standby after all, so those of
+ * the server itself have a limit of their own: a trigger that raises many does not hide them. What
+ * a function raises comes with its context. */
+static void on_notice(void *closure, const PGresult *result)
+{
+    static struct log_limit of_server = {.lines = "warnings of the database"};
+    static struct log_limit of_functions = {.lines = "warnings of functions in the database"};
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    bool has_context = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
+
+    (void)closure;
+    if (severity != NULL && text != NULL && strcmp(severity, "WARNING") == 0)
+        log_limit_line(has_context ? &of_functions : &of_server, LOG_WARN, clock_now_ms(),
+                       "database: %s", text);
+}
+
+/* What the role's own search_path is, for the table's name. The session's first statement: a
+ * function by its full name, without an operator or a cast, so that nothing in that path is called.
+ */
+static int take_schemas(struct session *session, struct error *error)
+{
+    PGresult *result =
+        session_query(session, "SELECT pg_catalog.current_schemas(false)", 0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    session->schemas = strdup(PQgetvalue(result, 0, 0));
+    PQclear(result);
+    return session->schemas != NULL ? 0 : error_no_memory(error);
+}
+
+/* The keepalive settings are what frees a dead relay's row locks. Types are known by their names,
+ * which must not be quoted. A transaction_timeout would end a transaction whose rows have been
+ * published. */
+static int apply_settings(struct session *session, const struct outbox_options *options,
+                          struct error *error)
+{
+    char sql[1024];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SET search_path = ''; SET row_security = off;"
+                   "SET default_transaction_isolation = 'read committed';"
+                   "SET synchronous_commit = %s;"
+                   "SET idle_in_transaction_session_timeout = %" PRId64 ";"
+                   "SET statement_timeout = %d; SET lock_timeout = 1000;"
+                   "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
+                   "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 15000;"
+                   "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
+                   "SET enable_sort = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"
+                   "SET TimeZone = 'UTC'; SET quote_all_identifiers = off%s",
+                   options->synchronous_commit ? "on" : "off",
+                   options->publish_timeout_ms + OUTBOX_SLACK_MS, SESSION_STATEMENT_MS,
+                   PQserverVersion(session->conn) >= 170000 ? "; SET transaction_timeout = 0" : "");
+    return session_execute(session, sql, error);
+}
+
+int session_open(struct session *session, const struct outbox_options *options, const char *name,
+                 struct error *error)
+{
+    session->schemas = NULL;
+    session->conn = connect_open(&session->late, options, name, error);
+    if (session->conn == NULL)
+        return -1;
+    (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
+    if (PQsetnonblocking(session->conn, 1) < 0)
+        return lose(session, error);
+    if (take_schemas(session, error) < 0 || apply_settings(session, options, error) < 0) {
+        session_close(session);
+        return -1;
+    }
+    return 0;
+}
+
+/* PostgreSQL thinks that it plans a claim better with the parameters at hand, and would do so for
+ * each one: five times the cost of starting the plan that it has. */
+int session_keep_plans(struct session *session, const struct outbox_options *options,
+                       struct error *error)
+{
+    if (options->order != ORDER_KEY)
+        return 0;
+    return session_execute(session, "SET plan_cache_mode = force_generic_plan", error);
+}

@@ -1,0 +1,94 @@
+#include "pg/transport.h"
+
+#include "base/host.h"
+
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_local(const char *host, size_t len)
+{
+    return len == 0 || host[0] == '/' || host[0] == '@' || host_is_loopback(host, len);
+}
+
+bool transport_is_remote(const char *hosts)
+{
+    for (const char *at = hosts;;) {
+        size_t len = strcspn(at, ",");
+
+        if (!is_local(at, len))
+            return true;
+        if (at[len] == '\0')
+            return false;
+        at += len + 1;
+    }
+}
+
+static const char *value_of(const PQconninfoOption *options, const char *keyword)
+{
+    for (; options->keyword != NULL; options++)
+        if (strcmp(options->keyword, keyword) == 0)
+            return options->val != NULL ? options->val : "";
+    return "";
+}
+
+/* A host whose address is not given is looked up by its name. */
+static bool leads_away(const PQconninfoOption *options)
+{
+    const char *addresses = value_of(options, "hostaddr");
+    size_t len = strlen(addresses);
+    bool each_given = len > 0 && addresses[0] != ',' && addresses[len - 1] != ',' &&
+                      strstr(addresses, ",,") == NULL;
+
+    return transport_is_remote(addresses) ||
+           (!each_given && transport_is_remote(value_of(options, "host")));
+}
+
+static int count_hosts(const PQconninfoOption *options)
+{
+    const char *list = value_of(options, "hostaddr");
+    int count = 1;
+
+    for (list = list[0] != '\0' ? list : value_of(options, "host"); *list != '\0'; list++)
+        count += *list == ',';
+    return count;
+}
+
+/* With a root certificate that is named, "require" verifies as "verify-ca" does (libpq, 34.19.1).
+ */
+static enum transport_risk judge(const PQconninfoOption *options)
+{
+    const char *sslmode = value_of(options, "sslmode");
+
+    if (!leads_away(options) || strcmp(value_of(options, "gssencmode"), "require") == 0 ||
+        strncmp(sslmode, "verify-", strlen("verify-")) == 0)
+        return TRANSPORT_SAFE;
+    if (strcmp(sslmode, "require") != 0)
+        return TRANSPORT_OPEN;
+    return value_of(options, "sslrootcert")[0] != '\0' ? TRANSPORT_SAFE : TRANSPORT_UNVERIFIED;
+}
+
+/* libpq resolves all options before it opens a socket, and judges this one last: with a value that
+ * cannot be, it stops in between. */
+int transport_resolve(struct transport *transport, const char *url)
+{
+    static const char *const keywords[] = {"dbname", "target_session_attrs", NULL};
+    const char *const values[] = {url, "resolve only", NULL};
+    PGconn *conn = PQconnectStartParams(keywords, values, 1);
+    PQconninfoOption *options = PQconninfo(conn);
+    bool resolved = options != NULL && strstr(PQerrorMessage(conn), "target_session_attrs") != NULL;
+
+    *transport = (struct transport){0};
+    if (resolved) {
+        (void)snprintf(transport->sslmode, sizeof transport->sslmode, "%s",
+                       value_of(options, "sslmode"));
+        transport->has_password = PQpass(conn) != NULL && PQpass(conn)[0] != '\0';
+        transport->risk = judge(options);
+        transport->hosts = count_hosts(options);
+        if (transport->risk == TRANSPORT_OPEN && transport->hosts > 1)
+            transport->has_password = true; /* PQpass() looks up the first host's alone */
+    }
+    PQconninfoFree(options);
+    PQfinish(conn);
+    return resolved ? 0 : -1;
+}

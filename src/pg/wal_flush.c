@@ -1,0 +1,116 @@
+#include "pg/wal_flush.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+struct wal_flush {
+    pthread_mutex_t mutex;
+    pthread_cond_t done;
+    int fd;
+    uint64_t asked;   /* waits are numbered from 1 on */
+    uint64_t flushed; /* the highest that was answered well, */
+    uint64_t failed;  /* and the highest that was not */
+    struct server server;
+    struct error error; /* of `failed` */
+};
+
+struct wal_flush *wal_flush_open(void)
+{
+    struct wal_flush *flush = calloc(1, sizeof *flush);
+
+    if (flush == NULL)
+        return NULL;
+    flush->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (flush->fd >= 0 && pthread_mutex_init(&flush->mutex, NULL) == 0) {
+        if (pthread_cond_init(&flush->done, NULL) == 0)
+            return flush;
+        (void)pthread_mutex_destroy(&flush->mutex);
+    }
+    if (flush->fd >= 0)
+        (void)close(flush->fd);
+    free(flush);
+    return NULL;
+}
+
+void wal_flush_close(struct wal_flush *flush)
+{
+    if (flush == NULL)
+        return;
+    (void)pthread_cond_destroy(&flush->done);
+    (void)pthread_mutex_destroy(&flush->mutex);
+    (void)close(flush->fd);
+    free(flush);
+}
+
+int wal_flush_fd(const struct wal_flush *flush)
+{
+    return flush->fd;
+}
+
+/* A flush that began after the wait serves it, however many failed before. */
+static int judge(const struct wal_flush *flush, uint64_t number, const struct server *server,
+                 struct error *error)
+{
+    if (flush->flushed < number && flush->failed >= number)
+        *error = flush->error;
+    else if (flush->flushed < number)
+        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "database: the WAL was not flushed within %d ms", WAL_FLUSH_MS_MAX);
+    else if (!server_is_same(&flush->server, server))
+        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "database: the session that flushes the WAL reached another server");
+    else
+        return 0;
+    return error_hint(error, "this was the flush of the WAL before a publish"
+                             " (durable_before_publish); is a synchronous standby away?");
+}
+
+int wal_flush_wait(struct wal_flush *flush, const struct server *server, struct error *error)
+{
+    int64_t deadline_ms = clock_now_ms() + WAL_FLUSH_MS_MAX;
+    struct timespec deadline = {.tv_sec = (time_t)(deadline_ms / 1000),
+                                .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
+    uint64_t one = 1;
+    uint64_t number;
+    int status = 0;
+
+    (void)pthread_mutex_lock(&flush->mutex);
+    number = ++flush->asked;
+    (void)!write(flush->fd, &one, sizeof one); /* full: it is readable already */
+    while (flush->flushed < number && flush->failed < number && status != ETIMEDOUT)
+        status = pthread_cond_clockwait(&flush->done, &flush->mutex, CLOCK_MONOTONIC, &deadline);
+    status = judge(flush, number, server, error);
+    (void)pthread_mutex_unlock(&flush->mutex);
+    return status;
+}
+
+uint64_t wal_flush_wanted(struct wal_flush *flush)
+{
+    uint64_t wanted;
+
+    (void)pthread_mutex_lock(&flush->mutex);
+    wanted = flush->asked > flush->flushed && flush->asked > flush->failed ? flush->asked : 0;
+    (void)pthread_mutex_unlock(&flush->mutex);
+    return wanted;
+}
+
+void wal_flush_done(struct wal_flush *flush, uint64_t number, const struct server *server,
+                    const struct error *error)
+{
+    (void)pthread_mutex_lock(&flush->mutex);
+    if (error == NULL) {
+        flush->flushed = number;
+        flush->server = *server;
+    } else {
+        flush->failed = number;
+        flush->error = *error;
+    }
+    (void)pthread_cond_broadcast(&flush->done);
+    (void)pthread_mutex_unlock(&flush->mutex);
+}

@@ -1,0 +1,70 @@
+#include "route/route.h"
+
+#include <stdlib.h>
+
+void routes_free(struct routes *routes)
+{
+    for (int i = 0; i < routes->count; i++) {
+        match_free(&routes->entries[i].match);
+        template_free(&routes->entries[i].topic);
+        template_free(&routes->entries[i].key);
+    }
+    free(routes->entries);
+    *routes = (struct routes){0};
+}
+
+static const struct route *find_route(const struct routes *routes, struct text topic)
+{
+    for (int i = 0; i < routes->count; i++)
+        if (match_topic(&routes->entries[i].match, topic))
+            return &routes->entries[i];
+    return NULL;
+}
+
+static void apply_route(const struct route *route, struct message *message, struct batch *batch)
+{
+    switch (template_render(&route->topic, message, batch, &message->destination)) {
+    case TEMPLATE_OK:
+        break;
+    case TEMPLATE_NULL_FIELD:
+        batch_refuse(batch, message, VERDICT_REJECTED, "topic \"%s\": a column it uses is NULL",
+                     route->topic.source);
+        return;
+    case TEMPLATE_NO_MEMORY:
+        return;
+    }
+    if (template_render(&route->key, message, batch, &message->route_key) == TEMPLATE_NO_MEMORY)
+        return;
+    message->sink = route->sink;
+}
+
+static void route_message(const struct routes *routes, struct message *message, struct batch *batch)
+{
+    const struct route *route;
+    char topic[128];
+
+    if (message->topic.data == NULL || message->topic.len == 0) {
+        batch_refuse(batch, message, VERDICT_REJECTED, "the topic is %s",
+                     message->topic.data == NULL ? "NULL" : "empty");
+        return;
+    }
+    if (routes->count == 0) {
+        message->sink = 0;
+        message->destination = message->topic;
+        message->route_key = message->key;
+        return;
+    }
+    route = find_route(routes, message->topic);
+    if (route != NULL)
+        apply_route(route, message, batch);
+    else
+        batch_refuse(batch, message, VERDICT_REJECTED, "no [[route]] matches topic \"%s\"",
+                     text_escape(topic, sizeof topic, message->topic.data, message->topic.len));
+}
+
+void route_batch(const struct routes *routes, struct batch *batch)
+{
+    for (int i = 0; i < batch->count; i++)
+        if (batch->messages[i].verdict == VERDICT_PENDING)
+            route_message(routes, &batch->messages[i], batch);
+}

@@ -1,0 +1,229 @@
+/*
+ * NOTIFY costs those who insert dearly: each commit that notifies takes one lock of the whole
+ * cluster. So the trigger (config/schema.sql, [notify]) notifies only while a relay wants it to,
+ * and the wish is an advisory lock. Each insert tries to share that lock for its transaction; when
+ * it cannot, because an idle relay holds it alone, it notifies.
+ *
+ * Whoever gets the lock alone knows that no transaction is open that has inserted without
+ * notifying: PostgreSQL makes a transaction visible before it lets go of its locks. So one look
+ * after that finds all there was before, and all that comes later notifies.
+ *
+ * The session is hardly ever inside a transaction, which would keep the notifications back, and it
+ * is not trusted to live: the lock ends with it.
+ */
+#include "wake/listener.h"
+
+#include "base/clock.h"
+#include "catalog/notify.h"
+#include "catalog/table.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEASE_MS 10000
+#define READS_MAX 64 /* of a socket that others fill as fast as it is read */
+#define ECHO_MS 1000 /* how long our own notification may take */
+
+struct listener {
+    struct session *session;   /* the watch's, */
+    const struct table *table; /* and its table */
+    struct notify notify;
+    bool armed;
+};
+
+struct listener *listener_open(struct session *session, const struct table *table)
+{
+    struct listener *listener = calloc(1, sizeof *listener);
+
+    if (listener == NULL)
+        return NULL;
+    listener->session = session;
+    listener->table = table;
+    return listener;
+}
+
+void listener_forget(struct listener *listener)
+{
+    listener->armed = false;
+    listener->session->notes.arrived = 0;
+    listener->session->notes.empty = 0;
+}
+
+void listener_close(struct listener *listener)
+{
+    free(listener);
+}
+
+static int read_input(struct listener *listener, struct error *error)
+{
+    if (PQconsumeInput(listener->session->conn) == 0)
+        return session_fail(listener->session, NULL, error);
+    session_take_notes(listener->session);
+    return 0;
+}
+
+/* libpq reads one piece of what has arrived at a time. */
+int listener_hear(struct listener *listener, int *arrived, int *heard, struct error *error)
+{
+    int before = -1;
+    int status = 0;
+
+    for (int i = 0; i < READS_MAX && status == 0 && listener->session->notes.arrived != before;
+         i++) {
+        before = listener->session->notes.arrived;
+        status = read_input(listener, error);
+    }
+    *arrived = listener->session->notes.arrived;
+    *heard = listener->session->notes.empty;
+    listener->session->notes.arrived = 0;
+    listener->session->notes.empty = 0;
+    return status;
+}
+
+bool listener_has_heard(const struct listener *listener)
+{
+    session_take_notes(listener->session);
+    return listener->session->notes.arrived > 0;
+}
+
+/* The first value of a query, a number; -1: *error. */
+static int ask(struct listener *listener, const char *sql, struct error *error)
+{
+    PGresult *result = session_query(listener->session, sql, 0, NULL, error);
+    int answer;
+
+    if (result == NULL)
+        return -1;
+    answer = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return answer;
+}
+
+/* What keeps even a share of the lock from us is a relay that has it alone. */
+int listener_arm(struct listener *listener, bool *another, struct error *error)
+{
+    enum { SHARED, OURS, ANOTHERS };
+    char sql[256];
+    int holder;
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT CASE WHEN pg_catalog.pg_try_advisory_lock(%d, %d) THEN %d"
+                   " WHEN pg_catalog.pg_try_advisory_xact_lock_shared(%d, %d) THEN %d ELSE %d END",
+                   NOTIFY_LOCK, (int)listener->notify.oid, OURS, NOTIFY_LOCK,
+                   (int)listener->notify.oid, SHARED, ANOTHERS);
+    holder = ask(listener, sql, error);
+    listener->armed = holder == OURS;
+    *another = holder == ANOTHERS;
+    return holder < 0 ? -1 : 0;
+}
+
+int listener_disarm(struct listener *listener, struct error *error)
+{
+    char sql[128];
+
+    (void)snprintf(sql, sizeof sql, "SELECT pg_catalog.pg_advisory_unlock(%d, %d)::int",
+                   NOTIFY_LOCK, (int)listener->notify.oid);
+    listener->armed = false;
+    return ask(listener, sql, error) < 0 ? -1 : 0;
+}
+
+bool listener_is_armed(const struct listener *listener)
+{
+    return listener->armed;
+}
+
+int listener_renew(struct listener *listener, struct error *error)
+{
+    uint32_t oid = listener->notify.oid; /* another table may have taken its name */
+
+    if (notify_describe(&listener->notify, listener->session, listener->table, error) < 0)
+        return -1;
+    if (listener->notify.fires && listener->notify.oid == oid)
+        return 0;
+    return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "%s has lost the trigger \"%s\"",
+                     listener->table->quoted, listener->notify.name);
+}
+
+/* A pooler gives a client a process number of its own making. */
+static int is_direct(struct listener *listener, struct error *error)
+{
+    char sql[96];
+
+    (void)snprintf(sql, sizeof sql, "SELECT (pg_catalog.pg_backend_pid() = %d)::int",
+                   PQbackendPID(listener->session->conn));
+    return ask(listener, sql, error);
+}
+
+static int await_echo(struct listener *listener, struct error *error)
+{
+    int64_t deadline_ms = clock_now_ms() + ECHO_MS;
+
+    session_take_notes(listener->session);
+    while (!listener->session->notes.is_marked) {
+        struct pollfd socket = {.fd = PQsocket(listener->session->conn), .events = POLLIN};
+        int ready = poll(&socket, 1, clock_left_ms(deadline_ms));
+
+        if (ready == 0)
+            return 0;
+        if (ready > 0 && read_input(listener, error) < 0)
+            return -1;
+    }
+    return 1;
+}
+
+/* Whether a notification from here arrives here: 1, 0, or -1. */
+static int hears_itself(struct listener *listener, struct error *error)
+{
+    char sql[160];
+    char mark[64];
+    int hears;
+
+    (void)snprintf(mark, sizeof mark, "echo of %d at %d", PQbackendPID(listener->session->conn),
+                   (int)getpid());
+    (void)snprintf(sql, sizeof sql, "LISTEN %s; NOTIFY %s, '%s'", listener->notify.channel,
+                   listener->notify.channel, mark);
+    listener->session->notes.mark = mark;
+    listener->session->notes.is_marked = false;
+    hears = session_execute(listener->session, sql, error) < 0 ? -1 : await_echo(listener, error);
+    listener->session->notes.mark = NULL;
+    return hears;
+}
+
+static enum listener_result try_to_listen(struct listener *listener, struct error *error)
+{
+    int direct = is_direct(listener, error);
+    int hears = direct == 1 ? hears_itself(listener, error) : direct;
+
+    if (hears < 0)
+        return LISTENER_FAILED;
+    if (hears == 1)
+        return LISTENER_READY;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    direct == 0 ? "a connection pooler stands before the database: connect directly"
+                                : "something swallows notifications: connect directly");
+    return LISTENER_DEAF;
+}
+
+static int set_lease(struct listener *listener, struct error *error)
+{
+    char sql[64];
+
+    if (PQserverVersion(listener->session->conn) < 140000)
+        return 0;
+    (void)snprintf(sql, sizeof sql, "SET idle_session_timeout = %d", LEASE_MS);
+    return session_execute(listener->session, sql, error);
+}
+
+enum listener_result listener_start(struct listener *listener, struct error *error)
+{
+    if (notify_describe(&listener->notify, listener->session, listener->table, error) < 0)
+        return LISTENER_FAILED;
+    if (!listener->notify.fires)
+        return LISTENER_ABSENT;
+    if (set_lease(listener, error) < 0)
+        return LISTENER_FAILED;
+    return try_to_listen(listener, error);
+}

@@ -1,0 +1,70 @@
+#include "admin/parked_sql.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_regex(const char *topic, const char *expected)
+{
+    char *regex;
+
+    assert_int_equal(parked_topic_regex(topic, &regex), 0);
+    if (expected == NULL)
+        assert_null(regex);
+    else
+        assert_string_equal(regex, expected);
+    free(regex);
+}
+
+static void wildcard_tokens_make_a_regular_expression_with_all_else_quoted(void **state)
+{
+    (void)state;
+    assert_regex("*", "^[^.]+$");
+    assert_regex(">", "^.+$");
+    assert_regex("order.*", "^order\\.[^.]+$");
+    assert_regex("order.*.eu", "^order\\.[^.]+\\.eu$");
+    assert_regex("order.>", "^order\\..+$");
+    assert_regex("a+(b)[c]\\d$^|{2}?.*", "^a\\+\\(b\\)\\[c\\]\\\\d\\$\\^\\|\\{2\\}\\?\\.[^.]+$");
+    assert_regex("a\nb \xc3\xbc.*", "^a\nb \xc3\xbc\\.[^.]+$");
+}
+
+static void a_topic_that_is_no_pattern_means_itself(void **state)
+{
+    (void)state;
+    assert_regex("", NULL);
+    assert_regex("order.paid", NULL);
+    assert_regex("a*", NULL);
+    assert_regex("a.b>", NULL);
+    assert_regex("a.>.b", NULL);
+    assert_regex("a..*", NULL);
+    assert_regex("*.", NULL);
+    assert_regex("re:.*", NULL);
+    assert_regex("re:(", NULL);
+}
+
+static void an_array_quotes_each_element(void **state)
+{
+    const char *const words[] = {"1", "", "a\"b\\c", "{,}", "NULL", "'"};
+    char *array = parked_sql_array(words, 6);
+
+    (void)state;
+    assert_non_null(array);
+    assert_string_equal(array, "{\"1\",\"\",\"a\\\"b\\\\c\",\"{,}\",\"NULL\",\"'\"}");
+    free(array);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wildcard_tokens_make_a_regular_expression_with_all_else_quoted),
+        cmocka_unit_test(a_topic_that_is_no_pattern_means_itself),
+        cmocka_unit_test(an_array_quotes_each_element),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+#include "broker/kafka/chunks.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define FULL (64 * 1024)
+
+static struct kafka_chunks chunks;
+
+static int setup(void **state)
+{
+    (void)state;
+    chunks = (struct kafka_chunks){0};
+    kafka_chunks_init(&chunks, 1000000, 2 * FULL, 500);
+    return 0;
+}
+
+/* Of messages of about a KiB. */
+static int fill_chunk(void)
+{
+    static const char payload[900];
+    const struct message message = {.payload = {payload, sizeof payload}};
+    int count = 0;
+
+    kafka_chunk_begin(&chunks);
+    while (kafka_chunk_takes(&chunks, &message))
+        count++;
+    return count;
+}
+
+static void refuse(int too_large)
+{
+    (void)fill_chunk();
+    chunks.too_large = too_large;
+    kafka_chunk_end(&chunks);
+}
+
+static void a_chunk_is_half_of_what_a_record_batch_may_be(void **state)
+{
+    (void)state;
+    assert_int_equal(chunks.bytes_max, FULL);
+    kafka_chunks_init(&chunks, FULL, 1000000, 500);
+    assert_int_equal(chunks.bytes_max, FULL / 2);
+    assert_in_range(chunks.bytes_max / fill_chunk(), 1000, 1100);
+    kafka_chunks_init(&chunks, 1000000, 1000000, 7);
+    assert_int_equal(fill_chunk(), 7);
+}
+
+static void a_chunk_takes_one_message_however_large(void **state)
+{
+    const struct message message = {.payload = {"", 2 * FULL}};
+
+    (void)state;
+    kafka_chunk_begin(&chunks);
+    assert_true(kafka_chunk_takes(&chunks, &message));
+    assert_false(kafka_chunk_takes(&chunks, &message));
+}
+
+static void several_that_are_too_large_together_make_the_next_chunk_smaller(void **state)
+{
+    int count = fill_chunk();
+
+    (void)state;
+    refuse(count);
+    assert_in_range(fill_chunk(), count / 2 - 1, count / 2);
+    assert_false(chunks.careful);
+    refuse(2);
+    assert_in_range(fill_chunk(), count / 4 - 1, count / 4);
+    refuse(0);
+    assert_in_range(fill_chunk(), count / 4 - 1, count / 4);
+    assert_false(chunks.careful);
+}
+
+/* One message less than that was refused would else be handed over again and again. */
+static void what_was_refused_is_halved_not_what_was_allowed(void **state)
+{
+    (void)state;
+    kafka_chunk_begin(&chunks);
+    for (int i = 0; i < 10; i++)
+        assert_true(kafka_chunk_takes(&chunks, &(struct message){.payload = {"", 900}}));
+    chunks.too_large = 10;
+    kafka_chunk_end(&chunks);
+    assert_int_equal(fill_chunk(), 5);
+}
+
+static void a_message_that_is_too_large_by_itself_is_looked_for(void **state)
+{
+    (void)state;
+    refuse(1);
+    assert_true(chunks.careful);
+    assert_int_equal(chunks.bytes_max, FULL);
+}
+
+static void when_chunks_are_small_already_a_message_is_to_blame(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        refuse(2);
+    assert_int_equal(chunks.bytes_max, 4096);
+    assert_false(chunks.careful);
+    refuse(2);
+    assert_true(chunks.careful);
+    assert_int_equal(chunks.bytes_max, 4096);
+}
+
+static void after_some_minutes_chunks_are_full_again(void **state)
+{
+    (void)state;
+    refuse(2);
+    assert_in_range(chunks.full_ms - clock_now_ms(), 590000, 600000);
+    chunks.full_ms = clock_now_ms();
+    (void)fill_chunk();
+    assert_int_equal(chunks.bytes_max, FULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_chunk_is_half_of_what_a_record_batch_may_be),
+        TEST(a_chunk_takes_one_message_however_large),
+        TEST(several_that_are_too_large_together_make_the_next_chunk_smaller),
+        TEST(what_was_refused_is_halved_not_what_was_allowed),
+        TEST(a_message_that_is_too_large_by_itself_is_looked_for),
+        TEST(when_chunks_are_small_already_a_message_is_to_blame),
+        TEST(after_some_minutes_chunks_are_full_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,396 @@
+#include "broker/kafka/kafka.h"
+#include "unit/broker/fixture.h"
+
+#include <unistd.h>
+
+/* Without a network and without librdkafka's threads, so that ThreadSanitizer can run it. */
+
+static struct error error;
+
+static struct sink_options kafka_sink(void)
+{
+    struct sink_options options = sink_of_type("kafka");
+
+    options.brokers = (struct text_list){.items = {"localhost:1", "localhost:2"}, .count = 2};
+    return options;
+}
+
+static int check(const struct sink_options *options)
+{
+    error = (struct error){0};
+    return broker_ops_find("kafka")->check_options(options, &error);
+}
+
+static void assert_refused_property(char *name, char *value, const char *why)
+{
+    struct sink_options options = kafka_sink();
+
+    set_property(&options, name, value);
+    assert_int_equal(check(&options), -1);
+    assert_int_equal(error.kind, ERROR_PERMANENT);
+    assert_int_equal(error.origin, ERROR_CONFIG);
+    assert_says(&error, "[sink.events.properties]");
+    assert_says(&error, name);
+    assert_says(&error, why);
+}
+
+static void assert_accepted(char *name, char *value)
+{
+    struct sink_options options = kafka_sink();
+
+    set_property(&options, name, value);
+    if (check(&options) < 0)
+        fail_msg("%s", error.text);
+}
+
+static void a_plain_sink_is_accepted(void **state)
+{
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_int_equal(check(&options), 0);
+}
+
+static void properties_reach_librdkafka(void **state)
+{
+    struct sink_options options = kafka_sink();
+    struct broker *broker;
+
+    (void)state;
+    set_property(&options, "message.max.bytes", "4096");
+    set_property(&options, "compression.type", "lz4");
+    broker = broker_open(&options, &error);
+    assert_non_null(broker);
+    assert_int_equal(broker_payload_max(broker), 4096);
+    broker_close(broker);
+}
+
+static void the_largest_payload_is_librdkafkas_default(void **state)
+{
+    struct sink_options options = kafka_sink();
+    struct broker *broker = broker_open(&options, &error);
+
+    (void)state;
+    assert_non_null(broker);
+    assert_int_equal(broker_payload_max(broker), 1000000);
+    broker_close(broker);
+}
+
+static int64_t effective(const struct sink_options *options, const char *name)
+{
+    rd_kafka_conf_t *conf = kafka_conf_new(options, false, &error);
+    int64_t value;
+
+    assert_non_null(conf);
+    value = kafka_conf_number(conf, name);
+    rd_kafka_conf_destroy(conf);
+    return value;
+}
+
+/* librdkafka's ten seconds of back-off would outlast a publish timeout. */
+static void a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise(void **state)
+{
+    static char name[] = "reconnect.backoff.max.ms";
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_int_equal(effective(&options, name), 1000);
+    set_property(&options, name, "7000");
+    assert_int_equal(effective(&options, name), 7000);
+    options.property_count = 0;
+    set_property(&options, "reconnect.backoff.ms", "3000");
+    assert_int_equal(effective(&options, name), 3000);
+}
+
+/* librdkafka's ten and thirty seconds would outlast one too. */
+static void
+a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow(void **state)
+{
+    static char name[] = "api.version.request.timeout.ms";
+    static const int64_t after[] = {3000, 6000, 10000, 10000};
+    struct sink_options options = kafka_sink();
+    rd_kafka_conf_t *conf;
+
+    (void)state;
+    assert_int_equal(effective(&options, "socket.connection.setup.timeout.ms"), 10000);
+    for (int silences = 0; silences < 4; silences++) {
+        conf = kafka_conf_new(&options, false, &error);
+        assert_int_equal(kafka_conf_be_patient(conf, silences, &error), 0);
+        assert_int_equal(kafka_conf_number(conf, name), after[silences]);
+        rd_kafka_conf_destroy(conf);
+    }
+    set_property(&options, name, "20000");
+    conf = kafka_conf_new(&options, false, &error);
+    assert_int_equal(kafka_conf_be_patient(conf, 5, &error), 0);
+    assert_int_equal(kafka_conf_number(conf, name), 20000);
+    rd_kafka_conf_destroy(conf);
+}
+
+static void weaker_acknowledgements_are_refused_under_each_name(void **state)
+{
+    (void)state;
+    assert_refused_property("acks", "1", "contradicts");
+    assert_refused_property("acks", "0", "contradicts");
+    assert_refused_property("request.required.acks", "1", "contradicts");
+    assert_accepted("acks", "all");
+    assert_accepted("request.required.acks", "-1");
+}
+
+static void weaker_idempotence_is_refused(void **state)
+{
+    (void)state;
+    assert_refused_property("enable.idempotence", "false", "contradicts");
+    assert_refused_property("max.in.flight", "6", "at most 5");
+    assert_refused_property("max.in.flight.requests.per.connection", "1000", "at most 5");
+    assert_refused_property("retries", "0", "at least 1");
+    assert_refused_property("message.send.max.retries", "0", "at least 1");
+    assert_refused_property("enable.gapless.guarantee", "true", "contradicts");
+    assert_accepted("max.in.flight", "1");
+}
+
+static void a_message_timeout_within_two_publish_timeouts_is_refused(void **state)
+{
+    (void)state;
+    assert_refused_property("message.timeout.ms", "19999", "at least 20000");
+    assert_refused_property("delivery.timeout.ms", "5000", "at least 20000");
+    assert_refused_property("message.timeout.ms", "0", "at least 20000");
+    assert_accepted("message.timeout.ms", "20000");
+}
+
+static void what_hides_delivery_reports_is_refused(void **state)
+{
+    (void)state;
+    assert_refused_property("delivery.report.only.error", "true", "contradicts");
+    assert_refused_property("dr_msg_cb", "x", "");
+    assert_refused_property("transactional.id", "x", "contradicts");
+    assert_refused_property("linger.ms", "10000", "at most 9999");
+    assert_accepted("linger.ms", "100");
+}
+
+static void a_mock_that_would_acknowledge_is_refused(void **state)
+{
+    (void)state;
+    assert_refused_property("test.mock.num.brokers", "1", "contradicts");
+    assert_accepted("test.mock.num.brokers", "0");
+}
+
+static void a_partitioner_that_scatters_keys_is_refused_with_order_key(void **state)
+{
+    static char *const by_key[] = {"murmur2", "consistent_random", "fnv1a_random"};
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_accepted("partitioner", "random");
+    options.keep_order = true;
+    set_property(&options, "partitioner", "random");
+    assert_int_equal(check(&options), -1);
+    assert_int_equal(error.origin, ERROR_CONFIG);
+    assert_says(&error, "[sink.events.properties] \"partitioner\"");
+    assert_says(&error, "use \"murmur2_random\"");
+    for (size_t i = 0; i < sizeof by_key / sizeof *by_key; i++) {
+        options.properties[0].value = by_key[i];
+        assert_int_equal(check(&options), 0);
+    }
+}
+
+static void a_queue_holds_the_largest_message(void **state)
+{
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_refused_property("queue.buffering.max.kbytes", "976", "at least 977");
+    assert_accepted("queue.buffering.max.kbytes", "977");
+    set_property(&options, "queue.buffering.max.kbytes", "4");
+    set_property(&options, "message.max.bytes", "4096");
+    assert_int_equal(check(&options), 0);
+    options.properties[1].value = "4097";
+    assert_int_equal(check(&options), -1);
+    assert_says(&error, "at least 5");
+}
+
+/* What opening a broker with these two properties writes to stderr. */
+static const char *warning_of(char *protocol, char *name, char *value)
+{
+    static char written[512];
+    struct sink_options options = kafka_sink();
+    FILE *file = tmpfile();
+    int saved = dup(STDERR_FILENO);
+
+    assert_non_null(file);
+    assert_return_code(dup2(fileno(file), STDERR_FILENO), 0);
+    set_property(&options, "security.protocol", protocol);
+    set_property(&options, name, value);
+    broker_close(broker_open(&options, &error));
+    assert_return_code(dup2(saved, STDERR_FILENO), 0);
+    assert_int_equal(close(saved), 0);
+    rewind(file);
+    written[fread(written, 1, sizeof written - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    return written;
+}
+
+static void weakened_tls_is_warned_about(void **state)
+{
+    static char verification[] = "enable.ssl.certificate.verification";
+    static char identification[] = "ssl.endpoint.identification.algorithm";
+
+    (void)state;
+    assert_non_null(strstr(warning_of("ssl", verification, "false"), verification));
+    assert_non_null(strstr(warning_of("sasl_ssl", identification, "none"), identification));
+    assert_string_equal(warning_of("ssl", identification, "https"), "");
+    assert_string_equal(warning_of("plaintext", verification, "false"), "");
+}
+
+static void
+a_certificate_and_its_host_name_are_checked_whatever_librdkafkas_defaults_are(void **state)
+{
+    struct sink_options options = kafka_sink();
+    rd_kafka_conf_t *conf = kafka_conf_new(&options, false, &error);
+    char value[16];
+    size_t size = sizeof value;
+
+    (void)state;
+    assert_non_null(conf);
+    assert_int_equal(rd_kafka_conf_get(conf, "enable.ssl.certificate.verification", value, &size),
+                     RD_KAFKA_CONF_OK);
+    assert_string_equal(value, "true");
+    size = sizeof value;
+    assert_int_equal(rd_kafka_conf_get(conf, "ssl.endpoint.identification.algorithm", value, &size),
+                     RD_KAFKA_CONF_OK);
+    assert_string_equal(value, "https");
+    rd_kafka_conf_destroy(conf);
+}
+
+static int check_link(char *broker, char *protocol, char *mechanism, bool allow_plaintext)
+{
+    struct sink_options options = kafka_sink();
+
+    options.brokers.items[1] = broker;
+    options.allow_plaintext = allow_plaintext;
+    set_property(&options, "security.protocol", protocol);
+    set_property(&options, "sasl.mechanism", mechanism);
+    return check(&options);
+}
+
+static void no_password_or_token_crosses_a_network_to_kafka_in_the_clear(void **state)
+{
+    static char *const mechanisms[] = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"};
+    static char *const here[] = {"localhost:1", "127.1.2.3:9092", "[::1]:9092"};
+    static char *const there[] = {"b.example:9092", "10.0.0.1:9092", "[fe80::1]:9092",
+                                  "127.example:1"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(check_link(there[i], "sasl_plaintext", mechanisms[i], false), -1);
+        assert_int_equal(error.kind, ERROR_PERMANENT);
+        assert_int_equal(error.origin, ERROR_CONFIG);
+        assert_says(&error,
+                    "[sink.events.properties] \"security.protocol\": credentials would cross");
+        assert_says(&error, there[i]);
+        assert_says(&error, "write \"SASL_SSL\", or allow_plaintext = true in [sink.events]");
+        assert_int_equal(check_link(there[i], "SASL_PLAINTEXT", mechanisms[i], false), -1);
+        assert_int_equal(check_link(there[i], "sasl_plaintext", mechanisms[i], true), 0);
+        assert_int_equal(check_link(there[i], "sasl_ssl", mechanisms[i], false), 0);
+        assert_int_equal(check_link(there[i], "plaintext", mechanisms[i], false), 0);
+    }
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(check_link(here[i], "sasl_plaintext", "PLAIN", false), 0);
+    assert_int_equal(check_link(there[0], "sasl_plaintext", "GSSAPI", false), 0);
+}
+
+static int says_plaintext(char *name, char *value, bool allow_plaintext)
+{
+    struct sink_options options = kafka_sink();
+
+    options.allow_plaintext = allow_plaintext;
+    set_property(&options, name, value);
+    return check(&options) < 0 && strstr(error.text, "without TLS") != NULL;
+}
+
+static void no_secret_crosses_a_network_to_a_token_endpoint_in_the_clear(void **state)
+{
+    static char name[] = "sasl.oauthbearer.token.endpoint.url";
+
+    (void)state;
+    assert_refused_property(name, "http://id.example/token", "allow_plaintext = true");
+    assert_refused_property(name, "id.example/token", "write an https:// URL");
+    assert_refused_property(name, "http://localhost@id.example/token", "without TLS");
+    /* What remains to be said is librdkafka's, which Debian builds without OIDC. */
+    assert_int_equal(says_plaintext(name, "HTTPS://id.example/token", false), 0);
+    assert_int_equal(says_plaintext(name, "http://localhost:8080/token", false), 0);
+    assert_int_equal(says_plaintext(name, "http://id.example/token", true), 0);
+}
+
+static void servers_are_written_as_brokers(void **state)
+{
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    assert_refused_property("bootstrap.servers", "x:1", "write brokers");
+    assert_refused_property("metadata.broker.list", "x:1", "write brokers");
+    options.brokers.count = 0;
+    assert_int_equal(check(&options), -1);
+    assert_says(&error, "brokers");
+}
+
+static void wrong_names_and_values_come_with_librdkafkas_text(void **state)
+{
+    (void)state;
+    assert_refused_property("linger.mss", "1", "No such configuration property");
+    assert_refused_property("compression.type", "brotli", "Invalid value");
+    assert_refused_property("nosuch.password_file", "/nowhere", "No such configuration property");
+}
+
+static void a_password_file_is_not_read_before_it_is_needed(void **state)
+{
+    struct sink_options options = kafka_sink();
+    struct broker *broker;
+
+    (void)state;
+    set_property(&options, "sasl.password_file", "/nowhere/at/all");
+    assert_int_equal(check(&options), 0);
+    broker = broker_open(&options, &error);
+    assert_non_null(broker);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_says(&error,
+                "[sink.events.properties] \"sasl.password_file\": /nowhere/at/all: No such");
+    broker_close(broker);
+}
+
+static void a_broker_that_never_was_ready_leaves_messages_pending(void **state)
+{
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    expect_pending_without_ready(&options);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_sink_is_accepted),
+        cmocka_unit_test(properties_reach_librdkafka),
+        cmocka_unit_test(the_largest_payload_is_librdkafkas_default),
+        cmocka_unit_test(a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise),
+        cmocka_unit_test(
+            a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow),
+        cmocka_unit_test(weaker_acknowledgements_are_refused_under_each_name),
+        cmocka_unit_test(weaker_idempotence_is_refused),
+        cmocka_unit_test(a_message_timeout_within_two_publish_timeouts_is_refused),
+        cmocka_unit_test(what_hides_delivery_reports_is_refused),
+        cmocka_unit_test(a_mock_that_would_acknowledge_is_refused),
+        cmocka_unit_test(a_partitioner_that_scatters_keys_is_refused_with_order_key),
+        cmocka_unit_test(a_queue_holds_the_largest_message),
+        cmocka_unit_test(weakened_tls_is_warned_about),
+        cmocka_unit_test(
+            a_certificate_and_its_host_name_are_checked_whatever_librdkafkas_defaults_are),
+        cmocka_unit_test(no_password_or_token_crosses_a_network_to_kafka_in_the_clear),
+        cmocka_unit_test(no_secret_crosses_a_network_to_a_token_endpoint_in_the_clear),
+        cmocka_unit_test(servers_are_written_as_brokers),
+        cmocka_unit_test(wrong_names_and_values_come_with_librdkafkas_text),
+        cmocka_unit_test(a_password_file_is_not_read_before_it_is_needed),
+        cmocka_unit_test(a_broker_that_never_was_ready_leaves_messages_pending),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

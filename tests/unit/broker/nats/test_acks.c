@@ -1,0 +1,219 @@
+#include "broker/nats/nats.h"
+#include "unit/broker/fixture.h"
+
+/* What a server's answer says. No server is needed. */
+
+static struct nats_answer answer;
+
+static void read_ack(const char *said)
+{
+    answer = nats_read_ack(said, strlen(said), "EVENTS");
+}
+
+static void an_acknowledgement_of_the_stream_is_one(void **state)
+{
+    static const char *const said[] = {
+        "{\"stream\":\"EVENTS\", \"seq\":17}",
+        "{\"stream\":\"EVENTS\",\"seq\":17}",
+        " { \"seq\" : 17 , \"stream\" : \"EVENTS\" } ",
+        "{\"stream\":\"EVENTS\", \"domain\":\"hub\", \"seq\":17}",
+        "{\"stream\":\"EVENTS\", \"seq\":17, \"duplicate\":false}",
+        "{\"stream\":\"EVENTS\", \"seq\":17, \"of a newer server\":[{}]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        read_ack(said[i]);
+        assert_int_equal(answer.state, NATS_STORED);
+        assert_int_equal(answer.sequence, 17);
+    }
+}
+
+static void the_largest_number_is_read(void **state)
+{
+    (void)state;
+    read_ack("{\"stream\":\"EVENTS\", \"seq\":9223372036854775807}");
+    assert_int_equal(answer.state, NATS_STORED);
+    assert_true(answer.sequence == 9223372036854775807u);
+}
+
+static void an_acknowledgement_without_a_number_is_none(void **state)
+{
+    static const char *const said[] = {
+        "{\"stream\":\"EVENTS\", \"seq\":0}",
+        "{\"stream\":\"EVENTS\", \"seq\":-1}",
+        "{\"stream\":\"EVENTS\", \"seq\":\"17\"}",
+        "{\"stream\":\"EVENTS\", \"seq\":17.0}",
+        "{\"stream\":\"EVENTS\"}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        read_ack(said[i]);
+        assert_int_equal(answer.state, NATS_STORED_ELSEWHERE);
+        assert_non_null(strstr(answer.text, "number 0"));
+    }
+}
+
+static void an_acknowledgement_of_another_stream_is_none(void **state)
+{
+    static const char *const said[] = {
+        "{\"stream\":\"OTHER\", \"seq\":17}",
+        "{\"stream\":\"EVENTS2\", \"seq\":17}",
+        "{\"stream\":\"EVENT\", \"seq\":17}",
+        "{\"stream\":\"\", \"seq\":17}",
+        "{\"stream\":\"OTHER\", \"seq\":17, \"duplicate\":true}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        read_ack(said[i]);
+        assert_int_equal(answer.state, NATS_STORED_ELSEWHERE);
+        assert_non_null(strstr(answer.text, "as number 17"));
+    }
+}
+
+static void a_duplicate_is_told_with_its_number_or_without(void **state)
+{
+    (void)state;
+    read_ack("{\"stream\":\"EVENTS\", \"seq\":17,\"duplicate\": true}");
+    assert_int_equal(answer.state, NATS_DUPLICATE);
+    assert_int_equal(answer.sequence, 17);
+    read_ack("{\"stream\":\"EVENTS\", \"seq\":0,\"duplicate\": true}");
+    assert_int_equal(answer.state, NATS_DUPLICATE);
+    assert_int_equal(answer.sequence, 0);
+}
+
+static void an_error_is_none_whatever_stands_beside_it(void **state)
+{
+    (void)state;
+    read_ack("{\"error\":{\"code\":503,\"err_code\":10077,\"description\":\"full\"},"
+             "\"stream\":\"EVENTS\",\"seq\":17}");
+    assert_int_equal(answer.state, NATS_REFUSED);
+    assert_int_equal(answer.status, NATS_ERR);
+    assert_int_equal(answer.code, 10077);
+    assert_string_equal(answer.text, "full");
+    read_ack("{\"error\":{\"code\":503},\"stream\":\"EVENTS\",\"seq\":17}");
+    assert_int_equal(answer.state, NATS_REFUSED);
+    assert_int_equal(answer.code, 0);
+}
+
+static void what_is_no_answer_of_a_stream_is_a_refusal_without_a_code(void **state)
+{
+    static const char *const said[] = {
+        "",
+        "+OK",
+        "17",
+        "[]",
+        "null",
+        "{}",
+        "{\"seq\":17}",
+        "{\"stream\":17, \"seq\":17}",
+        "{\"error\":true, \"stream\":\"EVENTS\", \"seq\":17}",
+        "{\"stream\":\"EVENTS\", \"seq\":17",
+        "{\"stream\":\"EVENTS\", \"seq\":17}}",
+        "{\"stream\":\"EVENTS\", \"seq\":}",
+        "{\"stream\":\"EVENTS\", \"seq\":017}",
+        "{\"stream\":\"EVENTS\", \"seq\":9999999999999999999}",
+        "{\"stream\":\"EVENTS\", \"seq\":18446744073709551633}",
+        "{\"stream\":\"OTHER\", \"stream\":\"EVENTS\", \"seq\":17}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        read_ack(said[i]);
+        assert_int_equal(answer.state, NATS_REFUSED);
+        assert_int_equal(answer.status, NATS_ERR);
+        assert_int_equal(answer.code, 0);
+        assert_int_equal(nats_verdict_of(answer.status, answer.code), VERDICT_WAIT);
+    }
+}
+
+static void an_answer_that_is_cut_anywhere_is_none(void **state)
+{
+    static const char said[] = "{\"stream\":\"EVENTS\", \"seq\":17}";
+
+    (void)state;
+    for (size_t len = 0; len < sizeof said - 1; len++)
+        assert_int_equal(nats_read_ack(said, len, "EVENTS").state, NATS_REFUSED);
+}
+
+static void a_long_text_is_cut(void **state)
+{
+    char said[2 * NATS_TEXT_BYTES + 64];
+
+    (void)state;
+    (void)snprintf(said, sizeof said, "{\"error\":{\"err_code\":10054,\"description\":\"%0*d\"}}",
+                   2 * NATS_TEXT_BYTES, 7);
+    read_ack(said);
+    assert_int_equal(answer.code, 10054);
+    assert_int_equal(strlen(answer.text), NATS_TEXT_BYTES - 1);
+}
+
+static void a_quoted_subject_is_that_subject(void **state)
+{
+    (void)state;
+    assert_true(nats_is_quoted("shop.order\"", text_of("shop.order")));
+    assert_false(nats_is_quoted("shop.order\"", text_of("shop.orders")));
+    assert_false(nats_is_quoted("shop.orders\"", text_of("shop.order")));
+    assert_true(nats_is_quoted("shop.a\\\"b\"", text_of("shop.a\"b")));
+    assert_true(nats_is_quoted("shop.or", text_of("shop.order")));
+    assert_false(nats_is_quoted("shop.or", text_of("shop")));
+}
+
+static void an_answer_belongs_to_the_request_whose_number_and_token_it_has(void **state)
+{
+    static const char *const of_nobody[] = {
+        "_INBOX.me.17",
+        "_INBOX.me.17-",
+        "_INBOX.me.17-0123456789abcde",
+        "_INBOX.me.17-0123456789abcdef0",
+        "_INBOX.me.17-0123456789abcdeF",
+        "_INBOX.me.x-0123456789abcdef",
+        "_INBOX.you.17-0123456789abcdef",
+        "_INBOX.me17-0123456789abcdef",
+    };
+    struct nats nats = {.inbox_name = "_INBOX.me"};
+    char reply[NATS_REPLY_BYTES];
+    natsMsg *message = NULL;
+    uint64_t number;
+    uint64_t token;
+
+    (void)state;
+    nats_reply_subject(&nats, UINT64_MAX, 0x0123456789abcdef, reply);
+    assert_int_equal(natsMsg_Create(&message, reply, NULL, "x", 1), NATS_OK);
+    assert_true(nats_read_reply(&nats, message, &number, &token));
+    assert_true(number == UINT64_MAX);
+    assert_true(token == 0x0123456789abcdef);
+    natsMsg_Destroy(message);
+    for (size_t i = 0; i < sizeof of_nobody / sizeof *of_nobody; i++) {
+        assert_int_equal(natsMsg_Create(&message, of_nobody[i], NULL, "x", 1), NATS_OK);
+        assert_false(nats_read_reply(&nats, message, &number, &token));
+        natsMsg_Destroy(message);
+    }
+}
+
+static int open_library(void **state)
+{
+    (void)state;
+    return nats_Open(-1) == NATS_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_acknowledgement_of_the_stream_is_one),
+        cmocka_unit_test(the_largest_number_is_read),
+        cmocka_unit_test(an_acknowledgement_without_a_number_is_none),
+        cmocka_unit_test(an_acknowledgement_of_another_stream_is_none),
+        cmocka_unit_test(a_duplicate_is_told_with_its_number_or_without),
+        cmocka_unit_test(an_error_is_none_whatever_stands_beside_it),
+        cmocka_unit_test(what_is_no_answer_of_a_stream_is_a_refusal_without_a_code),
+        cmocka_unit_test(an_answer_that_is_cut_anywhere_is_none),
+        cmocka_unit_test(a_long_text_is_cut),
+        cmocka_unit_test(a_quoted_subject_is_that_subject),
+        cmocka_unit_test(an_answer_belongs_to_the_request_whose_number_and_token_it_has),
+    };
+
+    return cmocka_run_group_tests(tests, open_library, NULL);
+}

@@ -1,0 +1,116 @@
+#include "broker/nats/nats.h"
+#include "unit/broker/fixture.h"
+
+/* All headers as one name. No server is needed. */
+
+static char strings[1024];
+static struct header headers[2];
+static struct message message;
+static natsMsg *built;
+
+static int setup(void **state)
+{
+    (void)state;
+    message = (struct message){.event_id = text_of("e-1"), .headers = headers};
+    return natsMsg_Create(&built, "a.b", NULL, NULL, 0) == NATS_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    natsMsg_Destroy(built);
+    return 0;
+}
+
+static int open_library(void **state)
+{
+    (void)state;
+    return nats_Open(0) == NATS_OK ? 0 : -1;
+}
+
+static int close_library(void **state)
+{
+    (void)state;
+    return nats_CloseAndWait(5000) == NATS_OK ? 0 : -1;
+}
+
+static int count_keys(const char **first)
+{
+    const char **names = NULL;
+    int count = 0;
+
+    if (natsMsgHeader_Keys(built, &names, &count) != NATS_OK)
+        return 0;
+    *first = names[0];
+    free((void *)names);
+    return count;
+}
+
+static void expect_block(const char *name)
+{
+    struct header own[NATS_OWN_HEADERS];
+    const char *found = "";
+    const char *value = NULL;
+
+    nats_own_headers(&message, "EVENTS", own);
+    assert_int_equal(nats_set_block(built, &message, own, strings), NATS_OK);
+    assert_int_equal(count_keys(&found), 1);
+    assert_string_equal(found, name);
+    assert_int_equal(natsMsgHeader_Get(built, name, &value), NATS_OK);
+    assert_string_equal(value, "EVENTS");
+}
+
+static void all_headers_are_one_name_and_the_stream_its_value(void **state)
+{
+    (void)state;
+    message.type = text_of("created");
+    message.created_at = text_of("2026-01-02T03:04:05Z");
+    message.route_key = text_of("k");
+    headers[0] = (struct header){text_of("trace"), text_of("b\xC3\xBC")};
+    headers[1] = (struct header){text_of("x.y"), text_of("0")};
+    message.header_count = 2;
+    expect_block("id: e-1\r\ntype: created\r\ncreated_at: 2026-01-02T03:04:05Z\r\nkey: k\r\n"
+                 "Nats-Msg-Id: e-1\r\ntrace: b\xC3\xBC\r\nx.y: 0\r\nNats-Expected-Stream");
+}
+
+static void in_one_name_too_a_null_makes_no_header_and_an_empty_value_does(void **state)
+{
+    (void)state;
+    message.event_id = (struct text){NULL, 0};
+    expect_block("Nats-Expected-Stream");
+    nats_drop_block(built, strings);
+    message.route_key = text_of("");
+    headers[0] = (struct header){text_of("none"), {NULL, 0}};
+    headers[1] = (struct header){text_of("empty"), text_of("")};
+    message.header_count = 2;
+    expect_block("key: \r\nempty: \r\nNats-Expected-Stream");
+}
+
+static void what_was_set_in_one_call_or_one_by_one_can_be_dropped(void **state)
+{
+    struct header own[NATS_OWN_HEADERS];
+    const char *first;
+
+    (void)state;
+    expect_block("id: e-1\r\nNats-Msg-Id: e-1\r\nNats-Expected-Stream");
+    nats_drop_block(built, strings);
+    assert_int_equal(count_keys(&first), 0);
+    nats_own_headers(&message, "EVENTS", own);
+    assert_int_equal(nats_set_headers(built, &message, own, strings), NATS_OK);
+    assert_int_equal(count_keys(&first), 3);
+    nats_drop_headers(built, own);
+    assert_int_equal(count_keys(&first), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(all_headers_are_one_name_and_the_stream_its_value),
+        TEST(in_one_name_too_a_null_makes_no_header_and_an_empty_value_does),
+        TEST(what_was_set_in_one_call_or_one_by_one_can_be_dropped),
+    };
+
+    return cmocka_run_group_tests(tests, open_library, close_library);
+}

@@ -1,0 +1,86 @@
+#include "catalog/expression.h"
+#include "catalog/sql_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void what_the_server_shows_of_an_index_is_what_was_written(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"hashtextextended(key, 0::bigint), seq", "pg_catalog.hashtextextended(key::text, 0), seq"},
+        {"hashtextextended(encode(key, 'hex'::text), 0::bigint)",
+         "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0)"},
+        {"hashtextextended(key, 0::bigint), id",
+         "pg_catalog.hashtextextended(key::pg_catalog.text, 0), id"},
+        {"waits_for, due, seq", "waits_for, due, seq"},
+        {"\"Key\"::text", "\"Key\""},
+        {"", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        assert_true(expression_equal(pairs[i][0], pairs[i][1]));
+}
+
+static void parentheses_numbers_names_and_order_count(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"(a & 3) % 64", "a & (3 % 64)"},
+        {"a % 64", "a % 6"},
+        {"a % 64", "a % 32"},
+        {"\"Key\"", "key"},
+        {"waits_for, due, seq", "waits_for, seq, due"},
+        {"key", ""},
+        {"encode(key, 'hex'::text)", "encode(key, 'base64')"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        assert_false(expression_equal(pairs[i][0], pairs[i][1]));
+}
+
+/* As PostgreSQL 15 shows them; the first argument is the type of the key. */
+static void assert_slice_shown(const char *type, const char *shown)
+{
+    struct table table = {.columns = {[COLUMN_ID] = {.quoted = "\"id\"", .type = "bigint"},
+                                      [COLUMN_KEY] = {.quoted = "\"key\""}}};
+    struct writer writer;
+    char *written;
+
+    (void)snprintf(table.columns[COLUMN_KEY].type, sizeof table.columns[COLUMN_KEY].type, "%s",
+                   type);
+    assert_true(writer_begin(&writer));
+    sql_put_slice(writer.out, &table, 64, false);
+    written = writer_end(&writer);
+    assert_non_null(written);
+    assert_true(expression_equal(shown, written));
+    free(written);
+}
+
+static void the_slice_of_every_type_of_key_is_recognised(void **state)
+{
+    (void)state;
+    assert_slice_shown("text", "((hashtext(COALESCE(key, id::text)) & 2147483647) % 64)");
+    assert_slice_shown("character varying(40)",
+                       "((hashtext(COALESCE(key::text, id::text)) & 2147483647) % 64)");
+    assert_slice_shown("uuid", "((hashtext(COALESCE(key::text, id::text)) & 2147483647) % 64)");
+    assert_slice_shown(
+        "bytea", "((hashtext(COALESCE(encode(key, 'hex'::text), id::text)) & 2147483647) % 64)");
+    assert_slice_shown("", "((hashtext(id::text) & 2147483647) % 64)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_server_shows_of_an_index_is_what_was_written),
+        cmocka_unit_test(parentheses_numbers_names_and_order_count),
+        cmocka_unit_test(the_slice_of_every_type_of_key_is_recognised),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+#include "catalog/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const default_names[COLUMN_COUNT] = {
+    [COLUMN_ID] = "id",
+    [COLUMN_EVENT_ID] = "event_id",
+    [COLUMN_TOPIC] = "topic",
+    [COLUMN_KEY] = "key",
+    [COLUMN_TYPE] = "type",
+    [COLUMN_PAYLOAD] = "payload",
+    [COLUMN_HEADERS] = "headers",
+    [COLUMN_CREATED_AT] = "created_at",
+    [COLUMN_SENT_AT] = "sent_at",
+};
+
+/* debezium.io, "Outbox Event Router", the basic outbox table; sent_at is ours. */
+static const char *const debezium_names[COLUMN_COUNT] = {
+    [COLUMN_ID] = "id",
+    [COLUMN_EVENT_ID] = "id",
+    [COLUMN_TOPIC] = "aggregatetype",
+    [COLUMN_KEY] = "aggregateid",
+    [COLUMN_TYPE] = "type",
+    [COLUMN_PAYLOAD] = "payload",
+    [COLUMN_HEADERS] = NULL,
+    [COLUMN_CREATED_AT] = NULL,
+    [COLUMN_SENT_AT] = "sent_at",
+};
+
+static void assert_columns(enum preset preset, const char *const want[COLUMN_COUNT])
+{
+    struct outbox_options options = {.preset = preset};
+
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        const char *name = outbox_column(&options, (enum column)i);
+
+        if (want[i] == NULL)
+            assert_null(name);
+        else
+            assert_string_equal(name, want[i]);
+    }
+}
+
+static void each_column_is_called_by_its_meaning(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        assert_string_equal(column_name((enum column)i), default_names[i]);
+}
+
+static void the_default_preset_has_the_columns_of_our_own_table(void **state)
+{
+    (void)state;
+    assert_columns(PRESET_DEFAULT, default_names);
+}
+
+static void the_debezium_preset_has_the_columns_of_its_event_router(void **state)
+{
+    (void)state;
+    assert_columns(PRESET_DEBEZIUM, debezium_names);
+}
+
+static void a_mapped_column_wins_over_the_preset(void **state)
+{
+    static char mine[] = "mine";
+    static const enum preset presets[] = {PRESET_DEFAULT, PRESET_DEBEZIUM};
+
+    (void)state;
+    for (int p = 0; p < 2; p++)
+        for (int mapped = 0; mapped < COLUMN_COUNT; mapped++) {
+            const char *const *preset = p == 0 ? default_names : debezium_names;
+            struct outbox_options options = {.preset = presets[p]};
+            int other = (mapped + 1) % COLUMN_COUNT;
+
+            options.columns[mapped] = mine;
+            assert_string_equal(outbox_column(&options, (enum column)mapped), "mine");
+            if (preset[other] != NULL)
+                assert_string_equal(outbox_column(&options, (enum column)other), preset[other]);
+        }
+}
+
+/* ---- names ---- */
+
+static const char *const good_tables[] = {
+    "outbox", "public.outbox", "Outbox", "_o", "o1", "o$1", "SCHEMA.TABLE", "a.b", "s$.t$",
+};
+
+static const char *const bad_tables[] = {
+    "",        ".",         "a.",       ".a",     "a.b.c",       "a..b",     "a b",
+    "\"",      "a\"b",      "\"a\"",    "a;b",    "1a",          "$a",       "a.1b",
+    "1a.b",    "a-b",       "a'b",      "a\nb",   "outbox ",     " outbox",  "a. b",
+    "a.b ",    "a.\"b\"",   "\xC3\xBC", "a/*b*/", "outbox--",    "a(b)",     "a\\b",
+    "outbox; DROP TABLE x", "pg_temp.t.u", "...",
+};
+
+static void a_table_is_named_alone_or_behind_a_schema(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof good_tables / sizeof good_tables[0]; i++)
+        if (outbox_table_name_problem(good_tables[i]) != NULL)
+            fail_msg("\"%s\" was refused", good_tables[i]);
+    for (size_t i = 0; i < sizeof bad_tables / sizeof bad_tables[0]; i++)
+        if (outbox_table_name_problem(bad_tables[i]) == NULL)
+            fail_msg("\"%s\" was accepted", bad_tables[i]);
+}
+
+/* A letter or "_" anywhere; digits and "$" too, but not first. */
+static bool is_identifier_byte(int byte, bool first)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
+           (!first && ((byte >= '0' && byte <= '9') || byte == '$'));
+}
+
+static void every_byte_of_a_name_is_checked(void **state)
+{
+    (void)state;
+    for (int byte = 1; byte <= 0xFF; byte++)
+        for (int at = 0; at < 3; at++) {
+            char column[] = "abc";
+            char table[] = "s.abc";
+            char schema[] = "abc.t";
+            bool good = is_identifier_byte(byte, at == 0);
+            bool split = byte == '.' && at == 1; /* "a.c" is a schema and a table */
+
+            column[at] = table[2 + at] = schema[at] = (char)byte;
+            assert_int_equal(outbox_column_name_problem(column) == NULL, good);
+            assert_int_equal(outbox_table_name_problem(column) == NULL, good || split);
+            assert_int_equal(outbox_table_name_problem(table) == NULL, good);
+            assert_int_equal(outbox_table_name_problem(schema) == NULL, good);
+        }
+}
+
+static const char *name_of(char *out, const char *schema, size_t len)
+{
+    size_t used = strlen(schema);
+
+    memcpy(out, schema, used);
+    memset(out + used, 'n', len);
+    out[used + len] = '\0';
+    return out;
+}
+
+/* PostgreSQL cuts a longer identifier, so that it names another object. */
+static void a_column_name_has_at_most_63_bytes(void **state)
+{
+    char name[128];
+
+    (void)state;
+    assert_non_null(outbox_column_name_problem(""));
+    assert_null(outbox_column_name_problem(name_of(name, "", 1)));
+    assert_null(outbox_column_name_problem(name_of(name, "", 63)));
+    assert_non_null(outbox_column_name_problem(name_of(name, "", 64)));
+    assert_non_null(outbox_column_name_problem("a.b"));
+}
+
+static void a_table_name_leaves_room_for_those_of_the_relays_own_tables(void **state)
+{
+    char name[128];
+
+    (void)state;
+    for (size_t len = 1; len <= 63 - strlen("_parked_due_idx"); len++)
+        assert_null(outbox_table_name_problem(name_of(name, "", len)));
+    for (size_t len = 63 - strlen("_parked_due_idx") + 1; len < 100; len++) {
+        assert_non_null(outbox_table_name_problem(name_of(name, "", len)));
+        assert_non_null(outbox_table_name_problem(name_of(name, "s.", len)));
+    }
+}
+
+static void a_schema_name_has_at_most_63_bytes(void **state)
+{
+    char name[128];
+
+    (void)state;
+    name_of(name, "", 63);
+    memcpy(name + 63, ".t", 3);
+    assert_null(outbox_table_name_problem(name));
+    name_of(name, "", 64);
+    memcpy(name + 64, ".t", 3);
+    assert_non_null(outbox_table_name_problem(name));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_column_is_called_by_its_meaning),
+        cmocka_unit_test(the_default_preset_has_the_columns_of_our_own_table),
+        cmocka_unit_test(the_debezium_preset_has_the_columns_of_its_event_router),
+        cmocka_unit_test(a_mapped_column_wins_over_the_preset),
+        cmocka_unit_test(a_table_is_named_alone_or_behind_a_schema),
+        cmocka_unit_test(every_byte_of_a_name_is_checked),
+        cmocka_unit_test(a_column_name_has_at_most_63_bytes),
+        cmocka_unit_test(a_table_name_leaves_room_for_those_of_the_relays_own_tables),
+        cmocka_unit_test(a_schema_name_has_at_most_63_bytes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+#include "message/batch.h"
+
+#include <setjmp.h>
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#define CAPACITY 4
+
+static struct batch batch;
+
+static int setup(void **state)
+{
+    (void)state;
+    return batch_init(&batch, CAPACITY);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    batch_free(&batch);
+    return 0;
+}
+
+static unsigned seed_random(void)
+{
+    const char *given = getenv("TEST_SEED");
+    unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
+
+    print_message("TEST_SEED=%u\n", seed);
+    return seed;
+}
+
+/* ---- messages ---- */
+
+static void a_batch_holds_its_capacity_and_no_more(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CAPACITY; i++) {
+        assert_int_equal(batch.count, i);
+        assert_ptr_equal(batch_add(&batch), &batch.messages[i]);
+    }
+    assert_null(batch_add(&batch));
+    assert_int_equal(batch.count, CAPACITY);
+}
+
+static void assert_blank(const struct message *message)
+{
+    static const struct message blank;
+
+    assert_memory_equal(message->row, blank.row, sizeof blank.row);
+    assert_null(message->id.data);
+    assert_null(message->event_id.data);
+    assert_null(message->topic.data);
+    assert_null(message->key.data);
+    assert_null(message->type.data);
+    assert_null(message->payload.data);
+    assert_int_equal(message->payload.len, 0);
+    assert_false(message->payload_is_json);
+    assert_null(message->created_at.data);
+    assert_int_equal(message->attempts, 0);
+    assert_null(message->headers);
+    assert_int_equal(message->header_count, 0);
+    assert_int_equal(message->sink, -1);
+    assert_null(message->destination.data);
+    assert_null(message->route_key.data);
+    assert_int_equal(message->verdict, VERDICT_PENDING);
+    assert_null(message->reason);
+    assert_int_equal(message->outcome, OUTCOME_LEAVE);
+    assert_int_equal(message->retry_ms, 0);
+}
+
+static void a_new_message_is_zeroed_and_has_no_sink(void **state)
+{
+    (void)state;
+    assert_blank(batch_add(&batch));
+}
+
+static void a_message_of_an_earlier_cycle_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    memset(batch_add(&batch), 0x55, sizeof(struct message));
+    batch_reset(&batch);
+    assert_int_equal(batch.count, 0);
+    assert_blank(batch_add(&batch));
+}
+
+static void a_reset_forgets_what_was_said_of_the_cycle(void **state)
+{
+    (void)state;
+    batch.parked = true;
+    batch.more = true;
+    batch_reset(&batch);
+    assert_false(batch.parked);
+    assert_false(batch.more);
+    assert_int_equal(batch.capacity, CAPACITY);
+}
+
+/* ---- rows ---- */
+
+static int released;
+
+static void count_release(void *rows)
+{
+    assert_ptr_equal(rows, &released);
+    released++;
+}
+
+static void the_claimed_rows_are_released_once_by_a_reset(void **state)
+{
+    (void)state;
+    released = 0;
+    batch.release_rows = count_release;
+    batch_reset(&batch);
+    batch.rows = &released;
+    batch_reset(&batch);
+    assert_int_equal(released, 1);
+    assert_null(batch.rows);
+    batch_reset(&batch);
+    assert_int_equal(released, 1);
+}
+
+static void the_claimed_rows_are_released_when_the_batch_is_freed(void **state)
+{
+    struct batch other;
+
+    (void)state;
+    released = 0;
+    assert_int_equal(batch_init(&other, 1), 0);
+    other.release_rows = count_release;
+    other.rows = &released;
+    batch_free(&other);
+    assert_int_equal(released, 1);
+}
+
+/* ---- memory ---- */
+
+#define BLOCKS 400
+
+struct block {
+    unsigned char *bytes;
+    size_t size;
+};
+
+/* Mostly small, now and then larger than anything kept from cycle to cycle. */
+static size_t random_size(void)
+{
+    return (size_t)rand() % (rand() % 50 == 0 ? 200000 : 2000);
+}
+
+static void allocated_bytes_are_aligned_and_nobody_elses(void **state)
+{
+    static struct block blocks[BLOCKS];
+
+    (void)state;
+    srand(seed_random());
+    for (int cycle = 0; cycle < 5; cycle++) {
+        for (int i = 0; i < BLOCKS; i++) {
+            blocks[i].size = random_size();
+            blocks[i].bytes = batch_alloc(&batch, blocks[i].size);
+            assert_non_null(blocks[i].bytes);
+            assert_int_equal((uintptr_t)blocks[i].bytes % alignof(max_align_t), 0);
+            memset(blocks[i].bytes, i % 251, blocks[i].size);
+        }
+        for (int i = 0; i < BLOCKS; i++)
+            for (size_t at = 0; at < blocks[i].size; at++)
+                assert_true(blocks[i].bytes[at] == i % 251);
+        batch_reset(&batch);
+    }
+}
+
+static void sizes_around_those_of_chunks_are_served(void **state)
+{
+    (void)state;
+    for (size_t size = 65536 - 40; size <= 65536 + 40; size++) {
+        void *bytes = batch_alloc(&batch, size);
+
+        assert_non_null(bytes);
+        memset(bytes, 0xAA, size);
+        if (size % 8 == 0)
+            batch_reset(&batch);
+    }
+}
+
+/* Bytes that malloc has handed out; 0 where nobody can tell. */
+static size_t bytes_in_use(void)
+{
+#ifdef __GLIBC__
+    return mallinfo2().uordblks;
+#else
+    return 0;
+#endif
+}
+
+static void after_warm_up_nothing_is_allocated(void **state)
+{
+    size_t in_use = 0;
+
+    (void)state;
+    for (int cycle = 0; cycle < 6; cycle++) {
+        if (cycle >= 2)
+            in_use = bytes_in_use();
+        for (size_t i = 0; i < 1000; i++)
+            assert_non_null(batch_alloc(&batch, i % 7 * 100));
+        if (cycle >= 2)
+            assert_int_equal(bytes_in_use(), in_use);
+        batch_reset(&batch);
+        if (cycle >= 2)
+            assert_int_equal(bytes_in_use(), in_use);
+    }
+}
+
+static void a_copy_is_terminated_and_keeps_nul_bytes(void **state)
+{
+    char data[] = {'a', '\0', 'b', 'x'};
+    struct text copy = batch_copy(&batch, data, 3);
+
+    (void)state;
+    memset(data, '#', sizeof data);
+    assert_int_equal(copy.len, 3);
+    assert_memory_equal(copy.data, "a\0b", 4);
+}
+
+static void a_copy_of_nothing_is_empty_and_not_null(void **state)
+{
+    struct text copy = batch_copy(&batch, "", 0);
+
+    (void)state;
+    assert_non_null(copy.data);
+    assert_int_equal(copy.len, 0);
+    assert_int_equal(copy.data[0], '\0');
+}
+
+/* ---- refusing ---- */
+
+static void a_refused_message_has_its_verdict_and_formatted_reason(void **state)
+{
+    struct message *message = batch_add(&batch);
+
+    (void)state;
+    batch_refuse(&batch, message, VERDICT_REJECTED, "payload %d > %s", 1048589, "1000000");
+    assert_int_equal(message->verdict, VERDICT_REJECTED);
+    assert_string_equal(message->reason, "payload 1048589 > 1000000");
+}
+
+static void each_refused_message_keeps_its_own_reason(void **state)
+{
+    struct message *first = batch_add(&batch);
+    struct message *second = batch_add(&batch);
+
+    (void)state;
+    batch_refuse(&batch, first, VERDICT_RETRY, "first");
+    batch_refuse(&batch, second, VERDICT_WAIT, "second");
+    assert_string_equal(first->reason, "first");
+    assert_string_equal(second->reason, "second");
+    assert_int_equal(first->verdict, VERDICT_RETRY);
+    assert_int_equal(second->verdict, VERDICT_WAIT);
+}
+
+static void a_long_reason_is_cut_not_overrun(void **state)
+{
+    char text[10000];
+    struct message *message = batch_add(&batch);
+
+    (void)state;
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    batch_refuse(&batch, message, VERDICT_REJECTED, "%s", text);
+    assert_in_range(strlen(message->reason), 100, sizeof text - 1);
+    assert_memory_equal(message->reason, text, strlen(message->reason));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_batch_holds_its_capacity_and_no_more),
+        TEST(a_new_message_is_zeroed_and_has_no_sink),
+        TEST(a_message_of_an_earlier_cycle_leaves_nothing_behind),
+        TEST(a_reset_forgets_what_was_said_of_the_cycle),
+        TEST(the_claimed_rows_are_released_once_by_a_reset),
+        TEST(the_claimed_rows_are_released_when_the_batch_is_freed),
+        TEST(allocated_bytes_are_aligned_and_nobody_elses),
+        TEST(sizes_around_those_of_chunks_are_served),
+        TEST(after_warm_up_nothing_is_allocated),
+        TEST(a_copy_is_terminated_and_keeps_nul_bytes),
+        TEST(a_copy_of_nothing_is_empty_and_not_null),
+        TEST(a_refused_message_has_its_verdict_and_formatted_reason),
+        TEST(each_refused_message_keeps_its_own_reason),
+        TEST(a_long_reason_is_cut_not_overrun),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+#include "message/order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define CAPACITY 10000
+#define NONE_KEPT 0
+#define SINK 0
+#define OTHER_SINK 1
+
+static struct batch batch;
+
+static int setup(void **state)
+{
+    (void)state;
+    return batch_init(&batch, CAPACITY);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    batch_free(&batch);
+    return 0;
+}
+
+/* key: NULL is NULL. */
+static struct message *add(int sink, const char *key)
+{
+    struct message *message = batch_add(&batch);
+
+    message->sink = sink;
+    message->key = text_of(key);
+    message->route_key = message->key;
+    message->destination = text_of("topic");
+    return message;
+}
+
+static void link_all(uint64_t kept)
+{
+    assert_int_equal(order_link(&batch, kept), 0);
+}
+
+static void assert_links(const int *before, const int *waves)
+{
+    for (int i = 0; i < batch.count; i++) {
+        assert_int_equal(batch.messages[i].before, before[i]);
+        assert_int_equal(batch.messages[i].wave, waves[i]);
+    }
+}
+
+static void a_message_follows_the_last_one_of_its_key(void **state)
+{
+    static const char *const keys[] = {"a", "b", "a", "a", "c", "b"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        add(SINK, keys[i]);
+    link_all(NONE_KEPT);
+    assert_links((const int[]){-1, -1, 0, 2, -1, 1}, (const int[]){0, 0, 1, 2, 0, 1});
+    assert_int_equal(batch.last_wave, 2);
+}
+
+static void without_a_key_there_is_no_order(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        add(SINK, NULL);
+    link_all(NONE_KEPT);
+    assert_links((const int[]){-1, -1, -1}, (const int[]){0, 0, 0});
+    assert_int_equal(batch.last_wave, 0);
+}
+
+static void an_empty_key_is_a_key(void **state)
+{
+    (void)state;
+    add(SINK, "");
+    add(SINK, NULL);
+    add(SINK, "");
+    link_all(NONE_KEPT);
+    assert_links((const int[]){-1, -1, 0}, (const int[]){0, 0, 1});
+}
+
+static void keys_are_compared_by_all_their_bytes(void **state)
+{
+    (void)state;
+    add(SINK, NULL)->key = (struct text){"a\0x", 3};
+    add(SINK, NULL)->key = (struct text){"a\0y", 3};
+    add(SINK, NULL)->key = (struct text){"a\0x", 3};
+    link_all(NONE_KEPT);
+    assert_links((const int[]){-1, -1, 0}, (const int[]){0, 0, 1});
+}
+
+static void each_sink_has_an_order_of_its_own(void **state)
+{
+    (void)state;
+    add(SINK, "a");
+    add(OTHER_SINK, "a");
+    add(SINK, "a");
+    link_all(NONE_KEPT);
+    assert_links((const int[]){-1, -1, 0}, (const int[]){0, 0, 1});
+}
+
+/* It may belong to any sink once the routes are mended. */
+static void a_row_without_a_route_stands_in_the_order_of_every_sink(void **state)
+{
+    (void)state;
+    add(SINK, "a");
+    add(-1, "a");
+    add(SINK, "a");
+    add(OTHER_SINK, "a");
+    add(OTHER_SINK, "a");
+    link_all(NONE_KEPT);
+    assert_links((const int[]){-1, 0, 1, 1, 3}, (const int[]){0, 1, 2, 2, 3});
+}
+
+static void where_the_client_keeps_the_order_a_key_shares_a_wave(void **state)
+{
+    (void)state;
+    add(SINK, "a");
+    add(OTHER_SINK, "a");
+    add(SINK, "a");
+    add(OTHER_SINK, "a");
+    link_all(UINT64_C(1) << SINK);
+    assert_links((const int[]){-1, -1, 0, 1}, (const int[]){0, 0, 0, 1});
+}
+
+static void another_way_to_the_broker_is_another_wave(void **state)
+{
+    (void)state;
+    add(SINK, "a");
+    add(SINK, "a")->destination = text_of("another");
+    add(SINK, "a");
+    add(SINK, "a")->route_key = text_of("another");
+    add(SINK, "a")->route_key = text_of(NULL);
+    add(SINK, "a")->route_key = text_of(NULL);
+    link_all(UINT64_C(1) << SINK);
+    assert_links((const int[]){-1, 0, 1, 2, 3, 4}, (const int[]){0, 1, 2, 3, 4, 5});
+}
+
+static void many_keys_find_their_own(void **state)
+{
+    enum { KEYS = 3000, TIMES = 3 };
+
+    (void)state;
+    for (int i = 0; i < KEYS * TIMES; i++) {
+        char key[16];
+
+        (void)snprintf(key, sizeof key, "%d", i % KEYS);
+        add(SINK, NULL)->key = batch_copy(&batch, key, strlen(key));
+    }
+    link_all(NONE_KEPT);
+    for (int i = 0; i < batch.count; i++) {
+        assert_int_equal(batch.messages[i].before, i < KEYS ? -1 : i - KEYS);
+        assert_int_equal(batch.messages[i].wave, i / KEYS);
+    }
+    assert_int_equal(batch.last_wave, TIMES - 1);
+}
+
+static void an_empty_batch_has_one_wave(void **state)
+{
+    (void)state;
+    link_all(NONE_KEPT);
+    assert_int_equal(batch.last_wave, 0);
+}
+
+static void a_batch_that_comes_again_is_linked_anew(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        add(SINK, "a")->handed = true;
+    link_all(NONE_KEPT);
+    link_all(UINT64_C(1) << SINK);
+    assert_links((const int[]){-1, 0, 1}, (const int[]){0, 0, 0});
+    assert_int_equal(batch.last_wave, 0);
+    assert_false(batch.messages[0].handed);
+}
+
+static void a_message_is_due_when_the_one_before_it_was_acknowledged(void **state)
+{
+    static const enum verdict failures[] = {VERDICT_PENDING, VERDICT_RETRY, VERDICT_WAIT,
+                                            VERDICT_REJECTED};
+    struct message *first = add(SINK, "a");
+    struct message *second = add(SINK, "a");
+
+    (void)state;
+    link_all(NONE_KEPT);
+    assert_true(order_is_due(&batch, first, SINK));
+    assert_false(order_is_due(&batch, first, OTHER_SINK));
+    assert_false(order_is_due(&batch, second, SINK));
+    batch.wave = 1;
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        first->verdict = failures[i];
+        assert_false(order_is_due(&batch, second, SINK));
+        assert_true(order_is_held(&batch, second));
+    }
+    first->verdict = VERDICT_SENT;
+    assert_true(order_is_due(&batch, second, SINK));
+    assert_false(order_is_held(&batch, second));
+}
+
+static void in_a_shared_wave_it_is_due_when_the_one_before_was_handed_over(void **state)
+{
+    struct message *first = add(SINK, "a");
+    struct message *second = add(SINK, "a");
+
+    (void)state;
+    link_all(UINT64_C(1) << SINK);
+    assert_false(order_is_due(&batch, second, SINK));
+    first->handed = true;
+    assert_true(order_is_due(&batch, second, SINK));
+    first->verdict = VERDICT_REJECTED;
+    assert_false(order_is_due(&batch, second, SINK));
+}
+
+static void a_blocked_message_is_never_due(void **state)
+{
+    struct message *message = add(SINK, "a");
+
+    (void)state;
+    message->blocked = true;
+    link_all(NONE_KEPT);
+    assert_false(order_is_in_wave(&batch, message, SINK));
+    assert_false(order_is_due(&batch, message, SINK));
+    assert_true(order_is_held(&batch, message));
+}
+
+static void without_links_every_message_is_due_at_once(void **state)
+{
+    (void)state;
+    add(SINK, "a");
+    add(SINK, "a");
+    for (int i = 0; i < batch.count; i++) {
+        assert_true(order_is_due(&batch, &batch.messages[i], SINK));
+        assert_false(order_is_held(&batch, &batch.messages[i]));
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_message_follows_the_last_one_of_its_key),
+        TEST(without_a_key_there_is_no_order),
+        TEST(an_empty_key_is_a_key),
+        TEST(keys_are_compared_by_all_their_bytes),
+        TEST(each_sink_has_an_order_of_its_own),
+        TEST(a_row_without_a_route_stands_in_the_order_of_every_sink),
+        TEST(where_the_client_keeps_the_order_a_key_shares_a_wave),
+        TEST(another_way_to_the_broker_is_another_wave),
+        TEST(many_keys_find_their_own),
+        TEST(an_empty_batch_has_one_wave),
+        TEST(a_batch_that_comes_again_is_linked_anew),
+        TEST(a_message_is_due_when_the_one_before_it_was_acknowledged),
+        TEST(in_a_shared_wave_it_is_due_when_the_one_before_was_handed_over),
+        TEST(a_blocked_message_is_never_due),
+        TEST(without_links_every_message_is_due_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+#include "message/outcome.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define CAPACITY 200
+
+static const struct retry_options options = {
+    .max_attempts = 3, .backoff_ms = 1000, .backoff_max_ms = 300000};
+
+static struct batch batch;
+
+static int setup(void **state)
+{
+    (void)state;
+    return batch_init(&batch, CAPACITY);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    batch_free(&batch);
+    return 0;
+}
+
+static struct message *add(enum verdict verdict, int attempts)
+{
+    struct message *message = batch_add(&batch);
+
+    message->verdict = verdict;
+    message->attempts = attempts;
+    return message;
+}
+
+static void an_acknowledged_message_is_sent(void **state)
+{
+    struct message *message = add(VERDICT_SENT, 2);
+
+    (void)state;
+    outcome_decide(&batch, &options, 1);
+    assert_int_equal(message->outcome, OUTCOME_SENT);
+    assert_int_equal(message->attempts, 2);
+}
+
+static void a_message_without_word_stays_and_costs_no_attempt(void **state)
+{
+    struct message *message = add(VERDICT_PENDING, 2);
+
+    (void)state;
+    outcome_decide(&batch, &options, 1);
+    assert_int_equal(message->outcome, OUTCOME_LEAVE);
+    assert_int_equal(message->attempts, 2);
+}
+
+static void a_failed_message_is_parked_until_its_tries_are_spent(void **state)
+{
+    struct message *first = add(VERDICT_RETRY, 0);
+    struct message *second = add(VERDICT_RETRY, 1);
+    struct message *last = add(VERDICT_RETRY, 2);
+
+    (void)state;
+    outcome_decide(&batch, &options, 1);
+    assert_int_equal(first->outcome, OUTCOME_PARK);
+    assert_int_equal(first->attempts, 1);
+    assert_int_equal(second->outcome, OUTCOME_PARK);
+    assert_int_equal(second->attempts, 2);
+    assert_int_equal(last->outcome, OUTCOME_DEAD);
+    assert_int_equal(last->attempts, 3);
+}
+
+static void with_one_attempt_the_first_failure_is_the_end(void **state)
+{
+    const struct retry_options once = {.max_attempts = 1, .backoff_ms = 1, .backoff_max_ms = 1};
+    struct message *message = add(VERDICT_RETRY, 0);
+
+    (void)state;
+    outcome_decide(&batch, &once, 1);
+    assert_int_equal(message->outcome, OUTCOME_DEAD);
+}
+
+static void more_attempts_than_allowed_are_dead_too(void **state)
+{
+    struct message *message = add(VERDICT_RETRY, 50);
+
+    (void)state;
+    outcome_decide(&batch, &options, 1);
+    assert_int_equal(message->outcome, OUTCOME_DEAD);
+}
+
+static void waiting_for_a_destination_costs_nothing_however_often(void **state)
+{
+    struct message *fresh = add(VERDICT_WAIT, 0);
+    struct message *spent = add(VERDICT_WAIT, 1000);
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        outcome_decide(&batch, &options, (uint32_t)i);
+    assert_int_equal(fresh->outcome, OUTCOME_PARK);
+    assert_int_equal(fresh->attempts, 0);
+    assert_true(fresh->retry_ms >= 1);
+    assert_int_equal(spent->outcome, OUTCOME_PARK);
+    assert_int_equal(spent->attempts, 1000);
+}
+
+static void a_destination_is_asked_for_less_and_less_often(void **state)
+{
+    static const struct {
+        int64_t waited_ms;
+        int64_t least_ms;
+        int64_t most_ms;
+    } cases[] = {{0, 500, 1000}, {10000, 5000, 10000}, {1000000000, 150000, 300000}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct message *message = add(VERDICT_WAIT, 0);
+
+        message->waited_ms = cases[i].waited_ms;
+        outcome_decide(&batch, &options, (uint32_t)i);
+        assert_in_range(message->retry_ms, cases[i].least_ms, cases[i].most_ms);
+    }
+}
+
+static void a_rejected_message_is_dead_at_once(void **state)
+{
+    struct message *message = add(VERDICT_REJECTED, 0);
+
+    (void)state;
+    outcome_decide(&batch, &options, 1);
+    assert_int_equal(message->outcome, OUTCOME_DEAD);
+}
+
+static void each_message_is_judged_by_its_own_verdict(void **state)
+{
+    static const struct {
+        enum verdict verdict;
+        enum outcome outcome;
+    } cases[] = {
+        {VERDICT_SENT, OUTCOME_SENT},     {VERDICT_REJECTED, OUTCOME_DEAD},
+        {VERDICT_PENDING, OUTCOME_LEAVE}, {VERDICT_RETRY, OUTCOME_PARK},
+        {VERDICT_WAIT, OUTCOME_PARK},     {VERDICT_SENT, OUTCOME_SENT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        add(cases[i].verdict, 0);
+    outcome_decide(&batch, &options, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(batch.messages[i].outcome, cases[i].outcome);
+}
+
+static void the_delay_doubles_with_the_attempts_up_to_the_cap(void **state)
+{
+    const struct retry_options patient = {
+        .max_attempts = 1000, .backoff_ms = 1000, .backoff_max_ms = 60000};
+
+    (void)state;
+    for (int attempts = 0; attempts < 20; attempts++)
+        add(VERDICT_RETRY, attempts);
+    outcome_decide(&batch, &patient, 7);
+    for (int i = 0; i < batch.count; i++) {
+        int64_t whole = i < 6 ? INT64_C(1000) << i : 60000;
+
+        assert_in_range(batch.messages[i].retry_ms, whole / 2, whole);
+    }
+}
+
+static void the_delays_of_one_batch_are_spread(void **state)
+{
+    static const uint32_t seeds[] = {0, 1, 2, UINT32_MAX};
+
+    (void)state;
+    for (size_t s = 0; s < sizeof seeds / sizeof seeds[0]; s++) {
+        int low = 0;
+
+        batch_reset(&batch);
+        for (int i = 0; i < CAPACITY; i++)
+            add(VERDICT_RETRY, 1);
+        outcome_decide(&batch, &options, seeds[s]);
+        for (int i = 0; i < CAPACITY; i++) {
+            assert_in_range(batch.messages[i].retry_ms, 1000, 2000);
+            low += batch.messages[i].retry_ms < 1500;
+        }
+        assert_in_range(low, CAPACITY / 4, CAPACITY * 3 / 4);
+    }
+}
+
+/* ---- held by an earlier one of its key ---- */
+
+static struct message *add_behind(int before, enum verdict verdict)
+{
+    struct message *message = add(verdict, 1);
+
+    message->before = before;
+    return message;
+}
+
+static void assert_behind(const struct message *message)
+{
+    assert_int_equal(message->outcome, OUTCOME_BEHIND);
+    assert_string_equal(message->reason, "behind an earlier row of its key");
+    assert_null(message->waits_for.data);
+    assert_int_equal(message->attempts, 1);
+}
+
+static void a_row_that_fails_takes_its_key_with_it_and_nobody_else(void **state)
+{
+    static const enum verdict failures[] = {VERDICT_RETRY, VERDICT_WAIT, VERDICT_REJECTED};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        struct message *second, *third, *neighbour;
+
+        batch_reset(&batch);
+        (void)add(failures[i], 0);
+        second = add_behind(0, VERDICT_PENDING);
+        neighbour = add(VERDICT_SENT, 0);
+        third = add_behind(1, VERDICT_PENDING);
+        outcome_decide(&batch, &options, 1);
+        assert_behind(second);
+        assert_behind(third);
+        assert_int_equal(neighbour->outcome, OUTCOME_SENT);
+    }
+}
+
+static void a_row_that_stays_keeps_its_key_where_it_is(void **state)
+{
+    struct message *second, *third;
+
+    (void)state;
+    (void)add(VERDICT_PENDING, 0);
+    second = add_behind(0, VERDICT_PENDING);
+    third = add_behind(1, VERDICT_REJECTED);
+    outcome_decide(&batch, &options, 1);
+    assert_int_equal(second->outcome, OUTCOME_LEAVE);
+    assert_int_equal(third->outcome, OUTCOME_LEAVE);
+    assert_int_equal(third->attempts, 1);
+}
+
+/* It is told when its turn comes; until then it would be dead before its time. */
+static void a_held_row_is_not_judged_by_its_own_verdict(void **state)
+{
+    struct message *second;
+
+    (void)state;
+    (void)add(VERDICT_REJECTED, 0);
+    second = add_behind(0, VERDICT_REJECTED);
+    second->reason = "its own";
+    second->waits_for = text_of("sink/topic");
+    outcome_decide(&batch, &options, 1);
+    assert_behind(second);
+}
+
+static void a_blocked_row_goes_behind_whatever_is_in_the_batch(void **state)
+{
+    struct message *blocked;
+
+    (void)state;
+    (void)add(VERDICT_PENDING, 0);
+    blocked = add_behind(0, VERDICT_PENDING);
+    blocked->blocked = true;
+    outcome_decide(&batch, &options, 1);
+    assert_behind(blocked);
+}
+
+static void what_was_acknowledged_is_sent_behind_whomever(void **state)
+{
+    struct message *second;
+
+    (void)state;
+    (void)add(VERDICT_PENDING, 0);
+    second = add_behind(0, VERDICT_SENT);
+    outcome_decide(&batch, &options, 1);
+    assert_int_equal(second->outcome, OUTCOME_SENT);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_acknowledged_message_is_sent),
+        TEST(a_message_without_word_stays_and_costs_no_attempt),
+        TEST(a_failed_message_is_parked_until_its_tries_are_spent),
+        TEST(with_one_attempt_the_first_failure_is_the_end),
+        TEST(more_attempts_than_allowed_are_dead_too),
+        TEST(waiting_for_a_destination_costs_nothing_however_often),
+        TEST(a_destination_is_asked_for_less_and_less_often),
+        TEST(a_rejected_message_is_dead_at_once),
+        TEST(each_message_is_judged_by_its_own_verdict),
+        TEST(the_delay_doubles_with_the_attempts_up_to_the_cap),
+        TEST(the_delays_of_one_batch_are_spread),
+        TEST(a_row_that_fails_takes_its_key_with_it_and_nobody_else),
+        TEST(a_row_that_stays_keeps_its_key_where_it_is),
+        TEST(a_held_row_is_not_judged_by_its_own_verdict),
+        TEST(a_blocked_row_goes_behind_whatever_is_in_the_batch),
+        TEST(what_was_acknowledged_is_sent_behind_whomever),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1149 @@
+/*
+ * The rule of docs/horizon.md, statement by statement, as a transcript of ticks, claims and scans.
+ *
+ * tick(DRAWN, "a b:7 c!"): DRAWN is the highest id drawn, and then a, b and c hold the table's
+ * lock; b runs as xid 7, and c was prepared.
+ */
+#include "outbox/slices/horizon.h"
+
+#include "base/clock.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SLICES 2
+#define UNKNOWN HORIZON_UNKNOWN
+#define END INT64_MAX
+#define DEADLINE_MS 20000
+
+static const struct server here = {.system = "7", .timeline = 1};
+
+static struct horizon *horizon;
+static struct horizon_view view;
+static int64_t now_ms;
+static uint32_t file;
+
+static int set_up(void **state)
+{
+    (void)state;
+    now_ms = 1000000;
+    file = 16384;
+    horizon = horizon_open(SLICES);
+    if (horizon == NULL || horizon_view_init(&view, SLICES) < 0)
+        return -1;
+    horizon_join(horizon, &here);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    horizon_view_free(&view);
+    horizon_close(horizon);
+    return 0;
+}
+
+static void look(void)
+{
+    horizon_read(horizon, &here, &view);
+}
+
+static void later(int64_t ms)
+{
+    now_ms += ms;
+}
+
+static int read_holders(const char *text, struct horizon_holder *holders)
+{
+    int count = 0;
+
+    while (*text != '\0') {
+        struct horizon_holder *holder = &holders[count++];
+
+        *holder = (struct horizon_holder){.transaction = (uint64_t)*text++};
+        if (*text == '!') {
+            holder->prepared = true;
+            text++;
+        }
+        if (*text == ':')
+            holder->xid = strtoull(text + 1, (char **)&text, 10);
+        text += strspn(text, " ");
+    }
+    return count;
+}
+
+/* Whether the horizon took it. The view, and so its stamp, is the one of before. */
+static bool try_tick(int64_t drawn, const char *text)
+{
+    struct horizon_holder holders[64];
+    struct horizon_tick tick = {.drawn = drawn,
+                                .file = file,
+                                .holders = holders,
+                                .holder_count = read_holders(text, holders),
+                                .now_ms = now_ms};
+
+    look();
+    return horizon_tick(horizon, &tick, &view.stamp);
+}
+
+static void tick(int64_t drawn, const char *holders)
+{
+    assert_true(try_tick(drawn, holders));
+    look();
+}
+
+static void assert_stable(int64_t low, int64_t high)
+{
+    look();
+    assert_int_equal(view.stamp.stable_low, low);
+    assert_int_equal(view.stamp.stable_high, high);
+}
+
+static void assert_bound(int slice, int64_t low, int64_t high)
+{
+    look();
+    assert_int_equal(view.bounds[slice].low, low);
+    assert_int_equal(view.bounds[slice].high, high);
+}
+
+/* A claim of slice 0 as a lane makes it: asked for now, settled later. */
+struct claim {
+    struct horizon_stamp stamp;
+    struct horizon_bound from;
+};
+
+static struct claim ask(void)
+{
+    look();
+    return (struct claim){view.stamp, view.bounds[0]};
+}
+
+static void settle(const struct claim *claim, int64_t last)
+{
+    horizon_advance(horizon, &claim->stamp, 0, &claim->from, last, false);
+}
+
+static void settle_from_high(const struct claim *claim, int64_t last)
+{
+    horizon_advance(horizon, &claim->stamp, 0, &claim->from, last, true);
+}
+
+static void claim(int64_t last)
+{
+    const struct claim asked = ask();
+
+    settle(&asked, last);
+}
+
+static void claim_from_high(int64_t last)
+{
+    const struct claim asked = ask();
+
+    settle_from_high(&asked, last);
+}
+
+/* Scans of slice 0. */
+static void scan(int64_t lowest, bool from_high)
+{
+    look();
+    assert_false(
+        horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], false, lowest, from_high));
+}
+
+static bool scan_fully(int64_t lowest)
+{
+    look();
+    return horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], true, lowest, false);
+}
+
+/* ---- which ids are stable ---- */
+
+static void before_the_first_tick_nothing_is_known(void **state)
+{
+    (void)state;
+    assert_stable(UNKNOWN, UNKNOWN);
+    assert_bound(0, UNKNOWN, UNKNOWN);
+    claim(END);
+    assert_bound(0, UNKNOWN, UNKNOWN);
+}
+
+static void ids_that_were_drawn_are_stable_when_nobody_holds_the_lock(void **state)
+{
+    (void)state;
+    tick(100, "");
+    assert_stable(100, 100);
+}
+
+static void who_was_not_there_before_keeps_what_had_been_drawn_then(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a");
+    assert_stable(100, 100);
+    tick(300, "a");
+    assert_stable(100, 100);
+    tick(400, "");
+    assert_stable(400, 400);
+}
+
+static void of_a_holder_of_the_first_tick_nothing_is_known(void **state)
+{
+    (void)state;
+    tick(100, "a");
+    assert_stable(UNKNOWN, UNKNOWN);
+    tick(200, "a b");
+    assert_stable(UNKNOWN, UNKNOWN);
+    tick(300, "b");
+    assert_stable(100, 100);
+}
+
+static void short_holders_cost_one_tick(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a b");
+    assert_stable(100, 100);
+    tick(300, "c");
+    assert_stable(200, 200);
+    tick(400, "d e f");
+    assert_stable(300, 300);
+}
+
+static void the_oldest_holder_counts(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "m");
+    tick(300, "z m a");
+    assert_stable(100, 100);
+    tick(400, "a z");
+    assert_stable(200, 200);
+}
+
+/* The transaction that it had before is another one. */
+static void a_prepared_transaction_that_turns_up_has_the_stable_id_of_before(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a");
+    tick(300, "a");
+    tick(400, "p!");
+    assert_stable(100, 100);
+    tick(500, "p!");
+    assert_stable(100, 100);
+    tick(600, "");
+    assert_stable(600, 600);
+}
+
+static void a_transaction_that_is_prepared_under_its_number_keeps_its_base(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "");
+    tick(300, "a");
+    tick(400, "a!");
+    assert_stable(200, 200);
+}
+
+static void a_prepared_transaction_of_the_first_tick_leaves_nothing_known(void **state)
+{
+    (void)state;
+    tick(100, "p!");
+    tick(200, "p!");
+    assert_stable(UNKNOWN, UNKNOWN);
+}
+
+static void the_stable_id_never_falls(void **state)
+{
+    static const char *const holders[] = {"", "a", "a b", "b p!", "p! c", "c", "d q!", "q!", ""};
+    int64_t before = UNKNOWN;
+
+    (void)state;
+    for (int i = 0; i < 9; i++) {
+        tick(100 * (i + 1), holders[i]);
+        assert_true(view.stamp.stable_low >= before);
+        before = view.stamp.stable_low;
+    }
+    assert_stable(900, 900);
+}
+
+/* Where no sequence can be read the highest id that was claimed stands for it. */
+static void until_an_id_is_known_none_is_stable(void **state)
+{
+    bool worked;
+
+    (void)state;
+    assert_int_equal(horizon_highest_claimed(horizon, &worked), UNKNOWN);
+    assert_false(worked);
+    tick(UNKNOWN, "");
+    assert_stable(UNKNOWN, UNKNOWN);
+    horizon_note_claimed(horizon, view.stamp.epoch, 70);
+    horizon_note_claimed(horizon, view.stamp.epoch, 60);
+    assert_int_equal(horizon_highest_claimed(horizon, &worked), 70);
+    assert_true(worked);
+    assert_int_equal(horizon_highest_claimed(horizon, &worked), 70);
+    assert_false(worked);
+    tick(70, "");
+    assert_stable(70, 70);
+}
+
+/* ---- epochs ---- */
+
+static bool epoch_is_told(void)
+{
+    struct pollfd told = {.fd = horizon_fd(horizon), .events = POLLIN};
+    uint64_t count;
+
+    return poll(&told, 1, 0) == 1 && read(told.fd, &count, sizeof count) == sizeof count;
+}
+
+static void assert_new_epoch(uint64_t before)
+{
+    look();
+    assert_true(view.stamp.epoch > before);
+    assert_true(view.starting);
+    assert_true(epoch_is_told());
+    assert_stable(UNKNOWN, UNKNOWN);
+    for (int i = 0; i < SLICES; i++)
+        assert_bound(i, UNKNOWN, UNKNOWN);
+}
+
+static uint64_t come_to_101(void)
+{
+    tick(100, "");
+    claim(END);
+    assert_bound(0, 101, 101);
+    (void)epoch_is_told();
+    return view.stamp.epoch;
+}
+
+static void a_lower_id_begins_a_new_epoch(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    before = come_to_101();
+    assert_false(try_tick(99, ""));
+    assert_new_epoch(before);
+    tick(99, "a"); /* its first tick, for which a was there before */
+    assert_stable(UNKNOWN, UNKNOWN);
+}
+
+static void another_file_of_the_table_begins_a_new_epoch(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    before = come_to_101();
+    file++;
+    assert_false(try_tick(101, ""));
+    assert_new_epoch(before);
+    tick(101, "");
+    assert_int_equal(view.file, file);
+}
+
+static void a_session_that_connects_begins_a_new_epoch(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    before = come_to_101();
+    horizon_join(horizon, &here);
+    assert_new_epoch(before);
+}
+
+static void what_contradicts_an_older_epoch_ends_no_other(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    before = come_to_101();
+    horizon_forget(horizon, before);
+    assert_new_epoch(before);
+    tick(100, "");
+    claim(END);
+    horizon_forget(horizon, before);
+    assert_bound(0, 101, 101);
+}
+
+static void a_tick_that_was_asked_for_in_an_older_epoch_is_ignored(void **state)
+{
+    struct horizon_tick old = {.drawn = 500, .file = file, .now_ms = now_ms};
+    struct horizon_holder none;
+
+    (void)state;
+    old.holders = &none;
+    look();
+    horizon_join(horizon, &here);
+    assert_false(horizon_tick(horizon, &old, &view.stamp));
+    assert_stable(UNKNOWN, UNKNOWN);
+}
+
+static void a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    asked = ask();
+    horizon_join(horizon, &here);
+    tick(100, "");
+    settle(&asked, END);
+    assert_bound(0, UNKNOWN, UNKNOWN);
+}
+
+static void a_scan_of_an_older_epoch_raises_nothing(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    asked = ask();
+    horizon_join(horizon, &here);
+    tick(100, "");
+    for (int full = 0; full < 2; full++)
+        assert_false(
+            horizon_scanned(horizon, &asked.stamp, 0, &asked.from, full == 1, 50, false));
+    assert_bound(0, UNKNOWN, UNKNOWN);
+}
+
+static void another_server_s_session_knows_nothing(void **state)
+{
+    static const struct server others[] = {{.system = "8", .timeline = 1},
+                                           {.system = "7", .timeline = 2}};
+
+    (void)state;
+    come_to_101();
+    for (int i = 0; i < 2; i++) {
+        horizon_read(horizon, &others[i], &view);
+        assert_int_equal(view.stamp.epoch, 0);
+        assert_false(view.starting);
+        assert_int_equal(view.stamp.stable_high, UNKNOWN);
+        assert_int_equal(view.bounds[0].low, UNKNOWN);
+        horizon_advance(horizon, &view.stamp, 1, &view.bounds[1], END, false);
+    }
+    assert_bound(1, UNKNOWN, UNKNOWN);
+}
+
+/* ---- the first scan ---- */
+
+static void claims_wait_until_the_first_scan_is_done(void **state)
+{
+    (void)state;
+    look();
+    assert_true(view.starting);
+    horizon_first_scan(horizon, view.stamp.epoch, false);
+    look();
+    assert_true(view.starting);
+    horizon_first_scan(horizon, view.stamp.epoch - 1, true);
+    look();
+    assert_true(view.starting);
+    horizon_first_scan(horizon, view.stamp.epoch, true);
+    look();
+    assert_false(view.starting);
+}
+
+static void claims_wait_a_second_for_a_first_scan_that_does_not_begin(void **state)
+{
+    int64_t began_ms = clock_now_ms();
+
+    (void)state;
+    for (look(); view.starting; look()) {
+        assert_true(clock_now_ms() < began_ms + DEADLINE_MS);
+        (void)poll(NULL, 0, 5);
+    }
+    assert_true(clock_now_ms() >= began_ms + 900);
+}
+
+/* ---- bounds ---- */
+
+static void a_claim_raises_its_slice_s_bound_behind_what_it_took(void **state)
+{
+    (void)state;
+    tick(100, "");
+    claim(50);
+    assert_bound(0, 51, 51);
+    assert_bound(1, UNKNOWN, UNKNOWN);
+    claim(40);
+    assert_bound(0, 51, 51);
+}
+
+static void a_claim_raises_a_bound_behind_the_stable_id_at_most(void **state)
+{
+    (void)state;
+    tick(100, "");
+    claim(150);
+    assert_bound(0, 101, 101);
+    tick(200, "a");
+    claim(180);
+    assert_bound(0, 101, 101);
+    tick(300, "b");
+    claim(260);
+    assert_bound(0, 201, 201);
+}
+
+static void a_slice_that_was_seen_to_its_end_comes_behind_the_stable_id(void **state)
+{
+    (void)state;
+    tick(100, "");
+    claim(END);
+    assert_bound(0, 101, 101);
+}
+
+/* The stable id of the time when it was asked for, whatever is known by now. */
+static void a_claim_counts_as_of_when_it_was_asked_for(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    asked = ask();
+    tick(200, "");
+    settle(&asked, END);
+    assert_bound(0, 101, 101);
+}
+
+static void a_claim_that_began_above_the_bound_raises_nothing(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    claim(END);
+    asked = ask();
+    assert_true(scan_fully(50));
+    assert_bound(0, 50, 50);
+    settle(&asked, END);
+    assert_bound(0, 50, 50);
+    claim(END);
+    assert_bound(0, 101, 101);
+}
+
+/* As in a window behind the rows of a sink that is away. */
+static void what_does_not_begin_at_the_bound_says_nothing_of_it(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    claim(20);
+    asked = ask();
+    asked.from = (struct horizon_bound){50, 50};
+    settle(&asked, END);
+    settle_from_high(&asked, END);
+    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, false));
+    assert_bound(0, 21, 21);
+}
+
+static void the_largest_id_is_a_bound_as_any_other(void **state)
+{
+    (void)state;
+    tick(INT64_MAX, "");
+    claim(INT64_MAX);
+    assert_bound(0, INT64_MAX, INT64_MAX);
+}
+
+static void a_scan_raises_a_bound_to_the_lowest_row(void **state)
+{
+    (void)state;
+    tick(100, "");
+    scan(60, false);
+    assert_bound(0, 60, 60);
+    scan(50, false);
+    assert_bound(0, 60, 60);
+    scan(END, false);
+    assert_bound(0, 101, 101);
+}
+
+static void a_scan_that_began_above_the_bound_raises_nothing(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    claim(END);
+    asked = ask();
+    assert_true(scan_fully(50));
+    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, false));
+    assert_bound(0, 50, 50);
+}
+
+static void a_full_scan_raises_a_bound_too(void **state)
+{
+    (void)state;
+    tick(100, "");
+    assert_false(scan_fully(60));
+    assert_bound(0, 60, 60);
+    assert_false(scan_fully(60));
+    assert_false(scan_fully(END));
+    assert_bound(0, 101, 101);
+}
+
+/* Its id was drawn before its INSERT. */
+static void a_full_scan_that_finds_a_row_below_the_bound_takes_it_back(void **state)
+{
+    (void)state;
+    tick(100, "");
+    claim(END);
+    assert_true(scan_fully(30));
+    assert_bound(0, 30, 30);
+    assert_bound(1, UNKNOWN, UNKNOWN);
+    assert_false(scan_fully(30));
+    assert_bound(0, 30, 30);
+}
+
+/* The row may have become visible behind their snapshots. */
+static void what_was_under_way_when_a_bound_was_taken_back_raises_nothing(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    scan(20, false);
+    asked = ask();
+    claim(END);
+    assert_true(scan_fully(50));
+    settle(&asked, END);
+    assert_bound(0, 50, 50);
+    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, false));
+    assert_bound(0, 50, 50);
+}
+
+/* While it was under way a claim has taken the rows that it found, and those above. */
+static void a_full_scan_lowers_no_bound_for_what_was_there_when_it_began(void **state)
+{
+    struct claim before;
+
+    (void)state;
+    tick(100, "");
+    scan(60, false);
+    before = ask();
+    claim(END);
+    assert_false(horizon_scanned(horizon, &before.stamp, 0, &before.from, true, 60, false));
+    assert_bound(0, 101, 101);
+}
+
+/* A scan that came in one round trip with a tick, and behind it. */
+static void a_tick_brings_the_stamp_up_to_date(void **state)
+{
+    (void)state;
+    tick(100, "");
+    assert_true(try_tick(200, ""));
+    assert_int_equal(view.stamp.stable_low, 200);
+    assert_false(horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], false, END, false));
+    assert_bound(0, 201, 201);
+}
+
+static void whether_a_slice_has_more_is_each_slice_s_own(void **state)
+{
+    (void)state;
+    horizon_has_more(horizon)[1] = true;
+    assert_false(horizon_has_more(horizon)[0]);
+    assert_true(horizon_has_more(horizon)[1]);
+    assert_int_equal(horizon_slices(horizon), SLICES);
+}
+
+/* ---- long holders ---- */
+
+static void assert_left_out(int count, uint64_t xid)
+{
+    look();
+    assert_int_equal(view.holder_count, count);
+    for (int i = 0; i < count; i++)
+        if (view.holders[i] == xid)
+            return;
+    assert_int_equal(count, 0);
+}
+
+static void a_holder_with_an_xid_is_left_out_of_high_after_two_seconds(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a:7");
+    later(1999);
+    tick(300, "a:7");
+    assert_stable(100, 100);
+    assert_left_out(0, 7);
+    later(1);
+    tick(400, "a:7");
+    assert_stable(100, 400);
+    assert_left_out(1, 7);
+}
+
+static void a_holder_of_the_first_tick_is_left_out_after_a_quarter_of_a_second(void **state)
+{
+    (void)state;
+    tick(100, "a:7");
+    later(249);
+    tick(200, "a:7");
+    assert_stable(UNKNOWN, UNKNOWN);
+    later(1);
+    tick(300, "a:7");
+    assert_stable(UNKNOWN, 300);
+    assert_left_out(1, 7);
+}
+
+/* Nothing of it is in a snapshot, and it may have drawn an id. */
+static void a_holder_without_an_xid_is_never_left_out(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a");
+    later(3600000);
+    tick(300, "a");
+    assert_stable(100, 100);
+    tick(400, "a:7");
+    assert_stable(100, 400);
+}
+
+static void who_leaves_the_snapshots_before_its_lock_goes_stays_left_out(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a:7");
+    later(2000);
+    tick(300, "a:7");
+    tick(400, "a");
+    assert_left_out(1, 7);
+    assert_stable(100, 400);
+}
+
+static void beside_one_that_is_left_out_the_others_count(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a:7");
+    later(2000);
+    tick(300, "a:7");
+    tick(400, "a:7 b:8");
+    assert_stable(100, 300);
+    tick(500, "a:7 c:9");
+    assert_stable(100, 400);
+}
+
+/* 'A' is the first of 17, and their bases are 100. */
+static void make_long(int count)
+{
+    char holders[256] = "";
+
+    for (int i = 0; i < count; i++) {
+        char holder[16];
+
+        (void)snprintf(holder, sizeof holder, "%s%c:%d", i > 0 ? " " : "", 'A' + i, 1000 + i);
+        (void)strncat(holders, holder, sizeof holders - strlen(holders) - 1);
+    }
+    tick(100, "");
+    tick(200, holders);
+    later(2000);
+    tick(300, holders);
+    tick(400, holders);
+}
+
+static void sixteen_are_left_out(void **state)
+{
+    (void)state;
+    make_long(16);
+    assert_left_out(16, 1015);
+    assert_stable(100, 400);
+}
+
+static void more_than_sixteen_hold_the_horizon(void **state)
+{
+    (void)state;
+    make_long(17);
+    assert_left_out(16, 1000);
+    assert_stable(100, 100);
+    tick(500, "A:1000 Q:1016");
+    tick(600, "A:1000 Q:1016");
+    assert_left_out(2, 1016);
+    assert_stable(100, 600);
+}
+
+static void let_a_be_long(void)
+{
+    tick(100, "");
+    claim(END);
+    tick(200, "a:7");
+    later(2000);
+    tick(300, "a:7");
+    assert_bound(0, 101, 101);
+}
+
+static void high_rises_as_if_a_long_holder_was_not_there_and_low_to_its_base(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a:7");
+    later(2000);
+    tick(300, "a:7");
+    claim_from_high(50);
+    assert_bound(0, 51, 51);
+    claim_from_high(250);
+    assert_bound(0, 101, 251);
+    scan(280, true);
+    assert_bound(0, 101, 280);
+    claim_from_high(END);
+    assert_bound(0, 101, 301);
+}
+
+/* Its snapshot did not have all of the long holders. */
+static void a_claim_from_low_raises_low_and_high_only_with_it(void **state)
+{
+    (void)state;
+    let_a_be_long();
+    claim(END);
+    assert_bound(0, 101, 101);
+    claim_from_high(250);
+    claim(END);
+    assert_bound(0, 101, 251);
+}
+
+/* A scan whose snapshot had all long holders, which could not see theirs. */
+static void a_full_scan_that_finds_a_row_below_high_takes_high_back(void **state)
+{
+    (void)state;
+    let_a_be_long();
+    claim_from_high(END);
+    assert_bound(0, 101, 301);
+    look();
+    assert_true(horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], true, 150, true));
+    assert_bound(0, 101, 150);
+    look();
+    assert_true(horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], true, 50, false));
+    assert_bound(0, 50, 50);
+}
+
+static void when_a_long_holder_leaves_high_falls_back_to_low(void **state)
+{
+    (void)state;
+    let_a_be_long();
+    claim_from_high(END);
+    assert_bound(0, 101, 301);
+    tick(400, "");
+    assert_bound(0, 101, 101);
+    assert_left_out(0, 7);
+    assert_stable(400, 400);
+    claim(END);
+    assert_bound(0, 401, 401);
+}
+
+static void when_one_of_two_leaves_high_falls_back_too(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a:7 b:8");
+    later(2000);
+    tick(300, "a:7 b:8");
+    claim_from_high(END);
+    assert_bound(0, 101, 301);
+    tick(400, "b:8");
+    assert_bound(0, 101, 101);
+    assert_left_out(1, 8);
+    assert_stable(100, 400);
+}
+
+/* Another one that turns long at the same tick makes up the number, and not for it. */
+static void one_that_leaves_is_not_made_up_for_by_another(void **state)
+{
+    (void)state;
+    tick(100, "");
+    tick(200, "a:7 b:8");
+    later(1000);
+    tick(300, "a:7 b:8 c:9");
+    later(1000);
+    tick(400, "a:7 b:8 c:9");
+    claim_from_high(250);
+    assert_bound(0, 101, 201); /* c's base is 200 */
+    later(1000);
+    tick(500, "b:8 c:9");
+    assert_left_out(2, 9);
+    assert_bound(0, 101, 101);
+}
+
+static void a_claim_from_the_high_of_before_a_long_holder_left_raises_nothing(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    let_a_be_long();
+    claim_from_high(END);
+    asked = ask();
+    tick(400, "");
+    settle_from_high(&asked, END);
+    assert_bound(0, 101, 101);
+    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, true));
+    assert_bound(0, 101, 101);
+}
+
+/* A full scan has seen everything in any case, and so raises what is true for every snapshot. */
+static void a_full_scan_of_before_a_long_holder_left_raises_low_alone(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    let_a_be_long();
+    asked = ask();
+    tick(400, "");
+    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, true, END, true));
+    assert_bound(0, 101, 101);
+}
+
+static void a_claim_from_low_counts_whoever_leaves_meanwhile(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    let_a_be_long();
+    claim_from_high(END);
+    tick(400, "a:7 b:8");
+    asked = ask();
+    tick(500, "b:8");
+    settle(&asked, END);
+    assert_bound(0, 101, 101); /* a's base was the stable id then */
+    asked = ask();
+    settle(&asked, END);
+    assert_bound(0, 301, 301); /* and now it is b's */
+}
+
+static void who_turns_long_lets_claims_that_are_under_way_count(void **state)
+{
+    struct claim asked;
+
+    (void)state;
+    tick(100, "");
+    tick(200, "a:7");
+    tick(300, "a:7 b:8");
+    later(2000);
+    tick(400, "a:7 b:8");
+    asked = ask();
+    tick(500, "a:7 b:8 c:9");
+    later(2000);
+    tick(600, "a:7 b:8 c:9");
+    settle_from_high(&asked, END);
+    assert_bound(0, 101, 401);
+}
+
+static void a_long_holder_that_is_prepared_is_another_one(void **state)
+{
+    (void)state;
+    let_a_be_long();
+    claim_from_high(END);
+    tick(400, "p!:7");
+    assert_bound(0, 101, 101);
+    assert_left_out(0, 7);
+    assert_stable(100, 100);
+    later(2000);
+    tick(500, "p!:7");
+    assert_left_out(1, 7);
+    assert_stable(100, 500);
+}
+
+/* ---- the rows of some sinks ---- */
+
+static struct horizon *part;
+
+static int set_up_part(void **state)
+{
+    part = horizon_open(SLICES);
+    return part != NULL ? set_up(state) : -1;
+}
+
+static int tear_down_part(void **state)
+{
+    horizon_close(part);
+    return tear_down(state);
+}
+
+static void look_at_part(uint64_t sinks)
+{
+    horizon_read_part(part, horizon, sinks, &here, &view);
+}
+
+/* Without what a sink that is away leaves, which all claims leave then, the slice is empty. */
+static void raise_part(int64_t last, bool from_high)
+{
+    look_at_part(1);
+    horizon_advance(part, &view.stamp, 0, &view.bounds[0], last, from_high);
+}
+
+static void assert_part(uint64_t sinks, int64_t low, int64_t high)
+{
+    look_at_part(sinks);
+    assert_int_equal(view.bounds[0].low, low);
+    assert_int_equal(view.bounds[0].high, high);
+}
+
+static void a_part_has_bounds_of_its_own_and_the_stable_id_of_all(void **state)
+{
+    (void)state;
+    tick(100, "");
+    scan(10, false);
+    assert_part(1, 10, 10);
+    raise_part(END, false);
+    assert_part(1, 101, 101);
+    assert_bound(0, 10, 10);
+    tick(200, "a");
+    look_at_part(1);
+    assert_int_equal(view.stamp.stable_low, 100);
+}
+
+static void a_part_takes_over_what_is_known_of_all(void **state)
+{
+    (void)state;
+    tick(100, "");
+    raise_part(50, false);
+    assert_part(1, 51, 51);
+    claim(END);
+    assert_part(1, 101, 101);
+}
+
+static void a_part_forgets_when_the_sinks_differ(void **state)
+{
+    (void)state;
+    tick(100, "");
+    raise_part(END, false);
+    assert_part(1, 101, 101);
+    assert_part(2, UNKNOWN, UNKNOWN);
+    assert_part(1, UNKNOWN, UNKNOWN);
+}
+
+static void a_part_forgets_when_an_epoch_begins(void **state)
+{
+    struct horizon_stamp before;
+
+    (void)state;
+    tick(100, "");
+    raise_part(END, false);
+    before = view.stamp;
+    horizon_join(horizon, &here);
+    tick(100, "");
+    assert_part(1, UNKNOWN, UNKNOWN);
+    horizon_advance(part, &before, 0, &view.bounds[0], END, false);
+    assert_part(1, UNKNOWN, UNKNOWN);
+}
+
+/* It stands below the part's bound, and no scan of the part looks there. */
+static void a_part_forgets_when_a_bound_is_taken_back(void **state)
+{
+    struct horizon_stamp before;
+
+    (void)state;
+    tick(100, "");
+    claim(END);
+    raise_part(END, false);
+    tick(200, "");
+    raise_part(END, false);
+    assert_part(1, 201, 201);
+    before = view.stamp;
+    assert_true(scan_fully(30));
+    assert_part(1, 30, 30);
+    horizon_advance(part, &before, 0, &view.bounds[0], END, false);
+    assert_part(1, 30, 30);
+}
+
+static void a_part_s_high_falls_back_when_a_long_holder_leaves(void **state)
+{
+    struct horizon_stamp before;
+
+    (void)state;
+    let_a_be_long();
+    raise_part(END, true);
+    assert_part(1, 101, 301);
+    before = view.stamp;
+    tick(400, "");
+    assert_part(1, 101, 101);
+    horizon_advance(part, &before, 0, &view.bounds[0], END, true);
+    assert_part(1, 101, 101);
+}
+
+static void a_part_knows_nothing_on_another_server(void **state)
+{
+    static const struct server other = {.system = "8", .timeline = 1};
+
+    (void)state;
+    tick(100, "");
+    raise_part(END, false);
+    horizon_read_part(part, horizon, 1, &other, &view);
+    assert_int_equal(view.stamp.epoch, 0);
+    assert_int_equal(view.bounds[0].low, UNKNOWN);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_PART(name) cmocka_unit_test_setup_teardown(name, set_up_part, tear_down_part)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(before_the_first_tick_nothing_is_known),
+        TEST(ids_that_were_drawn_are_stable_when_nobody_holds_the_lock),
+        TEST(who_was_not_there_before_keeps_what_had_been_drawn_then),
+        TEST(of_a_holder_of_the_first_tick_nothing_is_known),
+        TEST(short_holders_cost_one_tick),
+        TEST(the_oldest_holder_counts),
+        TEST(a_prepared_transaction_that_turns_up_has_the_stable_id_of_before),
+        TEST(a_transaction_that_is_prepared_under_its_number_keeps_its_base),
+        TEST(a_prepared_transaction_of_the_first_tick_leaves_nothing_known),
+        TEST(the_stable_id_never_falls),
+        TEST(until_an_id_is_known_none_is_stable),
+        TEST(a_lower_id_begins_a_new_epoch),
+        TEST(another_file_of_the_table_begins_a_new_epoch),
+        TEST(a_session_that_connects_begins_a_new_epoch),
+        TEST(what_contradicts_an_older_epoch_ends_no_other),
+        TEST(a_tick_that_was_asked_for_in_an_older_epoch_is_ignored),
+        TEST(a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing),
+        TEST(a_scan_of_an_older_epoch_raises_nothing),
+        TEST(another_server_s_session_knows_nothing),
+        TEST(claims_wait_until_the_first_scan_is_done),
+        TEST(claims_wait_a_second_for_a_first_scan_that_does_not_begin),
+        TEST(a_claim_raises_its_slice_s_bound_behind_what_it_took),
+        TEST(a_claim_raises_a_bound_behind_the_stable_id_at_most),
+        TEST(a_slice_that_was_seen_to_its_end_comes_behind_the_stable_id),
+        TEST(a_claim_counts_as_of_when_it_was_asked_for),
+        TEST(a_claim_that_began_above_the_bound_raises_nothing),
+        TEST(what_does_not_begin_at_the_bound_says_nothing_of_it),
+        TEST(the_largest_id_is_a_bound_as_any_other),
+        TEST(a_scan_raises_a_bound_to_the_lowest_row),
+        TEST(a_scan_that_began_above_the_bound_raises_nothing),
+        TEST(a_full_scan_raises_a_bound_too),
+        TEST(a_full_scan_that_finds_a_row_below_the_bound_takes_it_back),
+        TEST(what_was_under_way_when_a_bound_was_taken_back_raises_nothing),
+        TEST(a_full_scan_lowers_no_bound_for_what_was_there_when_it_began),
+        TEST(a_tick_brings_the_stamp_up_to_date),
+        TEST(whether_a_slice_has_more_is_each_slice_s_own),
+        TEST(a_holder_with_an_xid_is_left_out_of_high_after_two_seconds),
+        TEST(a_holder_of_the_first_tick_is_left_out_after_a_quarter_of_a_second),
+        TEST(a_holder_without_an_xid_is_never_left_out),
+        TEST(who_leaves_the_snapshots_before_its_lock_goes_stays_left_out),
+        TEST(beside_one_that_is_left_out_the_others_count),
+        TEST(sixteen_are_left_out),
+        TEST(more_than_sixteen_hold_the_horizon),
+        TEST(high_rises_as_if_a_long_holder_was_not_there_and_low_to_its_base),
+        TEST(a_claim_from_low_raises_low_and_high_only_with_it),
+        TEST(a_full_scan_that_finds_a_row_below_high_takes_high_back),
+        TEST(when_a_long_holder_leaves_high_falls_back_to_low),
+        TEST(when_one_of_two_leaves_high_falls_back_too),
+        TEST(one_that_leaves_is_not_made_up_for_by_another),
+        TEST(a_claim_from_the_high_of_before_a_long_holder_left_raises_nothing),
+        TEST(a_full_scan_of_before_a_long_holder_left_raises_low_alone),
+        TEST(a_claim_from_low_counts_whoever_leaves_meanwhile),
+        TEST(who_turns_long_lets_claims_that_are_under_way_count),
+        TEST(a_long_holder_that_is_prepared_is_another_one),
+        TEST_PART(a_part_has_bounds_of_its_own_and_the_stable_id_of_all),
+        TEST_PART(a_part_takes_over_what_is_known_of_all),
+        TEST_PART(a_part_forgets_when_the_sinks_differ),
+        TEST_PART(a_part_forgets_when_an_epoch_begins),
+        TEST_PART(a_part_forgets_when_a_bound_is_taken_back),
+        TEST_PART(a_part_s_high_falls_back_when_a_long_holder_leaves),
+        TEST_PART(a_part_knows_nothing_on_another_server),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

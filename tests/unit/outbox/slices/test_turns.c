@@ -1,0 +1,347 @@
+#include "outbox/slices/turns.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SLICES 64
+#define FLOOR 4 /* of 64 slices */
+#define NOW_MS 1000000
+#define AVOID_MS 10000
+#define SUSPECT_MS 20000
+
+static struct turns turns;
+static struct horizon_bound bounds[SLICES];
+
+static void begin(int count)
+{
+    turns_free(&turns);
+    assert_int_equal(turns_init(&turns, count), 0);
+    for (int i = 0; i < count; i++)
+        bounds[i] = (struct horizon_bound){100, 100};
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    turns = (struct turns){0};
+    begin(SLICES);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    turns_free(&turns);
+    return 0;
+}
+
+/* The first of the candidates: "3 9 17". */
+static const char *choose_at(int64_t now_ms, int count)
+{
+    static char text[SLICES * 4];
+    size_t len = 0;
+
+    turns_choose(&turns, bounds, now_ms);
+    text[0] = '\0';
+    for (int i = 0; i < count && i < turns.candidate_count; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%d", i > 0 ? " " : "",
+                                (int)turns.candidates[i]);
+    return text;
+}
+
+static const char *choose(int count)
+{
+    return choose_at(NOW_MS, count);
+}
+
+static bool is_candidate(int slice, int64_t now_ms)
+{
+    turns_choose(&turns, bounds, now_ms);
+    for (int i = 0; i < turns.candidate_count; i++)
+        if (turns.candidates[i] == slice)
+            return true;
+    return false;
+}
+
+static void claim(int32_t slice)
+{
+    turns_claimed(&turns, &slice, 1);
+}
+
+/* ---- which ---- */
+
+static void every_slice_is_a_candidate(void **state)
+{
+    (void)state;
+    turns_choose(&turns, bounds, NOW_MS);
+    assert_int_equal(turns.candidate_count, SLICES);
+    assert_string_equal(choose(5), "0 1 2 3 4");
+}
+
+static void the_slice_that_is_furthest_behind_comes_first(void **state)
+{
+    (void)state;
+    begin(4);
+    bounds[0].high = 300;
+    bounds[1].high = HORIZON_UNKNOWN;
+    bounds[2].high = 200;
+    bounds[3].high = -7;
+    assert_string_equal(choose(4), "1 3 2 0");
+    claim(1); /* it counts for nothing where the bounds differ */
+    claim(3);
+    assert_string_equal(choose(4), "1 3 2 0");
+}
+
+/* `low` may be held up by a long holder for hours, in all slices. */
+static void it_is_the_high_bound_that_counts(void **state)
+{
+    (void)state;
+    begin(2);
+    bounds[0] = (struct horizon_bound){10, 300};
+    bounds[1] = (struct horizon_bound){20, 200};
+    assert_string_equal(choose(2), "1 0");
+}
+
+static void of_equal_bounds_the_one_claimed_longest_ago_comes_first(void **state)
+{
+    (void)state;
+    begin(4);
+    claim(2);
+    claim(0);
+    assert_string_equal(choose(4), "1 3 2 0");
+    claim(1);
+    claim(3);
+    claim(2);
+    assert_string_equal(choose(4), "0 1 3 2");
+}
+
+static void slices_of_one_claim_come_in_their_own_order(void **state)
+{
+    static const int32_t both[] = {3, 1};
+
+    (void)state;
+    begin(4);
+    turns_claimed(&turns, both, 2);
+    assert_string_equal(choose(4), "0 2 1 3");
+}
+
+static void of_equal_bounds_each_has_its_turn(void **state)
+{
+    int seen[8] = {0};
+
+    (void)state;
+    begin(8);
+    for (int i = 0; i < 80; i++) {
+        int slice = (int)strtol(choose(1), NULL, 10);
+
+        seen[slice]++;
+        claim(slice);
+    }
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(seen[i], 10);
+}
+
+/* ---- how many ---- */
+
+/* A claim of the whole width. */
+static void adapt(bool full, bool half)
+{
+    turns_adapt(&turns, turns.width, full, half);
+}
+
+static void a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes(void **state)
+{
+    (void)state;
+    assert_int_equal(turns.width, FLOOR);
+    begin(32);
+    assert_int_equal(turns.width, 2);
+    begin(8);
+    assert_int_equal(turns.width, 1);
+    begin(1);
+    assert_int_equal(turns.width, 1);
+}
+
+static void a_claim_with_few_rows_doubles_the_width_up_to_all(void **state)
+{
+    (void)state;
+    for (int width = FLOOR; width < SLICES_A_CLAIM_MAX; width *= 2) {
+        assert_int_equal(turns.width, width);
+        adapt(false, false);
+    }
+    assert_int_equal(turns.width, SLICES_A_CLAIM_MAX);
+    adapt(false, false);
+    assert_int_equal(turns.width, SLICES_A_CLAIM_MAX);
+}
+
+static void a_full_claim_halves_the_width_down_to_the_floor(void **state)
+{
+    (void)state;
+    turns.width = SLICES_A_CLAIM_MAX;
+    for (int width = SLICES_A_CLAIM_MAX; width > FLOOR; width /= 2) {
+        assert_int_equal(turns.width, width);
+        adapt(true, true);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(turns.width, FLOOR);
+        adapt(true, true);
+    }
+}
+
+static void a_claim_that_is_half_full_keeps_the_floor_and_doubles_more(void **state)
+{
+    (void)state;
+    adapt(false, true);
+    assert_int_equal(turns.width, FLOOR);
+    adapt(false, false);
+    adapt(false, true);
+    assert_int_equal(turns.width, 4 * FLOOR);
+}
+
+/* So few had rows, or were free: the other lanes are to have some of these. */
+static void a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them(void **state)
+{
+    (void)state;
+    turns_adapt(&turns, 2, true, true);
+    assert_int_equal(turns.width, 1);
+    adapt(true, true);
+    assert_int_equal(turns.width, 2);
+    adapt(true, true);
+    assert_int_equal(turns.width, FLOOR);
+    turns_adapt(&turns, 1, true, true);
+    assert_int_equal(turns.width, 1);
+}
+
+/* ---- rows that somebody holds ---- */
+
+static void avoid(const int32_t *slices, int count, int64_t now_ms)
+{
+    turns_avoid(&turns, slices, count, now_ms + AVOID_MS);
+}
+
+static void a_slice_that_was_claimed_alone_is_left_for_a_while(void **state)
+{
+    static const int32_t seven = 7;
+
+    (void)state;
+    avoid(&seven, 1, NOW_MS);
+    assert_int_equal(turns.width, 1);
+    assert_false(is_candidate(7, NOW_MS));
+    assert_false(is_candidate(7, NOW_MS + AVOID_MS - 1));
+    assert_true(is_candidate(6, NOW_MS));
+    assert_true(is_candidate(7, NOW_MS + AVOID_MS));
+    adapt(false, false); /* it is known which, so the others go on */
+    assert_int_equal(turns.width, 2);
+}
+
+static void of_several_slices_each_is_taken_alone_until_it_is_known_which(void **state)
+{
+    static const int32_t several[] = {3, 7, 9};
+    static const int32_t seven = 7;
+
+    (void)state;
+    begin(16);
+    avoid(several, 3, NOW_MS);
+    for (int i = 0; i < 3; i++)
+        assert_true(is_candidate(several[i], NOW_MS));
+    for (int i = 0; i < 16; i++) { /* none of these is it */
+        assert_int_equal(turns.width, 1);
+        adapt(i % 2 == 0, false);
+    }
+    assert_int_equal(turns.width, 1);
+    adapt(false, false);
+    assert_int_equal(turns.width, 2);
+    avoid(&seven, 1, NOW_MS);
+    assert_false(is_candidate(7, NOW_MS));
+}
+
+/* It was locked a while ago, and has given no row since. */
+static void a_slice_that_was_locked_before_is_the_one_among_several(void **state)
+{
+    static const int32_t several[] = {3, 7, 9};
+    static const int32_t seven = 7;
+    int64_t later_ms = NOW_MS + AVOID_MS + 1;
+
+    (void)state;
+    avoid(&seven, 1, NOW_MS);
+    avoid(several, 3, later_ms);
+    assert_false(is_candidate(7, later_ms));
+    assert_true(is_candidate(3, later_ms));
+    assert_true(is_candidate(9, later_ms));
+    adapt(false, false);
+    assert_int_equal(turns.width, 2);
+}
+
+static void a_lock_of_long_ago_is_no_hint(void **state)
+{
+    static const int32_t several[] = {3, 7, 9};
+    static const int32_t seven = 7;
+    int64_t later_ms = NOW_MS + SUSPECT_MS + 1;
+
+    (void)state;
+    avoid(&seven, 1, NOW_MS);
+    avoid(several, 3, later_ms);
+    assert_true(is_candidate(7, later_ms));
+    adapt(false, false);
+    assert_int_equal(turns.width, 1);
+}
+
+static void of_two_that_were_locked_before_nobody_knows_which_it_is(void **state)
+{
+    static const int32_t several[] = {3, 7, 9};
+    int64_t later_ms = NOW_MS + AVOID_MS + 1;
+
+    (void)state;
+    avoid(&several[0], 1, NOW_MS);
+    avoid(&several[1], 1, NOW_MS);
+    avoid(several, 3, later_ms);
+    for (int i = 0; i < 3; i++)
+        assert_true(is_candidate(several[i], later_ms));
+}
+
+static void a_slice_that_has_given_a_row_since_is_no_suspect(void **state)
+{
+    static const int32_t several[] = {3, 7, 9};
+    static const int32_t seven = 7;
+    int64_t later_ms = NOW_MS + AVOID_MS + 1;
+
+    (void)state;
+    avoid(&seven, 1, NOW_MS);
+    claim(7);
+    assert_true(is_candidate(7, NOW_MS));
+    avoid(several, 3, later_ms);
+    assert_true(is_candidate(7, later_ms));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_slice_is_a_candidate),
+        TEST(the_slice_that_is_furthest_behind_comes_first),
+        TEST(it_is_the_high_bound_that_counts),
+        TEST(of_equal_bounds_the_one_claimed_longest_ago_comes_first),
+        TEST(slices_of_one_claim_come_in_their_own_order),
+        TEST(of_equal_bounds_each_has_its_turn),
+        TEST(a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes),
+        TEST(a_claim_with_few_rows_doubles_the_width_up_to_all),
+        TEST(a_full_claim_halves_the_width_down_to_the_floor),
+        TEST(a_claim_that_is_half_full_keeps_the_floor_and_doubles_more),
+        TEST(a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them),
+        TEST(a_slice_that_was_claimed_alone_is_left_for_a_while),
+        TEST(of_several_slices_each_is_taken_alone_until_it_is_known_which),
+        TEST(a_slice_that_was_locked_before_is_the_one_among_several),
+        TEST(a_lock_of_long_ago_is_no_hint),
+        TEST(of_two_that_were_locked_before_nobody_knows_which_it_is),
+        TEST(a_slice_that_has_given_a_row_since_is_no_suspect),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

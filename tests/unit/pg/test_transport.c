@@ -1,0 +1,140 @@
+#include "pg/transport.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/test_transport.XXXXXX";
+
+/* A file that libpq finds by this variable. */
+static void write_file(const char *variable, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(setenv(variable, path, 1), 0);
+}
+
+static struct transport resolve(const char *url)
+{
+    struct transport transport;
+
+    assert_int_equal(transport_resolve(&transport, url), 0);
+    return transport;
+}
+
+static void local_hosts_are_told_from_remote_ones(void **state)
+{
+    static const char *const local[] = {"",    "localhost", "LocalHost", "127.0.0.1", "127.1.2.3",
+                                        "::1", "[::1]",     "/tmp",      "@abstract", "/a,::1,"};
+    static const char *const remote[] = {"db",
+                                         "10.0.0.1",
+                                         "localhost.example.com",
+                                         "127.0.0.1.example.com",
+                                         "localhost,db",
+                                         "db,localhost",
+                                         "::2",
+                                         "128.0.0.1",
+                                         "localhos"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
+        assert_false(transport_is_remote(local[i]));
+    for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
+        assert_true(transport_is_remote(remote[i]));
+}
+
+static void what_a_service_file_says_counts(void **state)
+{
+    (void)state;
+    write_file("PGSERVICEFILE", "[open]\nhost=db\nsslmode=disable\npassword=p\n"
+                                "[safe]\nhost=db\nsslmode=verify-full\n"
+                                "[here]\nhost=/tmp\n");
+    assert_int_equal(resolve("service=open").risk, TRANSPORT_OPEN);
+    assert_true(resolve("service=open").has_password);
+    assert_string_equal(resolve("service=open").sslmode, "disable");
+    assert_int_equal(resolve("service=safe").risk, TRANSPORT_SAFE);
+    assert_int_equal(resolve("service=here").risk, TRANSPORT_SAFE);
+    assert_int_equal(resolve("service=here host=db").risk, TRANSPORT_OPEN);
+    assert_int_equal(resolve("service=safe sslmode=require").risk, TRANSPORT_UNVERIFIED);
+    (void)setenv("PGSERVICE", "open", 1);
+    assert_int_equal(resolve("").risk, TRANSPORT_OPEN);
+    (void)unsetenv("PGSERVICE");
+    (void)unsetenv("PGSERVICEFILE");
+}
+
+static void a_password_in_the_pass_file_counts(void **state)
+{
+    (void)state;
+    write_file("PGPASSFILE", "db:*:*:*:p\n");
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_true(resolve("host=db").has_password);
+    assert_false(resolve("host=other").has_password);
+    (void)unsetenv("PGPASSFILE");
+    assert_false(resolve("host=db passfile=/nowhere").has_password);
+}
+
+static void one_of_several_hosts_may_have_a_password_in_the_pass_file(void **state)
+{
+    (void)state;
+    write_file("PGPASSFILE", "db:*:*:*:p\n");
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_true(resolve("host=other,db sslmode=disable").has_password);
+    assert_false(resolve("host=other,db sslmode=verify-full").has_password);
+    assert_false(resolve("host=127.0.0.1,::1 sslmode=disable").has_password);
+    (void)unsetenv("PGPASSFILE");
+}
+
+static void an_address_that_is_not_given_is_the_one_of_the_host(void **state)
+{
+    (void)state;
+    assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,::1").risk, TRANSPORT_SAFE);
+    assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,::1").hosts, 2);
+    assert_int_equal(resolve("host=a,b,c").hosts, 3);
+    assert_int_equal(resolve("").hosts, 1);
+    assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,").risk, TRANSPORT_OPEN);
+    assert_int_equal(resolve("host=/tmp,/tmp hostaddr=,10.0.0.1").risk, TRANSPORT_OPEN);
+}
+
+static void what_libpq_does_not_take_is_not_judged(void **state)
+{
+    static const char *const urls[] = {"service=nosuch", "sslmode=bogus", "postgresql://%zz",
+                                       "host=a,b port=1,2,3"};
+    struct transport transport;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
+        assert_int_equal(transport_resolve(&transport, urls[i]), -1);
+}
+
+int main(void)
+{
+    static const char *const inherited[] = {"PGSSLMODE",  "PGHOST",     "PGHOSTADDR",
+                                            "PGPASSWORD", "PGPASSFILE", "PGSERVICE"};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(local_hosts_are_told_from_remote_ones),
+        cmocka_unit_test(what_a_service_file_says_counts),
+        cmocka_unit_test(a_password_in_the_pass_file_counts),
+        cmocka_unit_test(one_of_several_hosts_may_have_a_password_in_the_pass_file),
+        cmocka_unit_test(an_address_that_is_not_given_is_the_one_of_the_host),
+        cmocka_unit_test(what_libpq_does_not_take_is_not_judged),
+    };
+    int file = mkstemp(path);
+    int failed;
+
+    for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)
+        (void)unsetenv(inherited[i]);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    (void)close(file);
+    (void)unlink(path);
+    return failed;
+}

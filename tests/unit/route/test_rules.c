@@ -1,0 +1,438 @@
+#include "route/rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Each validator meets every byte at the start, in the middle and at the end. */
+
+#define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+static char buffer[32 * 1024];
+
+static bool is_in(const char *set, int byte)
+{
+    return byte != '\0' && strchr(set, byte) != NULL;
+}
+
+static struct text repeat(char byte, size_t len)
+{
+    memset(buffer, byte, len);
+    return (struct text){buffer, len};
+}
+
+static struct text with_byte(char data[3], int byte, int at)
+{
+    memcpy(data, "abc", 3);
+    data[at] = (char)byte;
+    return (struct text){data, 3};
+}
+
+static void assert_rule(const char *broken, bool allowed, const char *what, int byte, int at)
+{
+    if ((broken == NULL) != allowed)
+        fail_msg("%s: byte 0x%02x at %d: %s", what, (unsigned)byte, at,
+                 broken != NULL ? broken : "accepted");
+}
+
+/* ---- Kafka topics ---- */
+
+static void a_kafka_topic_holds_only_letters_digits_dot_underscore_and_dash(void **state)
+{
+    char data[3];
+
+    (void)state;
+    for (int byte = 0; byte <= 0xFF; byte++)
+        for (int at = 0; at < 3; at++)
+            assert_rule(rules_kafka_topic(with_byte(data, byte, at)), is_in(ALNUM "._-", byte),
+                        "kafka topic", byte, at);
+}
+
+static void a_kafka_topic_has_1_to_249_bytes(void **state)
+{
+    (void)state;
+    assert_non_null(rules_kafka_topic((struct text){NULL, 0}));
+    assert_non_null(rules_kafka_topic(text_of("")));
+    assert_null(rules_kafka_topic(text_of("a")));
+    assert_null(rules_kafka_topic(repeat('a', 249)));
+    assert_non_null(rules_kafka_topic(repeat('a', 250)));
+    assert_non_null(rules_kafka_topic(repeat('a', 20000)));
+}
+
+static void dot_and_dot_dot_are_no_kafka_topics(void **state)
+{
+    (void)state;
+    assert_non_null(rules_kafka_topic(text_of(".")));
+    assert_non_null(rules_kafka_topic(text_of("..")));
+    assert_null(rules_kafka_topic(text_of("...")));
+    assert_null(rules_kafka_topic(text_of(".a")));
+    assert_null(rules_kafka_topic(text_of("a.")));
+}
+
+static void internal_kafka_topics_are_refused(void **state)
+{
+    (void)state;
+    assert_non_null(rules_kafka_topic(text_of("__consumer_offsets")));
+    assert_non_null(rules_kafka_topic(text_of("__transaction_state")));
+    assert_non_null(rules_kafka_topic(text_of("__")));
+    assert_null(rules_kafka_topic(text_of("_")));
+    assert_null(rules_kafka_topic(text_of("_schemas")));
+    assert_null(rules_kafka_topic(text_of("a__b")));
+}
+
+/* ---- NATS subjects ---- */
+
+static bool is_subject_byte(int byte, int at)
+{
+    if (byte <= ' ' || byte >= 0x7F || byte == '*' || byte == '>')
+        return false;
+    if (byte == '.')
+        return at == 1; /* elsewhere it leaves an empty token */
+    return !(byte == '$' && at == 0);
+}
+
+static void a_nats_subject_holds_only_printable_ascii_without_wildcards(void **state)
+{
+    char data[3];
+
+    (void)state;
+    for (int byte = 0; byte <= 0xFF; byte++)
+        for (int at = 0; at < 3; at++)
+            assert_rule(rules_nats_subject(with_byte(data, byte, at)), is_subject_byte(byte, at),
+                        "subject", byte, at);
+}
+
+static void every_byte_of_a_long_subject_is_looked_at(void **state)
+{
+    struct text subject = repeat('a', 255);
+
+    (void)state;
+    for (size_t at = 0; at < subject.len; at++) {
+        buffer[at] = '\r';
+        assert_non_null(rules_nats_subject(subject));
+        buffer[at] = 'a';
+    }
+    assert_null(rules_nats_subject(subject));
+}
+
+static void a_nats_subject_has_1_to_255_bytes(void **state)
+{
+    (void)state;
+    assert_non_null(rules_nats_subject((struct text){NULL, 0}));
+    assert_non_null(rules_nats_subject(text_of("")));
+    assert_null(rules_nats_subject(text_of("a")));
+    assert_null(rules_nats_subject(repeat('a', 255)));
+    assert_non_null(rules_nats_subject(repeat('a', 256)));
+}
+
+static void a_subject_has_no_empty_token(void **state)
+{
+    static const char *const broken[] = {".", "..", ".a", "a.", "a..b", "a.b.", "a...b"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
+        assert_non_null(rules_nats_subject(text_of(broken[i])));
+    assert_null(rules_nats_subject(text_of("a.b.c.d")));
+}
+
+static void subjects_that_command_the_server_are_refused(void **state)
+{
+    static const char *const reserved[] = {
+        "$JS.API.STREAM.PURGE.S",
+        "$SYS.REQ.SERVER.PING",
+        "$KV.bucket.key",
+        "$O.bucket.C.x",
+        "$JS",
+        "$SYS",
+        "$KV",
+        "$O",
+        "$",
+        "$js.api",
+        "_INBOX",
+        "_INBOX.abc.def",
+    };
+    static const char *const free[] = {"_INBOXES", "_inbox.a", "a.$JS",     "a._INBOX.b",
+                                       "JS.API",   "_",        "price.in.$"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+        assert_non_null(rules_nats_subject(text_of(reserved[i])));
+    for (size_t i = 0; i < sizeof free / sizeof free[0]; i++)
+        assert_null(rules_nats_subject(text_of(free[i])));
+}
+
+static void a_subject_cannot_smuggle_protocol_lines(void **state)
+{
+    (void)state;
+    assert_non_null(rules_nats_subject(text_of("a 5\r\nhello\r\nPUB b")));
+    assert_non_null(rules_nats_subject((struct text){"a\0b", 3}));
+    assert_non_null(rules_nats_subject(text_of("a\tb")));
+}
+
+/* ---- headers ---- */
+
+typedef const char *header_rule(const struct header *headers, int count);
+
+static const char *try_header(header_rule *rule, struct text name, struct text value)
+{
+    struct header header = {name, value};
+
+    return rule(&header, 1);
+}
+
+static void no_headers_at_all_are_fine(void **state)
+{
+    (void)state;
+    assert_null(rules_kafka_headers(NULL, 0));
+    assert_null(rules_nats_headers(NULL, 0));
+}
+
+static void headers_number_at_most_64(void **state)
+{
+    static header_rule *const both[] = {rules_kafka_headers, rules_nats_headers};
+    struct header headers[65];
+
+    (void)state;
+    for (int i = 0; i < 65; i++)
+        headers[i] = (struct header){text_of("n"), text_of("v")};
+    for (int i = 0; i < 2; i++) {
+        assert_null(both[i](headers, 64));
+        assert_non_null(both[i](headers, 65));
+    }
+}
+
+static void headers_take_at_most_16_kib_names_and_values_together(void **state)
+{
+    static header_rule *const both[] = {rules_kafka_headers, rules_nats_headers};
+    size_t limit = 16 * 1024;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct header headers[2] = {{text_of("one"), repeat('x', limit - 6)},
+                                    {text_of("two"), text_of("")}};
+
+        assert_null(both[i](headers, 2));
+        headers[1].value = text_of("1");
+        assert_non_null(both[i](headers, 2));
+        assert_null(try_header(both[i], text_of("n"), repeat('x', limit - 1)));
+        assert_non_null(try_header(both[i], text_of("n"), repeat('x', limit)));
+        assert_null(try_header(both[i], repeat('n', limit), text_of("")));
+        assert_non_null(try_header(both[i], repeat('n', limit + 1), text_of("")));
+    }
+}
+
+static void a_header_has_a_name(void **state)
+{
+    (void)state;
+    assert_non_null(try_header(rules_kafka_headers, text_of(""), text_of("v")));
+    assert_non_null(try_header(rules_nats_headers, text_of(""), text_of("v")));
+    assert_null(try_header(rules_kafka_headers, text_of("n"), text_of("")));
+    assert_null(try_header(rules_nats_headers, text_of("n"), text_of("")));
+}
+
+static void the_relays_own_headers_cannot_be_overridden(void **state)
+{
+    static const char *const reserved[] = {"id", "type", "created_at"};
+    static const char *const free[] = {"ids", "i", "types", "created", "idx", "trace_id"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        assert_non_null(try_header(rules_kafka_headers, text_of(reserved[i]), text_of("v")));
+        assert_non_null(try_header(rules_nats_headers, text_of(reserved[i]), text_of("v")));
+    }
+    for (size_t i = 0; i < sizeof free / sizeof free[0]; i++) {
+        assert_null(try_header(rules_kafka_headers, text_of(free[i]), text_of("v")));
+        assert_null(try_header(rules_nats_headers, text_of(free[i]), text_of("v")));
+    }
+    assert_null(try_header(rules_kafka_headers, text_of("key"), text_of("v")));
+    assert_non_null(try_header(rules_nats_headers, text_of("key"), text_of("v")));
+}
+
+static void a_header_name_is_a_token_of_rfc_7230(void **state)
+{
+    static header_rule *const both[] = {rules_kafka_headers, rules_nats_headers};
+    char data[3];
+
+    (void)state;
+    for (size_t rule = 0; rule < sizeof both / sizeof *both; rule++)
+        for (int byte = 0; byte <= 0xFF; byte++)
+            for (int at = 0; at < 3; at++)
+                assert_rule(try_header(both[rule], with_byte(data, byte, at), text_of("v")),
+                            is_in(ALNUM "!#$%&'*+-.^_`|~", byte), "header name", byte, at);
+}
+
+static void a_nats_header_value_holds_no_line_end_no_nul_and_no_blank_at_its_ends(void **state)
+{
+    char data[3];
+
+    (void)state;
+    for (int byte = 0; byte <= 0xFF; byte++)
+        for (int at = 0; at < 3; at++) {
+            struct text value = with_byte(data, byte, at);
+            bool allowed = byte != '\r' && byte != '\n' && byte != '\0' &&
+                           (at == 1 || (byte != ' ' && byte != '\t'));
+
+            assert_rule(try_header(rules_nats_headers, text_of("n"), value), allowed,
+                        "header value", byte, at);
+            assert_rule(rules_nats_header_value(value), allowed, "own header's value", byte, at);
+        }
+    assert_null(rules_nats_header_value((struct text){NULL, 0}));
+    assert_null(rules_nats_header_value(text_of("")));
+    assert_non_null(rules_nats_header_value(text_of(" ")));
+    assert_non_null(rules_nats_header_value(text_of("\t")));
+}
+
+static void a_nats_header_value_hides_none_of_the_servers_headers(void **state)
+{
+    static const char *const hiding[] = {"Nats-Msg-Id", "see Nats-Msg-Id: 1", "xNats-Msg-Idx",
+                                         "Nats-Expected-Stream", "a Nats-Expected-Stream"};
+    static const char *const free[] = {"Nats", "Nats-", "nats-msg-id", "Nats-Msg-I", "NNNNats-NN"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hiding / sizeof hiding[0]; i++)
+        assert_non_null(rules_nats_header_value(text_of(hiding[i])));
+    for (size_t i = 0; i < sizeof free / sizeof free[0]; i++)
+        assert_null(rules_nats_header_value(text_of(free[i])));
+}
+
+/* Servers up to 2.9.3 obey them there. */
+static void a_nats_header_value_holds_no_command_to_the_server(void **state)
+{
+    static const char *const commands[] = {"customer Nats-Rollup:all",
+                                           "Nats-Rollup:sub",
+                                           "NNats-Rollup: all",
+                                           "No Nats-Nats-Rollup: all",
+                                           "x Nats-Expected-Last-Sequence: 7",
+                                           "x Nats-Expected-Last-Subject-Sequence:7",
+                                           "Nats-Expected-Last-Msg-Id: a",
+                                           "Nats-Stream-Source: S 7"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        assert_non_null(rules_nats_header_value(text_of(commands[i])));
+        assert_non_null(try_header(rules_nats_headers, text_of("n"), text_of(commands[i])));
+        assert_null(try_header(rules_kafka_headers, text_of("n"), text_of(commands[i])));
+    }
+    assert_null(rules_nats_header_value(text_of("nats-rollup: all")));
+    assert_null(rules_nats_header_value((struct text){"Nats-Rollup", 10}));
+}
+
+static void every_byte_of_a_long_nats_header_value_is_looked_at(void **state)
+{
+    struct text value = repeat('a', 4096);
+
+    (void)state;
+    for (size_t at = 0; at < value.len; at++) {
+        for (int i = 0; i < 3; i++) {
+            buffer[at] = "\r\n"[i];
+            assert_non_null(rules_nats_header_value(value));
+        }
+        buffer[at] = 'a';
+    }
+    assert_null(rules_nats_header_value(value));
+}
+
+/* Values are looked at eight bytes at once: beside each byte stands one that a sum of them all
+ * would carry into. */
+static void no_byte_of_a_long_nats_header_value_hides_another(void **state)
+{
+    static const char beside[] = {'\x01', '\t', '\x0E', 'a', '\x7F', '\x80', '\xFF'};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof beside; i++)
+        for (int byte = 0; byte <= 0xFF; byte++) {
+            struct text value = repeat(beside[i], 18);
+
+            buffer[0] = buffer[17] = 'a';
+            buffer[4] = (char)byte;
+            assert_rule(rules_nats_header_value(value),
+                        byte != '\r' && byte != '\n' && byte != '\0', "long value", byte, 4);
+        }
+}
+
+static void a_kafka_header_value_holds_any_byte(void **state)
+{
+    char data[3];
+
+    (void)state;
+    for (int byte = 0; byte <= 0xFF; byte++)
+        for (int at = 0; at < 3; at++)
+            assert_rule(try_header(rules_kafka_headers, text_of("n"), with_byte(data, byte, at)),
+                        true, "header value", byte, at);
+}
+
+static void headers_that_command_the_nats_server_are_refused_in_any_case(void **state)
+{
+    static const char lower[] = "nats-rollup";
+    char name[sizeof lower];
+
+    (void)state;
+    for (unsigned mask = 0; mask < 16; mask++) {
+        memcpy(name, lower, sizeof lower);
+        for (unsigned i = 0; i < 4; i++)
+            if ((mask & 1U << i) != 0)
+                name[i] = (char)(name[i] - 'a' + 'A');
+        assert_non_null(try_header(rules_nats_headers, text_of(name), text_of("all")));
+    }
+    assert_non_null(try_header(rules_nats_headers, text_of("Nats-"), text_of("v")));
+    assert_non_null(try_header(rules_nats_headers, text_of("Nats-Msg-Id"), text_of("v")));
+    assert_non_null(try_header(rules_nats_headers, text_of("X-Nats-Msg-Id"), text_of("v")));
+    assert_non_null(try_header(rules_nats_headers, text_of("x-nats-rollup"), text_of("v")));
+    assert_non_null(try_header(rules_nats_headers, text_of("Nats-Expected-Stream"), text_of("v")));
+    assert_null(try_header(rules_nats_headers, text_of("Nats"), text_of("v")));
+    assert_null(try_header(rules_nats_headers, text_of("Natsy-x"), text_of("v")));
+    assert_null(try_header(rules_kafka_headers, text_of("Nats-Rollup"), text_of("all")));
+}
+
+static void one_broken_header_among_good_ones_is_found(void **state)
+{
+    struct header headers[64];
+
+    (void)state;
+    for (int bad = 0; bad < 64; bad++) {
+        for (int i = 0; i < 64; i++)
+            headers[i] = (struct header){text_of("good"), text_of("v")};
+        assert_null(rules_nats_headers(headers, 64));
+        headers[bad].value = text_of("a\r\nb");
+        assert_non_null(rules_nats_headers(headers, 64));
+        assert_null(rules_kafka_headers(headers, 64));
+        headers[bad].name = text_of("id");
+        assert_non_null(rules_kafka_headers(headers, 64));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kafka_topic_holds_only_letters_digits_dot_underscore_and_dash),
+        cmocka_unit_test(a_kafka_topic_has_1_to_249_bytes),
+        cmocka_unit_test(dot_and_dot_dot_are_no_kafka_topics),
+        cmocka_unit_test(internal_kafka_topics_are_refused),
+        cmocka_unit_test(a_nats_subject_holds_only_printable_ascii_without_wildcards),
+        cmocka_unit_test(every_byte_of_a_long_subject_is_looked_at),
+        cmocka_unit_test(a_nats_subject_has_1_to_255_bytes),
+        cmocka_unit_test(a_subject_has_no_empty_token),
+        cmocka_unit_test(subjects_that_command_the_server_are_refused),
+        cmocka_unit_test(a_subject_cannot_smuggle_protocol_lines),
+        cmocka_unit_test(no_headers_at_all_are_fine),
+        cmocka_unit_test(headers_number_at_most_64),
+        cmocka_unit_test(headers_take_at_most_16_kib_names_and_values_together),
+        cmocka_unit_test(a_header_has_a_name),
+        cmocka_unit_test(the_relays_own_headers_cannot_be_overridden),
+        cmocka_unit_test(a_header_name_is_a_token_of_rfc_7230),
+        cmocka_unit_test(a_nats_header_value_holds_no_line_end_no_nul_and_no_blank_at_its_ends),
+        cmocka_unit_test(a_nats_header_value_hides_none_of_the_servers_headers),
+        cmocka_unit_test(a_nats_header_value_holds_no_command_to_the_server),
+        cmocka_unit_test(every_byte_of_a_long_nats_header_value_is_looked_at),
+        cmocka_unit_test(no_byte_of_a_long_nats_header_value_hides_another),
+        cmocka_unit_test(a_kafka_header_value_holds_any_byte),
+        cmocka_unit_test(headers_that_command_the_nats_server_are_refused_in_any_case),
+        cmocka_unit_test(one_broken_header_among_good_ones_is_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

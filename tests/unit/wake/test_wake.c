@@ -1,0 +1,527 @@
+/* Idle lanes as threads that do nothing but wait and count their looks. */
+#include "wake/wake.h"
+
+#include "base/clock.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LANES 3
+#define HOUR_MS 3600000
+#define REST_MS 2
+#define DEADLINE_MS 20000
+
+struct idler {
+    bool partial; /* it leaves rows */
+    pthread_t thread;
+    struct fixture *fixture;
+    atomic_int looks;
+};
+
+struct fixture {
+    struct wake *wake;
+    struct stop stop;
+    int64_t rest_ms;
+    int started;
+    struct idler idlers[LANES];
+    atomic_int rows;                /* to be taken by whoever looks */
+    bool endless;                   /* each look finds some */
+    int64_t pace_ms;                /* then */
+    _Atomic(struct idler *) latest; /* who has looked */
+    atomic_int repeats;             /* looks of one that had looked before anybody else did */
+    atomic_int to_hold;             /* how many of those that look next are held up, */
+    atomic_bool holds;              /* as long as this */
+};
+
+static void wait_for(struct fixture *fixture, const struct wait *wait)
+{
+    wake_wait(fixture->wake, &fixture->stop, wait);
+}
+
+static void be_held_up(struct fixture *fixture)
+{
+    if (atomic_fetch_sub(&fixture->to_hold, 1) <= 0)
+        return;
+    while (atomic_load(&fixture->holds))
+        (void)poll(NULL, 0, 1);
+}
+
+static void *idle(void *argument)
+{
+    struct idler *idler = argument;
+    struct fixture *fixture = idler->fixture;
+    int64_t pace_ms = 0;
+
+    while (!stop_requested(&fixture->stop)) {
+        wait_for(fixture, &(struct wait){fixture->rest_ms, pace_ms, !idler->partial});
+        (void)atomic_fetch_add(&idler->looks, 1);
+        if (atomic_exchange(&fixture->latest, idler) == idler)
+            (void)atomic_fetch_add(&fixture->repeats, 1);
+        be_held_up(fixture);
+        pace_ms = atomic_exchange(&fixture->rows, 0) > 0 || fixture->endless ? fixture->pace_ms : 0;
+        if (pace_ms > 0)
+            wake_found(fixture->wake, false);
+    }
+    return NULL;
+}
+
+static struct fixture *begin(int lanes, int64_t poll_ms, int64_t rest_ms)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    assert_non_null(fixture);
+    fixture->wake = wake_open(lanes, poll_ms);
+    assert_non_null(fixture->wake);
+    assert_int_equal(stop_init(&fixture->stop), 0);
+    fixture->rest_ms = rest_ms;
+    fixture->pace_ms = REST_MS;
+    return fixture;
+}
+
+static void start(struct fixture *fixture, int count)
+{
+    for (int i = 0; i < count; i++, fixture->started++) {
+        struct idler *idler = &fixture->idlers[fixture->started];
+
+        idler->fixture = fixture;
+        assert_int_equal(pthread_create(&idler->thread, NULL, idle, idler), 0);
+    }
+}
+
+static void end(struct fixture *fixture)
+{
+    stop_request(&fixture->stop);
+    wake_stop(fixture->wake);
+    for (int i = 0; i < fixture->started; i++)
+        assert_int_equal(pthread_join(fixture->idlers[i].thread, NULL), 0);
+    wake_close(fixture->wake);
+    stop_free(&fixture->stop);
+    free(fixture);
+}
+
+/* A look at the shared state every millisecond, until the deadline. */
+static void pause_before(int64_t deadline_ms)
+{
+    assert_true(clock_now_ms() < deadline_ms);
+    (void)poll(NULL, 0, 1);
+}
+
+static int looks(struct fixture *fixture)
+{
+    int sum = 0;
+
+    for (int i = 0; i < fixture->started; i++)
+        sum += atomic_load(&fixture->idlers[i].looks);
+    return sum;
+}
+
+static void await_looks(struct fixture *fixture, int count)
+{
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+    while (looks(fixture) < count)
+        pause_before(deadline_ms);
+}
+
+static void await_quiet(struct fixture *fixture)
+{
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+    while (!wake_is_quiet(fixture->wake))
+        pause_before(deadline_ms);
+}
+
+/* Arms, and lets the look pass that this is worth. */
+static void arm(struct fixture *fixture)
+{
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+    int before = looks(fixture);
+
+    while (!wake_arm(fixture->wake))
+        pause_before(deadline_ms);
+    await_looks(fixture, before + 1);
+    await_quiet(fixture);
+}
+
+static bool watcher_is_told(struct fixture *fixture)
+{
+    struct pollfd told = {.fd = wake_fd(fixture->wake), .events = POLLIN};
+
+    return poll(&told, 1, 0) == 1;
+}
+
+static void a_call_ends_a_wait_of_an_hour(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < 20; i++) {
+        arm(fixture);
+        before = looks(fixture);
+        wake_call(fixture->wake);
+        await_looks(fixture, before + 1);
+    }
+    end(fixture);
+}
+
+static void a_full_batch_makes_every_waiting_lane_look(void **state)
+{
+    struct fixture *fixture = begin(LANES + 1, HOUR_MS, HOUR_MS);
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < LANES; i++) {
+        int before = atomic_load(&fixture->idlers[i].looks);
+
+        while (atomic_load(&fixture->idlers[i].looks) == before) {
+            wake_found(fixture->wake, true);
+            pause_before(deadline_ms);
+        }
+    }
+    end(fixture);
+}
+
+static void a_lane_that_another_relay_covers_looks_when_called(void **state)
+{
+    struct fixture *fixture = begin(LANES, 2, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < 3; i++) {
+        wake_cover(fixture->wake, i < 2);
+        before = looks(fixture);
+        wake_call(fixture->wake);
+        await_looks(fixture, before + 2);
+    }
+    end(fixture);
+}
+
+static void a_lane_that_has_done_its_work_tells_the_watcher(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+    int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+    uint64_t told;
+
+    (void)state;
+    start(fixture, 1);
+    arm(fixture);
+    assert_int_equal(read(wake_fd(fixture->wake), &told, sizeof told), sizeof told);
+    wake_call(fixture->wake);
+    while (!watcher_is_told(fixture))
+        pause_before(deadline_ms);
+    end(fixture);
+}
+
+static void who_is_disarmed_looks_by_himself_again(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < 3; i++) {
+        arm(fixture);
+        before = looks(fixture);
+        wake_disarm(fixture->wake);
+        await_looks(fixture, before + 3); /* with a poll interval of an hour */
+    }
+    end(fixture);
+}
+
+static void a_lane_rests_longer_behind_more_rows(void **state)
+{
+    (void)state;
+    assert_int_equal(wake_rest_ms(1), REST_MS);
+    assert_int_equal(wake_rest_ms(16), REST_MS);
+    assert_int_equal(wake_rest_ms(80), 10);
+    assert_int_equal(wake_rest_ms(160), 20);
+    assert_int_equal(wake_rest_ms(1000000), 20);
+}
+
+static void it_cannot_be_armed_while_a_lane_is_at_work(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    start(fixture, LANES - 1);
+    assert_false(wake_is_quiet(fixture->wake));
+    assert_false(wake_arm(fixture->wake));
+    start(fixture, 1);
+    arm(fixture);
+    assert_true(watcher_is_told(fixture));
+    end(fixture);
+}
+
+static void it_cannot_be_armed_while_each_look_finds_rows(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    fixture->endless = true;
+    start(fixture, 1);
+    while (looks(fixture) < 20)
+        assert_false(looks(fixture) > 0 && wake_arm(fixture->wake));
+    end(fixture);
+}
+
+/* Its next look is due in an hour, and the relay that is armed may be gone by then. */
+static void behind_its_work_a_lane_that_another_relay_covers_can_be_armed(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, 1);
+    await_quiet(fixture);
+    wake_cover(fixture->wake, true);
+    before = looks(fixture);
+    atomic_store(&fixture->rows, 1);
+    wake_call(fixture->wake);
+    await_looks(fixture, before + 1);
+    arm(fixture);
+    end(fixture);
+}
+
+/* Each look that finds nothing doubles the time to the next. */
+static void after_work_a_lane_looks_within_milliseconds(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    fixture->endless = true;
+    start(fixture, LANES);
+    await_looks(fixture, 50);
+    end(fixture);
+}
+
+static void a_lane_that_rests_after_work_looks_once_a_call(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    fixture->endless = true;
+    fixture->pace_ms = HOUR_MS;
+    start(fixture, 1);
+    await_looks(fixture, 1); /* at its start it hurries */
+    for (int i = 0; i < 20; i++) {
+        wake_call(fixture->wake);
+        await_looks(fixture, i + 2);
+    }
+    assert_int_equal(looks(fixture), 21);
+    end(fixture);
+}
+
+static void a_lane_that_ends_its_work_later_puts_off_no_look(void **state)
+{
+    struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    fixture->endless = true;
+    fixture->pace_ms = 100;
+    start(fixture, 1);
+    for (int i = 0; i < 5; i++) {
+        int before = looks(fixture);
+
+        await_looks(fixture, before + 1);
+        wait_for(fixture, &(struct wait){.pace_ms = HOUR_MS, .whole = true});
+    }
+    await_looks(fixture, looks(fixture) + 1);
+    end(fixture);
+}
+
+static void the_lane_that_looked_looks_again(void **state)
+{
+    enum { LOOKS = 200 };
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    fixture->endless = true;
+    start(fixture, LANES);
+    await_looks(fixture, LOOKS);
+    assert_true(atomic_load(&fixture->repeats) > LOOKS / 4); /* in turns: next to none */
+    end(fixture);
+}
+
+/* Its second look finds nothing: the next one is due in an hour. */
+static void let_sleep_for_an_hour(struct fixture *fixture)
+{
+    fixture->pace_ms = HOUR_MS;
+    atomic_store(&fixture->rows, 1);
+    start(fixture, 1);
+    await_looks(fixture, 1);
+    wake_call(fixture->wake);
+    await_looks(fixture, 2);
+    await_quiet(fixture);
+}
+
+static void a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up(void **state)
+{
+    struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    let_sleep_for_an_hour(fixture);
+    wait_for(fixture, &(struct wait){.pace_ms = REST_MS, .whole = true});
+    /* and it does not come back */
+    await_looks(fixture, 3);
+    end(fixture);
+}
+
+static void the_lane_that_waited_last_takes_the_calls(void **state)
+{
+    enum { CALLS = 20 };
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, LANES);
+    arm(fixture);
+    before = atomic_load(&fixture->repeats);
+    for (int i = 0; i < CALLS; i++) {
+        int seen = looks(fixture);
+
+        wake_call(fixture->wake);
+        await_looks(fixture, seen + 1);
+        arm(fixture);
+    }
+    /* Of two looks a call; when all are told, 12 to 24 of them. */
+    assert_true(atomic_load(&fixture->repeats) - before >= 3 * CALLS / 2);
+    end(fixture);
+}
+
+/* Both sleep for an hour when the call comes, and who looks first is held up. Returns the looks
+ * before it. */
+static int call_and_hold_up(struct fixture *fixture)
+{
+    int before;
+
+    arm(fixture);
+    atomic_store(&fixture->holds, true);
+    atomic_store(&fixture->to_hold, 1);
+    before = looks(fixture);
+    wake_call(fixture->wake);
+    return before;
+}
+
+static void while_the_lane_that_was_called_is_held_up_the_next_call_wakes_another(void **state)
+{
+    struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    start(fixture, 2);
+    before = call_and_hold_up(fixture);
+    await_looks(fixture, before + 1);
+    wake_call(fixture->wake);
+    await_looks(fixture, before + 2);
+    atomic_store(&fixture->holds, false);
+    end(fixture);
+}
+
+static void while_a_lane_waits_that_leaves_rows_a_call_wakes_the_others_too(void **state)
+{
+    struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
+    int before;
+
+    (void)state;
+    fixture->idlers[0].partial = true;
+    fixture->idlers[1].partial = true;
+    start(fixture, 2);
+    before = call_and_hold_up(fixture);
+    await_looks(fixture, before + 2);
+    atomic_store(&fixture->holds, false);
+    end(fixture);
+}
+
+static void without_calls_a_lane_looks_at_the_poll_interval(void **state)
+{
+    struct fixture *fixture = begin(LANES, 2, HOUR_MS);
+
+    (void)state;
+    start(fixture, LANES);
+    await_looks(fixture, 20);
+    end(fixture);
+}
+
+static void a_lane_looks_by_itself_when_it_has_rested(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, 2);
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < LANES; i++) {
+        int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+        while (atomic_load(&fixture->idlers[i].looks) < 5)
+            pause_before(deadline_ms);
+    }
+    end(fixture);
+}
+
+static void a_stop_ends_every_wait(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    start(fixture, LANES);
+    arm(fixture);
+    end(fixture);
+}
+
+static void every_row_that_is_called_for_is_taken(void **state)
+{
+    struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
+
+    (void)state;
+    start(fixture, LANES);
+    for (int i = 0; i < 20000; i++) {
+        int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
+
+        (void)wake_arm(fixture->wake);
+        (void)atomic_fetch_add(&fixture->rows, 1);
+        wake_call(fixture->wake);
+        while (i % 100 == 99 && atomic_load(&fixture->rows) > 0)
+            pause_before(deadline_ms);
+    }
+    end(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_ends_a_wait_of_an_hour),
+        cmocka_unit_test(a_full_batch_makes_every_waiting_lane_look),
+        cmocka_unit_test(a_lane_that_another_relay_covers_looks_when_called),
+        cmocka_unit_test(a_lane_that_has_done_its_work_tells_the_watcher),
+        cmocka_unit_test(who_is_disarmed_looks_by_himself_again),
+        cmocka_unit_test(a_lane_rests_longer_behind_more_rows),
+        cmocka_unit_test(it_cannot_be_armed_while_a_lane_is_at_work),
+        cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
+        cmocka_unit_test(behind_its_work_a_lane_that_another_relay_covers_can_be_armed),
+        cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
+        cmocka_unit_test(a_lane_that_rests_after_work_looks_once_a_call),
+        cmocka_unit_test(a_lane_that_ends_its_work_later_puts_off_no_look),
+        cmocka_unit_test(the_lane_that_looked_looks_again),
+        cmocka_unit_test(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up),
+        cmocka_unit_test(the_lane_that_waited_last_takes_the_calls),
+        cmocka_unit_test(while_the_lane_that_was_called_is_held_up_the_next_call_wakes_another),
+        cmocka_unit_test(while_a_lane_waits_that_leaves_rows_a_call_wakes_the_others_too),
+        cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
+        cmocka_unit_test(a_lane_looks_by_itself_when_it_has_rested),
+        cmocka_unit_test(a_stop_ends_every_wait),
+        cmocka_unit_test(every_row_that_is_called_for_is_taken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
