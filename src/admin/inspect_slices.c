@@ -3,6 +3,7 @@
 #include "catalog/slice_table.h"
 #include "catalog/sql_text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* An index that no claim goes by costs each insert. */

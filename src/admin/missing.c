@@ -9,6 +9,8 @@
 #include "catalog/slice_table.h"
 #include "catalog/sql_text.h"
 
+#include <stdio.h>
+
 static void put_columns(const struct admin *admin, FILE *out)
 {
     struct table nothing = {0};

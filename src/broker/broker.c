@@ -1,54 +1,16 @@
-/*
- * What every client shares: the table of clients, thin calls through it, the allow list.
- * A call never looks at which client stands behind it; whoever adds a client adds one line here.
- */
+/* Thin calls through the table of operations: no caller looks at which client is behind it. */
 
 #include "broker/broker.h"
-
-#include <string.h>
-
-static const struct broker_ops *const clients[] = {&kafka_ops, &nats_ops, &stdout_ops};
-
-const struct broker_ops *broker_ops_find(const char *type)
-{
-    for (size_t i = 0; type != NULL && i < sizeof clients / sizeof *clients; i++)
-        if (strcmp(clients[i]->type, type) == 0)
-            return clients[i];
-    return NULL;
-}
-
-const char *broker_types(void)
-{
-    return "\"kafka\", \"nats\", \"stdout\"";
-}
 
 static const struct broker_ops *ops_of(const struct broker *broker)
 {
     return ((const struct broker_base *)(const void *)broker)->ops;
 }
 
-struct broker *broker_open(const struct sink_options *options, struct error *error)
-{
-    const struct broker_ops *ops = broker_ops_find(options->type);
-
-    if (ops != NULL)
-        return ops->create(options, error);
-    error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: type must be one of %s",
-              options->name, broker_types());
-    return NULL;
-}
-
 void broker_close(struct broker *broker)
 {
     if (broker != NULL)
         ops_of(broker)->destroy(broker);
-}
-
-void broker_end(void)
-{
-    for (size_t i = 0; i < sizeof clients / sizeof *clients; i++)
-        if (clients[i]->end != NULL)
-            clients[i]->end();
 }
 
 void broker_set_patience(struct broker *broker, int patience_ms)
@@ -97,17 +59,4 @@ int broker_inspect(struct broker *broker, const char *destination, char *warning
 int broker_make(struct broker *broker, const char *destination, struct error *error)
 {
     return ops_of(broker)->make(broker, destination, error);
-}
-
-bool sink_allows(const struct sink_options *options, struct text destination)
-{
-    for (int i = 0; i < options->allow.count; i++)
-        if (match_topic(&options->allowed[i], destination))
-            return true;
-    return options->allow.count == 0;
-}
-
-bool sink_pattern(const char *allowed)
-{
-    return strpbrk(allowed, "*>") != NULL || strncmp(allowed, "re:", 3) == 0;
 }

@@ -76,14 +76,8 @@ int broker_patience_ms(const struct broker_base *base);
 extern const struct broker_ops kafka_ops;
 extern const struct broker_ops nats_ops;
 extern const struct broker_ops stdout_ops;
-/* NULL for an unknown type; broker_types() lists the known ones for messages. */
-const struct broker_ops *broker_ops_find(const char *type);
-const char *broker_types(void);
-
-struct broker *broker_open(const struct sink_options *options, struct error *error);
+/* broker_open() is that of clients.h. */
 void broker_close(struct broker *broker);
-/* After the last broker_close(): a library whose threads outlive main() may crash at the exit. */
-void broker_end(void);
 
 /* For the next ready(): less when others wait while this one connects. */
 void broker_set_patience(struct broker *broker, int patience_ms);

@@ -13,6 +13,7 @@
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

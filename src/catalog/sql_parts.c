@@ -6,6 +6,7 @@
 
 #include "catalog/sequence.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool sql_keeps_order(const struct table *table, const struct outbox_options *options)

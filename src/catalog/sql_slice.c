@@ -4,6 +4,7 @@
  */
 #include "catalog/sql_text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *name_of(const struct table *table, enum column column, bool parked)

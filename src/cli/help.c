@@ -1,4 +1,4 @@
-#include "broker/broker.h"
+#include "broker/clients.h"
 #include "cli/cli.h"
 
 #include <stdio.h>

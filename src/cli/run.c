@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "relay/relay.h"
 
 #include "base/clock.h"
 #include "base/log_limit.h"

@@ -1,45 +1,26 @@
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
 
-#include "base/log.h"
-#include "relay/relay.h"
+#include "config/keys/options.h"
+#include "config/read/problems.h"
 
 #include <stdio.h>
 
 /*
- * One TOML file -> option structs. One table of keys (keys.c) loads, documents and prints.
+ * One TOML file -> option structs. One table of keys (keys/keys.c) loads, documents and prints.
  * Every problem of a file is reported, not the first.
  */
 
-struct config {
-    char *path; /* NULL: no file was read */
-    struct relay_options relay;
-    char *http_listen;
-    enum log_level log_level;
-    enum log_format log_format;
-};
-
-#define CONFIG_PROBLEMS_MAX 64
-#define CONFIG_FILE_BYTES_MAX (1024 * 1024)
-
-/* "relay.toml:7:1: unknown key ..."; secrets never appear in one. */
-struct config_problems {
-    char *lines[CONFIG_PROBLEMS_MAX]; /* owned */
-    int count;
-    char *warnings[CONFIG_PROBLEMS_MAX]; /* owned: the configuration is usable all the same */
-    int warning_count;
-};
-
 /*
  * Reads `path`; NULL: $OUTBOX_RELAY_CONFIG, ./relay.toml, /etc/outbox-relay/relay.toml, the first
- * that exists. 0, or -1 with at least one problem. Free both in either case.
+ * that exists. 0, or -1 with at least one problem. Free both in either case
+ * (config_problems_free).
  */
 int config_load(struct config *config, const char *path, struct config_problems *problems);
 /* The same from memory; `name` stands before the line numbers. */
 int config_parse(struct config *config, const char *name, const char *text, size_t len,
                  struct config_problems *problems);
 void config_free(struct config *config);
-void config_problems_free(struct config_problems *problems);
 
 /* The effective configuration as TOML that config_parse accepts; secrets show as "***". */
 void config_print(const struct config *config, FILE *out);

@@ -1,10 +1,11 @@
 #include "config/config.h"
 
 #include "base/text.h"
+#include "config/check/check.h"
+#include "config/keys/value.h"
+#include "config/parts.h"
 #include "config/read/file.h"
 #include "config/read/guard.h"
-#include "config/loader.h"
-#include "config/read/value.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,69 +16,6 @@ static const enum section plain_sections[] = {SECTION_DATABASE, SECTION_OUTBOX, 
                                               SECTION_RELAY,    SECTION_RETRY,  SECTION_HTTP,
                                               SECTION_LOG};
 #define PLAIN_SECTIONS (sizeof plain_sections / sizeof plain_sections[0])
-
-/* "[relay]", "[sink.events]", "[[route]]" */
-static const char *format_title(char *out, size_t size, enum section section, const void *base)
-{
-    char name[NAME_SHOWN_BYTES];
-    const struct sink_options *sink = base;
-
-    if (section == SECTION_SINK)
-        (void)snprintf(out, size, "[sink.%s]",
-                       text_escape(name, sizeof name, sink->name, strlen(sink->name)));
-    else
-        (void)snprintf(out, size, "[%s]", section_title(section));
-    return out;
-}
-
-static void refuse_key(const struct loader *loader, enum section section, struct toml_node *node,
-                       const void *base)
-{
-    const struct key *elsewhere = key_find_anywhere(node->key);
-    char name[NAME_SHOWN_BYTES];
-    char title[NAME_SHOWN_BYTES + 16];
-    char advice[448];
-
-    text_escape(name, sizeof name, node->key, strlen(node->key));
-    format_title(title, sizeof title, section, base);
-    if (elsewhere != NULL)
-        (void)snprintf(advice, sizeof advice, "it belongs in [%s]",
-                       section_title(elsewhere->section));
-    else
-        suggest_name(advice, sizeof advice, section, node->key);
-    report_refusal(loader->report, node, "unknown key \"%s\" in %s; %s", name, title, advice);
-}
-
-static void load_key(struct loader *loader, enum section section, struct toml_node *node,
-                     void *base)
-{
-    const struct key *key = key_find(section, node->key);
-    enum section inner = section_find(section, node->key);
-
-    if (key != NULL)
-        value_read(key, node, base, loader->report);
-    else if (inner != SECTION_COUNT)
-        load_section(loader, inner, node, base);
-    else
-        refuse_key(loader, section, node, base);
-}
-
-void load_section(struct loader *loader, enum section section, struct toml_node *node, void *base)
-{
-    char found[SHOWN_BYTES + 32];
-
-    if (node->type != TOML_TABLE) {
-        report_refusal(loader->report, node, "%s: expected a section [%s], got %s", node->key,
-                       section_title(section), value_describe(found, sizeof found, node, true));
-        return;
-    }
-    for (int i = 0; i < node->count; i++) {
-        if (section == SECTION_PROPERTIES)
-            load_property(loader, &node->children[i], base);
-        else
-            load_key(loader, section, &node->children[i], base);
-    }
-}
 
 static void refuse_top_level(const struct loader *loader, struct toml_node *node)
 {
@@ -220,13 +158,4 @@ void config_free(struct config *config)
     routes_free(&config->relay.routes);
     free(config->path);
     *config = (struct config){0};
-}
-
-void config_problems_free(struct config_problems *problems)
-{
-    for (int i = 0; i < problems->count; i++)
-        free(problems->lines[i]);
-    for (int i = 0; i < problems->warning_count; i++)
-        free(problems->warnings[i]);
-    *problems = (struct config_problems){0};
 }

@@ -1,10 +1,11 @@
 #include "config/config.h"
 
 #include "config/check/conninfo.h"
-#include "config/loader.h"
+#include "config/keys/loader.h"
+#include "config/keys/value.h"
 #include "config/sample.h"
-#include "config/read/value.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 #include "config/config.h"
 
-#include "config/read/value.h"
+#include "config/keys/value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void print_words(FILE *out, const char *const *words)

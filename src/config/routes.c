@@ -1,8 +1,10 @@
+#include "config/parts.h"
+
 #include "base/text.h"
-#include "config/loader.h"
-#include "config/read/value.h"
+#include "config/keys/value.h"
 #include "route/rules.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,92 +1,14 @@
-#include "base/text.h"
-#include "config/loader.h"
-#include "config/read/value.h"
+#include "config/parts.h"
 
-#include <inttypes.h>
+#include "base/text.h"
+#include "config/keys/value.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 #define NAME_BYTES_MAX 64
 #define NAME_SHOWN_BYTES 80
-
-bool is_secret_property(const char *name)
-{
-    static const char *const endings[] = {"password", "passphrase", "secret",
-                                          "sasl.oauthbearer.config", "key.pem"};
-    size_t len = strlen(name);
-
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        size_t ending_len = strlen(endings[i]);
-
-        if (len >= ending_len && strcmp(name + len - ending_len, endings[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* A bare key with dots is a table in TOML: spell out what was meant. */
-static void refuse_dotted(struct loader *loader, struct toml_node *node)
-{
-    char path[NAME_SHOWN_BYTES * 2];
-    char shown[NAME_SHOWN_BYTES * 2];
-    const struct toml_node *leaf = node;
-    size_t used = 0;
-
-    do {
-        (void)snprintf(path + used, sizeof path - used, "%s%s", used > 0 ? "." : "", leaf->key);
-        used = strlen(path);
-        leaf = leaf->type == TOML_TABLE && leaf->count > 0 ? &leaf->children[0] : NULL;
-    } while (leaf != NULL);
-    text_escape(shown, sizeof shown, path, used);
-    report_refusal(loader->report, node, "%s: write the whole name in quotes: \"%s\" = \"...\"",
-                   shown, shown);
-}
-
-/* NULL after a report. */
-static char *property_text(struct loader *loader, struct toml_node *node)
-{
-    char shown[NAME_SHOWN_BYTES];
-    char found[SHOWN_BYTES + 32];
-    char number[32];
-
-    if (node->type == TOML_STRING)
-        return value_expand(node->key, node, loader->report);
-    if (node->type == TOML_BOOLEAN)
-        return strdup(node->boolean ? "true" : "false");
-    if (node->type == TOML_INTEGER) {
-        (void)snprintf(number, sizeof number, "%" PRId64, node->integer);
-        return strdup(number);
-    }
-    report_refusal(loader->report, node, "%s: expected a string, an integer or a boolean, got %s",
-                   text_escape(shown, sizeof shown, node->key, strlen(node->key)),
-                   value_describe(found, sizeof found, node, true));
-    return NULL;
-}
-
-void load_property(struct loader *loader, struct toml_node *node, struct sink_options *sink)
-{
-    struct property property = {.line = node->line};
-
-    if (node->type == TOML_TABLE) {
-        refuse_dotted(loader, node);
-        return;
-    }
-    if (sink->property_count == SINK_LIST_MAX) {
-        report_refusal(loader->report, node, "more than %d properties", SINK_LIST_MAX);
-        return;
-    }
-    property.value = property_text(loader, node);
-    if (property.value == NULL)
-        return;
-    property.name = strdup(node->key);
-    if (property.name == NULL) {
-        report_refusal(loader->report, node, "out of memory");
-        free(property.value);
-        return;
-    }
-    sink->properties[sink->property_count++] = property;
-}
 
 static void check_name(const struct loader *loader, struct toml_node *node)
 {

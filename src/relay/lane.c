@@ -1,4 +1,5 @@
 #include "relay/lane.h"
+#include "broker/clients.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,8 +1,9 @@
 #ifndef RELAY_LANE_H
 #define RELAY_LANE_H
 
+#include "broker/broker.h"
 #include "outbox/outbox.h"
-#include "relay/relay.h"
+#include "relay/options.h"
 #include "wake/stop.h"
 #include "wake/wake.h"
 

@@ -6,6 +6,7 @@
  * claimed.
  */
 #include "relay/relay.h"
+#include "broker/clients.h"
 
 #include "base/clock.h"
 #include "base/log.h"

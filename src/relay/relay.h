@@ -2,27 +2,7 @@
 #define RELAY_RELAY_H
 
 #include "base/error.h"
-#include "broker/broker.h"
-#include "message/outcome.h"
-#include "route/route.h"
-#include "catalog/options.h"
-
-#include <stdint.h>
-
-#define SINKS_MAX 16
-#define LANES_MAX 64
-
-struct relay_options {
-    int lanes;
-    int64_t poll_interval_ms;
-    int64_t publish_timeout_ms;
-    int64_t shutdown_timeout_ms;
-    struct outbox_options outbox;
-    struct retry_options retry;
-    struct sink_options sinks[SINKS_MAX];
-    int sink_count;
-    struct routes routes;
-};
+#include "relay/options.h"
 
 enum relay_result {
     RELAY_STOPPED,  /* asked to stop; nothing was left half done */

@@ -1,6 +1,7 @@
 #ifndef INTEGRATION_PUBLISHING_KAFKA_H
 #define INTEGRATION_PUBLISHING_KAFKA_H
 
+#include "broker/clients.h"
 #include "integration/harness_kafka.h"
 #include "integration/publishing.h"
 

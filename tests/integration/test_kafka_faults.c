@@ -1,6 +1,7 @@
+#include "base/clock.h"
+#include "broker/clients.h"
 #include "broker/kafka/kafka.h"
 #include "integration/publishing_kafka.h"
-#include "base/clock.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

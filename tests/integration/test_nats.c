@@ -1,5 +1,6 @@
-#include "integration/nats_fixture.h"
 #include "base/clock.h"
+#include "broker/clients.h"
+#include "integration/nats_fixture.h"
 
 /* Publishing, waiting and inspecting, against the real server. */
 
@@ -180,8 +181,7 @@ static void a_subject_without_a_stream_waits_while_its_neighbours_are_sent(void 
     publish_quickly();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 50);
     assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 50);
-    assert_refused(&batch.messages[1], VERDICT_WAIT,
-                   "does not take subject \"nowhere.at.all\"");
+    assert_refused(&batch.messages[1], VERDICT_WAIT, "does not take subject \"nowhere.at.all\"");
 }
 
 static void a_subject_of_another_stream_waits(void **state)

@@ -1,3 +1,4 @@
+#include "broker/clients.h"
 #include "integration/nats_fixture.h"
 
 /* The real server over TLS, with certificates of the test's own. There the library's threads write

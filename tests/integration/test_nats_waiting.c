@@ -1,3 +1,4 @@
+#include "broker/clients.h"
 #include "integration/nats_fixture.h"
 
 #include <sys/ioctl.h>

@@ -1,5 +1,6 @@
-#include "unit/broker/fixture.h"
 #include "base/clock.h"
+#include "broker/clients.h"
+#include "unit/broker/fixture.h"
 
 #include <nats/nats.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-#include "integration/publishing.h"
 #include "base/clock.h"
+#include "broker/clients.h"
+#include "integration/publishing.h"
 
 #include <fcntl.h>
 #include <jansson.h>

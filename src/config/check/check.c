@@ -1,28 +1,16 @@
+#include "config/check/check.h"
+#include "broker/clients.h"
+
 #include "base/text.h"
 #include "config/check/address.h"
 #include "config/check/conninfo.h"
-#include "config/loader.h"
 #include "pg/transport.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NAME_SHOWN_BYTES 96
-
-struct toml_node *loader_locate(const struct loader *loader, const char *section, const char *key)
-{
-    struct toml_node *table = toml_find(loader->root, section);
-    struct toml_node *node = toml_find(table, key);
-
-    if (node != NULL)
-        return node;
-    return table != NULL ? table : loader->root;
-}
-
-struct toml_node *loader_sink(const struct loader *loader, int sink)
-{
-    return toml_find(toml_find(loader->root, "sink"), loader->config->relay.sinks[sink].name);
-}
 
 static bool is_refused(const struct loader *loader, const char *section, const char *key)
 {

@@ -1,8 +1,11 @@
+#include "broker/clients.h"
+#include "config/check/check.h"
+
 #include "base/host.h"
 #include "base/text.h"
 #include "config/check/address.h"
-#include "config/loader.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NAME_SHOWN_BYTES 96

@@ -1,8 +1,10 @@
+#include "config/check/check.h"
+
 #include "base/text.h"
 #include "config/check/conninfo.h"
 #include "config/read/expand.h"
-#include "config/loader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

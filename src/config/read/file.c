@@ -1,11 +1,11 @@
 #include "config/read/file.h"
 
 #include "base/clock.h"
-#include "config/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

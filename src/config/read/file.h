@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define CONFIG_FILE_BYTES_MAX (1024 * 1024)
+
 /* A configuration file in memory. Regular files and pipes are read; neither can hang the reader. */
 struct file {
     char *text; /* owned */

@@ -1,7 +1,7 @@
 #include "config/read/guard.h"
 
 #include "base/text.h"
-#include "config/config.h"
+#include "config/read/file.h"
 
 #include <stdio.h>
 #include <string.h>

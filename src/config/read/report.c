@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,4 +133,13 @@ int report_finish(struct report *report, struct config_problems *problems)
     problems->count = render_list(report->name, &report->errors, problems->lines);
     problems->warning_count = render_list(report->name, &report->warnings, problems->warnings);
     return report->errors.count > 0 ? -1 : 0;
+}
+
+void config_problems_free(struct config_problems *problems)
+{
+    for (int i = 0; i < problems->count; i++)
+        free(problems->lines[i]);
+    for (int i = 0; i < problems->warning_count; i++)
+        free(problems->warnings[i]);
+    *problems = (struct config_problems){0};
 }

@@ -1,7 +1,7 @@
 #ifndef CONFIG_READ_REPORT_H
 #define CONFIG_READ_REPORT_H
 
-#include "config/config.h"
+#include "config/read/problems.h"
 #include "config/read/toml.h"
 
 /* Collects what is wrong, in the order of discovery, and hands it out in the order of the file. */

@@ -10,6 +10,8 @@
 
 #include "catalog/sql_parts.h"
 
+#include <stdio.h>
+
 #define DUE_ROWS 1000 /* parked rows that are looked at for their slices */
 
 /* A lane that is configured for another number of slices locks none. */

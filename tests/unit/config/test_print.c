@@ -1,6 +1,6 @@
 #include "unit/config/parsed.h"
 
-#include "config/keys.h"
+#include "config/keys/keys.h"
 
 #define FULL                                                                                       \
     "[database]\nurl = \"postgresql://u:hunter2@localhost/shop?sslmode=disable\"\n"                \

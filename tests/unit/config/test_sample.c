@@ -1,7 +1,7 @@
 #include "unit/config/parsed.h"
 
-#include "config/keys.h"
-#include "config/read/value.h"
+#include "config/keys/keys.h"
+#include "config/keys/value.h"
 
 static void the_sample_equals_the_defaults(void **state)
 {

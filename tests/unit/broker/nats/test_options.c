@@ -1,3 +1,4 @@
+#include "broker/clients.h"
 #include "unit/broker/fixture.h"
 
 static struct error error;

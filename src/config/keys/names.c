@@ -1,7 +1,8 @@
-#include "config/keys.h"
+#include "config/keys/keys.h"
 
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct section_info {
@@ -121,4 +122,19 @@ char *suggest_name(char *out, size_t size, enum section section, const char *nam
     else
         (void)snprintf(out, size, "known: %s", suggestion.known);
     return out;
+}
+
+bool is_secret_property(const char *name)
+{
+    static const char *const endings[] = {"password", "passphrase", "secret",
+                                          "sasl.oauthbearer.config", "key.pem"};
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t ending_len = strlen(endings[i]);
+
+        if (len >= ending_len && strcmp(name + len - ending_len, endings[i]) == 0)
+            return true;
+    }
+    return false;
 }

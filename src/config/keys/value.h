@@ -1,7 +1,7 @@
-#ifndef CONFIG_READ_VALUE_H
-#define CONFIG_READ_VALUE_H
+#ifndef CONFIG_KEYS_VALUE_H
+#define CONFIG_KEYS_VALUE_H
 
-#include "config/keys.h"
+#include "config/keys/keys.h"
 #include "config/read/report.h"
 
 /* One value: TOML -> the field of its key, and back. `base` is the struct of key->offset. */

@@ -1,10 +1,11 @@
-#include "config/read/value.h"
+#include "config/keys/value.h"
 
 #include "base/text.h"
 #include "config/read/expand.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

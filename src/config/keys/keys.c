@@ -1,4 +1,4 @@
-#include "config/keys.h"
+#include "config/keys/keys.h"
 
 #define SECONDS(n) ((int64_t)(n)*1000)
 #define HOUR SECONDS(3600)

@@ -1,7 +1,9 @@
-#ifndef CONFIG_KEYS_H
-#define CONFIG_KEYS_H
+#ifndef CONFIG_KEYS_KEYS_H
+#define CONFIG_KEYS_KEYS_H
 
-#include "config/config.h"
+#include "config/keys/options.h"
+
+#include <stddef.h>
 
 /* The one table of keys: it loads (value.c), documents (reference.c) and prints (print.c). */
 
@@ -78,6 +80,8 @@ unsigned sink_type_flag(const char *type);
 
 /* `did you mean "batch"?` or `known: "lanes", "batch"`, of the keys and sections in `section`. */
 char *suggest_name(char *out, size_t size, enum section section, const char *name);
+/* "password", "ssl.key.pem", ...: a property of librdkafka whose value is not to be shown. */
+bool is_secret_property(const char *name);
 /* Whether `name` is likely to be a slip for `known`. */
 bool is_slip(const char *name, const char *known);
 

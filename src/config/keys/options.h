@@ -1,0 +1,17 @@
+#ifndef CONFIG_KEYS_OPTIONS_H
+#define CONFIG_KEYS_OPTIONS_H
+
+#include "base/log.h"
+#include "relay/options.h"
+
+/* What a file says: the structs that the table of keys fills. */
+
+struct config {
+    char *path; /* NULL: no file was read */
+    struct relay_options relay;
+    char *http_listen;
+    enum log_level log_level;
+    enum log_format log_format;
+};
+
+#endif

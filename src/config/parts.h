@@ -1,0 +1,15 @@
+#ifndef CONFIG_PARTS_H
+#define CONFIG_PARTS_H
+
+#include "config/keys/loader.h"
+
+/* The parts of a file: what load.c goes through. */
+
+/* Reads each key of a [section] into `base`. */
+void load_section(struct loader *loader, enum section section, struct toml_node *node, void *base);
+void load_sinks(struct loader *loader, struct toml_node *node);
+void free_sink(struct sink_options *sink);
+/* After the sinks: a route names one. */
+void load_routes(struct loader *loader, struct toml_node *node);
+
+#endif

@@ -1,0 +1,18 @@
+#ifndef CONFIG_READ_PROBLEMS_H
+#define CONFIG_READ_PROBLEMS_H
+
+/* What is wrong with a file, in lines for a person. */
+
+#define CONFIG_PROBLEMS_MAX 64
+
+/* "relay.toml:7:1: unknown key ..."; secrets never appear in one. */
+struct config_problems {
+    char *lines[CONFIG_PROBLEMS_MAX]; /* owned */
+    int count;
+    char *warnings[CONFIG_PROBLEMS_MAX]; /* owned: the configuration is usable all the same */
+    int warning_count;
+};
+
+void config_problems_free(struct config_problems *problems);
+
+#endif

@@ -1,0 +1,138 @@
+/* A [section]: each key into its field, by the table of keys. */
+#include "config/parts.h"
+
+#include "base/text.h"
+#include "config/keys/value.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_SHOWN_BYTES 80
+
+/* A bare key with dots is a table in TOML: spell out what was meant. */
+static void refuse_dotted(struct loader *loader, struct toml_node *node)
+{
+    char path[NAME_SHOWN_BYTES * 2];
+    char shown[NAME_SHOWN_BYTES * 2];
+    const struct toml_node *leaf = node;
+    size_t used = 0;
+
+    do {
+        (void)snprintf(path + used, sizeof path - used, "%s%s", used > 0 ? "." : "", leaf->key);
+        used = strlen(path);
+        leaf = leaf->type == TOML_TABLE && leaf->count > 0 ? &leaf->children[0] : NULL;
+    } while (leaf != NULL);
+    text_escape(shown, sizeof shown, path, used);
+    report_refusal(loader->report, node, "%s: write the whole name in quotes: \"%s\" = \"...\"",
+                   shown, shown);
+}
+
+/* NULL after a report. */
+static char *property_text(struct loader *loader, struct toml_node *node)
+{
+    char shown[NAME_SHOWN_BYTES];
+    char found[SHOWN_BYTES + 32];
+    char number[32];
+
+    if (node->type == TOML_STRING)
+        return value_expand(node->key, node, loader->report);
+    if (node->type == TOML_BOOLEAN)
+        return strdup(node->boolean ? "true" : "false");
+    if (node->type == TOML_INTEGER) {
+        (void)snprintf(number, sizeof number, "%" PRId64, node->integer);
+        return strdup(number);
+    }
+    report_refusal(loader->report, node, "%s: expected a string, an integer or a boolean, got %s",
+                   text_escape(shown, sizeof shown, node->key, strlen(node->key)),
+                   value_describe(found, sizeof found, node, true));
+    return NULL;
+}
+
+static void load_property(struct loader *loader, struct toml_node *node, struct sink_options *sink)
+{
+    struct property property = {.line = node->line};
+
+    if (node->type == TOML_TABLE) {
+        refuse_dotted(loader, node);
+        return;
+    }
+    if (sink->property_count == SINK_LIST_MAX) {
+        report_refusal(loader->report, node, "more than %d properties", SINK_LIST_MAX);
+        return;
+    }
+    property.value = property_text(loader, node);
+    if (property.value == NULL)
+        return;
+    property.name = strdup(node->key);
+    if (property.name == NULL) {
+        report_refusal(loader->report, node, "out of memory");
+        free(property.value);
+        return;
+    }
+    sink->properties[sink->property_count++] = property;
+}
+
+/* "[relay]", "[sink.events]", "[[route]]" */
+static const char *format_title(char *out, size_t size, enum section section, const void *base)
+{
+    char name[NAME_SHOWN_BYTES];
+    const struct sink_options *sink = base;
+
+    if (section == SECTION_SINK)
+        (void)snprintf(out, size, "[sink.%s]",
+                       text_escape(name, sizeof name, sink->name, strlen(sink->name)));
+    else
+        (void)snprintf(out, size, "[%s]", section_title(section));
+    return out;
+}
+
+static void refuse_key(const struct loader *loader, enum section section, struct toml_node *node,
+                       const void *base)
+{
+    const struct key *elsewhere = key_find_anywhere(node->key);
+    char name[NAME_SHOWN_BYTES];
+    char title[NAME_SHOWN_BYTES + 16];
+    char advice[448];
+
+    text_escape(name, sizeof name, node->key, strlen(node->key));
+    format_title(title, sizeof title, section, base);
+    if (elsewhere != NULL)
+        (void)snprintf(advice, sizeof advice, "it belongs in [%s]",
+                       section_title(elsewhere->section));
+    else
+        suggest_name(advice, sizeof advice, section, node->key);
+    report_refusal(loader->report, node, "unknown key \"%s\" in %s; %s", name, title, advice);
+}
+
+static void load_key(struct loader *loader, enum section section, struct toml_node *node,
+                     void *base)
+{
+    const struct key *key = key_find(section, node->key);
+    enum section inner = section_find(section, node->key);
+
+    if (key != NULL)
+        value_read(key, node, base, loader->report);
+    else if (inner != SECTION_COUNT)
+        load_section(loader, inner, node, base);
+    else
+        refuse_key(loader, section, node, base);
+}
+
+void load_section(struct loader *loader, enum section section, struct toml_node *node, void *base)
+{
+    char found[SHOWN_BYTES + 32];
+
+    if (node->type != TOML_TABLE) {
+        report_refusal(loader->report, node, "%s: expected a section [%s], got %s", node->key,
+                       section_title(section), value_describe(found, sizeof found, node, true));
+        return;
+    }
+    for (int i = 0; i < node->count; i++) {
+        if (section == SECTION_PROPERTIES)
+            load_property(loader, &node->children[i], base);
+        else
+            load_key(loader, section, &node->children[i], base);
+    }
+}

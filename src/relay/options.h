@@ -1,0 +1,28 @@
+#ifndef RELAY_OPTIONS_H
+#define RELAY_OPTIONS_H
+
+#include "broker/sink.h"
+#include "catalog/options.h"
+#include "message/outcome.h"
+#include "route/route.h"
+
+#include <stdint.h>
+
+/* What the configuration says of the relay as a whole; config/ fills it. */
+
+#define SINKS_MAX 16
+#define LANES_MAX 64
+
+struct relay_options {
+    int lanes;
+    int64_t poll_interval_ms;
+    int64_t publish_timeout_ms;
+    int64_t shutdown_timeout_ms;
+    struct outbox_options outbox;
+    struct retry_options retry;
+    struct sink_options sinks[SINKS_MAX];
+    int sink_count;
+    struct routes routes;
+};
+
+#endif
