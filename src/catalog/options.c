@@ -27,6 +27,15 @@ const char *outbox_column(const struct outbox_options *options, enum column colu
     return options->preset == PRESET_DEBEZIUM ? debezium[column] : names[column];
 }
 
+struct session_options outbox_session_options(const struct outbox_options *options)
+{
+    return (struct session_options){.url = options->url,
+                                    .password_file = options->password_file,
+                                    .allow_plaintext = options->allow_plaintext,
+                                    .synchronous_commit = options->synchronous_commit,
+                                    .idle_ms = options->publish_timeout_ms + OUTBOX_SLACK_MS};
+}
+
 static bool is_name_byte(char c, bool first)
 {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')

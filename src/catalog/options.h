@@ -1,6 +1,8 @@
 #ifndef CATALOG_OPTIONS_H
 #define CATALOG_OPTIONS_H
 
+#include "pg/session_options.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,6 +53,9 @@ struct outbox_options {
 
 /* The column's name in the table: mapped, or the preset's; NULL: the preset has no such column. */
 const char *outbox_column(const struct outbox_options *options, enum column column);
+
+/* How a session for these options connects; its strings are theirs. */
+struct session_options outbox_session_options(const struct outbox_options *options);
 
 /* NULL, or why this cannot be the name of a table ("table" or "schema.table") or of a column. */
 const char *outbox_table_name_problem(const char *name);

@@ -39,6 +39,7 @@ struct header {
 struct message {
     /* claim */
     unsigned char row[MESSAGE_ROW_BYTES]; /* where the locked row stands (ctid) */
+    int slice;                            /* of the row; 0 without slices */
     struct text id;
     struct text event_id;
     struct text topic;

@@ -5,10 +5,12 @@
  * come whole as the batch's byte limit allows, the others as lengths. There the batch is cut; the
  * rest of it stays locked until this transaction ends, and comes with the next.
  */
-#include "outbox/slices/away.h"
+#include "outbox/claim_queue.h"
 #include "outbox/row.h"
+#include "outbox/slices/away.h"
 #include "outbox/slices/slice_lock.h"
 #include "outbox/unreadable.h"
+#include "pg/wire.h"
 
 #include "base/clock.h"
 
@@ -25,10 +27,10 @@ void outbox_abandon(struct outbox *outbox)
 {
     struct error ignored;
 
-    if (outbox->claim_in_flight)
-        pipeline_close(outbox);
-    if (outbox->session.conn != NULL && outbox->in_transaction)
-        (void)pipeline_end_transaction(outbox, false, &ignored);
+    if (outbox->pipeline.in_flight)
+        pipeline_close(&outbox->pipeline);
+    if (outbox->pipeline.session.conn != NULL && outbox->pipeline.in_transaction)
+        (void)pipeline_end_transaction(&outbox->pipeline, false, &ignored);
 }
 
 static void release_result(void *result)
@@ -61,7 +63,7 @@ static struct text created_at(const PGresult *result, int row, struct batch *bat
     text = batch_alloc(batch, ROW_TIME_BYTES);
     if (text == NULL)
         return (struct text){NULL, 0};
-    len = row_time(text, row_int8(PQgetvalue(result, row, CLAIM_CREATED_AT)));
+    len = row_time(text, wire_int8(PQgetvalue(result, row, CLAIM_CREATED_AT)));
     return len > 0 ? (struct text){text, len} : (struct text){NULL, 0};
 }
 
@@ -107,9 +109,11 @@ static void take_row(const struct batch *batch, struct message *message, int row
     message->payload = field(result, row, CLAIM_PAYLOAD);
     if (message->payload.data != NULL)
         message->payload_len = (int64_t)message->payload.len;
+    if (!batch->parked)
+        message->slice = wire_int4(PQgetvalue(result, row, CLAIM_SLICE));
     if (batch->parked) {
-        message->attempts = row_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
-        message->waited_ms = row_int8(PQgetvalue(result, row, CLAIM_WAITED));
+        message->attempts = wire_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
+        message->waited_ms = wire_int8(PQgetvalue(result, row, CLAIM_WAITED));
     }
     message->blocked = !PQgetisnull(result, row, CLAIM_BLOCKED);
 }
@@ -145,8 +149,8 @@ static struct weight weigh(const PGresult *result, int row, struct message *mess
     } else {
         const char *lengths = PQgetvalue(result, row, CLAIM_LENGTHS);
 
-        message->payload_len = row_int8(lengths);
-        weight.rest_len = row_int8(lengths + sizeof(int64_t));
+        message->payload_len = wire_int8(lengths);
+        weight.rest_len = wire_int8(lengths + sizeof(int64_t));
     }
     payload_len = message->payload_len;
     weight.too_large =
@@ -180,7 +184,7 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_
     int rows = PQntuples(result);
     int64_t bytes = 0;
 
-    batch->more = rows == pipeline_limit(outbox, outbox->level);
+    batch->more = rows == outbox_claim_limit(outbox, outbox->level);
     for (int row = 0; row < rows; row++) {
         struct message *message = batch_add(batch);
         struct text headers = field(result, row, CLAIM_HEADERS);
@@ -218,24 +222,25 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
     if (cut && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
     else if (!cut && outbox->level > 0 && clock_now_ms() >= outbox->isolate_until_ms &&
-             row_bytes * pipeline_limit(outbox, outbox->level - 1) <= outbox->options->batch_bytes)
+             row_bytes * outbox_claim_limit(outbox, outbox->level - 1) <=
+                 outbox->options->batch_bytes)
         outbox->level--;
 }
 
 static int read_claimed(struct outbox *outbox, struct error *error)
 {
-    PGresult *result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+    PGresult *result = pipeline_expect(&outbox->pipeline, PGRES_TUPLES_OK, error);
 
     if (result == NULL)
         return -1;
     outbox->flushed =
         !PQgetisnull(result, 0, CLAIMED_FLUSHED) && PQgetvalue(result, 0, CLAIMED_FLUSHED)[0] != 0;
     outbox->xact =
-        PQgetisnull(result, 0, CLAIMED_XACT) ? 0 : row_int8(PQgetvalue(result, 0, CLAIMED_XACT));
-    outbox->worked_ms = (row_int8(PQgetvalue(result, 0, CLAIMED_DONE)) -
-                         row_int8(PQgetvalue(result, 0, CLAIMED_BEGAN))) /
+        PQgetisnull(result, 0, CLAIMED_XACT) ? 0 : wire_int8(PQgetvalue(result, 0, CLAIMED_XACT));
+    outbox->worked_ms = (wire_int8(PQgetvalue(result, 0, CLAIMED_DONE)) -
+                         wire_int8(PQgetvalue(result, 0, CLAIMED_BEGAN))) /
                         1000;
-    outbox->read_high =
+    outbox->slices.read_high =
         !PQgetisnull(result, 0, CLAIMED_HIGH) && PQgetvalue(result, 0, CLAIMED_HIGH)[0] != 0;
     PQclear(result);
     return 0;
@@ -248,18 +253,18 @@ enum claim_result { CLAIM_READ, CLAIM_UNREADABLE, CLAIM_FAILED };
 static enum claim_result note_failure(struct outbox *outbox, const struct claim_request *request,
                                       struct error *error)
 {
-    enum failure failure = outbox->failure;
+    enum failure failure = outbox->pipeline.failure;
     struct error other;
 
-    if (outbox->session.conn == NULL)
+    if (outbox->pipeline.session.conn == NULL)
         return CLAIM_FAILED;
     if (failure == FAILURE_LOCKED && !request->parked)
-        slice_lock_avoid(outbox, outbox->locked_count);
+        slice_lock_avoid(&outbox->slices, outbox->slices.locked_count);
     if (failure == FAILURE_OTHER) {
-        (void)pipeline_abort(outbox);
+        (void)pipeline_abort(&outbox->pipeline);
         return CLAIM_FAILED;
     }
-    if (pipeline_roll_back(outbox, &other) < 0) {
+    if (pipeline_roll_back(&outbox->pipeline, &other) < 0) {
         *error = other;
         return CLAIM_FAILED;
     }
@@ -269,22 +274,24 @@ static enum claim_result note_failure(struct outbox *outbox, const struct claim_
 static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
                                     const struct claim_request *request, struct error *error)
 {
-    outbox->claim_in_flight = false;
-    outbox->in_transaction = true;
-    if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+    outbox->pipeline.in_flight = false;
+    outbox->pipeline.in_transaction = true;
+    if (pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
         return CLAIM_FAILED;
-    if (slice_lock_read(outbox, request, error) < 0) {
+    if (slice_lock_read(&outbox->slices, request, error) < 0) {
         struct error other;
 
-        if (outbox->session.conn != NULL && pipeline_roll_back(outbox, &other) < 0)
+        if (outbox->pipeline.session.conn != NULL &&
+            pipeline_roll_back(&outbox->pipeline, &other) < 0)
             *error = other;
         return CLAIM_FAILED;
     }
-    hold(batch, pipeline_answer(outbox, PGRES_TUPLES_OK, error));
+    hold(batch, pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error));
     if (batch->rows == NULL)
         return note_failure(outbox, request, error);
-    if (read_claimed(outbox, error) < 0 || pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0)
+    if (read_claimed(outbox, error) < 0 ||
+        pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error) < 0)
         return CLAIM_FAILED;
     return CLAIM_READ;
 }
@@ -292,11 +299,11 @@ static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
 static int start_claim(struct outbox *outbox, struct batch *batch,
                        const struct claim_request *request, struct error *error)
 {
-    if (outbox->claim_in_flight)
+    if (outbox->pipeline.in_flight)
         return 0;
-    if (pipeline_queue_claim(outbox, batch, request, error) < 0)
+    if (claim_queue(outbox, batch, request, error) < 0)
         return -1;
-    return pipeline_sync(outbox, error);
+    return pipeline_sync(&outbox->pipeline, error);
 }
 
 static int make_durable(struct outbox *outbox, struct error *error)
@@ -318,7 +325,8 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     if (batch->count == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "the broker takes larger messages than when the claim was made");
-    if (slice_lock_note_claimed(outbox, batch, error) < 0)
+    if (slice_lock_note_claimed(&outbox->slices, batch, outbox_claim_limit(outbox, outbox->level),
+                                error) < 0)
         return -1;
     adapt_level(outbox, batch, bytes);
     if (make_durable(outbox, error) < 0)
@@ -354,10 +362,10 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
  * be removed yet, and a claim would walk over all of them too. */
 static bool horizon_is_starting(struct outbox *outbox, const struct claim_request *request)
 {
-    if (outbox->claim_in_flight || request->parked)
+    if (outbox->pipeline.in_flight || request->parked)
         return false;
-    slice_lock_read_horizon(outbox, request);
-    return outbox->view.starting;
+    slice_lock_read_horizon(&outbox->slices, request);
+    return outbox->slices.view.starting;
 }
 
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
@@ -365,9 +373,9 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
 {
     batch_reset(batch);
     batch->parked = request->parked;
-    if (away_scan(outbox, request, error) < 0)
+    if (away_scan(&outbox->slices, request, error) < 0)
         return -1;
-    batch->more = !outbox->claim_in_flight && away_is_starting(outbox, request);
+    batch->more = !outbox->pipeline.in_flight && away_is_starting(&outbox->slices, request);
     if (batch->more || horizon_is_starting(outbox, request))
         return 0;
     if (start_claim(outbox, batch, request, error) < 0)
@@ -381,8 +389,9 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return -1;
     }
     if (PQntuples(batch->rows) == 0) {
-        batch->more = slice_lock_note_empty(outbox, request) || away_goes_on(outbox, request);
-        return pipeline_end_transaction(outbox, true, error);
+        batch->more = slice_lock_note_empty(&outbox->slices, request) ||
+                      away_goes_on(&outbox->slices, request);
+        return pipeline_end_transaction(&outbox->pipeline, true, error);
     }
     if (take_rows(outbox, batch, request->payload_max, error) < 0) {
         batch_reset(batch);

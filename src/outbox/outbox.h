@@ -2,11 +2,12 @@
 #define OUTBOX_OUTBOX_H
 
 #include "base/error.h"
-#include "message/batch.h"
-#include "route/route.h"
-#include "outbox/slices/horizon.h"
 #include "catalog/options.h"
+#include "message/batch.h"
+#include "outbox/slices/claim_request.h"
+#include "outbox/slices/horizon.h"
 #include "pg/wal_flush.h"
+#include "route/route.h"
 
 /*
  * One lane's view of the outbox table: claim rows, settle them, in one transaction on one
@@ -33,13 +34,6 @@ int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flus
 
 /* Connects, describes the table and prepares the statements; returns at once when that is done. */
 int outbox_ready(struct outbox *outbox, struct error *error);
-
-/* What a claim looks for. */
-struct claim_request {
-    bool parked;         /* the parked rows that are due, instead of the outbox */
-    int64_t payload_max; /* rows larger than this come without their payload */
-    uint64_t away;       /* a bit for each sink that takes nothing now: its rows are left */
-};
 
 /*
  * Locks the next rows of the outbox in id order, or of the parked rows that are due, and fills the

@@ -1,5 +1,7 @@
 #include "outbox/row.h"
 
+#include "pg/wire.h"
+
 #include <endian.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -14,37 +16,10 @@
 #define MARCH_0_TO_2000_DAYS 730425 /* from 0000-03-01 */
 #define NUMBER_BYTES 40
 
-int32_t row_int4(const char *wire)
-{
-    uint32_t value;
-
-    memcpy(&value, wire, sizeof value);
-    return (int32_t)be32toh(value);
-}
-
-int64_t row_int8(const char *wire)
-{
-    uint64_t value;
-
-    memcpy(&value, wire, sizeof value);
-    return (int64_t)be64toh(value);
-}
-
-/* One a message, as the next: strtoll costs three times as much. */
-int64_t row_integer(struct text text)
-{
-    bool negative = text.len > 0 && text.data[0] == '-';
-    uint64_t value = 0;
-
-    for (size_t i = negative; i < text.len; i++)
-        value = value * 10 + (uint64_t)(text.data[i] - '0');
-    return (int64_t)(negative ? 0 - value : value);
-}
-
 /* Eight digits at once: half a byte in each of eight bytes, and 'a' begins 39 behind '9' + 1. */
 static void put_hex(char out[8], const char *wire)
 {
-    uint64_t halves = (uint32_t)row_int4(wire);
+    uint64_t halves = (uint32_t)wire_int4(wire);
     uint64_t letters;
 
     halves = (halves | halves << 16) & 0x0000FFFF0000FFFFu;

@@ -5,13 +5,6 @@
 
 /* The pure half of reading rows: what PostgreSQL sends -> what a message holds. */
 
-/* Big-endian integers of the binary protocol. */
-int32_t row_int4(const char *wire);
-int64_t row_int8(const char *wire);
-
-/* What PostgreSQL writes of a bigint, an integer or a smallint. */
-int64_t row_integer(struct text text);
-
 #define ROW_UUID_BYTES 37 /* with its NUL */
 
 /* 16 bytes -> as PostgreSQL writes a uuid. */

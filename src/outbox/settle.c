@@ -6,6 +6,7 @@
  * nothing is claimed after a failed COMMIT. Each statement raises when it touched another number of
  * rows than it was given.
  */
+#include "outbox/claim_queue.h"
 #include "outbox/slices/away.h"
 #include "outbox/slices/slice_lock.h"
 
@@ -68,7 +69,8 @@ static int queue_sent(struct outbox *outbox, struct batch *batch, int count, str
     for (int i = 0; i < batch->count; i++)
         if (batch->messages[i].outcome == OUTCOME_SENT)
             array_add(&params[0], batch->messages[i].row, MESSAGE_ROW_BYTES);
-    return pipeline_queue(outbox, batch->parked ? "sent_parked" : "sent", 2, params, false, error);
+    return pipeline_queue(&outbox->pipeline, batch->parked ? "sent_parked" : "sent", 2, params,
+                          false, error);
 }
 
 static const char *reason_of(const struct message *message)
@@ -135,29 +137,31 @@ static int queue_parked(struct outbox *outbox, struct batch *batch, int count, s
         array_add_int8(&params[4], wait_ms(message));
         add_awaited(&params[5], message);
     }
-    return pipeline_queue(outbox, batch->parked ? "park_parked" : "park", 6, params, false, error);
+    return pipeline_queue(&outbox->pipeline, batch->parked ? "park_parked" : "park", 6, params,
+                          false, error);
 }
 
 static int queue_plain(struct outbox *outbox, const char *statement, struct error *error)
 {
-    return pipeline_queue(outbox, statement, 0, NULL, false, error);
+    return pipeline_queue(&outbox->pipeline, statement, 0, NULL, false, error);
 }
 
-/* 1: parked; 0: the server refused, and *error and outbox->failure say why; -1: the session is
- * closed. */
+/* 1: parked; 0: the server refused, and *error and outbox->pipeline.failure say why; -1: the
+ * session is closed. */
 static int try_to_park(struct outbox *outbox, struct error *error)
 {
     enum failure failure;
     struct error ignored;
     int parked;
 
-    if (pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+    if (pipeline_sync(&outbox->pipeline, error) < 0 ||
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
         return -1;
-    parked = pipeline_try(outbox, error);
-    failure = outbox->failure;
-    if (parked < 0 || pipeline_skip(outbox, PGRES_PIPELINE_SYNC, &ignored) < 0)
+    parked = pipeline_try(&outbox->pipeline, error);
+    failure = outbox->pipeline.failure;
+    if (parked < 0 || pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, &ignored) < 0)
         return -1;
-    outbox->failure = failure;
+    outbox->pipeline.failure = failure;
     return parked;
 }
 
@@ -171,7 +175,7 @@ static int park_bare(struct outbox *outbox, const struct batch *batch, struct er
                                     {.bytes = (char *)reason, .len = strlen(reason)}};
 
     if (queue_plain(outbox, "rollback_to", error) < 0 ||
-        pipeline_queue(outbox, "park_bare", 2, params, false, error) < 0)
+        pipeline_queue(&outbox->pipeline, "park_bare", 2, params, false, error) < 0)
         return -1;
     return try_to_park(outbox, error);
 }
@@ -187,17 +191,18 @@ static int park(struct outbox *outbox, struct batch *batch, int count, struct er
         queue_parked(outbox, batch, count, error) < 0)
         return -1;
     parked = try_to_park(outbox, error);
-    if (parked == 0 && outbox->failure == FAILURE_DAMAGED && batch->messages[0].unreadable &&
-        !batch->parked)
+    if (parked == 0 && outbox->pipeline.failure == FAILURE_DAMAGED &&
+        batch->messages[0].unreadable && !batch->parked)
         parked = park_bare(outbox, batch, error);
     if (parked != 0)
         return parked > 0 ? 0 : -1;
     why = batch_copy(batch, error->text, strlen(error->text)).data;
     batch->unparked = why != NULL ? why : "out of memory";
-    if (queue_plain(outbox, "rollback_to", error) < 0 || pipeline_sync(outbox, error) < 0 ||
-        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+    if (queue_plain(outbox, "rollback_to", error) < 0 ||
+        pipeline_sync(&outbox->pipeline, error) < 0 ||
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
         return -1;
-    return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
+    return pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error);
 }
 
 static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, struct error *error)
@@ -211,17 +216,15 @@ static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, st
 static int queue_next_claim(struct outbox *outbox, struct batch *batch,
                             const struct claim_request *next, struct error *error)
 {
-    if (PQsendFlushRequest(outbox->session.conn) != 1) {
-        (void)session_fail(&outbox->session, NULL, error);
+    if (pipeline_ask_flush(&outbox->pipeline, error) < 0)
         return -1;
-    }
-    return pipeline_queue_claim(outbox, batch, next, error);
+    return claim_queue(outbox, batch, next, error);
 }
 
 /* A transaction that failed inside answers COMMIT with "ROLLBACK", which is no error to libpq. */
 static int read_commit(struct outbox *outbox, struct error *error)
 {
-    PGresult *result = pipeline_expect(outbox, PGRES_COMMAND_OK, error);
+    PGresult *result = pipeline_expect(&outbox->pipeline, PGRES_COMMAND_OK, error);
     bool committed;
 
     if (result == NULL)
@@ -231,13 +234,13 @@ static int read_commit(struct outbox *outbox, struct error *error)
     if (!committed)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "database: the settle was rolled back");
-    outbox->in_transaction = false;
+    outbox->pipeline.in_transaction = false;
     return 0;
 }
 
 static int read_settle(struct outbox *outbox, int sent, struct error *error)
 {
-    if (sent > 0 && pipeline_skip(outbox, PGRES_TUPLES_OK, error) < 0)
+    if (sent > 0 && pipeline_skip(&outbox->pipeline, PGRES_TUPLES_OK, error) < 0)
         return -1;
     return read_commit(outbox, error);
 }
@@ -267,7 +270,7 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
         (next != NULL && queue_next_claim(outbox, batch, next, error) < 0))
         return -1;
     server_doubt_commit(&outbox->server, outbox->xact);
-    if (pipeline_sync(outbox, error) < 0 || read_settle(outbox, sent, error) < 0)
+    if (pipeline_sync(&outbox->pipeline, error) < 0 || read_settle(outbox, sent, error) < 0)
         return -1;
     server_doubt_commit(&outbox->server, 0);
     return 0;
@@ -276,10 +279,10 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
 /* Reads the horizon for that claim. */
 static bool may_claim_ahead(struct outbox *outbox, const struct claim_request *next)
 {
-    if (away_scan_is_due(outbox, next))
+    if (away_scan_is_due(&outbox->slices, next))
         return false;
-    slice_lock_read_horizon(outbox, next);
-    return !outbox->view.starting;
+    slice_lock_read_horizon(&outbox->slices, next);
+    return !outbox->slices.view.starting;
 }
 
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
@@ -290,22 +293,22 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
         next = NULL;
     if (settle(outbox, batch, next, error) < 0) {
         explain_count(outbox, error);
-        return pipeline_abort(outbox);
+        return pipeline_abort(&outbox->pipeline);
     }
-    slice_lock_note_settled(outbox, batch);
-    outbox->claim_in_flight = next != NULL;
+    slice_lock_note_settled(&outbox->slices, batch);
+    outbox->pipeline.in_flight = next != NULL;
     outbox->asked_ms = clock_boot_ms(); /* a COMMIT that took long is no pause of the claim's */
-    return next != NULL ? 0 : pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error);
+    return next != NULL ? 0 : pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error);
 }
 
 int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error *error)
 {
-    PGresult *result = pipeline_run(outbox, "leftover", 0, NULL, error);
+    PGresult *result = pipeline_run(&outbox->pipeline, "leftover", 0, NULL, error);
 
     if (result == NULL)
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';
-    outbox->reads_all = *due; /* it may be below a bound */
+    outbox->slices.reads_all = *due; /* it may be below a bound */
     *parked = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
     return 0;

@@ -1,5 +1,7 @@
 #include "outbox/unreadable.h"
 
+#include "outbox/claim_queue.h"
+
 #include "outbox/slices/slice_lock.h"
 
 #include <endian.h>
@@ -13,19 +15,19 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
     PGresult *result;
     int found;
 
-    outbox->turns.width = 1;
-    slice_lock_read_horizon(outbox, request);
-    if (pipeline_queue_transaction(outbox, batch, request, error) < 0 ||
-        pipeline_queue_first_row(outbox, batch, request, error) < 0 ||
-        pipeline_sync(outbox, error) < 0)
+    outbox->slices.turns.width = 1;
+    slice_lock_read_horizon(&outbox->slices, request);
+    if (claim_queue_transaction(outbox, batch, request, error) < 0 ||
+        claim_queue_first_row(outbox, batch, request, error) < 0 ||
+        pipeline_sync(&outbox->pipeline, error) < 0)
         return -1;
-    outbox->in_transaction = true;
-    if (pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0 ||
-        slice_lock_read(outbox, request, error) < 0)
+    outbox->pipeline.in_transaction = true;
+    if (pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
+        slice_lock_read(&outbox->slices, request, error) < 0)
         return -1;
-    outbox->locked_count = 0; /* nothing is told of a slice by this claim */
-    result = pipeline_expect(outbox, PGRES_TUPLES_OK, error);
+    outbox->slices.locked_count = 0; /* nothing is told of a slice by this claim */
+    result = pipeline_expect(&outbox->pipeline, PGRES_TUPLES_OK, error);
     if (result == NULL)
         return -1;
     found = PQntuples(result) > 0;
@@ -38,7 +40,7 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
         message->unreadable = true;
     }
     PQclear(result);
-    return pipeline_skip(outbox, PGRES_PIPELINE_SYNC, error) < 0 ? -1 : found;
+    return pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error) < 0 ? -1 : found;
 }
 
 /* 1: it can be read; 0: it cannot, *error says why, and the transaction goes on; -1: closed. */
@@ -54,15 +56,16 @@ static int read_row(struct outbox *outbox, const struct batch *batch,
     struct error other;
     PGresult *result;
 
-    if (pipeline_queue(outbox, "savepoint", 0, NULL, false, error) < 0 ||
-        pipeline_queue(outbox, request->parked ? "read_parked_row" : "read_row", 3, params, true,
-                       error) < 0 ||
-        pipeline_sync(outbox, error) < 0 || pipeline_skip(outbox, PGRES_COMMAND_OK, error) < 0)
+    if (pipeline_queue(&outbox->pipeline, "savepoint", 0, NULL, false, error) < 0 ||
+        pipeline_queue(&outbox->pipeline, request->parked ? "read_parked_row" : "read_row", 3,
+                       params, true, error) < 0 ||
+        pipeline_sync(&outbox->pipeline, error) < 0 ||
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
         return -1;
-    result = pipeline_answer(outbox, PGRES_TUPLES_OK, error);
-    if (result == NULL && !failure_is_of_row(outbox->failure))
+    result = pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error);
+    if (result == NULL && !failure_is_of_row(outbox->pipeline.failure))
         return -1;
-    if (pipeline_skip(outbox, PGRES_PIPELINE_SYNC, &other) < 0) {
+    if (pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, &other) < 0) {
         PQclear(result);
         *error = other;
         return -1;
@@ -71,10 +74,10 @@ static int read_row(struct outbox *outbox, const struct batch *batch,
         PQclear(result);
         return 1;
     }
-    if (pipeline_queue(outbox, "rollback_to", 0, NULL, false, &other) == 0 &&
-        pipeline_sync(outbox, &other) == 0 &&
-        pipeline_skip(outbox, PGRES_COMMAND_OK, &other) == 0 &&
-        pipeline_skip(outbox, PGRES_PIPELINE_SYNC, &other) == 0)
+    if (pipeline_queue(&outbox->pipeline, "rollback_to", 0, NULL, false, &other) == 0 &&
+        pipeline_sync(&outbox->pipeline, &other) == 0 &&
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, &other) == 0 &&
+        pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, &other) == 0)
         return 0;
     *error = other;
     return -1;
@@ -87,15 +90,15 @@ int unreadable_claim(struct outbox *outbox, struct batch *batch,
     int readable;
 
     if (found < 0)
-        return pipeline_abort(outbox);
+        return pipeline_abort(&outbox->pipeline);
     if (found == 0)
-        return pipeline_end_transaction(outbox, false, error);
+        return pipeline_end_transaction(&outbox->pipeline, false, error);
     readable = read_row(outbox, batch, request, error);
     if (readable < 0)
-        return pipeline_abort(outbox);
+        return pipeline_abort(&outbox->pipeline);
     if (readable > 0) {
         batch->count = 0;
-        return pipeline_end_transaction(outbox, false, error);
+        return pipeline_end_transaction(&outbox->pipeline, false, error);
     }
     batch_refuse(batch, &batch->messages[0], VERDICT_REJECTED,
                  "PostgreSQL cannot hand over this row: %s", error->text);

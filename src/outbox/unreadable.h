@@ -1,7 +1,7 @@
 #ifndef OUTBOX_UNREADABLE_H
 #define OUTBOX_UNREADABLE_H
 
-#include "outbox/pipeline.h"
+#include "outbox/state.h"
 
 /*
  * Rows that PostgreSQL cannot hand over: bytes that do not convert to UTF-8, a cast or a generated

@@ -167,7 +167,7 @@ static int refuse(const PGconn *conn, struct error *error)
 }
 
 /* 0, or -1: what libpq made is no connection. */
-static int judge(PGconn *conn, const struct outbox_options *options, struct error *error)
+static int judge(PGconn *conn, const struct session_options *options, struct error *error)
 {
     if (PQstatus(conn) != CONNECTION_OK)
         return refuse(conn, error);
@@ -215,7 +215,7 @@ static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t 
     return NULL;
 }
 
-PGconn *connect_open(struct bounded_call **late, const struct outbox_options *options,
+PGconn *connect_open(struct bounded_call **late, const struct session_options *options,
                      const char *name, struct error *error)
 {
     struct attempt *attempt = calloc(1, sizeof *attempt);

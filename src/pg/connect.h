@@ -3,7 +3,7 @@
 
 #include "base/bounded_call.h"
 #include "base/error.h"
-#include "catalog/options.h"
+#include "pg/session_options.h"
 
 #include <libpq-fe.h>
 
@@ -17,7 +17,7 @@
 
 /* NULL with *error set. `late` is bounded_call_run()'s: while a lookup hangs that was given up, no
  * other begins. `name` becomes part of application_name. */
-PGconn *connect_open(struct bounded_call **late, const struct outbox_options *options,
+PGconn *connect_open(struct bounded_call **late, const struct session_options *options,
                      const char *name, struct error *error);
 
 #endif

@@ -66,13 +66,12 @@ int server_refuse_superuser(const struct session *session, struct error *error)
                              " (allow_superuser = true in [database] goes on without)");
 }
 
-int server_check_role(struct session *session, const struct outbox_options *options,
-                      struct error *error)
+int server_check_role(struct session *session, bool allow_superuser, struct error *error)
 {
     PGresult *result;
     bool is_superuser;
 
-    if (options->allow_superuser)
+    if (allow_superuser)
         return 0;
     result = session_query(session, "SELECT " SERVER_SUPERUSER_SQL, 0, NULL, error);
     if (result == NULL)

@@ -23,9 +23,8 @@ int server_recognise(struct server *server, struct session *session, struct erro
     "EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolsuper"                                   \
     " AND pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER'))"
 
-/* 0; -1: it is, and the options do not allow it. Triggers of the outbox run as that role. */
-int server_check_role(struct session *session, const struct outbox_options *options,
-                      struct error *error);
+/* 0; -1: it is, and is not allowed to be. Triggers of the outbox run as that role. */
+int server_check_role(struct session *session, bool allow_superuser, struct error *error);
 /* The error that says so; -1. */
 int server_refuse_superuser(const struct session *session, struct error *error);
 

@@ -336,7 +336,7 @@ static int take_schemas(struct session *session, struct error *error)
 /* The keepalive settings are what frees a dead relay's row locks. Types are known by their names,
  * which must not be quoted. A transaction_timeout would end a transaction whose rows have been
  * published. */
-static int apply_settings(struct session *session, const struct outbox_options *options,
+static int apply_settings(struct session *session, const struct session_options *options,
                           struct error *error)
 {
     char sql[1024];
@@ -352,13 +352,13 @@ static int apply_settings(struct session *session, const struct outbox_options *
                    "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
                    "SET enable_sort = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"
                    "SET TimeZone = 'UTC'; SET quote_all_identifiers = off%s",
-                   options->synchronous_commit ? "on" : "off",
-                   options->publish_timeout_ms + OUTBOX_SLACK_MS, SESSION_STATEMENT_MS,
+                   options->synchronous_commit ? "on" : "off", options->idle_ms,
+                   SESSION_STATEMENT_MS,
                    PQserverVersion(session->conn) >= 170000 ? "; SET transaction_timeout = 0" : "");
     return session_execute(session, sql, error);
 }
 
-int session_open(struct session *session, const struct outbox_options *options, const char *name,
+int session_open(struct session *session, const struct session_options *options, const char *name,
                  struct error *error)
 {
     session->schemas = NULL;
@@ -377,10 +377,7 @@ int session_open(struct session *session, const struct outbox_options *options, 
 
 /* PostgreSQL thinks that it plans a claim better with the parameters at hand, and would do so for
  * each one: five times the cost of starting the plan that it has. */
-int session_keep_plans(struct session *session, const struct outbox_options *options,
-                       struct error *error)
+int session_keep_plans(struct session *session, struct error *error)
 {
-    if (options->order != ORDER_KEY)
-        return 0;
     return session_execute(session, "SET plan_cache_mode = force_generic_plan", error);
 }

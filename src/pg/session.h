@@ -3,7 +3,7 @@
 
 #include "base/bounded_call.h"
 #include "base/error.h"
-#include "catalog/options.h"
+#include "pg/session_options.h"
 
 #include <libpq-fe.h>
 #include <stdbool.h>
@@ -39,16 +39,15 @@ struct session {
 /* Connects and applies the session's settings. Nothing is evaluated before search_path is empty, so
  * that no function or operator of others can take the place of PostgreSQL's. `name` becomes part of
  * application_name. */
-int session_open(struct session *session, const struct outbox_options *options, const char *name,
+int session_open(struct session *session, const struct session_options *options, const char *name,
                  struct error *error);
 void session_close(struct session *session);
 /* The same, and nothing of it is used again. */
 void session_end(struct session *session);
 
-/* With slices a plan is the same whatever the statistics and the parameters say, so it is made
- * once. Without, a plan made for an empty table may not do for a full one. */
-int session_keep_plans(struct session *session, const struct outbox_options *options,
-                       struct error *error);
+/* Every plan is made once, without its parameters: for statements whose plan is the same whatever
+ * the statistics and the parameters say. */
+int session_keep_plans(struct session *session, struct error *error);
 
 /* One statement, text parameters and text results. NULL with *error set; PQclear() the result. */
 PGresult *session_query(struct session *session, const char *sql, int param_count,

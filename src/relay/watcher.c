@@ -39,10 +39,11 @@
 struct watcher {
     const struct watched *shared;
     struct watch *watch;
-    int failures;    /* to connect, in a row */
-    bool has_input;  /* the session has sent something, or has ended */
-    int64_t tick_ms; /* when the horizon is looked at */
-    uint64_t away;   /* the sinks that the session's name shows as away */
+    struct listener *listener; /* on the session of the watch */
+    int failures;              /* to connect, in a row */
+    bool has_input;            /* the session has sent something, or has ended */
+    int64_t tick_ms;           /* when the horizon is looked at */
+    uint64_t away;             /* the sinks that the session's name shows as away */
     bool listening;
     bool warned;       /* that nothing is heard here */
     int64_t listen_ms; /* when it is tried to listen, unless it does */
@@ -73,7 +74,7 @@ static int let_go(struct watcher *watcher, struct error *error)
 {
     arm_soon(watcher);
     wake_disarm(watcher->shared->wake);
-    return listener_disarm(watch_listener(watcher->watch), error);
+    return listener_disarm(watcher->listener, error);
 }
 
 static bool calls_are_many(struct watcher *watcher, int heard)
@@ -93,10 +94,10 @@ static int try_to_arm(struct watcher *watcher, struct error *error)
 {
     bool another;
 
-    if (listener_arm(watch_listener(watcher->watch), &another, error) < 0)
+    if (listener_arm(watcher->listener, &another, error) < 0)
         return -1;
     watcher->armed_ms = clock_now_ms();
-    if (listener_is_armed(watch_listener(watcher->watch)))
+    if (listener_is_armed(watcher->listener))
         return wake_arm(watcher->shared->wake) ? 0 : let_go(watcher, error);
     wake_cover(watcher->shared->wake, another);
     watcher->arm_ms = clock_now_ms() + watcher->pause_ms;
@@ -106,8 +107,7 @@ static int try_to_arm(struct watcher *watcher, struct error *error)
 
 static bool wants_to_arm(struct watcher *watcher)
 {
-    return !listener_is_armed(watch_listener(watcher->watch)) &&
-           wake_is_quiet(watcher->shared->wake);
+    return !listener_is_armed(watcher->listener) && wake_is_quiet(watcher->shared->wake);
 }
 
 static void grow_credit(struct watcher *watcher, int64_t now_ms)
@@ -124,7 +124,7 @@ static void grow_credit(struct watcher *watcher, int64_t now_ms)
 /* Where the credit is used up the calls are no inserts, and to let go of the lock ends none. */
 static int hear(struct watcher *watcher, struct error *error)
 {
-    struct listener *listener = watch_listener(watcher->watch);
+    struct listener *listener = watcher->listener;
     int arrived;
     int heard;
 
@@ -143,7 +143,7 @@ static int hear(struct watcher *watcher, struct error *error)
 /* 0, or -1 when the session is lost or inserts do not notify any more. */
 static int attend(struct watcher *watcher, struct error *error)
 {
-    struct listener *listener = watch_listener(watcher->watch);
+    struct listener *listener = watcher->listener;
     int64_t now_ms = clock_now_ms();
 
     grow_credit(watcher, now_ms);
@@ -174,7 +174,7 @@ static int listen_if_due(struct watcher *watcher, struct error *error)
     if (watcher->shared->wake == NULL || watcher->listening || clock_now_ms() < watcher->listen_ms)
         return 0;
     watcher->listen_ms = clock_now_ms() + ABSENT_MS;
-    switch (listener_start(watch_listener(watcher->watch), error)) {
+    switch (listener_start(watcher->listener, error)) {
     case LISTENER_READY:
         begin_to_listen(watcher);
         return 0;
@@ -273,7 +273,7 @@ static void wait_for_event(struct watcher *watcher)
         {.fd = horizon_fd(shared->horizon), .events = POLLIN},
         {.fd = shared->stop->fd, .events = POLLIN}};
 
-    if (watcher->listening && hears && listener_has_heard(watch_listener(watcher->watch)))
+    if (watcher->listening && hears && listener_has_heard(watcher->listener))
         return;
     if (poll(events, 5, clock_left_ms(next_event_ms(watcher))) <= 0)
         return;
@@ -288,6 +288,7 @@ static void wait_for_event(struct watcher *watcher)
 static void lose(struct watcher *watcher, const struct error *error)
 {
     log_debug("the watching connection ends: %s", error->text);
+    listener_forget(watcher->listener);
     watch_disconnect(watcher->watch);
     watch_refuse_flush(watcher->watch, error);
     if (!watcher->listening)
@@ -326,8 +327,11 @@ void watcher_run(const struct watched *watched)
 
     lane_name_session(name, sizeof name, "watch");
     watcher.watch = watch_open(watched->options, name, watched->horizon, watched->flush);
-    if (watcher.watch == NULL) {
+    if (watcher.watch != NULL)
+        watcher.listener = listener_open(watch_session(watcher.watch), watch_table(watcher.watch));
+    if (watcher.listener == NULL) {
         log_error("out of memory");
+        watch_close(watcher.watch);
         return;
     }
     while (!stop_requested(watched->stop)) {
@@ -338,5 +342,7 @@ void watcher_run(const struct watched *watched)
         else
             wait_for_event(&watcher);
     }
+    listener_forget(watcher.listener);
     watch_close(watcher.watch);
+    listener_close(watcher.listener);
 }

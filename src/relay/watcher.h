@@ -3,6 +3,7 @@
 
 #include "broker/sink.h"
 #include "outbox/slices/watch.h"
+#include "wake/listener.h"
 #include "wake/stop.h"
 #include "wake/wake.h"
 

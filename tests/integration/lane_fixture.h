@@ -10,7 +10,7 @@
 
 #include "admin/admin.h"
 #include "outbox/outbox.h"
-#include "outbox/pipeline.h"
+#include "outbox/state.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -208,7 +208,7 @@ static inline int open_ordered(void **state, enum on_sent on_sent, int slices)
     if (set_up_by(state, on_sent, ORDER_KEY, slices) != 0)
         return -1;
     fixture = *state;
-    fixture->outbox->turns.width = SLICES_A_CLAIM_MAX; /* as a lane is that had too little */
+    fixture->outbox->slices.turns.width = SLICES_A_CLAIM_MAX; /* as a lane is that had too little */
     connect_lane(fixture, fixture->outbox);
     return 0;
 }

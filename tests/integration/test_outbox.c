@@ -1,11 +1,12 @@
 /* Claim and settle against a real PostgreSQL, on the level of outbox.h. */
 #include "integration/lane_fixture.h"
 
-#include "outbox/pipeline.h"
 #include "outbox/row.h"
 #include "outbox/sql.h"
+#include "outbox/state.h"
 
 #include "base/clock.h"
+#include "pg/wire.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -351,7 +352,7 @@ static void a_payload_above_the_limit_does_not_come(void **state)
 
 static int64_t payload_length(const PGresult *rows, int row)
 {
-    return row_int8(PQgetvalue(rows, row, CLAIM_LENGTHS));
+    return wire_int8(PQgetvalue(rows, row, CLAIM_LENGTHS));
 }
 
 static void behind_the_last_payload_that_fits_no_text_is_made(void **state)

@@ -2,12 +2,13 @@
  */
 #include "integration/lane_fixture.h"
 
-#include "base/clock.h"
 #include "admin/parked.h"
+#include "base/clock.h"
 #include "outbox/row.h"
 #include "outbox/slices/slice_lock.h"
 #include "outbox/slices/sql_horizon.h"
 #include "outbox/slices/sql_slices.h"
+#include "pg/wire.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -33,7 +34,7 @@ static int set_up_64(void **state)
     if (open_ordered(state, ON_SENT_DELETE, 64) < 0)
         return -1;
     fixture = *state;
-    fixture->outbox->turns.width = fixture->outbox->turns.floor;
+    fixture->outbox->slices.turns.width = fixture->outbox->slices.turns.floor;
     return 0;
 }
 
@@ -430,7 +431,7 @@ static void a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone(void **state)
     sql(other, "SELECT FROM outbox_parked FOR UPDATE");
     assert_int_equal(claim_from(fixture->outbox, &fixture->batch, true, &fixture->error), -1);
     for (int i = 0; i < SLICES; i++)
-        assert_int_equal(fixture->outbox->turns.retry_after_ms[i], 0);
+        assert_int_equal(fixture->outbox->slices.turns.retry_after_ms[i], 0);
     insert(fixture, "k");
     claim_count(fixture, 1);
     PQfinish(other);
@@ -516,10 +517,10 @@ static void a_transaction_that_is_left_out_for_its_length_is_met_when_it_commits
     assert_int_equal(fixture->view.holder_count, 1);
     insert(fixture, "k2");
     claim_count(fixture, 1);
-    assert_true(fixture->outbox->read_high);
+    assert_true(fixture->outbox->slices.read_high);
     send_all(fixture);
     claim_late_and_later(fixture, writer);
-    assert_false(fixture->outbox->read_high);
+    assert_false(fixture->outbox->slices.read_high);
 }
 
 static void a_row_below_the_bound_is_found_by_a_full_scan(void **state)
@@ -587,7 +588,7 @@ static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more
     struct lane_fixture *fixture = *state;
 
     insert(fixture, "k");
-    fixture->outbox->turns.width = 1;
+    fixture->outbox->slices.turns.width = 1;
     assert_int_equal(claim(fixture), 0);
     assert_int_equal(fixture->batch.count, 1);
     assert_true(fixture->batch.more);
@@ -607,7 +608,7 @@ static int count_by_slice(const struct batch *batch, int counts[])
     int last = -1;
 
     for (int row = 0; row < PQntuples(rows); row++) {
-        int slice = row_int4(PQgetvalue(rows, row, CLAIM_SLICE));
+        int slice = wire_int4(PQgetvalue(rows, row, CLAIM_SLICE));
 
         if (slice != last)
             counts[count++] = 0;
@@ -668,7 +669,7 @@ static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
     struct lane_fixture *fixture = *state;
 
     insert(fixture, "k");
-    fixture->outbox->turns.width = 1;
+    fixture->outbox->slices.turns.width = 1;
     for (int i = 0; i < SLICES; i++)
         horizon_has_more(fixture->watched.horizon)[i] = true;
     assert_string_equal(claim_all(fixture, false), "k:1");
@@ -701,7 +702,7 @@ static void the_slice_that_is_furthest_behind_comes_first(void **state)
     await_other_bounds(fixture, 1, 2000);
     insert(fixture, "j"); /* of another slice */
     for (int claims = 0; claims < 4; claims++) {
-        fixture->outbox->turns.width = 1;
+        fixture->outbox->slices.turns.width = 1;
         claim_count(fixture, 500);
         assert_text(fixture->batch.messages[0].key, "k");
         send_all(fixture);
@@ -890,9 +891,10 @@ static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
     first = messages[0].id;
     messages[0].id = messages[1].id;
     messages[1].id = first;
-    for (int i = 0; i < fixture->outbox->locked_count; i++)
-        fixture->outbox->claimed[i].last = HORIZON_UNKNOWN;
-    assert_int_equal(slice_lock_note_claimed(fixture->outbox, &fixture->batch, &fixture->error),
+    for (int i = 0; i < fixture->outbox->slices.locked_count; i++)
+        fixture->outbox->slices.claimed[i].last = HORIZON_UNKNOWN;
+    assert_int_equal(slice_lock_note_claimed(&fixture->outbox->slices, &fixture->batch,
+                                             fixture->batch.count, &fixture->error),
                      -1);
     assert_non_null(strstr(fixture->error.text, "out of their order, at id 1"));
 }
@@ -1061,7 +1063,7 @@ static void a_lane_keeps_the_plans_of_its_statements(void **state)
         claim_count(fixture, 1);
         send_all(fixture);
     }
-    conn = fixture->outbox->session.conn;
+    conn = fixture->outbox->pipeline.session.conn;
     counted = PQserverVersion(conn) >= 140000;
     assert_int_equal(PQexitPipelineMode(conn), 1);
     result = PQexec(conn, counted ? "SELECT sum(generic_plans) > 30, sum(custom_plans)"

@@ -1,7 +1,7 @@
 /* What the outbox does with rows whose destination or whose sink is away. */
 #include "integration/lane_fixture.h"
 
-#include "outbox/pipeline.h"
+#include "outbox/state.h"
 
 #include <stdio.h>
 #include <sys/socket.h>
@@ -182,7 +182,7 @@ static void open_with_routes(struct lane_fixture *fixture, struct routes *routes
     fixture->outbox = outbox_open(&fixture->options, routes, "test/1");
     assert_non_null(fixture->outbox);
     share(fixture, fixture->outbox);
-    fixture->outbox->turns.width = SLICES_A_CLAIM_MAX;
+    fixture->outbox->slices.turns.width = SLICES_A_CLAIM_MAX;
     assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), 0);
 }
 
@@ -258,7 +258,7 @@ static void a_claim_under_way_is_read_when_a_sink_goes_away(void **state)
     assert_int_equal(claim_soon(fixture, 0), 500);
     decide_all(&fixture->batch, OUTCOME_SENT);
     assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, &next, &fixture->error), 0);
-    assert_true(fixture->outbox->claim_in_flight);
+    assert_true(fixture->outbox->pipeline.in_flight);
     assert_int_equal(claim_without(fixture, AWAY_FIRST), 100);
     settle_sent(fixture);
     routes_free(&routes);
@@ -424,7 +424,7 @@ static const char *pid_query(int64_t pid)
  */
 static int cut_off(struct lane_fixture *fixture)
 {
-    int socket = PQsocket(fixture->outbox->session.conn);
+    int socket = PQsocket(fixture->outbox->pipeline.session.conn);
     int kept = dup(socket);
     int pair[2];
 

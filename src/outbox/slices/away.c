@@ -12,15 +12,15 @@
 #define RESTART_MS 5000 /* a row that is committed late in a window before waits so long */
 #define STEP_MS 1000    /* of scans, then a claim has its turn */
 
-static bool applies(const struct outbox *outbox, const struct claim_request *request)
+static bool applies(const struct slice_lock *lock, const struct claim_request *request)
 {
-    return request->away != 0 && !request->parked && outbox->horizon != NULL &&
-           table_has_integer_ids(&outbox->table);
+    return request->away != 0 && !request->parked && lock->horizon != NULL &&
+           table_has_integer_ids(lock->table);
 }
 
-bool away_scan_is_due(const struct outbox *outbox, const struct claim_request *request)
+bool away_scan_is_due(const struct slice_lock *lock, const struct claim_request *request)
 {
-    return applies(outbox, request) && clock_now_ms() >= outbox->walk.round.due_ms;
+    return applies(lock, request) && clock_now_ms() >= lock->walk.round.due_ms;
 }
 
 static int64_t read_id(const PGresult *result, int row, int column)
@@ -31,52 +31,41 @@ static int64_t read_id(const PGresult *result, int row, int column)
 }
 
 /* What the scan proves holds from its bound on; a window that began behind that proves nothing. */
-static void take_scanned(struct outbox *outbox, const PGresult *result)
+static void take_scanned(struct slice_lock *lock, const PGresult *result)
 {
-    struct away_walk *walk = &outbox->walk;
+    struct away_walk *walk = &lock->walk;
 
     for (int row = 0; row < PQntuples(result); row++) {
         int slice = (int)strtol(PQgetvalue(result, row, SCAN_SLICE), NULL, 10);
 
         if (walk->from == HORIZON_UNKNOWN)
-            (void)horizon_scanned(outbox->away_horizon, &outbox->view.stamp, slice,
-                                  &outbox->view.bounds[slice], false,
+            (void)horizon_scanned(lock->away_horizon, &lock->view.stamp, slice,
+                                  &lock->view.bounds[slice], false,
                                   read_id(result, row, SCAN_LOWEST),
                                   PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't');
         walk->end = read_id(result, row, SCAN_END);
     }
 }
 
-/* The scan of a window that is not the first begins where the last one ended. */
-static void move_to_window(struct outbox *outbox)
-{
-    struct horizon_bound *bound = &outbox->view.bounds[0];
-
-    if (bound->low < outbox->walk.from)
-        bound->low = outbox->walk.from;
-    if (bound->high < outbox->walk.from)
-        bound->high = outbox->walk.from;
-}
-
-static int scan_slices(struct outbox *outbox, const struct claim_request *request,
+static int scan_slices(struct slice_lock *lock, const struct claim_request *request,
                        struct error *error)
 {
-    struct round *round = &outbox->walk.round;
-    int slices = outbox->turns.count;
+    struct round *round = &lock->walk.round;
+    int slices = lock->turns.count;
     struct scan scan = {.first = round->next, .sinks = request->away};
     int64_t began_ms = clock_now_ms();
     PGresult *result = NULL;
 
     scan.count = slices - round->next < round->width ? slices - round->next : round->width;
-    if (scan_fill(&scan, &outbox->view, slices, error) == 0)
-        result = pipeline_run(outbox, "scan", 5, (const char *const *)scan.params, error);
+    if (scan_fill(&scan, &lock->view, slices, error) == 0)
+        result = pipeline_run(lock->pipeline, "scan", 5, (const char *const *)scan.params, error);
     scan_free(&scan);
     if (result == NULL)
-        return pipeline_abort(outbox);
-    take_scanned(outbox, result);
+        return pipeline_abort(lock->pipeline);
+    take_scanned(lock, result);
     PQclear(result);
     round->next += scan.count;
-    outbox->walk.took_ms += clock_now_ms() - began_ms;
+    lock->walk.took_ms += clock_now_ms() - began_ms;
     round_adapt(round, clock_now_ms() - began_ms, slices);
     return 0;
 }
@@ -91,53 +80,47 @@ static void rest(struct away_walk *walk)
     walk->took_ms = 0;
 }
 
-int away_scan(struct outbox *outbox, const struct claim_request *request, struct error *error)
+int away_scan(struct slice_lock *lock, const struct claim_request *request, struct error *error)
 {
-    struct away_walk *walk = &outbox->walk;
+    struct away_walk *walk = &lock->walk;
     int64_t until_ms = clock_now_ms() + STEP_MS;
 
-    if (!applies(outbox, request)) {
+    if (!applies(lock, request)) {
         if (!request->parked)
             *walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
         return 0;
     }
-    if (outbox->claim_in_flight)
+    if (lock->pipeline->in_flight)
         return 0;
     if (walk->from > HORIZON_UNKNOWN && clock_now_ms() >= walk->restart_ms)
         walk->from = HORIZON_UNKNOWN;
-    slice_lock_read_horizon(outbox, request);
-    if (walk->round.epoch != outbox->view.stamp.epoch || walk->round.width == 0)
-        *walk = (struct away_walk){.round = {.epoch = outbox->view.stamp.epoch, .width = 1},
+    slice_lock_read_horizon(lock, request);
+    if (walk->round.epoch != lock->view.stamp.epoch || walk->round.width == 0)
+        *walk = (struct away_walk){.round = {.epoch = lock->view.stamp.epoch, .width = 1},
                                    .from = HORIZON_UNKNOWN,
                                    .end = INT64_MAX};
     if (clock_now_ms() < walk->round.due_ms)
         return 0;
-    move_to_window(outbox);
+    slice_lock_move_view(lock);
     do
-        if (scan_slices(outbox, request, error) < 0)
+        if (scan_slices(lock, request, error) < 0)
             return -1;
-    while (walk->round.next < outbox->turns.count && clock_now_ms() < until_ms);
-    if (walk->round.next == outbox->turns.count)
+    while (walk->round.next < lock->turns.count && clock_now_ms() < until_ms);
+    if (walk->round.next == lock->turns.count)
         rest(walk);
     return 0;
 }
 
-void away_move_view(struct outbox *outbox)
+bool away_is_starting(const struct slice_lock *lock, const struct claim_request *request)
 {
-    if (outbox->walk.from > HORIZON_UNKNOWN)
-        move_to_window(outbox);
+    return applies(lock, request) && !lock->walk.seen;
 }
 
-bool away_is_starting(const struct outbox *outbox, const struct claim_request *request)
+bool away_goes_on(struct slice_lock *lock, const struct claim_request *request)
 {
-    return applies(outbox, request) && !outbox->walk.seen;
-}
+    struct away_walk *walk = &lock->walk;
 
-bool away_goes_on(struct outbox *outbox, const struct claim_request *request)
-{
-    struct away_walk *walk = &outbox->walk;
-
-    if (!applies(outbox, request))
+    if (!applies(lock, request))
         return false;
     if (walk->end == INT64_MAX) {
         walk->from = HORIZON_UNKNOWN;

@@ -6,9 +6,8 @@
  */
 #include "outbox/slices/slice_lock.h"
 
-#include "outbox/slices/away.h"
-#include "outbox/row.h"
 #include "outbox/slices/sql_slices.h"
+#include "pg/wire.h"
 
 #include "base/clock.h"
 
@@ -16,44 +15,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARKED_WIDTH 8     /* slices of a claim of parked rows */
+#define PARKED_WIDTH 8 /* slices of a claim of parked rows */
 #define AVOID_MS 10000
 #define EMPTY_CLAIMS_MAX 3 /* then a lane rests: what was there is claimed by somebody else */
 
-void slice_lock_read_horizon(struct outbox *outbox, const struct claim_request *request)
+int slice_lock_init(struct slice_lock *lock, int slices)
 {
-    struct horizon_view *view = &outbox->view;
+    lock->walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
+    return turns_init(&lock->turns, slices) == 0 && horizon_view_init(&lock->view, slices) == 0
+               ? 0
+               : -1;
+}
+
+void slice_lock_free(struct slice_lock *lock)
+{
+    horizon_close(lock->away_horizon);
+    horizon_view_free(&lock->view);
+    turns_free(&lock->turns);
+}
+
+/* The scan of a window that is not the first begins where the last one ended. */
+void slice_lock_move_view(struct slice_lock *lock)
+{
+    struct horizon_bound *bound = &lock->view.bounds[0];
+
+    if (bound->low < lock->walk.from)
+        bound->low = lock->walk.from;
+    if (bound->high < lock->walk.from)
+        bound->high = lock->walk.from;
+}
+
+void slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request *request)
+{
+    struct horizon_view *view = &lock->view;
 
     if (request->parked)
         return;
-    outbox->view_of = request->away == 0 ? outbox->horizon : outbox->away_horizon;
-    if (outbox->horizon == NULL || outbox->reads_all || !table_has_integer_ids(&outbox->table))
-        horizon_view_forget(view, outbox->turns.count);
+    lock->view_of = request->away == 0 ? lock->horizon : lock->away_horizon;
+    if (lock->horizon == NULL || lock->reads_all || !table_has_integer_ids(lock->table))
+        horizon_view_forget(view, lock->turns.count);
     else if (request->away == 0)
-        horizon_read(outbox->horizon, &outbox->server, view);
+        horizon_read(lock->horizon, lock->server, view);
     else
-        horizon_read_part(outbox->away_horizon, outbox->horizon, request->away, &outbox->server,
-                          view);
-    if (request->away != 0)
-        away_move_view(outbox);
+        horizon_read_part(lock->away_horizon, lock->horizon, request->away, lock->server, view);
+    if (request->away != 0 && lock->walk.from > HORIZON_UNKNOWN)
+        slice_lock_move_view(lock);
 }
 
-static int queue_parked(struct outbox *outbox, uint64_t away, struct error *error)
+static int queue_parked(struct slice_lock *lock, uint64_t away, struct error *error)
 {
     uint32_t width = htobe32(PARKED_WIDTH);
     const struct array params[2] = {{.bytes = (char *)&width, .len = sizeof width},
                                     {.bytes = (char *)&away, .len = sizeof away}};
 
-    return pipeline_queue(outbox, "lock_parked_slices", 2, params, true, error);
+    return pipeline_queue(lock->pipeline, "lock_parked_slices", 2, params, true, error);
 }
 
-static int fill_candidates(const struct outbox *outbox, struct batch *batch, struct array params[5],
-                           struct error *error)
+static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
+                           struct array params[5], struct error *error)
 {
-    const struct turns *turns = &outbox->turns;
-    const struct horizon_view *view = &outbox->view;
-    const atomic_bool *has_more =
-        outbox->view_of != NULL ? horizon_has_more(outbox->view_of) : NULL;
+    const struct turns *turns = &lock->turns;
+    const struct horizon_view *view = &lock->view;
+    const atomic_bool *has_more = lock->view_of != NULL ? horizon_has_more(lock->view_of) : NULL;
     int count = turns->candidate_count;
 
     array_begin(&params[0], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
@@ -76,209 +99,209 @@ static int fill_candidates(const struct outbox *outbox, struct batch *batch, str
     return 0;
 }
 
-int slice_lock_queue(struct outbox *outbox, struct batch *batch,
+int slice_lock_queue(struct slice_lock *lock, struct batch *batch,
                      const struct claim_request *request, struct error *error)
 {
     uint64_t away = htobe64(request->away);
-    uint64_t file = htobe64(outbox->view.file);
-    uint32_t width = htobe32((uint32_t)outbox->turns.width);
-    uint64_t drawn = htobe64((uint64_t)outbox->view.stamp.drawn);
+    uint64_t file = htobe64(lock->view.file);
+    uint32_t width = htobe32((uint32_t)lock->turns.width);
+    uint64_t drawn = htobe64((uint64_t)lock->view.stamp.drawn);
     struct array params[9] = {[5] = {.bytes = (char *)&file, .len = sizeof file},
                               [6] = {.bytes = (char *)&width, .len = sizeof width},
                               [7] = {.bytes = (char *)&away, .len = sizeof away},
                               [8] = {.bytes = (char *)&drawn, .len = sizeof drawn}};
 
-    if (outbox->options->order == ORDER_NONE)
+    if (lock->options->order == ORDER_NONE)
         return 0;
     if (request->parked)
-        return queue_parked(outbox, away, error);
-    turns_choose(&outbox->turns, outbox->view.bounds, clock_now_ms());
-    if (fill_candidates(outbox, batch, params, error) < 0)
+        return queue_parked(lock, away, error);
+    turns_choose(&lock->turns, lock->view.bounds, clock_now_ms());
+    if (fill_candidates(lock, batch, params, error) < 0)
         return -1;
-    return pipeline_queue(outbox, "lock_slices", 9, params, true, error);
+    return pipeline_queue(lock->pipeline, "lock_slices", 9, params, true, error);
 }
 
 /* "3,9" */
-static void read_locked(struct outbox *outbox, const char *text)
+static void read_locked(struct slice_lock *lock, const char *text)
 {
-    outbox->locked_count = 0;
-    while (*text != '\0' && outbox->locked_count < SLICES_A_CLAIM_MAX) {
+    lock->locked_count = 0;
+    while (*text != '\0' && lock->locked_count < SLICES_A_CLAIM_MAX) {
         char *end;
 
-        outbox->locked[outbox->locked_count++] = (int32_t)strtol(text, &end, 10);
+        lock->locked[lock->locked_count++] = (int32_t)strtol(text, &end, 10);
         text = *end == ',' ? end + 1 : end;
     }
 }
 
 /* Somebody put another table in its place, or changed the number of slices: rows of one key may be
  * claimed by two lanes at once, if they disagree about that. */
-static int check_table(const struct outbox *outbox, const PGresult *result, struct error *error)
+static int check_table(const struct slice_lock *lock, const PGresult *result, struct error *error)
 {
     int count =
-        PQgetisnull(result, 0, SLICES_COUNT) ? 0 : row_int4(PQgetvalue(result, 0, SLICES_COUNT));
+        PQgetisnull(result, 0, SLICES_COUNT) ? 0 : wire_int4(PQgetvalue(result, 0, SLICES_COUNT));
 
     if (PQgetvalue(result, 0, SLICES_SAME)[0] == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "table %s is another one than before: connecting anew",
-                         outbox->table.quoted);
-    if (count == outbox->options->slices)
+                         lock->table->quoted);
+    if (count == lock->options->slices)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s has %d slices now, and the configuration says %d: nothing is claimed",
-                    outbox->table.slice_quoted, count, outbox->options->slices);
+                    lock->table->slice_quoted, count, lock->options->slices);
     return error_hint(error, "set slices = %d in [outbox] and start again", count);
 }
 
 /* The bounds that the claim behind the lock has read from. */
-static void take_bounds(struct outbox *outbox, bool valid)
+static void take_bounds(struct slice_lock *lock, bool valid)
 {
-    outbox->stamp = outbox->view.stamp;
-    outbox->stamp_of = valid && outbox->stamp.epoch != 0 ? outbox->view_of : NULL;
-    if (!valid && outbox->view.file != 0 && outbox->view_of != NULL)
-        horizon_forget(outbox->view_of, outbox->stamp.epoch);
-    for (int i = 0; i < outbox->locked_count; i++)
-        outbox->claimed[i] = (struct claimed_range){
-            .slice = outbox->locked[i],
-            .from = outbox->view.bounds[outbox->locked[i]],
+    lock->stamp = lock->view.stamp;
+    lock->stamp_of = valid && lock->stamp.epoch != 0 ? lock->view_of : NULL;
+    if (!valid && lock->view.file != 0 && lock->view_of != NULL)
+        horizon_forget(lock->view_of, lock->stamp.epoch);
+    for (int i = 0; i < lock->locked_count; i++)
+        lock->claimed[i] = (struct claimed_range){
+            .slice = lock->locked[i],
+            .from = lock->view.bounds[lock->locked[i]],
             .last = HORIZON_UNKNOWN,
         };
 }
 
-int slice_lock_read(struct outbox *outbox, const struct claim_request *request, struct error *error)
+int slice_lock_read(struct slice_lock *lock, const struct claim_request *request,
+                    struct error *error)
 {
     PGresult *result;
     int status;
 
-    outbox->locked_count = 0;
-    if (outbox->options->order == ORDER_NONE)
+    lock->locked_count = 0;
+    if (lock->options->order == ORDER_NONE)
         return 0;
-    result = pipeline_answer(outbox, PGRES_TUPLES_OK, error);
+    result = pipeline_answer(lock->pipeline, PGRES_TUPLES_OK, error);
     if (result == NULL)
-        return outbox->failure == FAILURE_OTHER ? pipeline_abort(outbox) : -1;
-    status = check_table(outbox, result, error);
-    read_locked(outbox, PQgetvalue(result, 0, SLICES_LOCKED));
+        return lock->pipeline->failure == FAILURE_OTHER ? pipeline_abort(lock->pipeline) : -1;
+    status = check_table(lock, result, error);
+    read_locked(lock, PQgetvalue(result, 0, SLICES_LOCKED));
     if (request->parked)
-        outbox->locked_count = 0;
+        lock->locked_count = 0;
     else
-        take_bounds(outbox, PQgetvalue(result, 0, SLICES_VALID)[0] != 0);
+        take_bounds(lock, PQgetvalue(result, 0, SLICES_VALID)[0] != 0);
     PQclear(result);
-    return status < 0 ? pipeline_abort(outbox) : 0;
+    return status < 0 ? pipeline_abort(lock->pipeline) : 0;
 }
 
 /* Rows come slice by slice in the order of the lock, and in each by id; two rows may share an id:
  * `check` tells. */
-static int note_rows(struct outbox *outbox, const struct batch *batch, struct error *error)
+static int note_rows(struct slice_lock *lock, const struct batch *batch, struct error *error)
 {
     int at = 0;
 
     for (int row = 0; row < batch->count; row++) {
-        int slice = row_int4(PQgetvalue(batch->rows, row, CLAIM_SLICE));
-        int64_t id = row_integer(batch->messages[row].id);
+        int slice = batch->messages[row].slice;
+        int64_t id = wire_integer(batch->messages[row].id);
 
-        while (at < outbox->locked_count && outbox->claimed[at].slice != slice)
+        while (at < lock->locked_count && lock->claimed[at].slice != slice)
             at++;
-        if (at == outbox->locked_count || id < outbox->claimed[at].last)
+        if (at == lock->locked_count || id < lock->claimed[at].last)
             return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                              "database: a claim's rows came out of their order, at id %lld",
                              (long long)id);
-        outbox->claimed[at].last = id;
-        outbox->claimed[at].rows++;
+        lock->claimed[at].last = id;
+        lock->claimed[at].rows++;
     }
     return 0;
 }
 
 /* A slice that returned fewer rows than its share has no more, unless the claim was cut short: by
  * its limit, or because rows at its end were not taken. */
-static bool note_ends(struct outbox *outbox, const struct batch *batch)
+static bool note_ends(struct slice_lock *lock, const struct batch *batch, int limit)
 {
-    int limit = pipeline_limit(outbox, outbox->level);
-    int locked = outbox->locked_count;
+    int locked = lock->locked_count;
     int share = (limit + locked - 1) / locked;
     bool cut = PQntuples(batch->rows) == limit || batch->count < PQntuples(batch->rows);
     bool more = false;
     int unseen = locked; /* the slices from this one on may have rows that were not seen */
 
     for (int i = 0; cut && i < locked; i++)
-        if (outbox->claimed[i].rows > 0)
+        if (lock->claimed[i].rows > 0)
             unseen = i;
     for (int i = 0; i < locked; i++) {
-        struct claimed_range *claimed = &outbox->claimed[i];
+        struct claimed_range *claimed = &lock->claimed[i];
         bool has_more = i >= unseen || claimed->rows >= share;
 
         if (!has_more)
             claimed->last = INT64_MAX;
-        if (outbox->stamp_of != NULL)
-            horizon_has_more(outbox->stamp_of)[claimed->slice] = has_more;
+        if (lock->stamp_of != NULL)
+            horizon_has_more(lock->stamp_of)[claimed->slice] = has_more;
         more = more || has_more;
     }
     return more;
 }
 
-static void note_highest(struct outbox *outbox)
+static void note_highest(struct slice_lock *lock)
 {
     int64_t highest = HORIZON_UNKNOWN;
 
-    for (int i = 0; i < outbox->locked_count; i++)
-        if (outbox->claimed[i].last > highest)
-            highest = outbox->claimed[i].last;
-    if (outbox->stamp_of == outbox->horizon && outbox->horizon != NULL)
-        horizon_note_claimed(outbox->horizon, outbox->stamp.epoch, highest);
+    for (int i = 0; i < lock->locked_count; i++)
+        if (lock->claimed[i].last > highest)
+            highest = lock->claimed[i].last;
+    if (lock->stamp_of == lock->horizon && lock->horizon != NULL)
+        horizon_note_claimed(lock->horizon, lock->stamp.epoch, highest);
 }
 
-static void note_unordered(struct outbox *outbox, const struct batch *batch)
+static void note_unordered(struct slice_lock *lock, const struct batch *batch)
 {
-    if (outbox->view_of == outbox->horizon && outbox->horizon != NULL &&
-        table_has_integer_ids(&outbox->table))
-        horizon_note_claimed(outbox->horizon, outbox->view.stamp.epoch,
-                             row_integer(batch->messages[batch->count - 1].id));
+    if (lock->view_of == lock->horizon && lock->horizon != NULL &&
+        table_has_integer_ids(lock->table))
+        horizon_note_claimed(lock->horizon, lock->view.stamp.epoch,
+                             wire_integer(batch->messages[batch->count - 1].id));
 }
 
 /* The order of a key rests on the order of the rows, so it is looked at. */
-int slice_lock_note_claimed(struct outbox *outbox, struct batch *batch, struct error *error)
+int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int limit,
+                            struct error *error)
 {
-    int limit = pipeline_limit(outbox, outbox->level);
     bool more;
 
     if (batch->parked)
         return 0;
-    outbox->empty_claims = 0;
-    if (outbox->options->order == ORDER_NONE) {
-        note_unordered(outbox, batch);
+    lock->empty_claims = 0;
+    if (lock->options->order == ORDER_NONE) {
+        note_unordered(lock, batch);
         return 0;
     }
-    if (note_rows(outbox, batch, error) < 0)
+    if (note_rows(lock, batch, error) < 0)
         return -1;
-    note_highest(outbox);
-    more = note_ends(outbox, batch);
-    turns_claimed(&outbox->turns, outbox->locked, outbox->locked_count);
+    note_highest(lock);
+    more = note_ends(lock, batch, limit);
+    turns_claimed(&lock->turns, lock->locked, lock->locked_count);
     batch->more =
         batch->more || more ||
-        (outbox->locked_count == outbox->turns.width && outbox->turns.width < outbox->turns.count);
-    turns_adapt(&outbox->turns, outbox->locked_count, more, batch->count >= limit / 2);
+        (lock->locked_count == lock->turns.width && lock->turns.width < lock->turns.count);
+    turns_adapt(&lock->turns, lock->locked_count, more, batch->count >= limit / 2);
     return 0;
 }
 
-static void tell(struct outbox *outbox)
+static void tell(struct slice_lock *lock)
 {
-    if (outbox->stamp_of == NULL)
+    if (lock->stamp_of == NULL)
         return;
-    for (int i = 0; i < outbox->locked_count; i++)
-        if (outbox->claimed[i].last != HORIZON_UNKNOWN)
-            horizon_advance(outbox->stamp_of, &outbox->stamp, outbox->claimed[i].slice,
-                            &outbox->claimed[i].from, outbox->claimed[i].last, outbox->read_high);
+    for (int i = 0; i < lock->locked_count; i++)
+        if (lock->claimed[i].last != HORIZON_UNKNOWN)
+            horizon_advance(lock->stamp_of, &lock->stamp, lock->claimed[i].slice,
+                            &lock->claimed[i].from, lock->claimed[i].last, lock->read_high);
 }
 
-bool slice_lock_note_empty(struct outbox *outbox, const struct claim_request *request)
+bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *request)
 {
-    bool expected = !request->parked && outbox->locked_count > 0;
+    bool expected = !request->parked && lock->locked_count > 0;
 
-    for (int i = 0; i < outbox->locked_count; i++)
-        outbox->claimed[i].last = INT64_MAX;
-    tell(outbox);
-    for (int i = 0; expected && outbox->stamp_of != NULL && i < outbox->turns.count; i++)
-        horizon_has_more(outbox->stamp_of)[i] = false;
-    outbox->empty_claims = expected ? outbox->empty_claims + 1 : 0;
-    return expected && outbox->empty_claims < EMPTY_CLAIMS_MAX;
+    for (int i = 0; i < lock->locked_count; i++)
+        lock->claimed[i].last = INT64_MAX;
+    tell(lock);
+    for (int i = 0; expected && lock->stamp_of != NULL && i < lock->turns.count; i++)
+        horizon_has_more(lock->stamp_of)[i] = false;
+    lock->empty_claims = expected ? lock->empty_claims + 1 : 0;
+    return expected && lock->empty_claims < EMPTY_CLAIMS_MAX;
 }
 
 static bool leaves_a_row(const struct batch *batch)
@@ -289,22 +312,22 @@ static bool leaves_a_row(const struct batch *batch)
     return batch->unparked != NULL;
 }
 
-void slice_lock_avoid(struct outbox *outbox, int count)
+void slice_lock_avoid(struct slice_lock *lock, int count)
 {
-    turns_avoid(&outbox->turns, outbox->locked, count, clock_now_ms() + AVOID_MS);
+    turns_avoid(&lock->turns, lock->locked, count, clock_now_ms() + AVOID_MS);
 }
 
 /* A row that can be neither read nor parked would fail each claim from the front of its slice. */
-static bool holds_up_its_slice(const struct outbox *outbox, const struct batch *batch)
+static bool holds_up_its_slice(const struct slice_lock *lock, const struct batch *batch)
 {
     return batch->unparked != NULL && batch->messages[0].unreadable && !batch->parked &&
-           outbox->options->order == ORDER_KEY;
+           lock->options->order == ORDER_KEY;
 }
 
-void slice_lock_note_settled(struct outbox *outbox, const struct batch *batch)
+void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch)
 {
-    if (holds_up_its_slice(outbox, batch))
-        slice_lock_avoid(outbox, 1);
+    if (holds_up_its_slice(lock, batch))
+        slice_lock_avoid(lock, 1);
     if (!leaves_a_row(batch))
-        tell(outbox);
+        tell(lock);
 }

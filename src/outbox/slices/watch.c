@@ -32,13 +32,11 @@
 
 struct watch {
     const struct outbox_options *options;
-    struct outbox_options durable; /* a copy: this session's commits flush */
     char name[64];
     struct session session;
     struct table table;
     struct server server;
     struct sequence sequence;
-    struct listener *listener;
     struct horizon *horizon;
     struct wal_flush *flush;
     bool bounded; /* the ids are integers */
@@ -60,13 +58,10 @@ struct watch *watch_open(const struct outbox_options *options, const char *name,
     if (watch == NULL)
         return NULL;
     watch->options = options;
-    watch->durable = *options;
-    watch->durable.synchronous_commit = true;
     watch->horizon = horizon;
     watch->flush = flush;
     (void)snprintf(watch->name, sizeof watch->name, "%s", name);
-    watch->listener = listener_open(&watch->session, &watch->table);
-    if (watch->listener != NULL && horizon_view_init(&watch->view, horizon_slices(horizon)) == 0)
+    if (horizon_view_init(&watch->view, horizon_slices(horizon)) == 0)
         return watch;
     watch_close(watch);
     return NULL;
@@ -74,7 +69,6 @@ struct watch *watch_open(const struct outbox_options *options, const char *name,
 
 void watch_disconnect(struct watch *watch)
 {
-    listener_forget(watch->listener);
     session_close(&watch->session);
 }
 
@@ -82,10 +76,8 @@ void watch_close(struct watch *watch)
 {
     if (watch == NULL)
         return;
-    if (watch->listener != NULL)
-        watch_disconnect(watch);
+    watch_disconnect(watch);
     session_end(&watch->session);
-    listener_close(watch->listener);
     horizon_view_free(&watch->view);
     free(watch->holders);
     free(watch);
@@ -101,9 +93,14 @@ int watch_fd(const struct watch *watch)
     return watch->session.conn != NULL ? PQsocket(watch->session.conn) : -1;
 }
 
-struct listener *watch_listener(struct watch *watch)
+struct session *watch_session(struct watch *watch)
 {
-    return watch->listener;
+    return &watch->session;
+}
+
+const struct table *watch_table(const struct watch *watch)
+{
+    return &watch->table;
 }
 
 /* ---- connecting ---- */
@@ -143,16 +140,20 @@ static int prepare_questions(struct watch *watch, struct error *error)
 
 static int connect_session(struct watch *watch, struct error *error)
 {
-    if (session_open(&watch->session, &watch->durable, watch->name, error) < 0 ||
-        server_check_role(&watch->session, watch->options, error) < 0 ||
+    struct session_options session = outbox_session_options(watch->options);
+
+    session.synchronous_commit = true; /* so that this session's commits flush */
+    if (session_open(&watch->session, &session, watch->name, error) < 0 ||
+        server_check_role(&watch->session, watch->options->allow_superuser, error) < 0 ||
         server_recognise(&watch->server, &watch->session, error) < 0 ||
         server_end_previous(&watch->session, error) < 0 ||
         table_describe(&watch->table, &watch->session, watch->options, error) < 0 ||
         table_usable(&watch->table, watch->options, error) < 0)
         return -1;
     watch->bounded = table_has_integer_ids(&watch->table);
-    if (watch->bounded && (session_keep_plans(&watch->session, watch->options, error) < 0 ||
-                           prepare_questions(watch, error) < 0))
+    if (watch->bounded &&
+        ((watch->options->order == ORDER_KEY && session_keep_plans(&watch->session, error) < 0) ||
+         prepare_questions(watch, error) < 0))
         return -1;
     watch->session.wait_ms = 0;
     horizon_join(watch->horizon, &watch->server);

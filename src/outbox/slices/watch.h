@@ -1,13 +1,13 @@
 #ifndef OUTBOX_SLICES_WATCH_H
 #define OUTBOX_SLICES_WATCH_H
 
+#include "catalog/table.h"
 #include "outbox/slices/horizon.h"
-#include "wake/listener.h"
 #include "pg/wal_flush.h"
 
 /*
- * A process's session beside those of its lanes: it keeps the horizon (docs/horizon.md), flushes
- * the WAL for the lanes, and hears of inserts. Used by one thread. No call takes longer than a few
+ * A process's session beside those of its lanes: it keeps the horizon (docs/horizon.md), and
+ * flushes the WAL for the lanes. Used by one thread. No call takes longer than a few
  * statement timeouts. Functions that return int return 0, or -1 with *error set: then disconnect.
  */
 
@@ -30,8 +30,10 @@ int watch_rename(struct watch *watch, const char *name, struct error *error);
 int watch_fd(const struct watch *watch);
 /* Reads what has arrived, without waiting: -1 when that is the end of the session. */
 int watch_read_input(struct watch *watch, struct error *error);
-/* The session as a listener for inserts. */
-struct listener *watch_listener(struct watch *watch);
+/* The session, for others to use between the calls; and the table that it has described. Both live
+ * as long as the watch. */
+struct session *watch_session(struct watch *watch);
+const struct table *watch_table(const struct watch *watch);
 
 /* One look at the ids, their holders and the slices. *again_ms: when the next one is due.
  * *opened: claims have waited for this one, and found nothing so far. */

@@ -8,6 +8,7 @@ static _Thread_local struct bounded_call *late;
 
 struct admin *admin_open(const struct outbox_options *options, struct error *error)
 {
+    struct session_options session = outbox_session_options(options);
     struct admin *admin = calloc(1, sizeof *admin);
 
     if (admin == NULL) {
@@ -17,7 +18,7 @@ struct admin *admin_open(const struct outbox_options *options, struct error *err
     admin->options = options;
     admin->session.late = late;
     late = NULL;
-    if (session_open(&admin->session, options, "admin", error) < 0 ||
+    if (session_open(&admin->session, &session, "admin", error) < 0 ||
         table_describe(&admin->table, &admin->session, options, error) < 0) {
         admin_close(admin);
         return NULL;

@@ -1,11 +1,29 @@
 /*
  * A lane's view of the outbox: made without any network, connected when it is wanted.
  */
-#include "outbox/pipeline.h"
+#include "outbox/connect.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define LEVEL_FACTOR 8
+
+int outbox_claim_limit(const struct outbox *outbox, int level)
+{
+    int limit = outbox->options->batch;
+
+    for (int i = 0; i < level; i++)
+        limit /= LEVEL_FACTOR;
+    return limit > 0 && level < CLAIM_LEVELS - 1 ? limit : 1;
+}
+
+void outbox_name_claim(char name[32], enum claim_kind kind, int level)
+{
+    static const char *const kinds[CLAIM_KINDS] = {"claim", "claim_slices", "claim_parked"};
+
+    (void)snprintf(name, 32, "%s_%d", kinds[kind], level);
+}
 
 struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,
                            const char *name)
@@ -17,9 +35,12 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
         return NULL;
     outbox->options = options;
     outbox->routes = routes;
-    outbox->walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
+    outbox->slices.options = options;
+    outbox->slices.table = &outbox->table;
+    outbox->slices.server = &outbox->server;
+    outbox->slices.pipeline = &outbox->pipeline;
     (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
-    if (turns_init(&outbox->turns, slices) == 0 && horizon_view_init(&outbox->view, slices) == 0)
+    if (slice_lock_init(&outbox->slices, slices) == 0)
         return outbox;
     outbox_close(outbox);
     return NULL;
@@ -27,10 +48,10 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
 
 int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flush *flush)
 {
-    outbox->horizon = horizon;
+    outbox->slices.horizon = horizon;
     outbox->flush = flush;
-    outbox->away_horizon = horizon_open(horizon_slices(horizon));
-    return outbox->away_horizon != NULL ? 0 : -1;
+    outbox->slices.away_horizon = horizon_open(horizon_slices(horizon));
+    return outbox->slices.away_horizon != NULL ? 0 : -1;
 }
 
 void outbox_close(struct outbox *outbox)
@@ -38,24 +59,22 @@ void outbox_close(struct outbox *outbox)
     if (outbox == NULL)
         return;
     outbox_abandon(outbox);
-    pipeline_close(outbox);
-    session_end(&outbox->session);
-    horizon_close(outbox->away_horizon);
-    horizon_view_free(&outbox->view);
-    turns_free(&outbox->turns);
+    pipeline_close(&outbox->pipeline);
+    session_end(&outbox->pipeline.session);
+    slice_lock_free(&outbox->slices);
     free(outbox);
 }
 
 int outbox_ready(struct outbox *outbox, struct error *error)
 {
-    return outbox->session.conn != NULL ? 0 : pipeline_open(outbox, error);
+    return outbox->pipeline.session.conn != NULL ? 0 : outbox_connect(outbox, error);
 }
 
 /* A process that slept while it waited for a COMMIT finds the claim behind it fresh in its socket,
  * and behind that the end of the session. */
 bool outbox_claim_is_lost(const struct outbox *outbox)
 {
-    struct pollfd end = {.fd = PQsocket(outbox->session.conn), .events = POLLRDHUP};
+    struct pollfd end = {.fd = PQsocket(outbox->pipeline.session.conn), .events = POLLRDHUP};
 
     return poll(&end, 1, 0) > 0;
 }

@@ -1,0 +1,67 @@
+#include "outbox/claim_queue.h"
+
+#include "base/clock.h"
+
+#include <endian.h>
+
+static enum claim_kind kind_of(const struct outbox *outbox, const struct claim_request *request)
+{
+    if (request->parked)
+        return CLAIM_PARKED;
+    return outbox->options->order == ORDER_KEY ? CLAIM_SLICES : CLAIM_TABLE;
+}
+
+/* A claim or what stands for it: all of a kind take the same parameters. */
+static int queue_rows(struct outbox *outbox, struct batch *batch,
+                      const struct claim_request *request, const char *name, struct error *error)
+{
+    bool bounded = kind_of(outbox, request) == CLAIM_TABLE && table_has_integer_ids(&outbox->table);
+    uint64_t away = htobe64(request->away);
+    uint64_t payload_max = htobe64((uint64_t)request->payload_max);
+    uint64_t low = htobe64((uint64_t)outbox->slices.view.bounds[0].low);
+    uint64_t high = htobe64((uint64_t)outbox->slices.view.bounds[0].high);
+    uint64_t file = htobe64(outbox->slices.view.file);
+    uint64_t end = htobe64((uint64_t)outbox->slices.walk.end);
+    struct array params[7] = {{.bytes = (char *)&away, .len = sizeof away},
+                              {.bytes = (char *)&payload_max, .len = sizeof payload_max},
+                              {.bytes = (char *)&low, .len = sizeof low},
+                              {.bytes = (char *)&high, .len = sizeof high},
+                              [5] = {.bytes = (char *)&file, .len = sizeof file},
+                              [6] = {.bytes = (char *)&end, .len = sizeof end}};
+
+    if (bounded && array_of_xid8(&params[4], batch, outbox->slices.view.holders,
+                                 outbox->slices.view.holder_count) < 0)
+        return error_no_memory(error);
+    return pipeline_queue(&outbox->pipeline, name, bounded ? 7 : 2, params, true, error);
+}
+
+int claim_queue_transaction(struct outbox *outbox, struct batch *batch,
+                            const struct claim_request *request, struct error *error)
+{
+    outbox->asked_ms = clock_boot_ms();
+    outbox->slices.reads_all = false;
+    if (pipeline_queue(&outbox->pipeline, "begin", 0, NULL, false, error) < 0 ||
+        pipeline_queue(&outbox->pipeline, "lock", 0, NULL, false, error) < 0)
+        return -1;
+    return slice_lock_queue(&outbox->slices, batch, request, error);
+}
+
+int claim_queue_first_row(struct outbox *outbox, struct batch *batch,
+                          const struct claim_request *request, struct error *error)
+{
+    return queue_rows(outbox, batch, request, request->parked ? "first_parked_row" : "first_row",
+                      error);
+}
+
+/* The lock of the slices comes first: it says from where on the claim behind it goes. */
+int claim_queue(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+                struct error *error)
+{
+    char name[32];
+
+    outbox_name_claim(name, kind_of(outbox, request), outbox->level);
+    if (claim_queue_transaction(outbox, batch, request, error) < 0 ||
+        queue_rows(outbox, batch, request, name, error) < 0)
+        return -1;
+    return pipeline_queue(&outbox->pipeline, "claimed", 0, NULL, true, error);
+}

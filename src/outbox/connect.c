@@ -1,0 +1,176 @@
+/*
+ * A lane's connection: the session, what the table is, and the statements, prepared in one round
+ * trip.
+ */
+#include "outbox/connect.h"
+
+#include "base/log.h"
+#include "catalog/adoption.h"
+#include "outbox/slices/sql_horizon.h"
+#include "outbox/slices/sql_slices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int prepare_slices(struct outbox *outbox, struct error *error)
+{
+    const struct table *table = &outbox->table;
+    const struct outbox_options *options = outbox->options;
+
+    if (options->order == ORDER_KEY &&
+        (pipeline_prepare(&outbox->pipeline, "lock_slices",
+                          sql_lock_slices(table, options, outbox->routes, &outbox->sequence),
+                          error) < 0 ||
+         pipeline_prepare(&outbox->pipeline, "lock_parked_slices",
+                          sql_lock_parked_slices(table, options, outbox->routes), error) < 0))
+        return -1;
+    if (!table_has_integer_ids(table))
+        return 0;
+    return pipeline_prepare(&outbox->pipeline, "scan",
+                            sql_scan(table, options, outbox->routes,
+                                     options->order == ORDER_KEY ? 0 : AWAY_WINDOW_ROWS),
+                            error);
+}
+
+static int prepare_claims(struct outbox *outbox, struct error *error)
+{
+    char name[32];
+
+    for (int i = 0; i < CLAIM_KINDS * CLAIM_LEVELS; i++) {
+        int level = i / CLAIM_KINDS;
+        struct claim_text text = {.kind = (enum claim_kind)(i % CLAIM_KINDS),
+                                  .limit = outbox_claim_limit(outbox, level),
+                                  .routes = outbox->routes};
+
+        if (text.kind != CLAIM_PARKED &&
+            (text.kind == CLAIM_SLICES) != (outbox->options->order == ORDER_KEY))
+            continue;
+        text.inline_bytes = outbox->options->batch_bytes / text.limit;
+        outbox_name_claim(name, text.kind, level);
+        if (pipeline_prepare(&outbox->pipeline, name,
+                             sql_claim(&outbox->table, outbox->options, &text), error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* For a row that cannot be read: the place of the first that is due, and the values of one alone.
+ */
+static int prepare_single_rows(struct outbox *outbox, struct error *error)
+{
+    const struct table *table = &outbox->table;
+    const struct outbox_options *options = outbox->options;
+    struct claim_text text = {.kind = options->order == ORDER_KEY ? CLAIM_SLICES : CLAIM_TABLE,
+                              .limit = 1,
+                              .inline_bytes = options->batch_bytes,
+                              .routes = outbox->routes};
+    struct claim_text parked = text;
+
+    parked.kind = CLAIM_PARKED;
+    if (pipeline_prepare(&outbox->pipeline, "first_row", sql_first_row(table, options, &text),
+                         error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "first_parked_row",
+                         sql_first_row(table, options, &parked), error) < 0)
+        return -1;
+    text.alone = true;
+    parked.alone = true;
+    if (pipeline_prepare(&outbox->pipeline, "read_row", sql_claim(table, options, &text), error) <
+        0)
+        return -1;
+    return pipeline_prepare(&outbox->pipeline, "read_parked_row",
+                            sql_claim(table, options, &parked), error);
+}
+
+static int prepare_all(struct outbox *outbox, struct error *error)
+{
+    const struct table *table = &outbox->table;
+    const struct outbox_options *options = outbox->options;
+
+    if (pipeline_prepare(&outbox->pipeline, "begin", strdup("BEGIN"), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "commit", strdup("COMMIT"), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "rollback", strdup("ROLLBACK"), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "savepoint", strdup("SAVEPOINT parking"), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "rollback_to", strdup("ROLLBACK TO SAVEPOINT parking"),
+                         error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "lock", sql_lock(table), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "claimed", sql_claimed(), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "sent", sql_sent(table, options, false), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "sent_parked", sql_sent(table, options, true), error) <
+            0 ||
+        pipeline_prepare(&outbox->pipeline, "park", sql_park(table, options, false), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "park_parked", sql_park(table, options, true), error) <
+            0 ||
+        pipeline_prepare(&outbox->pipeline, "park_bare", sql_park_bare(table), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "leftover", sql_leftover(table, options), error) < 0 ||
+        prepare_slices(outbox, error) < 0 || prepare_claims(outbox, error) < 0 ||
+        prepare_single_rows(outbox, error) < 0)
+        return -1;
+    return pipeline_read_prepared(&outbox->pipeline, error);
+}
+
+/* Nobody can tell a table without the column from one whose column was renamed a moment ago. */
+static void warn_of_absent_columns(const struct table *table)
+{
+    for (int i = 0; i < COLUMN_SENT_AT; i++)
+        if (table->columns[i].name != NULL && !table_has(table, (enum column)i))
+            log_warn("table %s has no column \"%s\": its messages go without", table->quoted,
+                     table->columns[i].name);
+}
+
+/* It may also be somebody's own column of that name. */
+static void warn_of_marks(const struct table *table, const struct outbox_options *options)
+{
+    if (options->on_sent == ON_SENT_DELETE && table_has(table, COLUMN_SENT_AT))
+        log_warn("rows of table %s whose %s is set count as sent, although on_sent is \"delete\"",
+                 table->quoted, table->columns[COLUMN_SENT_AT].quoted);
+}
+
+static bool is_json(const char *type)
+{
+    return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
+}
+
+/* What is remembered is the last table that was whole. */
+static int describe(struct outbox *outbox, struct error *error)
+{
+    struct table table = {0};
+    struct adoption adoption;
+    bool first = !outbox->table.exists;
+
+    if (table_describe(&table, &outbox->pipeline.session, outbox->options, error) < 0 ||
+        table_usable(&table, outbox->options, error) < 0 ||
+        table_still_whole(&table, &outbox->table, error) < 0 ||
+        sequence_describe(&outbox->sequence, &outbox->pipeline.session, &table, error) < 0 ||
+        adoption_settle(&adoption, &table, &outbox->pipeline.session, outbox->options, error) < 0)
+        return -1;
+    outbox->table = table;
+    outbox->payload_is_json = is_json(table.columns[COLUMN_PAYLOAD].base);
+    if (!first)
+        return 0;
+    warn_of_absent_columns(&table);
+    warn_of_marks(&table, outbox->options);
+    return 0;
+}
+
+int outbox_connect(struct outbox *outbox, struct error *error)
+{
+    struct session_options session = outbox_session_options(outbox->options);
+
+    if (session_open(&outbox->pipeline.session, &session, outbox->name, error) < 0)
+        return -1;
+    if (server_check_role(&outbox->pipeline.session, outbox->options->allow_superuser, error) < 0 ||
+        server_recognise(&outbox->server, &outbox->pipeline.session, error) < 0 ||
+        server_end_previous(&outbox->pipeline.session, error) < 0)
+        return pipeline_abort(&outbox->pipeline);
+    server_tell_commit(&outbox->server, &outbox->pipeline.session);
+    if (describe(outbox, error) < 0 || (outbox->options->order == ORDER_KEY &&
+                                        session_keep_plans(&outbox->pipeline.session, error) < 0))
+        return pipeline_abort(&outbox->pipeline);
+    if (pipeline_enter(&outbox->pipeline, error) < 0)
+        return -1;
+    if (prepare_all(outbox, error) < 0)
+        return pipeline_abort(&outbox->pipeline);
+    if (outbox->slices.horizon != NULL)
+        horizon_join(outbox->slices.horizon, &outbox->server);
+    return 0;
+}
