@@ -3,10 +3,10 @@
  * that mends it. It goes on after a finding, so that one run shows everything.
  */
 #include "admin/admin_session.h"
+#include "admin/inspect_slices.h"
 #include "catalog/adoption.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
-#include "admin/inspect_slices.h"
 #include "catalog/notify.h"
 #include "catalog/parked_table.h"
 #include "catalog/schema.h"
@@ -395,7 +395,7 @@ static int inspect_parked(struct admin *admin, struct findings *findings, struct
         (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
         return 0;
     }
-    if (parked_describe(&parked, admin, error) < 0)
+    if (parked_describe(&parked, &admin->table, &admin->session, error) < 0)
         return -1;
     for (int i = 0; i < PARKED_COLUMN_COUNT; i++)
         inspect_parked_column(findings, &admin->table, &parked.columns[i]);
@@ -435,6 +435,29 @@ static int inspect_adoption(struct admin *admin, struct findings *findings, stru
     return 0;
 }
 
+static int inspect_notify(struct admin *admin, struct findings *findings, struct error *error)
+{
+    struct notify notify;
+    struct finding *finding;
+
+    if (notify_describe(&notify, &admin->session, &admin->table, error) < 0)
+        return -1;
+    if (notify.fires) {
+        (void)findings_add(findings, FINDING_OK, "inserts wake idle relays (trigger \"%s\")",
+                           notify.name);
+        return 0;
+    }
+    finding = findings_add(findings, FINDING_OK, "%s: idle relays find new rows by polling",
+                           notify.exists ? "the trigger that notifies is disabled"
+                                         : "no trigger notifies of inserts");
+    if (notify.exists)
+        (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s ENABLE TRIGGER %s;",
+                       admin->table.quoted, admin->table.notify_quoted);
+    else
+        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init --notify");
+    return 0;
+}
+
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)
 {
     inspect_server(admin, findings);
@@ -452,7 +475,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
     inspect_ids(admin, findings);
     inspect_index(admin, findings);
     if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0 ||
-        notify_inspect(admin, findings, error) < 0 ||
+        inspect_notify(admin, findings, error) < 0 ||
         inspect_sequence(admin, findings, error) < 0 ||
         inspect_row_security(admin, findings, error) < 0 ||
         inspect_privileges(admin, findings, error) < 0)

@@ -16,7 +16,8 @@ static int inspect_stale(struct admin *admin, struct findings *findings, struct 
 
     if (!writer_begin(&writer))
         return error_no_memory(error);
-    status = slices_put_drops(writer.out, SLICES_UNUSED, admin, error);
+    status = slices_put_drops(writer.out, SLICES_UNUSED, &admin->table, &admin->session,
+                              admin->options, error);
     drops = writer_end(&writer);
     if (status == 0 && drops != NULL && drops[0] != '\0') {
         finding = findings_add(findings, FINDING_WARNING,

@@ -60,7 +60,8 @@ static int put_index(struct admin *admin, FILE *out, struct error *error)
     if (table.has_claim_index)
         return 0;
     if (admin->options->order == ORDER_KEY &&
-        slices_put_drops(out, SLICES_IN_THE_WAY, admin, error) < 0)
+        slices_put_drops(out, SLICES_IN_THE_WAY, &admin->table, &admin->session, admin->options,
+                         error) < 0)
         return -1;
     return put_and_free(schema_index_sql(&table, admin->options), out, error);
 }
@@ -78,7 +79,8 @@ static int put_slices(struct admin *admin, FILE *out, struct error *error)
         return -1;
     if (table->has_claim_index && !differs)
         return 0;
-    return slices_put_drops(out, SLICES_UNUSED, admin, error);
+    return slices_put_drops(out, SLICES_UNUSED, &admin->table, &admin->session, admin->options,
+                            error);
 }
 
 static int put_parked(struct admin *admin, FILE *out, struct error *error)
@@ -88,7 +90,7 @@ static int put_parked(struct admin *admin, FILE *out, struct error *error)
 
     if (!admin->table.parked_exists)
         return 0;
-    if (parked_describe(&parked, admin, error) < 0)
+    if (parked_describe(&parked, &admin->table, &admin->session, error) < 0)
         return -1;
     for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
         const struct parked_column *column = &parked.columns[i];

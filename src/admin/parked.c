@@ -11,6 +11,7 @@
 
 #include "admin/admin_session.h"
 #include "admin/parked_sql.h"
+#include "catalog/describe.h"
 #include "catalog/sql_parts.h"
 
 #include <inttypes.h>
@@ -165,7 +166,7 @@ static int open_walk(struct walk *walk, struct admin *admin, struct error *error
     if (make_sql(walk, admin, error) < 0)
         return -1;
     if (request->id_count > 0) {
-        walk->array = parked_sql_array(request->ids, request->id_count);
+        walk->array = sql_text_array(request->ids, request->id_count);
         return walk->array != NULL ? 0 : error_no_memory(error);
     }
     if (request->topic != NULL && parked_topic_regex(request->topic, &walk->regex) < 0)

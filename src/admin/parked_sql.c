@@ -1,8 +1,8 @@
 #include "admin/parked_sql.h"
 
-#include "route/match.h"
 #include "catalog/schema.h"
 #include "catalog/sql_parts.h"
+#include "route/match.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,7 @@ static void put_as_text(FILE *out, const char *column, enum parked_detail detail
     if (detail == PARKED_WHOLE)
         (void)fprintf(out, "%s::text", column);
     else
-        (void)fprintf(out,
-                      "encode(convert_to(%s::text, getdatabaseencoding()), 'escape')", column);
+        (void)fprintf(out, "encode(convert_to(%s::text, getdatabaseencoding()), 'escape')", column);
     if (max > 0)
         (void)fprintf(out, ", %d)", max);
     (void)fprintf(out, " AS %s", column);
@@ -294,27 +293,6 @@ char *parked_sql(const struct table *table, const struct parked_request *request
                   " SELECT words, done.* FROM missing_words LEFT JOIN done ON true"
                   " ORDER BY seq%s",
                   request->verb == PARKED_LIST ? " DESC" : "");
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
-}
-
-char *parked_sql_array(const char *const *words, int count)
-{
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-
-    if (out == NULL)
-        return NULL;
-    for (int i = 0; i < count; i++) {
-        (void)fprintf(out, "%s\"", i == 0 ? "{" : ",");
-        for (const char *at = words[i]; *at != '\0'; at++)
-            (void)fprintf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-        (void)fputc('"', out);
-    }
-    (void)fprintf(out, "}");
     if (fclose(out) == 0)
         return text;
     free(text);

@@ -1,7 +1,7 @@
 #ifndef ADMIN_PARKED_SQL_H
 #define ADMIN_PARKED_SQL_H
 
-#include "admin/parked.h"
+#include "admin/parked_request.h"
 #include "catalog/table.h"
 
 /* How a row's own values are handed over. One that PostgreSQL cannot hand over fails its statement,
@@ -30,7 +30,8 @@ struct parked_shape {
 char *parked_sql(const struct table *table, const struct parked_request *request,
                  const struct parked_shape *shape);
 
-/* A text[] literal. */
-char *parked_sql_array(const char *const *words, int count);
+/* The rows' filter on the topic as a regular expression of PostgreSQL, NULL when it has no wildcard
+ * token and means the text itself. *regex is free()d by the caller. 0; -1: no memory. */
+int parked_topic_regex(const char *topic, char **regex);
 
 #endif

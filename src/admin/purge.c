@@ -1,5 +1,6 @@
 #include "admin/admin_session.h"
-#include "outbox/sql.h"
+#include "admin/purge_sql.h"
+#include "catalog/describe.h"
 
 #include <inttypes.h>
 #include <stdio.h>

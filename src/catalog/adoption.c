@@ -21,7 +21,6 @@
  */
 #include "catalog/adoption.h"
 
-#include "admin/parked_sql.h"
 #include "catalog/sql_parts.h"
 
 #include "base/log.h"
@@ -84,7 +83,7 @@ static char *list_mapped(const struct table *table)
             names[count++] = table->columns[i].name;
     if (count == 0)
         return strdup("{}");
-    return parked_sql_array(names, count);
+    return sql_text_array(names, count);
 }
 
 /* A boolean whatever its name: more often than not it says something of the event's state. */

@@ -1,7 +1,6 @@
 #ifndef CATALOG_NOTIFY_H
 #define CATALOG_NOTIFY_H
 
-#include "admin/admin.h"
 #include "catalog/table.h"
 
 #include <stdint.h>
@@ -22,8 +21,5 @@ struct notify {
 
 int notify_describe(struct notify *notify, struct session *session, const struct table *table,
                     struct error *error);
-
-/* For check: whether it is there. 0 or -1. */
-int notify_inspect(struct admin *admin, struct findings *findings, struct error *error);
 
 #endif

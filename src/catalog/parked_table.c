@@ -40,15 +40,6 @@ static const struct parked_index indexes[] = {
 };
 #define INDEX_COUNT (int)(sizeof indexes / sizeof *indexes)
 
-const char *parked_key_columns(const struct table *table)
-{
-    if (!table_has(table, COLUMN_KEY) || !table->columns[COLUMN_KEY].immutable)
-        return NULL;
-    if (strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0)
-        return "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0), id";
-    return "pg_catalog.hashtextextended(key::pg_catalog.text, 0), id";
-}
-
 /* A row is parked as it stands, so each column has the type that it has in the outbox; a domain
  * and what it is over are one, as a value of either can be put into both. */
 static void expect(struct parked_table *parked, const struct table *table)
@@ -88,12 +79,13 @@ static void take_index(struct parked_table *parked, const char *predicate, const
     }
 }
 
-static int take_each(struct parked_table *parked, struct admin *admin, const char *sql,
+static int take_each(struct parked_table *parked, const struct table *table,
+                     struct session *session, const char *sql,
                      void (*take)(struct parked_table *, const char *, const char *),
                      struct error *error)
 {
-    const char *params[1] = {admin->table.parked_quoted};
-    PGresult *result = session_query(&admin->session, sql, 1, params, error);
+    const char *params[1] = {table->parked_quoted};
+    PGresult *result = session_query(session, sql, 1, params, error);
 
     if (result == NULL)
         return -1;
@@ -103,12 +95,13 @@ static int take_each(struct parked_table *parked, struct admin *admin, const cha
     return 0;
 }
 
-int parked_describe(struct parked_table *parked, struct admin *admin, struct error *error)
+int parked_describe(struct parked_table *parked, const struct table *table, struct session *session,
+                    struct error *error)
 {
-    expect(parked, &admin->table);
-    if (take_each(parked, admin, columns_sql, take_column, error) < 0)
+    expect(parked, table);
+    if (take_each(parked, table, session, columns_sql, take_column, error) < 0)
         return -1;
-    return take_each(parked, admin, indexes_sql, take_index, error);
+    return take_each(parked, table, session, indexes_sql, take_index, error);
 }
 
 bool parked_column_differs(const struct parked_column *column)

@@ -1,7 +1,7 @@
 #ifndef CATALOG_PARKED_TABLE_H
 #define CATALOG_PARKED_TABLE_H
 
-#include "admin/admin_session.h"
+#include "catalog/table.h"
 
 /* What the parked table ought to have, and what an existing one has. */
 
@@ -29,12 +29,9 @@ struct parked_table {
     int index_count;
 };
 
-/* What the index that finds the parked rows of a key is over: hash and seq. NULL: there is none,
- * because the outbox has no key, or one that no index can be over. */
-const char *parked_key_columns(const struct table *table);
-
-/* Of a table that exists. The names live as long as `admin`. 0 or -1. */
-int parked_describe(struct parked_table *parked, struct admin *admin, struct error *error);
+/* Of a table that exists. The names live as long as the table. 0 or -1. */
+int parked_describe(struct parked_table *parked, const struct table *table, struct session *session,
+                    struct error *error);
 
 /* Whether an existing column has another type than the rows that are to be parked. */
 bool parked_column_differs(const struct parked_column *column);

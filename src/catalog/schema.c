@@ -1,17 +1,5 @@
-/*
- * init: config/schema.sql with the configured names and types filled in.
- *
- * An existing table is never altered: what it lacks is handed back as SQL, of the relay's own too.
- * What does not exist is created. Two inits at once are kept apart by an advisory lock.
- */
+/* config/schema.sql with the configured names and types filled in. */
 #include "catalog/schema.h"
-#include "catalog/adoption.h"
-#include "catalog/columns.h"
-#include "catalog/filter.h"
-#include "admin/missing.h"
-#include "catalog/parked_table.h"
-#include "catalog/sequence.h"
-#include "catalog/slice_table.h"
 #include "catalog/sql_text.h"
 
 #include <stdio.h>
@@ -34,6 +22,15 @@ struct expansion {
 const char *schema_type(const struct table *table, enum column column)
 {
     return table_has(table, column) ? table->columns[column].type : default_types[column];
+}
+
+const char *parked_key_columns(const struct table *table)
+{
+    if (!table_has(table, COLUMN_KEY) || !table->columns[COLUMN_KEY].immutable)
+        return NULL;
+    if (strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0)
+        return "pg_catalog.hashtextextended(pg_catalog.encode(key, 'hex'), 0), id";
+    return "pg_catalog.hashtextextended(key::pg_catalog.text, 0), id";
 }
 
 static bool is_word(const char *word, size_t len, const char *name)
@@ -171,15 +168,15 @@ static char *render(const struct expansion *expansion, const char *const *sectio
     return NULL;
 }
 
-char *schema_sections_sql(const struct admin *admin, const char *const *sections)
+char *schema_sections_sql(const struct table *table, const struct outbox_options *options,
+                          const char *const *sections)
 {
-    const struct expansion expansion = {.table = &admin->table, .options = admin->options};
+    const struct expansion expansion = {.table = table, .options = options};
 
     return render(&expansion, sections);
 }
 
-/* The section that makes the claim's index. NULL: with "delete" the primary key serves. */
-static const char *index_section(const struct outbox_options *options)
+const char *schema_index_section(const struct outbox_options *options)
 {
     if (options->order == ORDER_KEY)
         return "slice_index";
@@ -193,14 +190,8 @@ static void add_section(const char **sections, const char *name)
     *sections = name;
 }
 
-static void add_parked(const char **sections, const struct table *table)
-{
-    add_section(sections, "parked");
-    add_section(sections, parked_key_columns(table) != NULL ? "parked_key" : NULL);
-}
-
 /* The table as it is, or as `init` would make it. */
-static void foresee(struct table *table, const struct outbox_options *options)
+void schema_foresee(struct table *table, const struct outbox_options *options)
 {
     for (int i = 0; i < COLUMN_COUNT && !table->exists; i++) {
         if (i == COLUMN_SENT_AT && options->on_sent != ON_SENT_MARK)
@@ -209,96 +200,6 @@ static void foresee(struct table *table, const struct outbox_options *options)
                        default_types[i]);
         table->columns[i].immutable = true;
     }
-}
-
-/* Before anything is made or printed that PostgreSQL would refuse for the condition. */
-static int check_where(struct admin *admin, struct error *error)
-{
-    if (filter_try_index(&admin->table, &admin->session, error) < 0)
-        return -1;
-    if (admin->table.where_problem[0] == '\0')
-        return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", admin->table.where_problem);
-}
-
-char *admin_schema_sql(struct admin *admin, struct error *error)
-{
-    static const char *const outbox[] = {"begin", "outbox", "commit"};
-    /* Of somebody else's table only the relay's own part is ours to create. */
-    bool ours = admin->options->preset == PRESET_DEFAULT;
-    struct table table = admin->table;
-    const struct expansion expansion = {
-        .table = &table, .options = admin->options, .concurrently = !ours};
-    const char *sections[SECTIONS_MAX] = {NULL};
-    char *sql;
-
-    if (table.exists && (table_plain(&table, error) < 0 || check_where(admin, error) < 0))
-        return NULL;
-    foresee(&table, admin->options);
-    for (size_t i = 0; ours && i < sizeof outbox / sizeof *outbox; i++)
-        add_section(sections, outbox[i]);
-    add_section(sections, index_section(admin->options));
-    add_section(sections, admin->options->order == ORDER_KEY ? "slice" : NULL);
-    add_parked(sections, &table);
-    sql = render(&expansion, sections);
-    if (sql == NULL)
-        (void)error_no_memory(error);
-    return sql;
-}
-
-/* 1, 0, or -1. A role that is yet to be made will have what everybody has. */
-static int may_identify(struct admin *admin, const char *role, struct error *error)
-{
-    static const char sql[] =
-        "SELECT pg_catalog.has_function_privilege(coalesce((SELECT rolname FROM"
-        " pg_catalog.pg_roles WHERE rolname = $1), 'public'), " IDENTITY_FUNCTION
-        ", 'EXECUTE')::int";
-
-    return (int)admin_number(admin, sql, 1, &role, error);
-}
-
-/* Of a table that is yet to be made: the one that PostgreSQL will make for its identity column. */
-static int find_sequence(struct admin *admin, struct sequence *sequence, struct error *error)
-{
-    const struct table *table = &admin->table;
-    char name[QUOTED_BYTES_MAX];
-    char quoted[QUOTED_BYTES_MAX];
-
-    if (table->exists)
-        return sequence_describe(sequence, &admin->session, table, error);
-    (void)snprintf(name, sizeof name, "%.63s_%.63s_seq", table->name,
-                   table->columns[COLUMN_ID].name);
-    table_quote(admin->session.conn, name, quoted);
-    (void)snprintf(sequence->quoted, sizeof sequence->quoted, "%s.%s", table->schema_quoted,
-                   quoted);
-    return 0;
-}
-
-char *admin_grant_sql(struct admin *admin, const char *role, struct error *error)
-{
-    struct sequence sequence = {0};
-    int identifies = may_identify(admin, role, error);
-    char *quoted =
-        identifies < 0 ? NULL : PQescapeIdentifier(admin->session.conn, role, strlen(role));
-    const struct expansion expansion = {.table = &admin->table,
-                                        .options = admin->options,
-                                        .role = quoted,
-                                        .sequence = sequence.quoted};
-    const char *sections[SECTIONS_MAX] = {"grant"};
-    char *sql;
-
-    if (identifies < 0 || find_sequence(admin, &sequence, error) < 0) {
-        PQfreemem(quoted);
-        return NULL;
-    }
-    add_section(sections, sequence.quoted[0] != '\0' ? "grant_sequence" : NULL);
-    add_section(sections, admin->options->order == ORDER_KEY ? "grant_slice" : NULL);
-    add_section(sections, identifies == 0 ? "grant_identity" : NULL);
-    sql = quoted != NULL ? render(&expansion, sections) : NULL;
-    PQfreemem(quoted);
-    if (sql == NULL)
-        (void)error_no_memory(error);
-    return sql;
 }
 
 char *schema_index_sql(const struct table *table, const struct outbox_options *options)
@@ -317,117 +218,34 @@ char *schema_slices_sql(const struct table *table, const struct outbox_options *
     return render(&expansion, sections);
 }
 
-static int execute_sections(struct admin *admin, const char *const *sections, struct error *error)
+char *schema_complete_sql(const struct table *existing, const struct outbox_options *options)
 {
-    const struct expansion expansion = {.table = &admin->table, .options = admin->options};
-    char *sql = render(&expansion, sections);
-    int status =
-        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
-
-    free(sql);
-    return status;
-}
-
-/* With the condition of [outbox] where, which may name a column that the new table has not. */
-static int create_outbox(struct admin *admin, struct error *error)
-{
-    const char *sections[SECTIONS_MAX] = {"outbox"};
-    struct error cause;
-
-    if (admin->options->preset != PRESET_DEFAULT)
-        return error_set(
-            error, ERROR_PERMANENT, ERROR_DATABASE,
-            "table %s does not exist; init creates the default table only, not a preset's",
-            admin->table.quoted);
-    foresee(&admin->table, admin->options);
-    if (execute_sections(admin, sections, error) < 0)
-        return -1;
-    sections[0] = index_section(admin->options);
-    if (sections[0] == NULL || execute_sections(admin, sections, &cause) == 0)
-        return table_describe(&admin->table, &admin->session, admin->options, error);
-    return error_set(error, cause.kind, cause.origin, "%s%s",
-                     admin->options->where != NULL ? "[outbox] where: " : "", cause.text);
-}
-
-/* Whether the relay can send from the table that is there. What no SQL adds makes it an error, too:
- * other types of id and key, a missing privilege. */
-static int refuse(const struct table *table, const struct outbox_options *options,
-                  struct error *error)
-{
-    if (columns_check(table, options, error) < 0)
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                         "nothing was created: table %s does not fit", table->quoted);
-    if (options->order != ORDER_KEY)
-        return 0;
-    if (slices_check(SLICES_COLUMNS, table, options, error) < 0)
-        return -1;
-    return table->slice_exists ? slices_check(SLICES_TABLE, table, options, error) : 0;
-}
-
-/* Where a column is missing nothing is created; what it takes is told once the transaction is over.
- */
-static int create_missing(struct admin *admin, struct error *error)
-{
+    static const char *const outbox[] = {"begin", "outbox", "commit"};
+    /* Of somebody else's table only the relay's own part is ours to create. */
+    bool ours = options->preset == PRESET_DEFAULT;
+    struct table table = *existing;
+    const struct expansion expansion = {.table = &table, .options = options, .concurrently = !ours};
     const char *sections[SECTIONS_MAX] = {NULL};
 
-    if (table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
-        (admin->table.exists ? table_plain(&admin->table, error) : create_outbox(admin, error)) < 0)
-        return -1;
-    if (refuse(&admin->table, admin->options, error) < 0)
-        return -1;
-    if (!table_has_needed(&admin->table, admin->options))
-        return 0;
-    if (admin->options->order == ORDER_KEY && !admin->table.slice_exists)
-        add_section(sections, "slice");
-    if (!admin->table.parked_exists)
-        add_parked(sections, &admin->table);
-    return sections[0] != NULL ? execute_sections(admin, sections, error) : 0;
+    schema_foresee(&table, options);
+    for (size_t i = 0; ours && i < sizeof outbox / sizeof *outbox; i++)
+        add_section(sections, outbox[i]);
+    add_section(sections, schema_index_section(options));
+    add_section(sections, options->order == ORDER_KEY ? "slice" : NULL);
+    add_section(sections, "parked");
+    add_section(sections, parked_key_columns(&table) != NULL ? "parked_key" : NULL);
+    return render(&expansion, sections);
 }
 
-static int tell_missing(const struct admin *admin, struct error *error)
+char *schema_grant_sql(const struct table *table, const struct outbox_options *options,
+                       const struct schema_grant *grant)
 {
-    const struct table *table = &admin->table;
+    const struct expansion expansion = {
+        .table = table, .options = options, .role = grant->role, .sequence = grant->sequence};
+    const char *sections[SECTIONS_MAX] = {"grant"};
 
-    if (!table_has_needed(table, admin->options) && !table->parked_exists)
-        return error_set(
-            error, ERROR_PERMANENT, ERROR_DATABASE,
-            "nothing was created: table %s lacks what this SQL adds; then run init again:",
-            table->quoted);
-    if (admin->options->order == ORDER_KEY &&
-        slices_check(SLICES_NUMBER, table, admin->options, error) < 0)
-        return -1;
-    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                     "what exists of %s and %s is not altered; it lacks what this SQL adds:",
-                     table->quoted, table->parked_quoted);
-}
-
-int admin_init(struct admin *admin, char **missing, struct error *error)
-{
-    *missing = NULL;
-    if (check_where(admin, error) < 0 ||
-        session_execute(
-            &admin->session,
-            "BEGIN; SET LOCAL lock_timeout = 0; SELECT pg_catalog.pg_advisory_xact_lock(7246113,"
-            " 1)",
-            error) < 0 ||
-        create_missing(admin, error) < 0 || session_execute(&admin->session, "COMMIT", error) < 0 ||
-        table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
-        missing_sql(admin, missing, error) < 0)
-        return -1;
-    if ((*missing)[0] != '\0')
-        return tell_missing(admin, error);
-    free(*missing);
-    *missing = NULL;
-    return 0;
-}
-
-int admin_settle_adoption(struct admin *admin, bool *open, struct error *error)
-{
-    struct adoption adoption = {.state = ADOPTION_SETTLED};
-    int status = table_whole(&admin->table, admin->options, error);
-
-    if (status == 0)
-        status = adoption_settle(&adoption, &admin->table, &admin->session, admin->options, error);
-    *open = adoption.state == ADOPTION_OPEN && !admin->options->adopt;
-    return status;
+    add_section(sections, grant->sequence[0] != '\0' ? "grant_sequence" : NULL);
+    add_section(sections, options->order == ORDER_KEY ? "grant_slice" : NULL);
+    add_section(sections, grant->identifies ? NULL : "grant_identity");
+    return render(&expansion, sections);
 }

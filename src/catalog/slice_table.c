@@ -191,11 +191,12 @@ static bool is_over_slices(const char *shown, const struct table *table)
     return is;
 }
 
-int slices_put_drops(FILE *out, enum slices_drop which, struct admin *admin, struct error *error)
+int slices_put_drops(FILE *out, enum slices_drop which, const struct table *table,
+                     struct session *session, const struct outbox_options *options,
+                     struct error *error)
 {
-    const struct table *table = &admin->table;
-    PGresult *result = find_indexes(table, &admin->session, admin->options, error);
-    char *wanted = expression(table, admin->options->slices);
+    PGresult *result = find_indexes(table, session, options, error);
+    char *wanted = expression(table, options->slices);
     int rows = wanted != NULL ? PQntuples(result) : 0;
     int status = wanted != NULL ? 0 : error_no_memory(error);
 
@@ -203,7 +204,7 @@ int slices_put_drops(FILE *out, enum slices_drop which, struct admin *admin, str
         status = -1;
     for (int row = 0; row < rows && status == 0; row++) {
         bool in_the_way = PQgetvalue(result, row, INDEX_HAS_NAME)[0] == 't';
-        int is_used = serves(table, &admin->session, result, row, wanted, error);
+        int is_used = serves(table, session, result, row, wanted, error);
 
         if (is_used < 0)
             status = -1;

@@ -1,7 +1,7 @@
 #ifndef CATALOG_SLICE_TABLE_H
 #define CATALOG_SLICE_TABLE_H
 
-#include "admin/admin_session.h"
+#include "catalog/table.h"
 
 #include <stdio.h>
 
@@ -19,6 +19,8 @@ int slices_check(enum slices_check check, const struct table *table,
 /* DROP INDEX CONCURRENTLY, a line each, of the indexes by slice that no claim goes by: the one
  * whose name a new index needs, or the others. 0 or -1. */
 enum slices_drop { SLICES_IN_THE_WAY, SLICES_UNUSED };
-int slices_put_drops(FILE *out, enum slices_drop which, struct admin *admin, struct error *error);
+int slices_put_drops(FILE *out, enum slices_drop which, const struct table *table,
+                     struct session *session, const struct outbox_options *options,
+                     struct error *error);
 
 #endif

@@ -162,3 +162,15 @@ void sql_put_head(FILE *out, const struct table *table, const char *row)
     put_key_is_of(out, table, "earlier.key", row);
     (void)fprintf(out, " AND earlier.id < %s.id AND earlier.sent_at IS NULL))", row);
 }
+
+void sql_put_probe(FILE *out, const struct table *table, const struct outbox_options *options,
+                   const char *destination)
+{
+    (void)fprintf(out,
+                  "EXISTS (SELECT FROM %s probe WHERE probe.waits_for = %s"
+                  " AND probe.due < 'infinity'",
+                  table->parked_quoted, destination);
+    if (sql_keeps_order(table, options))
+        sql_put_head(out, table, "probe");
+    (void)fprintf(out, ")");
+}

@@ -1,8 +1,8 @@
 #ifndef CATALOG_SQL_PARTS_H
 #define CATALOG_SQL_PARTS_H
 
-#include "route/route.h"
 #include "catalog/sql_text.h"
+#include "route/route.h"
 
 /* Parts of conditions, appended to a statement's text. Those that begin with " AND" may be empty.
  */
@@ -67,5 +67,9 @@ void sql_put_key_is(FILE *out, const struct table *table, const char *key, const
 
 /* " AND ...": this row of the parked table, by its alias, is the first unsent one of its key. */
 void sql_put_head(FILE *out, const struct table *table, const char *row);
+
+/* A probe of this destination: whether a row waits for it and comes to be tried. */
+void sql_put_probe(FILE *out, const struct table *table, const struct outbox_options *options,
+                   const char *destination);
 
 #endif

@@ -51,4 +51,7 @@ void sql_put_slice_in_full(FILE *out, const struct table *table, int slices);
  * "pg_catalog." or, for a type of another schema and for a word of the grammar, "". */
 const char *sql_type_schema(const char *type);
 
+/* A text[] literal. NULL: no memory. free() it. */
+char *sql_text_array(const char *const *words, int count);
+
 #endif

@@ -56,11 +56,6 @@ struct table {
 
 void table_quote(PGconn *conn, const char *name, char out[QUOTED_BYTES_MAX]);
 
-/* Describes the table. 0 also when it does not exist. `table` is zeroed before the first call on a
- * session, and the same one on every later call. */
-int table_describe(struct table *table, struct session *session,
-                   const struct outbox_options *options, struct error *error);
-
 bool table_has(const struct table *table, enum column column);
 
 /* Whether the ids are integers, so that it is known where unsent rows begin (horizon.h). */
@@ -73,16 +68,5 @@ bool table_has_needed(const struct table *table, const struct outbox_options *op
 
 /* 0, or -1: a view, a foreign or a partitioned table. Not for one that does not exist. */
 int table_plain(const struct table *table, struct error *error);
-
-/* 0, or -1: what the table lacks that every command needs; or the relay, which claims too. The
- * first of what `check` lists in full. */
-int table_whole(const struct table *table, const struct outbox_options *options,
-                struct error *error);
-int table_usable(const struct table *table, const struct outbox_options *options,
-                 struct error *error);
-
-/* 0; -1: it lacks a column that it had when it was described before (an empty description: never).
- * An optional column that is renamed must not leave its messages without what it held. */
-int table_still_whole(const struct table *table, const struct table *before, struct error *error);
 
 #endif

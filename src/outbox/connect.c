@@ -2,10 +2,11 @@
  * A lane's connection: the session, what the table is, and the statements, prepared in one round
  * trip.
  */
-#include "outbox/connect.h"
+#include "outbox/state.h"
 
 #include "base/log.h"
 #include "catalog/adoption.h"
+#include "catalog/describe.h"
 #include "outbox/slices/sql_horizon.h"
 #include "outbox/slices/sql_slices.h"
 
@@ -152,7 +153,7 @@ static int describe(struct outbox *outbox, struct error *error)
     return 0;
 }
 
-int outbox_connect(struct outbox *outbox, struct error *error)
+static int connect_session(struct outbox *outbox, struct error *error)
 {
     struct session_options session = outbox_session_options(outbox->options);
 
@@ -173,4 +174,9 @@ int outbox_connect(struct outbox *outbox, struct error *error)
     if (outbox->slices.horizon != NULL)
         horizon_join(outbox->slices.horizon, &outbox->server);
     return 0;
+}
+
+int outbox_ready(struct outbox *outbox, struct error *error)
+{
+    return outbox->pipeline.session.conn != NULL ? 0 : connect_session(outbox, error);
 }

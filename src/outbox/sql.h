@@ -1,8 +1,8 @@
 #ifndef OUTBOX_SQL_H
 #define OUTBOX_SQL_H
 
-#include "route/route.h"
 #include "catalog/table.h"
+#include "route/route.h"
 
 /*
  * The statements of a lane, as texts. Rows are addressed by ctid: the claim's lock keeps a row
@@ -85,19 +85,8 @@ char *sql_park(const struct table *table, const struct outbox_options *options, 
 /* $1 tid, $2 text a reason: the row moves as dead, with its id only. Raises like sql_sent. */
 char *sql_park_bare(const struct table *table);
 
-/* Rows that wait for a destination which has lost its probe (its row was dropped) get another; and
- * the first of those that wait behind a row of their key which is gone falls due. */
-char *sql_adopt_probes(const struct table *table, const struct outbox_options *options);
-char *sql_adopt_behind(const struct table *table, const struct outbox_options *options);
-
 /* Whether anything is due now (unsent rows, locked ones included, or parked ones whose
  * time has come); the number of parked and dead rows, counted no further than 1,000. */
 char *sql_leftover(const struct table *table, const struct outbox_options *options);
-
-/* $1 ms: deletes sent rows that are older, at most `limit` of each table, and returns the number.
- * With sequential ids it looks only at the `limit` oldest rows, and needs no index on sent_at. */
-char *sql_purge(const struct table *table, int limit);
-/* $1 ms: how many there are in all. */
-char *sql_purgeable(const struct table *table);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * A lane's view of the outbox: made without any network, connected when it is wanted.
  */
-#include "outbox/connect.h"
+#include "outbox/state.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -63,11 +63,6 @@ void outbox_close(struct outbox *outbox)
     session_end(&outbox->pipeline.session);
     slice_lock_free(&outbox->slices);
     free(outbox);
-}
-
-int outbox_ready(struct outbox *outbox, struct error *error)
-{
-    return outbox->pipeline.session.conn != NULL ? 0 : outbox_connect(outbox, error);
 }
 
 /* A process that slept while it waited for a COMMIT finds the claim behind it fresh in its socket,

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "catalog/describe.h"
 
 #include <inttypes.h>
 #include <stdio.h>

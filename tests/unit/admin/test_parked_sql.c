@@ -1,5 +1,7 @@
 #include "admin/parked_sql.h"
 
+#include "catalog/sql_text.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +52,7 @@ static void a_topic_that_is_no_pattern_means_itself(void **state)
 static void an_array_quotes_each_element(void **state)
 {
     const char *const words[] = {"1", "", "a\"b\\c", "{,}", "NULL", "'"};
-    char *array = parked_sql_array(words, 6);
+    char *array = sql_text_array(words, 6);
 
     (void)state;
     assert_non_null(array);

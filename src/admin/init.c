@@ -1,0 +1,250 @@
+/*
+ * init: creates what does not exist.
+ *
+ * An existing table is never altered: what it lacks is handed back as SQL, of the relay's own too.
+ * Two inits at once are kept apart by an advisory lock.
+ */
+#include "admin/admin_session.h"
+#include "admin/missing.h"
+#include "catalog/adoption.h"
+#include "catalog/columns.h"
+#include "catalog/describe.h"
+#include "catalog/filter.h"
+#include "catalog/notify.h"
+#include "catalog/schema.h"
+#include "catalog/sequence.h"
+#include "catalog/slice_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Before anything is made or printed that PostgreSQL would refuse for the condition. */
+static int check_where(struct admin *admin, struct error *error)
+{
+    if (filter_try_index(&admin->table, &admin->session, error) < 0)
+        return -1;
+    if (admin->table.where_problem[0] == '\0')
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", admin->table.where_problem);
+}
+
+char *admin_schema_sql(struct admin *admin, struct error *error)
+{
+    char *sql;
+
+    if (admin->table.exists &&
+        (table_plain(&admin->table, error) < 0 || check_where(admin, error) < 0))
+        return NULL;
+    sql = schema_complete_sql(&admin->table, admin->options);
+    if (sql == NULL)
+        (void)error_no_memory(error);
+    return sql;
+}
+
+/* 1, 0, or -1. A role that is yet to be made will have what everybody has. */
+static int may_identify(struct admin *admin, const char *role, struct error *error)
+{
+    static const char sql[] =
+        "SELECT pg_catalog.has_function_privilege(coalesce((SELECT rolname FROM"
+        " pg_catalog.pg_roles WHERE rolname = $1), 'public'), " IDENTITY_FUNCTION
+        ", 'EXECUTE')::int";
+
+    return (int)admin_number(admin, sql, 1, &role, error);
+}
+
+/* Of a table that is yet to be made: the one that PostgreSQL will make for its identity column. */
+static int find_sequence(struct admin *admin, struct sequence *sequence, struct error *error)
+{
+    const struct table *table = &admin->table;
+    char name[QUOTED_BYTES_MAX];
+    char quoted[QUOTED_BYTES_MAX];
+
+    if (table->exists)
+        return sequence_describe(sequence, &admin->session, table, error);
+    (void)snprintf(name, sizeof name, "%.63s_%.63s_seq", table->name,
+                   table->columns[COLUMN_ID].name);
+    table_quote(admin->session.conn, name, quoted);
+    (void)snprintf(sequence->quoted, sizeof sequence->quoted, "%s.%s", table->schema_quoted,
+                   quoted);
+    return 0;
+}
+
+char *admin_grant_sql(struct admin *admin, const char *role, struct error *error)
+{
+    struct sequence sequence = {0};
+    int identifies = may_identify(admin, role, error);
+    char *quoted;
+    char *sql = NULL;
+
+    if (identifies < 0 || find_sequence(admin, &sequence, error) < 0)
+        return NULL;
+    quoted = PQescapeIdentifier(admin->session.conn, role, strlen(role));
+    if (quoted != NULL) {
+        const struct schema_grant grant = {
+            .role = quoted, .sequence = sequence.quoted, .identifies = identifies > 0};
+
+        sql = schema_grant_sql(&admin->table, admin->options, &grant);
+    }
+    PQfreemem(quoted);
+    if (sql == NULL)
+        (void)error_no_memory(error);
+    return sql;
+}
+
+static int execute_sections(struct admin *admin, const char *const *sections, struct error *error)
+{
+    char *sql = schema_sections_sql(&admin->table, admin->options, sections);
+    int status =
+        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
+
+    free(sql);
+    return status;
+}
+
+/* With the condition of [outbox] where, which may name a column that the new table has not. */
+static int create_outbox(struct admin *admin, struct error *error)
+{
+    const char *sections[] = {"outbox", NULL};
+    struct error cause;
+
+    if (admin->options->preset != PRESET_DEFAULT)
+        return error_set(
+            error, ERROR_PERMANENT, ERROR_DATABASE,
+            "table %s does not exist; init creates the default table only, not a preset's",
+            admin->table.quoted);
+    schema_foresee(&admin->table, admin->options);
+    if (execute_sections(admin, sections, error) < 0)
+        return -1;
+    sections[0] = schema_index_section(admin->options);
+    if (sections[0] == NULL || execute_sections(admin, sections, &cause) == 0)
+        return table_describe(&admin->table, &admin->session, admin->options, error);
+    return error_set(error, cause.kind, cause.origin, "%s%s",
+                     admin->options->where != NULL ? "[outbox] where: " : "", cause.text);
+}
+
+/* Whether the relay can send from the table that is there. What no SQL adds makes it an error, too:
+ * other types of id and key, a missing privilege. */
+static int refuse(const struct table *table, const struct outbox_options *options,
+                  struct error *error)
+{
+    if (columns_check(table, options, error) < 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "nothing was created: table %s does not fit", table->quoted);
+    if (options->order != ORDER_KEY)
+        return 0;
+    if (slices_check(SLICES_COLUMNS, table, options, error) < 0)
+        return -1;
+    return table->slice_exists ? slices_check(SLICES_TABLE, table, options, error) : 0;
+}
+
+/* Where a column is missing nothing is created; what it takes is told once the transaction is over.
+ */
+static int create_missing(struct admin *admin, struct error *error)
+{
+    const char *sections[4] = {NULL};
+    int count = 0;
+
+    if (table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
+        (admin->table.exists ? table_plain(&admin->table, error) : create_outbox(admin, error)) < 0)
+        return -1;
+    if (refuse(&admin->table, admin->options, error) < 0)
+        return -1;
+    if (!table_has_needed(&admin->table, admin->options))
+        return 0;
+    if (admin->options->order == ORDER_KEY && !admin->table.slice_exists)
+        sections[count++] = "slice";
+    if (!admin->table.parked_exists) {
+        sections[count++] = "parked";
+        if (parked_key_columns(&admin->table) != NULL)
+            sections[count++] = "parked_key";
+    }
+    return sections[0] != NULL ? execute_sections(admin, sections, error) : 0;
+}
+
+static int tell_missing(const struct admin *admin, struct error *error)
+{
+    const struct table *table = &admin->table;
+
+    if (!table_has_needed(table, admin->options) && !table->parked_exists)
+        return error_set(
+            error, ERROR_PERMANENT, ERROR_DATABASE,
+            "nothing was created: table %s lacks what this SQL adds; then run init again:",
+            table->quoted);
+    if (admin->options->order == ORDER_KEY &&
+        slices_check(SLICES_NUMBER, table, admin->options, error) < 0)
+        return -1;
+    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                     "what exists of %s and %s is not altered; it lacks what this SQL adds:",
+                     table->quoted, table->parked_quoted);
+}
+
+int admin_init(struct admin *admin, char **missing, struct error *error)
+{
+    *missing = NULL;
+    if (check_where(admin, error) < 0 ||
+        session_execute(
+            &admin->session,
+            "BEGIN; SET LOCAL lock_timeout = 0; SELECT pg_catalog.pg_advisory_xact_lock(7246113,"
+            " 1)",
+            error) < 0 ||
+        create_missing(admin, error) < 0 || session_execute(&admin->session, "COMMIT", error) < 0 ||
+        table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
+        missing_sql(admin, missing, error) < 0)
+        return -1;
+    if ((*missing)[0] != '\0')
+        return tell_missing(admin, error);
+    free(*missing);
+    *missing = NULL;
+    return 0;
+}
+
+int admin_settle_adoption(struct admin *admin, bool *open, struct error *error)
+{
+    struct adoption adoption = {.state = ADOPTION_SETTLED};
+    int status = table_whole(&admin->table, admin->options, error);
+
+    if (status == 0)
+        status = adoption_settle(&adoption, &admin->table, &admin->session, admin->options, error);
+    *open = adoption.state == ADOPTION_OPEN && !admin->options->adopt;
+    return status;
+}
+
+/* ---- --notify ---- */
+
+char *admin_notify_sql(struct admin *admin)
+{
+    const char *const sections[] = {"notify", "notify_trigger", NULL};
+
+    return schema_sections_sql(&admin->table, admin->options, sections);
+}
+
+/* The lock that CREATE TRIGGER waits for is waited for briefly: inserts queue behind it. */
+static int create_notify(struct admin *admin, const char *section, struct error *error)
+{
+    const char *const sections[] = {section, NULL};
+    char *sql = schema_sections_sql(&admin->table, admin->options, sections);
+    int status =
+        sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
+
+    free(sql);
+    if (status < 0 && strstr(error->text, "55P03") != NULL)
+        (void)error_hint(error,
+                         "a transaction that uses %s has been open for more than a second:"
+                         " run it again",
+                         admin->table.quoted);
+    return status;
+}
+
+/* CREATE OR REPLACE TRIGGER came with PostgreSQL 14 only. */
+int admin_init_notify(struct admin *admin, struct error *error)
+{
+    struct notify notify;
+
+    if (session_execute(&admin->session, "BEGIN", error) < 0 ||
+        notify_describe(&notify, &admin->session, &admin->table, error) < 0 ||
+        create_notify(admin, "notify", error) < 0 ||
+        (!notify.exists && create_notify(admin, "notify_trigger", error) < 0))
+        return -1;
+    return session_execute(&admin->session, "COMMIT", error);
+}

@@ -1,0 +1,304 @@
+/* What the catalog says of the tables, put together; and whether that will do. */
+#include "catalog/describe.h"
+
+#include "catalog/columns.h"
+#include "catalog/filter.h"
+#include "catalog/slice_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An unqualified name is looked up on the role's own search_path, as its other tools do: in the
+ * first schema that has the name, else in the first. */
+static const char schema_sql[] =
+    "SELECT place.schema FROM pg_catalog.unnest($1::pg_catalog.name[]) WITH ORDINALITY"
+    " AS place (schema, number) ORDER BY EXISTS (SELECT FROM pg_catalog.pg_class c"
+    "  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+    "  WHERE n.nspname = place.schema AND c.relname = $2) DESC, place.number LIMIT 1";
+
+static const char find_sql[] =
+    "SELECT c.relkind, c.relpersistence, c.relrowsecurity, c.relhassubclass, c.oid,"
+    "       EXISTS (SELECT FROM pg_catalog.pg_class p WHERE p.relkind = 'r' AND p.oid ="
+    "           pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2 || '_parked')))"
+    " FROM (VALUES (pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2::text))))"
+    " AS t (oid) LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid";
+
+static const char columns_sql[] =
+    "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)," COLUMN_BASE_SQL ","
+    "       EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND "
+    "i.indisunique"
+    "               AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1"
+    "               AND i.indkey[0] = a.attnum),"
+    "       p.provolatile = 'i', a.attnotnull OR t.typnotnull, a.atthasdef, t.typcategory "
+    "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
+    "JOIN pg_catalog.pg_proc p ON p.oid = t.typoutput "
+    "WHERE a.attrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
+    "  AND a.attnum > 0 AND NOT a.attisdropped";
+
+/* Indexes by id. With "mark" the index must leave sent rows out; with "delete" one over all rows
+ * will do too. */
+static const char indexes_sql[] =
+    "SELECT CASE WHEN i.indpred IS NULL THEN $5 = 'delete'"
+    "           ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
+    "                = pg_catalog.format('(%I IS NULL)', $4::text) END,"
+    "       pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
+    " FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a"
+    "   ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]"
+    " WHERE i.indrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
+    "   AND i.indisvalid AND a.attname = $3";
+
+static void quote_beside(const struct table *table, PGconn *conn, const char *suffix, char *out,
+                         size_t size)
+{
+    char name[QUOTED_BYTES_MAX];
+    char quoted[QUOTED_BYTES_MAX];
+
+    (void)snprintf(name, sizeof name, "%s%s", table->name, suffix);
+    table_quote(conn, name, quoted);
+    (void)snprintf(out, size, "%s.%s", table->schema_quoted, quoted);
+}
+
+static void quote_names(struct table *table, PGconn *conn, enum order order)
+{
+    char index[QUOTED_BYTES_MAX];
+    char notify[QUOTED_BYTES_MAX];
+
+    table_quote(conn, table->schema, table->schema_quoted);
+    quote_beside(table, conn, "", table->quoted, sizeof table->quoted);
+    quote_beside(table, conn, "_parked", table->parked_quoted, sizeof table->parked_quoted);
+    quote_beside(table, conn, "_slice", table->slice_quoted, sizeof table->slice_quoted);
+    (void)snprintf(index, sizeof index, "%s%s", table->name,
+                   order == ORDER_KEY ? "_slice_idx" : "_unsent_idx");
+    table_quote(conn, index, table->claim_index_quoted);
+    (void)snprintf(notify, sizeof notify, "%s_notify", table->name);
+    table_quote(conn, notify, table->notify_quoted);
+}
+
+static void name_columns(struct table *table, PGconn *conn, const struct outbox_options *options)
+{
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        table->columns[i].name = outbox_column(options, (enum column)i);
+        if (table->columns[i].name != NULL)
+            table_quote(conn, table->columns[i].name, table->columns[i].quoted);
+    }
+}
+
+/* An unqualified name stays in the schema where it was found first. */
+static void split_name(const char *configured, char schema[64], const char **name)
+{
+    const char *dot = strchr(configured, '.');
+
+    *name = dot != NULL ? dot + 1 : configured;
+    if (dot != NULL)
+        (void)snprintf(schema, 64, "%.*s", (int)(dot - configured), configured);
+}
+
+static int find_schema(struct table *table, struct session *session, const char *name,
+                       struct error *error)
+{
+    const char *params[2] = {session->schemas, name};
+    PGresult *result = session_query(session, schema_sql, 2, params, error);
+
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0)
+        (void)snprintf(table->schema, sizeof table->schema, "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    if (table->schema[0] != '\0')
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "outbox.table \"%s\" names no schema, and the search_path of role \"%s\" has"
+                    " none that it may use",
+                    name, PQuser(session->conn));
+    return error_hint(error, "write table = \"SCHEMA.%s\" in [outbox]", name);
+}
+
+static int find(struct table *table, struct session *session, const struct outbox_options *options,
+                struct error *error)
+{
+    const char *name;
+    const char *params[2];
+    PGresult *result;
+
+    split_name(options->table, table->schema, &name);
+    (void)snprintf(table->name, sizeof table->name, "%s", name);
+    if (table->schema[0] == '\0' && find_schema(table, session, name, error) < 0)
+        return -1;
+    params[0] = table->schema;
+    params[1] = name;
+    result = session_query(session, find_sql, 2, params, error);
+    if (result == NULL && strstr(error->text, "denied for schema") != NULL)
+        (void)error_hint(error, "GRANT USAGE ON SCHEMA %s TO \"%s\";", table->schema,
+                         PQuser(session->conn));
+    if (result == NULL)
+        return -1;
+    table->exists = !PQgetisnull(result, 0, 0);
+    table->kind = PQgetvalue(result, 0, 0)[0];
+    table->persistence = PQgetvalue(result, 0, 1)[0];
+    table->row_security = PQgetvalue(result, 0, 2)[0] == 't';
+    table->has_children = PQgetvalue(result, 0, 3)[0] == 't';
+    table->oid = (uint32_t)strtoul(PQgetvalue(result, 0, 4), NULL, 10);
+    table->parked_exists = PQgetvalue(result, 0, 5)[0] == 't';
+    PQclear(result);
+    return 0;
+}
+
+/* Its text, where bytea has its own function, goes by bytea_output. */
+static bool is_domain_of_bytes(const struct table_column *column)
+{
+    return strcmp(column->base, "bytea") == 0 && strcmp(column->type, "bytea") != 0;
+}
+
+/* The relay's mark is NULL at first: what each new row may have a value in is somebody's own. */
+static bool is_others(const PGresult *result, int row, enum column column, enum on_sent on_sent)
+{
+    return column == COLUMN_SENT_AT && on_sent == ON_SENT_DELETE &&
+           (PQgetvalue(result, row, 5)[0] == 't' || PQgetvalue(result, row, 6)[0] == 't');
+}
+
+static void take_column(struct table *table, const PGresult *result, int row, enum on_sent on_sent)
+{
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        struct table_column *column = &table->columns[i];
+
+        if (column->name == NULL || strcmp(column->name, PQgetvalue(result, row, 0)) != 0 ||
+            is_others(result, row, (enum column)i, on_sent))
+            continue;
+        (void)snprintf(column->type, sizeof column->type, "%s", PQgetvalue(result, row, 1));
+        (void)snprintf(column->base, sizeof column->base, "%s", PQgetvalue(result, row, 2));
+        column->unique = PQgetvalue(result, row, 3)[0] == 't';
+        column->immutable = PQgetvalue(result, row, 4)[0] == 't' && !is_domain_of_bytes(column);
+        column->not_null = PQgetvalue(result, row, 5)[0] == 't';
+        column->category = PQgetvalue(result, row, 7)[0];
+    }
+}
+
+static int find_columns(struct table *table, struct session *session, enum on_sent on_sent,
+                        struct error *error)
+{
+    const char *params[2] = {table->schema, table->name};
+    PGresult *result = session_query(session, columns_sql, 2, params, error);
+
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++)
+        take_column(table, result, row, on_sent);
+    PQclear(result);
+    return 0;
+}
+
+/* TABLE_unsent_idx may be there, without the condition or with another. */
+static int choose_index_name(struct table *table, struct session *session, struct error *error)
+{
+    char name[QUOTED_BYTES_MAX];
+    const char *params[2] = {table->schema, name};
+    PGresult *result;
+
+    (void)snprintf(name, sizeof name, "%s_unsent_idx", table->name);
+    result = session_query(session,
+                           "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
+                           " ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
+                           2, params, error);
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0) {
+        (void)snprintf(name, sizeof name, "%s_unsent_idx_2", table->name);
+        table_quote(session->conn, name, table->claim_index_quoted);
+    }
+    PQclear(result);
+    return 0;
+}
+
+static int find_index(struct table *table, struct session *session,
+                      const struct outbox_options *options, struct error *error)
+{
+    const char *params[5] = {table->schema, table->name, table->columns[COLUMN_ID].name,
+                             table->columns[COLUMN_SENT_AT].name,
+                             options->on_sent == ON_SENT_MARK ? "mark" : "delete"};
+    PGresult *result = session_query(session, indexes_sql, 5, params, error);
+    int status = result != NULL ? 0 : -1;
+
+    for (int row = 0; status == 0 && row < PQntuples(result) && !table->has_claim_index; row++) {
+        table->has_claim_index = PQgetvalue(result, row, 0)[0] == 't';
+        if (table->where != NULL)
+            status = filter_is_predicate(table, session, PQgetvalue(result, row, 1),
+                                         &table->has_claim_index, error);
+    }
+    PQclear(result);
+    if (status == 0 && table->where != NULL && !table->has_claim_index)
+        return choose_index_name(table, session, error);
+    return status;
+}
+
+int table_describe(struct table *table, struct session *session,
+                   const struct outbox_options *options, struct error *error)
+{
+    char schema[sizeof table->schema];
+
+    memcpy(schema, table->schema, sizeof schema);
+    *table = (struct table){0};
+    memcpy(table->schema, schema, sizeof schema);
+    table->where = options->where;
+    if (find(table, session, options, error) < 0)
+        return -1;
+    quote_names(table, session->conn, options->order);
+    name_columns(table, session->conn, options);
+    if (!table->exists)
+        return 0;
+    if (find_columns(table, session, options->on_sent, error) < 0 ||
+        (table->where != NULL && filter_check(table, session, error) < 0))
+        return -1;
+    if (options->order == ORDER_KEY)
+        return slices_describe(table, session, options, error);
+    return find_index(table, session, options, error);
+}
+
+int table_whole(const struct table *table, const struct outbox_options *options,
+                struct error *error)
+{
+    if (!table->exists) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
+                        table->quoted);
+        return error_hint(error, "outbox-relay init");
+    }
+    if (table_plain(table, error) < 0)
+        return -1;
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        if (!table_needs(options, (enum column)i) || table_has(table, (enum column)i))
+            continue;
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                         "table %s has no column \"%s\" (%s)", table->quoted,
+                         table->columns[i].name != NULL ? table->columns[i].name : "",
+                         column_name((enum column)i));
+    }
+    if (table->where_problem[0] != '\0')
+        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", table->where_problem);
+    if (!table->parked_exists) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
+                        table->parked_quoted);
+        return error_hint(error, "outbox-relay init");
+    }
+    return 0;
+}
+
+int table_usable(const struct table *table, const struct outbox_options *options,
+                 struct error *error)
+{
+    if (table_whole(table, options, error) < 0 || columns_check(table, options, error) < 0)
+        return -1;
+    for (int i = 0; options->order == ORDER_KEY && i < SLICES_CHECKS; i++)
+        if (slices_check((enum slices_check)i, table, options, error) < 0)
+            return -1;
+    return 0;
+}
+
+int table_still_whole(const struct table *table, const struct table *before, struct error *error)
+{
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (table_has(before, (enum column)i) && !table_has(table, (enum column)i))
+            return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                             "table %s has lost its column \"%s\" (%s)", table->quoted,
+                             table->columns[i].name, column_name((enum column)i));
+    return 0;
+}
