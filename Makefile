@@ -59,7 +59,7 @@ test: deps ## unit and integration tests, against real servers
 	@$(MAKE) --no-print-directory test-unit test-integration test-audit
 
 lint: $(BINARY) ## include directions, banned calls, length of lines, hardening
-	@python3 tests/support/lint.py
+	@python3 tests/support/lint.py $(BUILD)/obj
 	@tests/chaos/faults --matrix
 	@readelf -hdl $(BINARY) > $(BUILD)/elf.txt; for want in 'DYN (Position-Independent' BIND_NOW GNU_RELRO; do \
 		grep -q "$$want" $(BUILD)/elf.txt || { echo "$(BINARY): no $$want"; exit 1; }; done

@@ -6,7 +6,7 @@
 #include "message/batch.h"
 
 /*
- * A destination of messages. Three clients stand behind one table of operations: kafka.c, nats.c,
+ * A destination of messages. Three clients stand behind one table of operations: kafka/, nats/,
  * stdout.c. A broker belongs to one lane and is used by one thread at a time.
  */
 
@@ -29,7 +29,7 @@ struct broker_ops {
     int (*ready)(struct broker *broker, struct error *error);
 
     /*
-     * Hands every message of `sink` that is due (core/order.h) to the client library; refuses at
+     * Hands every message of `sink` that is due (message/order.h) to the client library; refuses at
      * once what can never be sent. Does not wait for acknowledgements; asks a server until the
      * deadline at most (clock_now_ms). Messages stay untouched until await returns.
      */

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "message/order.h"
-#include "relay/sinks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #define PARKED_LOOK_MS 900     /* so that each look of a lane that is called once a second counts */
 #define AWAITED_BYTES_MAX 1000 /* an entry of the index may have about 2,700 */
 
+static int ready_sinks(struct lane *lane);
 static int route(struct lane *lane);
 static int publish(struct lane *lane);
 static int settle(struct lane *lane);
@@ -30,7 +30,7 @@ enum lane_result lane_step(struct lane *lane)
     struct claim_request claim;
     int published;
 
-    if (outbox_ready(lane->outbox, &lane->error) < 0 || lane_ready_sinks(lane) < 0)
+    if (outbox_ready(lane->outbox, &lane->error) < 0 || ready_sinks(lane) < 0)
         return break_off(lane);
     claim = next_claim(lane);
     if (outbox_claim(lane->outbox, batch, &claim, &lane->error) < 0)
@@ -49,12 +49,20 @@ enum lane_result lane_step(struct lane *lane)
     return published == 0 ? conclude(lane) : break_off(lane);
 }
 
+static int ready_sinks(struct lane *lane)
+{
+    int status = sinks_ready(&lane->sinks, &lane->error);
+
+    atomic_store(&lane->counts.away, lane->sinks.away);
+    return status;
+}
+
 static uint64_t sinks_that_keep_order(const struct lane *lane)
 {
     uint64_t kept = 0;
 
     for (int i = 0; i < lane->options->sink_count; i++)
-        if (broker_keeps_order(lane->brokers[i]))
+        if (broker_keeps_order(lane->sinks.brokers[i]))
             kept |= UINT64_C(1) << i;
     return kept;
 }
@@ -117,14 +125,15 @@ static int await(struct lane *lane, int sink, int64_t deadline_ms)
 {
     struct error error;
 
-    if (lane_sink_is_away(lane, sink))
+    if (sinks_is_away(&lane->sinks, sink))
         return 0;
-    if (broker_await(lane->brokers[sink], &lane->batch, sink, deadline_ms, &error) < 0) {
-        lane_lose_sink(lane, sink, &error);
+    if (broker_await(lane->sinks.brokers[sink], &lane->batch, sink, deadline_ms, &error) < 0) {
+        sinks_lose(&lane->sinks, sink, &error);
+        lane->error = error;
         return -1;
     }
-    if (lane->sinks[sink].failures > 0 && sent_to(lane, sink))
-        lane_trust_sink(lane, sink);
+    if (lane->sinks.states[sink].failures > 0 && sent_to(lane, sink))
+        sinks_trust(&lane->sinks, sink);
     return 0;
 }
 
@@ -135,8 +144,8 @@ static int publish_wave(struct lane *lane, int64_t deadline_ms)
     int status = 0;
 
     for (int i = 0; i < lane->options->sink_count; i++)
-        if (!lane_sink_is_away(lane, i))
-            broker_send(lane->brokers[i], &lane->batch, i, deadline_ms);
+        if (!sinks_is_away(&lane->sinks, i))
+            broker_send(lane->sinks.brokers[i], &lane->batch, i, deadline_ms);
     for (int i = 0; i < lane->options->sink_count; i++)
         if (await(lane, i, deadline_ms) < 0)
             status = -1;
@@ -174,7 +183,7 @@ static int64_t payload_max(const struct lane *lane)
     int64_t largest = 0;
 
     for (int i = 0; i < lane->options->sink_count; i++) {
-        int64_t bytes = broker_payload_max(lane->brokers[i]);
+        int64_t bytes = broker_payload_max(lane->sinks.brokers[i]);
 
         largest = bytes > largest ? bytes : largest;
     }
@@ -183,7 +192,7 @@ static int64_t payload_max(const struct lane *lane)
 
 static struct claim_request claim_outbox(const struct lane *lane)
 {
-    return (struct claim_request){.payload_max = payload_max(lane), .away = lane->away};
+    return (struct claim_request){.payload_max = payload_max(lane), .away = lane->sinks.away};
 }
 
 static int settle(struct lane *lane)
@@ -289,7 +298,7 @@ static enum lane_result conclude(struct lane *lane)
     /* All rows are left when their sink went away meanwhile, or, with nobody away, when a broker
      * has refused them together: they are sent one by one at once. */
     if (batch->unparked == NULL)
-        return leaves_all(lane) && lane->away != 0 ? LANE_IDLE : LANE_MORE;
+        return leaves_all(lane) && lane->sinks.away != 0 ? LANE_IDLE : LANE_MORE;
     (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
                     "rows that can never be sent could not be parked: %s", batch->unparked);
     if (count_outcome(batch, OUTCOME_SENT) > 0)
@@ -328,14 +337,15 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
 
     *lane = (struct lane){.number = number, .options = options, .stop = stop};
     lane->random = (uint32_t)clock_now_ms() * 2654435761U + (uint32_t)number;
+    lane->sinks = (struct lane_sinks){.lane = number, .options = options, .random = lane->random};
     (void)snprintf(part, sizeof part, "%d", number);
     lane_name_session(name, sizeof name, part);
     lane->outbox = outbox_open(&options->outbox, &options->routes, name);
     if (lane->outbox == NULL || batch_init(&lane->batch, options->outbox.batch) < 0)
         return error_no_memory(error);
     for (int i = 0; i < options->sink_count; i++) {
-        lane->brokers[i] = broker_open(&options->sinks[i], error);
-        if (lane->brokers[i] == NULL)
+        lane->sinks.brokers[i] = broker_open(&options->sinks[i], error);
+        if (lane->sinks.brokers[i] == NULL)
             return -1;
     }
     return 0;
@@ -347,8 +357,8 @@ void lane_close(struct lane *lane)
     outbox_close(lane->outbox);
     lane->outbox = NULL;
     for (int i = 0; i < SINKS_MAX; i++) {
-        if (lane->brokers[i] != NULL)
-            broker_close(lane->brokers[i]);
-        lane->brokers[i] = NULL;
+        if (lane->sinks.brokers[i] != NULL)
+            broker_close(lane->sinks.brokers[i]);
+        lane->sinks.brokers[i] = NULL;
     }
 }

@@ -4,6 +4,7 @@
 #include "broker/broker.h"
 #include "outbox/outbox.h"
 #include "relay/options.h"
+#include "relay/sinks.h"
 #include "wake/stop.h"
 #include "wake/wake.h"
 
@@ -21,22 +22,13 @@ struct lane_counts { /* written by the lane, read by anyone */
     _Atomic uint64_t away; /* a bit for each sink that takes nothing now */
 };
 
-struct sink_state {
-    int failures; /* in a row, until a message has been acknowledged */
-    int64_t away_since_ms;
-    int64_t probe_ms; /* when it is tried again */
-    int64_t quiet_ms; /* until then one that comes and goes is not told again */
-};
-
 struct lane {
     int number; /* from 1 */
     const struct relay_options *options;
     const struct stop *stop;
     struct wake *wake; /* what it waits on when it is idle; NULL: it polls by itself */
     struct outbox *outbox;
-    struct broker *brokers[SINKS_MAX];
-    struct sink_state sinks[SINKS_MAX];
-    uint64_t away; /* a bit for each sink that takes nothing now */
+    struct lane_sinks sinks;
     struct batch batch;
     struct lane_counts counts;
     struct error error;     /* why the last step was LANE_BROKEN */

@@ -117,12 +117,12 @@ static int64_t rest_ms(const struct lane *lane)
 {
     int64_t poll_ms = lane->options->poll_interval_ms;
 
-    return lane->away != 0 || poll_ms > REST_MS ? poll_ms : REST_MS;
+    return lane->sinks.away != 0 || poll_ms > REST_MS ? poll_ms : REST_MS;
 }
 
 static void wait_idle(struct lane *lane, struct rhythm *rhythm, bool drain)
 {
-    struct wait wait = {rest_ms(lane), rhythm->pace_ms, lane->away == 0};
+    struct wait wait = {rest_ms(lane), rhythm->pace_ms, lane->sinks.away == 0};
 
     come_forward(rhythm);
     if (drain)

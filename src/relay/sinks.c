@@ -20,82 +20,82 @@ static uint64_t bit(int sink)
     return UINT64_C(1) << sink;
 }
 
-static uint64_t all_sinks(const struct lane *lane)
+static uint64_t all_sinks(const struct lane_sinks *sinks)
 {
-    return bit(lane->options->sink_count) - 1;
+    return bit(sinks->options->sink_count) - 1;
 }
 
-bool lane_sink_is_away(const struct lane *lane, int sink)
+bool sinks_is_away(const struct lane_sinks *sinks, int sink)
 {
-    return (lane->away & bit(sink)) != 0;
+    return (sinks->away & bit(sink)) != 0;
 }
 
-static bool others_work(const struct lane *lane, int sink)
+static bool others_work(const struct lane_sinks *sinks, int sink)
 {
-    return (lane->away | bit(sink)) != all_sinks(lane);
+    return (sinks->away | bit(sink)) != all_sinks(sinks);
 }
 
 /* When no sink is left the lane breaks, and lane_run() tells it. */
-void lane_lose_sink(struct lane *lane, int sink, const struct error *error)
+void sinks_lose(struct lane_sinks *sinks, int sink, const struct error *error)
 {
-    struct sink_state *state = &lane->sinks[sink];
+    struct sink_state *state = &sinks->states[sink];
 
     if (state->failures == 0)
         state->away_since_ms = clock_now_ms();
-    if (!lane_sink_is_away(lane, sink) && others_work(lane, sink) &&
+    if (!sinks_is_away(sinks, sink) && others_work(sinks, sink) &&
         clock_left_ms(state->quiet_ms) == 0) {
         state->quiet_ms = clock_now_ms() + QUIET_MS;
-        log_warn("lane %d: %s; its rows wait, those of other sinks go on%s%s", lane->number,
+        log_warn("lane %d: %s; its rows wait, those of other sinks go on%s%s", sinks->lane,
                  error->text, error->hint[0] != '\0' ? "; " : "", error->hint);
     }
-    lane->error = *error;
-    lane->away |= bit(sink);
-    lane->random = lane->random * 1664525U + 1013904223U;
+    sinks->away |= bit(sink);
+    sinks->random = sinks->random * 1664525U + 1013904223U;
     state->probe_ms =
-        clock_now_ms() + backoff_ms(PROBE_FIRST_MS, PROBE_MAX_MS, ++state->failures, lane->random);
+        clock_now_ms() + backoff_ms(PROBE_FIRST_MS, PROBE_MAX_MS, ++state->failures, sinks->random);
 }
 
-void lane_trust_sink(struct lane *lane, int sink)
+void sinks_trust(struct lane_sinks *sinks, int sink)
 {
-    struct sink_state *state = &lane->sinks[sink];
+    struct sink_state *state = &sinks->states[sink];
 
     if (state->failures == 0)
         return;
     state->failures = 0;
-    if (lane->options->sink_count > 1)
-        log_info("lane %d: [sink.%s] works again after %lld ms", lane->number,
-                 lane->options->sinks[sink].name,
+    if (sinks->options->sink_count > 1)
+        log_info("lane %d: [sink.%s] works again after %lld ms", sinks->lane,
+                 sinks->options->sinks[sink].name,
                  (long long)(clock_now_ms() - state->away_since_ms));
 }
 
-static int patience_ms(const struct lane *lane, int sink)
+static int patience_ms(const struct lane_sinks *sinks, int sink)
 {
-    int failures = lane->sinks[sink].failures;
+    int failures = sinks->states[sink].failures;
 
-    if (failures == 0 || !others_work(lane, sink))
+    if (failures == 0 || !others_work(sinks, sink))
         return BROKER_PATIENCE_MS;
     return failures % PROBES_QUICK == 0 ? PROBE_PATIENCE_SLOW_MS : PROBE_PATIENCE_MS;
 }
 
 /* With every sink away lane_run() keeps the pace. */
-static void ready(struct lane *lane, int sink)
+static void ready(struct lane_sinks *sinks, int sink, struct error *error)
 {
-    struct error error;
+    struct error problem;
 
-    if (lane_sink_is_away(lane, sink) && others_work(lane, sink) &&
-        clock_left_ms(lane->sinks[sink].probe_ms) > 0)
+    if (sinks_is_away(sinks, sink) && others_work(sinks, sink) &&
+        clock_left_ms(sinks->states[sink].probe_ms) > 0)
         return;
-    broker_set_patience(lane->brokers[sink], patience_ms(lane, sink));
-    if (broker_ready(lane->brokers[sink], &error) < 0)
-        lane_lose_sink(lane, sink, &error);
-    else
-        lane->away &= ~bit(sink);
+    broker_set_patience(sinks->brokers[sink], patience_ms(sinks, sink));
+    if (broker_ready(sinks->brokers[sink], &problem) == 0) {
+        sinks->away &= ~bit(sink);
+        return;
+    }
+    sinks_lose(sinks, sink, &problem);
+    *error = problem;
 }
 
-int lane_ready_sinks(struct lane *lane)
+int sinks_ready(struct lane_sinks *sinks, struct error *error)
 {
-    for (int i = 0; i < lane->options->sink_count; i++)
-        ready(lane, i);
-    atomic_store(&lane->counts.away, lane->away);
-    return lane->away == all_sinks(lane) ? -1 : 0;
+    for (int i = 0; i < sinks->options->sink_count; i++)
+        ready(sinks, i, error);
+    return sinks->away == all_sinks(sinks) ? -1 : 0;
 }

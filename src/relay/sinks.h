@@ -1,21 +1,38 @@
 #ifndef RELAY_SINKS_H
 #define RELAY_SINKS_H
 
-#include "relay/lane.h"
+#include "broker/broker.h"
+#include "relay/options.h"
 
 /*
  * Which sinks a lane can publish to. One that is away is probed with a back-off; meanwhile no row
  * is claimed for it, and the rows of the others go on.
  */
 
-/* Connects what is due for it. 0 when at least one sink takes messages; -1: lane->error says why
- * the last one does not. */
-int lane_ready_sinks(struct lane *lane);
+struct sink_state {
+    int failures; /* in a row, until a message has been acknowledged */
+    int64_t away_since_ms;
+    int64_t probe_ms; /* when it is tried again */
+    int64_t quiet_ms; /* until then one that comes and goes is not told again */
+};
 
-bool lane_sink_is_away(const struct lane *lane, int sink);
+struct lane_sinks {
+    int lane; /* its number, for the log */
+    const struct relay_options *options;
+    struct broker *brokers[SINKS_MAX];
+    struct sink_state states[SINKS_MAX];
+    uint64_t away; /* a bit for each sink that takes nothing now */
+    uint32_t random;
+};
+
+/* Connects what is due for it. 0 when at least one sink takes messages; -1: *error says why the
+ * last one does not. */
+int sinks_ready(struct lane_sinks *sinks, struct error *error);
+
+bool sinks_is_away(const struct lane_sinks *sinks, int sink);
 
 /* After a publish that failed for the sink's own reason, and after one that succeeded. */
-void lane_lose_sink(struct lane *lane, int sink, const struct error *error);
-void lane_trust_sink(struct lane *lane, int sink);
+void sinks_lose(struct lane_sinks *sinks, int sink, const struct error *error);
+void sinks_trust(struct lane_sinks *sinks, int sink);
 
 #endif

@@ -24,7 +24,7 @@ struct watched {
  * Until a stop is requested, on a connection of its own: keeps the horizon, flushes the WAL for the
  * lanes, shows in its session's name which sinks are away, and calls idle lanes when PostgreSQL
  * notifies of an insert. It sees to it that inserts notify while all lanes are idle and hardly ever
- * else (outbox/listener.h); without the trigger, or behind a pooler, lanes poll.
+ * else (wake/listener.h); without the trigger, or behind a pooler, lanes poll.
  */
 void watcher_run(const struct watched *watched);
 

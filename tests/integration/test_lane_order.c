@@ -140,8 +140,8 @@ static void open_lane(void)
 {
     if (lane_init(&rig.lane, 1, &rig.options, &rig.stop, &rig.fixture->error) < 0)
         fail_msg("%s", rig.fixture->error.text);
-    broker_close(rig.lane.brokers[0]);
-    rig.lane.brokers[0] = (struct broker *)&rig.broker;
+    broker_close(rig.lane.sinks.brokers[0]);
+    rig.lane.sinks.brokers[0] = (struct broker *)&rig.broker;
     share(rig.fixture, rig.lane.outbox);
     connect_lane(rig.fixture, rig.lane.outbox);
 }

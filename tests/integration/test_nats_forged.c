@@ -1,3 +1,4 @@
+#include "broker/nats/loop.h"
 #include "integration/nats_fixture.h"
 
 /*

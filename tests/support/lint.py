@@ -1,40 +1,59 @@
 #!/usr/bin/env python3
-"""The rules of the code as a test: direction of includes, banned calls, length of lines.
+"""The rules of the code as a test: direction of includes and of symbols, circles, banned calls, length of lines.
 
-Prints every break with its place; exit status 1 when there is one. It reads C as text.
+Prints every break with its place; exit status 1 when there is one. It reads C as text, and with the folder of the
+objects as its argument what nm(1) says of them.
 """
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINE_MAX = 100
 
-# An include points from a folder to one on its right, or stays inside.
-ORDER = {
+# A room is a folder of src/, or one file of it without its ending. It may use the rooms named here, and itself.
+BASE = {"base"}
+PURE = {"route", "message"} | BASE
+DATABASE = {"catalog", "pg"} | PURE
+CLIENT = {"broker"} | PURE
+ROOMS = {
     "main": {"cli"},
-    "cli": {"config", "relay", "outbox", "broker", "core", "base"},
-    "config": {"relay", "outbox", "broker", "core", "base"},
-    "relay": {"outbox", "broker", "core", "base"},
-    "outbox": {"core", "base"},
-    "broker": {"core", "base"},
-    "core": {"base"},
+    "cli": {"config", "config/keys", "config/read", "relay", "admin", "broker", "broker/clients"} | DATABASE,
+    "config": {"config/keys", "config/read", "config/check"} | CLIENT | {"relay/options", "catalog"},
+    "config/check": {"config/keys", "config/read", "broker/clients", "pg", "catalog"} | CLIENT,
+    "config/keys": {"config/read", "relay/options", "catalog"} | CLIENT,
+    "config/read": BASE,
+    "relay": {"relay/options", "wake", "outbox", "outbox/slices", "admin", "broker/clients"} | CLIENT | DATABASE,
+    "relay/options": {"broker", "catalog"} | PURE,
+    "wake": {"catalog", "pg"} | BASE,
+    "admin": DATABASE,
+    "outbox": {"outbox/slices"} | DATABASE,
+    "outbox/slices": DATABASE,
+    "catalog": {"pg"} | PURE,
+    "pg": {"message"} | BASE,
+    "broker/clients": {"broker/kafka", "broker/nats"} | CLIENT,
+    "broker/kafka": CLIENT,
+    "broker/nats": CLIENT,
+    "broker": PURE,
+    "route": {"message"} | BASE,
+    "message": BASE,
     "base": set(),
 }
 # A library's header may be included in these folders only.
 LIBRARIES = {
-    "libpq-fe.h": {"outbox"},
-    "librdkafka/rdkafka.h": {"broker"},
-    "nats/nats.h": {"broker"},
-    "jansson.h": {"outbox", "broker", "cli"},
-    "toml++/toml.h": {"config"},
+    "libpq-fe.h": {"pg"},
+    "librdkafka/rdkafka.h": {"broker/kafka"},
+    "nats/nats.h": {"broker/nats"},
+    "jansson.h": {"outbox", "admin", "broker", "broker/nats", "cli"},
+    "toml++/toml.h": {"config/read"},
     "getopt.h": {"cli"},
 }
-PURE = re.compile(r"^(unistd|fcntl|poll|pthread|signal|time|sys/.*|netinet/.*|arpa/.*)\.h$")  # not in core/
+IMPURE = re.compile(r"^(unistd|fcntl|poll|pthread|signal|time|sys/.*|netinet/.*|arpa/.*)\.h$")  # not in the pure rooms
 BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|strtok|sleep|usleep|system|popen)\s*\(")
 EXIT = re.compile(r"\b_?exit\s*\(")
 NOTE = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
-CALLS_ALLOWED = {("cli/status.c", "sleep")}  # --watch is a person's clock
+CALLS_ALLOWED = {("cli/status", "sleep")}  # --watch is a person's clock
 
 problems = []
 
@@ -49,25 +68,84 @@ def without_comments(text):
     return re.sub(r"//[^\n]*", "", text)
 
 
-def check_includes(path, folder, text):
+def room_of(name):
+    """The room of a file, by its path below src/ without the ending."""
+    if name == "main" or name in ROOMS:
+        return name
+    return name.rpartition("/")[0]
+
+
+def may_use(user, used):
+    return user == used or used in ROOMS.get(user, ())
+
+
+def check_includes(path, name, text):
+    room = room_of(name)
+    if room not in ROOMS:
+        complain(path, 1, f"{room}/ is no room of tests/support/lint.py")
+        return
     for number, line in enumerate(text.split("\n"), 1):
-        own = re.match(r'#include "([a-z]+)/', line)
+        own = re.match(r'#include "(.+)\.h"', line)
         library = re.match(r"#include <(.+)>", line)
-        if own and own[1] != folder and own[1] not in ORDER[folder]:
-            complain(path, number, f"{folder}/ may not include {own[1]}/")
-        if library and library[1] in LIBRARIES and folder not in LIBRARIES[library[1]]:
-            complain(path, number, f"{folder}/ may not include <{library[1]}>")
-        if library and folder == "core" and PURE.match(library[1]):
-            complain(path, number, f"core/ is pure: no <{library[1]}>")
+        if own and not may_use(room, room_of(own[1])):
+            complain(path, number, f"{room} may not include {room_of(own[1])}")
+        if library and library[1] in LIBRARIES and room not in LIBRARIES[library[1]]:
+            complain(path, number, f"{room} may not include <{library[1]}>")
+        if library and room in ("route", "message") and IMPURE.match(library[1]):
+            complain(path, number, f"{room}/ is pure: no <{library[1]}>")
 
 
-def check_text(path, folder, text):
+def find_circles(edges, what):
+    """Circles of a graph {node: set of nodes}: what can be reached from itself."""
+    for node in sorted(edges):
+        seen, todo = set(), list(edges[node])
+        while todo:
+            at = todo.pop()
+            if at not in seen:
+                seen.add(at)
+                todo.extend(edges.get(at, ()))
+        if node in seen:
+            problems.append(f"src/{node}: {what} in a circle")
+
+
+def check_circles(files):
+    """A header and the file of its name are one."""
+    edges = {}
+    for path in files:
+        name = name_of(path)
+        included = set(re.findall(r'^#include "(.+)\.h"', path.read_text(), re.M)) - {name}
+        edges.setdefault(name, set()).update(included)
+    find_circles(edges, "includes")
+    find_circles({room: used - {room} for room, used in ROOMS.items()}, "the table of rooms uses this room")
+
+
+def check_symbols(folder):
+    """Also without a header nobody calls into a room that his own may not use."""
+    defined, used = {}, []
+    for path in sorted(folder.rglob("*.o")):
+        name = str(path.relative_to(folder)).split(".")[0]
+        if not (ROOT / "src" / name).with_suffix(path.suffixes[0]).exists():
+            continue
+        listing = subprocess.run(["nm", "-P", path], capture_output=True, text=True, check=True).stdout
+        for symbol, kind, *_ in map(str.split, listing.splitlines()):
+            if kind == "U":
+                used.append((name, symbol))
+            elif kind.isupper():
+                defined[symbol] = name
+    if not used:
+        problems.append(f"{folder}: no objects")
+    for name, symbol in used:
+        if symbol in defined and not may_use(room_of(name), room_of(defined[symbol])):
+            problems.append(f"src/{name}: {room_of(name)} may not use {symbol}() of {defined[symbol]}")
+
+
+def check_text(path, name, text):
     code = without_comments(text)
     for number, line in enumerate(code.split("\n"), 1):
         banned = BANNED.search(line)
-        if banned and (f"{folder}/{path.name}", banned[1]) not in CALLS_ALLOWED:
+        if banned and (name, banned[1]) not in CALLS_ALLOWED:
             complain(path, number, f"banned call: {banned[1]}()")
-        if EXIT.search(line) and folder != "cli":
+        if EXIT.search(line) and room_of(name) != "cli":
             complain(path, number, "exit belongs to cli/")
     for number, line in enumerate(text.split("\n"), 1):
         if NOTE.search(line):
@@ -76,17 +154,19 @@ def check_text(path, folder, text):
             complain(path, number, f"line of {len(line)} columns, at most {LINE_MAX}")
 
 
-def check_file(path):
-    folder = "main" if path.name == "main.c" else path.parent.name
-    text = path.read_text()
-    check_includes(path, folder, text)
-    check_text(path, folder, text)
+def name_of(path):
+    return str(path.relative_to(ROOT / "src").with_suffix(""))
 
 
 def main():
     files = sorted(p for p in (ROOT / "src").rglob("*") if p.suffix in (".c", ".h", ".cpp"))
     for path in files:
-        check_file(path)
+        text = path.read_text()
+        check_includes(path, name_of(path), text)
+        check_text(path, name_of(path), text)
+    check_circles(files)
+    for folder in sys.argv[1:]:
+        check_symbols(pathlib.Path(folder).resolve())
     for problem in problems:
         print(problem)
     print(f"lint: {len(files)} files, {len(problems)} problems")

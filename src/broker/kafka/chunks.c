@@ -1,5 +1,5 @@
 /*
- * What goes at once: as much as fits into one record batch (kafka_publish.c says why), or, after a
+ * What goes at once: as much as fits into one record batch (publish.c says why), or, after a
  * refusal that a message may be to blame for, one message of a key.
  *
  * What librdkafka takes is known from its properties, what a topic takes is not: max.message.bytes

@@ -9,7 +9,7 @@
 #include <librdkafka/rdkafka.h>
 #include <stdatomic.h>
 
-/* What the kafka_*.c files share. */
+/* What the files of this folder share. */
 #define KAFKA_TOPICS_MAX 1024
 #define KAFKA_TOPIC_SLOTS (2 * KAFKA_TOPICS_MAX) /* a power of two, at most half full */
 
@@ -60,7 +60,7 @@ struct kafka {
     int topic_count;
 };
 
-/* kafka_options.c. NULL with *error set; `with_secrets` reads the *password_file properties. */
+/* options.c. NULL with *error set; `with_secrets` reads the *password_file properties. */
 rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_secrets,
                                 struct error *error);
 int kafka_conf_be_patient(rd_kafka_conf_t *conf, int silences, struct error *error);
@@ -70,7 +70,7 @@ int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
 /* Logs what makes the connection less safe than TLS is meant to be. */
 void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_options *options);
 
-/* kafka.c */
+/* client.c */
 int kafka_ready(struct broker *broker, struct error *error);
 /* Within a second; a client that hangs ends by itself, and until then ready() makes no other. */
 void kafka_discard_client(struct kafka *kafka);
@@ -83,7 +83,7 @@ const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
                const char *text);
 
-/* kafka_trouble.c: the client's last word on its connections. */
+/* trouble.c: the client's last word on its connections. */
 int kafka_on_certificate(rd_kafka_t *client, const char *name, int32_t id, int *x509_error,
                          int depth, const char *der, size_t size, char *why, size_t why_size,
                          void *opaque);
@@ -91,28 +91,24 @@ void kafka_note_trouble(struct kafka *kafka, const char *reason);
 /* What to change; "" when that is not known. */
 const char *kafka_trouble_hint(const struct kafka *kafka);
 
-/* kafka_publish.c */
+/* publish.c */
 void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                 struct error *error);
+/* Of each message that was handed over; runs in this lane's rd_kafka_poll. */
+void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque);
 
-/* kafka_verdicts.c */
-bool kafka_is_unknown(rd_kafka_resp_err_t code);
-void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque);
-/* What librdkafka says before it has sent anything. */
-void kafka_conclude_refused(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code);
-void kafka_wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code);
-
-/* kafka_topics.c: the topics this client has asked about. NULL: not in the table. */
+/* topics.c: the topics this client has asked about. NULL: not in the table. */
 struct kafka_topic *kafka_topic_find(struct kafka *kafka, struct text name);
 /* Learns about each topic that the pending messages need, in one request. -1: no answer in time. */
 int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink);
-void kafka_topic_doubt(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why);
+/* Nothing can be sent to it, for this reason, until it has been asked about again. */
+void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why);
 /* Before a client goes: its handles go, what was seen of the topics stays. */
 void kafka_topics_release(struct kafka *kafka);
 void kafka_topics_empty(struct kafka *kafka);
 
-/* kafka_admin.c */
+/* admin.c */
 int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error);
 int kafka_inspect(struct broker *broker, const char *destination, char *warning,
                   size_t warning_size, struct error *error);

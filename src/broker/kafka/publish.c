@@ -3,7 +3,7 @@
  *
  * Guarantee: every message that was handed to librdkafka is judged by its own delivery report, and
  * exactly one comes for each while the client lives. A report that blames the cluster blames no
- * message: it stays pending (kafka_verdicts.c has the table). A broker refuses whole record
+ * message: it stays pending (verdicts.c has the table). A broker refuses whole record
  * batches, so a refused message is only suspected; suspects are produced again in ever smaller
  * groups, and one is rejected only when it is refused alone.
  *
@@ -11,7 +11,7 @@
  * stores whole or not at all. So they are handed over in chunks that fit into one, librdkafka holds
  * them back until it is told that the chunk is complete, and each chunk is acknowledged before the
  * next. After a refusal nobody is suspected: the chunk stays pending. When it was too large the
- * next are smaller (kafka_chunks.c); else, for some seconds, the messages of a key wait for each
+ * next are smaller (chunks.c); else, for some seconds, the messages of a key wait for each
  * other, one a wave, so that the one to blame is found as above.
  *
  * Deliberately not done: librdkafka's gapless guarantee. It stops a request too late (2.0.2: the
@@ -120,6 +120,125 @@ static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic
     return code;
 }
 
+/* ---- what a code means for a message ---- */
+
+static void wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code)
+{
+    int len = (int)message->destination.len;
+    const char *name = message->destination.data;
+
+    if (kafka_is_unknown(code))
+        batch_refuse(kafka->batch, message, VERDICT_WAIT, "unknown topic \"%.*s\"", len, name);
+    else
+        batch_refuse(kafka->batch, message, VERDICT_WAIT, "topic \"%.*s\": %s", len, name,
+                     rd_kafka_err2str(code));
+}
+
+static bool is_about_size(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+           code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+}
+
+static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
+                    const char *text)
+{
+    kafka_chunks_be_careful(&kafka->chunks);
+    if (kafka->at_once)
+        return;
+    if (kafka->alone != message)
+        kafka->suspects[kafka->suspect_count++] = message;
+    else if (class == KAFKA_POISON)
+        batch_refuse(kafka->batch, message, VERDICT_REJECTED, "the broker refuses it: %s", text);
+    else
+        batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", text);
+}
+
+static void judge_failed(struct kafka *kafka, struct message *message,
+                         const rd_kafka_message_t *report)
+{
+    enum kafka_class class = kafka_class_of(report->err);
+
+    switch (class) {
+    case KAFKA_ACKNOWLEDGED:
+        break;
+    case KAFKA_POISON:
+    case KAFKA_NEIGHBOUR:
+    case KAFKA_UNKNOWN_ERROR:
+        /* Not rd_kafka_message_errstr: it takes the payload for a text. */
+        if (kafka->at_once && is_about_size(report->err))
+            kafka->chunks.too_large++;
+        else
+            suspect(kafka, message, class, rd_kafka_err2str(report->err));
+        break;
+    case KAFKA_DESTINATION_DOWN:
+        kafka_topic_invalidate(kafka, message->destination, report->err);
+        wait_for_topic(kafka, message, report->err);
+        break;
+    case KAFKA_FATAL:
+        kafka->broken = true;
+        kafka->unanswered++;
+        break;
+    case KAFKA_BACKPRESSURE:
+    case KAFKA_BROKER_DOWN:
+    case KAFKA_MAYBE_STORED:
+        kafka->unanswered++;
+        break;
+    }
+}
+
+void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque)
+{
+    struct kafka *kafka = ((struct kafka_link *)opaque)->kafka;
+    struct message *message = report->_private;
+
+    (void)client;
+    if (report->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        kafka->acked++;
+        message->verdict = VERDICT_SENT;
+        return;
+    }
+    kafka->failed++;
+    if (rd_kafka_message_status(report) == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED)
+        kafka->maybe_stored++;
+    judge_failed(kafka, message, report);
+}
+
+/* What librdkafka says before it has sent anything. */
+static void conclude_refused(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code)
+{
+    switch (kafka_class_of(code)) {
+    case KAFKA_ACKNOWLEDGED:
+        break;
+    case KAFKA_POISON:
+        batch_refuse(
+            kafka->batch, message, VERDICT_REJECTED,
+            "payload %zu bytes, with its key and headers, is refused (message.max.bytes %lld): %s",
+            message->payload.len, (long long)kafka->message_bytes_max, rd_kafka_err2str(code));
+        break;
+    case KAFKA_NEIGHBOUR:
+    case KAFKA_UNKNOWN_ERROR:
+        batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", rd_kafka_err2str(code));
+        break;
+    case KAFKA_DESTINATION_DOWN:
+        kafka_topic_invalidate(kafka, message->destination, code);
+        wait_for_topic(kafka, message, code);
+        break;
+    case KAFKA_BACKPRESSURE:
+        kafka->queue_full = true;
+        kafka->unanswered++;
+        break;
+    case KAFKA_BROKER_DOWN:
+    case KAFKA_MAYBE_STORED:
+    case KAFKA_FATAL:
+        kafka->broken = true;
+        kafka->unanswered++;
+        break;
+    }
+}
+
+/* ---- send ---- */
+
 /* False: not now, the chunk ends before it. */
 static bool send_message(struct kafka *kafka, struct message *message)
 {
@@ -130,13 +249,13 @@ static bool send_message(struct kafka *kafka, struct message *message)
     if (topic == NULL || topic->handle == NULL)
         return true;
     if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        kafka_wait_for_topic(kafka, message, topic->refusal);
+        wait_for_topic(kafka, message, topic->refusal);
         return true;
     }
     code = produce(kafka, topic, message);
     if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && ends_chunk(kafka))
         return false;
-    kafka_conclude_refused(kafka, message, code);
+    conclude_refused(kafka, message, code);
     return true;
 }
 

@@ -123,7 +123,7 @@ static struct kafka_topic *find_or_add(struct kafka *kafka, struct text name)
     return topic != NULL && topic->handle != NULL ? topic : NULL;
 }
 
-void kafka_topic_doubt(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why)
+void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why)
 {
     struct kafka_topic *topic = kafka_topic_find(kafka, name);
 

@@ -16,9 +16,9 @@
  * What concerns the connection (TLS, SASL) is no word on a topic: the sink rests, not its rows.
  */
 
-#include "broker/kafka/kafka.h"
+#include "broker/kafka/verdicts.h"
 
-#include <stdio.h>
+#include <librdkafka/rdkafka.h>
 
 /* librdkafka names it since 2.2. */
 #define INVALID_DIFFERENT_RECORD (-138)
@@ -98,125 +98,9 @@ enum kafka_class kafka_class_of(int code)
     return KAFKA_UNKNOWN_ERROR;
 }
 
-/* No partition is ever named by us: one that is unknown went with its topic. */
-bool kafka_is_unknown(rd_kafka_resp_err_t code)
+bool kafka_is_unknown(int code)
 {
     return code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
            code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
            code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-}
-
-void kafka_wait_for_topic(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code)
-{
-    int len = (int)message->destination.len;
-    const char *name = message->destination.data;
-
-    if (kafka_is_unknown(code))
-        batch_refuse(kafka->batch, message, VERDICT_WAIT, "unknown topic \"%.*s\"", len, name);
-    else
-        batch_refuse(kafka->batch, message, VERDICT_WAIT, "topic \"%.*s\": %s", len, name,
-                     rd_kafka_err2str(code));
-}
-
-static bool is_about_size(rd_kafka_resp_err_t code)
-{
-    return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
-           code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
-}
-
-static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
-                    const char *text)
-{
-    kafka_chunks_be_careful(&kafka->chunks);
-    if (kafka->at_once)
-        return;
-    if (kafka->alone != message)
-        kafka->suspects[kafka->suspect_count++] = message;
-    else if (class == KAFKA_POISON)
-        batch_refuse(kafka->batch, message, VERDICT_REJECTED, "the broker refuses it: %s", text);
-    else
-        batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", text);
-}
-
-static void judge_failed(struct kafka *kafka, struct message *message,
-                         const rd_kafka_message_t *report)
-{
-    enum kafka_class class = kafka_class_of(report->err);
-
-    switch (class) {
-    case KAFKA_ACKNOWLEDGED:
-        break;
-    case KAFKA_POISON:
-    case KAFKA_NEIGHBOUR:
-    case KAFKA_UNKNOWN_ERROR:
-        /* Not rd_kafka_message_errstr: it takes the payload for a text. */
-        if (kafka->at_once && is_about_size(report->err))
-            kafka->chunks.too_large++;
-        else
-            suspect(kafka, message, class, rd_kafka_err2str(report->err));
-        break;
-    case KAFKA_DESTINATION_DOWN:
-        kafka_topic_doubt(kafka, message->destination, report->err);
-        kafka_wait_for_topic(kafka, message, report->err);
-        break;
-    case KAFKA_FATAL:
-        kafka->broken = true;
-        kafka->unanswered++;
-        break;
-    case KAFKA_BACKPRESSURE:
-    case KAFKA_BROKER_DOWN:
-    case KAFKA_MAYBE_STORED:
-        kafka->unanswered++;
-        break;
-    }
-}
-
-/* Runs in this lane's rd_kafka_poll. */
-void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque)
-{
-    struct kafka *kafka = ((struct kafka_link *)opaque)->kafka;
-    struct message *message = report->_private;
-
-    (void)client;
-    if (report->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        kafka->acked++;
-        message->verdict = VERDICT_SENT;
-        return;
-    }
-    kafka->failed++;
-    if (rd_kafka_message_status(report) == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED)
-        kafka->maybe_stored++;
-    judge_failed(kafka, message, report);
-}
-
-void kafka_conclude_refused(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code)
-{
-    switch (kafka_class_of(code)) {
-    case KAFKA_ACKNOWLEDGED:
-        break;
-    case KAFKA_POISON:
-        batch_refuse(
-            kafka->batch, message, VERDICT_REJECTED,
-            "payload %zu bytes, with its key and headers, is refused (message.max.bytes %lld): %s",
-            message->payload.len, (long long)kafka->message_bytes_max, rd_kafka_err2str(code));
-        break;
-    case KAFKA_NEIGHBOUR:
-    case KAFKA_UNKNOWN_ERROR:
-        batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", rd_kafka_err2str(code));
-        break;
-    case KAFKA_DESTINATION_DOWN:
-        kafka_topic_doubt(kafka, message->destination, code);
-        kafka_wait_for_topic(kafka, message, code);
-        break;
-    case KAFKA_BACKPRESSURE:
-        kafka->queue_full = true;
-        kafka->unanswered++;
-        break;
-    case KAFKA_BROKER_DOWN:
-    case KAFKA_MAYBE_STORED:
-    case KAFKA_FATAL:
-        kafka->broken = true;
-        kafka->unanswered++;
-        break;
-    }
 }

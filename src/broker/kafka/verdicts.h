@@ -1,7 +1,9 @@
 #ifndef BROKER_KAFKA_VERDICTS_H
 #define BROKER_KAFKA_VERDICTS_H
 
-/* What an error code of librdkafka or of a broker means; the table stands in kafka_verdicts.c. */
+#include <stdbool.h>
+
+/* What an error code of librdkafka or of a broker means; the table stands in verdicts.c. */
 enum kafka_class {
     KAFKA_ACKNOWLEDGED,
     KAFKA_BACKPRESSURE,
@@ -15,5 +17,9 @@ enum kafka_class {
 };
 
 enum kafka_class kafka_class_of(int code);
+
+/* Whether it says that a topic does not exist. No partition is ever named by us: one that is
+ * unknown went with its topic. */
+bool kafka_is_unknown(int code);
 
 #endif

@@ -66,7 +66,7 @@ static struct nats_answer read_error(const json_t *said)
 }
 
 /* A positive acknowledgement can also come from another stream, or from the server's own API. A
- * duplicate without a number is no proof (nats_duplicates.c): servers note an id before its message
+ * duplicate without a number is no proof (duplicates.c): servers note an id before its message
  * is stored, and a stream with interest retention keeps nothing that no consumer wants. */
 static struct nats_answer read_stored(const json_t *said, const char *stream)
 {

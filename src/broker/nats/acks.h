@@ -5,7 +5,8 @@
 
 #include <nats/nats.h>
 
-/* What a server says of a message, and what that means. Pure; only the nats_*.c files include it.
+/* What a server says of a message, and what that means. Pure; only the files of this folder include
+ * it.
  */
 
 #define NATS_TEXT_BYTES 256
@@ -28,11 +29,11 @@ struct nats_answer {
     char text[NATS_TEXT_BYTES];
 };
 
-/* nats_acks.c: the answer to a publish, `len` bytes; only `stream` can acknowledge. */
+/* acks.c: the answer to a publish, `len` bytes; only `stream` can acknowledge. */
 struct nats_answer nats_read_ack(const char *data, size_t len, const char *stream);
 struct nats_answer nats_refusal(natsStatus status);
 
-/* nats_verdicts.c. Of a refusal. PENDING: the broker is down. */
+/* verdicts.c. Of a refusal. PENDING: the broker is down. */
 enum verdict nats_verdict_of(natsStatus status, int code);
 /* Of a message that is still pending. */
 void nats_judge(struct batch *batch, struct message *message, const struct nats_answer *answer,

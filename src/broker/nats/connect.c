@@ -13,6 +13,7 @@
  * are the ones that the operator has agreed to.
  */
 
+#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/background.h"

@@ -18,6 +18,7 @@
  * (subject_transform, mappings) makes each repeat look like a collision.
  */
 
+#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"

@@ -5,14 +5,14 @@
  * six, and writes a name as it is: only in a value it replaces line ends by blanks. So one call
  * whose name is all headers but the last one's value, line ends included, puts the same lines on
  * the wire: the relay takes 15,000 instructions a message then instead of 24,300. Names and values
- * have been checked (core/rules.h): none holds a line end. No two have one name (outbox/row.c).
+ * have been checked (route/rules.h): none holds a line end. No two have one name (outbox/row.c).
  *
  * No documentation promises that. It is done with the versions of the library with which
  * tests/integration/test_nats_headers.c has passed, 3.4.1, 3.10.1 and 3.14.0 (`make test-debian`);
  * with any other, headers are set one by one.
  */
 
-#include "broker/nats/nats.h"
+#include "broker/nats/headers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <nats/nats.h>
 
-/* A message's headers, in the library's hands; only the nats_*.c files include it. */
+/* A message's headers, in the library's hands; only the files of this folder include it. */
 
 #define NATS_OWN_HEADERS 6
 

@@ -17,7 +17,7 @@
  * deadline; its own threads keep TLS connections.
  */
 
-#include "broker/nats/nats.h"
+#include "broker/nats/loop.h"
 
 #include "base/clock.h"
 

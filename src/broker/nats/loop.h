@@ -1,25 +1,9 @@
 #ifndef BROKER_NATS_LOOP_H
 #define BROKER_NATS_LOOP_H
 
-#include "route/rules.h"
+#include "broker/nats/nats.h"
 
-#include <nats/nats.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-/* A connection's bytes, out and in; only the nats_*.c files include it. */
-
-#define NATS_INBOX_BYTES (NATS_INBOX_PREFIX_BYTES_MAX + 24)
-#define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 34)
-
-struct nats;
-
-/* What the library says of a connection's socket. It outlives the connection. */
-struct nats_io {
-    natsConnection *connection;
-    natsSock socket; /* -1: the library's own threads have it, or it is closed */
-    bool wants_write;
-};
+/* A connection's bytes, out and in; only the files of this folder include it. */
 
 natsStatus nats_set_loop(natsOptions *library, struct nats_io *io);
 natsStatus nats_open_inbox(struct nats *nats);

@@ -4,10 +4,10 @@
 #include "base/bounded_call.h"
 #include "broker/nats/acks.h"
 #include "broker/nats/headers.h"
-#include "broker/nats/loop.h"
+#include "broker/nats/io.h"
 #include "broker/nats/problems.h"
 
-/* What the nats_*.c files share; nobody else includes it. */
+/* What the files of this folder share; nobody else includes it. */
 
 #define NATS_HEADER_FRAME_BYTES 12            /* "NATS/1.0" and two line ends */
 #define NATS_HEADER_BYTES_MAX (64 * 1024 - 1) /* JetStream's limit */
@@ -83,10 +83,10 @@ struct nats {
     bool block; /* all headers go in one call */
 };
 
-/* nats_loop.c: below which acknowledgements come back. */
+/* loop.c: below which acknowledgements come back. */
 const char *nats_inbox_prefix(const struct nats *nats);
 
-/* nats_publish.c */
+/* publish.c */
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error);
@@ -95,10 +95,10 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
 natsMsg *nats_build(struct nats *nats, const struct message *message,
                     const struct header own[NATS_OWN_HEADERS], const char *reply, bool block);
 
-/* nats_duplicates.c: gives each duplicate its verdict. How many stay pending. */
+/* duplicates.c: gives each duplicate its verdict. How many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);
 
-/* nats_connect.c */
+/* connect.c */
 /* Whether the library keeps a TLS connection in order. */
 bool nats_tls_is_safe(void);
 /* 0, or -1: one of its servers needs TLS, and the library is not fit for it. */
@@ -110,7 +110,7 @@ void nats_disconnect(struct nats *nats);
 const char *nats_text(natsStatus status);
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text);
 
-/* nats_stream.c: missing streams are added when the sink says create. */
+/* stream.c: missing streams are added when the sink says create. */
 int nats_check_stream(struct nats *nats, struct error *error);
 /* Whether the stream takes it, by its subjects at that time. */
 bool nats_stream_takes(const struct nats *nats, struct text destination);

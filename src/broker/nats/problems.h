@@ -4,7 +4,8 @@
 #include "base/text.h"
 #include "broker/nats/acks.h"
 
-/* What a server forbids, which a thread of the library is told; only the nats_*.c files include it.
+/* What a server forbids, which a thread of the library is told; only the files of this folder
+ * include it.
  */
 
 struct nats_problems;

@@ -6,6 +6,7 @@
  * batch, and so does the deadline: a server that reads slowly costs no more than publish_timeout.
  */
 
+#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"

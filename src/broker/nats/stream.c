@@ -5,6 +5,7 @@
  * stream that exists is never altered: its owner is told the command that would.
  */
 
+#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"

@@ -45,7 +45,7 @@ static void refuse(const struct loader *loader, const struct toml_node *node, co
         name, what, loader->mode, path, instead);
 }
 
-/* "sasl.password_file" stands for "sasl.password" (broker/kafka_options.c). */
+/* "sasl.password_file" stands for "sasl.password" (broker/kafka/options.c). */
 static void refuse_property(const struct loader *loader, const struct toml_node *property)
 {
     static const char ending[] = "password";

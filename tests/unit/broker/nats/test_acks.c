@@ -1,3 +1,4 @@
+#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 #include "unit/broker/fixture.h"
 

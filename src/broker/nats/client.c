@@ -13,13 +13,14 @@
  * Deliberately not done: core NATS without a stream (nothing acknowledges), the library's own
  * reconnect (it publishes what was given up).
  *
- *   nats_connect.c  servers, secrets, TLS       nats_publish.c     send, await
- *   nats_loop.c     bytes out, answers in       nats_headers.c     a message's headers
- *   nats_problems.c what is forbidden           nats_acks.c        what an answer says
- *   nats_stream.c   inspect, create             nats_verdicts.c    what that means
- *   nats_duplicates.c  is it the same event?
+ *   connect.c  servers, secrets, TLS       publish.c     send, await
+ *   loop.c     bytes out, answers in       headers.c     a message's headers
+ *   problems.c what is forbidden           acks.c        what an answer says
+ *   stream.c   inspect, create             verdicts.c    what that means
+ *   duplicates.c  is it the same event?
  */
 
+#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"

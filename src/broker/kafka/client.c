@@ -17,10 +17,10 @@
  * are the client's, and one lane's deadline would fail every other lane. Transactions: a consumer
  * drops repeats by the header `id`.
  *
- *   kafka_options.c  properties    kafka_topics.c  which topics exist
- *   kafka_publish.c  send, await   kafka_admin.c   inspect, create
- *   kafka_verdicts.c error codes   kafka_chunks.c  what goes at once
- *   kafka_trouble.c  why no connection works
+ *   options.c  properties    topics.c  which topics exist
+ *   publish.c  send, await   admin.c   inspect, create
+ *   verdicts.c error codes   chunks.c  what goes at once
+ *   trouble.c  why no connection works
  */
 
 #include "broker/kafka/kafka.h"
@@ -168,7 +168,7 @@ static struct creation *make_creation(struct kafka *kafka, rd_kafka_conf_t *conf
     rd_kafka_conf_set_opaque(conf, link);
     rd_kafka_conf_set_log_cb(conf, on_log);
     rd_kafka_conf_set_error_cb(conf, on_error);
-    rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+    rd_kafka_conf_set_dr_msg_cb(conf, kafka_on_delivery);
     (void)rd_kafka_conf_set_ssl_cert_verify_cb(conf, kafka_on_certificate);
     creation->conf = conf;
     creation->link = link;
