@@ -38,12 +38,6 @@ static void release_result(void *result)
     PQclear(result);
 }
 
-static void hold(struct batch *batch, PGresult *result)
-{
-    batch->rows = result;
-    batch->release_rows = release_result;
-}
-
 static inline struct text field(const PGresult *result, int row, int column)
 {
     int len = PQgetlength(result, row, column);
@@ -51,48 +45,6 @@ static inline struct text field(const PGresult *result, int row, int column)
     if (len == 0 && PQgetisnull(result, row, column))
         return (struct text){NULL, 0};
     return (struct text){PQgetvalue(result, row, column), (size_t)len};
-}
-
-static struct text created_at(const PGresult *result, int row, struct batch *batch)
-{
-    char *text;
-    size_t len;
-
-    if (PQgetisnull(result, row, CLAIM_CREATED_AT))
-        return (struct text){NULL, 0};
-    text = batch_alloc(batch, ROW_TIME_BYTES);
-    if (text == NULL)
-        return (struct text){NULL, 0};
-    len = row_time(text, wire_int8(PQgetvalue(result, row, CLAIM_CREATED_AT)));
-    return len > 0 ? (struct text){text, len} : (struct text){NULL, 0};
-}
-
-static void refuse_headers(struct batch *batch, struct message *message, struct text json)
-{
-    const char *problem = row_headers(message, json, batch);
-
-    if (problem != NULL)
-        batch_refuse(batch, message, problem == row_no_memory ? VERDICT_WAIT : VERDICT_REJECTED,
-                     "%s", problem);
-}
-
-static void take_event_id(struct batch *batch, struct message *message, bool is_uuid)
-{
-    char *text;
-
-    if (message->event_id.data == NULL) {
-        batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");
-        return;
-    }
-    if (!is_uuid)
-        return;
-    text = batch_alloc(batch, ROW_UUID_BYTES);
-    if (text == NULL) {
-        batch_refuse(batch, message, VERDICT_WAIT, "%s", row_no_memory);
-        return;
-    }
-    row_uuid(text, message->event_id.data);
-    message->event_id = (struct text){text, ROW_UUID_BYTES - 1};
 }
 
 /* What lies in the result. */
@@ -123,11 +75,32 @@ static void finish_row(const struct outbox *outbox, struct batch *batch, struct 
                        int row, struct text headers)
 {
     const PGresult *result = batch->rows;
+    const char *problem;
+    char *text;
+    size_t len;
 
-    message->created_at = created_at(result, row, batch);
     message->payload_is_json = outbox->payload_is_json;
-    refuse_headers(batch, message, headers);
-    take_event_id(batch, message, PQftype(result, CLAIM_EVENT_ID) == UUID_OID);
+    if (!PQgetisnull(result, row, CLAIM_CREATED_AT) &&
+        (text = batch_alloc(batch, ROW_TIME_BYTES)) != NULL) {
+        len = row_time(text, wire_int8(PQgetvalue(result, row, CLAIM_CREATED_AT)));
+        if (len > 0)
+            message->created_at = (struct text){text, len};
+    }
+    problem = row_headers(message, headers, batch);
+    if (problem != NULL)
+        batch_refuse(batch, message, problem == row_no_memory ? VERDICT_WAIT : VERDICT_REJECTED,
+                     "%s", problem);
+    if (message->event_id.data == NULL) {
+        batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");
+    } else if (PQftype(result, CLAIM_EVENT_ID) == UUID_OID) {
+        text = batch_alloc(batch, ROW_UUID_BYTES);
+        if (text == NULL) {
+            batch_refuse(batch, message, VERDICT_WAIT, "%s", row_no_memory);
+            return;
+        }
+        row_uuid(text, message->event_id.data);
+        message->event_id = (struct text){text, ROW_UUID_BYTES - 1};
+    }
 }
 
 /* What a claimed row weighs, and whether it came whole. */
@@ -160,22 +133,6 @@ static struct weight weigh(const PGresult *result, int row, struct message *mess
     return weight;
 }
 
-static void refuse_large(struct batch *batch, struct message *message, int64_t rest_len)
-{
-    if (rest_len > CLAIM_REST_BYTES_MAX)
-        batch_refuse(batch, message, VERDICT_REJECTED,
-                     "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
-                     rest_len);
-}
-
-/* Its key may be one that other rows of the batch have, and nobody can tell; nor whether it is
- * NULL. */
-static bool travels_alone(const struct outbox *outbox, const struct message *message,
-                          const struct weight *weight)
-{
-    return weight->too_large && outbox->options->order == ORDER_KEY && message->key.data == NULL;
-}
-
 /* Turns result rows into messages until the byte limit; one row is always taken, but when it came
  * without its payload. Returns the bytes. */
 static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_max)
@@ -193,7 +150,10 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_
 
         take_row(batch, message, row);
         weight = weigh(result, row, message, headers, payload_max);
-        alone = travels_alone(outbox, message, &weight);
+        /* Its key may be one that other rows of the batch have, and nobody can tell; nor whether it
+         * is NULL. */
+        alone =
+            weight.too_large && outbox->options->order == ORDER_KEY && message->key.data == NULL;
         absent = !weight.whole && !weight.too_large;
         if (absent || (row > 0 && (alone || bytes + weight.bytes > outbox->options->batch_bytes))) {
             batch->count--;
@@ -202,8 +162,10 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_
         }
         bytes += weight.bytes;
         finish_row(outbox, batch, message, row, headers);
-        if (weight.too_large)
-            refuse_large(batch, message, weight.rest_len);
+        if (weight.rest_len > CLAIM_REST_BYTES_MAX)
+            batch_refuse(batch, message, VERDICT_REJECTED,
+                         "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
+                         weight.rest_len);
         if (alone) {
             batch->more = batch->more || rows > 1;
             return bytes;
@@ -259,7 +221,7 @@ static enum claim_result note_failure(struct outbox *outbox, const struct claim_
     if (outbox->pipeline.session.conn == NULL)
         return CLAIM_FAILED;
     if (failure == FAILURE_LOCKED && !request->parked)
-        slice_lock_avoid(&outbox->slices, outbox->slices.locked_count);
+        slice_lock_postpone(&outbox->slices, outbox->slices.locked_count);
     if (failure == FAILURE_OTHER) {
         (void)pipeline_abort(&outbox->pipeline);
         return CLAIM_FAILED;
@@ -287,32 +249,14 @@ static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
             *error = other;
         return CLAIM_FAILED;
     }
-    hold(batch, pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error));
+    batch->rows = pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error);
+    batch->release_rows = release_result;
     if (batch->rows == NULL)
         return note_failure(outbox, request, error);
     if (read_claimed(outbox, error) < 0 ||
         pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error) < 0)
         return CLAIM_FAILED;
     return CLAIM_READ;
-}
-
-static int start_claim(struct outbox *outbox, struct batch *batch,
-                       const struct claim_request *request, struct error *error)
-{
-    if (outbox->pipeline.in_flight)
-        return 0;
-    if (claim_queue(outbox, batch, request, error) < 0)
-        return -1;
-    return pipeline_sync(&outbox->pipeline, error);
-}
-
-static int make_durable(struct outbox *outbox, struct error *error)
-{
-    if (!outbox->options->durable_before_publish || outbox->flushed)
-        return 0;
-    if (outbox->flush == NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_SELF, "nobody flushes the WAL");
-    return wal_flush_wait(outbox->flush, &outbox->server, error);
 }
 
 static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,
@@ -329,7 +273,10 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
                                 error) < 0)
         return -1;
     adapt_level(outbox, batch, bytes);
-    if (make_durable(outbox, error) < 0)
+    if (outbox->options->durable_before_publish && !outbox->flushed &&
+        (outbox->flush == NULL
+             ? error_set(error, ERROR_PERMANENT, ERROR_SELF, "nobody flushes the WAL")
+             : wal_flush_wait(outbox->flush, &outbox->server, error)) < 0)
         return -1;
     took_ms = clock_boot_ms() - began_ms;
     outbox->worked_ms += took_ms < SESSION_STATEMENT_MS ? took_ms : SESSION_STATEMENT_MS;
@@ -358,16 +305,6 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     return unreadable_claim(outbox, batch, request, error);
 }
 
-/* The first scan takes a moment. It takes a while behind millions of rows that have left and cannot
- * be removed yet, and a claim would walk over all of them too. */
-static bool horizon_is_starting(struct outbox *outbox, const struct claim_request *request)
-{
-    if (outbox->pipeline.in_flight || request->parked)
-        return false;
-    slice_lock_read_horizon(&outbox->slices, request);
-    return outbox->slices.view.starting;
-}
-
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
@@ -375,11 +312,19 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
     batch->parked = request->parked;
     if (away_scan(&outbox->slices, request, error) < 0)
         return -1;
-    batch->more = !outbox->pipeline.in_flight && away_is_starting(&outbox->slices, request);
-    if (batch->more || horizon_is_starting(outbox, request))
-        return 0;
-    if (start_claim(outbox, batch, request, error) < 0)
-        return -1;
+    if (!outbox->pipeline.in_flight) {
+        batch->more = away_is_starting(&outbox->slices, request);
+        if (batch->more)
+            return 0;
+        slice_lock_read_horizon(&outbox->slices, request);
+        /* The first scan takes a moment. It takes a while behind millions of rows that have left
+         * and cannot be removed yet, and a claim would walk over all of them too. */
+        if (!request->parked && outbox->slices.view.starting)
+            return 0;
+        if (claim_queue(outbox, batch, request, error) < 0 ||
+            pipeline_sync(&outbox->pipeline, error) < 0)
+            return -1;
+    }
     switch (read_claim(outbox, batch, request, error)) {
     case CLAIM_READ:
         break;

@@ -102,7 +102,8 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         pipeline_prepare(&outbox->pipeline, "park_parked", sql_park(table, options, true), error) <
             0 ||
         pipeline_prepare(&outbox->pipeline, "park_bare", sql_park_bare(table), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "leftover", sql_leftover(table, options), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "remaining", sql_remaining(table, options), error) <
+            0 ||
         prepare_slices(outbox, error) < 0 || prepare_claims(outbox, error) < 0 ||
         prepare_single_rows(outbox, error) < 0)
         return -1;

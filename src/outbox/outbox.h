@@ -64,6 +64,6 @@ void outbox_abandon(struct outbox *outbox);
 
 /* Whether anything is due now (unsent rows, locked ones included, or parked rows whose time has
  * come), and how many parked and dead rows there are, counted no further than 1,000. */
-int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error *error);
+int outbox_remaining(struct outbox *outbox, bool *due, int *parked, struct error *error);
 
 #endif

@@ -26,22 +26,34 @@ static bool is_parked(const struct batch *batch, const struct message *message)
            (message->outcome == OUTCOME_BEHIND && !batch->parked);
 }
 
-static int count_sent(const struct batch *batch)
-{
-    int count = 0;
+/* What there is to write, and how long the texts are. */
+struct tally {
+    int sent;
+    int parked;
+    size_t reason_bytes; /* of the rows to be parked, */
+    size_t waits_bytes;  /* as this */
+};
 
-    for (int i = 0; i < batch->count; i++)
-        count += batch->messages[i].outcome == OUTCOME_SENT;
-    return count;
+static const char *reason_of(const struct message *message)
+{
+    return message->reason != NULL ? message->reason : "";
 }
 
-static int count_parked(const struct batch *batch)
+static struct tally tally_batch(const struct batch *batch)
 {
-    int count = 0;
+    struct tally tally = {0};
 
-    for (int i = 0; i < batch->count; i++)
-        count += is_parked(batch, &batch->messages[i]);
-    return count;
+    for (int i = 0; i < batch->count; i++) {
+        const struct message *message = &batch->messages[i];
+
+        tally.sent += message->outcome == OUTCOME_SENT;
+        if (!is_parked(batch, message))
+            continue;
+        tally.parked++;
+        tally.reason_bytes += strlen(reason_of(message));
+        tally.waits_bytes += message->waits_for.len;
+    }
+    return tally;
 }
 
 /* A single int4 parameter, laid out like an array's bytes so that one function queues them all. */
@@ -73,69 +85,39 @@ static int queue_sent(struct outbox *outbox, struct batch *batch, int count, str
                           false, error);
 }
 
-static const char *reason_of(const struct message *message)
+static int queue_parked(struct outbox *outbox, struct batch *batch, const struct tally *tally,
+                        struct error *error)
 {
-    return message->reason != NULL ? message->reason : "";
-}
-
-static int64_t wait_ms(const struct message *message)
-{
-    if (message->outcome == OUTCOME_DEAD)
-        return WAIT_MS_DEAD;
-    return message->outcome == OUTCOME_BEHIND ? WAIT_MS_BEHIND : message->retry_ms;
-}
-
-static size_t reason_bytes(const struct batch *batch)
-{
-    size_t bytes = 0;
-
-    for (int i = 0; i < batch->count; i++)
-        if (is_parked(batch, &batch->messages[i]))
-            bytes += strlen(reason_of(&batch->messages[i]));
-    return bytes;
-}
-
-static size_t awaited_bytes(const struct batch *batch)
-{
-    size_t bytes = 0;
-
-    for (int i = 0; i < batch->count; i++)
-        if (is_parked(batch, &batch->messages[i]))
-            bytes += batch->messages[i].waits_for.len;
-    return bytes;
-}
-
-static void add_awaited(struct array *array, const struct message *message)
-{
-    if (message->waits_for.data == NULL)
-        array_add_null(array);
-    else
-        array_add(array, message->waits_for.data, message->waits_for.len);
-}
-
-static int queue_parked(struct outbox *outbox, struct batch *batch, int count, struct error *error)
-{
+    int count = tally->parked;
     struct array params[6];
 
     array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
     count_param(&params[1], batch, count);
-    array_begin(&params[2], batch, ARRAY_TEXT, count, reason_bytes(batch));
+    array_begin(&params[2], batch, ARRAY_TEXT, count, tally->reason_bytes);
     array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
     array_begin(&params[4], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
-    array_begin(&params[5], batch, ARRAY_TEXT, count, awaited_bytes(batch));
+    array_begin(&params[5], batch, ARRAY_TEXT, count, tally->waits_bytes);
     for (int i = 0; i < 6; i++)
         if (params[i].bytes == NULL)
             return error_no_memory(error);
     for (int i = 0; i < batch->count; i++) {
         const struct message *message = &batch->messages[i];
+        int64_t wait_ms = message->retry_ms;
 
         if (!is_parked(batch, message))
             continue;
+        if (message->outcome == OUTCOME_DEAD)
+            wait_ms = WAIT_MS_DEAD;
+        else if (message->outcome == OUTCOME_BEHIND)
+            wait_ms = WAIT_MS_BEHIND;
         array_add(&params[0], message->row, MESSAGE_ROW_BYTES);
         array_add(&params[2], reason_of(message), strlen(reason_of(message)));
         array_add_int4(&params[3], message->attempts);
-        array_add_int8(&params[4], wait_ms(message));
-        add_awaited(&params[5], message);
+        array_add_int8(&params[4], wait_ms);
+        if (message->waits_for.data == NULL)
+            array_add_null(&params[5]);
+        else
+            array_add(&params[5], message->waits_for.data, message->waits_for.len);
     }
     return pipeline_queue(&outbox->pipeline, batch->parked ? "park_parked" : "park", 6, params,
                           false, error);
@@ -182,13 +164,14 @@ static int park_bare(struct outbox *outbox, const struct batch *batch, struct er
 
 /* Parks apart from the rest: a row that cannot be moved (a foreign key, a lock, another type of a
  * column) must not keep the acknowledged ones from being settled. -1: the session is closed. */
-static int park(struct outbox *outbox, struct batch *batch, int count, struct error *error)
+static int park(struct outbox *outbox, struct batch *batch, const struct tally *tally,
+                struct error *error)
 {
     const char *why;
     int parked;
 
     if (queue_plain(outbox, "savepoint", error) < 0 ||
-        queue_parked(outbox, batch, count, error) < 0)
+        queue_parked(outbox, batch, tally, error) < 0)
         return -1;
     parked = try_to_park(outbox, error);
     if (parked == 0 && outbox->pipeline.failure == FAILURE_DAMAGED &&
@@ -203,22 +186,6 @@ static int park(struct outbox *outbox, struct batch *batch, int count, struct er
         pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
         return -1;
     return pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error);
-}
-
-static int queue_settle(struct outbox *outbox, struct batch *batch, int sent, struct error *error)
-{
-    if (sent > 0 && queue_sent(outbox, batch, sent, error) < 0)
-        return -1;
-    return queue_plain(outbox, "commit", error);
-}
-
-/* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
-static int queue_next_claim(struct outbox *outbox, struct batch *batch,
-                            const struct claim_request *next, struct error *error)
-{
-    if (pipeline_ask_flush(&outbox->pipeline, error) < 0)
-        return -1;
-    return claim_queue(outbox, batch, next, error);
 }
 
 /* A transaction that failed inside answers COMMIT with "ROLLBACK", which is no error to libpq. */
@@ -238,13 +205,6 @@ static int read_commit(struct outbox *outbox, struct error *error)
     return 0;
 }
 
-static int read_settle(struct outbox *outbox, int sent, struct error *error)
-{
-    if (sent > 0 && pipeline_skip(&outbox->pipeline, PGRES_TUPLES_OK, error) < 0)
-        return -1;
-    return read_commit(outbox, error);
-}
-
 /* The wrong count is raised as a failing cast, whose text says more than an operator needs. */
 static void explain_count(const struct outbox *outbox, struct error *error)
 {
@@ -262,35 +222,37 @@ static void explain_count(const struct outbox *outbox, struct error *error)
 static int settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error)
 {
-    int sent = count_sent(batch);
-    int parked = count_parked(batch);
+    struct pipeline *pipeline = &outbox->pipeline;
+    struct tally tally = tally_batch(batch);
 
-    if ((parked > 0 && park(outbox, batch, parked, error) < 0) ||
-        queue_settle(outbox, batch, sent, error) < 0 ||
-        (next != NULL && queue_next_claim(outbox, batch, next, error) < 0))
+    if ((tally.parked > 0 && park(outbox, batch, &tally, error) < 0) ||
+        (tally.sent > 0 && queue_sent(outbox, batch, tally.sent, error) < 0) ||
+        queue_plain(outbox, "commit", error) < 0)
+        return -1;
+    /* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
+    if (next != NULL &&
+        (pipeline_ask_flush(pipeline, error) < 0 || claim_queue(outbox, batch, next, error) < 0))
         return -1;
     server_doubt_commit(&outbox->server, outbox->xact);
-    if (pipeline_sync(&outbox->pipeline, error) < 0 || read_settle(outbox, sent, error) < 0)
+    if (pipeline_sync(pipeline, error) < 0 ||
+        (tally.sent > 0 && pipeline_skip(pipeline, PGRES_TUPLES_OK, error) < 0) ||
+        read_commit(outbox, error) < 0)
         return -1;
     server_doubt_commit(&outbox->server, 0);
     return 0;
-}
-
-/* Reads the horizon for that claim. */
-static bool may_claim_ahead(struct outbox *outbox, const struct claim_request *next)
-{
-    if (away_scan_is_due(&outbox->slices, next))
-        return false;
-    slice_lock_read_horizon(&outbox->slices, next);
-    return !outbox->slices.view.starting;
 }
 
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error)
 {
     batch->unparked = NULL;
-    if (next != NULL && !may_claim_ahead(outbox, next))
+    if (next != NULL && away_scan_is_due(&outbox->slices, next))
         next = NULL;
+    if (next != NULL) {
+        slice_lock_read_horizon(&outbox->slices, next);
+        if (outbox->slices.view.starting)
+            next = NULL;
+    }
     if (settle(outbox, batch, next, error) < 0) {
         explain_count(outbox, error);
         return pipeline_abort(&outbox->pipeline);
@@ -301,9 +263,9 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
     return next != NULL ? 0 : pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error);
 }
 
-int outbox_leftover(struct outbox *outbox, bool *due, int *parked, struct error *error)
+int outbox_remaining(struct outbox *outbox, bool *due, int *parked, struct error *error)
 {
-    PGresult *result = pipeline_run(&outbox->pipeline, "leftover", 0, NULL, error);
+    PGresult *result = pipeline_run(&outbox->pipeline, "remaining", 0, NULL, error);
 
     if (result == NULL)
         return -1;

@@ -184,7 +184,7 @@ char *sql_park_bare(const struct table *table)
     return writer_end(&writer);
 }
 
-char *sql_leftover(const struct table *table, const struct outbox_options *options)
+char *sql_remaining(const struct table *table, const struct outbox_options *options)
 {
     struct writer writer;
 

@@ -87,6 +87,6 @@ char *sql_park_bare(const struct table *table);
 
 /* Whether anything is due now (unsent rows, locked ones included, or parked ones whose
  * time has come); the number of parked and dead rows, counted no further than 1,000. */
-char *sql_leftover(const struct table *table, const struct outbox_options *options);
+char *sql_remaining(const struct table *table, const struct outbox_options *options);
 
 #endif

@@ -18,7 +18,7 @@ static int route(struct lane *lane);
 static int publish(struct lane *lane);
 static int settle(struct lane *lane);
 static struct claim_request next_claim(struct lane *lane);
-static enum lane_result look_elsewhere(struct lane *lane);
+static enum lane_result after_empty_claim(struct lane *lane);
 static bool claim_ahead(const struct lane *lane);
 static void count_outcomes(struct lane *lane);
 static enum lane_result conclude(struct lane *lane);
@@ -36,7 +36,7 @@ enum lane_result lane_step(struct lane *lane)
     if (outbox_claim(lane->outbox, batch, &claim, &lane->error) < 0)
         return break_off(lane);
     if (batch->count == 0)
-        return look_elsewhere(lane);
+        return after_empty_claim(lane);
 
     if (route(lane) < 0)
         return break_off(lane);
@@ -57,24 +57,17 @@ static int ready_sinks(struct lane *lane)
     return status;
 }
 
-static uint64_t sinks_that_keep_order(const struct lane *lane)
-{
-    uint64_t kept = 0;
-
-    for (int i = 0; i < lane->options->sink_count; i++)
-        if (broker_keeps_order(lane->sinks.brokers[i]))
-            kept |= UINT64_C(1) << i;
-    return kept;
-}
-
 static int route(struct lane *lane)
 {
+    uint64_t kept = 0; /* a bit for each sink that keeps the order of what it is given */
+
     route_batch(&lane->options->routes, &lane->batch);
     if (lane->options->outbox.order != ORDER_KEY)
         return 0;
-    if (order_link(&lane->batch, sinks_that_keep_order(lane)) < 0)
-        return error_no_memory(&lane->error);
-    return 0;
+    for (int i = 0; i < lane->options->sink_count; i++)
+        if (broker_keeps_order(lane->sinks.brokers[i]))
+            kept |= UINT64_C(1) << i;
+    return order_link(&lane->batch, kept) < 0 ? error_no_memory(&lane->error) : 0;
 }
 
 /* A lane that slept has lost its locks, or will before it could settle. */
@@ -121,34 +114,28 @@ static void note_awaited(const struct lane *lane, struct batch *batch)
     }
 }
 
-static int await(struct lane *lane, int sink, int64_t deadline_ms)
-{
-    struct error error;
-
-    if (sinks_is_away(&lane->sinks, sink))
-        return 0;
-    if (broker_await(lane->sinks.brokers[sink], &lane->batch, sink, deadline_ms, &error) < 0) {
-        sinks_lose(&lane->sinks, sink, &error);
-        lane->error = error;
-        return -1;
-    }
-    if (lane->sinks.states[sink].failures > 0 && sent_to(lane, sink))
-        sinks_trust(&lane->sinks, sink);
-    return 0;
-}
-
 /* Every sink's messages are under way before the first acknowledgement is waited for. A sink that
  * is away does not keep the others' acknowledgements from being settled. */
 static int publish_wave(struct lane *lane, int64_t deadline_ms)
 {
+    struct lane_sinks *sinks = &lane->sinks;
+    struct error error;
     int status = 0;
 
     for (int i = 0; i < lane->options->sink_count; i++)
-        if (!sinks_is_away(&lane->sinks, i))
-            broker_send(lane->sinks.brokers[i], &lane->batch, i, deadline_ms);
-    for (int i = 0; i < lane->options->sink_count; i++)
-        if (await(lane, i, deadline_ms) < 0)
+        if (!sinks_is_away(sinks, i))
+            broker_send(sinks->brokers[i], &lane->batch, i, deadline_ms);
+    for (int i = 0; i < lane->options->sink_count; i++) {
+        if (sinks_is_away(sinks, i))
+            continue;
+        if (broker_await(sinks->brokers[i], &lane->batch, i, deadline_ms, &error) < 0) {
+            sinks_lose(sinks, i, &error);
+            lane->error = error;
             status = -1;
+        } else if (sinks->states[i].failures > 0 && sent_to(lane, i)) {
+            sinks_trust(sinks, i);
+        }
+    }
     return status;
 }
 
@@ -178,21 +165,17 @@ static int publish(struct lane *lane)
     return status;
 }
 
-static int64_t payload_max(const struct lane *lane)
+/* Of the outbox. A row whose payload no sink takes comes without it. */
+static struct claim_request claim_outbox(const struct lane *lane)
 {
-    int64_t largest = 0;
+    struct claim_request claim = {.away = lane->sinks.away};
 
     for (int i = 0; i < lane->options->sink_count; i++) {
         int64_t bytes = broker_payload_max(lane->sinks.brokers[i]);
 
-        largest = bytes > largest ? bytes : largest;
+        claim.payload_max = bytes > claim.payload_max ? bytes : claim.payload_max;
     }
-    return largest;
-}
-
-static struct claim_request claim_outbox(const struct lane *lane)
-{
-    return (struct claim_request){.payload_max = payload_max(lane), .away = lane->sinks.away};
+    return claim;
 }
 
 static int settle(struct lane *lane)
@@ -227,7 +210,7 @@ static struct claim_request next_claim(struct lane *lane)
 
 /* Nothing was found. Behind such a rest the outbox comes first: who woke the lane waits for that.
  */
-static enum lane_result look_elsewhere(struct lane *lane)
+static enum lane_result after_empty_claim(struct lane *lane)
 {
     bool rest = lane->outbox_next ? lane->outbox_empty : !parked_is_due(lane);
 
@@ -263,12 +246,6 @@ static bool claim_ahead(const struct lane *lane)
            !leaves_all(lane);
 }
 
-static void log_dead(const struct lane *lane, const struct message *message)
-{
-    log_warn("lane %d: row %.*s is dead: %s", lane->number, (int)message->id.len, message->id.data,
-             message->reason != NULL ? message->reason : "no reason given");
-}
-
 /* A row is counted when it is parked for the first time, not at each further try. */
 static void count_outcomes(struct lane *lane)
 {
@@ -284,9 +261,14 @@ static void count_outcomes(struct lane *lane)
         (void)atomic_fetch_add(&counts->parked, (uint64_t)count_outcome(batch, OUTCOME_PARK) +
                                                     (uint64_t)count_outcome(batch, OUTCOME_BEHIND));
     (void)atomic_fetch_add(&counts->dead, (uint64_t)count_outcome(batch, OUTCOME_DEAD));
-    for (int i = 0; i < batch->count; i++)
-        if (batch->messages[i].outcome == OUTCOME_DEAD)
-            log_dead(lane, &batch->messages[i]);
+    for (int i = 0; i < batch->count; i++) {
+        const struct message *message = &batch->messages[i];
+
+        if (message->outcome == OUTCOME_DEAD)
+            log_warn("lane %d: row %.*s is dead: %s", lane->number, (int)message->id.len,
+                     message->id.data,
+                     message->reason != NULL ? message->reason : "no reason given");
+    }
 }
 
 /* Rows that cannot be parked come back with each claim. As long as others leave with them that is a

@@ -77,12 +77,12 @@ static bool is_hopeless(const struct lane *lane, const struct rhythm *rhythm)
 
 /* Drained when no unsent row is left, not even one that another relay has locked, and no parked row
  * is due. A row that is due but parked is looked at without delay. */
-static enum lane_result look_for_leftover(struct lane *lane, enum lane_end *end)
+static enum lane_result look_for_remaining(struct lane *lane, enum lane_end *end)
 {
     bool due = true;
     int parked = 0;
 
-    if (outbox_leftover(lane->outbox, &due, &parked, &lane->error) < 0)
+    if (outbox_remaining(lane->outbox, &due, &parked, &lane->error) < 0)
         return LANE_BROKEN;
     lane->parked_look_ms = 0;
     *end = due ? LANE_STOPPED : LANE_DRAINED;
@@ -155,7 +155,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (result == LANE_MORE && lane->batch.count == lane->batch.capacity)
             note_full(&rhythm);
         if (result == LANE_IDLE && drain)
-            result = look_for_leftover(lane, &end);
+            result = look_for_remaining(lane, &end);
         if (result == LANE_BROKEN) {
             come_forward(&rhythm);
             if (is_hopeless(lane, &rhythm))

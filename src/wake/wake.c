@@ -119,7 +119,7 @@ void wake_close(struct wake *wake)
     free(wake);
 }
 
-static void tell_waker(const struct wake *wake)
+static void signal_watcher(const struct wake *wake)
 {
     uint64_t one = 1;
 
@@ -198,7 +198,7 @@ static void enter(struct wake *wake, struct sleeper *sleeper, bool whole)
     wake->waiting++;
     wake->partial += !whole;
     if (is_quiet(wake))
-        tell_waker(wake);
+        signal_watcher(wake);
 }
 
 static void leave(struct wake *wake, const struct sleeper *sleeper, bool whole)

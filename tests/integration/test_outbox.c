@@ -555,11 +555,11 @@ static void leftover_sees_locked_rows_and_counts_parked_ones(void **state)
     insert_rows(fixture, 2);
     claim_count(fixture, 2);
     assert_int_equal(outbox_ready(second, &fixture->error), 0);
-    assert_int_equal(outbox_leftover(second, &due, &parked, &fixture->error), 0);
+    assert_int_equal(outbox_remaining(second, &due, &parked, &fixture->error), 0);
     assert_true(due);
     refuse_all(fixture, OUTCOME_DEAD, 0);
     settle(fixture, false);
-    assert_int_equal(outbox_leftover(second, &due, &parked, &fixture->error), 0);
+    assert_int_equal(outbox_remaining(second, &due, &parked, &fixture->error), 0);
     assert_false(due);
     assert_int_equal(parked, 2);
     outbox_close(second);

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define PARKED_WIDTH 8 /* slices of a claim of parked rows */
-#define AVOID_MS 10000
+#define POSTPONE_MS 10000
 #define EMPTY_CLAIMS_MAX 3 /* then a lane rests: what was there is claimed by somebody else */
 
 int slice_lock_init(struct slice_lock *lock, int slices)
@@ -62,15 +62,6 @@ void slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
         slice_lock_move_view(lock);
 }
 
-static int queue_parked(struct slice_lock *lock, uint64_t away, struct error *error)
-{
-    uint32_t width = htobe32(PARKED_WIDTH);
-    const struct array params[2] = {{.bytes = (char *)&width, .len = sizeof width},
-                                    {.bytes = (char *)&away, .len = sizeof away}};
-
-    return pipeline_queue(lock->pipeline, "lock_parked_slices", 2, params, true, error);
-}
-
 static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
                            struct array params[5], struct error *error)
 {
@@ -113,24 +104,17 @@ int slice_lock_queue(struct slice_lock *lock, struct batch *batch,
 
     if (lock->options->order == ORDER_NONE)
         return 0;
-    if (request->parked)
-        return queue_parked(lock, away, error);
+    if (request->parked) {
+        width = htobe32(PARKED_WIDTH);
+        return pipeline_queue(lock->pipeline, "lock_parked_slices", 2,
+                              (const struct array[]){{.bytes = (char *)&width, .len = sizeof width},
+                                                     {.bytes = (char *)&away, .len = sizeof away}},
+                              true, error);
+    }
     turns_choose(&lock->turns, lock->view.bounds, clock_now_ms());
     if (fill_candidates(lock, batch, params, error) < 0)
         return -1;
     return pipeline_queue(lock->pipeline, "lock_slices", 9, params, true, error);
-}
-
-/* "3,9" */
-static void read_locked(struct slice_lock *lock, const char *text)
-{
-    lock->locked_count = 0;
-    while (*text != '\0' && lock->locked_count < SLICES_A_CLAIM_MAX) {
-        char *end;
-
-        lock->locked[lock->locked_count++] = (int32_t)strtol(text, &end, 10);
-        text = *end == ',' ? end + 1 : end;
-    }
 }
 
 /* Somebody put another table in its place, or changed the number of slices: rows of one key may be
@@ -152,25 +136,12 @@ static int check_table(const struct slice_lock *lock, const PGresult *result, st
     return error_hint(error, "set slices = %d in [outbox] and start again", count);
 }
 
-/* The bounds that the claim behind the lock has read from. */
-static void take_bounds(struct slice_lock *lock, bool valid)
-{
-    lock->stamp = lock->view.stamp;
-    lock->stamp_of = valid && lock->stamp.epoch != 0 ? lock->view_of : NULL;
-    if (!valid && lock->view.file != 0 && lock->view_of != NULL)
-        horizon_forget(lock->view_of, lock->stamp.epoch);
-    for (int i = 0; i < lock->locked_count; i++)
-        lock->claimed[i] = (struct claimed_range){
-            .slice = lock->locked[i],
-            .from = lock->view.bounds[lock->locked[i]],
-            .last = HORIZON_UNKNOWN,
-        };
-}
-
 int slice_lock_read(struct slice_lock *lock, const struct claim_request *request,
                     struct error *error)
 {
     PGresult *result;
+    const char *text;
+    bool valid;
     int status;
 
     lock->locked_count = 0;
@@ -180,11 +151,23 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
     if (result == NULL)
         return lock->pipeline->failure == FAILURE_OTHER ? pipeline_abort(lock->pipeline) : -1;
     status = check_table(lock, result, error);
-    read_locked(lock, PQgetvalue(result, 0, SLICES_LOCKED));
-    if (request->parked)
-        lock->locked_count = 0;
-    else
-        take_bounds(lock, PQgetvalue(result, 0, SLICES_VALID)[0] != 0);
+    valid = PQgetvalue(result, 0, SLICES_VALID)[0] != 0;
+    text = request->parked ? "" : PQgetvalue(result, 0, SLICES_LOCKED); /* "3,9" */
+    while (*text != '\0' && lock->locked_count < SLICES_A_CLAIM_MAX) {
+        char *end;
+        int32_t slice = (int32_t)strtol(text, &end, 10);
+
+        lock->locked[lock->locked_count] = slice;
+        lock->claimed[lock->locked_count++] = (struct claimed_range){
+            .slice = slice, .from = lock->view.bounds[slice], .last = HORIZON_UNKNOWN};
+        text = *end == ',' ? end + 1 : end;
+    }
+    if (!request->parked) { /* the bounds that the claim behind the lock has read from */
+        lock->stamp = lock->view.stamp;
+        lock->stamp_of = valid && lock->stamp.epoch != 0 ? lock->view_of : NULL;
+        if (!valid && lock->view.file != 0 && lock->view_of != NULL)
+            horizon_forget(lock->view_of, lock->stamp.epoch);
+    }
     PQclear(result);
     return status < 0 ? pipeline_abort(lock->pipeline) : 0;
 }
@@ -237,41 +220,30 @@ static bool note_ends(struct slice_lock *lock, const struct batch *batch, int li
     return more;
 }
 
-static void note_highest(struct slice_lock *lock)
-{
-    int64_t highest = HORIZON_UNKNOWN;
-
-    for (int i = 0; i < lock->locked_count; i++)
-        if (lock->claimed[i].last > highest)
-            highest = lock->claimed[i].last;
-    if (lock->stamp_of == lock->horizon && lock->horizon != NULL)
-        horizon_note_claimed(lock->horizon, lock->stamp.epoch, highest);
-}
-
-static void note_unordered(struct slice_lock *lock, const struct batch *batch)
-{
-    if (lock->view_of == lock->horizon && lock->horizon != NULL &&
-        table_has_integer_ids(lock->table))
-        horizon_note_claimed(lock->horizon, lock->view.stamp.epoch,
-                             wire_integer(batch->messages[batch->count - 1].id));
-}
-
 /* The order of a key rests on the order of the rows, so it is looked at. */
 int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int limit,
                             struct error *error)
 {
+    int64_t highest = HORIZON_UNKNOWN;
     bool more;
 
     if (batch->parked)
         return 0;
     lock->empty_claims = 0;
     if (lock->options->order == ORDER_NONE) {
-        note_unordered(lock, batch);
+        if (lock->view_of == lock->horizon && lock->horizon != NULL &&
+            table_has_integer_ids(lock->table))
+            horizon_note_claimed(lock->horizon, lock->view.stamp.epoch,
+                                 wire_integer(batch->messages[batch->count - 1].id));
         return 0;
     }
     if (note_rows(lock, batch, error) < 0)
         return -1;
-    note_highest(lock);
+    for (int i = 0; i < lock->locked_count; i++)
+        if (lock->claimed[i].last > highest)
+            highest = lock->claimed[i].last;
+    if (lock->stamp_of == lock->horizon && lock->horizon != NULL)
+        horizon_note_claimed(lock->horizon, lock->stamp.epoch, highest);
     more = note_ends(lock, batch, limit);
     turns_claimed(&lock->turns, lock->locked, lock->locked_count);
     batch->more =
@@ -281,7 +253,7 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
     return 0;
 }
 
-static void tell(struct slice_lock *lock)
+static void advance_bounds(struct slice_lock *lock)
 {
     if (lock->stamp_of == NULL)
         return;
@@ -297,37 +269,29 @@ bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *
 
     for (int i = 0; i < lock->locked_count; i++)
         lock->claimed[i].last = INT64_MAX;
-    tell(lock);
+    advance_bounds(lock);
     for (int i = 0; expected && lock->stamp_of != NULL && i < lock->turns.count; i++)
         horizon_has_more(lock->stamp_of)[i] = false;
     lock->empty_claims = expected ? lock->empty_claims + 1 : 0;
     return expected && lock->empty_claims < EMPTY_CLAIMS_MAX;
 }
 
-static bool leaves_a_row(const struct batch *batch)
+void slice_lock_postpone(struct slice_lock *lock, int count)
 {
-    for (int i = 0; i < batch->count; i++)
-        if (batch->messages[i].outcome == OUTCOME_LEAVE)
-            return true;
-    return batch->unparked != NULL;
-}
-
-void slice_lock_avoid(struct slice_lock *lock, int count)
-{
-    turns_avoid(&lock->turns, lock->locked, count, clock_now_ms() + AVOID_MS);
-}
-
-/* A row that can be neither read nor parked would fail each claim from the front of its slice. */
-static bool holds_up_its_slice(const struct slice_lock *lock, const struct batch *batch)
-{
-    return batch->unparked != NULL && batch->messages[0].unreadable && !batch->parked &&
-           lock->options->order == ORDER_KEY;
+    turns_postpone(&lock->turns, lock->locked, count, clock_now_ms() + POSTPONE_MS);
 }
 
 void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch)
 {
-    if (holds_up_its_slice(lock, batch))
-        slice_lock_avoid(lock, 1);
-    if (!leaves_a_row(batch))
-        tell(lock);
+    bool leaves_a_row = batch->unparked != NULL;
+
+    /* A row that can be neither read nor parked would fail each claim from the front of its slice.
+     */
+    if (batch->unparked != NULL && batch->messages[0].unreadable && !batch->parked &&
+        lock->options->order == ORDER_KEY)
+        slice_lock_postpone(lock, 1);
+    for (int i = 0; i < batch->count && !leaves_a_row; i++)
+        leaves_a_row = batch->messages[i].outcome == OUTCOME_LEAVE;
+    if (!leaves_a_row)
+        advance_bounds(lock);
 }

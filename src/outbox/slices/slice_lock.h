@@ -76,8 +76,8 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
 /* The claim found nothing. Whether it is to be repeated at once, because slices were thought to
  * have rows. */
 bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *request);
-/* So many of the slices that were locked have a row that holds up the claim: see turns_avoid. */
-void slice_lock_avoid(struct slice_lock *lock, int count);
+/* So many of the slices that were locked have a row that holds up the claim: see turns_postpone. */
+void slice_lock_postpone(struct slice_lock *lock, int count);
 /* The rows are settled and committed, as batch->messages say. */
 void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch);
 

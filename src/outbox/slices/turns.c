@@ -119,7 +119,7 @@ static int find_locked(const struct turns *turns, const int32_t *slices, int cou
 }
 
 /* While nobody knows which it is, slices are taken one by one. */
-void turns_avoid(struct turns *turns, const int32_t *slices, int count, int64_t until_ms)
+void turns_postpone(struct turns *turns, const int32_t *slices, int count, int64_t until_ms)
 {
     int locked = find_locked(turns, slices, count, until_ms);
 

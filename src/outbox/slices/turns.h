@@ -36,6 +36,6 @@ void turns_claimed(struct turns *turns, const int32_t *slices, int count);
 void turns_adapt(struct turns *turns, int locked, bool full, bool half);
 
 /* Somebody holds a row of these slices. If it is clear of which, that one is left until then. */
-void turns_avoid(struct turns *turns, const int32_t *slices, int count, int64_t until_ms);
+void turns_postpone(struct turns *turns, const int32_t *slices, int count, int64_t until_ms);
 
 #endif

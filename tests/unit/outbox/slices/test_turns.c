@@ -13,7 +13,7 @@
 #define SLICES 64
 #define FLOOR 4 /* of 64 slices */
 #define NOW_MS 1000000
-#define AVOID_MS 10000
+#define POSTPONE_MS 10000
 #define SUSPECT_MS 20000
 
 static struct turns turns;
@@ -222,7 +222,7 @@ static void a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them(void
 
 static void avoid(const int32_t *slices, int count, int64_t now_ms)
 {
-    turns_avoid(&turns, slices, count, now_ms + AVOID_MS);
+    turns_postpone(&turns, slices, count, now_ms + POSTPONE_MS);
 }
 
 static void a_slice_that_was_claimed_alone_is_left_for_a_while(void **state)
@@ -233,9 +233,9 @@ static void a_slice_that_was_claimed_alone_is_left_for_a_while(void **state)
     avoid(&seven, 1, NOW_MS);
     assert_int_equal(turns.width, 1);
     assert_false(is_candidate(7, NOW_MS));
-    assert_false(is_candidate(7, NOW_MS + AVOID_MS - 1));
+    assert_false(is_candidate(7, NOW_MS + POSTPONE_MS - 1));
     assert_true(is_candidate(6, NOW_MS));
-    assert_true(is_candidate(7, NOW_MS + AVOID_MS));
+    assert_true(is_candidate(7, NOW_MS + POSTPONE_MS));
     adapt(false, false); /* it is known which, so the others go on */
     assert_int_equal(turns.width, 2);
 }
@@ -266,7 +266,7 @@ static void a_slice_that_was_locked_before_is_the_one_among_several(void **state
 {
     static const int32_t several[] = {3, 7, 9};
     static const int32_t seven = 7;
-    int64_t later_ms = NOW_MS + AVOID_MS + 1;
+    int64_t later_ms = NOW_MS + POSTPONE_MS + 1;
 
     (void)state;
     avoid(&seven, 1, NOW_MS);
@@ -295,7 +295,7 @@ static void a_lock_of_long_ago_is_no_hint(void **state)
 static void of_two_that_were_locked_before_nobody_knows_which_it_is(void **state)
 {
     static const int32_t several[] = {3, 7, 9};
-    int64_t later_ms = NOW_MS + AVOID_MS + 1;
+    int64_t later_ms = NOW_MS + POSTPONE_MS + 1;
 
     (void)state;
     avoid(&several[0], 1, NOW_MS);
@@ -309,7 +309,7 @@ static void a_slice_that_has_given_a_row_since_is_no_suspect(void **state)
 {
     static const int32_t several[] = {3, 7, 9};
     static const int32_t seven = 7;
-    int64_t later_ms = NOW_MS + AVOID_MS + 1;
+    int64_t later_ms = NOW_MS + POSTPONE_MS + 1;
 
     (void)state;
     avoid(&seven, 1, NOW_MS);
