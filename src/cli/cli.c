@@ -51,29 +51,6 @@ const struct command commands[] = {
     {"help", "[COMMAND]", "this", "", 0, 1, false, cli_help},
     {NULL, NULL, NULL, NULL, 0, 0, false, NULL}};
 
-enum exit_status cli_status_of(const struct error *error)
-{
-    switch (error->origin) {
-    case ERROR_CONFIG:
-        return EXIT_USAGE;
-    case ERROR_DATABASE:
-        return EXIT_DATABASE;
-    case ERROR_BROKER:
-        return EXIT_BROKER;
-    case ERROR_SELF:
-        break;
-    }
-    return EXIT_RUNTIME;
-}
-
-enum exit_status cli_fail(const struct error *error)
-{
-    (void)fprintf(stderr, "outbox-relay: %s\n", error->text);
-    if (error->hint[0] != '\0')
-        (void)fprintf(stderr, "  fix: %s\n", error->hint);
-    return cli_status_of(error);
-}
-
 static void print_problems(const struct config_problems *problems)
 {
     for (int i = 0; i < problems->count; i++)
@@ -123,26 +100,6 @@ static enum exit_status complain_of_command(const char *name)
     (void)fprintf(stderr, "outbox-relay: unknown command \"%s\"; did you mean \"%s\"?\n", name,
                   nearest);
     return EXIT_USAGE;
-}
-
-/* stdio keeps that it failed, not why. */
-static int output_errno;
-
-void cli_flush(void)
-{
-    if (fflush(stdout) != 0 && output_errno == 0)
-        output_errno = errno;
-}
-
-/* A list that did not fit on the disk is no list. */
-static enum exit_status check_output(enum exit_status status)
-{
-    cli_flush();
-    if (output_errno == 0 && !ferror(stdout))
-        return status;
-    (void)fprintf(stderr, "outbox-relay: stdout: %s\n",
-                  output_errno != 0 ? strerror(output_errno) : "not all of it could be written");
-    return status == EXIT_DONE ? EXIT_RUNTIME : status;
 }
 
 static bool asks_for_help(const char *word)
@@ -199,8 +156,8 @@ enum exit_status cli_main(int argc, char **argv)
                             NULL);
     if (!cli_parse(command, argc - 1, argv + 1, &arguments))
         return EXIT_USAGE;
-    status = check_output(command->needs_config ? run_with_config(command, &arguments)
-                                                : command->run(&arguments, NULL));
+    status = cli_check_output(command->needs_config ? run_with_config(command, &arguments)
+                                                    : command->run(&arguments, NULL));
     if (bounded_call_any_given_up())
         _exit((int)status);
     return status;

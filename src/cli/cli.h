@@ -64,6 +64,8 @@ enum exit_status cli_fail(const struct error *error);
 
 /* What stands on stdout goes out now; why it could not is told when the command has ended. */
 void cli_flush(void);
+/* Flushes too; says so when not all of it could be written, which is then the exit status. */
+enum exit_status cli_check_output(enum exit_status status);
 
 enum exit_status cli_run(const struct arguments *arguments, struct config *config);
 enum exit_status cli_init(const struct arguments *arguments, struct config *config);

@@ -110,33 +110,12 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     return pipeline_read_prepared(&outbox->pipeline, error);
 }
 
-/* Nobody can tell a table without the column from one whose column was renamed a moment ago. */
-static void warn_of_absent_columns(const struct table *table)
-{
-    for (int i = 0; i < COLUMN_SENT_AT; i++)
-        if (table->columns[i].name != NULL && !table_has(table, (enum column)i))
-            log_warn("table %s has no column \"%s\": its messages go without", table->quoted,
-                     table->columns[i].name);
-}
-
-/* It may also be somebody's own column of that name. */
-static void warn_of_marks(const struct table *table, const struct outbox_options *options)
-{
-    if (options->on_sent == ON_SENT_DELETE && table_has(table, COLUMN_SENT_AT))
-        log_warn("rows of table %s whose %s is set count as sent, although on_sent is \"delete\"",
-                 table->quoted, table->columns[COLUMN_SENT_AT].quoted);
-}
-
-static bool is_json(const char *type)
-{
-    return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
-}
-
 /* What is remembered is the last table that was whole. */
 static int describe(struct outbox *outbox, struct error *error)
 {
     struct table table = {0};
     struct adoption adoption;
+    const char *payload;
     bool first = !outbox->table.exists;
 
     if (table_describe(&table, &outbox->pipeline.session, outbox->options, error) < 0 ||
@@ -146,11 +125,19 @@ static int describe(struct outbox *outbox, struct error *error)
         adoption_settle(&adoption, &table, &outbox->pipeline.session, outbox->options, error) < 0)
         return -1;
     outbox->table = table;
-    outbox->payload_is_json = is_json(table.columns[COLUMN_PAYLOAD].base);
+    payload = table.columns[COLUMN_PAYLOAD].base;
+    outbox->payload_is_json = strcmp(payload, "json") == 0 || strcmp(payload, "jsonb") == 0;
     if (!first)
         return 0;
-    warn_of_absent_columns(&table);
-    warn_of_marks(&table, outbox->options);
+    /* Nobody can tell a table without the column from one whose column was renamed a moment ago. */
+    for (int i = 0; i < COLUMN_SENT_AT; i++)
+        if (table.columns[i].name != NULL && !table_has(&table, (enum column)i))
+            log_warn("table %s has no column \"%s\": its messages go without", table.quoted,
+                     table.columns[i].name);
+    /* It may also be somebody's own column of that name. */
+    if (outbox->options->on_sent == ON_SENT_DELETE && table_has(&table, COLUMN_SENT_AT))
+        log_warn("rows of table %s whose %s is set count as sent, although on_sent is \"delete\"",
+                 table.quoted, table.columns[COLUMN_SENT_AT].quoted);
     return 0;
 }
 

@@ -89,15 +89,6 @@ static enum lane_result look_for_remaining(struct lane *lane, enum lane_end *end
     return LANE_IDLE;
 }
 
-/* With a backlog a lane is woken for each piece of a claim and for each acknowledgement, only to
- * wait for the next: it leaves the processors to those it waits for. One full batch is none: who is
- * about to catch up is not to be late. */
-static void note_full(struct rhythm *rhythm)
-{
-    if (rhythm->full_batches < BACKLOG_BATCHES && ++rhythm->full_batches == BACKLOG_BATCHES)
-        rhythm->policy = background_enter();
-}
-
 static void come_forward(struct rhythm *rhythm)
 {
     if (rhythm->full_batches == BACKLOG_BATCHES)
@@ -105,30 +96,21 @@ static void come_forward(struct rhythm *rhythm)
     rhythm->full_batches = 0;
 }
 
-static void note_found(struct lane *lane, struct rhythm *rhythm)
-{
-    rhythm->pace_ms = wake_rest_ms(lane->batch.count);
-    if (lane->wake != NULL)
-        wake_found(lane->wake, lane->batch.more);
-}
-
-/* Another lane's look does not do for one that has to probe a sink, or that leaves its rows. */
-static int64_t rest_ms(const struct lane *lane)
-{
-    int64_t poll_ms = lane->options->poll_interval_ms;
-
-    return lane->sinks.away != 0 || poll_ms > REST_MS ? poll_ms : REST_MS;
-}
-
 static void wait_idle(struct lane *lane, struct rhythm *rhythm, bool drain)
 {
-    struct wait wait = {rest_ms(lane), rhythm->pace_ms, lane->sinks.away == 0};
+    int64_t poll_ms = lane->options->poll_interval_ms;
+    /* Another lane's look does not do for one that has to probe a sink, or that leaves its rows. */
+    struct wait wait = {
+        .rest_ms = lane->sinks.away != 0 || poll_ms > REST_MS ? poll_ms : REST_MS,
+        .pace_ms = rhythm->pace_ms,
+        .whole = lane->sinks.away == 0,
+    };
 
     come_forward(rhythm);
     if (drain)
         (void)stop_wait(lane->stop, DRAIN_LOOK_MS);
     else if (lane->wake == NULL)
-        (void)stop_wait(lane->stop, lane->options->poll_interval_ms);
+        (void)stop_wait(lane->stop, poll_ms);
     else
         wake_wait(lane->wake, lane->stop, &wait);
     rhythm->pace_ms = 0;
@@ -152,8 +134,12 @@ enum lane_end lane_run(struct lane *lane, bool drain)
     while (!stop_requested(lane->stop) && end == LANE_STOPPED) {
         enum lane_result result = lane_step(lane);
 
-        if (result == LANE_MORE && lane->batch.count == lane->batch.capacity)
-            note_full(&rhythm);
+        /* With a backlog a lane is woken for each piece of a claim and for each acknowledgement,
+         * only to wait for the next: it leaves the processors to those it waits for. One full batch
+         * is none: who is about to catch up is not to be late. */
+        if (result == LANE_MORE && lane->batch.count == lane->batch.capacity &&
+            rhythm.full_batches < BACKLOG_BATCHES && ++rhythm.full_batches == BACKLOG_BATCHES)
+            rhythm.policy = background_enter();
         if (result == LANE_IDLE && drain)
             result = look_for_remaining(lane, &end);
         if (result == LANE_BROKEN) {
@@ -168,8 +154,11 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             note_success(lane, &rhythm);
         if (lane->batch.unparked != NULL)
             log_failure(lane, &rhythm);
-        if (result == LANE_MORE && lane->batch.count > 0)
-            note_found(lane, &rhythm);
+        if (result == LANE_MORE && lane->batch.count > 0) {
+            rhythm.pace_ms = wake_rest_ms(lane->batch.count);
+            if (lane->wake != NULL)
+                wake_found(lane->wake, lane->batch.more);
+        }
         if (end == LANE_STOPPED && rests(lane, result, drain))
             wait_idle(lane, &rhythm, drain);
     }

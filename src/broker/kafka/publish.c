@@ -134,12 +134,6 @@ static void wait_for_topic(struct kafka *kafka, struct message *message, rd_kafk
                      rd_kafka_err2str(code));
 }
 
-static bool is_about_size(rd_kafka_resp_err_t code)
-{
-    return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
-           code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
-}
-
 static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
                     const char *text)
 {
@@ -166,7 +160,8 @@ static void judge_failed(struct kafka *kafka, struct message *message,
     case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
         /* Not rd_kafka_message_errstr: it takes the payload for a text. */
-        if (kafka->at_once && is_about_size(report->err))
+        if (kafka->at_once && (report->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+                               report->err == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE))
             kafka->chunks.too_large++;
         else
             suspect(kafka, message, class, rd_kafka_err2str(report->err));
@@ -480,13 +475,6 @@ static int give_up(struct kafka *kafka, struct error *error)
     return kafka_fail(kafka, error, ERROR_TRANSIENT, text);
 }
 
-/* Every message that was handed over is accounted for by exactly one report, or nothing is sure. */
-static bool is_complete(const struct kafka *kafka)
-{
-    return kafka->acked + kafka->failed == kafka->enqueued && kafka->unanswered == 0 &&
-           kafka->suspect_count == 0 && !kafka->broken;
-}
-
 int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                 struct error *error)
 {
@@ -495,7 +483,11 @@ int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t de
     (void)batch;
     send_chunks(kafka, sink, deadline_ms);
     try_suspects(kafka, deadline_ms);
-    if (!is_complete(kafka))
+    /* Every message that was handed over is accounted for by exactly one report, or nothing is
+     * sure.
+     */
+    if (kafka->acked + kafka->failed != kafka->enqueued || kafka->unanswered > 0 ||
+        kafka->suspect_count > 0 || kafka->broken)
         return give_up(kafka, error);
     if (!kafka->at_once && kafka->acked > 0 && clock_left_ms(kafka->chunks.careful_ms) == 0)
         kafka->chunks.careful = false;

@@ -143,13 +143,6 @@ static void note_partitions(struct kafka_topic *topic, int count)
     topic->partition_count = count;
 }
 
-static int64_t next_refresh_ms(const struct kafka *kafka)
-{
-    if (kafka->refresh_ms < 0)
-        return INT64_MAX;
-    return clock_now_ms() + (kafka->refresh_ms > ASK_AGAIN_MS ? kafka->refresh_ms : ASK_AGAIN_MS);
-}
-
 static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topic *answer)
 {
     struct kafka_topic *topic = kafka_topic_find(kafka, text_of(answer->topic));
@@ -168,7 +161,10 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
     if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
     note_partitions(topic, answer->partition_cnt);
-    topic->ask_again_ms = next_refresh_ms(kafka);
+    topic->ask_again_ms = INT64_MAX;
+    if (kafka->refresh_ms >= 0)
+        topic->ask_again_ms =
+            clock_now_ms() + (kafka->refresh_ms > ASK_AGAIN_MS ? kafka->refresh_ms : ASK_AGAIN_MS);
 }
 
 /* About one topic, or about all in the table: librdkafka has no request for a list. */
@@ -215,17 +211,6 @@ static void create_unknown(struct kafka *kafka, const struct batch *batch, int s
     }
 }
 
-static bool is_due(const struct kafka_topic *topic, int64_t now_ms)
-{
-    return topic->ask_again_ms <= now_ms;
-}
-
-/* The other half is for publishing: a slow cluster gets both done. */
-static int ask_timeout_ms(const struct kafka *kafka)
-{
-    return clock_left_ms(kafka->send_deadline_ms) / 2;
-}
-
 int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
 {
     int64_t now_ms = clock_now_ms();
@@ -240,7 +225,7 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
         if (!order_is_in_wave(batch, message, sink))
             continue;
         topic = find_or_add(kafka, message->destination);
-        if (topic == NULL || !is_due(topic, now_ms) || text_equal(message->destination, last))
+        if (topic == NULL || topic->ask_again_ms > now_ms || text_equal(message->destination, last))
             continue;
         last = message->destination;
         due++;
@@ -249,7 +234,9 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
         return 0;
     /* By name: the table may have been emptied since, and its handles with it. */
     only = due == 1 ? kafka_topic_find(kafka, last) : NULL;
-    if (ask(kafka, only != NULL ? only->handle : NULL, ask_timeout_ms(kafka)) < 0)
+    /* The other half of the time is for publishing: a slow cluster gets both done. */
+    if (ask(kafka, only != NULL ? only->handle : NULL, clock_left_ms(kafka->send_deadline_ms) / 2) <
+        0)
         return -1;
     if (kafka->base.options->create)
         create_unknown(kafka, batch, sink);

@@ -1,0 +1,49 @@
+/* What all commands print with. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum exit_status cli_status_of(const struct error *error)
+{
+    switch (error->origin) {
+    case ERROR_CONFIG:
+        return EXIT_USAGE;
+    case ERROR_DATABASE:
+        return EXIT_DATABASE;
+    case ERROR_BROKER:
+        return EXIT_BROKER;
+    case ERROR_SELF:
+        break;
+    }
+    return EXIT_RUNTIME;
+}
+
+enum exit_status cli_fail(const struct error *error)
+{
+    (void)fprintf(stderr, "outbox-relay: %s\n", error->text);
+    if (error->hint[0] != '\0')
+        (void)fprintf(stderr, "  fix: %s\n", error->hint);
+    return cli_status_of(error);
+}
+
+/* stdio keeps that it failed, not why. */
+static int output_errno;
+
+void cli_flush(void)
+{
+    if (fflush(stdout) != 0 && output_errno == 0)
+        output_errno = errno;
+}
+
+/* A list that did not fit on the disk is no list. */
+enum exit_status cli_check_output(enum exit_status status)
+{
+    cli_flush();
+    if (output_errno == 0 && !ferror(stdout))
+        return status;
+    (void)fprintf(stderr, "outbox-relay: stdout: %s\n",
+                  output_errno != 0 ? strerror(output_errno) : "not all of it could be written");
+    return status == EXIT_DONE ? EXIT_RUNTIME : status;
+}
