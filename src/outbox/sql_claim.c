@@ -1,8 +1,8 @@
 /*
  * Claim: which rows, in which order, with what of them.
  */
+#include "outbox/slices/claim_parts.h"
 #include "outbox/sql.h"
-#include "catalog/sql_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -30,7 +30,7 @@ ROOMS = {
     "admin": DATABASE,
     "outbox": {"outbox/slices"} | DATABASE,
     "outbox/slices": DATABASE,
-    "catalog": {"pg"} | PURE,
+    "catalog": {"pg"} | BASE,
     "pg": {"message"} | BASE,
     "broker/clients": {"broker/kafka", "broker/nats"} | CLIENT,
     "broker/kafka": CLIENT,

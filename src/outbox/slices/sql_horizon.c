@@ -1,6 +1,6 @@
 #include "outbox/slices/sql_horizon.h"
 
-#include "catalog/sql_parts.h"
+#include "outbox/slices/claim_parts.h"
 
 #include <stdio.h>
 

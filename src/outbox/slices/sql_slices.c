@@ -8,7 +8,7 @@
  */
 #include "outbox/slices/sql_slices.h"
 
-#include "catalog/sql_parts.h"
+#include "outbox/slices/claim_parts.h"
 
 #include <stdio.h>
 
