@@ -12,32 +12,29 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINE_MAX = 100
 
-# A room is a folder of src/, or one file of it without its ending. It may use the rooms named here, and itself.
-BASE = {"base"}
-PURE = {"route", "message"} | BASE
-DATABASE = {"catalog", "pg"} | PURE
-CLIENT = {"broker"} | PURE
+# A room is a folder of src/, or one file of it without its ending. Beside itself it may use these, and no others.
 ROOMS = {
     "main": {"cli"},
-    "cli": {"config", "config/keys", "config/read", "relay", "admin", "broker", "broker/clients"} | DATABASE,
-    "config": {"config/keys", "config/read", "config/check"} | CLIENT | {"relay/options", "catalog"},
-    "config/check": {"config/keys", "config/read", "broker/clients", "pg", "catalog"} | CLIENT,
-    "config/keys": {"config/read", "relay/options", "catalog"} | CLIENT,
-    "config/read": BASE,
-    "relay": {"relay/options", "wake", "outbox", "outbox/slices", "admin", "broker/clients"} | CLIENT | DATABASE,
-    "relay/options": {"broker", "catalog"} | PURE,
-    "wake": {"catalog", "pg"} | BASE,
-    "admin": DATABASE,
-    "outbox": {"outbox/slices"} | DATABASE,
-    "outbox/slices": DATABASE,
-    "catalog": {"pg"} | BASE,
-    "pg": {"message"} | BASE,
-    "broker/clients": {"broker/kafka", "broker/nats"} | CLIENT,
-    "broker/kafka": CLIENT,
-    "broker/nats": CLIENT,
-    "broker": PURE,
-    "route": {"message"} | BASE,
-    "message": BASE,
+    "cli": {"config", "config/read", "relay", "admin", "broker/clients", "broker", "route", "message", "base"},
+    "config": {"config/check", "config/keys", "config/read", "route", "base"},
+    "config/check": {"config/keys", "config/read", "broker/clients", "catalog", "pg", "base"},
+    "config/keys": {"config/read", "relay/options", "base"},
+    "config/read": {"base"},
+    "relay": {"relay/options", "wake", "outbox", "outbox/slices", "admin", "catalog", "pg", "broker/clients",
+              "broker", "route", "message", "base"},
+    "relay/options": {"broker", "catalog", "route", "message"},
+    "wake": {"catalog", "pg", "base"},
+    "admin": {"catalog", "pg", "route", "message", "base"},
+    "outbox": {"outbox/slices", "catalog", "pg", "route", "message", "base"},
+    "outbox/slices": {"catalog", "pg", "route", "message", "base"},
+    "catalog": {"pg", "base"},
+    "pg": {"message", "base"},
+    "broker/clients": {"broker/kafka", "broker/nats", "broker", "base"},
+    "broker/kafka": {"broker", "route", "message", "base"},
+    "broker/nats": {"broker", "route", "message", "base"},
+    "broker": {"route", "message", "base"},
+    "route": {"message", "base"},
+    "message": {"base"},
     "base": set(),
 }
 # A library's header may be included in these folders only.
