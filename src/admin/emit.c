@@ -1,4 +1,5 @@
 #include "admin/admin_session.h"
+
 #include "catalog/describe.h"
 
 #include <jansson.h>

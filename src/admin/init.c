@@ -5,6 +5,7 @@
  * Two inits at once are kept apart by an advisory lock.
  */
 #include "admin/admin_session.h"
+
 #include "admin/missing.h"
 #include "catalog/adoption.h"
 #include "catalog/columns.h"

@@ -3,6 +3,7 @@
  * that mends it. It goes on after a finding, so that one run shows everything.
  */
 #include "admin/admin_session.h"
+
 #include "admin/inspect_slices.h"
 #include "catalog/adoption.h"
 #include "catalog/columns.h"

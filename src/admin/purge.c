@@ -1,4 +1,5 @@
 #include "admin/admin_session.h"
+
 #include "admin/purge_sql.h"
 #include "catalog/describe.h"
 

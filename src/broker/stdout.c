@@ -12,9 +12,9 @@
  */
 
 #include "broker/broker.h"
-#include "broker/json_line.h"
 
 #include "base/clock.h"
+#include "broker/json_line.h"
 #include "message/order.h"
 
 #include <errno.h>

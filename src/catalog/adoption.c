@@ -21,9 +21,8 @@
  */
 #include "catalog/adoption.h"
 
-#include "catalog/sql_parts.h"
-
 #include "base/log.h"
+#include "catalog/sql_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* config/schema.sql with the configured names and types filled in. */
 #include "catalog/schema.h"
+
 #include "catalog/sql_text.h"
 
 #include <stdio.h>

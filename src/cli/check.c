@@ -3,9 +3,10 @@
  * every destination that can be told beforehand: constant route topics and the topics of waiting
  * rows.
  */
+#include "cli/cli.h"
+
 #include "admin/admin.h"
 #include "broker/clients.h"
-#include "cli/cli.h"
 #include "cli/terminal.h"
 
 #include <jansson.h>

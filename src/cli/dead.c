@@ -1,7 +1,7 @@
 #include "cli/dead.h"
 
-#include "cli/cli.h"
 #include "admin/admin.h"
+#include "cli/cli.h"
 
 #include <inttypes.h>
 #include <stdio.h>

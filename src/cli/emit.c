@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+
 #include "admin/admin.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-#include "broker/clients.h"
 #include "cli/cli.h"
+
+#include "broker/clients.h"
 
 #include <stdio.h>
 #include <string.h>

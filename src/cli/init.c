@@ -1,6 +1,7 @@
+#include "cli/cli.h"
+
 #include "admin/admin.h"
 #include "broker/clients.h"
-#include "cli/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

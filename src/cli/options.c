@@ -1,5 +1,6 @@
-#include "base/text.h"
 #include "cli/cli.h"
+
+#include "base/text.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "cli/cli.h"
-#include "relay/relay.h"
 
 #include "base/clock.h"
 #include "base/log_limit.h"
+#include "relay/relay.h"
 
 #include <stdio.h>
 #include <unistd.h>

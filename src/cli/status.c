@@ -1,7 +1,8 @@
 #include "cli/cli.h"
-#include "cli/terminal.h"
+
 #include "admin/admin.h"
 #include "base/clock.h"
+#include "cli/terminal.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,9 +1,9 @@
-#include "config/config.h"
+#include "config/parts.h"
 
 #include "base/text.h"
 #include "config/check/check.h"
+#include "config/config.h"
 #include "config/keys/value.h"
-#include "config/parts.h"
 #include "config/read/file.h"
 #include "config/read/guard.h"
 

@@ -5,14 +5,13 @@
  * come whole as the batch's byte limit allows, the others as lengths. There the batch is cut; the
  * rest of it stays locked until this transaction ends, and comes with the next.
  */
+#include "base/clock.h"
 #include "outbox/claim_queue.h"
 #include "outbox/row.h"
 #include "outbox/slices/away.h"
 #include "outbox/slices/slice_lock.h"
 #include "outbox/unreadable.h"
 #include "pg/wire.h"
-
-#include "base/clock.h"
 
 #include <inttypes.h>
 #include <string.h>

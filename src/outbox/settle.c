@@ -6,11 +6,10 @@
  * nothing is claimed after a failed COMMIT. Each statement raises when it touched another number of
  * rows than it was given.
  */
+#include "base/clock.h"
 #include "outbox/claim_queue.h"
 #include "outbox/slices/away.h"
 #include "outbox/slices/slice_lock.h"
-
-#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 #include "outbox/sql.h"
+
 #include "catalog/sql_parts.h"
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /*
  * Claim: which rows, in which order, with what of them.
  */
-#include "outbox/slices/claim_parts.h"
 #include "outbox/sql.h"
+
+#include "outbox/slices/claim_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #include "outbox/unreadable.h"
 
 #include "outbox/claim_queue.h"
-
 #include "outbox/slices/slice_lock.h"
 
 #include <endian.h>

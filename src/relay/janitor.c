@@ -1,7 +1,7 @@
 #include "relay/janitor.h"
 
-#include "base/log.h"
 #include "admin/admin.h"
+#include "base/log.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
 #include "relay/lane.h"
-#include "broker/clients.h"
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "broker/clients.h"
 #include "message/order.h"
 
 #include <inttypes.h>

@@ -2,11 +2,12 @@
  * What a lane does around its steps: wait when there is nothing to do, back off when something is
  * broken, say so once, and know when it is done.
  */
+#include "relay/lane.h"
+
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "message/backoff.h"
-#include "relay/lane.h"
 
 #include <string.h>
 

@@ -6,11 +6,11 @@
  * claimed.
  */
 #include "relay/relay.h"
-#include "broker/clients.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "broker/clients.h"
 #include "relay/janitor.h"
 #include "relay/lane.h"
 #include "relay/watcher.h"

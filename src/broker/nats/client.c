@@ -20,10 +20,10 @@
  *   duplicates.c  is it the same event?
  */
 
-#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"
+#include "broker/nats/loop.h"
 #include "route/rules.h"
 
 #include <dirent.h>

@@ -13,11 +13,11 @@
  * are the ones that the operator has agreed to.
  */
 
-#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/background.h"
 #include "base/clock.h"
+#include "broker/nats/loop.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -18,11 +18,11 @@
  * (subject_transform, mappings) makes each repeat look like a collision.
  */
 
-#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "broker/nats/loop.h"
 
 #include <jansson.h>
 #include <stdio.h>

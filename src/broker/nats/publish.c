@@ -6,11 +6,11 @@
  * batch, and so does the deadline: a server that reads slowly costs no more than publish_timeout.
  */
 
-#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"
 #include "base/log_limit.h"
+#include "broker/nats/loop.h"
 #include "message/order.h"
 #include "route/rules.h"
 

@@ -5,10 +5,10 @@
  * stream that exists is never altered: its owner is told the command that would.
  */
 
-#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"
+#include "broker/nats/loop.h"
 #include "route/rules.h"
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 #include "config/check/check.h"
-#include "broker/clients.h"
 
 #include "base/text.h"
+#include "broker/clients.h"
 #include "config/check/address.h"
 #include "config/check/conninfo.h"
 #include "pg/transport.h"

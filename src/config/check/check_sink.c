@@ -1,8 +1,8 @@
-#include "broker/clients.h"
 #include "config/check/check.h"
 
 #include "base/host.h"
 #include "base/text.h"
+#include "broker/clients.h"
 #include "config/check/address.h"
 
 #include <stdio.h>

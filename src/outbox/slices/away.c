@@ -1,9 +1,8 @@
 #include "outbox/slices/away.h"
 
+#include "base/clock.h"
 #include "outbox/slices/slice_lock.h"
 #include "outbox/slices/sql_horizon.h"
-
-#include "base/clock.h"
 
 #include <stdlib.h>
 

@@ -6,10 +6,9 @@
  */
 #include "outbox/slices/slice_lock.h"
 
+#include "base/clock.h"
 #include "outbox/slices/sql_slices.h"
 #include "pg/wire.h"
-
-#include "base/clock.h"
 
 #include <endian.h>
 #include <stdlib.h>

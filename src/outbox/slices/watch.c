@@ -8,12 +8,11 @@
  */
 #include "outbox/slices/watch.h"
 
-#include "outbox/slices/scan.h"
-#include "outbox/slices/sql_horizon.h"
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "catalog/describe.h"
+#include "outbox/slices/scan.h"
+#include "outbox/slices/sql_horizon.h"
 
 #include <inttypes.h>
 #include <stdio.h>
