@@ -545,7 +545,7 @@ static void with_delete_a_parked_row_that_is_sent_is_gone(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
 }
 
-static void leftover_sees_locked_rows_and_counts_parked_ones(void **state)
+static void locked_rows_remain_and_parked_ones_are_counted(void **state)
 {
     struct lane_fixture *fixture = *state;
     struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
@@ -839,7 +839,7 @@ int main(void)
         IN_MARK(a_parked_row_that_is_sent_stays_marked),
         IN_MARK(an_event_id_is_read_as_what_its_own_column_is),
         IN_DELETE(with_delete_a_parked_row_that_is_sent_is_gone),
-        IN_MARK(leftover_sees_locked_rows_and_counts_parked_ones),
+        IN_MARK(locked_rows_remain_and_parked_ones_are_counted),
         IN_MARK(a_foreign_key_share_lock_does_not_hide_a_row),
         IN_MARK(nothing_can_lock_the_table_between_claim_and_settle),
         IN_MARK(a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled),
