@@ -6,6 +6,7 @@
  * rest of it stays locked until this transaction ends, and comes with the next.
  */
 #include "outbox/away.h"
+#include "outbox/filter.h"
 #include "outbox/row.h"
 #include "outbox/slice_lock.h"
 #include "outbox/unreadable.h"
@@ -360,7 +361,7 @@ static bool horizon_is_starting(struct outbox *outbox, const struct claim_reques
     return outbox->view.starting;
 }
 
-int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
     batch_reset(batch);
@@ -390,4 +391,14 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return -1;
     }
     return 0;
+}
+
+/* A row that cannot be handed over is isolated; what is still an error is the condition's. */
+int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+                 struct error *error)
+{
+    if (claim(outbox, batch, request, error) == 0)
+        return 0;
+    filter_name_error(&outbox->table, error);
+    return -1;
 }

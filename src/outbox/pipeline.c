@@ -1,6 +1,7 @@
 #include "outbox/pipeline.h"
 
 #include "outbox/adoption.h"
+#include "outbox/filter.h"
 #include "outbox/slice_lock.h"
 #include "outbox/sql_horizon.h"
 #include "outbox/sql_slices.h"
@@ -386,6 +387,19 @@ static bool is_json(const char *type)
     return strcmp(type, "json") == 0 || strcmp(type, "jsonb") == 0;
 }
 
+/* Before an index is missed that another condition would need. */
+static int check_condition(const struct table *table, struct outbox *outbox, struct error *error)
+{
+    struct adoption adoption;
+
+    if (adoption_read_note(&adoption, table, &outbox->session, error) < 0)
+        return -1;
+    if (adoption.state != ADOPTION_CONDITION)
+        return 0;
+    adoption_explain(&adoption, table, outbox->options, error);
+    return -1;
+}
+
 /* What is remembered is the last table that was whole. */
 static int describe(struct outbox *outbox, struct error *error)
 {
@@ -394,6 +408,9 @@ static int describe(struct outbox *outbox, struct error *error)
     bool first = !outbox->table.exists;
 
     if (table_describe(&table, &outbox->session, outbox->options, error) < 0 ||
+        filter_try_index(&table, &outbox->session, error) < 0 ||
+        table_whole(&table, outbox->options, error) < 0 ||
+        check_condition(&table, outbox, error) < 0 ||
         table_usable(&table, outbox->options, error) < 0 ||
         table_still_whole(&table, &outbox->table, error) < 0 ||
         sequence_describe(&outbox->sequence, &outbox->session, &table, error) < 0 ||

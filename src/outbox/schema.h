@@ -18,6 +18,9 @@ char *schema_sections_sql(const struct admin *admin, const char *const *sections
 
 /* CREATE INDEX CONCURRENTLY for the claim. NULL: no memory. free() it. */
 char *schema_index_sql(const struct table *table, const struct outbox_options *options);
+/* The same on one line, for whoever copies a line; "" without memory. */
+void schema_index_fix(const struct table *table, const struct outbox_options *options, char *fix,
+                      size_t size);
 /* One transaction that gives the slice table another number of rows. The same. */
 char *schema_slices_sql(const struct table *table, const struct outbox_options *options);
 

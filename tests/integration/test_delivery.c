@@ -370,7 +370,7 @@ static void survive_an_outage(struct fixture *fixture, const char *server, const
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
     process_free(&relay);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS), 0);
 }
 
 static void a_nats_server_that_dies_holds_up_its_own_rows_only(void **state)
