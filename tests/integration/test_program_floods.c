@@ -55,6 +55,8 @@ static void a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood(void *
     struct process *process = &fixture->process;
 
     write_config(fixture, "durable_before_publish = false", STDOUT_SINK);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0); /* leaves its note */
+    process_free(process);
     insert_rows(fixture);
     warn_at_each_row(fixture, "translate(NEW.id::text, '0123456789', 'abcdefghij')");
     set_standby(fixture, "nosuch");
