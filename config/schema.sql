@@ -26,10 +26,10 @@ BEGIN; -- where the table exists already, it gets no comment either
 COMMIT;
 
 --[index]
-CREATE INDEX @concurrently@@index@ ON @outbox@ (@id@)@unsent@;
+@where_path@CREATE INDEX @concurrently@@index@ ON @outbox@ (@id@)@unsent@;
 
 --[slice_index]
-CREATE INDEX @concurrently@@index@ ON @outbox@ (@slice_of_row@, @id@)@unsent@;
+@where_path@CREATE INDEX @concurrently@@index@ ON @outbox@ (@slice_of_row@, @id@)@unsent@;
 
 --[slice]
 CREATE TABLE @slice@ (

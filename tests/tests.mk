@@ -8,11 +8,15 @@ TEST_LINK := $(if $(findstring clang,$(CC)),,$(if $(shell command -v ld.gold 2>/
 UNIT        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/test_*.c))
 WITH_KAFKA  := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
-PROGRAMS    := $(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION))
+# These wait for deadlines more than they work.
+WAITING     := $(filter %_hanging %_connecting %_hostile %_horizon %_secrets %_kafka_tls,$(filter \
+	$(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
+PROGRAMS    := $(filter-out $(WAITING),$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
 
-.PHONY: help-tests built test-unit test-integration test-with-kafka test-programs test-without-kafka test-no-kafka
+.PHONY: help-tests built test-unit test-integration test-waiting test-with-kafka test-programs test-without-kafka \
+	test-no-kafka
 .PHONY: test-audit test-debian asan tsan tsan-run valgrind services readme
 
 # What is set of these names, as options of a program: BROKER=nats is --broker nats.
@@ -26,9 +30,10 @@ built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) ## every test program
 test-unit: $(UNIT) ## TEST_FILTER=toml: only the programs whose path holds it
 	@tests/support/run_tests $(UNIT)
 
-# Three sets of servers at the same time: most tests wait for something.
+# Four sets of servers at the same time: most tests wait for something.
 test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) ## against PostgreSQL, nats-server and Kafka
-	@$(MAKE) --no-print-directory -j3 --output-sync=target test-with-kafka test-programs test-without-kafka
+	@$(MAKE) --no-print-directory -j4 --output-sync=target test-waiting test-with-kafka \
+		test-programs test-without-kafka
 
 # To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
 test-with-kafka demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
@@ -36,12 +41,15 @@ test-with-kafka demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLeve
 test-with-kafka:
 	@RELAY=$(BINARY) tests/support/services run -- tests/support/run_tests $(WITH_KAFKA)
 
+test-waiting:
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(WAITING)
+
 test-programs:
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(PROGRAMS)
 
 test-without-kafka:
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
-		$(filter-out $(WITH_KAFKA) $(PROGRAMS),$(INTEGRATION))
+		$(filter-out $(WITH_KAFKA) $(WAITING) $(PROGRAMS),$(INTEGRATION))
 
 test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench; the servers of the tests; the pages' commands
 	@tests/chaos/audit_test
@@ -51,7 +59,7 @@ test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench
 
 test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) ## all that need neither Kafka nor Java
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
-		$(filter-out $(WITH_KAFKA),$(INTEGRATION))
+		$(filter-out $(WITH_KAFKA) %/test_program_kafka_tls,$(INTEGRATION))
 
 test-debian: ## built and tested in another Debian, as root: RELEASE=trixie|forky ONLY=nats
 	@tests/support/deps --debian

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "base/finding.h"
-#include "message/batch.h"
 #include "catalog/options.h"
+#include "message/batch.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,10 +21,11 @@ void admin_close(struct admin *admin);
 /* Creates what is missing, once an existing outbox fits. 0; -1: failed, or an existing table lacks
  * something: `missing` (if not NULL after the call; free() it) is the SQL that adds it. */
 int admin_init(struct admin *admin, char **missing, struct error *error);
-/* Settles whether the rows of a table that was not created by `init` are meant for the relay
- * (adoption.h). 0: they are, or there are none. -1: with *open they wait for [outbox] adopt, and
- * *error says which; else it failed. */
-int admin_settle_adoption(struct admin *admin, bool *open, struct error *error);
+/* Whether `run` would begin with the rows that the table holds (adoption.h); it must be whole. Only
+ * reads. 0: it would. 1: it would not, and *error says why. -1: that cannot be said. */
+int admin_foresee_adoption(struct admin *admin, struct error *error);
+/* Settles it, as `run` does. 0, or -1: no row may be purged. */
+int admin_settle_adoption(struct admin *admin, struct error *error);
 /* The SQL of a complete set-up. NULL with *error set. free() it. */
 char *admin_schema_sql(struct admin *admin, struct error *error);
 /* Adds the trigger that lets inserts wake idle relays, or its SQL. 0 or -1; NULL: no memory. */
@@ -87,8 +88,8 @@ int admin_emit(struct admin *admin, const struct event *event, struct error *err
 /* One JSON object: topic, and optionally key, type, payload, headers. */
 int admin_emit_json(struct admin *admin, const char *json, struct error *error);
 
-/* Deletes sent rows older than this in batches, or only counts them. Returns their number, or -1.
- */
+/* Deletes sent rows older than this in batches, once it is settled whose they are; or only counts
+ * them. Returns their number, or -1. */
 int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error);
 
 /* One purge batch for the running relay; *purged is 0 when nothing old enough was at the front. */

@@ -163,15 +163,23 @@ static int create_missing(struct admin *admin, struct error *error)
     return sections[0] != NULL ? execute_sections(admin, sections, error) : 0;
 }
 
-static int tell_missing(const struct admin *admin, struct error *error)
+/* The SQL drops the index of the relays that run, when their condition is another one. */
+static int tell_missing(struct admin *admin, struct error *error)
 {
     const struct table *table = &admin->table;
+    struct adoption adoption;
+    struct error ignored; /* the SQL may add what the note is read by */
 
     if (!table_has_needed(table, admin->options) && !table->parked_exists)
         return error_set(
             error, ERROR_PERMANENT, ERROR_DATABASE,
             "nothing was created: table %s lacks what this SQL adds; then run init again:",
             table->quoted);
+    if (adoption_read_note(&adoption, table, &admin->session, &ignored) == 0 &&
+        adoption.state == ADOPTION_CONDITION) {
+        adoption_explain(&adoption, table, admin->options, error);
+        return -1;
+    }
     if (admin->options->order == ORDER_KEY &&
         slices_check(SLICES_NUMBER, table, admin->options, error) < 0)
         return -1;
@@ -200,15 +208,26 @@ int admin_init(struct admin *admin, char **missing, struct error *error)
     return 0;
 }
 
-int admin_settle_adoption(struct admin *admin, bool *open, struct error *error)
+int admin_foresee_adoption(struct admin *admin, struct error *error)
 {
-    struct adoption adoption = {.state = ADOPTION_SETTLED};
-    int status = table_whole(&admin->table, admin->options, error);
+    struct adoption adoption;
 
-    if (status == 0)
-        status = adoption_settle(&adoption, &admin->table, &admin->session, admin->options, error);
-    *open = adoption.state == ADOPTION_OPEN && !admin->options->adopt;
-    return status;
+    if (adoption_examine(&adoption, &admin->table, &admin->session, admin->options, error) < 0)
+        return -1;
+    if (adoption.state != ADOPTION_CONDITION &&
+        (adoption.state != ADOPTION_OPEN || admin->options->adopt))
+        return 0;
+    adoption_explain(&adoption, &admin->table, admin->options, error);
+    return 1;
+}
+
+int admin_settle_adoption(struct admin *admin, struct error *error)
+{
+    struct adoption adoption;
+
+    if (table_whole(&admin->table, admin->options, error) < 0)
+        return -1;
+    return adoption_settle(&adoption, &admin->table, &admin->session, admin->options, error);
 }
 
 /* ---- --notify ---- */

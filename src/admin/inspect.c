@@ -23,6 +23,13 @@ struct privilege {
     const char *column; /* NULL: the whole table */
 };
 
+/* The role of this session, for the SQL of a fix. */
+static const char *quote_role(const struct admin *admin, char quoted[QUOTED_BYTES_MAX])
+{
+    table_quote(admin->session.conn, PQuser(admin->session.conn), quoted);
+    return quoted;
+}
+
 static void inspect_server(struct admin *admin, struct findings *findings)
 {
     int version = PQserverVersion(admin->session.conn);
@@ -213,6 +220,7 @@ static void inspect_draws(struct admin *admin, struct findings *findings,
 static int inspect_sequence(struct admin *admin, struct findings *findings, struct error *error)
 {
     const char *id = admin->table.columns[COLUMN_ID].quoted;
+    char role[QUOTED_BYTES_MAX];
     struct sequence sequence;
     struct finding *finding;
 
@@ -233,8 +241,8 @@ static int inspect_sequence(struct admin *admin, struct findings *findings, stru
                                "missing privilege: SELECT on sequence %s for role \"%s\": the relay"
                                " goes by the highest id that it has claimed instead",
                                sequence.quoted, PQuser(admin->session.conn));
-        (void)snprintf(finding->fix, sizeof finding->fix, "GRANT SELECT ON SEQUENCE %s TO \"%s\";",
-                       sequence.quoted, PQuser(admin->session.conn));
+        (void)snprintf(finding->fix, sizeof finding->fix, "GRANT SELECT ON SEQUENCE %s TO %s;",
+                       sequence.quoted, quote_role(admin, role));
     }
     if (admin->options->order == ORDER_KEY)
         inspect_draws(admin, findings, &sequence);
@@ -244,7 +252,6 @@ static int inspect_sequence(struct admin *admin, struct findings *findings, stru
 static void inspect_index(struct admin *admin, struct findings *findings)
 {
     struct finding *finding;
-    char *sql;
 
     if (admin->table.has_claim_index || admin->options->order == ORDER_KEY ||
         admin->table.where_problem[0] != '\0')
@@ -255,15 +262,13 @@ static void inspect_index(struct admin *admin, struct findings *findings)
                            admin->table.quoted,
                            admin->table.where != NULL ? " within [outbox] where" : "",
                            admin->table.columns[COLUMN_ID].quoted);
-    sql = schema_index_sql(&admin->table, admin->options);
-    if (sql != NULL)
-        (void)snprintf(finding->fix, sizeof finding->fix, "%s", sql);
-    free(sql);
+    schema_index_fix(&admin->table, admin->options, finding->fix, sizeof finding->fix);
 }
 
 static int inspect_row_security(struct admin *admin, struct findings *findings, struct error *error)
 {
     const char *params[1] = {admin->table.quoted};
+    char role[QUOTED_BYTES_MAX];
     struct finding *finding;
     int64_t active =
         admin_number(admin, "SELECT pg_catalog.row_security_active($1::pg_catalog.regclass)::int",
@@ -276,8 +281,8 @@ static int inspect_row_security(struct admin *admin, struct findings *findings, 
     finding = findings_add(findings, FINDING_ERROR,
                            "row-level security hides rows of %s from role \"%s\"",
                            admin->table.quoted, PQuser(admin->session.conn));
-    (void)snprintf(finding->fix, sizeof finding->fix, "ALTER ROLE \"%s\" BYPASSRLS;",
-                   PQuser(admin->session.conn));
+    (void)snprintf(finding->fix, sizeof finding->fix, "ALTER ROLE %s BYPASSRLS;",
+                   quote_role(admin, role));
     return 0;
 }
 
@@ -288,6 +293,8 @@ static int inspect_privilege(struct admin *admin, struct findings *findings, con
     const char *sql = privilege->column == NULL
                           ? "SELECT pg_catalog.has_table_privilege($1, $2)::int"
                           : "SELECT pg_catalog.has_column_privilege($1, $3, $2)::int";
+    char column[QUOTED_BYTES_MAX] = "";
+    char role[QUOTED_BYTES_MAX];
     struct finding *finding;
     int64_t held;
 
@@ -299,10 +306,11 @@ static int inspect_privilege(struct admin *admin, struct findings *findings, con
                      privilege->what, privilege->column != NULL ? "(" : "",
                      privilege->column != NULL ? privilege->column : "",
                      privilege->column != NULL ? ")" : "", table, PQuser(admin->session.conn));
-    (void)snprintf(finding->fix, sizeof finding->fix, "GRANT %s%s%s%s ON %s TO \"%s\";",
-                   privilege->what, privilege->column != NULL ? " (" : "",
-                   privilege->column != NULL ? privilege->column : "",
-                   privilege->column != NULL ? ")" : "", table, PQuser(admin->session.conn));
+    if (privilege->column != NULL)
+        table_quote(admin->session.conn, privilege->column, column);
+    (void)snprintf(finding->fix, sizeof finding->fix, "GRANT %s%s%s%s ON %s TO %s;",
+                   privilege->what, privilege->column != NULL ? " (" : "", column,
+                   privilege->column != NULL ? ")" : "", table, quote_role(admin, role));
     return 0;
 }
 
@@ -310,6 +318,7 @@ static int inspect_privilege(struct admin *admin, struct findings *findings, con
 static int inspect_identity(struct admin *admin, struct findings *findings, struct error *error)
 {
     const char *role = PQuser(admin->session.conn);
+    char quoted[QUOTED_BYTES_MAX];
     struct finding *finding;
     int64_t held = admin_number(
         admin, "SELECT pg_catalog.has_function_privilege(" IDENTITY_FUNCTION ", 'EXECUTE')::int", 0,
@@ -322,7 +331,8 @@ static int inspect_identity(struct admin *admin, struct findings *findings, stru
                            " \"%s\" (a superuser can grant it)",
                            role);
     (void)snprintf(finding->fix, sizeof finding->fix,
-                   "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO \"%s\";", role);
+                   "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO %s;",
+                   quote_role(admin, quoted));
     return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "admin/purge_sql.h"
 #include "catalog/describe.h"
+#include "catalog/filter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +10,15 @@
 #include <string.h>
 
 #define PURGE_ROWS 1000
+
+static void name_error(const struct admin *admin, struct error *error)
+{
+    if (strstr(error->text, "(SQLSTATE 22008)") != NULL)
+        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                        "rows of that age: further back than PostgreSQL's dates reach");
+    else
+        filter_name_error(&admin->table, error);
+}
 
 int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, struct error *error)
 {
@@ -24,6 +34,8 @@ int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, stru
     (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
     *purged = admin_number(admin, sql, 1, params, error);
     free(sql);
+    if (*purged < 0)
+        name_error(admin, error);
     return *purged < 0 ? -1 : 0;
 }
 
@@ -39,6 +51,8 @@ static int64_t count_purgeable(struct admin *admin, int64_t age_ms, struct error
     (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
     count = admin_number(admin, sql, 1, params, error);
     free(sql);
+    if (count < 0)
+        name_error(admin, error);
     return count;
 }
 
@@ -61,10 +75,9 @@ int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct er
 
     if (table_whole(&admin->table, admin->options, error) < 0)
         return -1;
+    if (!dry_run && admin_settle_adoption(admin, error) < 0)
+        return -1;
     purged = dry_run ? count_purgeable(admin, age_ms, error) : purge_all(admin, age_ms, error);
-    if (purged < 0 && strstr(error->text, "(SQLSTATE 22") != NULL)
-        (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                        "rows of that age: further back than PostgreSQL's dates reach");
     return purged;
 }
 

@@ -13,8 +13,8 @@
  *
  * Earlier relays left no note. Where one has locked a slice or parked a row, the table is adopted.
  *
- * A table with nothing to send or to purge is settled by the first relay, or `init`, that finds it
- * so: rows that are committed later are meant for the relay.
+ * A table with nothing to send or to purge is settled by the first relay that finds it so: rows
+ * that are committed later are meant for the relay.
  *
  * `adopt = true` is the operator's word for the rest. To change the condition of a table the
  * operator deletes the note, and everything is asked anew.
@@ -22,6 +22,7 @@
 #include "catalog/adoption.h"
 
 #include "base/log.h"
+#include "catalog/filter.h"
 #include "catalog/sql_parts.h"
 
 #include <inttypes.h>
@@ -225,8 +226,10 @@ static int count(struct adoption *adoption, const struct table *table, struct se
 
     if (count_rows(session, to_send_sql(table), &adoption->to_send, error) < 0 ||
         (purges && count_rows(session, to_purge_sql(table, options->retention_ms),
-                              &adoption->to_purge, error) < 0))
+                              &adoption->to_purge, error) < 0)) {
+        filter_name_error(table, error);
         return -1;
+    }
     if (adoption->to_send == 0 && adoption->to_purge == 0) {
         adoption->state = ADOPTION_NO_ROWS;
         return 0;
@@ -240,12 +243,28 @@ static int examine(struct adoption *adoption, const struct table *table, struct 
 {
     int known = is_own(table, session, mapped, error);
 
-    adoption->own = known > 0;
     if (known == 0)
         known = was_relayed(table, session, error);
     if (known != 0)
         return known < 0 ? -1 : 0;
     return count(adoption, table, session, options, mapped, error);
+}
+
+int adoption_read_note(struct adoption *adoption, const struct table *table,
+                       struct session *session, struct error *error)
+{
+    int found;
+
+    *adoption = (struct adoption){.state = ADOPTION_SETTLED};
+    if (make_note(adoption->wanted, sizeof adoption->wanted, table, error) < 0)
+        return -1;
+    if (!table->parked_exists)
+        return 0;
+    found = read_note(adoption->note, sizeof adoption->note, table, session, error);
+    adoption->noted = found > 0;
+    if (found > 0 && strcmp(adoption->note, adoption->wanted) != 0)
+        adoption->state = ADOPTION_CONDITION;
+    return found < 0 ? -1 : 0;
 }
 
 int adoption_examine(struct adoption *adoption, const struct table *table, struct session *session,
@@ -254,16 +273,10 @@ int adoption_examine(struct adoption *adoption, const struct table *table, struc
     char *mapped;
     int status;
 
-    *adoption = (struct adoption){.state = ADOPTION_SETTLED};
-    status = make_note(adoption->wanted, sizeof adoption->wanted, table, error);
-    if (status == 0 && table->parked_exists)
-        status = read_note(adoption->note, sizeof adoption->note, table, session, error);
-    if (status != 0) {
-        adoption->noted = status > 0;
-        if (status > 0 && strcmp(adoption->note, adoption->wanted) != 0)
-            adoption->state = ADOPTION_CONDITION;
-        return status < 0 ? -1 : 0;
-    }
+    if (adoption_read_note(adoption, table, session, error) < 0)
+        return -1;
+    if (adoption->noted)
+        return 0;
     mapped = list_mapped(table);
     if (mapped == NULL)
         return error_no_memory(error);
@@ -307,9 +320,10 @@ void adoption_explain(const struct adoption *adoption, const struct table *table
         error, ERROR_PERMANENT, ERROR_DATABASE,
         "table %s was not created by outbox-relay: %s would be sent and %s%s%s%s%s%s",
         table->quoted, number(to_send, adoption->to_send), mark ? "marked" : "deleted",
-        adoption->to_purge != 0 ? ", and of those marked as sent " : "",
+        adoption->to_purge != 0 ? ", and " : "",
         adoption->to_purge != 0 ? number(to_purge, adoption->to_purge) : "",
-        adoption->to_purge != 0 ? " purged by [outbox] retention" : "",
+        adoption->to_purge != 0 ? " that are marked as sent would be purged by [outbox] retention"
+                                : "",
         adoption->marks[0] != '\0' ? "; columns that look like a mark of what was sent: " : "",
         adoption->marks);
     (void)error_hint(error, "set [outbox] adopt = true when all these rows are meant for the relay;"
@@ -346,7 +360,8 @@ static int write_note(const struct adoption *adoption, const struct table *table
     return status;
 }
 
-/* As long as the configuration says it, nobody misses a note that cannot be written. */
+/* As long as the configuration says it, nobody misses a note that cannot be written. A table that
+ * is known otherwise goes on without: all its rows are sent. */
 static int remember(const struct adoption *adoption, const struct table *table,
                     struct session *session, const struct outbox_options *options,
                     struct error *error)
@@ -355,6 +370,8 @@ static int remember(const struct adoption *adoption, const struct table *table,
         return 0;
     if (error->kind != ERROR_PERMANENT)
         return -1;
+    if (adoption->state == ADOPTION_SETTLED && table->where == NULL)
+        return 0;
     if (!options->adopt)
         return error_hint(error,
                           "set [outbox] adopt = true: that rows of %s are sent cannot be"
@@ -375,8 +392,7 @@ int adoption_settle(struct adoption *adoption, const struct table *table, struct
         adoption_explain(adoption, table, options, error);
         return -1;
     }
-    /* The relay's own table needs no note, but another condition needs one to be refused. */
-    if (adoption->noted || (adoption->own && table->where == NULL))
+    if (adoption->noted)
         return 0;
     if (remember(adoption, table, session, options, error) < 0 ||
         adoption_examine(adoption, table, session, options, error) < 0)

@@ -19,7 +19,6 @@ enum adoption_state {
 
 struct adoption {
     enum adoption_state state;
-    bool own;         /* `init` created the table */
     bool noted;       /* in the parked table */
     char note[768];   /* what stands there */
     char wanted[768]; /* what is to stand there */
@@ -32,11 +31,16 @@ struct adoption {
 int adoption_examine(struct adoption *adoption, const struct table *table, struct session *session,
                      const struct outbox_options *options, struct error *error);
 
+/* The same of the note alone: no row of the outbox is read, and only ADOPTION_SETTLED and
+ * ADOPTION_CONDITION come of it. */
+int adoption_read_note(struct adoption *adoption, const struct table *table,
+                       struct session *session, struct error *error);
+
 /* Why the relay does not begin, and what to do; for ADOPTION_OPEN and ADOPTION_CONDITION. */
 void adoption_explain(const struct adoption *adoption, const struct table *table,
                       const struct outbox_options *options, struct error *error);
 
-/* 0: the relay may send and purge, and the parked table says so where that has to be remembered;
+/* 0: the relay may send and purge, and the parked table says by which condition;
  * -1: it may not, which *adoption says, or the database could not be asked. */
 int adoption_settle(struct adoption *adoption, const struct table *table, struct session *session,
                     const struct outbox_options *options, struct error *error);

@@ -19,10 +19,13 @@ static const char schema_sql[] =
 
 static const char find_sql[] =
     "SELECT c.relkind, c.relpersistence, c.relrowsecurity, c.relhassubclass, c.oid,"
-    "       EXISTS (SELECT FROM pg_catalog.pg_class p WHERE p.relkind = 'r' AND p.oid ="
-    "           pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2 || '_parked')))"
-    " FROM (VALUES (pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2::text))))"
-    " AS t (oid) LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid";
+    "       p.oid IS NOT NULL, " TABLE_TRUSTED_SQL(
+        "p",
+        "c") " FROM (VALUES (pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, "
+             "$2::text))))"
+             " AS t (oid) LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
+             " LEFT JOIN pg_catalog.pg_class p ON p.relkind = 'r' AND p.oid ="
+             "     pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2 || '_parked'))";
 
 static const char columns_sql[] =
     "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)," COLUMN_BASE_SQL ","
@@ -119,7 +122,9 @@ static int find(struct table *table, struct session *session, const struct outbo
 {
     const char *name;
     const char *params[2];
+    char role[QUOTED_BYTES_MAX];
     PGresult *result;
+    bool trusted;
 
     split_name(options->table, table->schema, &name);
     (void)snprintf(table->name, sizeof table->name, "%s", name);
@@ -128,9 +133,11 @@ static int find(struct table *table, struct session *session, const struct outbo
     params[0] = table->schema;
     params[1] = name;
     result = session_query(session, find_sql, 2, params, error);
-    if (result == NULL && strstr(error->text, "denied for schema") != NULL)
-        (void)error_hint(error, "GRANT USAGE ON SCHEMA %s TO \"%s\";", table->schema,
-                         PQuser(session->conn));
+    if (result == NULL && strstr(error->text, "denied for schema") != NULL) {
+        table_quote(session->conn, table->schema, table->schema_quoted);
+        table_quote(session->conn, PQuser(session->conn), role);
+        (void)error_hint(error, "GRANT USAGE ON SCHEMA %s TO %s;", table->schema_quoted, role);
+    }
     if (result == NULL)
         return -1;
     table->exists = !PQgetisnull(result, 0, 0);
@@ -140,7 +147,11 @@ static int find(struct table *table, struct session *session, const struct outbo
     table->has_children = PQgetvalue(result, 0, 3)[0] == 't';
     table->oid = (uint32_t)strtoul(PQgetvalue(result, 0, 4), NULL, 10);
     table->parked_exists = PQgetvalue(result, 0, 5)[0] == 't';
+    trusted = PQgetvalue(result, 0, 6)[0] == 't';
     PQclear(result);
+    quote_names(table, session->conn, options->order);
+    if (table->exists && table->parked_exists && !trusted)
+        return table_refuse_other(table->parked_quoted, error);
     return 0;
 }
 
@@ -235,6 +246,7 @@ int table_describe(struct table *table, struct session *session,
                    const struct outbox_options *options, struct error *error)
 {
     char schema[sizeof table->schema];
+    struct error not_plain;
 
     memcpy(schema, table->schema, sizeof schema);
     *table = (struct table){0};
@@ -242,12 +254,14 @@ int table_describe(struct table *table, struct session *session,
     table->where = options->where;
     if (find(table, session, options, error) < 0)
         return -1;
-    quote_names(table, session->conn, options->order);
     name_columns(table, session->conn, options);
     if (!table->exists)
         return 0;
-    if (find_columns(table, session, options->on_sent, error) < 0 ||
-        (table->where != NULL && filter_check(table, session, error) < 0))
+    if (find_columns(table, session, options->on_sent, error) < 0)
+        return -1;
+    if (table_plain(table, &not_plain) < 0) /* to plan a view may run its owner's functions */
+        return 0;
+    if (table->where != NULL && filter_check(table, session, error) < 0)
         return -1;
     if (options->order == ORDER_KEY)
         return slices_describe(table, session, options, error);

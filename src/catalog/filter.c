@@ -106,6 +106,19 @@ int filter_is_predicate(const struct table *table, struct session *session, cons
     return 0;
 }
 
+/* Data exceptions, and what PL/pgSQL raises. */
+void filter_name_error(const struct table *table, struct error *error)
+{
+    const struct error cause = *error;
+
+    if (table->where == NULL ||
+        (strstr(cause.text, "(SQLSTATE 22") == NULL && strstr(cause.text, "(SQLSTATE P0") == NULL))
+        return;
+    (void)error_set(error, cause.kind, cause.origin,
+                    "[outbox] where cannot be evaluated for a row of %s: %s", table->quoted,
+                    cause.text);
+}
+
 /* The table has the outbox's name, which the condition may use. */
 int filter_try_index(struct table *table, struct session *session, struct error *error)
 {
@@ -116,7 +129,7 @@ int filter_try_index(struct table *table, struct session *session, struct error 
     int status;
 
     if (table->where == NULL || table->where_problem[0] != '\0' || !table->exists ||
-        table->has_claim_index)
+        table->has_claim_index || table_plain(table, &ignored) < 0)
         return 0;
     if (!writer_begin(&writer))
         return error_no_memory(error);

@@ -16,6 +16,10 @@ int filter_check(struct table *table, struct session *session, struct error *err
 int filter_is_predicate(const struct table *table, struct session *session, const char *shown,
                         bool *is, struct error *error);
 
+/* An error that values of rows cause names the key: nothing else in a statement with the condition
+ * raises one. Other errors stay. */
+void filter_name_error(const struct table *table, struct error *error);
+
 /* Has PostgreSQL make an index with the condition, over an empty temporary table that is rolled
  * back, and sets where_problem when it is refused: not immutable, say. */
 int filter_try_index(struct table *table, struct session *session, struct error *error);

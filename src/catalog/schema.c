@@ -67,6 +67,8 @@ static const char *find_name(const struct expansion *expansion, const char *word
         {"notify", table->notify_quoted},
         {"role", expansion->role},
         {"sequence", expansion->sequence},
+        /* The condition's names are those of the relay, whose search_path is empty. */
+        {"where_path", table->where != NULL ? "SET search_path = '';\n" : ""},
         {"concurrently", expansion->concurrently ? "CONCURRENTLY " : ""},
         {"lock_column", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted},
     };
@@ -209,6 +211,19 @@ char *schema_index_sql(const struct table *table, const struct outbox_options *o
     const char *sections[SECTIONS_MAX] = {options->order == ORDER_KEY ? "slice_index" : "index"};
 
     return render(&expansion, sections);
+}
+
+void schema_index_fix(const struct table *table, const struct outbox_options *options, char *fix,
+                      size_t size)
+{
+    char *sql = schema_index_sql(table, options);
+
+    (void)snprintf(fix, size, "%.*s", sql != NULL ? (int)strlen(sql) - 1 : 0,
+                   sql != NULL ? sql : "");
+    free(sql);
+    for (char *at = fix; *at != '\0'; at++)
+        if (*at == '\n')
+            *at = ' ';
 }
 
 char *schema_slices_sql(const struct table *table, const struct outbox_options *options)

@@ -39,6 +39,9 @@ char *schema_grant_sql(const struct table *table, const struct outbox_options *o
 
 /* CREATE INDEX CONCURRENTLY for the claim. */
 char *schema_index_sql(const struct table *table, const struct outbox_options *options);
+/* The same on one line, for whoever copies a line; "" without memory. */
+void schema_index_fix(const struct table *table, const struct outbox_options *options, char *fix,
+                      size_t size);
 /* One transaction that gives the slice table another number of rows. */
 char *schema_slices_sql(const struct table *table, const struct outbox_options *options);
 

@@ -23,8 +23,10 @@ static const char table_sql[] =
     " c.relkind = 'r' AND (SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid"
     "  AND a.attname IN ('slice', 'slices') AND NOT a.attisdropped"
     "  AND a.atttypid = 'pg_catalog.int4'::pg_catalog.regtype) = 2"
-    " FROM (VALUES (pg_catalog.to_regclass($1))) AS t (oid)"
-    " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid";
+    " AND " TABLE_TRUSTED_SQL(
+        "c", "o") " FROM (VALUES (pg_catalog.to_regclass($1))) AS t (oid)"
+                  " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
+                  " LEFT JOIN pg_catalog.pg_class o ON o.oid = $2::pg_catalog.regclass";
 
 /* Indexes over an expression first: of which number of slices, valid, and all else as it must be.
  */
@@ -91,8 +93,8 @@ static int count_slices(struct table *table, struct session *session, struct err
 
 static int find_table(struct table *table, struct session *session, struct error *error)
 {
-    const char *params[1] = {table->slice_quoted};
-    PGresult *result = session_query(session, table_sql, 1, params, error);
+    const char *params[2] = {table->slice_quoted, table->quoted};
+    PGresult *result = session_query(session, table_sql, 2, params, error);
     bool fits;
 
     if (result == NULL)
@@ -102,9 +104,7 @@ static int find_table(struct table *table, struct session *session, struct error
     fits = PQgetvalue(result, 0, 2)[0] == 't';
     PQclear(result);
     if (table->slice_exists && !fits)
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                         "%s is not the table that outbox-relay init makes: drop or rename it",
-                         table->slice_quoted);
+        return table_refuse_other(table->slice_quoted, error);
     return table->slice_readable ? count_slices(table, session, error) : 0;
 }
 
@@ -286,8 +286,6 @@ static int check_number(const struct table *table, const struct outbox_options *
 static int check_index(const struct table *table, const struct outbox_options *options,
                        struct error *error)
 {
-    char *sql;
-
     /* Without the key, say, it would be another index. */
     if (table->has_claim_index || !table_has_needed(table, options) ||
         table->where_problem[0] != '\0')
@@ -297,10 +295,7 @@ static int check_index(const struct table *table, const struct outbox_options *o
                     " read the whole table",
                     table->quoted, table->where != NULL ? " within [outbox] where" : "",
                     table->columns[COLUMN_ID].quoted);
-    sql = schema_index_sql(table, options);
-    if (sql != NULL)
-        (void)error_hint(error, "%.*s", (int)strcspn(sql, "\n"), sql);
-    free(sql);
+    schema_index_fix(table, options, error->hint, sizeof error->hint);
     return -1;
 }
 

@@ -51,3 +51,13 @@ int table_plain(const struct table *table, struct error *error)
                      " are not supported",
                      table->quoted);
 }
+
+int table_refuse_other(const char *quoted, struct error *error)
+{
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "%s is not the table that outbox-relay init makes, or its owner is neither the"
+                    " outbox's nor this role: drop or rename it",
+                    quoted);
+    return error_hint(error, "where it is yours: ALTER TABLE %s OWNER TO the outbox's owner",
+                      quoted);
+}

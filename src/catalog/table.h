@@ -18,6 +18,12 @@
     " WHERE d.typtype = 'd') SELECT pg_catalog.format_type(b.oid, b.typmod) FROM base b"           \
     " JOIN pg_catalog.pg_type u ON u.oid = b.oid WHERE u.typtype <> 'd')"
 
+/* SQL: whether the owner of table `own` of pg_class has the rights of the owner of `outbox`, as a
+ * superuser has, or is this role. Triggers and constraints of any other could run as this role. */
+#define TABLE_TRUSTED_SQL(own, outbox)                                                             \
+    "(pg_catalog.pg_has_role(" own ".relowner, " outbox ".relowner, 'MEMBER') OR " own             \
+    ".relowner = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user))"
+
 struct table_column {
     const char *name; /* as configured, unquoted; NULL: the preset has none */
     char quoted[QUOTED_BYTES_MAX];
@@ -55,6 +61,9 @@ struct table {
 };
 
 void table_quote(PGconn *conn, const char *name, char out[QUOTED_BYTES_MAX]);
+
+/* Returns -1: a table beside the outbox, of this name, is not one of the relay's. */
+int table_refuse_other(const char *quoted, struct error *error);
 
 bool table_has(const struct table *table, enum column column);
 

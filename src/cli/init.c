@@ -15,17 +15,17 @@ static enum exit_status print_and_free(char *sql)
     return EXIT_DONE;
 }
 
-/* Rows that a table held before are told, but are no reason to create nothing. */
-static enum exit_status settle_adoption(struct admin *admin)
+/* Why `run` would not begin is told, but is no reason to create nothing. `run` notes what is
+ * settled: it has fewer rights than whoever runs `init`. */
+static enum exit_status warn_of_adoption(struct admin *admin)
 {
     struct error error;
-    bool open;
+    int keeps = admin_foresee_adoption(admin, &error);
 
-    if (admin_settle_adoption(admin, &open, &error) == 0)
-        return EXIT_DONE;
-    if (!open)
+    if (keeps < 0)
         return cli_fail(&error);
-    (void)fprintf(stderr, "outbox-relay: warning: %s\n  %s\n", error.text, error.hint);
+    if (keeps > 0)
+        (void)fprintf(stderr, "outbox-relay: warning: %s\n  %s\n", error.text, error.hint);
     return EXIT_DONE;
 }
 
@@ -53,7 +53,7 @@ static enum exit_status create(struct admin *admin, bool notify)
 
     if (admin_init(admin, &missing, &error) == 0) {
         (void)printf("the tables are ready\n");
-        status = settle_adoption(admin);
+        status = warn_of_adoption(admin);
         if (status != EXIT_DONE)
             return status;
         if (notify && admin_init_notify(admin, &error) < 0)

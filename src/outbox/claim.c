@@ -6,6 +6,7 @@
  * rest of it stays locked until this transaction ends, and comes with the next.
  */
 #include "base/clock.h"
+#include "catalog/filter.h"
 #include "outbox/claim_queue.h"
 #include "outbox/row.h"
 #include "outbox/slices/away.h"
@@ -304,7 +305,7 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     return unreadable_claim(outbox, batch, request, error);
 }
 
-int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+static int claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {
     batch_reset(batch);
@@ -343,4 +344,14 @@ int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return -1;
     }
     return 0;
+}
+
+/* A row that cannot be handed over is isolated; what is still an error is the condition's. */
+int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+                 struct error *error)
+{
+    if (claim(outbox, batch, request, error) == 0)
+        return 0;
+    filter_name_error(&outbox->table, error);
+    return -1;
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "catalog/adoption.h"
 #include "catalog/describe.h"
+#include "catalog/filter.h"
 #include "outbox/slices/sql_horizon.h"
 #include "outbox/slices/sql_slices.h"
 
@@ -110,6 +111,19 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     return pipeline_read_prepared(&outbox->pipeline, error);
 }
 
+/* Before an index is missed that another condition would need. */
+static int check_condition(const struct table *table, struct outbox *outbox, struct error *error)
+{
+    struct adoption adoption;
+
+    if (adoption_read_note(&adoption, table, &outbox->pipeline.session, error) < 0)
+        return -1;
+    if (adoption.state != ADOPTION_CONDITION)
+        return 0;
+    adoption_explain(&adoption, table, outbox->options, error);
+    return -1;
+}
+
 /* What is remembered is the last table that was whole. */
 static int describe(struct outbox *outbox, struct error *error)
 {
@@ -119,6 +133,9 @@ static int describe(struct outbox *outbox, struct error *error)
     bool first = !outbox->table.exists;
 
     if (table_describe(&table, &outbox->pipeline.session, outbox->options, error) < 0 ||
+        filter_try_index(&table, &outbox->pipeline.session, error) < 0 ||
+        table_whole(&table, outbox->options, error) < 0 ||
+        check_condition(&table, outbox, error) < 0 ||
         table_usable(&table, outbox->options, error) < 0 ||
         table_still_whole(&table, &outbox->table, error) < 0 ||
         sequence_describe(&outbox->sequence, &outbox->pipeline.session, &table, error) < 0 ||

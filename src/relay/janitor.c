@@ -33,13 +33,12 @@ static int work(const struct outbox_options *options, const struct stop *stop, s
 {
     struct admin *admin = admin_open(options, error);
     struct error other;
-    bool open;
     int status;
 
     if (admin == NULL)
         return -1;
-    if (admin_settle_adoption(admin, &open, error) <
-        0) { /* another table may have the name by now */
+    /* Another table may have the name by now. */
+    if (admin_settle_adoption(admin, error) < 0) {
         admin_close(admin);
         return -1;
     }

@@ -7,10 +7,11 @@
  * wait for each other at each commit that notifies, and lanes that look every few milliseconds cost
  * them less. How long it then stays unarmed grows where being armed is always brief.
  *
- * Anybody may NOTIFY, so what arrives is heard for credit: each time costs one, a look that had
- * rows gives one back, and time gives one as often as a relay polls. Without credit the session is
- * not read, and then all that has come costs one. So a loop of notifications costs the relay as
- * many looks as polling would, and inserts are found as early as by polling.
+ * Anybody may NOTIFY, so what arrives is heard for credit. All that inserts may have sent and that
+ * is read at once costs one, and so does each that no insert sends. A look that had rows gives one
+ * back, each id that was drawn gives one, because another relay may have taken its row, and time
+ * gives one as often as a relay polls. Without credit the session listens no more for a while, and
+ * lanes poll: the answers that lanes wait for would stand behind what arrives.
  */
 #include "relay/watcher.h"
 
@@ -32,18 +33,22 @@
 #define RENEW_MS 5000   /* well within the lease */
 #define RETRY_MS 250    /* to connect, doubled */
 #define RETRY_MS_MAX 2000
-#define CREDIT_MAX 40
-#define CREDIT_MS 250   /* as a relay polls by default */
+#define LASTING_MS 5000
+#define CREDIT_MAX 400 /* what is drawn is known a second or two later */
+#define CREDIT_MS 250  /* as a relay polls by default */
+#define DEAF_MS 5000   /* without credit, doubled */
+#define DEAF_MS_MAX 60000
 #define ABSENT_MS 30000 /* until the trigger is looked for again */
 
 struct watcher {
     const struct watched *shared;
     struct watch *watch;
     struct listener *listener; /* on the session of the watch */
-    int failures;              /* to connect, in a row */
-    bool has_input;            /* the session has sent something, or has ended */
-    int64_t tick_ms;           /* when the horizon is looked at */
-    uint64_t away;             /* the sinks that the session's name shows as away */
+    int failures;              /* to connect, or to stay connected for LASTING_MS, in a row */
+    int64_t connected_ms;
+    bool has_input;  /* the session has sent something, or has ended */
+    int64_t tick_ms; /* when the horizon is looked at */
+    uint64_t away;   /* the sinks that the session's name shows as away */
     bool listening;
     bool warned;       /* that nothing is heard here */
     int64_t listen_ms; /* when it is tried to listen, unless it does */
@@ -54,8 +59,11 @@ struct watcher {
     int64_t hold_ms;  /* how long it then stays unarmed */
     int calls;        /* notifications */
     int64_t calls_ms; /* since then */
-    int credit;
+    int64_t credit;
     int64_t credit_ms; /* when it grows next */
+    int64_t drawn;     /* the highest id, for which credit was given */
+    int64_t deaf_ms;   /* how long it does not listen without credit */
+    int64_t heard_ms;  /* since when it listens, or did */
 };
 
 /* Where being armed is always brief, inserts are so many that polling is as fast, and cheaper for
@@ -112,7 +120,12 @@ static bool wants_to_arm(struct watcher *watcher)
 
 static void grow_credit(struct watcher *watcher, int64_t now_ms)
 {
+    int64_t drawn = watch_drawn(watcher->watch);
+
     watcher->credit += wake_take_found(watcher->shared->wake);
+    if (watcher->drawn != HORIZON_UNKNOWN && drawn > watcher->drawn)
+        watcher->credit += drawn - watcher->drawn;
+    watcher->drawn = drawn;
     if (now_ms >= watcher->credit_ms) {
         watcher->credit++;
         watcher->credit_ms = now_ms + CREDIT_MS;
@@ -121,7 +134,26 @@ static void grow_credit(struct watcher *watcher, int64_t now_ms)
         watcher->credit = CREDIT_MAX;
 }
 
-/* Where the credit is used up the calls are no inserts, and to let go of the lock ends none. */
+/* For longer each time, unless it has listened for as long as it may not. */
+static int stop_listening(struct watcher *watcher, struct error *error)
+{
+    int64_t now_ms = clock_now_ms();
+
+    watcher->deaf_ms *= 2;
+    if (now_ms - watcher->heard_ms >= DEAF_MS_MAX || watcher->deaf_ms < DEAF_MS)
+        watcher->deaf_ms = DEAF_MS;
+    if (watcher->deaf_ms > DEAF_MS_MAX)
+        watcher->deaf_ms = DEAF_MS_MAX;
+    if (!watcher->warned)
+        log_warn("inserts do not wake this relay, it polls: more notifications come than inserts"
+                 " send");
+    watcher->warned = true;
+    watcher->listening = false;
+    watcher->listen_ms = now_ms + watcher->deaf_ms;
+    wake_disarm(watcher->shared->wake);
+    return listener_stop(watcher->listener, error);
+}
+
 static int hear(struct watcher *watcher, struct error *error)
 {
     struct listener *listener = watcher->listener;
@@ -130,12 +162,14 @@ static int hear(struct watcher *watcher, struct error *error)
 
     if (listener_hear(listener, &arrived, &heard, error) < 0)
         return -1;
-    watcher->credit -= arrived > 0;
+    watcher->credit -= arrived - heard + (heard > 0);
     if (heard > 0)
         wake_call(watcher->shared->wake);
+    if (watcher->credit <= 0)
+        return stop_listening(watcher, error);
     if (heard > 0 && !listener_is_armed(listener))
         watcher->pause_ms = ARM_MS;
-    if (calls_are_many(watcher, heard) && watcher->credit > 0 && listener_is_armed(listener))
+    if (calls_are_many(watcher, heard) && listener_is_armed(listener))
         return let_go(watcher, error);
     return 0;
 }
@@ -147,8 +181,10 @@ static int attend(struct watcher *watcher, struct error *error)
     int64_t now_ms = clock_now_ms();
 
     grow_credit(watcher, now_ms);
-    if (watcher->credit > 0 && hear(watcher, error) < 0)
+    if (hear(watcher, error) < 0)
         return -1;
+    if (!watcher->listening)
+        return 0;
     if (now_ms >= watcher->renew_ms) {
         watcher->renew_ms = now_ms + RENEW_MS;
         return listener_renew(listener, error);
@@ -167,6 +203,8 @@ static void begin_to_listen(struct watcher *watcher)
     watcher->arm_ms = clock_now_ms();
     watcher->renew_ms = clock_now_ms() + RENEW_MS;
     watcher->credit = CREDIT_MAX;
+    watcher->drawn = HORIZON_UNKNOWN;
+    watcher->heard_ms = clock_now_ms();
 }
 
 static int listen_if_due(struct watcher *watcher, struct error *error)
@@ -242,11 +280,9 @@ static int64_t next_event_ms(struct watcher *watcher)
     int64_t until_ms = watcher->tick_ms;
 
     if (!watcher->listening)
-        return until_ms;
+        return until_ms; /* a tick is due within a second */
     if (watcher->renew_ms < until_ms)
         until_ms = watcher->renew_ms;
-    if (watcher->credit <= 0 && watcher->credit_ms < until_ms)
-        until_ms = watcher->credit_ms;
     if (wants_to_arm(watcher) && watcher->arm_ms < until_ms)
         until_ms = watcher->arm_ms;
     return until_ms;
@@ -265,15 +301,14 @@ static bool take_event(const struct pollfd *event)
 static void wait_for_event(struct watcher *watcher)
 {
     const struct watched *shared = watcher->shared;
-    bool hears = !watcher->listening || watcher->credit > 0;
     struct pollfd events[5] = {
-        {.fd = hears ? watch_fd(watcher->watch) : -1, .events = POLLIN},
+        {.fd = watch_fd(watcher->watch), .events = POLLIN},
         {.fd = shared->wake != NULL ? wake_fd(shared->wake) : -1, .events = POLLIN},
         {.fd = wal_flush_fd(shared->flush), .events = POLLIN},
         {.fd = horizon_fd(shared->horizon), .events = POLLIN},
         {.fd = shared->stop->fd, .events = POLLIN}};
 
-    if (watcher->listening && hears && listener_has_heard(watcher->listener))
+    if (watcher->listening && listener_has_heard(watcher->listener))
         return;
     if (poll(events, 5, clock_left_ms(next_event_ms(watcher))) <= 0)
         return;
@@ -284,39 +319,52 @@ static void wait_for_event(struct watcher *watcher)
     watcher->has_input = events[0].revents != 0;
 }
 
-/* What was not heard meanwhile is looked for. */
+static void rest(struct watcher *watcher, const struct error *error)
+{
+    int64_t retry_ms = RETRY_MS;
+
+    for (int i = 0; i < watcher->failures && retry_ms < RETRY_MS_MAX; i++)
+        retry_ms *= 2;
+    if (++watcher->failures == 6)
+        log_warn("the connection beside the lanes fails: %s", error->text);
+    (void)stop_wait(watcher->shared->stop, retry_ms);
+}
+
+/* What was not heard meanwhile is looked for. A session that ends before its first tick is no
+ * better than none. */
 static void lose(struct watcher *watcher, const struct error *error)
 {
     log_debug("the watching connection ends: %s", error->text);
     listener_forget(watcher->listener);
     watch_disconnect(watcher->watch);
     watch_refuse_flush(watcher->watch, error);
-    if (!watcher->listening)
-        return;
-    watcher->listening = false;
-    wake_disarm(watcher->shared->wake);
-    wake_call(watcher->shared->wake);
+    if (watcher->listening) {
+        watcher->listening = false;
+        wake_disarm(watcher->shared->wake);
+        wake_call(watcher->shared->wake);
+    }
+    if (clock_now_ms() - watcher->connected_ms >= LASTING_MS)
+        watcher->failures = 0;
+    if (watcher->failures > 0)
+        rest(watcher, error);
+    else
+        watcher->failures = 1;
 }
 
 /* The lanes say first that the database is away. */
 static void connect_again(struct watcher *watcher)
 {
-    int64_t retry_ms = RETRY_MS;
     struct error error;
 
     if (watch_connect(watcher->watch, &error) == 0) {
-        watcher->failures = 0;
+        watcher->connected_ms = clock_now_ms();
         watcher->away = 0;
         watcher->tick_ms = 0;
         watcher->listen_ms = 0;
         return;
     }
     watch_refuse_flush(watcher->watch, &error);
-    for (int i = 0; i < watcher->failures && retry_ms < RETRY_MS_MAX; i++)
-        retry_ms *= 2;
-    if (++watcher->failures == 6)
-        log_warn("the connection beside the lanes fails: %s", error.text);
-    (void)stop_wait(watcher->shared->stop, retry_ms);
+    rest(watcher, &error);
 }
 
 void watcher_run(const struct watched *watched)

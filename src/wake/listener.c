@@ -130,6 +130,20 @@ int listener_disarm(struct listener *listener, struct error *error)
     return ask(listener, sql, error) < 0 ? -1 : 0;
 }
 
+/* The lease ends too: without renewals nothing may keep this session busy. */
+int listener_stop(struct listener *listener, struct error *error)
+{
+    bool has_lease = PQserverVersion(listener->session->conn) >= 140000;
+    int status = listener->armed ? listener_disarm(listener, error) : 0;
+
+    if (status == 0)
+        status = session_execute(
+            listener->session, has_lease ? "UNLISTEN *; RESET idle_session_timeout" : "UNLISTEN *",
+            error);
+    listener_forget(listener);
+    return status;
+}
+
 bool listener_is_armed(const struct listener *listener)
 {
     return listener->armed;

@@ -47,6 +47,9 @@ int listener_arm(struct listener *listener, bool *another, struct error *error);
 int listener_disarm(struct listener *listener, struct error *error);
 bool listener_is_armed(const struct listener *listener);
 
+/* Listens no more, and is disarmed; what has arrived is dropped. */
+int listener_stop(struct listener *listener, struct error *error);
+
 /* Every few seconds: keeps the lease, by whose end PostgreSQL frees the inserters of a relay that
  * is frozen (from PostgreSQL 14 on), and makes sure that the trigger is still there. */
 int listener_renew(struct listener *listener, struct error *error);

@@ -31,6 +31,10 @@ PGconn *harness_database(char url[256]);
 /* One more connection to the same database, as a superuser too. */
 PGconn *harness_connect(const char *url);
 
+/* The parked rows, without the note that says by which condition rows are sent. */
+#define PARKED_ROWS                                                                                \
+    "(SELECT * FROM outbox_parked WHERE sent_at IS DISTINCT FROM 'infinity') parked"
+
 void sql(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
 long long sql_number(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The first value; "" for NULL. Valid until the next call. */

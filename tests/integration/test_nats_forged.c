@@ -19,7 +19,7 @@ static void guess(char *out, size_t size, const char *seen, int step, bool same_
 
     assert_non_null(token);
     (void)snprintf(out, size, "%.*s.%llu%s", (int)inbox, seen, first + (unsigned long long)step,
-                   same_token ? token : "-0123456789abcdef");
+                   same_token ? token : "-0123456789a");
 }
 
 static void acknowledge(natsConnection *forger, const char *reply, int sequence)

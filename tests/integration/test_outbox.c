@@ -542,7 +542,7 @@ static void with_delete_a_parked_row_that_is_sent_is_gone(void **state)
     struct lane_fixture *fixture = *state;
 
     claim_parked_and_send(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS), 0);
 }
 
 static void locked_rows_remain_and_parked_ones_are_counted(void **state)

@@ -79,7 +79,7 @@ static void init_prints_what_an_older_parked_table_lacks(void **state)
     assert_says(fixture->process.out, "the tables are ready");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS), 1);
 }
 
 static void check_warns_of_each_index_that_the_parked_table_lacks(void **state)
@@ -167,7 +167,7 @@ static void the_printed_grants_suffice_for_a_restricted_role(void **state)
     sql(fixture->conn, "REVOKE ALL ON outbox, outbox_parked FROM restricted");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out,
-                "GRANT UPDATE (sent_at) ON \"public\".\"outbox\" TO \"restricted\";");
+                "GRANT UPDATE (\"sent_at\") ON \"public\".\"outbox\" TO \"restricted\";");
     assert_says(fixture->process.out,
                 "GRANT INSERT ON \"public\".\"outbox_parked\" TO \"restricted\";");
     expect(fixture, run(fixture, "run", "-c", fixture->config), 3);

@@ -152,7 +152,8 @@ static void no_command_calls_what_is_planted_in_the_search_path(void **state)
 {
     static const char *const outboxes[] = {
         "table = \"outbox\"", "table = \"public.outbox\"",
-        "table = \"outbox\"\norder = \"none\"\non_sent = \"delete\""};
+        "table = \"outbox\"\norder = \"none\"\non_sent = \"delete\"",
+        "table = \"outbox\"\nwhere = \"topic <> 'private' AND id > 0\""};
     struct fixture *fixture = *state;
     char dba[256];
     char relay[256];
@@ -285,6 +286,79 @@ static void a_view_in_the_place_of_a_table_of_the_relay_is_not_read(void **state
     assert_says(fixture->process.err, "\"public\".\"outbox_slice\" is not the table that");
 }
 
+static void a_view_in_the_place_of_the_outbox_is_not_planned(void **state)
+{
+    static const char *const orders[] = {"key", "none"};
+    static const char *const commands[] = {"init", "check", "run", "purge", "status"};
+    struct fixture *fixture = *state;
+    char outbox[160];
+    char dba[256];
+
+    sql(fixture->conn, "%s", counter);
+    sql(fixture->conn, "ALTER FUNCTION evil.called IMMUTABLE; DROP TABLE outbox CASCADE");
+    sql(fixture->conn,
+        "CREATE VIEW outbox AS SELECT 1::bigint AS id, gen_random_uuid() AS event_id,"
+        " 't'::text AS topic, 'k'::text AS key, '{}'::jsonb AS payload,"
+        " NULL::timestamptz AS sent_at WHERE evil.called('view')");
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        (void)snprintf(outbox, sizeof outbox,
+                       "table = \"public.outbox\"\norder = \"%s\"\nwhere = \"topic = 't'\"",
+                       orders[i]);
+        as(fixture, "postgres", outbox, dba);
+        for (size_t j = 0; j < sizeof commands / sizeof *commands; j++) {
+            expect(fixture, run(fixture, commands[j], "-c", dba), 3);
+            nothing_was_called(fixture, commands[j]);
+        }
+        expect(fixture, run(fixture, "init", "--print", "-c", dba), 3);
+        nothing_was_called(fixture, "init --print");
+    }
+}
+
+static void give_to_planter(struct fixture *fixture, const char *table)
+{
+    sql(fixture->conn,
+        "ALTER TABLE %s OWNER TO test_planter; CREATE TRIGGER evil BEFORE INSERT OR UPDATE"
+        " ON %s FOR EACH ROW EXECUTE FUNCTION evil.fire()",
+        table, table);
+}
+
+/* Whoever owns such a table may have its triggers run as whoever writes to it. */
+static void a_table_of_another_owner_beside_the_outbox_is_not_touched(void **state)
+{
+    static const char *const planted[] = {"outbox_parked", "outbox_slice"};
+    static const char *const commands[] = {"init", "check", "purge", "status", "run"};
+    struct fixture *fixture = *state;
+    char says[64];
+    char dba[256];
+
+    sql(fixture->conn, "%s", counter);
+    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS test_planter;"
+                       " CREATE ROLE test_planter; GRANT ALL ON SCHEMA public TO test_planter;"
+                       " CREATE FUNCTION evil.fire() RETURNS trigger LANGUAGE plpgsql AS"
+                       " 'BEGIN PERFORM evil.called(TG_RELID::text); RETURN NEW; END'");
+    as(fixture, "postgres", "table = \"public.outbox\"", dba);
+    for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
+        sql(fixture->conn, "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice");
+        expect(fixture, run(fixture, "init", "-c", dba), 0);
+        sql(fixture->conn, "COMMENT ON TABLE outbox IS NULL; ALTER TABLE outbox ADD status text");
+        expect(fixture, run(fixture, "init", "-c", dba), 0);
+        give_to_planter(fixture, planted[i]);
+        (void)snprintf(says, sizeof says, "\"public\".\"%s\" is not the table that", planted[i]);
+        for (size_t j = 0; j < sizeof commands / sizeof *commands; j++) {
+            expect(fixture, run(fixture, commands[j], "-c", dba), 3);
+            if (strcmp(commands[j], "run") != 0) /* a superuser does not relay */
+                assert_says(strcmp(commands[j], "check") == 0 ? fixture->process.out
+                                                              : fixture->process.err,
+                            says);
+            nothing_was_called(fixture, commands[j]);
+        }
+        sql(fixture->conn, "ALTER TABLE outbox OWNER TO test_planter");
+        expect(fixture, run(fixture, "check", "-c", dba), 3);
+        assert_null(strstr(fixture->process.out, says));
+    }
+    sql(fixture->conn, "DROP OWNED BY test_planter; DROP ROLE test_planter");
+}
+
 static void a_name_without_a_schema_is_refused_where_the_search_path_has_none(void **state)
 {
     struct fixture *fixture = *state;
@@ -330,6 +404,8 @@ int main(void)
         TEST(what_is_planted_would_be_called),
         TEST(no_command_calls_what_is_planted_in_the_search_path),
         TEST(a_view_in_the_place_of_a_table_of_the_relay_is_not_read),
+        TEST(a_view_in_the_place_of_the_outbox_is_not_planned),
+        TEST(a_table_of_another_owner_beside_the_outbox_is_not_touched),
         TEST(a_name_without_a_schema_is_refused_where_the_search_path_has_none),
         TEST(no_sql_that_mends_a_table_calls_what_is_planted),
     };

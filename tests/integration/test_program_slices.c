@@ -503,7 +503,7 @@ static void the_printed_grants_let_a_role_lock_slices(void **state)
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "GRANT SELECT ON \"public\".\"outbox_slice\" TO \"locker\";");
     assert_says(fixture->process.out,
-                "GRANT UPDATE (slices) ON \"public\".\"outbox_slice\" TO \"locker\";");
+                "GRANT UPDATE (\"slices\") ON \"public\".\"outbox_slice\" TO \"locker\";");
     expect(fixture, run_command(fixture, "run"), 3);
     assert_says(fixture->process.err, "permission denied for table \"public\".\"outbox_slice\"");
     expect(fixture, run_command(fixture, "status"), 0);

@@ -56,12 +56,14 @@ static int drain(struct fixture *fixture)
 /* What init printed, a statement a line, as psql would run it. */
 static void execute_printed(struct fixture *fixture)
 {
+    PGconn *psql = harness_connect(fixture->url);
     char *rest = fixture->process.out;
     char *line;
 
     while ((line = strsep(&rest, "\n")) != NULL)
         if (line[0] != '\0' && line[0] != '-')
-            sql(fixture->conn, "%s", line);
+            sql(psql, "%s", line);
+    PQfinish(psql);
 }
 
 static void init(struct fixture *fixture)
@@ -131,14 +133,14 @@ static void what_is_counted_is_bounded_and_the_retention_counts_too(void **state
     expect(fixture, command(fixture, "check"), 3);
     assert_says(
         fixture->process.out,
-        "more than 100000 rows would be sent and marked, and of those marked as sent 12 rows"
-        " purged by [outbox] retention; columns that look like a mark of what was sent:"
+        "more than 100000 rows would be sent and marked, and 12 rows that are marked as sent would"
+        " be purged by [outbox] retention; columns that look like a mark of what was sent:"
         " status (text)");
     init(fixture);
     sql(fixture->conn, "DELETE FROM events WHERE sent_at IS NULL");
     expect(fixture, drain(fixture), 3);
-    assert_says(fixture->process.err, "0 rows would be sent and marked, and of those marked as sent"
-                                      " 12 rows purged by [outbox] retention");
+    assert_says(fixture->process.err, "0 rows would be sent and marked, and 12 rows that are marked"
+                                      " as sent would be purged by [outbox] retention");
     write_config_for(fixture, "on_sent = \"mark\"\nretention = \"0\"");
     expect(fixture, drain(fixture), 0);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 12);
@@ -190,6 +192,8 @@ static void rows_that_come_once_a_table_was_seen_empty_are_the_relays(void **sta
     make_events_without_sent_at(fixture);
     write_config_for(fixture, "on_sent = \"delete\"");
     init(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked"), 0);
+    expect(fixture, drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
     expect(fixture, command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
@@ -219,7 +223,33 @@ static void a_table_that_init_created_needs_no_word(void **state)
     expect(fixture, command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked"), 0);
+}
+
+/* The one that runs has left the note of its condition. */
+static void a_condition_is_refused_beside_a_relay_without_one(void **state)
+{
+    static const char *const tables[] = {"", "CREATE"};
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        sql(fixture->conn, "SET client_min_messages = warning;"
+                           " DROP TABLE IF EXISTS events, events_parked, events_slice");
+        if (tables[i][0] != '\0')
+            make_events(fixture);
+        write_config_for(fixture, "");
+        init(fixture);
+        expect(fixture, drain(fixture), 0);
+        write_config_for(fixture, "where = \"topic = 'mine'\"\nadopt = true");
+        expect(fixture, drain(fixture), 3); /* the index is missing too */
+        assert_says(fixture->process.err, "is relayed by another condition: \"rows are sent WHERE"
+                                          " \"sent_at\" IS NULL\", not");
+        expect(fixture, command(fixture, "init"), 3);
+        assert_says(fixture->process.err, "is relayed by another condition");
+        assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.events_slice_idx;");
+        execute_printed(fixture);
+        expect(fixture, drain(fixture), 3);
+        assert_says(fixture->process.err, "is relayed by another condition");
+    }
 }
 
 /* It left no comment, and the application may have added columns since. */
@@ -239,7 +269,7 @@ static void a_table_of_an_earlier_init_needs_no_word(void **state)
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
     sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
-    sql(fixture->conn, "ALTER TABLE events ADD COLUMN state text");
+    sql(fixture->conn, "ALTER TABLE events ADD COLUMN state text; DELETE FROM events_parked");
     expect(fixture, command(fixture, "check"), 3);
     sql(fixture->conn, "ALTER TABLE events DROP COLUMN state;"
                        " ALTER TABLE events RESET (autovacuum_vacuum_threshold)");
@@ -323,6 +353,7 @@ static void a_restricted_role_settles_a_table_too(void **state)
 
     make_events(fixture);
     insert_events(fixture, "NEW", 10);
+    sql(fixture->conn, "ALTER TABLE events OWNER TO " HARNESS_RELAY);
     write_config_for(fixture, "");
     init(fixture);
     make_role(fixture, "adopter");
@@ -403,9 +434,11 @@ static void the_index_holds_the_condition_and_no_other_serves(void **state)
     write_config_for(fixture, NEW_ONLY);
     expect(fixture, command(fixture, "run"), 3);
     assert_says(fixture->process.err, "no index over its unsent rows within [outbox] where");
+    assert_says(fixture->process.err, "SET search_path = ''; CREATE INDEX CONCURRENTLY");
     expect(fixture, command(fixture, "init"), 3);
     assert_says(fixture->process.out,
                 " 64), \"id\") WHERE \"sent_at\" IS NULL AND (status = 'NEW');\n");
+    assert_says(fixture->process.out, "SET search_path = '';\nCREATE INDEX CONCURRENTLY ");
     assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.events_slice_idx;\n");
     sql(fixture->conn, "DELETE FROM events_parked"); /* as the refusal of another condition says */
     init(fixture);
@@ -432,6 +465,7 @@ static void without_order_the_index_holds_the_condition_too(void **state)
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY \"events_unsent_idx\" ON"
                                       " \"public\".\"events\" (\"id\") WHERE (status = 'NEW');\n");
     init(fixture);
+    expect(fixture, drain(fixture), 0);
     write_config_for(fixture, "order = \"none\"\non_sent = \"delete\"\nwhere = \"status = 'A'\"");
     expect(fixture, command(fixture, "check"), 3); /* of another condition */
     assert_says(fixture->process.out, "warning: table \"public\".\"events\" has no index over its"
@@ -477,7 +511,12 @@ static void a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing(
                          0);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 5);
     }
-    sql(fixture->conn, "DROP TABLE events");
+    write_config_for(fixture, "order = \"none\"");
+    init(fixture);
+    write_config_for(fixture, "order = \"none\"\nadopt = true\nwhere = \"id IN (SELECT 1)\"");
+    expect(fixture, drain(fixture), 3); /* without an index that has it */
+    assert_says(fixture->process.err, "[outbox] where: PostgreSQL refuses this condition:");
+    sql(fixture->conn, "DROP TABLE events, events_parked");
     write_config_for(fixture, "where = \"tenant = 'a'\"");
     expect(fixture, command(fixture, "init"), 3);
     assert_says(fixture->process.err, "[outbox] where: ");
@@ -508,6 +547,7 @@ static void a_row_that_an_update_brings_within_where_is_sent(void **state)
     make_events(fixture);
     write_config_for(fixture, NEW_ONLY);
     init(fixture);
+    expect(fixture, drain(fixture), 0);
     insert_events(fixture, "HELD", 20);
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     insert_events(fixture, "NEW", 2000);
@@ -534,6 +574,7 @@ static void a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left(
     make_events(fixture);
     write_config_for(fixture, NEW_ONLY);
     init(fixture);
+    expect(fixture, drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
     sql(other, "BEGIN; UPDATE events SET status = 'HELD' WHERE id = 3");
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
@@ -559,13 +600,17 @@ static void the_relays_of_a_table_have_one_condition(void **state)
     make_events(fixture);
     write_config_for(fixture, "where = \"key = 'a'\"");
     init(fixture);
+    expect(fixture, drain(fixture), 0);
     sql(fixture->conn, "INSERT INTO events (topic, key) VALUES ('t', 'a'), ('t', 'b')");
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     write_config_for(fixture, "where = \"key = 'b'\"\nadopt = true");
     expect(fixture, command(fixture, "init"), 3);
+    assert_says(fixture->process.err, "is relayed by another condition");
     execute_printed(fixture);
-    expect(fixture, command(fixture, "init"), 3);
+    expect(fixture, command(fixture, "init"), 0);
+    assert_says(fixture->process.err, "warning: [outbox] where: table \"public\".\"events\" is"
+                                      " relayed by another condition");
     expect(fixture, drain(fixture), 3);
     assert_says(fixture->process.err,
                 "[outbox] where: table \"public\".\"events\" is relayed by another condition:"
@@ -598,6 +643,52 @@ static void a_purge_leaves_rows_outside_where_alone(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1500);
 }
 
+static void a_purge_asks_whose_the_rows_are(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_events(fixture);
+    sql(fixture->conn, "INSERT INTO events (topic, sent_at) SELECT 't', now() - interval '30 days'"
+                       " FROM generate_series(1, 100)");
+    write_config_for(fixture, "");
+    init(fixture);
+    expect(fixture, command(fixture, "purge"), 3);
+    assert_says(fixture->process.err, "100 rows that are marked as sent would be purged");
+    expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "would purge 100");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 100);
+    write_config_for(fixture, NEW_ONLY "adopt = true");
+    init(fixture);
+    expect(fixture, drain(fixture), 0);
+    write_config_for(fixture, "adopt = true");
+    expect(fixture, command(fixture, "purge"), 3);
+    assert_says(fixture->process.err, "is relayed by another condition");
+}
+
+static void an_error_that_the_condition_raises_names_it(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    make_events(fixture);
+    sql(fixture->conn, "INSERT INTO events (topic, sent_at) VALUES ('t', now() - interval '9 d')");
+    write_config_for(fixture, "adopt = true\norder = \"none\"\nwhere = \"10 / (id - 1) > 0\"");
+    (void)command(fixture, "init");
+    expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 3);
+    assert_says(fixture->process.err, "[outbox] where cannot be evaluated for a row of"
+                                      " \"public\".\"events\": database: division by zero");
+    expect(fixture, command(fixture, "purge"), 3);
+    assert_says(fixture->process.err, "[outbox] where cannot be evaluated");
+    sql(fixture->conn, "TRUNCATE events RESTART IDENTITY");
+    expect(fixture, drain(fixture), 0);
+    insert_events(fixture, "NEW", 1);
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&relay, "[outbox] where cannot be evaluated for a row of");
+    process_stop(&relay, SIGTERM);
+    process_free(&relay);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1);
+}
+
 static void a_row_outside_where_that_cannot_be_read_is_not_parked(void **state)
 {
     struct fixture *fixture = *state;
@@ -606,6 +697,7 @@ static void a_row_outside_where_that_cannot_be_read_is_not_parked(void **state)
     sql(fixture->conn, "ALTER TABLE events ADD COLUMN created_at text DEFAULT '2026-01-31'");
     write_config_for(fixture, NEW_ONLY);
     init(fixture);
+    expect(fixture, drain(fixture), 0);
     sql(fixture->conn, "INSERT INTO events (topic, key, created_at, status) VALUES"
                        " ('t', 'a', 'no time', 'OLD'), ('t', 'b', 'no time', 'NEW'),"
                        " ('t', 'c', '2026-01-31', 'NEW')");
@@ -731,6 +823,7 @@ int main(void)
         TEST(what_settles_a_table_is_neither_shown_nor_purged),
         TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays),
         TEST(a_table_that_init_created_needs_no_word),
+        TEST(a_condition_is_refused_beside_a_relay_without_one),
         TEST(a_table_of_an_earlier_init_needs_no_word),
         TEST(a_relay_of_an_earlier_version_goes_on_beside_a_table_of_others),
         TEST(relays_that_start_at_once_settle_a_table_together),
@@ -745,6 +838,8 @@ int main(void)
         TEST(a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left),
         TEST(the_relays_of_a_table_have_one_condition),
         TEST(a_purge_leaves_rows_outside_where_alone),
+        TEST(a_purge_asks_whose_the_rows_are),
+        TEST(an_error_that_the_condition_raises_names_it),
         TEST(a_row_outside_where_that_cannot_be_read_is_not_parked),
         TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types),
         TEST(run_refuses_a_type_that_was_changed),

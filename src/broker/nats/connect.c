@@ -483,7 +483,8 @@ static natsStatus greet(struct nats *nats, int64_t deadline_ms)
     natsStatus status;
 
     (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
-    nats_reply_subject(nats, nats->asked++, nats_new_token(nats), reply);
+    nats_new_token(nats, nats->asked_token);
+    nats_reply_subject(nats, nats->asked++, nats->asked_token, reply);
     status = natsConnection_PublishRequestString(nats->connection, subject, reply, "");
     while (status == NATS_OK && nats->io->wants_write) {
         struct pollfd wait = {.fd = nats->io->socket, .events = POLLOUT};

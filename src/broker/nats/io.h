@@ -6,6 +6,7 @@
 #include <nats/nats.h>
 #include <stdbool.h>
 
+#define NATS_TOKEN_BYTES 11 /* 64 bits and more; no terminator */
 #define NATS_INBOX_BYTES (NATS_INBOX_PREFIX_BYTES_MAX + 24)
 #define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 34)
 

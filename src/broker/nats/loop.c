@@ -21,7 +21,6 @@
 
 #include "base/clock.h"
 
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -136,27 +135,29 @@ const char *nats_inbox_prefix(const struct nats *nats)
     return prefix != NULL ? prefix : NATS_INBOX_PREFIX;
 }
 
-uint64_t nats_new_token(struct nats *nats)
+void nats_new_token(struct nats *nats, char token[NATS_TOKEN_BYTES])
 {
-    uint64_t token;
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_~";
 
-    if (nats->random_left < (int)sizeof token) {
+    if (nats->random_left < NATS_TOKEN_BYTES) {
         arc4random_buf(nats->random, sizeof nats->random);
         nats->random_left = (int)sizeof nats->random;
     }
-    nats->random_left -= (int)sizeof token;
-    memcpy(&token, nats->random + nats->random_left, sizeof token);
-    return token;
+    nats->random_left -= NATS_TOKEN_BYTES;
+    for (int i = 0; i < NATS_TOKEN_BYTES; i++)
+        token[i] = digits[nats->random[nats->random_left + i] & 63];
 }
 
 /* The library's own names for inboxes are numbered, too: who has seen one knows the next. */
 natsStatus nats_open_inbox(struct nats *nats)
 {
     char subjects[NATS_REPLY_BYTES];
+    char token[NATS_TOKEN_BYTES];
     natsStatus status;
 
-    (void)snprintf(nats->inbox_name, sizeof nats->inbox_name, "%s.%016" PRIx64,
-                   nats_inbox_prefix(nats), nats_new_token(nats));
+    nats_new_token(nats, token);
+    (void)snprintf(nats->inbox_name, sizeof nats->inbox_name, "%s.%.*s", nats_inbox_prefix(nats),
+                   NATS_TOKEN_BYTES, token);
     (void)snprintf(subjects, sizeof subjects, "%s.*", nats->inbox_name);
     status = natsConnection_SubscribeSync(&nats->inbox, nats->connection, subjects);
     return status == NATS_OK ? natsSubscription_SetPendingLimits(nats->inbox, -1, -1) : status;
@@ -172,10 +173,8 @@ void nats_close_inbox(struct nats *nats)
     nats->inbox = NULL;
 }
 
-static const char token_digits[] = "0123456789abcdef";
-
 /* "inbox.NUMBER-TOKEN", without snprintf, because each message has one. */
-void nats_reply_subject(const struct nats *nats, uint64_t number, uint64_t token,
+void nats_reply_subject(const struct nats *nats, uint64_t number, const char *token,
                         char reply[NATS_REPLY_BYTES])
 {
     size_t len = strlen(nats->inbox_name);
@@ -190,34 +189,23 @@ void nats_reply_subject(const struct nats *nats, uint64_t number, uint64_t token
     while (count > 0)
         reply[len++] = digits[--count];
     reply[len++] = '-';
-    for (int shift = 60; shift >= 0; shift -= 4)
-        reply[len++] = token_digits[token >> shift & 0xF];
-    reply[len] = '\0';
+    memcpy(reply + len, token, NATS_TOKEN_BYTES);
+    reply[len + NATS_TOKEN_BYTES] = '\0';
 }
 
 bool nats_read_reply(const struct nats *nats, const natsMsg *answer, uint64_t *number,
-                     uint64_t *token)
+                     const char **token)
 {
     const char *at = natsMsg_GetSubject(answer);
     size_t len = strlen(nats->inbox_name);
-    int digits = 0;
 
     if (strncmp(at, nats->inbox_name, len) != 0 || at[len] != '.')
         return false;
     *number = 0;
-    *token = 0;
     for (at += len + 1; *at >= '0' && *at <= '9'; at++)
         *number = *number * 10 + (uint64_t)(*at - '0');
-    if (*at++ != '-')
-        return false;
-    for (; *at != '\0' && digits < 16; at++, digits++) {
-        const char *digit = strchr(token_digits, *at);
-
-        if (digit == NULL)
-            return false;
-        *token = *token << 4 | (uint64_t)(digit - token_digits);
-    }
-    return digits == 16 && *at == '\0';
+    *token = at + 1;
+    return *at == '-' && strlen(*token) == NATS_TOKEN_BYTES;
 }
 
 static int reserve_received(struct nats *nats, uint64_t more)
@@ -395,10 +383,10 @@ static bool is_forbidden(struct nats *nats, const char *subject)
 static bool is_answer_to(const struct nats *nats, const natsMsg *answer, uint64_t asked)
 {
     uint64_t number;
-    uint64_t token;
+    const char *token;
 
     return nats_read_reply(nats, answer, &number, &token) && number == asked &&
-           token == nats->asked_token;
+           memcmp(token, nats->asked_token, NATS_TOKEN_BYTES) == 0;
 }
 
 static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t number,
@@ -429,7 +417,7 @@ natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, in
     natsStatus status;
 
     *answer = NULL;
-    nats->asked_token = nats_new_token(nats);
+    nats_new_token(nats, nats->asked_token);
     nats_reply_subject(nats, number, nats->asked_token, reply);
     status = natsConnection_PublishRequestString(nats->connection, subject, reply, text);
     if (status != NATS_OK)

@@ -12,13 +12,13 @@ void nats_close_inbox(struct nats *nats);
 void nats_hang_up(struct nats *nats);
 bool nats_lost(const struct nats *nats);
 /* Nobody can guess one from those before it. */
-uint64_t nats_new_token(struct nats *nats);
+void nats_new_token(struct nats *nats, char token[NATS_TOKEN_BYTES]);
 /* Where the answer to request `number` comes back. */
-void nats_reply_subject(const struct nats *nats, uint64_t number, uint64_t token,
+void nats_reply_subject(const struct nats *nats, uint64_t number, const char *token,
                         char reply[NATS_REPLY_BYTES]);
-/* Number and token of the request that an answer belongs to. False: to none. */
+/* Number and token, which lies in the answer, of the request that it belongs to. False: to none. */
 bool nats_read_reply(const struct nats *nats, const natsMsg *answer, uint64_t *number,
-                     uint64_t *token);
+                     const char **token);
 /* Writes what has been published, also when it is little. Until the deadline at most. */
 void nats_flush(struct nats *nats, int64_t deadline_ms);
 /* Writes what the socket takes at once: this server works while others are awaited. */

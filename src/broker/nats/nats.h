@@ -19,8 +19,8 @@
 /* What became of a message of the batch. */
 struct nats_place {
     enum nats_state state;
-    uint64_t token;    /* of its answer's subject */
-    uint64_t sequence; /* where it is stored */
+    char token[NATS_TOKEN_BYTES]; /* of its answer's subject */
+    uint64_t sequence;            /* where it is stored */
 };
 
 /* An attempt to connect to one server that hangs. */
@@ -34,8 +34,8 @@ struct nats {
     natsConnection *connection; /* NULL: none, ready() makes one */
     natsSubscription *inbox;    /* of every answer; a context of JetStream's would need a thread */
     char inbox_name[NATS_INBOX_BYTES];
-    uint64_t asked;       /* on this object; the number of an answer's subject */
-    uint64_t asked_token; /* of the last request */
+    uint64_t asked;                     /* on this object; the number of an answer's subject */
+    char asked_token[NATS_TOKEN_BYTES]; /* of the last request */
     unsigned char random[NATS_RANDOM_BYTES];
     int random_left;      /* bytes of it */
     uint64_t highest;     /* sequence number acknowledged on this connection, */

@@ -184,7 +184,7 @@ static natsStatus publish(struct nats *nats, const struct message *message, int 
     natsStatus status = NATS_NO_MEMORY;
     natsMsg *built;
 
-    nats->places[place].token = nats_new_token(nats);
+    nats_new_token(nats, nats->places[place].token);
     nats_reply_subject(nats, nats->first + (uint64_t)place, nats->places[place].token, reply);
     built = nats_build(nats, message, own, reply, nats->block);
     if (built == NULL)
@@ -304,7 +304,7 @@ static void read_answer(struct nats *nats, struct batch *batch, natsMsg *said)
 {
     struct nats_answer answer;
     uint64_t number;
-    uint64_t token;
+    const char *token;
     uint64_t place;
 
     if (!nats_read_reply(nats, said, &number, &token)) {
@@ -314,7 +314,7 @@ static void read_answer(struct nats *nats, struct batch *batch, natsMsg *said)
     place = number - nats->first;
     if (place >= (uint64_t)nats->count)
         return;
-    if (nats->places[place].token != token) {
+    if (memcmp(nats->places[place].token, token, NATS_TOKEN_BYTES) != 0) {
         warn_of_forgery(nats);
         return;
     }

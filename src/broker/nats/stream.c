@@ -272,7 +272,7 @@ static bool takes_inbox(const struct nats *nats)
 {
     char reply[NATS_REPLY_BYTES];
 
-    nats_reply_subject(nats, 0, 0, reply);
+    nats_reply_subject(nats, 0, nats->asked_token, reply);
     return nats->base.options->inbox_prefix != NULL &&
            strcmp(nats->base.options->inbox_prefix, NATS_INBOX_PREFIX) != 0 &&
            nats_stream_takes(nats, text_of(reply));

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "catalog/describe.h"
+#include "catalog/filter.h"
 #include "outbox/slices/scan.h"
 #include "outbox/slices/sql_horizon.h"
 
@@ -514,11 +515,18 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
         status = ask(watch, &bounds, &full, &tick, error);
     if (status == 0)
         status = session_leave_pipeline(&watch->session, error);
+    if (status < 0)
+        filter_name_error(&watch->table, error);
     scan_free(&bounds);
     scan_free(&full);
     *opened = first && watch->seen == slices;
     *again_ms = next_tick_ms(watch, &full, worked);
     return status;
+}
+
+int64_t watch_drawn(const struct watch *watch)
+{
+    return watch->view.stamp.drawn;
 }
 
 int watch_read_input(struct watch *watch, struct error *error)

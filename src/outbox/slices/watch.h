@@ -38,6 +38,8 @@ const struct table *watch_table(const struct watch *watch);
 /* One look at the ids, their holders and the slices. *again_ms: when the next one is due.
  * *opened: claims have waited for this one, and found nothing so far. */
 int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct error *error);
+/* The highest id that a tick saw drawn, or HORIZON_UNKNOWN. */
+int64_t watch_drawn(const struct watch *watch);
 /* Flushes for the lanes that wait for it, if any does. */
 int watch_flush(struct watch *watch, struct error *error);
 /* Lets lanes know that nothing is flushed for them now. */

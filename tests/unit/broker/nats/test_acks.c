@@ -167,25 +167,24 @@ static void an_answer_belongs_to_the_request_whose_number_and_token_it_has(void 
     static const char *const of_nobody[] = {
         "_INBOX.me.17",
         "_INBOX.me.17-",
-        "_INBOX.me.17-0123456789abcde",
-        "_INBOX.me.17-0123456789abcdef0",
-        "_INBOX.me.17-0123456789abcdeF",
-        "_INBOX.me.x-0123456789abcdef",
-        "_INBOX.you.17-0123456789abcdef",
-        "_INBOX.me17-0123456789abcdef",
+        "_INBOX.me.17-0123456789",
+        "_INBOX.me.17-0123456789ab",
+        "_INBOX.me.x-0123456789a",
+        "_INBOX.you.17-0123456789a",
+        "_INBOX.me17-0123456789a",
     };
     struct nats nats = {.inbox_name = "_INBOX.me"};
     char reply[NATS_REPLY_BYTES];
     natsMsg *message = NULL;
     uint64_t number;
-    uint64_t token;
+    const char *token;
 
     (void)state;
-    nats_reply_subject(&nats, UINT64_MAX, 0x0123456789abcdef, reply);
+    nats_reply_subject(&nats, UINT64_MAX, "0123456789a", reply);
     assert_int_equal(natsMsg_Create(&message, reply, NULL, "x", 1), NATS_OK);
     assert_true(nats_read_reply(&nats, message, &number, &token));
     assert_true(number == UINT64_MAX);
-    assert_true(token == 0x0123456789abcdef);
+    assert_string_equal(token, "0123456789a");
     natsMsg_Destroy(message);
     for (size_t i = 0; i < sizeof of_nobody / sizeof *of_nobody; i++) {
         assert_int_equal(natsMsg_Create(&message, of_nobody[i], NULL, "x", 1), NATS_OK);
