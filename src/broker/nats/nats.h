@@ -14,7 +14,7 @@
 #define NATS_SPENT_MAX 256
 #define NATS_FETCH_PREFIX "$JS.API.STREAM.MSG.GET."
 #define NATS_INBOX_PREFIX "_INBOX" /* the default of every client of NATS */
-#define NATS_RANDOM_BYTES 256
+#define NATS_RANDOM_BYTES 4096
 
 /* What became of a message of the batch. */
 struct nats_place {

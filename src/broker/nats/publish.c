@@ -105,9 +105,8 @@ static void refuse_untaken(struct nats *nats, struct batch *batch, struct messag
                  message->destination.data);
 }
 
-/* Whether it may go now. */
-static bool check_message(struct nats *nats, struct batch *batch, struct message *message,
-                          const struct header own[NATS_OWN_HEADERS])
+/* Whether the message may go to its subject. */
+static bool check_subject(struct nats *nats, struct batch *batch, struct message *message)
 {
     const char *broken = rules_nats_subject(message->destination);
 
@@ -115,14 +114,28 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
         broken = "the sink's allow list does not take this subject";
     if (broken == NULL && is_below(message->destination, nats_inbox_prefix(nats)))
         broken = "subjects below the sink's inbox_prefix are for acknowledgements";
-    if (broken == NULL)
-        broken = rules_nats_headers(message->headers, message->header_count);
+    if (broken != NULL)
+        reject(batch, message, broken);
+    else if (nats->stream_found && !nats_stream_takes(nats, message->destination))
+        refuse_untaken(nats, batch, message);
+    return message->verdict == VERDICT_PENDING;
+}
+
+/* Whether it may go now. `good` is the last subject of this batch that was found good: most
+ * messages of a batch have the same. */
+static bool check_message(struct nats *nats, struct batch *batch, struct message *message,
+                          const struct header own[NATS_OWN_HEADERS], struct text *good)
+{
+    const char *broken;
+
+    if (good->data == NULL || !text_equal(message->destination, *good)) {
+        if (!check_subject(nats, batch, message))
+            return false;
+        *good = message->destination;
+    }
+    broken = rules_nats_headers(message->headers, message->header_count);
     if (broken != NULL) {
         reject(batch, message, broken);
-        return false;
-    }
-    if (nats->stream_found && !nats_stream_takes(nats, message->destination)) {
-        refuse_untaken(nats, batch, message);
         return false;
     }
     check_own_headers(batch, message, own);
@@ -215,6 +228,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
 {
     struct nats *nats = (struct nats *)broker;
     bool goes_on = !nats_lost(nats) && clock_left_ms(deadline_ms) > 0;
+    struct text good = {NULL, 0};
 
     nats->unsent = 0;
     nats->expected = 0;
@@ -232,7 +246,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
         if (!order_is_due(batch, message, sink))
             continue;
         nats_own_headers(message, nats->base.options->stream, own);
-        if (!check_message(nats, batch, message, own))
+        if (!check_message(nats, batch, message, own, &good))
             continue;
         hand_over(nats, batch, i, own, goes_on);
         goes_on = goes_on && nats_relieve(nats, deadline_ms);
