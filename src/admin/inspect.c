@@ -15,7 +15,6 @@
 #include "pg/server.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct privilege {

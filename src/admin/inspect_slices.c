@@ -20,10 +20,12 @@ static int inspect_stale(struct admin *admin, struct findings *findings, struct 
                               admin->options, error);
     drops = writer_end(&writer);
     if (status == 0 && drops != NULL && drops[0] != '\0') {
-        finding = findings_add(findings, FINDING_WARNING,
-                               "table %s has an index by slices of another number, or one that is"
-                               " not valid",
-                               admin->table.quoted);
+        finding =
+            findings_add(findings, FINDING_WARNING,
+                         "table %s has an index by slices that no relay with this configuration"
+                         " uses: it has another number of slices or another condition, or it"
+                         " is not valid",
+                         admin->table.quoted);
         (void)snprintf(finding->fix, sizeof finding->fix, "%.*s", (int)strlen(drops) - 1, drops);
     }
     free(drops);

@@ -1,6 +1,5 @@
 #include "base/bounded_call.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

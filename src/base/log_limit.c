@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #define TEXT_BYTES_MAX 2048 /* as much as a line of the log holds */
 

@@ -322,7 +322,7 @@ void adoption_explain(const struct adoption *adoption, const struct table *table
         table->quoted, number(to_send, adoption->to_send), mark ? "marked" : "deleted",
         adoption->to_purge != 0 ? ", and " : "",
         adoption->to_purge != 0 ? number(to_purge, adoption->to_purge) : "",
-        adoption->to_purge != 0 ? " that are marked as sent would be purged by [outbox] retention"
+        adoption->to_purge != 0 ? " marked as sent would be purged by [outbox] retention"
                                 : "",
         adoption->marks[0] != '\0' ? "; columns that look like a mark of what was sent: " : "",
         adoption->marks);

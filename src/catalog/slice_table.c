@@ -195,11 +195,18 @@ int slices_put_drops(FILE *out, enum slices_drop which, const struct table *tabl
                      struct session *session, const struct outbox_options *options,
                      struct error *error)
 {
-    PGresult *result = find_indexes(table, session, options, error);
-    char *wanted = expression(table, options->slices);
-    int rows = wanted != NULL ? PQntuples(result) : 0;
-    int status = wanted != NULL ? 0 : error_no_memory(error);
+    PGresult *result;
+    char *wanted;
+    int rows;
+    int status;
 
+    /* Which index is in use cannot be told beside a condition or a column that is not there. */
+    if (table->where_problem[0] != '\0' || !table_has_needed(table, options))
+        return 0;
+    result = find_indexes(table, session, options, error);
+    wanted = expression(table, options->slices);
+    rows = wanted != NULL ? PQntuples(result) : 0;
+    status = wanted != NULL ? 0 : error_no_memory(error);
     if (result == NULL)
         status = -1;
     for (int row = 0; row < rows && status == 0; row++) {

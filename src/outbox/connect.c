@@ -11,7 +11,6 @@
 #include "outbox/slices/sql_horizon.h"
 #include "outbox/slices/sql_slices.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int prepare_slices(struct outbox *outbox, struct error *error)

@@ -4,7 +4,6 @@
 #include "outbox/slices/slice_lock.h"
 
 #include <endian.h>
-#include <stdio.h>
 #include <string.h>
 
 /* 1: the message has the row's place and id; 0: no row is due; -1: closed. */

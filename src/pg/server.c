@@ -62,8 +62,9 @@ int server_refuse_superuser(const struct session *session, struct error *error)
                     "role \"%s\" is a superuser, or may become one: triggers and functions that"
                     " others put on the outbox would have all its rights",
                     PQuser(session->conn));
-    return error_hint(error, "connect as a role that has what outbox-relay init --grant ROLE prints"
-                             " (allow_superuser = true in [database] goes on without)");
+    return error_hint(error,
+                      "connect as a role that has the rights that outbox-relay init --grant ROLE"
+                      " prints; allow_superuser = true in [database] lets this role relay");
 }
 
 int server_check_role(struct session *session, bool allow_superuser, struct error *error)

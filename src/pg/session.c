@@ -34,7 +34,7 @@ int session_fail(const struct session *session, const PGresult *result, struct e
     if (sqlstate == NULL)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
     (void)error_set(error, is_transient(sqlstate) ? ERROR_TRANSIENT : ERROR_PERMANENT,
-                    ERROR_DATABASE, "database: %s (SQLSTATE %s)", text, sqlstate);
+                    ERROR_DATABASE, "database: %.700s (SQLSTATE %s)", text, sqlstate);
     if (hint != NULL)
         (void)error_hint(error, "%s", hint);
     return -1;

@@ -233,7 +233,7 @@ static const struct wrong_way wrong_ways[] = {
     {"SELF", SSL CA, "the broker's certificate is self-signed and not trusted", SIGNED_BY},
     {"OTHER", SSL CA, "the broker's certificate is for another address",
      "write the host that the certificate names in brokers"},
-    {"BROKER", SSL CA, "SSL handshake failed", NO_TLS},
+    {"BROKER", SSL CA, "in state SSL_HANDSHAKE", NO_TLS},
     {"GOOD", "", "connecting to a SSL listener?", "properties.\"security.protocol\" = \"SSL\""},
     {"MUTUAL", SSL CA, "alert", SHOWN_TO_BROKER},
     {"MUTUAL", SSL CA CLIENT("intruder"), "alert certificate unknown", SHOWN_TO_BROKER},
@@ -244,7 +244,7 @@ static const struct wrong_way wrong_ways[] = {
     {"LOGIN", SSL CA, "might require SASL authentication", "\"sasl.mechanism\""},
     {"GOOD", SASL("PLAIN", "right") CA, "mechanism handshake failed",
      "see properties.\"sasl.mechanism\" and \"security.protocol\""},
-    {"BROKER", SASL("PLAIN", "right") CA, "SSL handshake failed", NO_TLS},
+    {"BROKER", SASL("PLAIN", "right") CA, "in state SSL_HANDSHAKE", NO_TLS},
 };
 
 static void each_wrong_way_is_refused_with_its_cause_and_the_key_to_change(void **state)

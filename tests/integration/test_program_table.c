@@ -131,15 +131,14 @@ static void what_is_counted_is_bounded_and_the_retention_counts_too(void **state
                        " FROM generate_series(1, 12)");
     write_config_for(fixture, "on_sent = \"mark\"");
     expect(fixture, command(fixture, "check"), 3);
-    assert_says(
-        fixture->process.out,
-        "more than 100000 rows would be sent and marked, and 12 rows that are marked as sent would"
-        " be purged by [outbox] retention; columns that look like a mark of what was sent:"
-        " status (text)");
+    assert_says(fixture->process.out,
+                "more than 100000 rows would be sent and marked, and 12 rows marked as sent would"
+                " be purged by [outbox] retention; columns that look like a mark of what was sent:"
+                " status (text)");
     init(fixture);
     sql(fixture->conn, "DELETE FROM events WHERE sent_at IS NULL");
     expect(fixture, drain(fixture), 3);
-    assert_says(fixture->process.err, "0 rows would be sent and marked, and 12 rows that are marked"
+    assert_says(fixture->process.err, "0 rows would be sent and marked, and 12 rows marked"
                                       " as sent would be purged by [outbox] retention");
     write_config_for(fixture, "on_sent = \"mark\"\nretention = \"0\"");
     expect(fixture, drain(fixture), 0);
@@ -593,6 +592,27 @@ static void a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left(
     process_free(&relay);
 }
 
+/* What nobody can compare with the configuration is not called unused. */
+static void a_mistyped_condition_or_column_drops_no_index_in_use(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const mistyped[] = {"where = \"(select 1\"", "where = \"nothere = 'x'\"",
+                                           "[outbox.columns]\nsent_at = \"sentt_at\""};
+
+    write_config_for(fixture, "");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    for (int i = 0; i < 3; i++) {
+        write_config_for(fixture, mistyped[i]);
+        expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
+        assert_null(strstr(fixture->process.out, "DROP INDEX"));
+        process_free(&fixture->process);
+        (void)run(fixture, "init", "-c", fixture->config);
+        assert_null(strstr(fixture->process.out, "DROP INDEX"));
+        assert_null(strstr(fixture->process.err, "DROP INDEX"));
+        process_free(&fixture->process);
+    }
+}
+
 static void the_relays_of_a_table_have_one_condition(void **state)
 {
     struct fixture *fixture = *state;
@@ -653,7 +673,7 @@ static void a_purge_asks_whose_the_rows_are(void **state)
     write_config_for(fixture, "");
     init(fixture);
     expect(fixture, command(fixture, "purge"), 3);
-    assert_says(fixture->process.err, "100 rows that are marked as sent would be purged");
+    assert_says(fixture->process.err, "100 rows marked as sent would be purged");
     expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "would purge 100");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 100);
@@ -836,6 +856,7 @@ int main(void)
         TEST(a_new_table_is_made_with_the_condition),
         TEST(a_row_that_an_update_brings_within_where_is_sent),
         TEST(a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left),
+        TEST(a_mistyped_condition_or_column_drops_no_index_in_use),
         TEST(the_relays_of_a_table_have_one_condition),
         TEST(a_purge_leaves_rows_outside_where_alone),
         TEST(a_purge_asks_whose_the_rows_are),

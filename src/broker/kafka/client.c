@@ -29,7 +29,6 @@
 #include "base/clock.h"
 #include "base/log_limit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,6 +36,10 @@
 #define ANSWERS_MS 1000 /* beside the patience: of the greeting and about the stream */
 #define TLS_VERSION 0x030B00
 #define TLS_NEEDS "TLS to NATS needs nats.c 3.11 or later"
+#define TLS_HINT                                                                                   \
+    "run the container image, which has a newer nats.c, or build with one; or leave out "          \
+    "tls_ca_file, tls_cert_file and tls_key_file, write nats://127.0.0.1, and let a TLS proxy on " \
+    "this machine listen there"
 #define TLS_WANTED "the server requires TLS, and " TLS_NEEDS
 #define DIAL_SLACK_MS 100 /* the library ends within its own timeout, unless it hangs */
 
@@ -72,19 +76,20 @@ bool nats_tls_is_safe(void)
 
 int nats_check_tls(const struct sink_options *options, struct error *error)
 {
-    bool wanted = false;
+    const char *key = options->tls_ca_file != NULL     ? "tls_ca_file"
+                      : options->tls_cert_file != NULL ? "tls_cert_file"
+                                                       : NULL;
 
     for (int i = 0; i < options->servers.count; i++)
-        wanted = wanted || is_secure(options, options->servers.items[i]);
-    if (!wanted || nats_tls_is_safe())
+        if (strncmp(options->servers.items[i], "tls://", 6) == 0)
+            key = "servers";
+    if (key == NULL || nats_tls_is_safe())
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                    "[sink.%s] servers: " TLS_NEEDS ": this program runs with %s, in which two "
+                    "[sink.%s] %s: " TLS_NEEDS ": this program runs with %s, in which two "
                     "threads use one connection without a lock",
-                    options->name, nats_GetVersion());
-    return error_hint(error,
-                      "run the container image, which has a newer nats.c, build with one, or "
-                      "let a TLS proxy on this machine take nats://127.0.0.1");
+                    options->name, key, nats_GetVersion());
+    return error_hint(error, TLS_HINT);
 }
 
 /* "nats://host:4222" -> "host", "tls://[::1]:4222" -> "::1". */
@@ -515,9 +520,9 @@ static int fail_unsafe(struct nats *nats, struct error *error)
 {
     char text[192];
 
-    (void)snprintf(text, sizeof text, "change [sink.%s] servers: " TLS_WANTED,
-                   nats->base.options->name);
-    return nats_fail(nats, error, ERROR_PERMANENT, text);
+    (void)snprintf(text, sizeof text, "[sink.%s] servers: " TLS_WANTED, nats->base.options->name);
+    (void)nats_fail(nats, error, ERROR_PERMANENT, text);
+    return error_hint(error, TLS_HINT);
 }
 
 static int open_connection(struct nats *nats, struct error *error)

@@ -14,7 +14,6 @@
 
 #include "broker/nats/headers.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define TEXT(literal) ((struct text){literal, sizeof(literal) - 1})

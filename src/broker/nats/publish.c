@@ -273,8 +273,8 @@ static void warn_of_forgery(const struct nats *nats)
     static struct log_limit limit = {.lines = "answers that NATS servers did not give"};
 
     log_limit_line(&limit, LOG_WARN, clock_now_ms(),
-                   "nats at %s: an answer that the server did not give has come below \"%s\" and "
-                   "does not count: let nobody else publish there (inbox_prefix)",
+                   "nats at %s: a forged answer below \"%s\" was ignored: let nobody else publish "
+                   "there (inbox_prefix)",
                    nats->address, nats_inbox_prefix(nats));
 }
 

@@ -7,7 +7,6 @@
 #include "pg/transport.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NAME_SHOWN_BYTES 96

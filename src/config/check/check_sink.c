@@ -268,7 +268,8 @@ static void report_client(const struct loader *loader, const struct sink_options
 
     if (quotes_secret(error->text, sink) || quotes_secret(error->hint, sink))
         report_problem(loader->report, at,
-                       "%s: the client library does not accept a value given here",
+                       "%s: refused; the reason is not shown, because it contains the text of a "
+                       "secret. Read the secret from a file (\"..._file\"), and it is shown",
                        name != NULL ? name : sink->name);
     else
         report_problem(loader->report, at, "%s%s%s",

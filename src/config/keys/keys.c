@@ -115,7 +115,8 @@ const struct key keys[] = {
     {SECTION_SINK, "brokers", KEY_LIST, IN_SINK(brokers), NULL, 1, 0, NULL, KEY_KAFKA,
      "\"HOST:PORT\" of one or more brokers; required."},
     {SECTION_SINK, "servers", KEY_LIST, IN_SINK(servers), NULL, 1, 0, NULL, KEY_NATS,
-     "\"nats://HOST:PORT\" or \"tls://HOST:PORT\" of one or more servers; required."},
+     "\"nats://HOST:PORT\" or \"tls://HOST:PORT\" of one or more servers; tls:// needs nats.c 3.11 "
+     "or later; required."},
     {SECTION_SINK, "stream", KEY_STRING, IN_SINK(stream), NULL, 1, 0, NULL, KEY_NATS,
      "The JetStream stream; an acknowledgement from any other is a failure; required."},
     {SECTION_SINK, "inbox_prefix", KEY_STRING, IN_SINK(inbox_prefix), "_INBOX", 1, 0, NULL,
