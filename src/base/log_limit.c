@@ -1,6 +1,6 @@
 /*
- * All limits are in one list behind one lock, so that whoever has a clock can write the counts of
- * sources that have fallen silent. A lock for all is enough: what is limited is rare, or unwanted.
+ * All limits are in one list, so that the main loop can write the counts of sources that have gone
+ * quiet. One lock is enough: limited lines are rare.
  */
 #include "base/log_limit.h"
 

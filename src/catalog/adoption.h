@@ -8,7 +8,7 @@
  * claimed or purged before that is settled.
  */
 
-#define ADOPTION_COUNT_MAX 100000 /* counting stops behind it */
+#define ADOPTION_COUNT_MAX 100000 /* more rows are not counted */
 
 enum adoption_state {
     ADOPTION_SETTLED,  /* the relay's own table, or one that is adopted with this condition */

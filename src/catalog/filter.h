@@ -16,8 +16,8 @@ int filter_check(struct table *table, struct session *session, struct error *err
 int filter_is_predicate(const struct table *table, struct session *session, const char *shown,
                         bool *is, struct error *error);
 
-/* An error that values of rows cause names the key: nothing else in a statement with the condition
- * raises one. Other errors stay. */
+/* When the value of a row caused the error, puts "[outbox] where" into the message: only the
+ * condition computes with values. Other errors stay. */
 void filter_name_error(const struct table *table, struct error *error);
 
 /* Has PostgreSQL make an index with the condition, over an empty temporary table that is rolled

@@ -31,8 +31,8 @@ struct session {
     struct {
         int arrived;
         int empty;        /* of these, without a payload */
-        const char *mark; /* NULL, or a payload that is waited for, */
-        bool is_marked;   /* which has arrived */
+        const char *mark; /* the payload awaited; NULL: none */
+        bool is_marked;   /* it has arrived */
     } notes;
 };
 

@@ -7,11 +7,11 @@
  * wait for each other at each commit that notifies, and lanes that look every few milliseconds cost
  * them less. How long it then stays unarmed grows where being armed is always brief.
  *
- * Anybody may NOTIFY, so what arrives is heard for credit. All that inserts may have sent and that
- * is read at once costs one, and so does each that no insert sends. A look that had rows gives one
- * back, each id that was drawn gives one, because another relay may have taken its row, and time
- * gives one as often as a relay polls. Without credit the session listens no more for a while, and
- * lanes poll: the answers that lanes wait for would stand behind what arrives.
+ * Anybody may NOTIFY, so hearing costs credit. One read costs 1 for all empty notifications in it,
+ * which is what the trigger sends, and 1 for each other one. Credit comes back: 1 for each look
+ * that found rows, 1 for each id drawn, because another relay may have taken its row, and 1 as
+ * often as a relay polls. Without credit the session stops listening for a while and lanes poll:
+ * the answers that lanes wait for come behind what was notified.
  */
 #include "relay/watcher.h"
 

@@ -11,7 +11,7 @@ fuzz: ## each fuzzer for SECONDS_EACH=60 (clang and its libFuzzer)
 	@$(MAKE) --no-print-directory CC=$(FUZZ_CC) CXX=$(subst clang,clang++,$(FUZZ_CC)) \
 		SANITIZE=fuzzer-no-link,address,undefined fuzz-run
 
-fuzz-nats: deps ## the program beside a NATS server that means it ill, under the sanitizers: SECONDS_EACH=60 SEED=
+fuzz-nats: deps ## the program beside a hostile NATS server, under the sanitizers: SECONDS_EACH=60 SEED=
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined build/address/outbox-relay
 	@RELAY=build/address/outbox-relay tests/support/services run --only postgres -- \
 		tests/fuzz/hostile_nats --seconds $(SECONDS_EACH) $(addprefix --seed ,$(SEED))

@@ -1,4 +1,4 @@
-/* A NATS server that means it ill: the same runs each time. `make fuzz-nats` has others. */
+/* A hostile NATS server: the same runs each time. `make fuzz-nats` has others. */
 #include "integration/harness.h"
 
 #include <stdio.h>

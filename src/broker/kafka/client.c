@@ -121,7 +121,7 @@ void kafka_discard_client(struct kafka *kafka)
 
 /* The creation of a client, on a thread of its own. */
 struct creation {
-    rd_kafka_conf_t *conf; /* NULL once the client has it, as the next */
+    rd_kafka_conf_t *conf; /* conf and link are NULL once the client owns them */
     struct kafka_link *link;
     rd_kafka_t *client;
     char why[512];
