@@ -43,37 +43,6 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
  * topic, key, type and ids, in the batch's memory, as many as it has room for. 0 or -1. */
 int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
 
-#define REASONS_MAX 5
-
-/* Why rows are parked or dead, and how many are for this reason. */
-struct reason {
-    int64_t count;
-    char text[512]; /* its first 120 characters, UTF-8 */
-};
-
-struct status {
-    int64_t backlog;       /* unsent rows */
-    bool backlog_is_bound; /* there are at least so many: counting stopped */
-    double oldest_s;       /* age of the oldest unsent row by id; -1: none or unknown */
-    int64_t waiting;       /* parked rows that will be tried again */
-    int64_t dead;
-    int64_t relays;        /* relay processes connected to this database */
-    int64_t lanes;         /* their connections */
-    int64_t settled_total; /* rows that left the outbox or were marked, ever, by PostgreSQL's
-                              statistics */
-    struct reason reasons[REASONS_MAX]; /* of the newest REASONS_ROWS parked and dead rows, the most
-                                           frequent first */
-    int reason_count;
-};
-
-#define STATUS_BACKLOG_MAX 100000
-#define REASONS_ROWS 1000
-
-int admin_status(struct admin *admin, struct status *status, struct error *error);
-/* One line for each connected relay session: its name, where from, state, age of its transaction; a
- * warning when the role may see its name only. */
-int admin_list_relays(struct admin *admin, struct findings *relays, struct error *error);
-
 struct event {
     const char *topic;
     const char *key;  /* NULL: none */

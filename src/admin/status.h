@@ -1,0 +1,100 @@
+#ifndef ADMIN_STATUS_H
+#define ADMIN_STATUS_H
+
+#include "admin/admin.h"
+#include "route/route.h"
+
+/*
+ * What `status` shows, for the command, for HTTP and for --fail-if: of the tables, and of the
+ * relays. Times are Unix times in ms, 0: unknown. Ages are in seconds, -1: there is no such row, or
+ * its age is unknown.
+ */
+
+#define STATUS_SINKS_MAX 16
+#define STATUS_RELAYS_MAX 64
+#define STATUS_LANES_MAX 256
+#define STATUS_REASONS_MAX 5
+#define STATUS_COUNT_MAX 100000 /* counting stops here */
+
+/* Why rows are parked or dead, and how many are for this reason. */
+struct status_reason {
+    int64_t count;
+    char text[512]; /* its first 120 characters, UTF-8 */
+};
+
+struct status_sink {
+    char name[64];
+    char state[16];   /* "up", "away", "unknown" when no relay answers */
+    int64_t since_ms; /* of the state; of several relays the longest */
+    char error[256];  /* why it is away; "" */
+    int64_t rows;     /* unsent rows that go there; -1: unknown */
+};
+
+/* A process. */
+struct status_relay {
+    char name[96]; /* HOST:PID */
+    bool answers;  /* what follows is known */
+    char version[32];
+    int64_t since_ms; /* started */
+    int64_t sent;
+    int64_t parked;
+    int64_t dead;
+    double per_s; /* sent, in the last seconds; -1: unknown */
+};
+
+struct status_lane {
+    char relay[96]; /* HOST:PID */
+    int number;
+    char state[32];       /* by the relay, or else by PostgreSQL; "" when neither is to be seen */
+    double transaction_s; /* how long its transaction is open; -1: unknown */
+};
+
+struct status {
+    int64_t taken_ms;
+    char table[272];       /* quoted */
+    int64_t backlog;       /* unsent rows of the outbox */
+    bool backlog_is_bound; /* there are at least so many */
+    double backlog_oldest_s;
+    int64_t parked; /* rows that will be tried again */
+    double parked_oldest_s;
+    double next_try_s; /* from now; -1: none has a time */
+    int64_t dead;
+    double dead_oldest_s;
+    double oldest_s;       /* of all rows that are still to be sent: outbox and parked */
+    double per_s;          /* rows sent per second by all relays; -1: unknown */
+    int64_t settled_total; /* rows that left the outbox or were marked, ever, by PostgreSQL's
+                              statistics */
+    struct status_reason reasons[STATUS_REASONS_MAX]; /* of the newest parked and dead rows, the
+                                                         most frequent first */
+    int reason_count;
+    int64_t relays; /* processes connected to this database */
+    int64_t lanes;  /* their connections */
+    struct status_sink *sinks;
+    int sink_count;
+    struct status_relay *processes; /* the first STATUS_RELAYS_MAX of them */
+    int process_count;
+    struct status_lane *lane_list; /* the first STATUS_LANES_MAX */
+    int lane_count;
+    struct findings attention; /* what needs somebody, each with what mends it */
+};
+
+/* Whose state is asked for, and where the rows go. */
+struct status_query {
+    const struct routes *routes;
+    const char *const *sinks; /* names */
+    int sink_count;
+    int wait_ms; /* how long relays may take to answer */
+};
+
+/* 0, or -1 with *error set. status_free() it in either case. */
+int admin_status(struct admin *admin, const struct status_query *query, struct status *status,
+                 struct error *error);
+void status_free(struct status *status);
+
+/* The rate between two of them, for relays that do not answer; sets per_s of the newer. */
+void status_compare(struct status *status, const struct status *before);
+
+/* One JSON object (docs/operating.md says what is in it). NULL: no memory. free() it. */
+char *status_json(const struct status *status);
+
+#endif

@@ -1,0 +1,158 @@
+/* status as JSON. A name that is here stays; what is unknown is null. */
+#include "admin/status.h"
+
+#include "base/text.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <time.h>
+
+static json_t *number_or_null(double value)
+{
+    return value >= 0 ? json_real(value) : json_null();
+}
+
+static json_t *count_or_null(int64_t value)
+{
+    return value >= 0 ? json_integer(value) : json_null();
+}
+
+/* Texts of servers and of other relays need not be UTF-8. */
+static json_t *pack_text(const char *text)
+{
+    char escaped[4 * sizeof((struct finding){0}.fix)];
+    json_t *string = json_string(text);
+
+    return string != NULL ? string
+                          : json_string(text_escape(escaped, sizeof escaped, text, strlen(text)));
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? pack_text(text) : json_null();
+}
+
+static json_t *pack_time(int64_t unix_ms)
+{
+    time_t seconds = (time_t)(unix_ms / 1000);
+    struct tm utc;
+    char text[40];
+    size_t len;
+
+    if (unix_ms <= 0 || gmtime_r(&seconds, &utc) == NULL)
+        return json_null();
+    len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+    (void)snprintf(text + len, sizeof text - len, ".%03dZ", (int)(unix_ms % 1000));
+    return json_string(text);
+}
+
+static json_t *pack_reasons(const struct status *status)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < status->reason_count; i++)
+        (void)json_array_append_new(list, json_pack("{s:I, s:o}", "count", status->reasons[i].count,
+                                                    "reason", pack_text(status->reasons[i].text)));
+    return list;
+}
+
+static json_t *pack_sinks(const struct status *status)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < status->sink_count; i++) {
+        const struct status_sink *sink = &status->sinks[i];
+
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", pack_text(sink->name), "state",
+                            pack_text(sink->state), "since", pack_time(sink->since_ms), "error",
+                            text_or_null(sink->error), "rows", count_or_null(sink->rows)));
+    }
+    return list;
+}
+
+static json_t *pack_processes(const struct status *status)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < status->process_count; i++) {
+        const struct status_relay *relay = &status->processes[i];
+        bool known = relay->answers;
+
+        (void)json_array_append_new(
+            list,
+            json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "name", pack_text(relay->name),
+                      "answers", known, "version", text_or_null(relay->version), "since",
+                      pack_time(relay->since_ms), "sent", count_or_null(known ? relay->sent : -1),
+                      "parked", count_or_null(known ? relay->parked : -1), "dead",
+                      count_or_null(known ? relay->dead : -1), "rate_per_second",
+                      number_or_null(relay->per_s)));
+    }
+    return list;
+}
+
+static json_t *pack_lanes(const struct status *status)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < status->lane_count; i++) {
+        const struct status_lane *lane = &status->lane_list[i];
+
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:i, s:o, s:o}", "relay", pack_text(lane->relay), "lane",
+                            lane->number, "state", text_or_null(lane->state), "transaction_seconds",
+                            number_or_null(lane->transaction_s)));
+    }
+    return list;
+}
+
+static json_t *pack_attention(const struct status *status)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < status->attention.count; i++) {
+        const struct finding *finding = &status->attention.items[i];
+
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:o, s:o}", "level",
+                            finding->level == FINDING_ERROR ? "error" : "warning", "text",
+                            pack_text(finding->text), "fix", text_or_null(finding->fix)));
+    }
+    return list;
+}
+
+char *status_json(const struct status *status)
+{
+    json_t *object = json_object();
+    char *text = NULL;
+    const struct {
+        const char *name;
+        json_t *value;
+    } fields[] = {{"time", pack_time(status->taken_ms)},
+                  {"table", pack_text(status->table)},
+                  {"backlog", json_integer(status->backlog)},
+                  {"backlog_is_lower_bound", json_boolean(status->backlog_is_bound)},
+                  {"oldest_seconds", number_or_null(status->oldest_s)},
+                  {"backlog_oldest_seconds", number_or_null(status->backlog_oldest_s)},
+                  {"parked", json_integer(status->parked)},
+                  {"parked_oldest_seconds", number_or_null(status->parked_oldest_s)},
+                  {"next_try_seconds", number_or_null(status->next_try_s)},
+                  {"dead", json_integer(status->dead)},
+                  {"dead_oldest_seconds", number_or_null(status->dead_oldest_s)},
+                  {"parked_reasons", pack_reasons(status)},
+                  {"rate_per_second", number_or_null(status->per_s)},
+                  {"relays", json_integer(status->relays)},
+                  {"lanes", json_integer(status->lanes)},
+                  {"sinks", pack_sinks(status)},
+                  {"processes", pack_processes(status)},
+                  {"lane_states", pack_lanes(status)},
+                  {"attention", pack_attention(status)}};
+    bool whole = object != NULL;
+
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        whole = json_object_set_new(object, fields[i].name, fields[i].value) == 0 && whole;
+    if (whole)
+        text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    json_decref(object);
+    return text;
+}
