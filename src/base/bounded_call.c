@@ -12,11 +12,11 @@ struct bounded_call {
     void (*drop)(void *argument);
     void *argument;
     bool returned;
-    bool given_up;
-    int users; /* the thread, and the owner */
+    bool timed_out;
+    int users; /* references: one of the thread, one of the owner */
 };
 
-static atomic_bool given_up_any;
+static atomic_bool any_timed_out;
 
 static int init_condition(pthread_cond_t *condition)
 {
@@ -70,16 +70,16 @@ static void release(struct bounded_call *call)
 static void *run(void *context)
 {
     struct bounded_call *call = context;
-    bool given_up;
+    bool timed_out;
 
     call->work(call->argument);
     (void)pthread_mutex_lock(&call->mutex);
-    given_up = call->given_up;
-    if (!given_up)
+    timed_out = call->timed_out;
+    if (!timed_out)
         call->returned = true;
     (void)pthread_cond_signal(&call->changed);
     (void)pthread_mutex_unlock(&call->mutex);
-    if (given_up) {
+    if (timed_out) {
         call->drop(call->argument);
         (void)pthread_mutex_lock(&call->mutex);
         call->returned = true;
@@ -89,7 +89,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Whether work has returned by the deadline. */
+/* Whether work returned before the deadline. */
 static bool await(struct bounded_call *call, int64_t deadline_ms)
 {
     struct timespec deadline = {.tv_sec = (time_t)(deadline_ms / 1000),
@@ -101,14 +101,14 @@ static bool await(struct bounded_call *call, int64_t deadline_ms)
     while (!call->returned && status == 0)
         status = pthread_cond_timedwait(&call->changed, &call->mutex, &deadline);
     returned = call->returned;
-    call->given_up = !returned;
-    if (call->given_up)
-        atomic_store(&given_up_any, true);
+    call->timed_out = !returned;
+    if (call->timed_out)
+        atomic_store(&any_timed_out, true);
     (void)pthread_mutex_unlock(&call->mutex);
     return returned;
 }
 
-bool bounded_call_is_out(struct bounded_call **late)
+bool bounded_call_is_running(struct bounded_call **late)
 {
     bool returned;
 
@@ -122,9 +122,9 @@ bool bounded_call_is_out(struct bounded_call **late)
     return !returned;
 }
 
-bool bounded_call_any_given_up(void)
+bool bounded_call_any_timed_out(void)
 {
-    return atomic_load(&given_up_any);
+    return atomic_load(&any_timed_out);
 }
 
 void bounded_call_forget(struct bounded_call **late)
@@ -141,7 +141,7 @@ enum bounded_result bounded_call_run(struct bounded_call **late, void (*work)(vo
     struct bounded_call *call;
     pthread_t thread;
 
-    if (bounded_call_is_out(late))
+    if (bounded_call_is_running(late))
         return BOUNDED_BUSY;
     call = make(work, drop, argument);
     if (call == NULL)

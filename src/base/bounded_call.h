@@ -8,38 +8,39 @@
  * A call into a library that may never return (a name lookup, a TLS handshake, a shutdown that
  * joins threads), made on a thread of its own and given up at a deadline.
  *
- * A call that was given up goes on in the background, because a thread cannot be ended from
- * outside. Its owner makes no other call until it has returned, so that a hanging server holds one
- * thread of each owner and no more.
+ * A call that timed out keeps running in the background, because a thread cannot be stopped from
+ * outside. Its owner starts no other call until it has returned, so a hanging server holds at most
+ * one thread of each owner.
  */
 
-struct bounded_call; /* a call that was given up */
+struct bounded_call; /* a call that timed out */
 
 enum bounded_result {
     BOUNDED_DONE,  /* work has returned */
-    BOUNDED_LATE,  /* given up: `argument` now belongs to the call, which passes it to drop */
-    BOUNDED_BUSY,  /* not made: the call given up before has not returned yet */
-    BOUNDED_FAILED /* not made: no memory, or no thread */
+    BOUNDED_LATE,  /* the deadline passed: `argument` now belongs to the call, which frees it */
+    BOUNDED_BUSY,  /* nothing was started: the previous call is still running */
+    BOUNDED_FAILED /* nothing was started: no memory, or no thread */
 };
 
 /*
- * Runs work(argument) until deadline_ms (clock_now_ms). After BOUNDED_LATE drop(argument) is called
- * on the call's thread as soon as work returns; drop frees `argument` and what work made. In every
- * other case `argument` stays the caller's. *late belongs to the caller, is NULL at first and
- * remembers the call that was given up. One thread at a time may use it.
+ * Runs work(argument) and waits for it until deadline_ms (clock_now_ms). After BOUNDED_LATE the
+ * call's thread runs drop(argument) as soon as work returns; drop frees `argument` and whatever
+ * work created. In every other case `argument` stays the caller's. *late is NULL at first and holds
+ * the call that timed out; the caller keeps it from call to call. One thread at a time may use it.
  */
 enum bounded_result bounded_call_run(struct bounded_call **late, void (*work)(void *argument),
                                      void (*drop)(void *argument), void *argument,
                                      int64_t deadline_ms);
 
-/* Whether a call that was given up has not returned yet. */
-bool bounded_call_is_out(struct bounded_call **late);
+/* Whether a call that timed out is still running. */
+bool bounded_call_is_running(struct bounded_call **late);
 
-/* Whether some call of this process was given up. Its thread may still run, and exit(3) would tear
- * down what it uses. */
-bool bounded_call_any_given_up(void);
+/* Whether any call of this process has ever timed out. Its thread may still be running, and exit(3)
+ * would destroy the global state of the library that it is in. */
+bool bounded_call_any_timed_out(void);
 
-/* Before the owner of `late` goes; the call itself ends when work returns. NULL is allowed. */
+/* To be called before the owner of `late` is freed. The thread ends when work returns. *late may
+ * be NULL. */
 void bounded_call_forget(struct bounded_call **late);
 
 #endif

@@ -6,10 +6,11 @@
 /* Milliseconds since an arbitrary start; never steps back (clock_gettime(2), CLOCK_MONOTONIC). */
 int64_t clock_now_ms(void);
 
-/* The same, and it goes on while the machine is suspended (CLOCK_BOOTTIME). */
+/* The same, but also counts the time the machine was suspended (CLOCK_BOOTTIME). */
 int64_t clock_boot_ms(void);
 
-/* Milliseconds left until a deadline on clock_now_ms(); 0 when it has passed. Fits poll(2). */
+/* Milliseconds left until a deadline given in clock_now_ms() time; 0 when it has passed. The result
+ * is a valid timeout for poll(2). */
 int clock_left_ms(int64_t deadline_ms);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Messages of servers and libraries end in newlines and may span lines; ours are one line. */
+/* Messages of servers and libraries may span several lines; the relay's messages are one line. */
 static void make_one_line(char *text)
 {
     size_t len = strlen(text);

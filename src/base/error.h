@@ -2,14 +2,14 @@
 #define BASE_ERROR_H
 
 /*
- * What went wrong, whether waiting helps, and what the operator can do.
+ * An error says what went wrong, whether waiting helps, and what the operator can do.
  * A function reports an error through this or logs it, never both.
  */
 
 enum error_kind {
-    ERROR_TRANSIENT, /* the other end is away or busy: try again after a delay */
-    ERROR_PERMANENT, /* waiting does not mend it: schema, permission, option */
-    ERROR_FATAL      /* this process cannot go on */
+    ERROR_TRANSIENT, /* the server is unreachable or busy: try again after a delay */
+    ERROR_PERMANENT, /* waiting does not help: a schema, a permission or an option is wrong */
+    ERROR_FATAL      /* this process cannot continue */
 };
 
 enum error_origin { ERROR_SELF, ERROR_CONFIG, ERROR_DATABASE, ERROR_BROKER };
@@ -18,7 +18,8 @@ struct error {
     enum error_kind kind;
     enum error_origin origin;
     char text[768];  /* one line, never empty once set */
-    char hint[1024]; /* the SQL or command that mends it; "" when there is none */
+    char hint[1024]; /* how to fix it, such as an SQL statement or a command; "" when there is
+                        nothing to say */
 };
 
 /* Both return -1, so that `return error_set(...)` reads as a failure. */

@@ -3,14 +3,15 @@
 
 #include <stddef.h>
 
-/* What `check` says of one thing: fine, weaker than it should be, or in the way of relaying. */
+/* A finding is one line of the report of `check`: an OK, a warning, or an error, which keeps the
+ * relay from running. */
 
 enum finding_level { FINDING_OK, FINDING_WARNING, FINDING_ERROR };
 
 struct finding {
     enum finding_level level;
     char text[768];
-    char fix[1024]; /* the exact SQL or command; "" when there is none */
+    char fix[1024]; /* the exact SQL statement or command that fixes it; "" when there is none */
 };
 
 #define FINDINGS_MAX 256
@@ -20,11 +21,12 @@ struct findings {
     int count;
 };
 
-/* 0; -1: no memory. */
+/* Returns 0, or -1 when there is no memory. */
 int findings_init(struct findings *findings);
 void findings_free(struct findings *findings);
 
-/* Past FINDINGS_MAX the last one is replaced. Returns it, so that a fix can be added. */
+/* Returns the new finding, so that the caller can add a fix. Beyond FINDINGS_MAX each new finding
+ * replaces the last one. */
 struct finding *findings_add(struct findings *findings, enum finding_level level,
                              const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -4,12 +4,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a host is the loopback of this machine: "localhost", 127.0.0.0/8, "::1" or "[::1]".
- * Judged by its text, without a lookup. */
+/* Whether a host is a loopback address: "localhost", 127.0.0.0/8, "::1" or "[::1]". Compares the
+ * text only; no name is looked up. */
 bool host_is_loopback(const char *host, size_t len);
 
-/* The same of the host in "HOST", "HOST:PORT" or "[IPv6]:PORT", with or without a path behind it.
- */
+/* The same for the host of "HOST", "HOST:PORT" or "[IPv6]:PORT"; a path may follow. */
 bool address_is_loopback(const char *address);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * A secret from a file, read anew at each connection so that it can be rotated.
+ * Reads a secret from a file. The file is read again for each connection, so a secret can be
+ * rotated.
  *
- * Reading never hangs and never grows: a regular file or a FIFO, at most 64 KiB, at most two
- * seconds for a FIFO whose writer is late. A message names the file and never what is in it.
- * The file's mode is not judged here: secrets that an orchestrator mounts are often 0644.
+ * Reading is bounded: a regular file or a FIFO, at most 64 KiB, and at most two seconds for a FIFO
+ * whose writer is late. Error messages name the file and never quote its content. The file's mode
+ * is not checked: secrets that an orchestrator mounts are often 0644.
  */
 #include "base/secret.h"
 
@@ -37,7 +38,8 @@ static bool wait_readable(int fd, int64_t deadline_ms)
     return count == 1;
 }
 
-/* A FIFO that nobody has opened for writing reads as ended: poll(2) tells it from a real end. */
+/* read(2) returns 0 for a FIFO that nobody has opened for writing yet; poll(2) tells this from a
+ * real end of file. */
 static int read_all(int fd, char *bytes, size_t *len, const char *path, struct error *error)
 {
     int64_t deadline_ms = clock_now_ms() + FIFO_WAIT_MS;

@@ -3,10 +3,11 @@
 
 #include "base/error.h"
 
-/* Reads a one-line secret of at most 64 KiB from a file or a FIFO: the trailing newline is dropped.
- * NULL with *error set, of ERROR_CONFIG: "PATH: why", with nothing of what the file holds. */
+/* Reads a one-line secret of at most 64 KiB from a file or a FIFO, without the trailing newline.
+ * Returns NULL on failure with *error set (ERROR_CONFIG, "PATH: reason"); the message never quotes
+ * the file. The caller frees the result with secret_free(). */
 char *secret_read(const char *path, struct error *error);
-/* Overwrites and frees it; NULL is allowed. */
+/* Overwrites and frees a secret; NULL is allowed. */
 void secret_free(char *secret);
 
 #endif

@@ -74,12 +74,13 @@ bool text_is_utf8(const char *data, size_t len)
     return true;
 }
 
-/* Writes one escaped unit of the input into `unit` and returns how many input bytes it covers. */
+/* Writes the first character of the input, escaped, into `unit`. Returns its length in the input.
+ */
 static size_t escape_unit(char unit[8], const char *data, size_t len, bool json)
 {
     unsigned char byte = (unsigned char)data[0];
     size_t step = text_utf8_len(data, len);
-    /* U+0080 to U+009F are control characters too: terminals obey them. */
+    /* U+0080 to U+009F are control characters too; terminals interpret them. */
     bool c1 = step == 2 && byte == 0xC2 && (unsigned char)data[1] < 0xA0;
 
     if (step > 1 && !c1) {
@@ -104,7 +105,7 @@ static char *escape(char *out, size_t size, const char *data, size_t len, bool j
 {
     char unit[8];
     size_t used = 0;
-    size_t cut = 0; /* the last place between two units with room for "..." */
+    size_t cut = 0; /* the last character boundary that leaves room for "..." */
 
     for (size_t at = 0; at < len;) {
         size_t step = escape_unit(unit, data + at, len - at, json);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that somebody else owns. data == NULL is SQL NULL; len == 0 with data is the empty value.
+/* Bytes that are owned elsewhere. data == NULL is SQL NULL; len == 0 with data is an empty value.
  */
 struct text {
     const char *data;
@@ -16,28 +16,28 @@ struct text text_of(const char *string);
 bool text_equal(struct text a, struct text b);
 
 /*
- * Escapes control bytes, backslashes, DEL and bytes that are not UTF-8 as in C, so that the result
- * is safe on a terminal and in a log; cuts what does not fit, marking the cut with "...". Always
- * terminates `out`. Returns `out`.
+ * Escapes control characters, backslashes and invalid UTF-8 as C does, so that the result is safe
+ * on a terminal and in a log. Truncates what does not fit and ends it with "...". Always terminates
+ * `out`. Returns `out`.
  */
 char *text_escape(char *out, size_t size, const char *data, size_t len);
 
-/* The same, as the inside of a JSON string (RFC 8259, section 7). */
+/* The same, escaped as the content of a JSON string (RFC 8259, section 7). */
 char *text_escape_json(char *out, size_t size, const char *data, size_t len);
 
 /* The length in bytes (1..4) of the UTF-8 sequence at `data`, 0 when it is malformed (RFC 3629). */
 size_t text_utf8_len(const char *data, size_t len);
 bool text_is_utf8(const char *data, size_t len);
 
-/* How many single-byte edits turn a into b; counts no further than 64 bytes of either. */
+/* The Levenshtein distance of a and b in bytes; only the first 64 bytes of each count. */
 unsigned text_distance(const char *a, const char *b);
 
-/* "250ms" "10s" "5m" "2h" "7d", or "0". Milliseconds, or -1. */
+/* Parses "250ms", "10s", "5m", "2h", "7d" or "0". Returns milliseconds, or -1. */
 int64_t text_parse_duration_ms(const char *string);
-/* "512" "64KiB" "8MiB" "1GiB". Bytes, or -1. */
+/* Parses "512", "64KiB", "8MiB" or "1GiB". Returns bytes, or -1. */
 int64_t text_parse_size(const char *string);
 
-/* The shortest spelling that parses back to the same value. Returns `out`. */
+/* Writes the shortest spelling that parses to the same value. Returns `out`. */
 char *text_format_duration(char *out, size_t size, int64_t ms);
 char *text_format_size(char *out, size_t size, int64_t bytes);
 

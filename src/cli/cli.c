@@ -158,7 +158,7 @@ enum exit_status cli_main(int argc, char **argv)
         return EXIT_USAGE;
     status = cli_check_output(command->needs_config ? run_with_config(command, &arguments)
                                                     : command->run(&arguments, NULL));
-    if (bounded_call_any_given_up())
+    if (bounded_call_any_timed_out())
         _exit((int)status);
     return status;
 }

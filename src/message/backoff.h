@@ -4,9 +4,9 @@
 #include <stdint.h>
 
 /*
- * The delay before try number `attempt` + 1 (attempt >= 1): first_ms doubled at each further
- * attempt, capped at max_ms, then jittered down by up to half. `random` is any 32 random bits.
- * Never less than 1 ms.
+ * The delay after failed attempt number `attempt` (from 1): first_ms, doubled for each further
+ * attempt, capped at max_ms, then reduced by a random share of up to half. `random` is any 32
+ * random bits. The result is at least 1 ms.
  */
 int64_t backoff_ms(int64_t first_ms, int64_t max_ms, int attempt, uint32_t random);
 

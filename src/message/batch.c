@@ -30,7 +30,8 @@ static void release_rows(struct batch *batch)
     batch->rows = NULL;
 }
 
-/* A chunk of unusual size served one large value: it goes, so that memory does not stay high. */
+/* A chunk above the usual size held one large value. It is freed, so that a single large row does
+ * not raise the memory use for good. */
 static struct batch_chunk *drop_large_chunks(struct batch_chunk *chunk)
 {
     struct batch_chunk *kept = NULL;
@@ -55,10 +56,10 @@ void batch_reset(struct batch *batch)
     release_rows(batch);
     batch->count = 0;
     batch->parked = false;
-    batch->more = false;
+    batch->has_more = false;
     batch->wave = 0;
     batch->last_wave = 0;
-    batch->unparked = NULL;
+    batch->park_failure = NULL;
     batch->chunks = drop_large_chunks(batch->chunks);
     batch->chunk = batch->chunks;
 }

@@ -7,26 +7,26 @@
 #include <stdint.h>
 
 /*
- * One row on its way to a broker. Each stage fills its part and never reads ahead:
- * claim, route, order, broker, outcome. All bytes belong to the batch.
+ * One row on its way to a broker. The stages claim, route, order, broker and outcome each fill in
+ * their own part and never read a later one. All bytes belong to the batch.
  */
 
-/* What the broker (or a stage before it) says about this one message. */
+/* What the broker, or an earlier stage, decided about this one message. */
 enum verdict {
-    VERDICT_PENDING, /* no word: stays unsent, costs no attempt */
-    VERDICT_SENT,    /* the broker's positive acknowledgement of this very message */
-    VERDICT_RETRY,   /* failed for now, and it is this message's own fault: costs an attempt */
-    VERDICT_WAIT,    /* its destination is not there (unknown topic, no stream): costs nothing */
-    VERDICT_REJECTED /* can never be sent as it is: goes to the dead rows with its reason */
+    VERDICT_PENDING, /* nothing is known: the row stays unsent, and no attempt is counted */
+    VERDICT_SENT,    /* the broker acknowledged this very message */
+    VERDICT_RETRY,   /* the message itself caused a temporary failure: an attempt is counted */
+    VERDICT_WAIT,    /* its topic or stream does not exist: no attempt is counted */
+    VERDICT_REJECTED /* the message can never be sent as it is: the row becomes dead */
 };
 
-/* What becomes of the row when the batch is settled. */
+/* What settling the batch does with the row. */
 enum outcome {
-    OUTCOME_LEAVE, /* stays as it is, due at once */
-    OUTCOME_SENT,
-    OUTCOME_PARK,   /* waits outside the hot path until `retry_ms` from now */
-    OUTCOME_BEHIND, /* waits there until the parked row of its key before it has left */
-    OUTCOME_DEAD    /* waits for the operator */
+    OUTCOME_UNSENT, /* leave it unchanged and due at once */
+    OUTCOME_SENT,   /* mark or delete it */
+    OUTCOME_PARK,   /* move it to the parked table, due in `retry_ms` */
+    OUTCOME_BEHIND, /* move it there too, to wait until the earlier parked row of its key is sent */
+    OUTCOME_DEAD    /* move it there as a dead row, which waits for the operator */
 };
 
 struct header {
@@ -34,47 +34,46 @@ struct header {
     struct text value;
 };
 
-#define MESSAGE_ROW_BYTES 6 /* a tid as PostgreSQL sends it: block number, then offset */
+#define MESSAGE_ROW_BYTES 6 /* a tid in PostgreSQL's binary format: block number, then offset */
 
 struct message {
     /* claim */
-    unsigned char row[MESSAGE_ROW_BYTES]; /* where the locked row stands (ctid) */
-    int slice;                            /* of the row; 0 without slices */
+    unsigned char row[MESSAGE_ROW_BYTES]; /* the locked row's ctid */
+    int slice;                            /* the row's slice; 0 without slices */
     struct text id;
     struct text event_id;
     struct text topic;
     struct text key;
     struct text type;
-    struct text payload; /* data == NULL: a tombstone, or not fetched (see payload_len) */
-    int64_t
-        payload_len; /* bytes in the table; -1: NULL. May exceed payload.len: too large to fetch */
+    struct text payload;    /* data == NULL: a tombstone, or too large to fetch */
+    int64_t payload_len;    /* length in the table, -1: NULL; above payload.len: too large */
     bool payload_is_json;   /* the column is json or jsonb: the bytes are valid JSON */
-    struct text created_at; /* RFC 3339, UTC; NULL when the table has none */
-    int attempts;           /* tries that counted so far */
-    int64_t waited_ms;      /* since it was parked; 0: it was not */
-    bool blocked;           /* an earlier row of its key is parked: it may not overtake it */
-    bool unreadable;        /* PostgreSQL cannot hand it over: only row and id are known */
-    struct header *headers; /* the row's own */
+    struct text created_at; /* RFC 3339, UTC; NULL when the table has no such column */
+    int attempts;           /* attempts counted so far */
+    int64_t waited_ms;      /* time since the row was parked; 0 when it is not a parked row */
+    bool blocked;           /* an earlier row of its key is parked, so this one has to wait */
+    bool unreadable;        /* PostgreSQL cannot read the row: only ctid and id are known */
+    struct header *headers; /* from the row's headers column */
     int header_count;
 
     /* route */
-    int sink;                /* index into the sinks; -1 until routed */
+    int sink;                /* index into the sinks; -1 until the message is routed */
     struct text destination; /* topic or subject */
     struct text route_key;   /* the message's key at the broker */
 
     /* order */
-    int before;  /* the place of the last message of its key before it; -1: none */
-    int wave;    /* in which it may be handed to its broker */
-    bool handed; /* to a client that keeps the order of those behind it */
+    int before;  /* index of the previous message of its key; -1 when there is none */
+    int wave;    /* number of the wave in which it may be handed to its broker */
+    bool handed; /* a client that keeps the order has taken it: later ones may follow at once */
 
-    /* broker (or whichever stage found the message unfit) */
+    /* broker, or the earlier stage that rejected the message */
     enum verdict verdict;
-    const char *reason; /* why not sent; NULL when sent or pending */
+    const char *reason; /* why it was not sent; NULL when it was, or is pending */
 
     /* outcome */
     enum outcome outcome;
     int64_t retry_ms;
-    struct text waits_for; /* the sink and the destination that is not there; NULL: none */
+    struct text waits_for; /* the sink and the destination that does not exist; NULL: none */
 };
 
 #endif

@@ -2,31 +2,31 @@
 
 #include <string.h>
 
-#define SINK_UNKNOWN (-1) /* the row was refused before it had one */
+#define SINK_UNKNOWN (-1) /* the row was rejected before it was routed */
 #define NONE (-1)
 
-/* Open addressing, at most half full. */
-struct lasts {
-    int *slots;    /* the place of a key's last message so far, of whichever sink; NONE: free */
-    size_t count;  /* a power of two */
-    int *previous; /* of each message: the place of its key's message before it; NONE: none */
+/* A hash table with open addressing, at most half full, over the keys of the batch. */
+struct key_table {
+    int *slots;    /* index of the last message of a key so far, of any sink; NONE: free slot */
+    size_t count;  /* number of slots, a power of two */
+    int *previous; /* for each message, the index of the previous one of its key; NONE: none */
 };
 
-static int open_lasts(struct lasts *lasts, struct batch *batch)
+static int init_key_table(struct key_table *table, struct batch *batch)
 {
-    lasts->count = 2;
-    while (lasts->count < 2 * (size_t)batch->count)
-        lasts->count *= 2;
-    lasts->slots = batch_alloc(batch, lasts->count * sizeof *lasts->slots);
-    lasts->previous = batch_alloc(batch, (size_t)batch->count * sizeof *lasts->previous);
-    if (lasts->slots == NULL || lasts->previous == NULL)
+    table->count = 2;
+    while (table->count < 2 * (size_t)batch->count)
+        table->count *= 2;
+    table->slots = batch_alloc(batch, table->count * sizeof *table->slots);
+    table->previous = batch_alloc(batch, (size_t)batch->count * sizeof *table->previous);
+    if (table->slots == NULL || table->previous == NULL)
         return -1;
-    for (size_t i = 0; i < lasts->count; i++)
-        lasts->slots[i] = NONE;
+    for (size_t i = 0; i < table->count; i++)
+        table->slots[i] = NONE;
     return 0;
 }
 
-/* FNV-1a: the keys are the application's, and 64 bits keep clusters rare. */
+/* FNV-1a; 64 bits keep collisions rare. */
 static uint64_t hash_of(struct text key)
 {
     uint64_t hash = 0xCBF29CE484222325u;
@@ -41,54 +41,57 @@ static bool is_same(struct text a, struct text b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-static int *last_of(const struct lasts *lasts, const struct batch *batch, struct text key)
+static int *find_slot(const struct key_table *table, const struct batch *batch, struct text key)
 {
     for (size_t at = hash_of(key) * 0x9E3779B97F4A7C15u >> 20;; at++) {
-        int *last = &lasts->slots[at & (lasts->count - 1)];
+        int *last = &table->slots[at & (table->count - 1)];
 
         if (*last == NONE || is_same(batch->messages[*last].key, key))
             return last;
     }
 }
 
-/* A row that has no sink may belong to any: it waits for all of its key, and they for it. */
-static int find_before(const struct lasts *lasts, const struct batch *batch,
-                       const struct message *message, int last)
+/* A row without a sink could belong to any sink: it waits for all earlier rows of its key, and all
+ * later ones wait for it. */
+static int find_predecessor(const struct key_table *table, const struct batch *batch,
+                            const struct message *message, int last)
 {
     if (message->sink == SINK_UNKNOWN)
         return last;
     while (last != NONE && batch->messages[last].sink != message->sink &&
            batch->messages[last].sink != SINK_UNKNOWN)
-        last = lasts->previous[last];
+        last = table->previous[last];
     return last;
 }
 
-/* A client keeps the order along one partition only; without a route_key there is no such. */
-static bool share_wave(const struct message *before, const struct message *message, uint64_t kept)
+/* A client keeps the order within one partition only. Without a route_key the partition of a
+ * message is not known. */
+static bool share_wave(const struct message *before, const struct message *message,
+                       uint64_t ordered_sinks)
 {
     return message->sink >= 0 && before->sink == message->sink &&
-           (kept >> message->sink & 1) != 0 && message->route_key.data != NULL &&
+           (ordered_sinks >> message->sink & 1) != 0 && message->route_key.data != NULL &&
            before->route_key.data != NULL && is_same(before->route_key, message->route_key) &&
            is_same(before->destination, message->destination);
 }
 
-static void link(struct batch *batch, struct message *message, int before, uint64_t kept)
+static void link(struct batch *batch, struct message *message, int before, uint64_t ordered_sinks)
 {
     message->before = before;
     if (before == NONE)
         return;
     message->wave = batch->messages[before].wave;
-    if (!share_wave(&batch->messages[before], message, kept))
+    if (!share_wave(&batch->messages[before], message, ordered_sinks))
         message->wave++;
     if (message->wave > batch->last_wave)
         batch->last_wave = message->wave;
 }
 
-int order_link(struct batch *batch, uint64_t kept)
+int order_link(struct batch *batch, uint64_t ordered_sinks)
 {
-    struct lasts lasts;
+    struct key_table table;
 
-    if (open_lasts(&lasts, batch) < 0)
+    if (init_key_table(&table, batch) < 0)
         return -1;
     batch->last_wave = 0;
     for (int i = 0; i < batch->count; i++) {
@@ -100,9 +103,9 @@ int order_link(struct batch *batch, uint64_t kept)
         message->handed = false;
         if (message->key.data == NULL)
             continue;
-        last = last_of(&lasts, batch, message->key);
-        lasts.previous[i] = *last;
-        link(batch, message, find_before(&lasts, batch, message, *last), kept);
+        last = find_slot(&table, batch, message->key);
+        table.previous[i] = *last;
+        link(batch, message, find_predecessor(&table, batch, message, *last), ordered_sinks);
         *last = i;
     }
     return 0;

@@ -4,28 +4,29 @@
 #include "message/batch.h"
 
 /*
- * The order of a key inside a batch. A message is handed to its broker only after the one of its
- * key before it, in the same sink, has been acknowledged; so a batch goes out in waves. A message
- * that was not acknowledged holds those of its key behind it, and nobody else. A message without a
- * key (NULL) has no order.
+ * The order of the messages of one key inside a batch. A message is handed to its broker only after
+ * the previous message of its key, in the same sink, was acknowledged. So a batch is published in
+ * waves. A message that was not acknowledged holds back the later ones of its key and no others.
+ * Messages without a key (NULL) have no order.
  */
 
 /*
- * After routing: links each message that has a key to the one before it, and numbers the waves.
- * `kept`: a bit for each sink whose client stores nothing behind a message that failed; there the
- * messages of a key that go the same way (destination and route_key) share a wave. 0; -1: no
- * memory, nothing is linked, and the batch must not be published.
+ * Runs after routing: links each message that has a key to the previous one and numbers the waves.
+ * `ordered_sinks` has a bit for each sink whose client stores nothing after a message that failed;
+ * there, messages of a key with the same destination and route_key share a wave. Returns 0, or -1
+ * when there is no memory: then the batch must not be published.
  */
-int order_link(struct batch *batch, uint64_t kept);
+int order_link(struct batch *batch, uint64_t ordered_sinks);
 
-/* Belongs to this sink and to the wave in hand, and has no verdict yet. */
+/* Whether the message belongs to this sink and to the current wave, and has no verdict yet. */
 bool order_is_in_wave(const struct batch *batch, const struct message *message, int sink);
 
-/* In the wave, and none of its key stands in its way: it may be handed over. Asked in the order of
- * the batch, whose client notes what it has taken in message->handed when it keeps the order. */
+/* Whether the message is in the current wave and no earlier message of its key is in its way: it
+ * may be handed to the client. To be called in the order of the batch; a client that keeps the
+ * order sets message->handed on each message that it has accepted. */
 bool order_is_due(const struct batch *batch, const struct message *message, int sink);
 
-/* It was not sent because of an earlier row of its key, in the batch or parked. */
+/* Whether the message was not sent because of an earlier row of its key, in the batch or parked. */
 bool order_is_held(const struct batch *batch, const struct message *message);
 
 #endif

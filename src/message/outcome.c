@@ -15,7 +15,8 @@ static uint32_t next_random(uint32_t *state)
     return x;
 }
 
-/* No attempt is counted, so the time it has waited doubles the wait instead. */
+/* No attempt is counted while a destination is missing. The delay grows with the time the row has
+ * waited instead. */
 static int64_t wait_again_ms(const struct message *message, const struct retry_options *options,
                              uint32_t random)
 {
@@ -29,7 +30,7 @@ static void decide(struct message *message, const struct retry_options *options,
 {
     switch (message->verdict) {
     case VERDICT_PENDING:
-        message->outcome = OUTCOME_LEAVE;
+        message->outcome = OUTCOME_UNSENT;
         return;
     case VERDICT_SENT:
         message->outcome = OUTCOME_SENT;
@@ -51,15 +52,16 @@ static void decide(struct message *message, const struct retry_options *options,
         backoff_ms(options->backoff_ms, options->backoff_max_ms, message->attempts, random);
 }
 
-/* Whatever it was told itself: its turn has not come. Behind a row that stays it stays too. */
+/* Overrides the message's own verdict, because an earlier row of its key comes first. Behind a row
+ * that stays in the outbox this one stays there too. */
 static void hold(const struct batch *batch, struct message *message)
 {
-    if (!message->blocked && batch->messages[message->before].outcome == OUTCOME_LEAVE) {
-        message->outcome = OUTCOME_LEAVE;
+    if (!message->blocked && batch->messages[message->before].outcome == OUTCOME_UNSENT) {
+        message->outcome = OUTCOME_UNSENT;
         return;
     }
     message->outcome = OUTCOME_BEHIND;
-    message->reason = "behind an earlier row of its key";
+    message->reason = "waits for an earlier row of its key";
     message->waits_for = (struct text){NULL, 0};
 }
 

@@ -4,14 +4,14 @@
 #include "message/batch.h"
 
 struct retry_options {
-    int max_attempts; /* a message is dead after as many tries */
+    int max_attempts; /* a message is dead after this many attempts */
     int64_t backoff_ms;
     int64_t backoff_max_ms;
 };
 
-/* Turns each message's verdict and attempts into its outcome; counts the attempt where it counts. A
- * message that is held by an earlier one of its key goes behind it, or stays if that stays.
- * `random` seeds the jitter. */
+/* Decides each message's outcome from its verdict and its attempts, and counts the attempt when the
+ * verdict says so. A message held back by an earlier one of its key gets OUTCOME_BEHIND, or stays
+ * unsent when the earlier one does. `random` seeds the jitter. */
 void outcome_decide(struct batch *batch, const struct retry_options *options, uint32_t random);
 
 #endif

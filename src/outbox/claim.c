@@ -141,7 +141,7 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_
     int rows = PQntuples(result);
     int64_t bytes = 0;
 
-    batch->more = rows == outbox_claim_limit(outbox, outbox->level);
+    batch->has_more = rows == outbox_claim_limit(outbox, outbox->level);
     for (int row = 0; row < rows; row++) {
         struct message *message = batch_add(batch);
         struct text headers = field(result, row, CLAIM_HEADERS);
@@ -157,7 +157,7 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_
         absent = !weight.whole && !weight.too_large;
         if (absent || (row > 0 && (alone || bytes + weight.bytes > outbox->options->batch_bytes))) {
             batch->count--;
-            batch->more = true;
+            batch->has_more = true;
             return bytes;
         }
         bytes += weight.bytes;
@@ -167,7 +167,7 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_
                          "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
                          weight.rest_len);
         if (alone) {
-            batch->more = batch->more || rows > 1;
+            batch->has_more = batch->has_more || rows > 1;
             return bytes;
         }
     }
@@ -295,7 +295,7 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
 {
     batch_reset(batch);
     batch->parked = request->parked;
-    batch->more = true;
+    batch->has_more = true;
     if (outbox->level < CLAIM_LEVELS - 1) {
         outbox->level++;
         outbox->isolate_until_ms = clock_now_ms() + ISOLATE_MS;
@@ -313,8 +313,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     if (away_scan(&outbox->slices, request, error) < 0)
         return -1;
     if (!outbox->pipeline.in_flight) {
-        batch->more = away_is_starting(&outbox->slices, request);
-        if (batch->more)
+        batch->has_more = away_is_starting(&outbox->slices, request);
+        if (batch->has_more)
             return 0;
         slice_lock_read_horizon(&outbox->slices, request);
         /* The first scan takes a moment. It takes a while behind millions of rows that have left
@@ -334,8 +334,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         return -1;
     }
     if (PQntuples(batch->rows) == 0) {
-        batch->more = slice_lock_note_empty(&outbox->slices, request) ||
-                      away_goes_on(&outbox->slices, request);
+        batch->has_more = slice_lock_note_empty(&outbox->slices, request) ||
+                          away_goes_on(&outbox->slices, request);
         return pipeline_end_transaction(&outbox->pipeline, true, error);
     }
     if (take_rows(outbox, batch, request->payload_max, error) < 0) {

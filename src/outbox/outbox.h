@@ -37,7 +37,7 @@ int outbox_ready(struct outbox *outbox, struct error *error);
 
 /*
  * Locks the next rows of the outbox in id order, or of the parked rows that are due, and fills the
- * batch. An empty batch leaves no transaction open; batch->more says whether to claim again at
+ * batch. An empty batch leaves no transaction open; batch->has_more says whether to claim again at
  * once. With durable_before_publish it returns when everything the claim saw is flushed to disk. A
  * row that PostgreSQL cannot hand over is parked as dead on the way (unreadable.h).
  */
@@ -54,7 +54,7 @@ bool outbox_claim_is_lost(const struct outbox *outbox);
  * Writes the batch's outcomes and commits. With `next` (of the outbox, not of the parked rows) that
  * claim travels in the same round trip, and the next outbox_claim must be for the outbox (or
  * outbox_abandon). When rows could not be parked the rest is settled all the same: 0, and
- * batch->unparked says why.
+ * batch->park_failure says why.
  */
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error);

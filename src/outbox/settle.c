@@ -179,7 +179,7 @@ static int park(struct outbox *outbox, struct batch *batch, const struct tally *
     if (parked != 0)
         return parked > 0 ? 0 : -1;
     why = batch_copy(batch, error->text, strlen(error->text)).data;
-    batch->unparked = why != NULL ? why : "out of memory";
+    batch->park_failure = why != NULL ? why : "out of memory";
     if (queue_plain(outbox, "rollback_to", error) < 0 ||
         pipeline_sync(&outbox->pipeline, error) < 0 ||
         pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
@@ -244,7 +244,7 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error)
 {
-    batch->unparked = NULL;
+    batch->park_failure = NULL;
     if (next != NULL && away_scan_is_due(&outbox->slices, next))
         next = NULL;
     if (next != NULL) {

@@ -214,7 +214,7 @@ static enum lane_result after_empty_claim(struct lane *lane)
 {
     bool rest = lane->outbox_next ? lane->outbox_empty : !parked_is_due(lane);
 
-    if (lane->batch.more)
+    if (lane->batch.has_more)
         return LANE_MORE;
     if (!lane->outbox_next)
         lane->outbox_empty = true;
@@ -235,14 +235,14 @@ static int count_outcome(const struct batch *batch, enum outcome outcome)
 /* Then the lane may rest behind this step, which nobody does with a claim under way. */
 static bool leaves_all(const struct lane *lane)
 {
-    return count_outcome(&lane->batch, OUTCOME_LEAVE) == lane->batch.count;
+    return count_outcome(&lane->batch, OUTCOME_UNSENT) == lane->batch.count;
 }
 
 /* A claim ahead locks rows, so it is made only when the next step will certainly be taken, at once.
  */
 static bool claim_ahead(const struct lane *lane)
 {
-    return lane->batch.more && !parked_is_due(lane) && !stop_requested(lane->stop) &&
+    return lane->batch.has_more && !parked_is_due(lane) && !stop_requested(lane->stop) &&
            !leaves_all(lane);
 }
 
@@ -253,9 +253,9 @@ static void count_outcomes(struct lane *lane)
     struct lane_counts *counts = &lane->counts;
 
     (void)atomic_fetch_add(&counts->sent, (uint64_t)count_outcome(batch, OUTCOME_SENT));
-    if (batch->more && batch->parked)
+    if (batch->has_more && batch->parked)
         lane->parked_look_ms = 0; /* the rest has waited long enough too */
-    if (batch->unparked != NULL)
+    if (batch->park_failure != NULL)
         return;
     if (!batch->parked)
         (void)atomic_fetch_add(&counts->parked, (uint64_t)count_outcome(batch, OUTCOME_PARK) +
@@ -279,10 +279,10 @@ static enum lane_result conclude(struct lane *lane)
 
     /* All rows are left when their sink went away meanwhile, or, with nobody away, when a broker
      * has refused them together: they are sent one by one at once. */
-    if (batch->unparked == NULL)
+    if (batch->park_failure == NULL)
         return leaves_all(lane) && lane->sinks.away != 0 ? LANE_IDLE : LANE_MORE;
     (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "rows that can never be sent could not be parked: %s", batch->unparked);
+                    "rows that can never be sent could not be parked: %s", batch->park_failure);
     if (count_outcome(batch, OUTCOME_SENT) > 0)
         return LANE_MORE;
     (void)break_off(lane);

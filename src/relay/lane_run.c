@@ -123,7 +123,7 @@ static bool rests(const struct lane *lane, enum lane_result result, bool drain)
 {
     if (result == LANE_IDLE)
         return true;
-    return result == LANE_MORE && lane->batch.count > 0 && !lane->batch.more && !drain &&
+    return result == LANE_MORE && lane->batch.count > 0 && !lane->batch.has_more && !drain &&
            lane->wake != NULL;
 }
 
@@ -153,12 +153,12 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         rhythm.worked = true;
         if (result == LANE_IDLE || lane->batch.count > 0) /* no parked row proves little */
             note_success(lane, &rhythm);
-        if (lane->batch.unparked != NULL)
+        if (lane->batch.park_failure != NULL)
             log_failure(lane, &rhythm);
         if (result == LANE_MORE && lane->batch.count > 0) {
             rhythm.pace_ms = wake_rest_ms(lane->batch.count);
             if (lane->wake != NULL)
-                wake_found(lane->wake, lane->batch.more);
+                wake_found(lane->wake, lane->batch.has_more);
         }
         if (end == LANE_STOPPED && rests(lane, result, drain))
             wait_idle(lane, &rhythm, drain);

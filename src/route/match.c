@@ -7,7 +7,7 @@
 
 #define REGEX_PREFIX "re:"
 #define REPEAT_MAX 255       /* RE_DUP_MAX, and PostgreSQL's own limit */
-#define TOPIC_BYTES_MAX 1024 /* what a regular expression is shown; longer topics match none */
+#define TOPIC_BYTES_MAX 1024 /* a longer topic matches no regular expression */
 
 static int check_tokens(const char *source, char *why, size_t why_size)
 {
@@ -19,7 +19,7 @@ static int check_tokens(const char *source, char *why, size_t why_size)
             return -1;
         }
         if (len == 1 && *token == '>' && token[1] != '\0') {
-            (void)snprintf(why, why_size, "\">\" stands only at the end");
+            (void)snprintf(why, why_size, "\">\" is allowed only at the end");
             return -1;
         }
         token = token[len] == '.' ? token + len + 1 : NULL;
@@ -27,7 +27,8 @@ static int check_tokens(const char *source, char *why, size_t why_size)
     return 0;
 }
 
-/* Behind the "]" of the bracket expression, in which nothing else has a meaning of its own. */
+/* Returns the position after the bracket expression. Other special characters mean nothing inside.
+ */
 static const char *skip_bracket(const char *at)
 {
     at += at[1] == '^' ? 2 : 1;
@@ -45,7 +46,7 @@ static const char *skip_bracket(const char *at)
     return *at == ']' ? at + 1 : at;
 }
 
-/* Behind the "}"; NULL: PostgreSQL would not take it. */
+/* Returns the position after the "}", or NULL when PostgreSQL would refuse the interval. */
 static const char *skip_interval(const char *at)
 {
     do {
@@ -59,14 +60,14 @@ static const char *skip_interval(const char *at)
     return *at == '}' ? at + 1 : NULL;
 }
 
-/* What POSIX leaves undefined (9.4.3, 9.4.6) means one thing here and another in PostgreSQL. */
+/* What POSIX leaves undefined (9.4.3, 9.4.6) differs between the C library and PostgreSQL. */
 static const char *portability_problem(const char *at)
 {
     while (*at != '\0') {
         const char *repeat = strchr("*+?{", *at);
 
         if (*at == '\\' && (isalnum((unsigned char)at[1]) || strchr("<>`'", at[1]) != NULL))
-            return "a backslash stands only before a character that it takes the meaning from";
+            return "a backslash is allowed only before a special character";
         if (*at == '\\')
             at += 2;
         else if (*at == '[')
@@ -74,7 +75,7 @@ static const char *portability_problem(const char *at)
         else
             at = *at == '{' ? skip_interval(at) : at + 1;
         if (at == NULL)
-            return "a repeat count is {n}, {n,} or {n,m}, at most 255";
+            return "a repeat count must be {n}, {n,} or {n,m}, and at most 255";
         if (repeat != NULL && *at != '\0' && strchr("*+?{", *at) != NULL)
             return "a repetition of a repetition needs parentheses";
     }
@@ -176,7 +177,7 @@ bool match_topic(const struct match *match, struct text topic)
     return match->is_regex ? match_regex(match, topic) : match_tokens(match->source, topic);
 }
 
-/* A backslash before anything but a letter or a digit takes away what it means. */
+/* In PostgreSQL a backslash before anything but a letter or a digit makes it literal. */
 static char *put_literal(char *out, const char *token, size_t len)
 {
     for (size_t i = 0; i < len; i++) {

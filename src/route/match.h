@@ -6,10 +6,10 @@
 #include <regex.h>
 
 /*
- * A pattern on a topic: tokens parted by dots, `*` for exactly one token, `>` at the end for one or
- * more (docs.nats.io, "Subject-Based Messaging"); or "re:" and an extended regular expression
- * (POSIX.1-2017, 9.4) that must match somewhere. What POSIX leaves undefined is refused: the same
- * pattern goes to PostgreSQL too.
+ * A pattern for topics: tokens separated by dots, `*` for exactly one token, `>` at the end for one
+ * or more (docs.nats.io, "Subject-Based Messaging"); or "re:" and an extended regular expression
+ * (POSIX.1-2017, 9.4), which may match any part of the topic. What POSIX leaves undefined is
+ * refused, because PostgreSQL evaluates the same pattern.
  */
 struct match {
     char *source; /* owned */
@@ -23,8 +23,9 @@ void match_free(struct match *match);
 
 bool match_topic(const struct match *match, struct text topic);
 
-/* The same pattern for PostgreSQL's ~ operator (manual, 9.7.3.4): an escaped copy, or the user's
- * own extended regular expression with the option that keeps it one. free() it. NULL: no memory. */
+/* The same pattern for PostgreSQL's ~ operator: tokens become a regular expression, and a user's
+ * expression gets the option "(?e)", which selects extended syntax (manual, 9.7.3.4). free() it.
+ * NULL: no memory. */
 char *match_sql_regex(const struct match *match);
 
 #endif

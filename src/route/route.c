@@ -27,8 +27,8 @@ static void apply_route(const struct route *route, struct message *message, stru
     case TEMPLATE_OK:
         break;
     case TEMPLATE_NULL_FIELD:
-        batch_refuse(batch, message, VERDICT_REJECTED, "topic \"%s\": a column it uses is NULL",
-                     route->topic.source);
+        batch_refuse(batch, message, VERDICT_REJECTED,
+                     "topic \"%s\" of [[route]] uses a column that is NULL", route->topic.source);
         return;
     case TEMPLATE_NO_MEMORY:
         return;

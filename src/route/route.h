@@ -4,7 +4,8 @@
 #include "route/match.h"
 #include "route/template.h"
 
-/* First match wins. An empty table sends everything to sink 0, topic "{topic}", key "{key}". */
+/* The first route that matches is used. Without routes every message goes to sink 0 with topic
+ * "{topic}" and key "{key}". */
 struct route {
     struct match match;
     int sink;
@@ -19,7 +20,7 @@ struct routes {
 
 void routes_free(struct routes *routes);
 
-/* Fills sink, destination and route_key of each pending message, or rejects it with the reason. */
+/* Sets sink, destination and route_key of each pending message, or rejects it with a reason. */
 void route_batch(const struct routes *routes, struct batch *batch);
 
 #endif

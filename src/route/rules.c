@@ -99,7 +99,7 @@ static bool is_relay_header(struct text name)
     return false;
 }
 
-/* RFC 7230, 3.2.6: what a header's name may consist of. */
+/* RFC 7230, 3.2.6: the characters that a header name may consist of. */
 static bool is_token(struct text name)
 {
     for (size_t i = 0; i < name.len; i++)
@@ -113,7 +113,7 @@ const char *rules_kafka_headers(const struct header *headers, int count)
     size_t bytes = 0;
 
     if (count > HEADERS_MAX)
-        return "more than 64 headers";
+        return "too many headers: more than 64";
     for (int i = 0; i < count; i++) {
         if (headers[i].name.len == 0)
             return "empty header name";
@@ -126,7 +126,7 @@ const char *rules_kafka_headers(const struct header *headers, int count)
     return bytes > HEADER_BYTES_MAX ? "headers larger than 16 KiB" : NULL;
 }
 
-/* Servers up to 2.9.3 also obeyed headers that only end in one of theirs. */
+/* Servers up to 2.9.3 also obeyed a header whose name only ends in the name of a server header. */
 static bool names_server_header(struct text name)
 {
     static const char reserved[] = "Nats-";
@@ -138,10 +138,10 @@ static bool names_server_header(struct text name)
     return false;
 }
 
-/* What a server looks for in a message that it is to store. It searches all headers for the name
- * alone. The first place may be no header: then it gives up, and without Nats-Msg-Id or
- * Nats-Expected-Stream a repeat would be stored twice, or in another stream. Up to 2.9.3 it obeyed
- * what stood in a value: "Nats-Rollup:all" emptied a stream. */
+/* A server searches the whole header block for the names of these headers. When the first match is
+ * inside a value, it stops there and ignores the real header: without Nats-Msg-Id a repeated
+ * message is stored twice, without Nats-Expected-Stream it may be stored in another stream. Servers
+ * up to 2.9.3 even obeyed the text in the value: "Nats-Rollup:all" purged a stream. */
 static bool holds_server_header(struct text value)
 {
     static const char *const sought[] = {"Nats-Msg-Id", "Nats-Expected-", "Nats-Rollup",
@@ -163,7 +163,7 @@ static bool ends_line(const char *bytes, size_t len)
     return false;
 }
 
-/* Whether one of eight bytes is less than 14, as line ends, NUL, and a tab are. */
+/* Whether one of eight bytes is less than 14, as CR, LF, NUL and tab are. */
 static bool may_end_line(const char *bytes)
 {
     const uint64_t each = UINT64_MAX / 255;
@@ -173,7 +173,7 @@ static bool may_end_line(const char *bytes)
     return ((eight - each * 14) & ~eight & each * 128) != 0;
 }
 
-/* Some hundred bytes a message: one by one they took a tenth of all instructions. */
+/* Eight bytes at a time: byte by byte this took a tenth of all instructions. */
 static bool has_line_end(struct text value)
 {
     size_t i = 0;
@@ -194,11 +194,11 @@ const char *rules_nats_header_value(struct text value)
     if (value.len == 0)
         return NULL;
     if (has_line_end(value))
-        return "invalid header value: line ends and NUL are not allowed";
+        return "invalid header value: line breaks and NUL bytes are not allowed";
     if (is_blank(value.data[0]) || is_blank(value.data[value.len - 1]))
-        return "invalid header value: blanks at its ends would be lost";
+        return "invalid header value: leading and trailing blanks would be lost";
     if (holds_server_header(value))
-        return "invalid header value: it holds the name of a header that commands the server";
+        return "invalid header value: it contains the name of a header that NATS servers obey";
     return NULL;
 }
 
@@ -207,7 +207,7 @@ static const char *check_nats_header(const struct header *header)
     if (text_equal(header->name, text_of("key")))
         return "reserved header: key is the relay's own";
     if (names_server_header(header->name))
-        return "reserved header: names with \"Nats-\" in them are commands to the server";
+        return "reserved header: NATS servers obey headers with \"Nats-\" in their names";
     return rules_nats_header_value(header->value);
 }
 

@@ -18,8 +18,8 @@ static const struct placeholder placeholders[] = {
 struct parser {
     struct template *template;
     const char *at;
-    char *out;     /* where the next literal byte goes */
-    char *literal; /* start of the literal in progress */
+    char *out;     /* end of the current literal, where the next byte goes */
+    char *literal; /* start of the current literal */
     char *why;
     size_t why_size;
 };
@@ -59,7 +59,7 @@ static int parse_placeholder(struct parser *parser)
     size_t len = strcspn(name, "{}");
 
     if (name[len] != '}')
-        return refuse(parser, "\"{\" without \"}\"; write \"{{\" for a brace itself");
+        return refuse(parser, "\"{\" without \"}\"; write \"{{\" for a literal brace");
     for (const struct placeholder *known = placeholders; known->name != NULL; known++) {
         if (strlen(known->name) != len || memcmp(known->name, name, len) != 0)
             continue;
@@ -80,7 +80,7 @@ static int parse_next(struct parser *parser)
     if (*parser->at == '{' && !doubled)
         return parse_placeholder(parser);
     if (*parser->at == '}' && !doubled)
-        return refuse(parser, "\"}\" without \"{\"; write \"}}\" for a brace itself");
+        return refuse(parser, "\"}\" without \"{\"; write \"}}\" for a literal brace");
     *parser->out++ = *parser->at;
     parser->at += *parser->at == '{' || *parser->at == '}' ? 2 : 1;
     return 0;

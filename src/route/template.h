@@ -4,8 +4,8 @@
 #include "message/batch.h"
 
 /*
- * "shop.{topic}": literal text and the placeholders {topic} {key} {type} {id} {event_id}, which
- * stand for the row's columns. "{{" and "}}" are the braces themselves.
+ * Templates such as "shop.{topic}": literal text and the placeholders {topic} {key} {type} {id}
+ * {event_id}, which stand for the row's columns. "{{" and "}}" are literal braces.
  */
 
 #define TEMPLATE_PARTS_MAX 16
@@ -24,8 +24,8 @@ struct template
 };
 
 /*
- * 0; or -1 with a message in `why` (at least 160 bytes) and the 1-based byte position of the
- * mistake in *position (0: no memory).
+ * Returns 0; or -1 with a message in `why` (at least 160 bytes) and the 1-based byte position of
+ * the mistake in *position (0: no memory).
  */
 int template_parse(struct template *template, const char *source, char *why, size_t why_size,
                    size_t *position);
@@ -35,8 +35,8 @@ bool template_is_constant(const struct template *template);
 
 enum template_result { TEMPLATE_OK, TEMPLATE_NULL_FIELD, TEMPLATE_NO_MEMORY };
 
-/* Renders into the batch's memory; a template that is one placeholder copies nothing.
- * TEMPLATE_NULL_FIELD: a placeholder's column is NULL. */
+/* Renders into the batch's memory; a template with a single part copies nothing.
+ * TEMPLATE_NULL_FIELD: the column of a placeholder is NULL. */
 enum template_result template_render(const struct template *template, const struct message *message,
                                      struct batch *batch, struct text *out);
 

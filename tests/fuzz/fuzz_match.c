@@ -1,5 +1,5 @@
-#include "route/match.h"
 #include "fuzz.h"
+#include "route/match.h"
 
 /*
  * Input: the pattern, then the topic. A pattern by tokens agrees with a second, recursive reading
@@ -7,8 +7,9 @@
  */
 
 #define WHY_BYTES 160
-#define REGEX_BYTES_MAX 40 /* the configuration's author is trusted; the C library's compiler is not
-                              asked to survive nested repetition */
+#define REGEX_BYTES_MAX                                                                            \
+    40 /* the configuration's author is trusted; the C library's compiler is not                   \
+          asked to survive nested repetition */
 
 static bool token_is(struct text text, size_t len, char c)
 {
@@ -44,7 +45,7 @@ static bool model(struct text pattern, struct text topic)
     return model(behind(pattern, want), behind(topic, have));
 }
 
-/* Every token has a byte, and ">" stands only at the end. */
+/* Every token has a byte, and ">" is allowed only at the end. */
 static bool is_well_formed(struct text pattern)
 {
     size_t len = token_len(pattern);

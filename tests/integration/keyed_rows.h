@@ -1,9 +1,9 @@
 #ifndef INTEGRATION_KEYED_ROWS_H
 #define INTEGRATION_KEYED_ROWS_H
 
+#include "integration/publishing.h"
 #include "message/order.h"
 #include "message/outcome.h"
-#include "integration/publishing.h"
 
 /*
  * Rows with keys on their way through one broker, as a lane and its table would take them: each
@@ -29,14 +29,14 @@ static inline struct keyed_row *add_row(const char *destination, const char *key
 {
     static int id;
 
-    rows[row_count] = (struct keyed_row){++id, destination, key, value, OUTCOME_LEAVE};
+    rows[row_count] = (struct keyed_row){++id, destination, key, value, OUTCOME_UNSENT};
     return &rows[row_count++];
 }
 
 static inline bool is_blocked(const struct keyed_row *row)
 {
     for (int i = 0; i < row_count; i++)
-        if (strcmp(rows[i].key, row->key) == 0 && rows[i].outcome != OUTCOME_LEAVE &&
+        if (strcmp(rows[i].key, row->key) == 0 && rows[i].outcome != OUTCOME_UNSENT &&
             rows[i].outcome != OUTCOME_SENT)
             return true;
     return false;
@@ -50,7 +50,7 @@ static inline void claim_rows(struct keyed_row *claimed[ROWS_MAX])
     for (int i = 0; i < row_count; i++) {
         struct message *message;
 
-        if (rows[i].outcome != OUTCOME_LEAVE)
+        if (rows[i].outcome != OUTCOME_UNSENT)
             continue;
         claimed[batch.count] = &rows[i];
         message = add_message(&batch, rows[i].destination, rows[i].key, rows[i].value);
@@ -107,9 +107,9 @@ static inline int count_rows(enum outcome outcome)
 
 static inline void run_cycles(void)
 {
-    for (int i = 0; i < CYCLES_MAX && count_rows(OUTCOME_LEAVE) > 0; i++)
+    for (int i = 0; i < CYCLES_MAX && count_rows(OUTCOME_UNSENT) > 0; i++)
         (void)run_cycle();
-    assert_int_equal(count_rows(OUTCOME_LEAVE), 0);
+    assert_int_equal(count_rows(OUTCOME_UNSENT), 0);
 }
 
 /* The operator drops what is dead; what stood behind it falls due, in its order. */
@@ -122,7 +122,7 @@ static inline void drop_dead_rows(void)
             continue;
         rows[kept] = rows[i];
         if (rows[kept].outcome == OUTCOME_BEHIND)
-            rows[kept].outcome = OUTCOME_LEAVE;
+            rows[kept].outcome = OUTCOME_UNSENT;
         kept++;
     }
     row_count = kept;

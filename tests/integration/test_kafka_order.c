@@ -1,7 +1,7 @@
-#include "broker/kafka/kafka.h"
-#include "integration/publishing_kafka.h"
-#include "integration/keyed_rows.h"
 #include "base/clock.h"
+#include "broker/kafka/kafka.h"
+#include "integration/keyed_rows.h"
+#include "integration/publishing_kafka.h"
 
 /*
  * The order of a key at Kafka when one of its messages is refused: nothing of the key is stored
@@ -175,7 +175,7 @@ static void what_goes_at_once_goes_in_one_record_batch(void **state)
     spoil(2, KEY_ROWS - 1);
     assert_int_equal(run_cycle(), 0);
     assert_int_equal(batch.last_wave, 0);
-    assert_int_equal(count_rows(OUTCOME_LEAVE), KEYS * KEY_ROWS);
+    assert_int_equal(count_rows(OUTCOME_UNSENT), KEYS * KEY_ROWS);
     assert_int_equal(stored(1), 0);
     run_cycles();
     expect_key_held_at(1, 2, KEY_ROWS - 1);
@@ -207,7 +207,7 @@ static void what_is_too_large_only_together_goes_in_smaller_chunks(void **state)
         rows[i].value = padded[i];
     }
     assert_int_equal(run_cycle(), 0);
-    assert_int_equal(count_rows(OUTCOME_LEAVE), KEYS * KEY_ROWS);
+    assert_int_equal(count_rows(OUTCOME_UNSENT), KEYS * KEY_ROWS);
     assert_true(broker_keeps_order(broker));
     run_cycles();
     assert_true(broker_keeps_order(broker));
@@ -226,7 +226,7 @@ static void after_some_seconds_without_a_refusal_all_go_at_once_again(void **sta
     inject(1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
     add_rows();
     assert_int_equal(run_cycle(), 0);
-    assert_int_equal(count_rows(OUTCOME_LEAVE), KEYS * KEY_ROWS);
+    assert_int_equal(count_rows(OUTCOME_UNSENT), KEYS * KEY_ROWS);
     run_cycles();
     assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
     assert_false(broker_keeps_order(broker));

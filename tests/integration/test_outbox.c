@@ -111,7 +111,7 @@ static void only_the_rows_that_were_sent_are_settled(void **state)
 
     insert_rows(fixture, 3);
     claim_count(fixture, 3);
-    decide_all(&fixture->batch, OUTCOME_LEAVE);
+    decide_all(&fixture->batch, OUTCOME_UNSENT);
     fixture->batch.messages[1].outcome = OUTCOME_SENT;
     settle(fixture, false);
     assert_string_equal(
@@ -607,8 +607,8 @@ static void a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled(
     batch_refuse(&fixture->batch, &fixture->batch.messages[1], VERDICT_REJECTED, "poison");
     fixture->batch.messages[1].outcome = OUTCOME_DEAD;
     settle(fixture, true);
-    assert_non_null(fixture->batch.unparked);
-    assert_non_null(strstr(fixture->batch.unparked, "foreign key"));
+    assert_non_null(fixture->batch.park_failure);
+    assert_non_null(strstr(fixture->batch.park_failure, "foreign key"));
     assert_string_equal(sql_text(fixture->conn,
                                  "SELECT string_agg(id::text, ',' ORDER BY id) FROM outbox"
                                  " WHERE sent_at IS NOT NULL"),

@@ -65,7 +65,7 @@ static const char *claim_all(struct lane_fixture *fixture, bool parked)
     do {
         if (claim_from(fixture->outbox, &fixture->batch, parked, &fixture->error) < 0)
             fail_msg("%s", fixture->error.text);
-    } while (fixture->batch.count == 0 && fixture->batch.more);
+    } while (fixture->batch.count == 0 && fixture->batch.has_more);
     for (int i = 0; i < fixture->batch.count; i++) {
         const struct message *message = &fixture->batch.messages[i];
 
@@ -131,7 +131,7 @@ static void lanes_share_the_slices(void **state)
     insert_rows(fixture, 4000);
     assert_int_equal(claim(fixture), 0);
     first = fixture->batch.count;
-    assert_true(first > 0 && fixture->batch.more);
+    assert_true(first > 0 && fixture->batch.has_more);
     send_all(fixture);
     for (int i = 0; i < 5; i++) { /* full claims take ever fewer slices */
         assert_int_equal(claim(fixture), 0);
@@ -210,7 +210,7 @@ static void a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there
     park_behind_dead(fixture);
     dead(fixture, PARKED_RETRY, "1");
     assert_string_equal(claim_all(fixture, true), "k:1 k:2");
-    decide_all(&fixture->batch, OUTCOME_LEAVE);
+    decide_all(&fixture->batch, OUTCOME_UNSENT);
     fixture->batch.messages[0].outcome = OUTCOME_SENT;
     settle(fixture, false);
     assert_string_equal(claim_all(fixture, true), "k:2");
@@ -367,7 +367,7 @@ static void send_what_there_is(struct lane_fixture *fixture)
         assert_int_equal(claim(fixture), 0);
         if (fixture->batch.count > 0)
             send_all(fixture);
-    } while (fixture->batch.count > 0 || fixture->batch.more);
+    } while (fixture->batch.count > 0 || fixture->batch.has_more);
 }
 
 static int64_t last_id(struct lane_fixture *fixture)
@@ -591,12 +591,12 @@ static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more
     fixture->outbox->slices.turns.width = 1;
     assert_int_equal(claim(fixture), 0);
     assert_int_equal(fixture->batch.count, 1);
-    assert_true(fixture->batch.more);
+    assert_true(fixture->batch.has_more);
     send_all(fixture);
     insert(fixture, "k");
     assert_int_equal(claim(fixture), 0);
     assert_int_equal(fixture->batch.count, 1);
-    assert_false(fixture->batch.more);
+    assert_false(fixture->batch.has_more);
     send_all(fixture);
 }
 
@@ -641,7 +641,7 @@ static void the_only_slice_with_rows_gives_the_whole_claim(void **state)
     sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'k'"
                        " FROM generate_series(1, 600) i");
     claim_count(fixture, 500);
-    assert_true(fixture->batch.more);
+    assert_true(fixture->batch.has_more);
     send_all(fixture);
     claim_count(fixture, 100);
     send_all(fixture);
@@ -656,12 +656,12 @@ static void a_slice_that_gave_no_more_than_its_share_may_have_more(void **state)
                        " FROM generate_series(1, 600) i");
     insert(fixture, "j"); /* of another slice */
     claim_count(fixture, 251);
-    assert_true(fixture->batch.more);
+    assert_true(fixture->batch.has_more);
     send_all(fixture);
     claim_count(fixture, 350);
     send_all(fixture);
     claim_count(fixture, 0);
-    assert_false(fixture->batch.more);
+    assert_false(fixture->batch.has_more);
 }
 
 static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
@@ -675,7 +675,7 @@ static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
     assert_string_equal(claim_all(fixture, false), "k:1");
     send_all(fixture);
     claim_count(fixture, 0);
-    assert_false(fixture->batch.more);
+    assert_false(fixture->batch.has_more);
 }
 
 static void await_other_bounds(struct lane_fixture *fixture, int behind, int64_t id)

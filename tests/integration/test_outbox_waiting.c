@@ -211,7 +211,7 @@ static int claim_soon(struct lane_fixture *fixture, uint64_t away)
 
     while ((count = claim_without(fixture, away)) == 0) {
         assert_true(harness_now_ms() < deadline_ms);
-        if (!fixture->batch.more)
+        if (!fixture->batch.has_more)
             harness_pause();
     }
     return count;

@@ -213,7 +213,7 @@ static int open_client(struct kafka *kafka, struct error *error)
 {
     rd_kafka_conf_t *conf;
 
-    if (bounded_call_is_out(&kafka->late))
+    if (bounded_call_is_running(&kafka->late))
         return kafka_fail(kafka, error, ERROR_TRANSIENT,
                           "the client before has not ended: a name lookup, a Kerberos command or a "
                           "file hangs");

@@ -434,7 +434,7 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
 
     nats->address = server;
     nats->threaded = nats->needs_tls || is_secure(nats->base.options, server);
-    if (bounded_call_is_out(&hang->late))
+    if (bounded_call_is_running(&hang->late))
         return fail_late(nats, hang, error);
     dial = make_dial(nats, server, timeout_ms, error);
     if (dial == NULL)

@@ -245,8 +245,8 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
         horizon_note_claimed(lock->horizon, lock->stamp.epoch, highest);
     more = note_ends(lock, batch, limit);
     turns_claimed(&lock->turns, lock->locked, lock->locked_count);
-    batch->more =
-        batch->more || more ||
+    batch->has_more =
+        batch->has_more || more ||
         (lock->locked_count == lock->turns.width && lock->turns.width < lock->turns.count);
     turns_adapt(&lock->turns, lock->locked_count, more, batch->count >= limit / 2);
     return 0;
@@ -282,15 +282,15 @@ void slice_lock_postpone(struct slice_lock *lock, int count)
 
 void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch)
 {
-    bool leaves_a_row = batch->unparked != NULL;
+    bool leaves_a_row = batch->park_failure != NULL;
 
     /* A row that can be neither read nor parked would fail each claim from the front of its slice.
      */
-    if (batch->unparked != NULL && batch->messages[0].unreadable && !batch->parked &&
+    if (batch->park_failure != NULL && batch->messages[0].unreadable && !batch->parked &&
         lock->options->order == ORDER_KEY)
         slice_lock_postpone(lock, 1);
     for (int i = 0; i < batch->count && !leaves_a_row; i++)
-        leaves_a_row = batch->messages[i].outcome == OUTCOME_LEAVE;
+        leaves_a_row = batch->messages[i].outcome == OUTCOME_UNSENT;
     if (!leaves_a_row)
         advance_bounds(lock);
 }

@@ -69,7 +69,7 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
                     struct error *error);
 
 /* Records how far the batch reached in each locked slice; the claim asked for `limit` rows. -1: the
- * rows are not in the order of their ids. Sets batch->more when a slice may hold more rows, or
+ * rows are not in the order of their ids. Sets batch->has_more when a slice may hold more rows, or
  * other slices may. */
 int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int limit,
                             struct error *error);

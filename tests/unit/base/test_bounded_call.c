@@ -62,7 +62,7 @@ static void await_return(struct bounded_call **late)
 {
     int64_t deadline_ms = clock_now_ms() + PATIENCE_MS;
 
-    while (bounded_call_is_out(late)) {
+    while (bounded_call_is_running(late)) {
         assert_true(clock_left_ms(deadline_ms) > 0);
         (void)poll(NULL, 0, 1);
     }
@@ -87,8 +87,8 @@ static void a_call_that_hangs_is_given_up_at_its_deadline(void **state)
     struct bounded_call *late = NULL;
 
     assert_int_equal(bounded_call_run(&late, work, drop, job, clock_now_ms() + 1), BOUNDED_LATE);
-    assert_true(bounded_call_is_out(&late));
-    assert_true(bounded_call_any_given_up());
+    assert_true(bounded_call_is_running(&late));
+    assert_true(bounded_call_any_timed_out());
     assert_int_equal(job->dropped, 0);
     open_gate(job);
     await_return(&late);

@@ -57,8 +57,8 @@ static void a_route_says_what_is_wrong_with_it(void **state)
          "relay.toml:12:1: topic: at position 6: unknown placeholder {topc}; known: {topic} {key} "
          "{type} {id} {event_id}"},
         {TWO "[[route]]\nmatch = \">\"\nsink = \"bus\"\nkey = \"{key\"",
-         "relay.toml:12:1: key: at position 1: \"{\" without \"}\"; write \"{{\" for a brace "
-         "itself"},
+         "relay.toml:12:1: key: at position 1: \"{\" without \"}\"; write \"{{\" for a literal "
+         "brace"},
         {TWO "[[route]]\nmatch = \">\"\nsink = \"bus\"\nkey = \"{\\u001b[2J}\"",
          "relay.toml:12:1: key: at position 1: unknown placeholder {\\x1b[2J}; known: {topic} "
          "{key} "

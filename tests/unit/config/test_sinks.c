@@ -102,7 +102,7 @@ static void lists_hold_1_to_32_strings(void **state)
         {MINIMAL "allow = [1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6]",
          "relay.toml:5:1: allow: 33 items; must be 1..32"},
         {MINIMAL "allow = [\"a\", \"b..c\"]", "relay.toml:5:15: allow: empty token"},
-        {MINIMAL "allow = [\"a.>.b\"]", "relay.toml:5:10: allow: \">\" stands only at the end"},
+        {MINIMAL "allow = [\"a.>.b\"]", "relay.toml:5:10: allow: \">\" is allowed only at the end"},
     };
 
     (void)state;

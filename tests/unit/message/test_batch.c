@@ -76,7 +76,7 @@ static void assert_blank(const struct message *message)
     assert_null(message->route_key.data);
     assert_int_equal(message->verdict, VERDICT_PENDING);
     assert_null(message->reason);
-    assert_int_equal(message->outcome, OUTCOME_LEAVE);
+    assert_int_equal(message->outcome, OUTCOME_UNSENT);
     assert_int_equal(message->retry_ms, 0);
 }
 
@@ -99,10 +99,10 @@ static void a_reset_forgets_what_was_said_of_the_cycle(void **state)
 {
     (void)state;
     batch.parked = true;
-    batch.more = true;
+    batch.has_more = true;
     batch_reset(&batch);
     assert_false(batch.parked);
-    assert_false(batch.more);
+    assert_false(batch.has_more);
     assert_int_equal(batch.capacity, CAPACITY);
 }
 

@@ -51,7 +51,7 @@ static void a_message_without_word_stays_and_costs_no_attempt(void **state)
 
     (void)state;
     outcome_decide(&batch, &options, 1);
-    assert_int_equal(message->outcome, OUTCOME_LEAVE);
+    assert_int_equal(message->outcome, OUTCOME_UNSENT);
     assert_int_equal(message->attempts, 2);
 }
 
@@ -138,9 +138,9 @@ static void each_message_is_judged_by_its_own_verdict(void **state)
         enum verdict verdict;
         enum outcome outcome;
     } cases[] = {
-        {VERDICT_SENT, OUTCOME_SENT},     {VERDICT_REJECTED, OUTCOME_DEAD},
-        {VERDICT_PENDING, OUTCOME_LEAVE}, {VERDICT_RETRY, OUTCOME_PARK},
-        {VERDICT_WAIT, OUTCOME_PARK},     {VERDICT_SENT, OUTCOME_SENT},
+        {VERDICT_SENT, OUTCOME_SENT},      {VERDICT_REJECTED, OUTCOME_DEAD},
+        {VERDICT_PENDING, OUTCOME_UNSENT}, {VERDICT_RETRY, OUTCOME_PARK},
+        {VERDICT_WAIT, OUTCOME_PARK},      {VERDICT_SENT, OUTCOME_SENT},
     };
 
     (void)state;
@@ -200,7 +200,7 @@ static struct message *add_behind(int before, enum verdict verdict)
 static void assert_behind(const struct message *message)
 {
     assert_int_equal(message->outcome, OUTCOME_BEHIND);
-    assert_string_equal(message->reason, "behind an earlier row of its key");
+    assert_string_equal(message->reason, "waits for an earlier row of its key");
     assert_null(message->waits_for.data);
     assert_int_equal(message->attempts, 1);
 }
@@ -234,8 +234,8 @@ static void a_row_that_stays_keeps_its_key_where_it_is(void **state)
     second = add_behind(0, VERDICT_PENDING);
     third = add_behind(1, VERDICT_REJECTED);
     outcome_decide(&batch, &options, 1);
-    assert_int_equal(second->outcome, OUTCOME_LEAVE);
-    assert_int_equal(third->outcome, OUTCOME_LEAVE);
+    assert_int_equal(second->outcome, OUTCOME_UNSENT);
+    assert_int_equal(third->outcome, OUTCOME_UNSENT);
     assert_int_equal(third->attempts, 1);
 }
 

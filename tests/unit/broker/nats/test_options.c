@@ -62,7 +62,7 @@ static void a_stream_name_that_hides_a_header_from_the_server_is_refused(void **
     (void)state;
     options.stream = "x-Nats-Msg-Id";
     assert_int_equal(check(&options), -1);
-    assert_says(&error, "[sink.events] stream: invalid header value: it holds the name");
+    assert_says(&error, "[sink.events] stream: invalid header value: it contains the name");
 }
 
 static void the_largest_payload_is_a_servers_default_before_one_is_known(void **state)
