@@ -1,9 +1,9 @@
 #include "config/config.h"
 
-#include "config/check/conninfo.h"
 #include "config/keys/loader.h"
 #include "config/keys/value.h"
 #include "config/sample.h"
+#include "pg/conninfo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,20 +42,16 @@ static void print_list(FILE *out, const struct text_list *list)
     (void)fputc(']', out);
 }
 
-static void print_url(FILE *out, const char *url)
-{
-    char *masked = conninfo_mask(url);
-
-    print_quoted(out, masked != NULL ? masked : MASK);
-    free(masked);
-}
-
 static void print_string(FILE *out, const struct key *key, const char *string)
 {
-    if (key->section == SECTION_DATABASE && (key->flags & KEY_SECRET) != 0)
-        print_url(out, string);
+    bool is_url = key->section == SECTION_DATABASE && (key->flags & KEY_SECRET) != 0;
+    char *shown = is_url ? conninfo_hide_secrets(string) : NULL;
+
+    if (shown != NULL)
+        print_quoted(out, shown);
     else
         print_quoted(out, (key->flags & KEY_SECRET) != 0 ? MASK : string);
+    free(shown);
 }
 
 static void print_number(FILE *out, const struct key *key, int64_t number)

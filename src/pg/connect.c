@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/secret.h"
+#include "pg/conninfo.h"
 #include "pg/transport.h"
 
 #include <stdio.h>
@@ -77,41 +78,22 @@ static void work(void *argument)
     attempt->conn = PQconnectdbParams(keywords, values, 1);
 }
 
-/* The url's own connect_timeout, unless it means for ever. Returns how long all may take. */
-static int64_t take_timeout(struct attempt *attempt, const PQconninfoOption *parsed)
+/* Sets the time for each address. Returns how long all addresses may take, in ms, or -1. */
+static int64_t set_timeout(struct attempt *attempt, struct error *error)
 {
+    char problem[CONNINFO_PROBLEM_BYTES];
     struct transport transport;
-    long timeout_s = CONNECT_S;
-    int hosts = transport_resolve(&transport, attempt->url) == 0 ? transport.hosts : 1;
+    long timeout_s;
 
-    for (const PQconninfoOption *option = parsed; option->keyword != NULL; option++)
-        if (strcmp(option->keyword, "connect_timeout") == 0 && option->val != NULL &&
-            strtol(option->val, NULL, 10) > 0)
-            timeout_s = strtol(option->val, NULL, 10);
+    if (conninfo_check(attempt->url, problem) < 0)
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.url: %s", problem);
+    if (transport_resolve(&transport, attempt->url) < 0)
+        transport.hosts = 1;
+    timeout_s = transport.connect_timeout_s > 0 ? transport.connect_timeout_s : CONNECT_S;
     if (timeout_s > TIMEOUT_S_MAX)
         timeout_s = TIMEOUT_S_MAX;
     (void)snprintf(attempt->timeout, sizeof attempt->timeout, "%ld", timeout_s);
-    return (int64_t)timeout_s * 1000 * hosts * ADDRESSES_A_HOST + MARGIN_MS;
-}
-
-/* How long all may take, in ms, or -1. libpq's message on a malformed string may quote the
- * password, so it is not shown. */
-static int64_t parse_url(struct attempt *attempt, struct error *error)
-{
-    PQconninfoOption *parsed = NULL;
-    int64_t limit_ms;
-
-    if (attempt->url[0] != '\0' && strchr(attempt->url, '=') == NULL &&
-        strstr(attempt->url, "://") == NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "database.url: not a connection string; use postgresql://USER@HOST/DB");
-    parsed = PQconninfoParse(attempt->url, NULL);
-    if (parsed == NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "database.url: libpq does not understand this connection string");
-    limit_ms = take_timeout(attempt, parsed);
-    PQconninfoFree(parsed);
-    return limit_ms;
+    return (int64_t)timeout_s * 1000 * transport.hosts * ADDRESSES_A_HOST + MARGIN_MS;
 }
 
 struct refusal {
@@ -229,7 +211,7 @@ PGconn *connect_open(struct bounded_call **late, const struct session_options *o
     }
     (void)snprintf(attempt->application_name, sizeof attempt->application_name, "outbox-relay/%s",
                    name);
-    limit_ms = parse_url(attempt, error);
+    limit_ms = set_timeout(attempt, error);
     if (limit_ms >= 0 && options->password_file != NULL) {
         attempt->password = read_password(options->password_file, error);
         if (attempt->password == NULL)

@@ -13,7 +13,7 @@
  * and is given up.
  */
 
-#define CONNECT_S 5 /* an address, unless the url says connect_timeout */
+#define CONNECT_S 5 /* an address, unless the url, its service or PGCONNECT_TIMEOUT says */
 
 /* NULL with *error set. `late` is bounded_call_run()'s: while a lookup hangs that was given up, no
  * other begins. `name` becomes part of application_name. */

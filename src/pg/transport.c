@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_local(const char *host, size_t len)
@@ -85,6 +86,7 @@ int transport_resolve(struct transport *transport, const char *url)
         transport->has_password = PQpass(conn) != NULL && PQpass(conn)[0] != '\0';
         transport->risk = judge(options);
         transport->hosts = count_hosts(options);
+        transport->connect_timeout_s = strtol(value_of(options, "connect_timeout"), NULL, 10);
         if (transport->risk == TRANSPORT_OPEN && transport->hosts > 1)
             transport->has_password = true; /* PQpass() looks up the first host's alone */
     }

@@ -17,8 +17,9 @@ enum transport_risk {
 
 struct transport {
     enum transport_risk risk;
-    bool has_password; /* or may have, for one of several hosts */
-    int hosts; /* that are tried in turn */
+    bool has_password;      /* or may have, for one of several hosts */
+    int hosts;              /* that are tried in turn */
+    long connect_timeout_s; /* for each address; 0: nothing says so */
     char sslmode[16];
 };
 

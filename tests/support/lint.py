@@ -16,7 +16,7 @@ LINE_MAX = 100
 ROOMS = {
     "main": {"cli"},
     "cli": {"config", "config/read", "relay", "admin", "broker/clients", "broker", "route", "message", "base"},
-    "config": {"config/check", "config/keys", "config/read", "route", "base"},
+    "config": {"config/check", "config/keys", "config/read", "pg", "route", "base"},
     "config/check": {"config/keys", "config/read", "broker/clients", "catalog", "pg", "base"},
     "config/keys": {"config/read", "relay/options", "base"},
     "config/read": {"base"},

@@ -1,6 +1,5 @@
 #include "config/check/address.h"
 
-#include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,33 +34,6 @@ const char *broker_address_problem(const char *address)
     if (len == 0 || address[len] != ':' || !is_port(address + len + 1))
         return "must be \"HOST:PORT\", one broker an item";
     return NULL;
-}
-
-/* As libpq reads it: spaces may stand around the number, and nothing means the default. */
-static bool is_port_or_none(const char *text, size_t len)
-{
-    char *end;
-    long port;
-
-    if (len == 0)
-        return true;
-    port = strtol(text, &end, 10);
-    while (isspace((unsigned char)*end))
-        end++;
-    return end == text + len && port >= 1 && port <= PORT_MAX;
-}
-
-bool is_port_list(const char *ports)
-{
-    for (;;) {
-        size_t len = strcspn(ports, ",");
-
-        if (!is_port_or_none(ports, len))
-            return false;
-        if (ports[len] == '\0')
-            return true;
-        ports += len + 1;
-    }
 }
 
 static const char *skip_scheme(const char *url)

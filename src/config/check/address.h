@@ -9,8 +9,6 @@
 const char *broker_address_problem(const char *address);
 /* "nats://HOST", "tls://HOST:PORT"; credentials are refused, because addresses reach logs. */
 const char *server_url_problem(const char *url);
-/* Whether libpq takes it as a port: numbers parted by commas, of which one may be left out. */
-bool is_port_list(const char *ports);
 /* Whether the part before the scheme's host ends in "@", which may hide a password. */
 bool server_url_has_credentials(const char *url);
 /* "HOST:PORT", ":PORT" for every interface, or "" for none. */

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "broker/clients.h"
 #include "config/check/address.h"
-#include "config/check/conninfo.h"
+#include "pg/conninfo.h"
 #include "pg/transport.h"
 
 #include <stdio.h>
@@ -61,13 +61,13 @@ static void check_url(const struct loader *loader)
 {
     const struct outbox_options *outbox = &loader->config->relay.outbox;
     struct toml_node *node = loader_locate(loader, "database", "url");
-    struct conninfo conninfo;
+    char problem[CONNINFO_PROBLEM_BYTES];
 
     if (is_refused(loader, "database", "url"))
         return;
-    if (conninfo_parse(&conninfo, outbox->url) < 0)
-        report_problem(loader->report, node, "url: %s", conninfo.problem);
-    else if (conninfo.secret_count > 0 && outbox->password_file != NULL)
+    if (conninfo_check(outbox->url, problem) < 0)
+        report_problem(loader->report, node, "url: %s", problem);
+    else if (conninfo_has_secret(outbox->url) && outbox->password_file != NULL)
         report_problem(loader->report, loader_locate(loader, "database", "password_file"),
                        "password_file: the url holds a password too; keep one of them");
     else

@@ -1,8 +1,8 @@
 #include "config/check/check.h"
 
 #include "base/text.h"
-#include "config/check/conninfo.h"
 #include "config/read/expand.h"
+#include "pg/conninfo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +22,7 @@ static bool is_written(const struct toml_node *node)
 static bool url_holds_password(const struct toml_node *node)
 {
     char *literal = node->type == TOML_STRING ? expand_literal(node->string) : NULL;
-    struct conninfo conninfo;
-    bool holds =
-        literal != NULL && conninfo_parse(&conninfo, literal) == 0 && conninfo.secret_count > 0;
+    bool holds = literal != NULL && conninfo_has_secret(literal);
 
     free(literal);
     return holds;

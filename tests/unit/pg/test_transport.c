@@ -105,6 +105,17 @@ static void an_address_that_is_not_given_is_the_one_of_the_host(void **state)
     assert_int_equal(resolve("host=/tmp,/tmp hostaddr=,10.0.0.1").risk, TRANSPORT_OPEN);
 }
 
+static void the_time_for_an_address_is_said_in_any_way_that_libpq_knows(void **state)
+{
+    (void)state;
+    assert_int_equal(resolve("").connect_timeout_s, 0);
+    assert_int_equal(resolve("connect_timeout=7").connect_timeout_s, 7);
+    (void)setenv("PGCONNECT_TIMEOUT", "9", 1);
+    assert_int_equal(resolve("").connect_timeout_s, 9);
+    assert_int_equal(resolve("connect_timeout=7").connect_timeout_s, 7);
+    (void)unsetenv("PGCONNECT_TIMEOUT");
+}
+
 static void what_libpq_does_not_take_is_not_judged(void **state)
 {
     static const char *const urls[] = {"service=nosuch", "sslmode=bogus", "postgresql://%zz",
@@ -126,6 +137,7 @@ int main(void)
         cmocka_unit_test(a_password_in_the_pass_file_counts),
         cmocka_unit_test(one_of_several_hosts_may_have_a_password_in_the_pass_file),
         cmocka_unit_test(an_address_that_is_not_given_is_the_one_of_the_host),
+        cmocka_unit_test(the_time_for_an_address_is_said_in_any_way_that_libpq_knows),
         cmocka_unit_test(what_libpq_does_not_take_is_not_judged),
     };
     int file = mkstemp(path);
