@@ -30,7 +30,7 @@ static int insert(struct admin *admin, const char *sql, int count, const char *c
 {
     int status = session_command(&admin->session, sql, count, values, lengths, formats, error);
 
-    if (status < 0 && strstr(error->text, "(SQLSTATE 22") != NULL)
+    if (status < 0 && error_is_sqlstate(error, "22"))
         error->origin = ERROR_CONFIG;
     return status;
 }

@@ -192,11 +192,10 @@ int admin_init(struct admin *admin, char **missing, struct error *error)
 {
     *missing = NULL;
     if (check_where(admin, error) < 0 ||
-        session_execute(
-            &admin->session,
-            "BEGIN; SET LOCAL lock_timeout = 0; SELECT pg_catalog.pg_advisory_xact_lock(7246113,"
-            " 1)",
-            error) < 0 ||
+        session_execute(&admin->session,
+                        "BEGIN; SET LOCAL lock_timeout = 0; SELECT "
+                        "pg_catalog.pg_advisory_xact_lock(" SCHEMA_LOCK ")",
+                        error) < 0 ||
         create_missing(admin, error) < 0 || session_execute(&admin->session, "COMMIT", error) < 0 ||
         table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
         missing_sql(admin, missing, error) < 0)
@@ -248,7 +247,7 @@ static int create_notify(struct admin *admin, const char *section, struct error 
         sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
 
     free(sql);
-    if (status < 0 && strstr(error->text, "55P03") != NULL)
+    if (status < 0 && error_is_sqlstate(error, "55P03"))
         (void)error_hint(error,
                          "a transaction that uses %s has been open for more than a second:"
                          " run it again",

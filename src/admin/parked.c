@@ -128,7 +128,7 @@ static int find_bounds(struct walk *walk, struct admin *admin, struct error *err
                    " * interval '1 millisecond' ELSE $2::timestamptz END",
                    admin->table.parked_quoted, admin->table.parked_quoted);
     result = session_query(&admin->session, sql, 2, params, error);
-    if (result == NULL && since != NULL && strstr(error->text, "(SQLSTATE 22") != NULL)
+    if (result == NULL && since != NULL && error_is_sqlstate(error, "22"))
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "--since: not a duration or a timestamp: %s", since);
     if (result == NULL)
@@ -177,9 +177,8 @@ static int open_walk(struct walk *walk, struct admin *admin, struct error *error
 /* Of its encoding, its cast, or what is damaged. */
 static bool is_of_a_value(const struct error *error)
 {
-    return strstr(error->text, "(SQLSTATE 22") != NULL ||
-           strstr(error->text, "(SQLSTATE P0") != NULL ||
-           strstr(error->text, "(SQLSTATE XX") != NULL;
+    return error_is_sqlstate(error, "22") || error_is_sqlstate(error, "P0") ||
+           error_is_sqlstate(error, "XX");
 }
 
 /* 0: the statement is another one now; -1: there is no other. */
@@ -225,7 +224,7 @@ static int64_t explain(const struct walk *walk, struct error *error)
 {
     struct error cause = *error;
 
-    if (strstr(error->text, "(SQLSTATE 55P03)") != NULL)
+    if (error_is_sqlstate(error, "55P03"))
         (void)error_set(&cause, ERROR_TRANSIENT, ERROR_DATABASE,
                         "database: another session holds these rows or the table locked, most"
                         " likely a relay that is sending them; try again in a moment");

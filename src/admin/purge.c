@@ -13,7 +13,7 @@
 
 static void name_error(const struct admin *admin, struct error *error)
 {
-    if (strstr(error->text, "(SQLSTATE 22008)") != NULL)
+    if (error_is_sqlstate(error, "22008"))
         (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                         "rows of that age: further back than PostgreSQL's dates reach");
     else

@@ -24,6 +24,7 @@ int error_set(struct error *error, enum error_kind kind, enum error_origin origi
     error->kind = kind;
     error->origin = origin;
     error->hint[0] = '\0';
+    error->sqlstate[0] = '\0';
     va_start(args, format);
     (void)vsnprintf(error->text, sizeof error->text, format, args);
     va_end(args);
@@ -46,4 +47,9 @@ int error_hint(struct error *error, const char *format, ...)
 int error_no_memory(struct error *error)
 {
     return error_set(error, ERROR_FATAL, ERROR_SELF, "out of memory");
+}
+
+bool error_is_sqlstate(const struct error *error, const char *prefix)
+{
+    return strncmp(error->sqlstate, prefix, strlen(prefix)) == 0;
 }

@@ -1,6 +1,8 @@
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
+#include <stdbool.h>
+
 /*
  * An error says what went wrong, whether waiting helps, and what the operator can do.
  * A function reports an error through this or logs it, never both.
@@ -17,9 +19,10 @@ enum error_origin { ERROR_SELF, ERROR_CONFIG, ERROR_DATABASE, ERROR_BROKER };
 struct error {
     enum error_kind kind;
     enum error_origin origin;
-    char text[768];  /* one line, never empty once set */
-    char hint[1024]; /* how to fix it, such as an SQL statement or a command; "" when there is
-                        nothing to say */
+    char text[768];   /* one line, never empty once set */
+    char hint[1024];  /* how to fix it, such as an SQL statement or a command; "" when there is
+                         nothing to say */
+    char sqlstate[6]; /* PostgreSQL's error code; "" when there is none */
 };
 
 /* Both return -1, so that `return error_set(...)` reads as a failure. */
@@ -28,5 +31,8 @@ int error_set(struct error *error, enum error_kind kind, enum error_origin origi
 int error_hint(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int error_no_memory(struct error *error);
+
+/* Whether PostgreSQL's error code begins with `prefix`: a code, "55P03", or a class, "22". */
+bool error_is_sqlstate(const struct error *error, const char *prefix);
 
 #endif

@@ -23,6 +23,7 @@
 
 #include "base/log.h"
 #include "catalog/filter.h"
+#include "catalog/schema.h"
 #include "catalog/sql_parts.h"
 
 #include <inttypes.h>
@@ -164,7 +165,7 @@ static int count_rows(struct session *session, char *sql, int64_t *count, struct
     free(sql);
     *count = -1;
     if (result == NULL)
-        return session->conn != NULL && strstr(error->text, "(SQLSTATE 57014)") != NULL ? 0 : -1;
+        return session->conn != NULL && error_is_sqlstate(error, "57014") ? 0 : -1;
     *count = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
     PQclear(result);
     return 0;
@@ -322,8 +323,7 @@ void adoption_explain(const struct adoption *adoption, const struct table *table
         table->quoted, number(to_send, adoption->to_send), mark ? "marked" : "deleted",
         adoption->to_purge != 0 ? ", and " : "",
         adoption->to_purge != 0 ? number(to_purge, adoption->to_purge) : "",
-        adoption->to_purge != 0 ? " marked as sent would be purged by [outbox] retention"
-                                : "",
+        adoption->to_purge != 0 ? " marked as sent would be purged by [outbox] retention" : "",
         adoption->marks[0] != '\0' ? "; columns that look like a mark of what was sent: " : "",
         adoption->marks);
     (void)error_hint(error, "set [outbox] adopt = true when all these rows are meant for the relay;"
@@ -345,7 +345,7 @@ static int write_note(const struct adoption *adoption, const struct table *table
         return error_no_memory(error);
     }
     (void)fprintf(writer.out,
-                  "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock(7246113, 1); INSERT INTO %s"
+                  "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock(" SCHEMA_LOCK "); INSERT INTO %s"
                   " (error, sent_at) SELECT %s, 'infinity' WHERE NOT EXISTS (SELECT FROM %s WHERE"
                   " " NOTE_ROW "); COMMIT",
                   table->parked_quoted, note, table->parked_quoted);
@@ -395,7 +395,7 @@ int adoption_settle(struct adoption *adoption, const struct table *table, struct
     if (adoption->noted)
         return 0;
     if (remember(adoption, table, session, options, error) < 0 ||
-        adoption_examine(adoption, table, session, options, error) < 0)
+        adoption_read_note(adoption, table, session, error) < 0)
         return -1;
     if (adoption->state != ADOPTION_CONDITION)
         return 0;

@@ -133,7 +133,7 @@ static int find(struct table *table, struct session *session, const struct outbo
     params[0] = table->schema;
     params[1] = name;
     result = session_query(session, find_sql, 2, params, error);
-    if (result == NULL && strstr(error->text, "denied for schema") != NULL) {
+    if (result == NULL && error_is_sqlstate(error, "42501")) {
         table_quote(session->conn, table->schema, table->schema_quoted);
         table_quote(session->conn, PQuser(session->conn), role);
         (void)error_hint(error, "GRANT USAGE ON SCHEMA %s TO %s;", table->schema_quoted, role);

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_PRIVILEGE "42501"
+
 /* The plan of a value that is true for the rows of a predicate. NULL with *error set. */
 static PGresult *plan(const struct table *table, struct session *session, const char *predicate,
                       struct error *error)
@@ -45,14 +47,13 @@ static PGresult *plan(const struct table *table, struct session *session, const 
 /* 0: the error is the condition's own fault, and is kept; -1: it is not. */
 static int take_problem(struct table *table, const struct error *error)
 {
-    static const char *const faults[] = {"(SQLSTATE 42", "(SQLSTATE 22", "(SQLSTATE 0A",
-                                         "(SQLSTATE 2F", "(SQLSTATE P0", "(SQLSTATE 08P01)"};
+    static const char *const faults[] = {"42", "22", "0A", "2F", "P0", "08P01"};
     const char *text = error->text;
 
-    if (strstr(text, "(SQLSTATE 42501)") != NULL)
+    if (error_is_sqlstate(error, NO_PRIVILEGE))
         return -1;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        if (strstr(text, faults[i]) == NULL)
+        if (!error_is_sqlstate(error, faults[i]))
             continue;
         if (strncmp(text, "database: ", strlen("database: ")) == 0)
             text += strlen("database: ");
@@ -112,7 +113,7 @@ void filter_name_error(const struct table *table, struct error *error)
     const struct error cause = *error;
 
     if (table->where == NULL ||
-        (strstr(cause.text, "(SQLSTATE 22") == NULL && strstr(cause.text, "(SQLSTATE P0") == NULL))
+        (!error_is_sqlstate(error, "22") && !error_is_sqlstate(error, "P0")))
         return;
     (void)error_set(error, cause.kind, cause.origin,
                     "[outbox] where cannot be evaluated for a row of %s: %s", table->quoted,
@@ -148,7 +149,7 @@ int filter_try_index(struct table *table, struct session *session, struct error 
     if (status == 0)
         return 0;
     (void)session_execute(session, "ROLLBACK", &ignored);
-    if (take_problem(table, error) == 0 || strstr(error->text, "(SQLSTATE 42501)") != NULL)
+    if (take_problem(table, error) == 0 || error_is_sqlstate(error, NO_PRIVILEGE))
         return 0; /* a role that may make no temporary table learns it from CREATE INDEX */
     return -1;
 }

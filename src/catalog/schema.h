@@ -9,6 +9,10 @@ extern const char schema_sql_text[];
 /* What server.c tells clusters apart by, as a regprocedure literal. */
 #define IDENTITY_FUNCTION "'pg_catalog.pg_control_system()'"
 
+/* pg_advisory_xact_lock's: whoever makes the relay's tables, or notes whose the rows are, goes one
+ * after another. */
+#define SCHEMA_LOCK "7246113, 1"
+
 /* The column's type in the table, or the one that `init` gives it. */
 const char *schema_type(const struct table *table, enum column column);
 

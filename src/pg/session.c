@@ -35,6 +35,7 @@ int session_fail(const struct session *session, const PGresult *result, struct e
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
     (void)error_set(error, is_transient(sqlstate) ? ERROR_TRANSIENT : ERROR_PERMANENT,
                     ERROR_DATABASE, "database: %.700s (SQLSTATE %s)", text, sqlstate);
+    (void)snprintf(error->sqlstate, sizeof error->sqlstate, "%s", sqlstate);
     if (hint != NULL)
         (void)error_hint(error, "%s", hint);
     return -1;
