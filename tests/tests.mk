@@ -54,6 +54,7 @@ test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench
 	@tests/chaos/audit_test
 	@tests/bench/figures_test
 	@tests/support/services_test
+	@tests/support/run_tests_test
 	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- tests/docs/commands_test
 
 test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) ## all that need neither Kafka nor Java
