@@ -1,16 +1,11 @@
 #ifndef INTEGRATION_HARNESS_H
 #define INTEGRATION_HARNESS_H
 
-#include <libpq-fe.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "test.h"
 
-/* cmocka wants these before its own header. */
-#include <setjmp.h>
-#include <cmocka.h>
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 /*
  * What integration tests share: a database of their own, SQL in one line, the built program as a
@@ -18,7 +13,7 @@
  * cannot do its job.
  */
 
-#define HARNESS_WAIT_MS 20000
+#define HARNESS_WAIT_MS 40000
 #define HARNESS_RELAY "test_relay" /* the role of the relays */
 
 /* The variable's value; the test fails when it is not set: a server that is missing is no pass. */

@@ -1,18 +1,11 @@
 #include "integration/capture.h"
+#include "test.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* cmocka wants these before its own header. */
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 static FILE *captured; /* NULL: nothing is */
 static int real_stderr;

@@ -47,18 +47,40 @@ rd_kafka_t *open_client(rd_kafka_type_t type, const char *brokers)
     return client;
 }
 
-static bool has_leaders(int partitions)
+/* What the broker says of the topic; the caller destroys it. */
+static const struct rd_kafka_metadata *ask_about(const char *name)
 {
-    rd_kafka_topic_t *handle = rd_kafka_topic_new(reader, topic, NULL);
+    rd_kafka_topic_t *handle = rd_kafka_topic_new(reader, name, NULL);
     const struct rd_kafka_metadata *metadata;
-    int leaders = 0;
 
     assert_int_equal(rd_kafka_metadata(reader, 0, handle, &metadata, HARNESS_WAIT_MS), 0);
+    rd_kafka_topic_destroy(handle);
+    return metadata;
+}
+
+static bool has_leaders(int partitions)
+{
+    const struct rd_kafka_metadata *metadata = ask_about(topic);
+    int leaders = 0;
+
     for (int i = 0; i < metadata->topics[0].partition_cnt; i++)
         leaders += metadata->topics[0].partitions[i].leader >= 0;
     rd_kafka_metadata_destroy(metadata);
-    rd_kafka_topic_destroy(handle);
     return leaders == partitions;
+}
+
+void await_topic_error(const char *name, rd_kafka_resp_err_t code)
+{
+    int64_t deadline_ms = clock_now_ms() + HARNESS_WAIT_MS;
+    rd_kafka_resp_err_t found;
+
+    do {
+        const struct rd_kafka_metadata *metadata = ask_about(name);
+
+        assert_true(clock_left_ms(deadline_ms) > 0);
+        found = metadata->topics[0].err;
+        rd_kafka_metadata_destroy(metadata);
+    } while (found != code);
 }
 
 static void await_leaders(int partitions)

@@ -30,6 +30,8 @@ rd_kafka_resp_err_t request_topic(const char *name, int partitions, const char *
 rd_kafka_resp_err_t request_topic_with(const char *name, int partitions, const char *setting,
                                        const char *value);
 void delete_topic(const char *name);
+/* Until the broker says this of the topic. */
+void await_topic_error(const char *name, rd_kafka_resp_err_t code);
 /* CreatePartitions on `topic`: so many in all. */
 void grow_topic(int partitions);
 /* For whoever comes without a name, as all do here. */

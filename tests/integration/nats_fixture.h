@@ -38,16 +38,21 @@ static inline void services(const char *verb)
     assert_int_equal(system(command), 0);
 }
 
-static inline void connect_reader(void)
+static inline void connect_reader_to(const char *url)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
     natsStatus status;
 
     do
-        status = natsConnection_ConnectTo(&connection, server_url());
+        status = natsConnection_ConnectTo(&connection, url);
     while (status != NATS_OK && clock_left_ms(deadline_ms) > 0);
     assert_int_equal(status, NATS_OK);
     assert_int_equal(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
+}
+
+static inline void connect_reader(void)
+{
+    connect_reader_to(server_url());
 }
 
 static inline void disconnect_reader(void)
@@ -232,8 +237,7 @@ static inline void connect_own(const char *user)
 
     disconnect_reader();
     (void)snprintf(url, sizeof url, "nats://%s:%s@%s", user, user, own_url + strlen("nats://"));
-    assert_int_equal(natsConnection_ConnectTo(&connection, url), NATS_OK);
-    assert_int_equal(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
+    connect_reader_to(url);
 }
 
 static inline void open_own(void **state, const char *config, char *user)

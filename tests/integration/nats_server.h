@@ -2,6 +2,7 @@
 #define INTEGRATION_NATS_SERVER_H
 
 #include "base/clock.h"
+#include "test.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -12,14 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* cmocka wants these before its own header. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 /* A nats-server of the test's own, with a configuration of the test's own. */
 

@@ -1,8 +1,8 @@
 #ifndef INTEGRATION_PUBLISHING_H
 #define INTEGRATION_PUBLISHING_H
 
-#include "unit/broker/fixture.h"
 #include "base/clock.h"
+#include "unit/broker/fixture.h"
 
 /* What the tests of one broker client share: one broker object, one batch, and waiting with a
  * deadline. A test program has these once, so they are its own file-scope state. */
@@ -10,6 +10,10 @@
 #define WAIT_MS 20000
 /* What must not wait for a library's own patience of five seconds and more. */
 #define QUICK_MS 4000
+/* A deadline that passes, since nobody answers; what is answered comes long before it. */
+#define LATE_MS 2000
+/* How much later than its deadline a wait may end on a machine that is busy. */
+#define SLACK_MS 2500
 
 static struct sink_options options;
 static struct broker *broker;

@@ -11,6 +11,7 @@
  * test itself, or on a mock cluster. Each test has a topic of its own. */
 
 #define BATCH 500
+#define READY_MS 5000 /* what broker_ready() promises */
 
 static int number;
 static rd_kafka_t *mock_owner;

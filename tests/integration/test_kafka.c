@@ -285,9 +285,9 @@ static void a_killed_broker_ends_the_wait_and_nothing_is_published_later(void **
     services("kill");
     fill_batch(BATCH);
     started_ms = clock_now_ms();
-    assert_int_equal(publish_within(1000), -1);
+    assert_int_equal(publish_within(LATE_MS), -1);
     assert_int_equal(error.kind, ERROR_TRANSIENT);
-    assert_true(clock_now_ms() - started_ms < 2000);
+    assert_true(clock_now_ms() - started_ms < LATE_MS + SLACK_MS);
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
     assert_int_equal(broker_ready(broker, &error), -1);
     services("start");
@@ -310,7 +310,7 @@ static void a_silent_broker_ends_the_wait_at_the_deadline(void **state)
     fill_batch(BATCH);
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(500), -1);
-    assert_true(clock_now_ms() - started_ms < 1500);
+    assert_true(clock_now_ms() - started_ms < 500 + SLACK_MS);
     assert_says(&error, "500 messages were not acknowledged");
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
     /* The bytes of the batch are no longer the client's. */
@@ -490,7 +490,7 @@ static void a_queue_that_stays_full_is_told(void **state)
     assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
-static void an_unreachable_broker_is_told_within_five_seconds(void **state)
+static void an_unreachable_broker_is_told_within_seconds(void **state)
 {
     int64_t started_ms = clock_now_ms();
 
@@ -502,7 +502,7 @@ static void an_unreachable_broker_is_told_within_five_seconds(void **state)
     assert_int_equal(error.kind, ERROR_TRANSIENT);
     assert_int_equal(error.origin, ERROR_BROKER);
     assert_says(&error, "kafka at localhost:1");
-    assert_true(clock_now_ms() - started_ms < 5000);
+    assert_true(clock_now_ms() - started_ms < READY_MS + SLACK_MS);
 }
 
 int main(void)
@@ -524,7 +524,7 @@ int main(void)
         TEST(a_killed_broker_ends_the_wait_and_nothing_is_published_later),
         TEST(a_silent_broker_ends_the_wait_at_the_deadline),
         TEST(reports_that_have_come_count_after_the_deadline),
-        TEST(an_unreachable_broker_is_told_within_five_seconds),
+        TEST(an_unreachable_broker_is_told_within_seconds),
         TEST_WITH_MOCK(one_refused_record_batch_blames_nobody),
         TEST_WITH_MOCK(only_a_message_that_is_refused_alone_is_rejected),
         TEST_WITH_MOCK(an_error_that_is_not_known_costs_an_attempt),

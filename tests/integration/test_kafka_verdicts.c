@@ -1,5 +1,5 @@
-#include "integration/publishing_kafka.h"
 #include "integration/capture.h"
+#include "integration/publishing_kafka.h"
 
 /*
  * What each row and each topic can do wrong: against the real Kafka at $TEST_KAFKA_BROKERS, whose
@@ -34,8 +34,8 @@ static void publish_until_sent(const char *name)
     assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
 }
 
-/* A broker may still take records for a topic for a moment after it has said that the topic is
- * deleted. */
+/* A broker may still take records for a moment after it has said that a topic is deleted, or that
+ * writing to it is forbidden. */
 static void publish_until_refused(const char *name)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
@@ -160,6 +160,7 @@ static void a_topic_that_may_not_be_written_waits_until_it_may(void **state)
     publish_until_sent(other);
     add_acl(other, RD_KAFKA_ACL_OPERATION_ALL, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW);
     add_acl(other, RD_KAFKA_ACL_OPERATION_WRITE, RD_KAFKA_ACL_PERMISSION_TYPE_DENY);
+    publish_until_refused(other);
     expect_half_waiting(100, "Topic authorization failed");
     expect_half_waiting(100, "Topic authorization failed");
     remove_acls(other);
@@ -174,6 +175,7 @@ static void a_topic_that_may_not_be_seen_waits_until_it_may(void **state)
     create_topic(1, NULL);
     assert_int_equal(request_topic(other, 1, NULL), RD_KAFKA_RESP_ERR_NO_ERROR);
     add_acl(other, RD_KAFKA_ACL_OPERATION_ALL, RD_KAFKA_ACL_PERMISSION_TYPE_DENY);
+    await_topic_error(other, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
     open_broker();
     expect_half_waiting(100, "Topic authorization failed");
     remove_acls(other);
@@ -244,7 +246,7 @@ static void partitions_added_between_two_clients_are_warned_of(void **state)
     grow_topic(3);
     wait_until_ready();
     capture_stderr();
-    publish_keys(10);
+    publish_until_sent(topic);
     expect_in_stderr("has 3 partitions instead of 1", 1);
 }
 

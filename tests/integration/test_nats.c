@@ -275,7 +275,7 @@ static void a_killed_server_ends_the_wait_and_nothing_is_published_later(void **
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(5000), -1);
     assert_int_equal(error.kind, ERROR_TRANSIENT);
-    assert_true(clock_now_ms() - started_ms < 6000);
+    assert_true(clock_now_ms() - started_ms < 5000 + SLACK_MS);
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
     assert_int_equal(broker_ready(broker, &error), -1);
     disconnect_reader();
@@ -370,7 +370,7 @@ static void a_silent_server_ends_the_wait_at_the_deadline(void **state)
     fill_batch(BATCH);
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(500), -1);
-    assert_true(clock_now_ms() - started_ms < 1500);
+    assert_true(clock_now_ms() - started_ms < 500 + SLACK_MS);
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
     assert_says(&error, "500 messages were not acknowledged (no answer in time)");
     services("resume");
@@ -497,13 +497,9 @@ static const char two_users[] = "jetstream {store_dir: js}\n"
 static void add_own_stream(void)
 {
     const char *subjects[] = {"in.x", "out.x"}; /* "*.x" holds "$JS.x", which new servers refuse */
-    char url[96];
     jsStreamConfig config;
 
-    disconnect_reader();
-    (void)snprintf(url, sizeof url, "nats://admin:admin@%s", own_url + strlen("nats://"));
-    assert_int_equal(natsConnection_ConnectTo(&connection, url), NATS_OK);
-    assert_int_equal(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
+    connect_own("admin");
     (void)jsStreamConfig_Init(&config);
     config.Name = stream;
     config.Subjects = subjects;
@@ -638,7 +634,7 @@ static void a_stuck_server_costs_no_more_than_the_publish_timeout(void **state)
     pause_own_server();
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(options.publish_timeout_ms), -1);
-    assert_in_range(clock_now_ms() - started_ms, 0, 2000); /* a loaded machine may be late */
+    assert_in_range(clock_now_ms() - started_ms, 0, 1000 + SLACK_MS);
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 40);
     assert_int_equal(kill(own_server, SIGCONT), 0);
     do

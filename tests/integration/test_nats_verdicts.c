@@ -355,7 +355,7 @@ static void an_answer_about_the_stream_that_is_none_is_told(void **state)
     (void)open_broker(state);
     start_own_server("");
     disconnect_reader();
-    assert_int_equal(natsConnection_ConnectTo(&connection, own_url), NATS_OK);
+    connect_reader_to(own_url);
     options.servers.items[0] = own_url;
     assert_int_equal(natsConnection_Subscribe(&service, connection, "$JS.API.>", on_request, ack),
                      NATS_OK);

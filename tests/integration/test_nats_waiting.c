@@ -87,7 +87,7 @@ static struct broker *open_paused(void)
 static void a_paused_sink_costs_another_of_the_wave_no_acknowledgement(void **state)
 {
     struct broker *paused = open_paused();
-    int64_t deadline_ms = clock_now_ms() + 500;
+    int64_t deadline_ms = clock_now_ms() + LATE_MS;
 
     (void)state;
     fill_batch_of(taken(), BATCH);
@@ -162,7 +162,7 @@ a_row_that_the_stream_does_not_take_reaches_no_subscriber_and_its_neighbours_are
         for (int i = 0; i < 3; i++)
             (void)add_message(&batch, untaken[i], NULL, "x");
         wait_until_ready();
-        publish_by_deadline(500);
+        publish_quickly();
         assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
         for (int i = 10; i < 13; i++)
             assert_refused(&batch.messages[i], VERDICT_WAIT, "does not take subject");
@@ -219,7 +219,7 @@ static void a_rest_that_the_server_takes_for_the_end_costs_no_batch(void **state
     jsStreamConfig config;
     uint64_t id;
 
-    open_own(state, "jetstream {store_dir: js}\nping_interval: \"200ms\"\nping_max: 1\n", NULL);
+    open_own(state, "jetstream {store_dir: js}\nping_interval: \"1s\"\nping_max: 1\n", NULL);
     (void)jsStreamConfig_Init(&config);
     use_stream(&config);
     id = client_id();

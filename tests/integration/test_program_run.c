@@ -34,7 +34,7 @@ static void a_second_sigterm_ends_the_program_while_a_purge_hangs(void **state)
     write_config(fixture, "retention = \"1s\"", STDOUT_SINK);
     sql(fixture->conn,
         "CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS"
-        " 'BEGIN PERFORM pg_sleep(8); RETURN OLD; END';"
+        " 'BEGIN PERFORM pg_sleep(60); RETURN OLD; END';"
         "CREATE TRIGGER hang BEFORE DELETE ON outbox FOR EACH ROW EXECUTE FUNCTION hang();"
         "INSERT INTO outbox (topic, sent_at) VALUES ('t', now() - interval '1 day')");
     process_start(process, NULL, "run", "-c", fixture->config, NULL);

@@ -1,15 +1,10 @@
 #include "admin/parked_sql.h"
 
 #include "catalog/sql_text.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void assert_regex(const char *topic, const char *expected)
 {

@@ -1,12 +1,7 @@
 #include "base/background.h"
+#include "test.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 static void a_thread_is_set_back_and_then_as_before(void **state)
 {

@@ -1,16 +1,11 @@
 #include "base/bounded_call.h"
 
 #include "base/clock.h"
+#include "test.h"
 
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PATIENCE_MS 10000
 

@@ -1,11 +1,7 @@
 #include "base/clock.h"
+#include "test.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static void the_clock_never_steps_back(void **state)
 {

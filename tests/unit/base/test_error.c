@@ -1,13 +1,8 @@
 #include "base/error.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void setting_an_error_reads_as_a_failure(void **state)
 {

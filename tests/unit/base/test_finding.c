@@ -1,13 +1,8 @@
 #include "base/finding.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void findings_stand_in_order_with_level_text_and_fix(void **state)
 {

@@ -1,11 +1,5 @@
 #include "base/host.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 static void the_loopback_is_known_by_its_names_and_addresses(void **state)
 {

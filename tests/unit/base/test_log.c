@@ -1,17 +1,14 @@
 #include "base/log.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <regex.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /*
  * Each test puts a pipe in the place of stderr, logs, puts stderr back, and only then asserts: the

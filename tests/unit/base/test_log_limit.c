@@ -1,14 +1,11 @@
 #include "base/log_limit.h"
+#include "test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* What is logged goes to a file in the place of stderr, which is back before anything is asserted.
  */

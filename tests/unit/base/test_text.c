@@ -1,13 +1,10 @@
 #include "base/text.h"
+#include "test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- UTF-8 (RFC 3629) ---- */
 

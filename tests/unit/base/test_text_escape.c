@@ -1,12 +1,9 @@
 #include "base/text.h"
+#include "test.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* text_escape and text_escape_json: what row data and brokers' words look like in a log. */
 

@@ -3,15 +3,11 @@
 
 #include "base/clock.h"
 #include "broker/clients.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Options that own nothing, and messages whose bytes the test owns. */
 

@@ -1,13 +1,8 @@
 #include "catalog/columns.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct outbox_options mark = {.on_sent = ON_SENT_MARK, .order = ORDER_NONE};
 static const struct outbox_options delete = {.on_sent = ON_SENT_DELETE, .order = ORDER_NONE};

@@ -1,13 +1,8 @@
 #include "catalog/expression.h"
 #include "catalog/sql_text.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void what_the_server_shows_of_an_index_is_what_was_written(void **state)
 {

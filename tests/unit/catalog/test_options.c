@@ -1,13 +1,8 @@
 #include "catalog/options.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const default_names[COLUMN_COUNT] = {
     [COLUMN_ID] = "id",

@@ -1,12 +1,7 @@
 #include "cli/cli.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ARGUMENTS_MAX 16
 

@@ -3,14 +3,8 @@
 
 /* A configuration from text, for the tests of this folder; free_parsed() ends it. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "config/config.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>

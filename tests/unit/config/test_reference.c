@@ -1,13 +1,9 @@
 /* docs/configuration.md states the keys as the program has them. Runs in the repository's root. */
 #include "config/config.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char *read_page(void)
 {

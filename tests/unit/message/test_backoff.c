@@ -1,13 +1,9 @@
 #include "message/backoff.h"
+#include "test.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static void the_delay_doubles_at_each_further_attempt(void **state)
 {

@@ -1,15 +1,11 @@
 #include "message/batch.h"
+#include "test.h"
 
-#include <setjmp.h>
 #include <stdalign.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #ifdef __GLIBC__
 #include <malloc.h>

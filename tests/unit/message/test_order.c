@@ -1,12 +1,8 @@
 #include "message/order.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CAPACITY 10000
 #define NONE_KEPT 0

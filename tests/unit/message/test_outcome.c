@@ -1,10 +1,5 @@
 #include "message/outcome.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define CAPACITY 200
 

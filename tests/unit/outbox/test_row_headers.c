@@ -1,13 +1,9 @@
 #include "outbox/row.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* row_headers: the column "headers" -> the headers of a message. */
 

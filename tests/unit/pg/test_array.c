@@ -1,14 +1,10 @@
 #include "pg/array.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 /* Every byte as array_send writes and array_recv reads it (src/backend/utils/adt/arrayfuncs.c). */
 

@@ -2,19 +2,14 @@
 #include "pg/wal_flush.h"
 
 #include "base/clock.h"
+#include "test.h"
 
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LANES 8
 #define DEADLINE_MS 20000

@@ -1,12 +1,8 @@
 #include "pg/wire.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void integers_are_read_big_endian(void **state)
 {

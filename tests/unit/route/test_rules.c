@@ -1,12 +1,8 @@
 #include "route/rules.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Each validator meets every byte at the start, in the middle and at the end. */
 

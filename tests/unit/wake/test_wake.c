@@ -2,17 +2,13 @@
 #include "wake/wake.h"
 
 #include "base/clock.h"
+#include "test.h"
 
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LANES 3
 #define HOUR_MS 3600000

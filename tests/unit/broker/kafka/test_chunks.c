@@ -1,13 +1,7 @@
 #include "broker/kafka/chunks.h"
 
 #include "base/clock.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define FULL (64 * 1024)
 

@@ -1,14 +1,9 @@
 #include "broker/kafka/verdicts.h"
+#include "test.h"
 
 #include <librdkafka/rdkafka.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 /* Each error code that a producer can meet, by its number in Kafka's protocol or in librdkafka, so
  * that the table is compared with something other than itself. */

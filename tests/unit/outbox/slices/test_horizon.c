@@ -7,17 +7,12 @@
 #include "outbox/slices/horizon.h"
 
 #include "base/clock.h"
+#include "test.h"
 
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define SLICES 2
 #define UNKNOWN HORIZON_UNKNOWN

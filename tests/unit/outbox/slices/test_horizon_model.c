@@ -13,16 +13,12 @@
 #include "outbox/slices/horizon.h"
 
 #include "base/clock.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define RUN_MS 800
 #define STEPS 3000

@@ -1,14 +1,9 @@
 #include "outbox/slices/turns.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SLICES 64
 #define FLOOR 4 /* of 64 slices */
