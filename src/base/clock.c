@@ -3,22 +3,32 @@
 #include <limits.h>
 #include <time.h>
 
-static int64_t read_ms(clockid_t clock)
+static int64_t read_us(clockid_t clock)
 {
     struct timespec now;
 
     (void)clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 int64_t clock_now_ms(void)
 {
-    return read_ms(CLOCK_MONOTONIC);
+    return read_us(CLOCK_MONOTONIC) / 1000;
 }
 
 int64_t clock_boot_ms(void)
 {
-    return read_ms(CLOCK_BOOTTIME);
+    return read_us(CLOCK_BOOTTIME) / 1000;
+}
+
+int64_t clock_now_us(void)
+{
+    return read_us(CLOCK_MONOTONIC);
+}
+
+int64_t clock_wall_us(void)
+{
+    return read_us(CLOCK_REALTIME);
 }
 
 int clock_left_ms(int64_t deadline_ms)

@@ -10,8 +10,12 @@
 static enum exit_status run(const struct arguments *arguments, struct config *config)
 {
     struct error error;
+    struct relay *relay = relay_open(&config->relay, arguments->drain, &error);
+    enum relay_result result = relay != NULL ? relay_run(relay, &error) : RELAY_FAILED;
 
-    switch (relay_run(&config->relay, arguments->drain, &error)) {
+    if (result != RELAY_ABORTED)
+        relay_close(relay);
+    switch (result) {
     case RELAY_STOPPED:
     case RELAY_DRAINED:
         return EXIT_DONE;

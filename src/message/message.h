@@ -49,6 +49,7 @@ struct message {
     int64_t payload_len;    /* length in the table, -1: NULL; above payload.len: too large */
     bool payload_is_json;   /* the column is json or jsonb: the bytes are valid JSON */
     struct text created_at; /* RFC 3339, UTC; NULL when the table has no such column */
+    int64_t created_us;     /* the same in microseconds since 1970 */
     int attempts;           /* attempts counted so far */
     int64_t waited_ms;      /* time since the row was parked; 0 when it is not a parked row */
     bool blocked;           /* an earlier row of its key is parked, so this one has to wait */

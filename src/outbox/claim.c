@@ -82,9 +82,13 @@ static void finish_row(const struct outbox *outbox, struct batch *batch, struct 
     message->payload_is_json = outbox->payload_is_json;
     if (!PQgetisnull(result, row, CLAIM_CREATED_AT) &&
         (text = batch_alloc(batch, ROW_TIME_BYTES)) != NULL) {
-        len = row_time(text, wire_int8(PQgetvalue(result, row, CLAIM_CREATED_AT)));
-        if (len > 0)
+        int64_t created_us = wire_int8(PQgetvalue(result, row, CLAIM_CREATED_AT));
+
+        len = row_time(text, created_us);
+        if (len > 0) {
             message->created_at = (struct text){text, len};
+            message->created_us = created_us + ROW_EPOCH_US;
+        }
     }
     problem = row_headers(message, headers, batch);
     if (problem != NULL)

@@ -20,6 +20,7 @@ extern const char row_no_memory[];
  */
 const char *row_headers(struct message *message, struct text json, struct batch *batch);
 
+#define ROW_EPOCH_US INT64_C(946684800000000) /* 2000-01-01, from which PostgreSQL counts */
 #define ROW_TIME_BYTES 40
 
 /* Microseconds since 2000-01-01 UTC (timestamptz) -> RFC 3339 with microseconds. Returns the

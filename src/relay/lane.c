@@ -13,27 +13,24 @@
 #define PARKED_LOOK_MS 900     /* so that each look of a lane that is called once a second counts */
 #define AWAITED_BYTES_MAX 1000 /* an entry of the index may have about 2,700 */
 
-static int ready_sinks(struct lane *lane);
+static int ready(struct lane *lane);
+static int claim(struct lane *lane);
 static int route(struct lane *lane);
 static int publish(struct lane *lane);
 static int settle(struct lane *lane);
-static struct claim_request next_claim(struct lane *lane);
 static enum lane_result after_empty_claim(struct lane *lane);
 static bool claim_ahead(const struct lane *lane);
-static void count_outcomes(struct lane *lane);
+static void note_outcomes(struct lane *lane);
 static enum lane_result conclude(struct lane *lane);
+static void abandon(struct lane *lane);
 static enum lane_result break_off(struct lane *lane);
 
 enum lane_result lane_step(struct lane *lane)
 {
     struct batch *batch = &lane->batch;
-    struct claim_request claim;
     int published;
 
-    if (outbox_ready(lane->outbox, &lane->error) < 0 || ready_sinks(lane) < 0)
-        return break_off(lane);
-    claim = next_claim(lane);
-    if (outbox_claim(lane->outbox, batch, &claim, &lane->error) < 0)
+    if (ready(lane) < 0 || claim(lane) < 0)
         return break_off(lane);
     if (batch->count == 0)
         return after_empty_claim(lane);
@@ -45,16 +42,18 @@ enum lane_result lane_step(struct lane *lane)
     lane->claimed_ahead = published == 0 && claim_ahead(lane);
     if (settle(lane) < 0)
         return break_off(lane);
-    count_outcomes(lane);
+    note_outcomes(lane);
     return published == 0 ? conclude(lane) : break_off(lane);
 }
 
-static int ready_sinks(struct lane *lane)
+static int ready(struct lane *lane)
 {
-    int status = sinks_ready(&lane->sinks, &lane->error);
-
-    atomic_store(&lane->counts.away, lane->sinks.away);
-    return status;
+    lane_report_enter(&lane->report, LANE_IS_CONNECTING);
+    if (outbox_ready(lane->outbox, &lane->error) < 0)
+        return -1;
+    if (!lane->unclaimed && !lane->unsettled)
+        lane_report_up(&lane->report, REPORT_DATABASE);
+    return sinks_ready(&lane->sinks, &lane->error);
 }
 
 static int route(struct lane *lane)
@@ -114,6 +113,16 @@ static void note_awaited(const struct lane *lane, struct batch *batch)
     }
 }
 
+static void hand_over(struct lane *lane, int sink, int64_t deadline_ms)
+{
+    int handed = 0;
+
+    for (int i = 0; i < lane->batch.count; i++)
+        handed += order_is_in_wave(&lane->batch, &lane->batch.messages[i], sink);
+    atomic_store(&lane->report.handed[sink], handed);
+    broker_send(lane->sinks.brokers[sink], &lane->batch, sink, deadline_ms);
+}
+
 /* Every sink's messages are under way before the first acknowledgement is waited for. A sink that
  * is away does not keep the others' acknowledgements from being settled. */
 static int publish_wave(struct lane *lane, int64_t deadline_ms)
@@ -124,7 +133,7 @@ static int publish_wave(struct lane *lane, int64_t deadline_ms)
 
     for (int i = 0; i < lane->options->sink_count; i++)
         if (!sinks_is_away(sinks, i))
-            broker_send(sinks->brokers[i], &lane->batch, i, deadline_ms);
+            hand_over(lane, i, deadline_ms);
     for (int i = 0; i < lane->options->sink_count; i++) {
         if (sinks_is_away(sinks, i))
             continue;
@@ -135,6 +144,7 @@ static int publish_wave(struct lane *lane, int64_t deadline_ms)
         } else if (sinks->states[i].failures > 0 && sent_to(lane, i)) {
             sinks_trust(sinks, i);
         }
+        atomic_store(&lane->report.handed[i], 0);
     }
     return status;
 }
@@ -153,15 +163,19 @@ static bool wave_may_begin(const struct lane *lane, int64_t deadline_ms)
 static int publish(struct lane *lane)
 {
     int64_t deadline_ms = publish_deadline_ms(lane);
+    int64_t began_us = clock_now_us();
     struct batch *batch = &lane->batch;
     int status = 0;
 
     if (deadline_ms == 0)
         return -1;
+    lane_report_enter(&lane->report, LANE_IS_PUBLISHING);
     for (batch->wave = 0; wave_may_begin(lane, deadline_ms); batch->wave++)
         if (publish_wave(lane, deadline_ms) < 0)
             status = -1;
     note_awaited(lane, batch);
+    lane_report_time(&lane->report, REPORT_PUBLISH, clock_now_us() - began_us);
+    lane_report_delivered(&lane->report, batch);
     return status;
 }
 
@@ -181,11 +195,17 @@ static struct claim_request claim_outbox(const struct lane *lane)
 static int settle(struct lane *lane)
 {
     struct claim_request next = claim_outbox(lane);
-    int status =
-        outbox_settle(lane->outbox, &lane->batch, lane->claimed_ahead ? &next : NULL, &lane->error);
+    int64_t began_us = clock_now_us();
 
-    lane->unsettled = status < 0;
-    return status;
+    lane_report_enter(&lane->report, LANE_IS_SETTLING);
+    lane->unsettled = outbox_settle(lane->outbox, &lane->batch, lane->claimed_ahead ? &next : NULL,
+                                    &lane->error) < 0;
+    if (lane->unsettled)
+        return -1;
+    lane_report_time(&lane->report, REPORT_SETTLE, clock_now_us() - began_us);
+    lane_report_claim(&lane->report, lane->claimed_ahead);
+    lane_report_up(&lane->report, REPORT_DATABASE);
+    return 0;
 }
 
 /* Parked rows and the outbox take turns, so that neither holds up the other. */
@@ -206,6 +226,28 @@ static struct claim_request next_claim(struct lane *lane)
     else
         lane->outbox_empty = false;
     return claim;
+}
+
+static int claim(struct lane *lane)
+{
+    bool is_sent = lane->claimed_ahead;
+    struct claim_request claim = next_claim(lane);
+    int64_t began_us = clock_now_us();
+
+    lane_report_enter(&lane->report, LANE_IS_CLAIMING);
+    if (!is_sent)
+        lane_report_claim(&lane->report, true);
+    lane->unclaimed = outbox_claim(lane->outbox, &lane->batch, &claim, &lane->error) < 0;
+    if (lane->unclaimed)
+        return -1;
+    if (lane->batch.count == 0) {
+        lane_report_claim(&lane->report, false);
+        lane_report_up(&lane->report, REPORT_DATABASE);
+        return 0;
+    }
+    lane_report_time(&lane->report, REPORT_CLAIM, clock_now_us() - began_us);
+    lane_report_time(&lane->report, REPORT_BATCH, lane->batch.count);
+    return 0;
 }
 
 /* Nothing was found. Behind such a rest the outbox comes first: who woke the lane waits for that.
@@ -246,21 +288,15 @@ static bool claim_ahead(const struct lane *lane)
            !leaves_all(lane);
 }
 
-/* A row is counted when it is parked for the first time, not at each further try. */
-static void count_outcomes(struct lane *lane)
+static void note_outcomes(struct lane *lane)
 {
     const struct batch *batch = &lane->batch;
-    struct lane_counts *counts = &lane->counts;
 
-    (void)atomic_fetch_add(&counts->sent, (uint64_t)count_outcome(batch, OUTCOME_SENT));
+    lane_report_settled(&lane->report, batch);
     if (batch->has_more && batch->parked)
         lane->parked_look_ms = 0; /* the rest has waited long enough too */
     if (batch->park_failure != NULL)
         return;
-    if (!batch->parked)
-        (void)atomic_fetch_add(&counts->parked, (uint64_t)count_outcome(batch, OUTCOME_PARK) +
-                                                    (uint64_t)count_outcome(batch, OUTCOME_BEHIND));
-    (void)atomic_fetch_add(&counts->dead, (uint64_t)count_outcome(batch, OUTCOME_DEAD));
     for (int i = 0; i < batch->count; i++) {
         const struct message *message = &batch->messages[i];
 
@@ -283,17 +319,26 @@ static enum lane_result conclude(struct lane *lane)
         return leaves_all(lane) && lane->sinks.away != 0 ? LANE_IDLE : LANE_MORE;
     (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
                     "rows that can never be sent could not be parked: %s", batch->park_failure);
+    lane_report_error(&lane->report, REPORT_DATABASE, &lane->error);
     if (count_outcome(batch, OUTCOME_SENT) > 0)
         return LANE_MORE;
-    (void)break_off(lane);
+    abandon(lane);
     return LANE_IDLE;
 }
 
 /* No transaction stays open while something is waited for. */
-static enum lane_result break_off(struct lane *lane)
+static void abandon(struct lane *lane)
 {
     outbox_abandon(lane->outbox);
     lane->claimed_ahead = false;
+    lane_report_claim(&lane->report, false);
+}
+
+static enum lane_result break_off(struct lane *lane)
+{
+    if (lane->error.origin == ERROR_DATABASE)
+        lane_report_away(&lane->report, REPORT_DATABASE, &lane->error);
+    abandon(lane);
     return LANE_BROKEN;
 }
 
@@ -318,8 +363,10 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
     char name[48];
 
     *lane = (struct lane){.number = number, .options = options, .stop = stop};
+    lane_report_init(&lane->report, number);
     lane->random = (uint32_t)clock_now_ms() * 2654435761U + (uint32_t)number;
-    lane->sinks = (struct lane_sinks){.lane = number, .options = options, .random = lane->random};
+    lane->sinks = (struct lane_sinks){
+        .lane = number, .options = options, .report = &lane->report, .random = lane->random};
     (void)snprintf(part, sizeof part, "%d", number);
     lane_name_session(name, sizeof name, part);
     lane->outbox = outbox_open(&options->outbox, &options->routes, name);

@@ -4,23 +4,15 @@
 #include "broker/broker.h"
 #include "outbox/outbox.h"
 #include "relay/options.h"
+#include "relay/report.h"
 #include "relay/sinks.h"
 #include "wake/stop.h"
 #include "wake/wake.h"
-
-#include <stdatomic.h>
 
 /*
  * A lane is one PostgreSQL connection, one handle of each broker and one batch. It knows nothing of
  * threads: lane_step() is a plain blocking function, and a test calls it directly.
  */
-
-struct lane_counts { /* written by the lane, read by anyone */
-    _Atomic uint64_t sent;
-    _Atomic uint64_t parked; /* moved aside to be tried again */
-    _Atomic uint64_t dead;
-    _Atomic uint64_t away; /* a bit for each sink that takes nothing now */
-};
 
 struct lane {
     int number; /* from 1 */
@@ -30,11 +22,12 @@ struct lane {
     struct outbox *outbox;
     struct lane_sinks sinks;
     struct batch batch;
-    struct lane_counts counts;
+    struct lane_report report;
     struct error error;     /* why the last step was LANE_BROKEN */
     bool claimed_ahead;     /* the next outbox claim is already under way */
     int64_t parked_look_ms; /* when the parked rows are looked at next */
-    bool unsettled;         /* the last settle failed: only one that succeeds proves otherwise */
+    bool unclaimed;         /* the last claim failed: only one that succeeds proves otherwise; */
+    bool unsettled;         /* the same of the last settle */
     bool outbox_next;       /* it is the outbox's turn, not that of the parked rows */
     bool outbox_empty;      /* when it was claimed from last */
     uint32_t random;
@@ -50,7 +43,7 @@ enum lane_result {
 /* 0, or -1 with *error set. Close it in either case. */
 int lane_init(struct lane *lane, int number, const struct relay_options *options,
               const struct stop *stop, struct error *error);
-/* Lets go of the connections and the memory; may be called twice. The counts and the error stay. */
+/* Lets go of the connections and the memory; may be called twice. The report and the error stay. */
 void lane_close(struct lane *lane);
 
 /* "HOST:PID/PART", a lane's number or what else connects: what pg_stat_activity shows. */

@@ -62,6 +62,7 @@ static void wait_after_failure(struct lane *lane, struct rhythm *rhythm)
     if (rhythm->failures++ == 0)
         rhythm->broken_since_ms = clock_now_ms();
     log_failure(lane, rhythm);
+    lane_report_enter(&lane->report, LANE_IS_WAITING);
     lane->random = lane->random * 1664525U + 1013904223U;
     (void)stop_wait(lane->stop,
                     backoff_ms(BACKOFF_FIRST_MS, max_ms, rhythm->failures, lane->random));
@@ -108,6 +109,7 @@ static void wait_idle(struct lane *lane, struct rhythm *rhythm, bool drain)
     };
 
     come_forward(rhythm);
+    lane_report_enter(&lane->report, LANE_IS_IDLE);
     if (drain)
         (void)stop_wait(lane->stop, DRAIN_LOOK_MS);
     else if (lane->wake == NULL)

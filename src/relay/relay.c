@@ -51,9 +51,9 @@ struct relay {
     struct stop watcher_stop; /* later than that of the lanes: it flushes for their last batches */
     atomic_int running;       /* threads */
     atomic_int lanes_running;
-    _Atomic uint64_t away; /* a bit for each sink that a lane cannot publish to */
-    int ended_fd;          /* eventfd(2): readable when a lane has ended */
-    int signals_fd;        /* signalfd(2) */
+    struct report report;
+    int ended_fd;   /* eventfd(2): readable when a lane has ended */
+    int signals_fd; /* signalfd(2) */
 };
 
 static void note_end(struct relay *relay)
@@ -72,6 +72,7 @@ static void *run_worker(void *argument)
 
     worker->end = lane_run(&worker->lane, relay->drain);
     lane_close(&worker->lane); /* bounded, but slow when a server is away: still watched */
+    lane_report_enter(&worker->lane.report, LANE_IS_ENDED);
     (void)atomic_fetch_sub(&relay->lanes_running, 1);
     note_end(relay);
     return NULL;
@@ -93,8 +94,7 @@ static void *run_watcher(void *argument)
                                     .horizon = relay->horizon,
                                     .flush = relay->flush,
                                     .wake = relay->drain ? NULL : relay->wake,
-                                    .sinks = relay->options->sinks,
-                                    .away = &relay->away,
+                                    .report = &relay->report,
                                     .stop = &relay->watcher_stop};
 
     watcher_run(&watched);
@@ -125,12 +125,6 @@ static int start_lanes(struct relay *relay, struct error *error)
         struct worker *worker = &relay->workers[i];
         int status;
 
-        worker->relay = relay;
-        if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
-            return -1;
-        worker->lane.wake = relay->wake;
-        if (outbox_share(worker->lane.outbox, relay->horizon, relay->flush) < 0)
-            return error_no_memory(error);
         (void)atomic_fetch_add(&relay->lanes_running, 1);
         (void)atomic_fetch_add(&relay->running, 1);
         status = pthread_create(&worker->thread, NULL, run_worker, worker);
@@ -181,33 +175,21 @@ struct totals {
     uint64_t dead;
 };
 
-static struct totals add_up(const struct relay *relay)
+static struct totals add_up(const struct report *report)
 {
-    struct totals totals = {0};
-
-    for (int i = 0; i < relay->options->lanes; i++) {
-        const struct lane_counts *counts = &relay->workers[i].lane.counts;
-
-        totals.sent += atomic_load(&counts->sent);
-        totals.parked += atomic_load(&counts->parked);
-        totals.dead += atomic_load(&counts->dead);
-    }
-    return totals;
+    return (struct totals){
+        .sent = report_total(report, REPORT_SENT),
+        .parked = report_total(report, REPORT_PARKED_REFUSED) +
+                  report_total(report, REPORT_PARKED_NO_DESTINATION) +
+                  report_total(report, REPORT_PARKED_BEHIND),
+        .dead =
+            report_total(report, REPORT_DEAD_REJECTED) + report_total(report, REPORT_DEAD_ATTEMPTS),
+    };
 }
 
-/* For the watcher, which shows it to `status`. */
-static void note_away(struct relay *relay)
+static void log_totals(const struct relay *relay, uint64_t *reported, int64_t elapsed_ms)
 {
-    uint64_t away = 0;
-
-    for (int i = 0; i < relay->options->lanes; i++)
-        away |= atomic_load(&relay->workers[i].lane.counts.away);
-    atomic_store(&relay->away, away);
-}
-
-static void report(const struct relay *relay, uint64_t *reported, int64_t elapsed_ms)
-{
-    struct totals totals = add_up(relay);
+    struct totals totals = add_up(&relay->report);
     uint64_t per_s = (totals.sent - *reported) * 1000 / (uint64_t)(elapsed_ms > 0 ? elapsed_ms : 1);
 
     if (totals.sent != *reported)
@@ -259,7 +241,7 @@ static bool watch(struct relay *relay)
         wait_for_event(relay, REPORT_MS / 10);
         now_ms = clock_now_ms();
         log_limit_tick(now_ms);
-        note_away(relay);
+        atomic_store(&relay->report.turned_ms, now_ms);
         if (was_signalled(relay)) {
             if (stop_requested(&relay->stop))
                 return false;
@@ -274,7 +256,7 @@ static bool watch(struct relay *relay)
         if (now_ms > leave_ms)
             return false;
         if (now_ms - report_ms >= REPORT_MS) {
-            report(relay, &reported, now_ms - report_ms);
+            log_totals(relay, &reported, now_ms - report_ms);
             report_ms = now_ms;
         }
     }
@@ -330,7 +312,7 @@ static void join(struct relay *relay)
         (void)pthread_join(relay->watcher, NULL);
 }
 
-static enum relay_result run(struct relay *relay, struct error *error)
+enum relay_result relay_run(struct relay *relay, struct error *error)
 {
     int started = start_watcher(relay, error);
     struct totals totals;
@@ -348,13 +330,29 @@ static enum relay_result run(struct relay *relay, struct error *error)
     join(relay);
     if (started < 0)
         return RELAY_FAILED;
-    totals = add_up(relay);
+    totals = add_up(&relay->report);
     log_info("sent %" PRIu64 " in all, parked %" PRIu64 ", dead %" PRIu64, totals.sent,
              totals.parked, totals.dead);
     return judge(relay, error);
 }
 
-static int open_relay(struct relay *relay, struct error *error)
+static int open_lanes(struct relay *relay, struct error *error)
+{
+    for (int i = 0; i < relay->options->lanes; i++) {
+        struct worker *worker = &relay->workers[i];
+
+        worker->relay = relay;
+        if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
+            return -1;
+        worker->lane.wake = relay->wake;
+        if (outbox_share(worker->lane.outbox, relay->horizon, relay->flush) < 0)
+            return error_no_memory(error);
+        report_add_lane(&relay->report, &worker->lane.report);
+    }
+    return 0;
+}
+
+static int open_all(struct relay *relay, struct error *error)
 {
     relay->workers = calloc((size_t)relay->options->lanes, sizeof *relay->workers);
     relay->wake = wake_open(relay->options->lanes, relay->options->poll_interval_ms);
@@ -368,11 +366,15 @@ static int open_relay(struct relay *relay, struct error *error)
         return error_no_memory(error);
     if (stop_init(&relay->stop) < 0 || stop_init(&relay->watcher_stop) < 0 || relay->ended_fd < 0)
         return error_set(error, ERROR_FATAL, ERROR_SELF, "eventfd: %s", strerror(errno));
-    return relay->signals_fd < 0 ? -1 : 0;
+    return relay->signals_fd < 0 ? -1 : open_lanes(relay, error);
 }
 
-static void close_relay(struct relay *relay)
+void relay_close(struct relay *relay)
 {
+    if (relay == NULL)
+        return;
+    for (int i = 0; relay->workers != NULL && i < relay->options->lanes; i++)
+        lane_close(&relay->workers[i].lane);
     if (relay->ended_fd >= 0)
         (void)close(relay->ended_fd);
     if (relay->signals_fd >= 0)
@@ -384,16 +386,16 @@ static void close_relay(struct relay *relay)
     wal_flush_close(relay->flush);
     free(relay->workers);
     free(relay);
+    broker_end();
 }
 
-enum relay_result relay_run(const struct relay_options *options, bool drain, struct error *error)
+struct relay *relay_open(const struct relay_options *options, bool drain, struct error *error)
 {
     struct relay *relay = calloc(1, sizeof *relay);
-    enum relay_result result = RELAY_FAILED;
 
     if (relay == NULL) {
         (void)error_no_memory(error);
-        return RELAY_FAILED;
+        return NULL;
     }
     *relay = (struct relay){.options = options,
                             .drain = drain,
@@ -401,11 +403,14 @@ enum relay_result relay_run(const struct relay_options *options, bool drain, str
                             .signals_fd = -1,
                             .stop.fd = -1,
                             .watcher_stop.fd = -1};
-    if (open_relay(relay, error) == 0)
-        result = run(relay, error);
-    if (result != RELAY_ABORTED) { /* else threads still use it, and the process leaves now */
-        close_relay(relay);
-        broker_end();
-    }
-    return result;
+    report_init(&relay->report, options);
+    if (open_all(relay, error) == 0)
+        return relay;
+    relay_close(relay);
+    return NULL;
+}
+
+const struct report *relay_report(const struct relay *relay)
+{
+    return &relay->report;
 }

@@ -40,6 +40,7 @@ void sinks_lose(struct lane_sinks *sinks, int sink, const struct error *error)
 {
     struct sink_state *state = &sinks->states[sink];
 
+    lane_report_away(sinks->report, sink, error);
     if (state->failures == 0)
         state->away_since_ms = clock_now_ms();
     if (!sinks_is_away(sinks, sink) && others_work(sinks, sink) &&
@@ -87,6 +88,7 @@ static void ready(struct lane_sinks *sinks, int sink, struct error *error)
     broker_set_patience(sinks->brokers[sink], patience_ms(sinks, sink));
     if (broker_ready(sinks->brokers[sink], &problem) == 0) {
         sinks->away &= ~bit(sink);
+        lane_report_up(sinks->report, sink);
         return;
     }
     sinks_lose(sinks, sink, &problem);

@@ -3,6 +3,7 @@
 
 #include "broker/broker.h"
 #include "relay/options.h"
+#include "relay/report.h"
 
 /*
  * Which sinks a lane can publish to. One that is away is probed with a back-off; meanwhile no row
@@ -19,6 +20,7 @@ struct sink_state {
 struct lane_sinks {
     int lane; /* its number, for the log */
     const struct relay_options *options;
+    struct lane_report *report; /* of the lane */
     struct broker *brokers[SINKS_MAX];
     struct sink_state states[SINKS_MAX];
     uint64_t away; /* a bit for each sink that takes nothing now */

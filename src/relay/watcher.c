@@ -243,7 +243,8 @@ static int tick(struct watcher *watcher, struct error *error)
 /* "HOST:PID/away:SINK,SINK" in place of "HOST:PID/watch", cut where PostgreSQL would cut it. */
 static int show_away(struct watcher *watcher, struct error *error)
 {
-    uint64_t away = atomic_load(watcher->shared->away);
+    const struct report *report = watcher->shared->report;
+    uint64_t away = report != NULL ? report_away(report) : 0;
     char part[WATCH_NAME_BYTES] = "";
     char name[WATCH_NAME_BYTES];
 
@@ -254,7 +255,7 @@ static int show_away(struct watcher *watcher, struct error *error)
 
         if ((away >> sink & 1) != 0)
             (void)snprintf(part + len, sizeof part - len, "%s%s", len == 0 ? "away:" : ",",
-                           watcher->shared->sinks[sink].name);
+                           report->options->sinks[sink].name);
     }
     lane_name_session(name, sizeof name, away != 0 ? part : "watch");
     watcher->away = away;
@@ -383,6 +384,8 @@ void watcher_run(const struct watched *watched)
         return;
     }
     while (!stop_requested(watched->stop)) {
+        if (watched->report != NULL)
+            atomic_store(&watched->report->watched_ms, clock_now_ms());
         if (!watch_is_connected(watcher.watch))
             connect_again(&watcher);
         else if (work(&watcher, &error) < 0)

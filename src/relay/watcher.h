@@ -1,22 +1,19 @@
 #ifndef RELAY_WATCHER_H
 #define RELAY_WATCHER_H
 
-#include "broker/sink.h"
 #include "outbox/slices/watch.h"
+#include "relay/report.h"
 #include "wake/listener.h"
 #include "wake/stop.h"
 #include "wake/wake.h"
-
-#include <stdatomic.h>
 
 /* What the threads of a process share. */
 struct watched {
     const struct outbox_options *options;
     struct horizon *horizon;
     struct wal_flush *flush;
-    struct wake *wake; /* NULL: nobody waits for inserts */
-    const struct sink_options *sinks;
-    _Atomic uint64_t *away; /* a bit for each sink that a lane cannot publish to */
+    struct wake *wake;     /* NULL: nobody waits for inserts */
+    struct report *report; /* of the process; NULL: nobody asks for it */
     const struct stop *stop;
 };
 

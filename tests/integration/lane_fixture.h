@@ -25,7 +25,6 @@ struct lane_fixture {
     struct outbox *outbox;
     struct stop stop;
     struct watched watched;
-    _Atomic uint64_t away; /* no sink is */
     pthread_t watcher;
     struct horizon_view view;
     struct batch batch;
@@ -56,7 +55,6 @@ static inline void start_watcher(struct lane_fixture *fixture)
     fixture->watched = (struct watched){.options = &fixture->options,
                                         .horizon = horizon_open(slices),
                                         .flush = wal_flush_open(),
-                                        .away = &fixture->away,
                                         .stop = &fixture->stop};
     assert_non_null(fixture->watched.horizon);
     assert_non_null(fixture->watched.flush);

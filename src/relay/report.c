@@ -1,0 +1,322 @@
+#include "relay/report.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct histogram_scale work_scale = {/* microseconds */
+                                                  {250, 500, 1000, 2500, 5000, 10000, 25000, 50000,
+                                                   100000, 250000, 500000, 1000000, 2500000,
+                                                   5000000, 10000000, 30000000},
+                                                  16};
+static const struct histogram_scale delivery_scale = {
+    {2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000,
+     30000000, 60000000, 300000000, 1800000000, 3600000000, 21600000000},
+    18};
+static const struct histogram_scale batch_scale = {
+    {1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}, 13};
+
+void lane_report_init(struct lane_report *lane, int number)
+{
+    lane->number = number;
+    lane->state_ms = clock_now_ms();
+    for (int i = 0; i < REPORT_TIME_COUNT; i++)
+        lane->times[i].scale = &work_scale;
+    lane->times[REPORT_DELIVER].scale = &delivery_scale;
+    lane->times[REPORT_BATCH].scale = &batch_scale;
+    (void)pthread_mutex_init(&lane->lock, NULL);
+}
+
+void lane_report_enter(struct lane_report *lane, enum lane_state state)
+{
+    atomic_store_explicit(&lane->state_ms, clock_now_ms(), memory_order_relaxed);
+    atomic_store_explicit(&lane->state, (int)state, memory_order_release);
+}
+
+void lane_report_claim(struct lane_report *lane, bool is_open)
+{
+    atomic_store_explicit(&lane->claimed_ms, is_open ? clock_now_ms() : 0, memory_order_relaxed);
+}
+
+void lane_report_error(struct lane_report *lane, int peer, const struct error *error)
+{
+    struct lane_peer *about = &lane->peers[peer];
+
+    (void)pthread_mutex_lock(&lane->lock);
+    about->error = *error;
+    about->error_ms = clock_now_ms();
+    (void)pthread_mutex_unlock(&lane->lock);
+}
+
+void lane_report_up(struct lane_report *lane, int peer)
+{
+    struct lane_peer *about = &lane->peers[peer];
+
+    if (atomic_load_explicit(&about->state, memory_order_relaxed) == PEER_UP)
+        return;
+    (void)atomic_fetch_add(&about->connects, 1);
+    atomic_store(&about->since_ms, clock_now_ms());
+    atomic_store(&about->state, PEER_UP);
+}
+
+/* The error first: who sees that a peer is away finds the reason. */
+void lane_report_away(struct lane_report *lane, int peer, const struct error *error)
+{
+    struct lane_peer *about = &lane->peers[peer];
+
+    lane_report_error(lane, peer, error);
+    if (atomic_load(&about->state) == PEER_AWAY)
+        return;
+    atomic_store(&about->since_ms, clock_now_ms());
+    atomic_store(&about->state, PEER_AWAY);
+}
+
+void lane_report_time(struct lane_report *lane, enum report_time time, int64_t value)
+{
+    histogram_count(&lane->times[time], value);
+}
+
+void lane_report_delivered(struct lane_report *lane, const struct batch *batch)
+{
+    int64_t now_us = clock_wall_us();
+
+    for (int i = 0; i < batch->count; i++) {
+        const struct message *message = &batch->messages[i];
+
+        if (message->verdict == VERDICT_SENT && message->created_at.data != NULL)
+            histogram_count(&lane->times[REPORT_DELIVER], now_us - message->created_us);
+    }
+}
+
+static void count(struct lane_report *lane, int sink, enum report_count what)
+{
+    _Atomic uint64_t *counter = &lane->counts[sink >= 0 ? sink : REPORT_NO_SINK][what];
+
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+/* A row is counted when it is parked for the first time, not at each further try. */
+static void count_message(struct lane_report *lane, const struct batch *batch,
+                          const struct message *message)
+{
+    if (batch->parked && message->outcome != OUTCOME_BEHIND && message->outcome != OUTCOME_UNSENT)
+        count(lane, message->sink, REPORT_RETRIED);
+    if (message->outcome == OUTCOME_SENT)
+        count(lane, message->sink, REPORT_SENT);
+    if (batch->park_failure != NULL)
+        return;
+    if (message->outcome == OUTCOME_DEAD)
+        count(lane, message->sink,
+              message->verdict == VERDICT_REJECTED ? REPORT_DEAD_REJECTED : REPORT_DEAD_ATTEMPTS);
+    else if (message->outcome == OUTCOME_BEHIND && !batch->parked)
+        count(lane, message->sink, REPORT_PARKED_BEHIND);
+    else if (message->outcome == OUTCOME_PARK && !batch->parked)
+        count(lane, message->sink,
+              message->verdict == VERDICT_WAIT ? REPORT_PARKED_NO_DESTINATION
+                                               : REPORT_PARKED_REFUSED);
+}
+
+void lane_report_settled(struct lane_report *lane, const struct batch *batch)
+{
+    for (int i = 0; i < batch->count; i++)
+        count_message(lane, batch, &batch->messages[i]);
+}
+
+uint64_t lane_report_total(const struct lane_report *lane, enum report_count count)
+{
+    uint64_t total = 0;
+
+    for (int sink = 0; sink < REPORT_PEERS; sink++)
+        total += atomic_load_explicit(&lane->counts[sink][count], memory_order_relaxed);
+    return total;
+}
+
+void report_init(struct report *report, const struct relay_options *options)
+{
+    int64_t now_ms = clock_now_ms();
+
+    *report = (struct report){.options = options, .started_ms = now_ms};
+    atomic_store(&report->turned_ms, now_ms);
+    atomic_store(&report->watched_ms, now_ms);
+}
+
+void report_add_lane(struct report *report, struct lane_report *lane)
+{
+    report->lanes[report->lane_count++] = lane;
+}
+
+uint64_t report_total(const struct report *report, enum report_count count)
+{
+    uint64_t total = 0;
+
+    for (int i = 0; i < report->lane_count; i++)
+        total += lane_report_total(report->lanes[i], count);
+    return total;
+}
+
+uint64_t report_away(const struct report *report)
+{
+    uint64_t away = 0;
+
+    for (int i = 0; i < report->lane_count; i++)
+        for (int sink = 0; sink < report->options->sink_count; sink++)
+            if (atomic_load(&report->lanes[i]->peers[sink].state) == PEER_AWAY)
+                away |= UINT64_C(1) << sink;
+    return away;
+}
+
+/* A lane that has ended says nothing of the present. */
+static void add_peer(struct peer_report *out, struct lane_report *lane, int peer, int64_t now_ms)
+{
+    struct lane_peer *about = &lane->peers[peer];
+    enum peer_state state = (enum peer_state)atomic_load(&about->state);
+    int64_t for_ms = now_ms - atomic_load(&about->since_ms);
+
+    out->connects += atomic_load(&about->connects);
+    if (peer != REPORT_DATABASE)
+        out->handed += atomic_load_explicit(&lane->handed[peer], memory_order_relaxed);
+    (void)pthread_mutex_lock(&lane->lock);
+    if (about->error_ms != 0 &&
+        (out->error_for_ms < 0 || now_ms - about->error_ms < out->error_for_ms)) {
+        out->error = about->error;
+        out->error_for_ms = now_ms - about->error_ms;
+    }
+    (void)pthread_mutex_unlock(&lane->lock);
+    if (state == PEER_UNKNOWN || atomic_load(&lane->state) == LANE_IS_ENDED)
+        return;
+    if (state == PEER_AWAY)
+        out->lanes_away++;
+    if (state > out->state || (state == PEER_AWAY && for_ms > out->state_for_ms) ||
+        (state == PEER_UP && out->state == PEER_UP && for_ms < out->state_for_ms)) {
+        out->state = state;
+        out->state_for_ms = for_ms;
+    }
+}
+
+static void read_peer(const struct report *report, struct peer_report *out, int peer,
+                      const struct relay_report *all)
+{
+    int64_t now_ms = report->started_ms + all->up_for_ms;
+
+    *out = (struct peer_report){
+        .name = peer == REPORT_DATABASE ? "database" : report->options->sinks[peer].name,
+        .state_for_ms = all->up_for_ms,
+        .error_for_ms = -1,
+    };
+    for (int i = 0; i < report->lane_count; i++)
+        add_peer(out, report->lanes[i], peer, now_ms);
+    out->since_ms = all->now_ms - out->state_for_ms;
+}
+
+static struct lane_snapshot read_lane(const struct lane_report *lane, int64_t now_ms)
+{
+    enum lane_state state =
+        (enum lane_state)atomic_load_explicit(&lane->state, memory_order_acquire);
+    int64_t claimed_ms = atomic_load(&lane->claimed_ms);
+
+    return (struct lane_snapshot){
+        .number = lane->number,
+        .state = state,
+        .state_for_ms = now_ms - atomic_load(&lane->state_ms),
+        .claim_for_ms = claimed_ms != 0 ? now_ms - claimed_ms : -1,
+    };
+}
+
+void report_read(const struct report *report, struct relay_report *out)
+{
+    int64_t now_ms = clock_now_ms();
+
+    *out = (struct relay_report){
+        .now_ms = clock_wall_us() / 1000,
+        .up_for_ms = now_ms - report->started_ms,
+        .turned_for_ms = now_ms - atomic_load(&report->turned_ms),
+        .watched_for_ms = now_ms - atomic_load(&report->watched_ms),
+        .sink_count = report->options->sink_count,
+        .lane_count = report->lane_count,
+    };
+    read_peer(report, &out->database, REPORT_DATABASE, out);
+    for (int i = 0; i < out->sink_count; i++) {
+        read_peer(report, &out->sinks[i].peer, i, out);
+        out->sinks[i].type = report->options->sinks[i].type;
+    }
+    for (int i = 0; i < report->lane_count; i++) {
+        const struct lane_report *lane = report->lanes[i];
+
+        out->lanes[i] = read_lane(lane, now_ms);
+        for (int sink = 0; sink < REPORT_PEERS; sink++)
+            for (int j = 0; j < REPORT_COUNT_COUNT; j++)
+                out->counts[sink][j] +=
+                    atomic_load_explicit(&lane->counts[sink][j], memory_order_relaxed);
+        for (int j = 0; j < REPORT_TIME_COUNT; j++)
+            histogram_add(&out->times[j], &lane->times[j]);
+    }
+}
+
+const char *lane_state_name(enum lane_state state)
+{
+    static const char *const names[LANE_STATE_COUNT] = {
+        [LANE_IS_STARTING] = "starting", [LANE_IS_CONNECTING] = "connecting",
+        [LANE_IS_CLAIMING] = "claiming", [LANE_IS_PUBLISHING] = "publishing",
+        [LANE_IS_SETTLING] = "settling", [LANE_IS_IDLE] = "idle",
+        [LANE_IS_WAITING] = "waiting",   [LANE_IS_ENDED] = "ended",
+    };
+
+    return names[state];
+}
+
+#define TURN_MS                                                                                    \
+    30000 /* of the main thread and the watcher, whose calls have deadlines of seconds */
+#define CALL_MS                                                                                    \
+    90000 /* some statements of 12 s each, or a broker's patience and its client's end */
+#define REST_MS 90000 /* the longest wait of a lane is 30 s */
+
+/* Beyond this a lane is stuck in this state; 0: never. */
+static int64_t state_ms_max(enum lane_state state, const struct relay_options *options)
+{
+    switch (state) {
+    case LANE_IS_PUBLISHING:
+        return options->publish_timeout_ms + CALL_MS;
+    case LANE_IS_IDLE:
+        return options->poll_interval_ms + REST_MS;
+    case LANE_IS_WAITING:
+        return REST_MS;
+    case LANE_IS_ENDED:
+    case LANE_STATE_COUNT:
+        return 0;
+    case LANE_IS_STARTING:
+    case LANE_IS_CONNECTING:
+    case LANE_IS_CLAIMING:
+    case LANE_IS_SETTLING:
+        break;
+    }
+    return CALL_MS;
+}
+
+bool report_is_healthy(const struct relay_report *report, const struct relay_options *options,
+                       char *why, size_t size)
+{
+    why[0] = '\0';
+    if (report->turned_for_ms > TURN_MS || report->watched_for_ms > CALL_MS) {
+        bool main_thread = report->turned_for_ms > TURN_MS;
+
+        (void)snprintf(why, size, "the %s has not turned for %" PRId64 " s",
+                       main_thread ? "main thread" : "watcher",
+                       (main_thread ? report->turned_for_ms : report->watched_for_ms) / 1000);
+        return false;
+    }
+    for (int i = 0; i < report->lane_count; i++) {
+        const struct lane_snapshot *lane = &report->lanes[i];
+        int64_t max_ms = state_ms_max(lane->state, options);
+
+        if (max_ms == 0 || lane->state_for_ms <= max_ms)
+            continue;
+        (void)snprintf(
+            why, size, "lane %d has been %s for %" PRId64 " s, at most %" PRId64 " s are usual",
+            lane->number, lane_state_name(lane->state), lane->state_for_ms / 1000, max_ms / 1000);
+        return false;
+    }
+    return true;
+}

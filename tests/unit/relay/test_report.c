@@ -1,0 +1,204 @@
+#include "relay/report.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char events_name[] = "events";
+static char events_type[] = "kafka";
+static char bus_name[] = "bus";
+static char bus_type[] = "nats";
+static const struct relay_options options = {
+    .publish_timeout_ms = 10000,
+    .poll_interval_ms = 250,
+    .sinks = {{.name = events_name, .type = events_type}, {.name = bus_name, .type = bus_type}},
+    .sink_count = 2,
+};
+static struct lane_report lanes[2];
+static struct report report;
+static struct relay_report snapshot;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(lanes, 0, sizeof lanes);
+    report_init(&report, &options);
+    for (int i = 0; i < 2; i++) {
+        lane_report_init(&lanes[i], i + 1);
+        report_add_lane(&report, &lanes[i]);
+    }
+    return 0;
+}
+
+static void lose(int lane, int peer, const char *why)
+{
+    struct error error;
+
+    (void)error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "%s", why);
+    lane_report_away(&lanes[lane], peer, &error);
+}
+
+static const struct peer_report *read_sink(int sink)
+{
+    report_read(&report, &snapshot);
+    return &snapshot.sinks[sink].peer;
+}
+
+static void a_sink_that_no_lane_has_reached_yet_is_neither_up_nor_away(void **state)
+{
+    (void)state;
+    assert_int_equal(read_sink(0)->state, PEER_UNKNOWN);
+    assert_int_equal(snapshot.database.state, PEER_UNKNOWN);
+    assert_string_equal(snapshot.sinks[1].peer.name, "bus");
+    assert_string_equal(snapshot.sinks[1].type, "nats");
+    assert_true(read_sink(0)->error_for_ms < 0);
+}
+
+static void a_sink_is_away_when_one_lane_cannot_use_it(void **state)
+{
+    (void)state;
+    lane_report_up(&lanes[0], 0);
+    lose(1, 0, "connection refused");
+    assert_int_equal(read_sink(0)->state, PEER_AWAY);
+    assert_int_equal(read_sink(0)->lanes_away, 1);
+    assert_string_equal(read_sink(0)->error.text, "connection refused");
+    assert_int_equal(report_away(&report), 1);
+    assert_int_equal(read_sink(1)->state, PEER_UNKNOWN);
+}
+
+static void a_sink_that_is_back_keeps_its_last_error_and_counts_the_connection(void **state)
+{
+    (void)state;
+    lane_report_up(&lanes[0], 0);
+    lose(0, 0, "connection refused");
+    lane_report_up(&lanes[0], 0);
+    lane_report_up(&lanes[0], 0);
+    assert_int_equal(read_sink(0)->state, PEER_UP);
+    assert_int_equal(read_sink(0)->connects, 2);
+    assert_string_equal(read_sink(0)->error.text, "connection refused");
+    assert_true(read_sink(0)->error_for_ms >= 0);
+}
+
+static void a_further_failure_does_not_make_a_sink_away_anew(void **state)
+{
+    (void)state;
+    lose(0, 0, "connection refused");
+    atomic_store(&lanes[0].peers[0].since_ms, clock_now_ms() - 60000);
+    lose(0, 0, "no route to host");
+    assert_true(read_sink(0)->state_for_ms >= 60000);
+    assert_string_equal(read_sink(0)->error.text, "no route to host");
+    assert_true(snapshot.now_ms - read_sink(0)->since_ms >= 60000);
+}
+
+static void add(struct batch *batch, int sink, enum verdict verdict, enum outcome outcome)
+{
+    struct message *message = batch_add(batch);
+
+    message->sink = sink;
+    message->verdict = verdict;
+    message->outcome = outcome;
+}
+
+static void rows_are_counted_by_sink_and_reason(void **state)
+{
+    struct batch batch;
+
+    (void)state;
+    assert_int_equal(batch_init(&batch, 10), 0);
+    add(&batch, 0, VERDICT_SENT, OUTCOME_SENT);
+    add(&batch, 1, VERDICT_SENT, OUTCOME_SENT);
+    add(&batch, 1, VERDICT_WAIT, OUTCOME_PARK);
+    add(&batch, 1, VERDICT_RETRY, OUTCOME_PARK);
+    add(&batch, 1, VERDICT_PENDING, OUTCOME_BEHIND);
+    add(&batch, -1, VERDICT_REJECTED, OUTCOME_DEAD);
+    add(&batch, 0, VERDICT_PENDING, OUTCOME_UNSENT);
+    lane_report_settled(&lanes[0], &batch);
+    batch_free(&batch);
+    report_read(&report, &snapshot);
+    assert_int_equal(snapshot.counts[0][REPORT_SENT], 1);
+    assert_int_equal(snapshot.counts[1][REPORT_SENT], 1);
+    assert_int_equal(snapshot.counts[1][REPORT_PARKED_NO_DESTINATION], 1);
+    assert_int_equal(snapshot.counts[1][REPORT_PARKED_REFUSED], 1);
+    assert_int_equal(snapshot.counts[1][REPORT_PARKED_BEHIND], 1);
+    assert_int_equal(snapshot.counts[REPORT_NO_SINK][REPORT_DEAD_REJECTED], 1);
+    assert_int_equal(report_total(&report, REPORT_SENT), 2);
+    assert_int_equal(report_total(&report, REPORT_RETRIED), 0);
+}
+
+static void a_parked_row_that_is_tried_again_is_retried_and_not_parked_anew(void **state)
+{
+    struct batch batch;
+
+    (void)state;
+    assert_int_equal(batch_init(&batch, 10), 0);
+    add(&batch, 0, VERDICT_RETRY, OUTCOME_PARK);
+    add(&batch, 0, VERDICT_SENT, OUTCOME_SENT);
+    add(&batch, 0, VERDICT_PENDING, OUTCOME_BEHIND);
+    batch.parked = true;
+    lane_report_settled(&lanes[0], &batch);
+    batch_free(&batch);
+    assert_int_equal(report_total(&report, REPORT_RETRIED), 2);
+    assert_int_equal(report_total(&report, REPORT_SENT), 1);
+    assert_int_equal(report_total(&report, REPORT_PARKED_REFUSED), 0);
+    assert_int_equal(report_total(&report, REPORT_PARKED_BEHIND), 0);
+}
+
+static void a_lane_that_publishes_for_longer_than_its_deadlines_allow_is_stuck(void **state)
+{
+    char why[256];
+
+    (void)state;
+    lane_report_enter(&lanes[1], LANE_IS_PUBLISHING);
+    report_read(&report, &snapshot);
+    assert_true(report_is_healthy(&snapshot, &options, why, sizeof why));
+    atomic_store(&lanes[1].state_ms, clock_now_ms() - 120000);
+    report_read(&report, &snapshot);
+    assert_false(report_is_healthy(&snapshot, &options, why, sizeof why));
+    assert_non_null(strstr(why, "lane 2 has been publishing for 120 s"));
+}
+
+static void a_lane_that_has_ended_is_not_stuck(void **state)
+{
+    char why[256];
+
+    (void)state;
+    lane_report_enter(&lanes[1], LANE_IS_ENDED);
+    atomic_store(&lanes[1].state_ms, clock_now_ms() - 1200000);
+    report_read(&report, &snapshot);
+    assert_true(report_is_healthy(&snapshot, &options, why, sizeof why));
+}
+
+static void a_main_thread_that_does_not_turn_is_unhealthy(void **state)
+{
+    char why[256];
+
+    (void)state;
+    atomic_store(&report.turned_ms, clock_now_ms() - 45000);
+    report_read(&report, &snapshot);
+    assert_false(report_is_healthy(&snapshot, &options, why, sizeof why));
+    assert_non_null(strstr(why, "main thread"));
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_sink_that_no_lane_has_reached_yet_is_neither_up_nor_away),
+        TEST(a_sink_is_away_when_one_lane_cannot_use_it),
+        TEST(a_sink_that_is_back_keeps_its_last_error_and_counts_the_connection),
+        TEST(a_further_failure_does_not_make_a_sink_away_anew),
+        TEST(rows_are_counted_by_sink_and_reason),
+        TEST(a_parked_row_that_is_tried_again_is_retried_and_not_parked_anew),
+        TEST(a_lane_that_publishes_for_longer_than_its_deadlines_allow_is_stuck),
+        TEST(a_lane_that_has_ended_is_not_stuck),
+        TEST(a_main_thread_that_does_not_turn_is_unhealthy),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
