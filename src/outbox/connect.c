@@ -164,12 +164,13 @@ static int connect_session(struct outbox *outbox, struct error *error)
     if (session_open(&outbox->pipeline.session, &session, outbox->name, error) < 0)
         return -1;
     if (server_check_role(&outbox->pipeline.session, outbox->options->allow_superuser, error) < 0 ||
-        server_recognise(&outbox->server, &outbox->pipeline.session, error) < 0 ||
-        server_end_previous(&outbox->pipeline.session, error) < 0)
+        server_check_identity(&outbox->server, &outbox->pipeline.session, error) < 0 ||
+        server_terminate_previous(&outbox->pipeline.session, error) < 0)
         return pipeline_abort(&outbox->pipeline);
-    server_tell_commit(&outbox->server, &outbox->pipeline.session);
-    if (describe(outbox, error) < 0 || (outbox->options->order == ORDER_KEY &&
-                                        session_keep_plans(&outbox->pipeline.session, error) < 0))
+    server_log_unconfirmed_commit(&outbox->server, &outbox->pipeline.session);
+    if (describe(outbox, error) < 0 ||
+        (outbox->options->order == ORDER_KEY &&
+         session_force_generic_plans(&outbox->pipeline.session, error) < 0))
         return pipeline_abort(&outbox->pipeline);
     if (pipeline_enter(&outbox->pipeline, error) < 0)
         return -1;

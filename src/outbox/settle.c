@@ -229,15 +229,15 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
         queue_plain(outbox, "commit", error) < 0)
         return -1;
     /* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
-    if (next != NULL &&
-        (pipeline_ask_flush(pipeline, error) < 0 || claim_queue(outbox, batch, next, error) < 0))
+    if (next != NULL && (pipeline_request_flush(pipeline, error) < 0 ||
+                         claim_queue(outbox, batch, next, error) < 0))
         return -1;
-    server_doubt_commit(&outbox->server, outbox->xact);
+    server_note_unconfirmed_commit(&outbox->server, outbox->xact);
     if (pipeline_sync(pipeline, error) < 0 ||
         (tally.sent > 0 && pipeline_skip(pipeline, PGRES_TUPLES_OK, error) < 0) ||
         read_commit(outbox, error) < 0)
         return -1;
-    server_doubt_commit(&outbox->server, 0);
+    server_note_unconfirmed_commit(&outbox->server, 0);
     return 0;
 }
 

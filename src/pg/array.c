@@ -24,7 +24,7 @@ void array_begin(struct array *array, struct batch *batch, uint32_t element_oid,
     put_int4(array, 0);                 /* no NULLs */
     put_int4(array, element_oid);
     if (count == 0)
-        return; /* no dimension, so none to describe: array_recv refuses bytes left over */
+        return; /* an empty array has no dimensions, and array_recv refuses surplus bytes */
     put_int4(array, (uint32_t)count);
     put_int4(array, 1); /* lower bound */
 }
@@ -38,7 +38,7 @@ void array_add(struct array *array, const void *bytes, size_t len)
     array->len += len;
 }
 
-/* The header's flag may stay 0: array_recv goes by the lengths. */
+/* The header's NULL flag may stay 0: array_recv looks at the lengths only. */
 void array_add_null(struct array *array)
 {
     if (array->bytes != NULL && array->len + 4 <= array->size)

@@ -5,12 +5,12 @@
 
 /*
  * One-dimensional arrays in PostgreSQL's binary format (src/backend/utils/adt/arrayfuncs.c,
- * array_recv): header of five int32 (an empty array: of three), then length and bytes of each
- * element, big-endian.
+ * array_recv): a header of five int32 (three for an empty array), then the length and the bytes of
+ * each element. Integers are big-endian.
  */
 
 struct array {
-    char *bytes; /* in the batch's memory; NULL: out of memory */
+    char *bytes; /* allocated from the batch; NULL: out of memory */
     size_t len;
     size_t size;
 };
@@ -25,7 +25,7 @@ void array_add(struct array *array, const void *bytes, size_t len);
 void array_add_null(struct array *array);
 void array_add_int4(struct array *array, int32_t value);
 void array_add_int8(struct array *array, int64_t value);
-/* A whole array: 0, or -1: no memory. */
+/* Builds a whole array. Returns 0, or -1 when there is no memory. */
 int array_of_xid8(struct array *array, struct batch *batch, const uint64_t *values, int count);
 
 #endif

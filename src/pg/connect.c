@@ -9,20 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ADDRESSES_A_HOST 8 /* as many as get their time */
+#define ADDRESSES_PER_HOST 8 /* addresses of each host that the limit allows time for */
 #define TIMEOUT_S_MAX 3600
-#define MARGIN_MS 1000 /* so that libpq itself says first that the time is over */
+#define MARGIN_MS 1000 /* lets libpq report its own timeout first, which says more */
 
-/* What libpq is given, a copy, because it may outlive the caller; and what it makes of it. */
+/* The parameters and the result of one attempt to connect. It has its own copies, because it may
+ * outlive the caller. */
 struct attempt {
     char *url;
-    char *password; /* NULL: not from a file */
+    char *password; /* from database.password_file; NULL when there is none */
     char application_name[80];
     char timeout[24];
     PGconn *conn;
 };
 
-/* Read anew at each connect, so that a rotated password is seen. NULL with *error set. */
+/* Reads the file for each connection, so that a rotated password takes effect. NULL with *error
+ * set. */
 static char *read_password(const char *path, struct error *error)
 {
     struct error cause;
@@ -48,7 +50,8 @@ static void drop(void *argument)
     attempt_free(attempt);
 }
 
-/* Defaults come before the url, whose own words win; what stands after it wins over the url. */
+/* Of repeated keywords libpq uses the last: those before "dbname", which holds the url, are
+ * defaults, and those after it override the url. */
 static void work(void *argument)
 {
     struct attempt *attempt = argument;
@@ -78,7 +81,7 @@ static void work(void *argument)
     attempt->conn = PQconnectdbParams(keywords, values, 1);
 }
 
-/* Sets the time for each address. Returns how long all addresses may take, in ms, or -1. */
+/* Sets libpq's timeout for each address. Returns the time limit for all addresses in ms, or -1. */
 static int64_t set_timeout(struct attempt *attempt, struct error *error)
 {
     char problem[CONNINFO_PROBLEM_BYTES];
@@ -93,40 +96,42 @@ static int64_t set_timeout(struct attempt *attempt, struct error *error)
     if (timeout_s > TIMEOUT_S_MAX)
         timeout_s = TIMEOUT_S_MAX;
     (void)snprintf(attempt->timeout, sizeof attempt->timeout, "%ld", timeout_s);
-    return (int64_t)timeout_s * 1000 * transport.hosts * ADDRESSES_A_HOST + MARGIN_MS;
+    return (int64_t)timeout_s * 1000 * transport.hosts * ADDRESSES_PER_HOST + MARGIN_MS;
 }
 
 struct refusal {
     const char *says;
-    const char *fix; /* NULL: it says enough */
+    const char *fix; /* NULL: the message itself says enough */
 };
 
-/* What libpq or a server says that no waiting mends, and what to change. libpq 15 gives a failed
- * connection no SQLSTATE; a translated message is taken for transient, and waited for. */
+/* Messages of libpq or the server that waiting does not help against, and what to change. They are
+ * recognised by their text, because libpq 15 gives no SQLSTATE for a failed connection. A
+ * translated message matches none of them, so it counts as transient. */
 static const struct refusal refusals[] = {
-    {"certificate verify failed", "the server's certificate has expired, or its authority is not in"
-                                  " the file of sslrootcert=FILE in database.url"},
-    {"does not match host name", "write the host that the certificate names in database.url;"
-                                 " hostaddr=ADDRESS may say where it is"},
-    {"root certificate file", "write sslrootcert=FILE in database.url, with the certificate of the"
-                              " server's authority"},
-    {"server does not support SSL", "turn ssl on at the server (ssl = on in postgresql.conf): the"
-                                    " sslmode in database.url asks for it"},
-    {"requires a valid client certificate", "write sslcert=FILE sslkey=FILE in database.url"},
-    {"certificate authentication failed", "the certificate of sslcert=FILE in database.url must be"
-                                          " in the name (CN) of the role"},
-    {"alert unknown ca", "the server does not know who signed the certificate of sslcert=FILE in"
-                         " database.url (ssl_ca_file in postgresql.conf)"},
-    {"private key file", "sslkey=FILE in database.url must be the key of sslcert=FILE, and nobody"
-                         " else's to read"},
-    {"password authentication failed", "the password is that of database.password_file, or of the"
-                                       " url, the pass file or PGPASSWORD"},
-    {"no password supplied", "name a file that holds the password as password_file in [database]"},
+    {"certificate verify failed", "the server's certificate has expired, or the file given as"
+                                  " sslrootcert in database.url does not contain the CA that"
+                                  " signed it"},
+    {"does not match host name", "set host in database.url to the name in the server's certificate;"
+                                 " hostaddr=ADDRESS can give the address to connect to"},
+    {"root certificate file", "add sslrootcert=FILE to database.url: the certificate of the CA that"
+                              " signed the server's certificate"},
+    {"server does not support SSL", "sslmode in database.url requires TLS: set ssl = on in the"
+                                    " server's postgresql.conf"},
+    {"requires a valid client certificate", "add sslcert=FILE sslkey=FILE to database.url"},
+    {"certificate authentication failed", "the common name (CN) of the certificate given as sslcert"
+                                          " in database.url must be the name of the role"},
+    {"alert unknown ca", "the server does not trust the CA that signed the certificate given as"
+                         " sslcert in database.url (ssl_ca_file in postgresql.conf)"},
+    {"private key file", "sslkey in database.url must name the private key of the sslcert"
+                         " certificate, and only its owner may read the file"},
+    {"password authentication failed", "the password came from database.password_file, or else from"
+                                       " database.url, PGPASSWORD or the password file (.pgpass)"},
+    {"no password supplied", "set password_file in [database] to a file that holds the password"},
     {"pg_hba.conf", "the server's pg_hba.conf has no line for this role from this host; a"
                     " hostssl line needs sslmode=verify-full in database.url"},
-    {"definition of service", "service=NAME in database.url, or PGSERVICE: PGSERVICEFILE says which"
-                              " file holds it"},
-    {"service file", "PGSERVICEFILE names the file of service=NAME in database.url"},
+    {"definition of service", "the service comes from service=NAME in database.url or from"
+                              " PGSERVICE; PGSERVICEFILE names the file that defines it"},
+    {"service file", "PGSERVICEFILE must name the file that defines the service of database.url"},
     {"authentication failed", NULL},
     {"\" does not exist", NULL},
     {"permission denied for", NULL},
@@ -148,21 +153,24 @@ static int refuse(const PGconn *conn, struct error *error)
     return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
 }
 
-/* 0, or -1: what libpq made is no connection. */
-static int judge(PGconn *conn, const struct session_options *options, struct error *error)
+/* Returns 0, or -1 when the connection failed or may not be used. */
+static int check_connection(PGconn *conn, const struct session_options *options,
+                            struct error *error)
 {
     if (PQstatus(conn) != CONNECTION_OK)
         return refuse(conn, error);
-    /* The configuration's check could not foresee other files and variables than at the start. */
+    /* The start-up check saw the service file and the environment of its time; libpq may have read
+     * other values since. */
     if (options->allow_plaintext || PQsslInUse(conn) || PQgssEncInUse(conn) ||
         !PQconnectionUsedPassword(conn) || !transport_is_remote(PQhostaddr(conn)))
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                    "database.url: the connection to %s is not encrypted, and a password went over"
-                    " it",
+                    "database.url: the connection to %s is not encrypted, and a password was sent"
+                    " over it",
                     PQhostaddr(conn));
-    return error_hint(error, "write sslmode=verify-full, or allow_plaintext = true in [database] to"
-                             " say that this network is trusted");
+    return error_hint(error,
+                      "add sslmode=verify-full to database.url, or set allow_plaintext = true in"
+                      " [database] if you trust this network");
 }
 
 /* Takes over `attempt`. */
@@ -179,21 +187,23 @@ static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t 
             (void)error_no_memory(error);
         return conn;
     case BOUNDED_LATE:
-        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                        "database: no connection after %d s; a name lookup or a server may hang",
-                        (int)(limit_ms / 1000));
+        (void)error_set(
+            error, ERROR_TRANSIENT, ERROR_DATABASE,
+            "database: no connection within %d s; a name lookup or the server may be hanging",
+            (int)(limit_ms / 1000));
         return NULL;
     case BOUNDED_BUSY:
         attempt_free(attempt);
         (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                        "database: the connection before has not ended; a name lookup or a server"
-                        " may hang");
+                        "database: the previous connection attempt is still running; a name lookup"
+                        " or the server may be hanging");
         return NULL;
     case BOUNDED_FAILED:
         break;
     }
     attempt_free(attempt);
-    (void)error_set(error, ERROR_TRANSIENT, ERROR_SELF, "database: no thread to connect on");
+    (void)error_set(error, ERROR_TRANSIENT, ERROR_SELF,
+                    "database: cannot create a thread to connect");
     return NULL;
 }
 
@@ -222,7 +232,7 @@ PGconn *connect_open(struct bounded_call **late, const struct session_options *o
         return NULL;
     }
     conn = run(late, attempt, limit_ms, error);
-    if (conn != NULL && judge(conn, options, error) < 0) {
+    if (conn != NULL && check_connection(conn, options, error) < 0) {
         PQfinish(conn);
         return NULL;
     }

@@ -8,15 +8,16 @@
 #include <libpq-fe.h>
 
 /*
- * A connection to PostgreSQL, or an error by a deadline. libpq's connect_timeout counts for each
- * address of each host, and a name lookup has none at all, so libpq connects on a thread of its own
- * and is given up.
+ * Connects to PostgreSQL, or fails by a deadline. libpq's connect_timeout applies to each address
+ * of each host, and a name lookup has no timeout at all. So libpq connects on a thread of its own,
+ * which is abandoned at the deadline.
  */
 
-#define CONNECT_S 5 /* an address, unless the url, its service or PGCONNECT_TIMEOUT says */
+/* For each address, unless the url, its service or PGCONNECT_TIMEOUT sets connect_timeout. */
+#define CONNECT_S 5
 
-/* NULL with *error set. `late` is bounded_call_run()'s: while a lookup hangs that was given up, no
- * other begins. `name` becomes part of application_name. */
+/* NULL with *error set. `late` is passed to bounded_call_run(): while an attempt that timed out is
+ * still running, no other is started. `name` becomes part of application_name. */
 PGconn *connect_open(struct bounded_call **late, const struct session_options *options,
                      const char *name, struct error *error);
 

@@ -30,7 +30,7 @@ int pipeline_enter(struct pipeline *pipeline, struct error *error)
     return PQenterPipelineMode(pipeline->session.conn) == 1 ? 0 : fail(pipeline, NULL, error);
 }
 
-int pipeline_ask_flush(struct pipeline *pipeline, struct error *error)
+int pipeline_request_flush(struct pipeline *pipeline, struct error *error)
 {
     return PQsendFlushRequest(pipeline->session.conn) == 1 ? 0 : fail(pipeline, NULL, error);
 }
@@ -44,9 +44,10 @@ int pipeline_sync(struct pipeline *pipeline, struct error *error)
     return 0;
 }
 
-/* Errors that say nothing of a row: of the connection, the transaction, the catalog or rights, of
- * resources and of the server. query_canceled is here the statement_timeout. */
-static enum failure judge_failure(const PGresult *result)
+/* Classes in `not_rows` are about the connection, the transaction, the catalog, permissions,
+ * resources or the server, not about a row. The exceptions in `rows` are query_canceled, which here
+ * means statement_timeout, and out_of_memory. */
+static enum failure classify_failure(const PGresult *result)
 {
     static const char *const not_rows[] = {"08", "0A", "25", "26", "28", "2D", "3D", "3F",
                                            "40", "42", "53", "55", "57", "58", "F0", NULL};
@@ -80,7 +81,7 @@ PGresult *pipeline_answer(struct pipeline *pipeline, ExecStatusType status, stru
     }
     if (PQresultStatus(result) == status)
         return result;
-    pipeline->failure = judge_failure(result);
+    pipeline->failure = classify_failure(result);
     (void)session_fail(&pipeline->session, result, error);
     PQclear(result);
     return NULL;
@@ -112,7 +113,7 @@ int pipeline_roll_back(struct pipeline *pipeline, struct error *error)
     PGresult *result;
     ExecStatusType status;
 
-    do { /* what is left of the pipeline is aborted up to its Sync */
+    do { /* skip the aborted rest of the pipeline up to its Sync */
         result = session_next(&pipeline->session, deadline_ms, error);
         if (result == NULL)
             return pipeline_abort(pipeline);
@@ -130,7 +131,7 @@ int pipeline_try(struct pipeline *pipeline, struct error *error)
     if (result == NULL)
         return pipeline_abort(pipeline);
     if (!done) {
-        pipeline->failure = judge_failure(result);
+        pipeline->failure = classify_failure(result);
         (void)session_fail(&pipeline->session, result, error);
     }
     PQclear(result);

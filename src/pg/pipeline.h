@@ -5,18 +5,18 @@
 #include "pg/session.h"
 
 /*
- * A session in libpq's pipeline mode: prepared statements are queued, and one Sync ends what
- * travels together. Any failure closes the session, so no half-read pipeline is ever reused. What
- * returns int returns 0, or -1 with *error set and the session closed, unless it says otherwise.
+ * A session in libpq's pipeline mode: prepared statements are queued, and a Sync ends each round
+ * trip. Any failure closes the session, so a half-read pipeline is never reused. Functions that
+ * return int return 0, or -1 with *error set and the session closed, unless they say otherwise.
  */
 
-/* Why a statement failed, as far as a lane acts on it. */
+/* Why a statement failed, as far as a lane treats the reasons differently. */
 enum failure {
     FAILURE_NONE,
     FAILURE_OTHER,
-    FAILURE_LOCKED, /* it waited too long for somebody's lock on a row */
-    FAILURE_ROW, /* it may be a row's fault: its values cannot be read or sent, or take too long */
-    FAILURE_DAMAGED /* the same: what is stored of it is no value */
+    FAILURE_LOCKED, /* lock_timeout: another session held a lock on a row for too long */
+    FAILURE_ROW,    /* maybe caused by a row whose values cannot be read, or take too long */
+    FAILURE_DAMAGED /* the same, and the stored value itself is damaged */
 };
 
 static inline bool failure_is_of_row(enum failure failure)
@@ -26,47 +26,48 @@ static inline bool failure_is_of_row(enum failure failure)
 
 struct pipeline {
     struct session session;
-    int prepared; /* statements whose preparation has not been answered */
+    int prepared; /* number of Parse messages that the server has not answered yet */
     bool in_transaction;
-    bool in_flight;       /* a Sync is sent, and nothing of what stands before it is read */
+    bool in_flight;       /* a Sync was sent, and none of the results before it was read */
     enum failure failure; /* why the last statement failed */
 };
 
-/* On a session that has just been opened. */
+/* Enters pipeline mode on a session that has just been opened. */
 int pipeline_enter(struct pipeline *pipeline, struct error *error);
-/* Queues the preparation of a statement, whose text it frees (NULL: no memory); reads the answers
- * to all of them. */
+/* pipeline_prepare() queues the preparation of a statement and frees its text (NULL: no memory);
+ * pipeline_read_prepared() sends all of them and reads the answers. */
 int pipeline_prepare(struct pipeline *pipeline, const char *name, char *sql, struct error *error);
 int pipeline_read_prepared(struct pipeline *pipeline, struct error *error);
 
 void pipeline_close(struct pipeline *pipeline);
 
-/* Closes after a failure that *error tells; returns -1. */
+/* Closes the session after a failure that has set *error; returns -1. */
 int pipeline_abort(struct pipeline *pipeline);
-/* By COMMIT or by ROLLBACK: 0, or -1 and closed. */
+/* Runs COMMIT or ROLLBACK. */
 int pipeline_end_transaction(struct pipeline *pipeline, bool commit, struct error *error);
-/* Ends the transaction of a statement that failed, and keeps the session: 0, or -1 and closed. */
+/* Rolls back after a failed statement and keeps the session open. */
 int pipeline_roll_back(struct pipeline *pipeline, struct error *error);
 
-/* Queues a prepared statement with binary parameters; binary results when asked. */
+/* Queues a prepared statement with binary parameters, and binary results when `binary` is set. */
 int pipeline_queue(struct pipeline *pipeline, const char *statement, int param_count,
                    const struct array *params, bool binary, struct error *error);
-/* The server sends the answers so far at once, not with those behind them. */
-int pipeline_ask_flush(struct pipeline *pipeline, struct error *error);
+/* Asks the server to send its results so far at once (a Flush message). */
+int pipeline_request_flush(struct pipeline *pipeline, struct error *error);
 int pipeline_sync(struct pipeline *pipeline, struct error *error);
 
-/* The next result, which must have this status. NULL: closed. PQclear() it. */
+/* Returns the next result, which must have this status; PQclear() it. NULL: the session is closed.
+ */
 PGresult *pipeline_expect(struct pipeline *pipeline, ExecStatusType status, struct error *error);
-/* The same, but a statement that fails leaves the session open, for pipeline_roll_back(), and
+/* The same, but a failed statement leaves the session open for pipeline_roll_back(), and
  * pipeline->failure says why it failed. */
 PGresult *pipeline_answer(struct pipeline *pipeline, ExecStatusType status, struct error *error);
-/* A statement that may fail without ending the session: 1, or 0 with *error and pipeline->failure
- * set when it did fail; -1: closed. */
+/* Reads the result of a statement that may fail without closing the session. Returns 1; 0 with
+ * *error and pipeline->failure set when it failed; -1 when the session is closed. */
 int pipeline_try(struct pipeline *pipeline, struct error *error);
-/* The same as expect, when the result itself is not wanted. */
+/* Like pipeline_expect(), but drops the result. */
 int pipeline_skip(struct pipeline *pipeline, ExecStatusType status, struct error *error);
 
-/* One statement alone with text parameters; its text result. */
+/* Runs one statement in a round trip of its own, with text parameters and a text result. */
 PGresult *pipeline_run(struct pipeline *pipeline, const char *statement, int param_count,
                        const char *const *params, struct error *error);
 

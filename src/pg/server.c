@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file name of the WAL begins with the timeline; the control file tells it only after the next
- * checkpoint. */
+/* The timeline is taken from the name of the WAL file: after a promotion the control file shows it
+ * only from the next checkpoint on. */
 static const char identity_sql[] =
     "SELECT system_identifier, ('x' || left(pg_catalog.pg_walfile_name("
     "pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::int8"
@@ -19,15 +19,15 @@ static int refuse(const struct server *server, const char *system, int64_t timel
 {
     if (strcmp(server->system, system) != 0)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "database: another cluster answers than before (system identifier %s"
-                        " instead of %s)",
+                        "database: this is not the cluster of the previous connection (system"
+                        " identifier %s instead of %s)",
                         system, server->system);
     else
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "database: the server went back to timeline %" PRId64 " from %" PRId64
-                        ": a replaced primary is up again",
+                        "database: the server is on timeline %" PRId64 ", the previous connection"
+                        " was on %" PRId64 ": a primary that was replaced is up again",
                         timeline, server->timeline);
-    return error_hint(error, "when this is meant, start the relay anew");
+    return error_hint(error, "if this is intended, restart the relay");
 }
 
 static int ask(struct server *server, struct session *session, struct error *error)
@@ -42,7 +42,7 @@ static int ask(struct server *server, struct session *session, struct error *err
     return 0;
 }
 
-int server_recognise(struct server *server, struct session *session, struct error *error)
+int server_check_identity(struct server *server, struct session *session, struct error *error)
 {
     struct server found;
 
@@ -60,11 +60,11 @@ int server_refuse_superuser(const struct session *session, struct error *error)
 {
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "role \"%s\" is a superuser, or may become one: triggers and functions that"
-                    " others put on the outbox would have all its rights",
+                    " others add to the outbox would run with its rights",
                     PQuser(session->conn));
     return error_hint(error,
-                      "connect as a role that has the rights that outbox-relay init --grant ROLE"
-                      " prints; allow_superuser = true in [database] lets this role relay");
+                      "connect as a role with the privileges that outbox-relay init --grant ROLE"
+                      " prints, or allow this role with allow_superuser = true in [database]");
 }
 
 int server_check_role(struct session *session, bool allow_superuser, struct error *error)
@@ -87,9 +87,9 @@ bool server_is_same(const struct server *a, const struct server *b)
     return a->timeline == b->timeline && strcmp(a->system, b->system) == 0;
 }
 
-/* By its pid and the time of its start: pids are used again, replicas may share a name, and the
- * watch changes its own. */
-int server_end_previous(struct session *session, struct error *error)
+/* A backend is identified by its pid and start time: pids are reused, replicas may share an
+ * application_name, and the watch changes its own. */
+int server_terminate_previous(struct session *session, struct error *error)
 {
     const char *params[1] = {session->backend};
     PGresult *result = session_query(
@@ -110,26 +110,27 @@ int server_end_previous(struct session *session, struct error *error)
     return 0;
 }
 
-void server_doubt_commit(struct server *server, int64_t xact)
+void server_note_unconfirmed_commit(struct server *server, int64_t xact)
 {
-    server->doubtful = xact;
+    server->unconfirmed_xact = xact;
 }
 
-/* Only told, never acted upon: the rows themselves say whether they were settled. */
-void server_tell_commit(struct server *server, struct session *session)
+/* The outcome is logged and nothing depends on it: the rows themselves show whether they were
+ * settled. */
+void server_log_unconfirmed_commit(struct server *server, struct session *session)
 {
     char xact[24];
     const char *params[1] = {xact};
     struct error ignored;
     PGresult *result;
 
-    if (server->doubtful == 0)
+    if (server->unconfirmed_xact == 0)
         return;
-    (void)snprintf(xact, sizeof xact, "%" PRId64, server->doubtful);
-    server->doubtful = 0;
+    (void)snprintf(xact, sizeof xact, "%" PRId64, server->unconfirmed_xact);
+    server->unconfirmed_xact = 0;
     result = session_query(session, "SELECT pg_catalog.pg_xact_status($1::text::xid8)", 1, params,
                            &ignored);
-    log_info("database: transaction %s, which was not seen to commit: commit_outcome=%s", xact,
+    log_info("database: the COMMIT of transaction %s was not confirmed: commit_outcome=%s", xact,
              result != NULL && !PQgetisnull(result, 0, 0) ? PQgetvalue(result, 0, 0) : "unknown");
     PQclear(result);
 }

@@ -4,39 +4,41 @@
 #include "pg/session.h"
 
 /*
- * What a lane remembers of the server from connection to connection: which one it is, and whether
- * a COMMIT is without an answer.
+ * What a lane remembers about the server from connection to connection: which server it was, and
+ * whether a COMMIT was left without an answer.
  */
 
 struct server {
-    char system[24];  /* pg_control_system().system_identifier; "": not connected yet */
-    int64_t timeline; /* of the WAL (manual, 26.3.5) */
-    int64_t doubtful; /* the transaction whose COMMIT is not answered; 0: none */
+    char system[24];          /* pg_control_system().system_identifier; "": not connected yet */
+    int64_t timeline;         /* WAL timeline (manual, 26.3.5) */
+    int64_t unconfirmed_xact; /* the transaction whose COMMIT was not answered; 0: none */
 };
 
-/* 0; -1: another cluster than before, or an older timeline of it, as when a primary that was
- * replaced comes back: what it calls unsent may have been sent long ago. */
-int server_recognise(struct server *server, struct session *session, struct error *error);
+/* Returns 0, or -1 when this is another cluster than before, or an older timeline of it, such as a
+ * replaced primary that is up again: rows that it shows as unsent may have been sent long ago. */
+int server_check_identity(struct server *server, struct session *session, struct error *error);
 
-/* SQL: whether the session's role is a superuser, or may become one by SET ROLE. */
+/* SQL: whether the session's role is a superuser, or can become one by SET ROLE. */
 #define SERVER_SUPERUSER_SQL                                                                       \
     "EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolsuper"                                   \
     " AND pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER'))"
 
-/* 0; -1: it is, and is not allowed to be. Triggers of the outbox run as that role. */
+/* Returns 0, or -1 when the role is a superuser and `allow_superuser` is not set. Triggers of the
+ * outbox run as the session's role. */
 int server_check_role(struct session *session, bool allow_superuser, struct error *error);
-/* The error that says so; -1. */
+/* Sets the error that says so; returns -1. */
 int server_refuse_superuser(const struct session *session, struct error *error);
 
-/* Whether they are the same server, on the same timeline. */
+/* Whether both are the same cluster on the same timeline. */
 bool server_is_same(const struct server *a, const struct server *b);
 
-/* Ends the backend of the connection before this one, should it live on: given up by its client it
- * still holds row locks, or waits for ever for a synchronous standby. */
-int server_end_previous(struct session *session, struct error *error);
+/* Terminates the backend of the session's previous connection if it is still alive: without a
+ * client it may still hold row locks, or wait forever for a synchronous standby. */
+int server_terminate_previous(struct session *session, struct error *error);
 
-void server_doubt_commit(struct server *server, int64_t xact);
-/* Logs what became of the doubtful commit, and forgets it. */
-void server_tell_commit(struct server *server, struct session *session);
+/* Remembers a transaction whose COMMIT is on its way; 0 when it was answered. */
+void server_note_unconfirmed_commit(struct server *server, int64_t xact);
+/* Logs whether the transaction committed, and forgets it. */
+void server_log_unconfirmed_commit(struct server *server, struct session *session);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SQLSTATE classes and codes that waiting may mend (PostgreSQL manual, appendix A). */
+/* SQLSTATE classes that may go away by themselves (PostgreSQL manual, appendix A). */
 static const char *const transient_states[] = {"08", "53", "57", "58", "40",
                                                "55", "25", "XX", NULL};
 
@@ -55,7 +55,7 @@ void session_end(struct session *session)
     bounded_call_forget(&session->late);
 }
 
-/* Waits for the socket. 0, or -1 with the session closed. */
+/* Waits for the socket. Returns 0, or -1 with the session closed. */
 static int wait_for(struct session *session, short events, int64_t deadline_ms, struct error *error)
 {
     struct pollfd socket = {.fd = PQsocket(session->conn), .events = events};
@@ -68,10 +68,10 @@ static int wait_for(struct session *session, short events, int64_t deadline_ms, 
         return 0;
     session_close(session);
     return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s",
-                     ready == 0 ? "no answer within the deadline" : strerror(errno));
+                     ready == 0 ? "no answer within the time limit" : strerror(errno));
 }
 
-static int lose(struct session *session, struct error *error)
+static int fail_and_close(struct session *session, struct error *error)
 {
     (void)session_fail(session, NULL, error);
     session_close(session);
@@ -86,24 +86,25 @@ int session_flush(struct session *session, int64_t deadline_ms, struct error *er
         if (pending == 0)
             return 0;
         if (pending < 0)
-            return lose(session, error);
-        /* Reading meanwhile keeps a server that waits for us to read from blocking us. */
+            return fail_and_close(session, error);
+        /* A server whose results we do not read may stop reading what we send, so read too. */
         if (wait_for(session, POLLIN | POLLOUT, deadline_ms, error) < 0)
             return -1;
         if (PQconsumeInput(session->conn) == 0)
-            return lose(session, error);
+            return fail_and_close(session, error);
     }
 }
 
-void session_take_notes(struct session *session)
+void session_count_notifications(struct session *session)
 {
     PGnotify *note;
 
     while ((note = PQnotifies(session->conn)) != NULL) {
-        session->notes.arrived++;
-        session->notes.empty += note->extra[0] == '\0';
-        if (session->notes.mark != NULL && strcmp(note->extra, session->notes.mark) == 0)
-            session->notes.is_marked = true;
+        session->notifications.arrived++;
+        session->notifications.empty += note->extra[0] == '\0';
+        if (session->notifications.awaited != NULL &&
+            strcmp(note->extra, session->notifications.awaited) == 0)
+            session->notifications.has_awaited = true;
         PQfreemem(note);
     }
 }
@@ -114,8 +115,8 @@ static int wait_for_result(struct session *session, int64_t deadline_ms, struct 
         if (wait_for(session, POLLIN, deadline_ms, error) < 0)
             return -1;
         if (PQconsumeInput(session->conn) == 0)
-            return lose(session, error);
-        session_take_notes(session);
+            return fail_and_close(session, error);
+        session_count_notifications(session);
     }
     return 0;
 }
@@ -147,11 +148,12 @@ static int64_t answer_deadline_ms(const struct session *session)
 static int send_and_flush(struct session *session, int sent, struct error *error)
 {
     if (session->conn == NULL || !sent)
-        return session->conn == NULL ? session_fail(session, NULL, error) : lose(session, error);
+        return session->conn == NULL ? session_fail(session, NULL, error)
+                                     : fail_and_close(session, error);
     return session_flush(session, answer_deadline_ms(session), error);
 }
 
-/* Collects all results of a statement; the last one, or the first that is an error, is returned. */
+/* Reads all results of a statement. Returns the first error, or else the last result. */
 static PGresult *collect(struct session *session, struct error *error)
 {
     int64_t deadline_ms = answer_deadline_ms(session);
@@ -219,7 +221,7 @@ int session_command(struct session *session, const char *sql, int param_count,
     return result != NULL ? 0 : -1;
 }
 
-/* For a statement that has been queued, whose results are not wanted. */
+/* Completes a statement that has been queued and drops its results. */
 static int complete(struct session *session, int sent, struct error *error)
 {
     PGresult *result;
@@ -245,7 +247,7 @@ int session_prepare(struct session *session, const char *name, const char *sql, 
 
 int session_enter_pipeline(struct session *session, struct error *error)
 {
-    return PQenterPipelineMode(session->conn) == 1 ? 0 : lose(session, error);
+    return PQenterPipelineMode(session->conn) == 1 ? 0 : fail_and_close(session, error);
 }
 
 int session_queue(struct session *session, const char *statement, int param_count,
@@ -255,18 +257,18 @@ int session_queue(struct session *session, const char *statement, int param_coun
         return session_fail(session, NULL, error);
     return PQsendQueryPrepared(session->conn, statement, param_count, params, NULL, NULL, 0) == 1
                ? 0
-               : lose(session, error);
+               : fail_and_close(session, error);
 }
 
-int session_ask_flush(struct session *session, struct error *error)
+int session_request_flush(struct session *session, struct error *error)
 {
-    return PQsendFlushRequest(session->conn) == 1 ? 0 : lose(session, error);
+    return PQsendFlushRequest(session->conn) == 1 ? 0 : fail_and_close(session, error);
 }
 
 int session_sync(struct session *session, struct error *error)
 {
     if (PQpipelineSync(session->conn) != 1)
-        return lose(session, error);
+        return fail_and_close(session, error);
     return session_flush(session, answer_deadline_ms(session), error);
 }
 
@@ -299,12 +301,12 @@ int session_end_sync(struct session *session, struct error *error)
 
 int session_leave_pipeline(struct session *session, struct error *error)
 {
-    return PQexitPipelineMode(session->conn) == 1 ? 0 : lose(session, error);
+    return PQexitPipelineMode(session->conn) == 1 ? 0 : fail_and_close(session, error);
 }
 
-/* A warning can say that a commit did not wait for its synchronous standby after all, so those of
- * the server itself have a limit of their own: a trigger that raises many does not hide them. What
- * a function raises comes with its context. */
+/* A warning of the server may say that a COMMIT did not wait for its synchronous standby. Such
+ * warnings have a rate limit of their own, so that a trigger that raises many cannot hide them.
+ * Warnings raised by a function come with a context. */
 static void on_notice(void *closure, const PGresult *result)
 {
     static struct log_limit of_server = {.lines = "warnings of the database"};
@@ -319,9 +321,9 @@ static void on_notice(void *closure, const PGresult *result)
                        "database: %s", text);
 }
 
-/* What the role's own search_path is, for the table's name. The session's first statement: a
- * function by its full name, without an operator or a cast, so that nothing in that path is called.
- */
+/* Reads the role's search_path, on which an unqualified table name is looked up. This is the
+ * session's first statement: it calls a function by its qualified name, without an operator or a
+ * cast, so nothing from that path can run. */
 static int take_schemas(struct session *session, struct error *error)
 {
     PGresult *result =
@@ -334,9 +336,9 @@ static int take_schemas(struct session *session, struct error *error)
     return session->schemas != NULL ? 0 : error_no_memory(error);
 }
 
-/* The keepalive settings are what frees a dead relay's row locks. Types are known by their names,
- * which must not be quoted. A transaction_timeout would end a transaction whose rows have been
- * published. */
+/* The keepalive settings make the server release the row locks of a relay whose host died.
+ * quote_all_identifiers is off because types are compared by name. transaction_timeout is off
+ * because it could end a transaction whose rows have been published already. */
 static int apply_settings(struct session *session, const struct session_options *options,
                           struct error *error)
 {
@@ -368,7 +370,7 @@ int session_open(struct session *session, const struct session_options *options,
         return -1;
     (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
     if (PQsetnonblocking(session->conn, 1) < 0)
-        return lose(session, error);
+        return fail_and_close(session, error);
     if (take_schemas(session, error) < 0 || apply_settings(session, options, error) < 0) {
         session_close(session);
         return -1;
@@ -376,9 +378,9 @@ int session_open(struct session *session, const struct session_options *options,
     return 0;
 }
 
-/* PostgreSQL thinks that it plans a claim better with the parameters at hand, and would do so for
- * each one: five times the cost of starting the plan that it has. */
-int session_keep_plans(struct session *session, struct error *error)
+/* By default PostgreSQL would plan each claim anew with its parameters, which costs five times as
+ * much as starting the generic plan. */
+int session_force_generic_plans(struct session *session, struct error *error)
 {
     return session_execute(session, "SET plan_cache_mode = force_generic_plan", error);
 }

@@ -9,81 +9,83 @@
 #include <stdbool.h>
 
 /*
- * One PostgreSQL connection on which no call waits for ever: libpq's blocking calls have no
- * deadline (a black-holed COMMIT never returns), so every wait is poll(2) with one, and connecting,
- * which may hang in a name lookup, is given up (connect.h). After a failed wait the session is
- * closed: what the server did is unknown.
+ * One PostgreSQL connection on which no call waits forever. libpq's blocking calls have no deadline
+ * (when the network drops a COMMIT they never return), so every wait is a poll(2) with a timeout,
+ * and connecting is bounded too (connect.h). After a failed wait the session is closed, because it
+ * is unknown what the server did.
  */
 
 #define SESSION_STATEMENT_MS 10000
-/* The client waits longer than the server's statement_timeout, so that the server's word arrives.
+/* The client waits longer than the server's statement_timeout, so that the server's error arrives.
  */
 #define SESSION_WAIT_MS (SESSION_STATEMENT_MS + 2000)
 
 struct session {
     PGconn *conn;  /* NULL: closed */
-    char *schemas; /* the role's search_path, as an array of names; the session's own is '' */
-    struct bounded_call *late; /* a try to connect that was given up, and has not returned */
-    char backend[64];          /* of the last connection, its pid and start; "": there was none */
-    int wait_ms;               /* how long an answer may take; 0: SESSION_WAIT_MS */
-    /* Notifications are counted as they arrive, and not kept: whoever may NOTIFY sends any number.
-     */
+    char *schemas; /* the role's search_path as an array; the session itself sets it to '' */
+    struct bounded_call *late; /* a connection attempt that timed out; NULL: none */
+    char backend[64]; /* pid and start time of the last connection's backend; "": none yet */
+    int wait_ms;      /* time limit for each result; 0: SESSION_WAIT_MS */
+    /* Notifications are counted and not stored, because any role may send any number of them. */
     struct {
         int arrived;
-        int empty;        /* of these, without a payload */
-        const char *mark; /* the payload awaited; NULL: none */
-        bool is_marked;   /* it has arrived */
-    } notes;
+        int empty;           /* how many of them had no payload */
+        const char *awaited; /* the payload that the session waits for; NULL: none */
+        bool has_awaited;    /* whether that payload has arrived */
+    } notifications;
 };
 
-/* Connects and applies the session's settings. Nothing is evaluated before search_path is empty, so
- * that no function or operator of others can take the place of PostgreSQL's. `name` becomes part of
- * application_name. */
+/* Connects and applies the session's settings. search_path is emptied before any expression is
+ * evaluated, so that nobody's function or operator can take the place of a built-in one. `name`
+ * becomes part of application_name. */
 int session_open(struct session *session, const struct session_options *options, const char *name,
                  struct error *error);
 void session_close(struct session *session);
-/* The same, and nothing of it is used again. */
+/* Closes the session for good and frees the rest. */
 void session_end(struct session *session);
 
-/* Every plan is made once, without its parameters: for statements whose plan is the same whatever
- * the statistics and the parameters say. */
-int session_keep_plans(struct session *session, struct error *error);
+/* Makes the session use generic plans only; for statements whose best plan depends neither on the
+ * parameters nor on statistics. */
+int session_force_generic_plans(struct session *session, struct error *error);
 
-/* One statement, text parameters and text results. NULL with *error set; PQclear() the result. */
+/* Runs one statement with text parameters and a text result; PQclear() it. NULL with *error set. */
 PGresult *session_query(struct session *session, const char *sql, int param_count,
                         const char *const *params, struct error *error);
-/* One statement whose results are not wanted; formats as PQexecParams takes them. */
+/* Runs one statement and drops its results; `lengths` and `formats` are those of PQexecParams. */
 int session_command(struct session *session, const char *sql, int param_count,
                     const char *const *params, const int *lengths, const int *formats,
                     struct error *error);
-/* The same for several statements without parameters or wanted results. */
+/* Runs one or more statements without parameters and drops their results. */
 int session_execute(struct session *session, const char *sql, struct error *error);
 
-/* Pipeline mode: sends what is queued; then fetches the next result that is not a separator.
- * NULL with *error set when the connection or the deadline is lost (and the session is closed). */
+/* Pipeline mode. session_flush() sends what is queued; session_next() returns the next result and
+ * skips the NULL between two statements. On a lost connection or a missed deadline the session is
+ * closed and *error is set. */
 int session_flush(struct session *session, int64_t deadline_ms, struct error *error);
 PGresult *session_next(struct session *session, int64_t deadline_ms, struct error *error);
 
-/* The same in simple steps, for a session that is in pipeline mode between enter and leave only:
- * prepared statements with text parameters and results. 0, or -1 with *error set: close it. */
+/* For a session that is in pipeline mode only between session_enter_pipeline() and
+ * session_leave_pipeline(): prepared statements with text parameters and results. Return 0, or -1
+ * with *error set; then the caller has to close the session. */
 int session_prepare(struct session *session, const char *name, const char *sql,
                     struct error *error);
 int session_enter_pipeline(struct session *session, struct error *error);
 int session_queue(struct session *session, const char *statement, int param_count,
                   const char *const *params, struct error *error);
-/* The server sends the answers so far at once, not with those behind them. */
-int session_ask_flush(struct session *session, struct error *error);
+/* Asks the server to send its results so far at once (a Flush message). */
+int session_request_flush(struct session *session, struct error *error);
 int session_sync(struct session *session, struct error *error);
-/* The next statement's rows; NULL with *error set. PQclear() them. */
+/* Returns the next statement's rows; PQclear() them. NULL with *error set. */
 PGresult *session_answer(struct session *session, struct error *error);
-/* Skips what is left of the round trip: behind a statement that failed the others are void. */
+/* Skips the remaining results up to the Sync; after a failed statement the later ones did not run.
+ */
 int session_end_sync(struct session *session, struct error *error);
 int session_leave_pipeline(struct session *session, struct error *error);
 
-/* Counts the notifications that have been read into session->notes. */
-void session_take_notes(struct session *session);
+/* Counts the notifications that have arrived in session->notifications. */
+void session_count_notifications(struct session *session);
 
-/* Fills *error from a result that is an error, or from the connection when `result` is NULL. */
+/* Sets *error from a failed result, or from the connection when `result` is NULL. Returns -1. */
 int session_fail(const struct session *session, const PGresult *result, struct error *error);
 
 #endif

@@ -4,13 +4,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How a session connects, and what the server is told of it. The strings are the caller's. */
+/* How a session connects, and settings that it makes on the server. The caller owns the strings. */
 struct session_options {
     const char *url;           /* libpq conninfo */
-    const char *password_file; /* NULL: there is none */
-    bool allow_plaintext;      /* a password may cross a network without TLS */
+    const char *password_file; /* NULL: none */
+    bool allow_plaintext;      /* a password may be sent over a network without TLS */
     bool synchronous_commit;
-    int64_t idle_ms; /* PostgreSQL ends a transaction that idles longer */
+    int64_t idle_ms; /* idle_in_transaction_session_timeout */
 };
 
 #endif

@@ -33,8 +33,8 @@ static const char *value_of(const PQconninfoOption *options, const char *keyword
     return "";
 }
 
-/* A host whose address is not given is looked up by its name. */
-static bool leads_away(const PQconninfoOption *options)
+/* libpq connects to hostaddr; a host without a hostaddr is looked up by its name. */
+static bool is_remote_host(const PQconninfoOption *options)
 {
     const char *addresses = value_of(options, "hostaddr");
     size_t len = strlen(addresses);
@@ -55,22 +55,21 @@ static int count_hosts(const PQconninfoOption *options)
     return count;
 }
 
-/* With a root certificate that is named, "require" verifies as "verify-ca" does (libpq, 34.19.1).
- */
-static enum transport_risk judge(const PQconninfoOption *options)
+/* When sslrootcert is set, sslmode=require verifies as verify-ca does (libpq manual, 34.19.1). */
+static enum transport_risk risk_of(const PQconninfoOption *options)
 {
     const char *sslmode = value_of(options, "sslmode");
 
-    if (!leads_away(options) || strcmp(value_of(options, "gssencmode"), "require") == 0 ||
+    if (!is_remote_host(options) || strcmp(value_of(options, "gssencmode"), "require") == 0 ||
         strncmp(sslmode, "verify-", strlen("verify-")) == 0)
         return TRANSPORT_SAFE;
     if (strcmp(sslmode, "require") != 0)
-        return TRANSPORT_OPEN;
+        return TRANSPORT_UNENCRYPTED;
     return value_of(options, "sslrootcert")[0] != '\0' ? TRANSPORT_SAFE : TRANSPORT_UNVERIFIED;
 }
 
-/* libpq resolves all options before it opens a socket, and judges this one last: with a value that
- * cannot be, it stops in between. */
+/* libpq resolves all options before it opens a socket, and checks target_session_attrs last. An
+ * invalid value there makes libpq stop after resolving and before connecting. */
 int transport_resolve(struct transport *transport, const char *url)
 {
     static const char *const keywords[] = {"dbname", "target_session_attrs", NULL};
@@ -84,11 +83,11 @@ int transport_resolve(struct transport *transport, const char *url)
         (void)snprintf(transport->sslmode, sizeof transport->sslmode, "%s",
                        value_of(options, "sslmode"));
         transport->has_password = PQpass(conn) != NULL && PQpass(conn)[0] != '\0';
-        transport->risk = judge(options);
+        transport->risk = risk_of(options);
         transport->hosts = count_hosts(options);
         transport->connect_timeout_s = strtol(value_of(options, "connect_timeout"), NULL, 10);
-        if (transport->risk == TRANSPORT_OPEN && transport->hosts > 1)
-            transport->has_password = true; /* PQpass() looks up the first host's alone */
+        if (transport->risk == TRANSPORT_UNENCRYPTED && transport->hosts > 1)
+            transport->has_password = true; /* PQpass() knows only the first host's password */
     }
     PQconninfoFree(options);
     PQfinish(conn);

@@ -4,29 +4,29 @@
 #include <stdbool.h>
 
 /*
- * How libpq would reach the server by this connection string, its service file and the PG*
- * variables: libpq resolves them itself. It opens no connection, but where a service file names an
- * LDAP server ("ldap://...") libpq asks that server.
+ * How libpq would reach the server, given a connection string, its service file and the PG*
+ * environment variables; libpq itself resolves them. No connection is opened, except that libpq
+ * queries an LDAP server when the service file names one ("ldap://...").
  */
 
 enum transport_risk {
-    TRANSPORT_SAFE,       /* this machine, or a server that proves who it is */
-    TRANSPORT_UNVERIFIED, /* encrypted, and nothing tells the server from one in between */
-    TRANSPORT_OPEN        /* not encrypted, or only where both ends like it so */
+    TRANSPORT_SAFE,       /* a local connection, or a server whose identity is verified */
+    TRANSPORT_UNVERIFIED, /* encrypted, but a man in the middle would not be noticed */
+    TRANSPORT_UNENCRYPTED /* not encrypted, or encrypted only if the server offers it */
 };
 
 struct transport {
     enum transport_risk risk;
-    bool has_password;      /* or may have, for one of several hosts */
-    int hosts;              /* that are tried in turn */
-    long connect_timeout_s; /* for each address; 0: nothing says so */
+    bool has_password;      /* true also when it is unknown, for one of several hosts */
+    int hosts;              /* number of hosts that libpq tries in turn */
+    long connect_timeout_s; /* for each address; 0: not set */
     char sslmode[16];
 };
 
-/* 0, or -1: libpq does not take the string, and the connection will say why. */
+/* Returns 0, or -1 when libpq rejects the string; connecting then reports the reason. */
 int transport_resolve(struct transport *transport, const char *url);
 
-/* Whether one of the comma-separated hosts is neither this machine nor a socket. */
+/* Whether any of the comma-separated hosts is neither a loopback address nor a Unix socket. */
 bool transport_is_remote(const char *hosts);
 
 #endif

@@ -13,11 +13,11 @@ struct wal_flush {
     pthread_mutex_t mutex;
     pthread_cond_t done;
     int fd;
-    uint64_t asked;   /* waits are numbered from 1 on */
-    uint64_t flushed; /* the highest that was answered well, */
-    uint64_t failed;  /* and the highest that was not */
-    struct server server;
-    struct error error; /* of `failed` */
+    uint64_t requested;   /* number of the latest wait; waits are numbered from 1 */
+    uint64_t flushed;     /* number of the latest wait whose flush succeeded */
+    uint64_t failed;      /* number of the latest wait whose flush failed */
+    struct server server; /* the server that did the flush `flushed` */
+    struct error error;   /* why the flush `failed` failed */
 };
 
 struct wal_flush *wal_flush_open(void)
@@ -53,9 +53,9 @@ int wal_flush_fd(const struct wal_flush *flush)
     return flush->fd;
 }
 
-/* A flush that began after the wait serves it, however many failed before. */
-static int judge(const struct wal_flush *flush, uint64_t number, const struct server *server,
-                 struct error *error)
+/* Any flush that began after the wait serves it, even if others failed in between. */
+static int result_of(const struct wal_flush *flush, uint64_t number, const struct server *server,
+                     struct error *error)
 {
     if (flush->flushed < number && flush->failed >= number)
         *error = flush->error;
@@ -67,8 +67,9 @@ static int judge(const struct wal_flush *flush, uint64_t number, const struct se
                         "database: the session that flushes the WAL reached another server");
     else
         return 0;
-    return error_hint(error, "this was the flush of the WAL before a publish"
-                             " (durable_before_publish); is a synchronous standby away?");
+    return error_hint(error,
+                      "durable_before_publish needs this flush before a publish; check whether a"
+                      " synchronous standby is down");
 }
 
 int wal_flush_wait(struct wal_flush *flush, const struct server *server, struct error *error)
@@ -81,11 +82,11 @@ int wal_flush_wait(struct wal_flush *flush, const struct server *server, struct 
     int status = 0;
 
     (void)pthread_mutex_lock(&flush->mutex);
-    number = ++flush->asked;
-    (void)!write(flush->fd, &one, sizeof one); /* full: it is readable already */
+    number = ++flush->requested;
+    (void)!write(flush->fd, &one, sizeof one); /* EAGAIN: it is readable already */
     while (flush->flushed < number && flush->failed < number && status != ETIMEDOUT)
         status = pthread_cond_clockwait(&flush->done, &flush->mutex, CLOCK_MONOTONIC, &deadline);
-    status = judge(flush, number, server, error);
+    status = result_of(flush, number, server, error);
     (void)pthread_mutex_unlock(&flush->mutex);
     return status;
 }
@@ -95,7 +96,9 @@ uint64_t wal_flush_wanted(struct wal_flush *flush)
     uint64_t wanted;
 
     (void)pthread_mutex_lock(&flush->mutex);
-    wanted = flush->asked > flush->flushed && flush->asked > flush->failed ? flush->asked : 0;
+    wanted = flush->requested > flush->flushed && flush->requested > flush->failed
+                 ? flush->requested
+                 : 0;
     (void)pthread_mutex_unlock(&flush->mutex);
     return wanted;
 }

@@ -19,7 +19,7 @@ int64_t wire_int8(const char *wire)
     return (int64_t)be64toh(value);
 }
 
-/* One a message, as the next: strtoll costs three times as much. */
+/* Runs for each message; strtoll would take three times as long. */
 int64_t wire_integer(struct text text)
 {
     bool negative = text.len > 0 && text.data[0] == '-';

@@ -48,8 +48,8 @@ struct listener *listener_open(struct session *session, const struct table *tabl
 void listener_forget(struct listener *listener)
 {
     listener->armed = false;
-    listener->session->notes.arrived = 0;
-    listener->session->notes.empty = 0;
+    listener->session->notifications.arrived = 0;
+    listener->session->notifications.empty = 0;
 }
 
 void listener_close(struct listener *listener)
@@ -61,7 +61,7 @@ static int read_input(struct listener *listener, struct error *error)
 {
     if (PQconsumeInput(listener->session->conn) == 0)
         return session_fail(listener->session, NULL, error);
-    session_take_notes(listener->session);
+    session_count_notifications(listener->session);
     return 0;
 }
 
@@ -71,22 +71,22 @@ int listener_hear(struct listener *listener, int *arrived, int *heard, struct er
     int before = -1;
     int status = 0;
 
-    for (int i = 0; i < READS_MAX && status == 0 && listener->session->notes.arrived != before;
-         i++) {
-        before = listener->session->notes.arrived;
+    for (int i = 0;
+         i < READS_MAX && status == 0 && listener->session->notifications.arrived != before; i++) {
+        before = listener->session->notifications.arrived;
         status = read_input(listener, error);
     }
-    *arrived = listener->session->notes.arrived;
-    *heard = listener->session->notes.empty;
-    listener->session->notes.arrived = 0;
-    listener->session->notes.empty = 0;
+    *arrived = listener->session->notifications.arrived;
+    *heard = listener->session->notifications.empty;
+    listener->session->notifications.arrived = 0;
+    listener->session->notifications.empty = 0;
     return status;
 }
 
 bool listener_has_heard(const struct listener *listener)
 {
-    session_take_notes(listener->session);
-    return listener->session->notes.arrived > 0;
+    session_count_notifications(listener->session);
+    return listener->session->notifications.arrived > 0;
 }
 
 /* The first value of a query, a number; -1: *error. */
@@ -175,8 +175,8 @@ static int await_echo(struct listener *listener, struct error *error)
 {
     int64_t deadline_ms = clock_now_ms() + ECHO_MS;
 
-    session_take_notes(listener->session);
-    while (!listener->session->notes.is_marked) {
+    session_count_notifications(listener->session);
+    while (!listener->session->notifications.has_awaited) {
         struct pollfd socket = {.fd = PQsocket(listener->session->conn), .events = POLLIN};
         int ready = poll(&socket, 1, clock_left_ms(deadline_ms));
 
@@ -199,10 +199,10 @@ static int hears_itself(struct listener *listener, struct error *error)
                    (int)getpid());
     (void)snprintf(sql, sizeof sql, "LISTEN %s; NOTIFY %s, '%s'", listener->notify.channel,
                    listener->notify.channel, mark);
-    listener->session->notes.mark = mark;
-    listener->session->notes.is_marked = false;
+    listener->session->notifications.awaited = mark;
+    listener->session->notifications.has_awaited = false;
     hears = session_execute(listener->session, sql, error) < 0 ? -1 : await_echo(listener, error);
-    listener->session->notes.mark = NULL;
+    listener->session->notifications.awaited = NULL;
     return hears;
 }
 

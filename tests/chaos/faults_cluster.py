@@ -220,7 +220,7 @@ def nothing_is_published_while_the_synchronous_standby_is_away(case):
     case.fill(BATCH, before="SET synchronous_commit = local")
     waits = "wait_event = 'SyncRep'"
     wait_until(lambda: case.sessions(waits) > 0, 20, "the barrier waits for the standby")
-    relay.wait_log("no answer within the deadline|flush", 30)
+    relay.wait_log("no answer within the time limit|flush", 30)
     check(case.ear.total == before, "an event of one copy is published")
     stuck = case.sessions(waits)
     case.note(f"sessions left waiting for the standby: {stuck}")

@@ -149,7 +149,7 @@ def a_swallowed_commit_ends_at_the_clients_deadline(case):
     relay, begin = meet_at_commit(case, "black_hole")
     other = case.new_relay()
     case.recovery(case.done, 15, "another relay sends the batch", begin)
-    relay.wait_log("no answer within the deadline", 30)
+    relay.wait_log("no answer within the time limit", 30)
     check(other.term().wait(25) == 0, "the other relay stops cleanly")
     case.fill(BATCH)
     case.recovery(case.done, 5, "the abandoned lane works again")

@@ -196,10 +196,10 @@ static void a_server_that_is_wrong_is_refused_by_every_way(void **state)
         const char *cause;
         const char *fix;
     } servers[] = {
-        {"expired", "certificate verify failed", "sslrootcert=FILE in database.url"},
-        {"stranger", "certificate verify failed", "sslrootcert=FILE in database.url"},
-        {"other", "does not match host name", "host that the certificate names in database.url"},
-        {NULL, "server does not support SSL", "the sslmode in database.url asks for it"},
+        {"expired", "certificate verify failed", "sslrootcert in database.url"},
+        {"stranger", "certificate verify failed", "sslrootcert in database.url"},
+        {"other", "does not match host name", "set host in database.url to the name"},
+        {NULL, "server does not support SSL", "set ssl = on in the server's postgresql.conf"},
     };
     struct fixture *fixture = *state;
 
@@ -228,22 +228,22 @@ static void a_login_that_is_wrong_is_refused_with_the_key_to_change(void **state
          "password_file in [database]"},
         {{"no client certificate", "tls_cert", VERIFIED "sslcert=/nowhere", NULL},
          "requires a valid client certificate",
-         "sslcert=FILE sslkey=FILE in database.url"},
+         "sslcert=FILE sslkey=FILE to database.url"},
         {{"another's certificate", "tls_cert",
           VERIFIED "sslcert=%2$s/client/other.pem sslkey=%2$s/client/other.key", NULL},
          "certificate authentication failed",
-         "in the name (CN) of the role"},
+         "must be the name of the role"},
         {{"a stranger's certificate", "tls_cert",
           VERIFIED "sslcert=%2$s/client/intruder.pem sslkey=%2$s/client/intruder.key", NULL},
          "unknown ca",
-         "sslcert=FILE in database.url"},
+         "sslcert in database.url"},
         {{"key of another", "tls_cert",
           VERIFIED "sslcert=%2$s/client/client.pem sslkey=%2$s/client/other.key", NULL},
          "private key file",
-         "sslkey=FILE in database.url"},
+         "sslkey in database.url"},
         {{"no authority", "tls_trust", "sslmode=verify-full sslrootcert=/nowhere", NULL},
          "root certificate file",
-         "sslrootcert=FILE in database.url"},
+         "sslrootcert=FILE to database.url"},
         {{"plaintext", "tls_password", "sslmode=disable", "hunter2"},
          "pg_hba.conf",
          "sslmode=verify-full in database.url"},

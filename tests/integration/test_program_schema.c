@@ -187,7 +187,8 @@ static void assert_does_not_relay(struct fixture *fixture)
 {
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, "is a superuser, or may become one");
-    assert_says(fixture->process.out, "fix: connect as a role that has the rights that outbox-relay init");
+    assert_says(fixture->process.out,
+                "fix: connect as a role with the privileges that outbox-relay init");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
     assert_says(fixture->process.err, "is a superuser, or may become one");
     assert_says(fixture->process.err, "allow_superuser = true in [database]");

@@ -146,15 +146,15 @@ static int connect_session(struct watch *watch, struct error *error)
     session.synchronous_commit = true; /* so that this session's commits flush */
     if (session_open(&watch->session, &session, watch->name, error) < 0 ||
         server_check_role(&watch->session, watch->options->allow_superuser, error) < 0 ||
-        server_recognise(&watch->server, &watch->session, error) < 0 ||
-        server_end_previous(&watch->session, error) < 0 ||
+        server_check_identity(&watch->server, &watch->session, error) < 0 ||
+        server_terminate_previous(&watch->session, error) < 0 ||
         table_describe(&watch->table, &watch->session, watch->options, error) < 0 ||
         table_usable(&watch->table, watch->options, error) < 0)
         return -1;
     watch->bounded = table_has_integer_ids(&watch->table);
-    if (watch->bounded &&
-        ((watch->options->order == ORDER_KEY && session_keep_plans(&watch->session, error) < 0) ||
-         prepare_questions(watch, error) < 0))
+    if (watch->bounded && ((watch->options->order == ORDER_KEY &&
+                            session_force_generic_plans(&watch->session, error) < 0) ||
+                           prepare_questions(watch, error) < 0))
         return -1;
     watch->session.wait_ms = 0;
     horizon_join(watch->horizon, &watch->server);
@@ -240,7 +240,7 @@ static int send_scan(struct watch *watch, struct scan *scan, struct error *error
     if (scan->count == 0)
         return 0;
     if (scan_fill(scan, &watch->view, horizon_slices(watch->horizon), error) < 0 ||
-        session_ask_flush(&watch->session, error) < 0)
+        session_request_flush(&watch->session, error) < 0)
         return -1;
     return session_queue(&watch->session, "scan", 5, (const char *const *)scan->params, error);
 }

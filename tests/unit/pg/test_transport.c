@@ -54,15 +54,15 @@ static void what_a_service_file_says_counts(void **state)
     write_file("PGSERVICEFILE", "[open]\nhost=db\nsslmode=disable\npassword=p\n"
                                 "[safe]\nhost=db\nsslmode=verify-full\n"
                                 "[here]\nhost=/tmp\n");
-    assert_int_equal(resolve("service=open").risk, TRANSPORT_OPEN);
+    assert_int_equal(resolve("service=open").risk, TRANSPORT_UNENCRYPTED);
     assert_true(resolve("service=open").has_password);
     assert_string_equal(resolve("service=open").sslmode, "disable");
     assert_int_equal(resolve("service=safe").risk, TRANSPORT_SAFE);
     assert_int_equal(resolve("service=here").risk, TRANSPORT_SAFE);
-    assert_int_equal(resolve("service=here host=db").risk, TRANSPORT_OPEN);
+    assert_int_equal(resolve("service=here host=db").risk, TRANSPORT_UNENCRYPTED);
     assert_int_equal(resolve("service=safe sslmode=require").risk, TRANSPORT_UNVERIFIED);
     (void)setenv("PGSERVICE", "open", 1);
-    assert_int_equal(resolve("").risk, TRANSPORT_OPEN);
+    assert_int_equal(resolve("").risk, TRANSPORT_UNENCRYPTED);
     (void)unsetenv("PGSERVICE");
     (void)unsetenv("PGSERVICEFILE");
 }
@@ -96,8 +96,8 @@ static void an_address_that_is_not_given_is_the_one_of_the_host(void **state)
     assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,::1").hosts, 2);
     assert_int_equal(resolve("host=a,b,c").hosts, 3);
     assert_int_equal(resolve("").hosts, 1);
-    assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,").risk, TRANSPORT_OPEN);
-    assert_int_equal(resolve("host=/tmp,/tmp hostaddr=,10.0.0.1").risk, TRANSPORT_OPEN);
+    assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,").risk, TRANSPORT_UNENCRYPTED);
+    assert_int_equal(resolve("host=/tmp,/tmp hostaddr=,10.0.0.1").risk, TRANSPORT_UNENCRYPTED);
 }
 
 static void the_time_for_an_address_is_said_in_any_way_that_libpq_knows(void **state)
