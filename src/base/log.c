@@ -1,57 +1,149 @@
 #include "base/log.h"
 
-#include "base/text.h"
-
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES_MAX 2048
-#define TEXT_BYTES_MAX (LINE_BYTES_MAX - 96) /* around it stand 65 bytes at most */
+#define LINE_BYTES_MAX PIPE_BUF /* a pipe that can be written takes so much without blocking */
 
-static enum log_level level_max = LOG_INFO;
-static enum log_format line_format = LOG_TEXT;
+/* Of values, escaped. Their sum leaves a quarter of a line for the message. */
+#define SINK_BYTES_MAX 80
+#define DESTINATION_BYTES_MAX 288
+#define ROW_BYTES_MAX 80
+#define ERROR_BYTES_MAX 1100
+#define HINT_BYTES_MAX 1200
+
+struct line {
+    char bytes[LINE_BYTES_MAX];
+    size_t len;
+};
+
+static _Atomic enum log_level level_max = LOG_INFO;
+static _Atomic enum log_format line_format = LOG_TEXT;
 static unsigned long dropped;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void log_configure(enum log_level level, enum log_format format)
 {
-    level_max = level;
-    line_format = format;
+    atomic_store(&level_max, level);
+    atomic_store(&line_format, format);
 }
 
 bool log_wants(enum log_level level)
 {
-    return level <= level_max;
+    return level <= atomic_load(&level_max);
 }
 
-static const char *level_name(enum log_level level)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
+static void put(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-    return names[level];
-}
-
-static size_t render(char *line, size_t size, enum log_level level, const char *text)
+static void put(struct line *line, const char *format, ...)
 {
-    struct timespec now;
-    struct tm utc;
-    char when[32];
+    size_t room = sizeof line->bytes - line->len;
+    va_list args;
     int len;
 
+    va_start(args, format);
+    len = vsnprintf(line->bytes + line->len, room, format, args);
+    va_end(args);
+    if (len > 0)
+        line->len += (size_t)len < room ? (size_t)len : room - 1;
+}
+
+static void put_name(struct line *line, enum log_format format, const char *name)
+{
+    put(line, format == LOG_JSON ? ",\"%s\":" : " %s=", name);
+}
+
+/* A word that no reader of logfmt takes for more than one. */
+static bool is_plain(struct text value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char byte = (unsigned char)value.data[i];
+
+        if (byte <= ' ' || byte >= 0x7F || byte == '"' || byte == '=' || byte == '\\')
+            return false;
+    }
+    return value.len > 0;
+}
+
+/* A string of JSON is one of logfmt too. */
+static void put_string(struct line *line, enum log_format format, const char *name,
+                       struct text value, size_t bytes_max)
+{
+    char escaped[LINE_BYTES_MAX];
+
+    (void)text_escape_json(escaped, bytes_max, value.data, value.len);
+    put_name(line, format, name);
+    put(line, format == LOG_TEXT && is_plain(value) && value.len < bytes_max ? "%s" : "\"%s\"",
+        escaped);
+}
+
+static void put_field(struct line *line, enum log_format format, const char *name,
+                      struct text value, size_t bytes_max)
+{
+    if (value.len > 0)
+        put_string(line, format, name, value, bytes_max);
+}
+
+/* RFC 3339, in UTC. */
+static void format_time(char out[40], struct timespec when)
+{
+    struct tm utc;
+    size_t len;
+
+    (void)gmtime_r(&when.tv_sec, &utc);
+    len = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &utc);
+    (void)snprintf(out + len, 40 - len, ".%03ldZ", when.tv_nsec / 1000000);
+}
+
+static void put_fields(struct line *line, enum log_format format, const struct log_fields *fields)
+{
+    char since[40] = "";
+
+    if (fields->lane != 0) {
+        put_name(line, format, "lane");
+        put(line, "%d", fields->lane);
+    }
+    if (fields->since_ms != 0)
+        format_time(since, (struct timespec){.tv_sec = fields->since_ms / 1000,
+                                             .tv_nsec = fields->since_ms % 1000 * 1000000});
+    put_field(line, format, "sink", text_of(fields->sink), SINK_BYTES_MAX);
+    put_field(line, format, "destination", fields->destination, DESTINATION_BYTES_MAX);
+    put_field(line, format, "row", fields->row, ROW_BYTES_MAX);
+    put_field(line, format, "error", text_of(fields->error), ERROR_BYTES_MAX);
+    put_field(line, format, "hint", text_of(fields->hint), HINT_BYTES_MAX);
+    put_field(line, format, "since", text_of(since), sizeof since);
+}
+
+/* The message gets what the fields leave. */
+static void render(struct line *line, enum log_level level, const char *text,
+                   const struct log_fields *fields)
+{
+    static const char *const levels[] = {"error", "warn", "info", "debug"};
+    enum log_format format = atomic_load(&line_format);
+    struct line end = {.len = 0};
+    struct timespec now;
+    char when[40];
+
+    if (fields != NULL)
+        put_fields(&end, format, fields);
+    put(&end, format == LOG_JSON ? "}\n" : "\n");
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)gmtime_r(&now.tv_sec, &utc);
-    (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &utc);
-    len = snprintf(line, size,
-                   line_format == LOG_JSON
-                       ? "{\"time\":\"%s.%03ldZ\",\"level\":\"%s\",\"message\":\"%s\"}\n"
-                       : "%s.%03ldZ %s %s\n",
-                   when, now.tv_nsec / 1000000, level_name(level), text);
-    return len < 0 ? 0 : (size_t)len < size ? (size_t)len : size - 1;
+    format_time(when, now);
+    put(line, format == LOG_JSON ? "{\"time\":\"%s\",\"level\":\"%s\"" : "time=%s level=%s", when,
+        levels[level]);
+    put_name(line, format, "msg");
+    put(line, "\"");
+    (void)text_escape_json(line->bytes + line->len, sizeof line->bytes - line->len - end.len - 2,
+                           text, strlen(text));
+    line->len += strlen(line->bytes + line->len);
+    put(line, "\"%s", end.bytes);
 }
 
 /* stderr is shared with whoever started us, so it is not made non-blocking: a pipe that poll(2)
@@ -63,12 +155,12 @@ static bool stderr_takes_a_line(void)
     return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0;
 }
 
-static bool write_line(enum log_level level, const char *text)
+static bool write_line(enum log_level level, const char *text, const struct log_fields *fields)
 {
-    char line[LINE_BYTES_MAX];
-    size_t len = render(line, sizeof line, level, text);
+    struct line line = {.len = 0};
 
-    return stderr_takes_a_line() && write(STDERR_FILENO, line, len) >= 0;
+    render(&line, level, text, fields);
+    return stderr_takes_a_line() && write(STDERR_FILENO, line.bytes, line.len) >= 0;
 }
 
 static void report_dropped(void)
@@ -78,28 +170,23 @@ static void report_dropped(void)
     if (dropped == 0)
         return;
     (void)snprintf(text, sizeof text, "%lu log lines were dropped: stderr was not read", dropped);
-    if (write_line(LOG_WARN, text))
+    if (write_line(LOG_WARN, text, NULL))
         dropped = 0;
 }
 
-void log_line(enum log_level level, const char *format, ...)
+void log_event(enum log_level level, const struct log_fields *fields, const char *format, ...)
 {
-    char raw[TEXT_BYTES_MAX + 1]; /* one more, so that escaping marks the cut */
-    char text[TEXT_BYTES_MAX];
+    char text[LINE_BYTES_MAX]; /* more than a line takes, so that escaping marks the cut */
     va_list args;
 
     if (!log_wants(level))
         return;
     va_start(args, format);
-    (void)vsnprintf(raw, sizeof raw, format, args);
+    (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (line_format == LOG_JSON)
-        text_escape_json(text, sizeof text, raw, strlen(raw));
-    else
-        text_escape(text, sizeof text, raw, strlen(raw));
     (void)pthread_mutex_lock(&mutex);
     report_dropped();
-    if (!write_line(level, text))
+    if (!write_line(level, text, fields))
         dropped++;
     (void)pthread_mutex_unlock(&mutex);
 }

@@ -102,7 +102,7 @@ void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_m
     list(limit);
     if (admits(limit, hash_without_digits(text), now_ms)) {
         write_count(limit, now_ms);
-        log_line(level, "%s", text);
+        log_event(level, NULL, "%s", text);
     } else {
         if (limit->held == 0)
             limit->counted_ms = now_ms;

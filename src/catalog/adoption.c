@@ -377,8 +377,9 @@ static int remember(const struct adoption *adoption, const struct table *table,
                           "set [outbox] adopt = true: that rows of %s are sent cannot be"
                           " noted in %s",
                           table->quoted, table->parked_quoted);
-    log_warn("keep [outbox] adopt = true: that rows of %s are sent cannot be noted in %s: %s",
-             table->quoted, table->parked_quoted, error->text);
+    log_event(LOG_WARN, LOG_FIELDS(.error = error->text),
+              "keep [outbox] adopt = true: that rows of %s are sent cannot be noted in %s",
+              table->quoted, table->parked_quoted);
     return 0;
 }
 

@@ -59,6 +59,16 @@ static void print_problems(const struct config_problems *problems)
         (void)fprintf(stderr, "warning: %s\n", problems->warnings[i]);
 }
 
+static void log_problems(const struct config_problems *problems)
+{
+    for (int i = 0; i < problems->count; i++)
+        log_event(LOG_ERROR, LOG_FIELDS(.error = problems->lines[i]),
+                  "the configuration is refused");
+    for (int i = 0; i < problems->warning_count; i++)
+        log_event(LOG_WARN, LOG_FIELDS(.error = problems->warnings[i]),
+                  "the configuration is doubtful");
+}
+
 static enum exit_status run_with_config(const struct command *command,
                                         const struct arguments *arguments)
 {
@@ -67,10 +77,13 @@ static enum exit_status run_with_config(const struct command *command,
     enum exit_status status = EXIT_USAGE;
     int loaded = config_load(&config, arguments->config, &problems);
 
-    print_problems(&problems);
+    log_configure(config.log_level, config.log_format);
+    if (command->run == cli_run)
+        log_problems(&problems);
+    else
+        print_problems(&problems);
     config_problems_free(&problems);
     if (loaded == 0) {
-        log_configure(config.log_level, config.log_format);
         status = command->run(arguments, &config);
         log_limit_flush(clock_now_ms());
     }

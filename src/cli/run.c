@@ -20,7 +20,8 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     case RELAY_DRAINED:
         return EXIT_DONE;
     case RELAY_LEFTOVER:
-        log_warn("parked or dead rows remain: outbox-relay dead list");
+        log_event(LOG_WARN, LOG_FIELDS(.hint = "outbox-relay dead list"),
+                  "parked or dead rows remain");
         return EXIT_RUNTIME;
     case RELAY_ABORTED:
         log_warn("left at once: what was not settled will be sent again");
@@ -28,7 +29,8 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     case RELAY_FAILED:
         break;
     }
-    return cli_fail(&error);
+    log_event(LOG_ERROR, LOG_FIELDS(.error = error.text, .hint = error.hint), "the relay ends");
+    return cli_status_of(&error);
 }
 
 /* Without exit(3): there nats.c and OpenSSL may free the same twice, and a relay that has settled

@@ -65,5 +65,6 @@ void janitor_run(const struct outbox_options *options, const struct stop *stop)
 
     while (!stop_wait(stop, round_ms))
         if (work(options, stop, &error) < 0)
-            log_warn("the janitor: %s", error.text);
+            log_event(LOG_WARN, LOG_FIELDS(.error = error.text, .hint = error.hint),
+                      "the janitor failed");
 }

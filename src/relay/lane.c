@@ -288,6 +288,18 @@ static bool claim_ahead(const struct lane *lane)
            !leaves_all(lane);
 }
 
+static void log_dead(const struct lane *lane, const struct message *message)
+{
+    const struct sink_options *sinks = lane->options->sinks;
+
+    log_event(LOG_WARN,
+              LOG_FIELDS(.lane = lane->number,
+                         .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
+                         .destination = message->destination, .row = message->id,
+                         .error = message->reason),
+              "the row is dead");
+}
+
 static void note_outcomes(struct lane *lane)
 {
     const struct batch *batch = &lane->batch;
@@ -301,9 +313,7 @@ static void note_outcomes(struct lane *lane)
         const struct message *message = &batch->messages[i];
 
         if (message->outcome == OUTCOME_DEAD)
-            log_warn("lane %d: row %.*s is dead: %s", lane->number, (int)message->id.len,
-                     message->id.data,
-                     message->reason != NULL ? message->reason : "no reason given");
+            log_dead(lane, message);
     }
 }
 

@@ -37,8 +37,9 @@ static void log_failure(const struct lane *lane, struct rhythm *rhythm)
 
     if (repeats && now_ms - rhythm->logged_ms < REPEAT_LOG_MS)
         return;
-    log_error("lane %d: %s%s%s", lane->number, lane->error.text,
-              lane->error.hint[0] != '\0' ? "; " : "", lane->error.hint);
+    log_event(LOG_ERROR,
+              LOG_FIELDS(.lane = lane->number, .error = lane->error.text, .hint = lane->error.hint),
+              "the lane cannot work");
     rhythm->logged_ms = now_ms;
     memcpy(rhythm->logged, lane->error.text, sizeof rhythm->logged);
 }
@@ -48,8 +49,8 @@ static void note_success(const struct lane *lane, struct rhythm *rhythm)
     /* An idle look proves nothing while what was published cannot be settled. */
     if (rhythm->failures == 0 || lane->unsettled)
         return;
-    log_info("lane %d: working again after %lld ms", lane->number,
-             (long long)(clock_now_ms() - rhythm->broken_since_ms));
+    log_event(LOG_INFO, LOG_FIELDS(.lane = lane->number), "working again after %lld ms",
+              (long long)(clock_now_ms() - rhythm->broken_since_ms));
     rhythm->failures = 0;
     rhythm->logged[0] = '\0';
 }

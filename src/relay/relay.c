@@ -62,7 +62,7 @@ static void note_end(struct relay *relay)
 
     (void)atomic_fetch_sub(&relay->running, 1);
     if (write(relay->ended_fd, &one, sizeof one) < 0)
-        log_error("eventfd: %s", strerror(errno));
+        log_event(LOG_ERROR, LOG_FIELDS(.error = strerror(errno)), "eventfd failed");
 }
 
 static void *run_worker(void *argument)

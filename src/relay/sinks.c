@@ -46,8 +46,10 @@ void sinks_lose(struct lane_sinks *sinks, int sink, const struct error *error)
     if (!sinks_is_away(sinks, sink) && others_work(sinks, sink) &&
         clock_left_ms(state->quiet_ms) == 0) {
         state->quiet_ms = clock_now_ms() + QUIET_MS;
-        log_warn("lane %d: %s; its rows wait, those of other sinks go on%s%s", sinks->lane,
-                 error->text, error->hint[0] != '\0' ? "; " : "", error->hint);
+        log_event(LOG_WARN,
+                  LOG_FIELDS(.lane = sinks->lane, .sink = sinks->options->sinks[sink].name,
+                             .error = error->text, .hint = error->hint),
+                  "the sink is away: its rows wait, those of other sinks go on");
     }
     sinks->away |= bit(sink);
     sinks->random = sinks->random * 1664525U + 1013904223U;
@@ -63,9 +65,10 @@ void sinks_trust(struct lane_sinks *sinks, int sink)
         return;
     state->failures = 0;
     if (sinks->options->sink_count > 1)
-        log_info("lane %d: [sink.%s] works again after %lld ms", sinks->lane,
-                 sinks->options->sinks[sink].name,
-                 (long long)(clock_now_ms() - state->away_since_ms));
+        log_event(LOG_INFO,
+                  LOG_FIELDS(.lane = sinks->lane, .sink = sinks->options->sinks[sink].name),
+                  "the sink works again after %lld ms",
+                  (long long)(clock_now_ms() - state->away_since_ms));
 }
 
 static int patience_ms(const struct lane_sinks *sinks, int sink)

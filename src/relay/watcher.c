@@ -220,7 +220,8 @@ static int listen_if_due(struct watcher *watcher, struct error *error)
         return 0;
     case LISTENER_DEAF:
         if (!watcher->warned)
-            log_warn("inserts do not wake this relay, it polls: %s", error->text);
+            log_event(LOG_WARN, LOG_FIELDS(.error = error->text),
+                      "inserts do not wake this relay, it polls");
         watcher->warned = true;
         return 0;
     case LISTENER_FAILED:
@@ -327,7 +328,8 @@ static void rest(struct watcher *watcher, const struct error *error)
     for (int i = 0; i < watcher->failures && retry_ms < RETRY_MS_MAX; i++)
         retry_ms *= 2;
     if (++watcher->failures == 6)
-        log_warn("the connection beside the lanes fails: %s", error->text);
+        log_event(LOG_WARN, LOG_FIELDS(.error = error->text, .hint = error->hint),
+                  "the connection beside the lanes fails");
     (void)stop_wait(watcher->shared->stop, retry_ms);
 }
 
@@ -335,7 +337,7 @@ static void rest(struct watcher *watcher, const struct error *error)
  * better than none. */
 static void lose(struct watcher *watcher, const struct error *error)
 {
-    log_debug("the watching connection ends: %s", error->text);
+    log_event(LOG_DEBUG, LOG_FIELDS(.error = error->text), "the watching connection ends");
     listener_forget(watcher->listener);
     watch_disconnect(watcher->watch);
     watch_refuse_flush(watcher->watch, error);

@@ -210,12 +210,8 @@ static int64_t stored_beyond(int partition)
 static void added_partitions_are_warned_of_once(void **state)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
-    char expected[160];
 
     (void)state;
-    (void)snprintf(expected, sizeof expected,
-                   "topic \"%s\" has 2 partitions instead of 1: the order of its keys is broken",
-                   topic);
     set_property(&options, "topic.metadata.refresh.interval.ms", "1000");
     create_topic(1, NULL);
     open_broker();
@@ -229,7 +225,7 @@ static void added_partitions_are_warned_of_once(void **state)
     /* Three refreshes more, none of which has anything new to tell. */
     for (deadline_ms = clock_now_ms() + 3000; clock_left_ms(deadline_ms) > 0;)
         publish_keys(10);
-    expect_in_stderr(expected, 1);
+    expect_in_stderr("the topic has 2 partitions instead of 1: the order of its keys is broken", 1);
     assert_true(stored_beyond(1) > 0);
 }
 

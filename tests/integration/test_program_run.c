@@ -157,7 +157,7 @@ static void an_unreachable_database_is_waited_for(void **state)
     (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:1/x");
     write_config(fixture, "", STDOUT_SINK);
     process_start(process, NULL, "run", "-c", fixture->config, NULL);
-    process_await_words(process, "lane 1: database:");
+    process_await_words(process, "error=\"database:");
     process_stop(process, SIGTERM);
     expect(fixture, process->status, 0);
 }

@@ -27,7 +27,7 @@
 
 #include "base/background.h"
 #include "base/clock.h"
-#include "base/log_limit.h"
+#include "base/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,6 @@
 #define CLIENT_MS 1000      /* its creation, and its end: one that does not hang takes far less */
 #define ASK_REFUSED_MS 1000 /* a name's second address is tried after the first refused */
 #define ASK_STEP_MS 250
-#define SYSLOG_WARNING 4
 
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
                const char *text)
@@ -48,17 +47,13 @@ int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind k
     return error_hint(error, "%s", kafka_trouble_hint(kafka));
 }
 
-/* Runs on librdkafka's threads. A broker that is away costs a line an attempt and client: they are
- * limited together. The lane says which sink it is about. */
+/* Runs on librdkafka's threads. A broker that is away costs a line for each attempt and client; the
+ * relay's own line says why it is away. */
 static void on_log(const rd_kafka_t *client, int level, const char *facility, const char *text)
 {
-    static struct log_limit limit = {.lines = "lines of librdkafka"};
-
     (void)client;
-    if (level > SYSLOG_WARNING)
-        log_debug("librdkafka: %s: %s", facility, text);
-    else
-        log_limit_line(&limit, LOG_WARN, clock_now_ms(), "librdkafka: %s: %s", facility, text);
+    (void)level;
+    log_debug("librdkafka: %s: %s", facility, text);
 }
 
 static void on_error(rd_kafka_t *client, int code, const char *reason, void *opaque)

@@ -482,11 +482,14 @@ void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_optio
         !has_value(conf, "security.protocol", "sasl_ssl"))
         return;
     if (has_value(conf, "enable.ssl.certificate.verification", "false"))
-        log_warn("[sink.%s.properties] enable.ssl.certificate.verification = false: whoever is "
-                 "in between can read and answer as the broker",
-                 options->name);
+        log_event(LOG_WARN, LOG_FIELDS(.sink = options->name),
+                  "[sink.%s.properties] enable.ssl.certificate.verification = false: whoever is "
+                  "in between can read and answer as the broker",
+                  options->name);
     else if (has_value(conf, "ssl.endpoint.identification.algorithm", "none"))
-        log_warn("[sink.%s.properties] ssl.endpoint.identification.algorithm = none: a certificate "
-                 "of any host is taken for the broker's",
-                 options->name);
+        log_event(
+            LOG_WARN, LOG_FIELDS(.sink = options->name),
+            "[sink.%s.properties] ssl.endpoint.identification.algorithm = none: a certificate "
+            "of any host is taken for the broker's",
+            options->name);
 }

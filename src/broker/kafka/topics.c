@@ -134,12 +134,15 @@ void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp
 }
 
 /* The partition of a key is a hash modulo their number: from here on a key may have another. */
-static void note_partitions(struct kafka_topic *topic, int count)
+static void note_partitions(const struct kafka *kafka, struct kafka_topic *topic, int count)
 {
     if (topic->partition_count != 0 && topic->partition_count != count)
-        log_warn("topic \"%s\" has %d partitions instead of %d: the order of its keys is broken "
-                 "across this point",
-                 topic->name, count, topic->partition_count);
+        log_event(
+            LOG_WARN,
+            LOG_FIELDS(.sink = kafka->base.options->name, .destination = text_of(topic->name)),
+            "the topic has %d partitions instead of %d: the order of its keys is broken "
+            "across this point",
+            count, topic->partition_count);
     topic->partition_count = count;
 }
 
@@ -160,7 +163,7 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
         topic->refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
     if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
-    note_partitions(topic, answer->partition_cnt);
+    note_partitions(kafka, topic, answer->partition_cnt);
     topic->ask_again_ms = INT64_MAX;
     if (kafka->refresh_ms >= 0)
         topic->ask_again_ms =
@@ -187,7 +190,10 @@ static void create(struct kafka *kafka, struct kafka_topic *topic, int64_t deadl
     struct error error;
 
     if (kafka_topic_create(kafka, topic->name, clock_left_ms(deadline_ms), &error) < 0) {
-        log_warn("%s", error.text);
+        log_event(LOG_WARN,
+                  LOG_FIELDS(.sink = kafka->base.options->name, .destination = text_of(topic->name),
+                             .error = error.text, .hint = error.hint),
+                  "the topic could not be created");
         return;
     }
     while (ask(kafka, topic->handle, clock_left_ms(deadline_ms)) == 0 &&

@@ -245,10 +245,11 @@ static enum stored find(struct nats *nats, const struct message *message, uint64
 static void warn(struct nats *nats)
 {
     if (!nats->warned)
-        log_warn("nats at %s: stream \"%s\" has had an event_id before, and the message it kept "
-                 "cannot be read (gone, or no permission to publish to %s%s): taken for a repeat",
-                 nats->address, nats->base.options->stream, NATS_FETCH_PREFIX,
-                 nats->base.options->stream);
+        log_event(LOG_WARN, LOG_FIELDS(.sink = nats->base.options->name),
+                  "nats at %s: stream \"%s\" has had an event_id before, and the message it kept "
+                  "cannot be read (gone, or no permission to publish to %s%s): taken for a repeat",
+                  nats->address, nats->base.options->stream, NATS_FETCH_PREFIX,
+                  nats->base.options->stream);
     nats->warned = true;
 }
 

@@ -144,7 +144,7 @@ static void on_problem(natsConnection *connection, natsSubscription *subscriptio
     const char *found = text != NULL ? strstr(text, forbidden) : NULL;
 
     (void)subscription;
-    log_debug("nats: %s: %s", natsStatus_GetText(status), text != NULL ? text : "");
+    log_event(LOG_DEBUG, LOG_FIELDS(.error = text), "nats: %s", natsStatus_GetText(status));
     if (found == NULL)
         return;
     (void)pthread_mutex_lock(&problems->mutex);

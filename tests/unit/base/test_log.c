@@ -16,8 +16,9 @@
  */
 
 #define BLOCKED_AFTER_S 20
-#define LINE_BYTES_MAX 2048
+#define LINE_BYTES_MAX 4096
 #define WHEN "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z"
+#define HEARD " level=info msg=\"heard\"\n$"
 
 struct capture {
     int in; /* the pipe's reading end, non-blocking */
@@ -122,15 +123,15 @@ static const char *member(const json_t *line, const char *name)
     return json_string_value(json_object_get(line, name));
 }
 
-static void a_text_line_has_time_level_and_message(void **state)
+static void a_text_line_is_logfmt(void **state)
 {
     (void)state;
     capture_begin();
     log_warn("lane %d: %s", 3, "broker away");
-    assert_true(matches(capture_end(), "^" WHEN " warn lane 3: broker away\n$"));
+    assert_true(matches(capture_end(), "^time=" WHEN " level=warn msg=\"lane 3: broker away\"\n$"));
 }
 
-static void a_json_line_has_time_level_and_message(void **state)
+static void a_json_line_has_the_same_names(void **state)
 {
     json_t *line;
 
@@ -141,8 +142,88 @@ static void a_json_line_has_time_level_and_message(void **state)
     line = capture_json();
     assert_true(matches(member(line, "time"), "^" WHEN "$"));
     assert_string_equal(member(line, "level"), "error");
-    assert_string_equal(member(line, "message"), "row 7: \"a\\b\"\n\x1b[31m");
+    assert_string_equal(member(line, "msg"), "row 7: \"a\\b\"\n\x1b[31m");
     json_decref(line);
+}
+
+/* All that a line can be about. */
+static const struct log_fields everything = {.lane = 7,
+                                             .sink = "events",
+                                             .destination = {"shop order", 10},
+                                             .row = {"-42", 3},
+                                             .error = "a=\"b\"",
+                                             .hint = "GRANT\nALL",
+                                             .since_ms = 1769897700123};
+
+static void fields_follow_the_message_in_text(void **state)
+{
+    (void)state;
+    capture_begin();
+    log_event(LOG_INFO, &everything, "it is %d", 1);
+    assert_non_null(strstr(capture_end(),
+                           " level=info msg=\"it is 1\" lane=7 sink=events"
+                           " destination=\"shop order\" row=-42 error=\"a=\\\"b\\\"\""
+                           " hint=\"GRANT\\nALL\" since=2026-01-31T22:15:00.123Z\n"));
+}
+
+static void fields_are_members_in_json(void **state)
+{
+    json_t *line;
+
+    (void)state;
+    log_configure(LOG_INFO, LOG_JSON);
+    capture_begin();
+    log_event(LOG_INFO, &everything, "it is");
+    line = capture_json();
+    assert_int_equal(json_object_size(line), 10);
+    assert_int_equal(json_integer_value(json_object_get(line, "lane")), 7);
+    assert_string_equal(member(line, "sink"), "events");
+    assert_string_equal(member(line, "destination"), "shop order");
+    assert_string_equal(member(line, "row"), "-42");
+    assert_string_equal(member(line, "error"), "a=\"b\"");
+    assert_string_equal(member(line, "hint"), "GRANT\nALL");
+    assert_string_equal(member(line, "since"), "2026-01-31T22:15:00.123Z");
+    json_decref(line);
+}
+
+static void a_field_that_is_not_given_is_not_written(void **state)
+{
+    (void)state;
+    capture_begin();
+    log_event(LOG_INFO, LOG_FIELDS(.hint = ""), "bare");
+    assert_true(matches(capture_end(), "^time=" WHEN " level=info msg=\"bare\"\n$"));
+}
+
+/* Whatever is cut, the line is one, ends, and is valid. */
+static void fields_without_end_are_cut(void **state)
+{
+    static char much[3][6000];
+
+    (void)state;
+    memset(much[0], 'x', sizeof much[0] - 1);
+    memset(much[1], '"', sizeof much[1] - 1);
+    memset(much[2], 1, sizeof much[2] - 1);
+    for (int i = 0; i < 3; i++) {
+        const struct log_fields fields = {.lane = 64,
+                                          .sink = much[i],
+                                          .destination = text_of(much[i]),
+                                          .row = text_of(much[i]),
+                                          .error = much[i],
+                                          .hint = much[i],
+                                          .since_ms = 1769897700123};
+
+        log_configure(LOG_INFO, LOG_JSON);
+        capture_begin();
+        log_event(LOG_ERROR, &fields, "%s", much[i]);
+        json_decref(capture_json());
+        assert_in_range(capture.len, LINE_BYTES_MAX / 2, LINE_BYTES_MAX);
+        log_configure(LOG_INFO, LOG_TEXT);
+        capture_begin();
+        log_event(LOG_ERROR, &fields, "%s", much[i]);
+        assert_int_equal(count_lines(capture_end()), 1);
+        assert_in_range(capture.len, LINE_BYTES_MAX / 2, LINE_BYTES_MAX);
+        assert_non_null(strstr(capture.text, " since=2026-01-31T22:15:00.123Z\n"));
+    }
 }
 
 static void a_message_is_one_line_whatever_it_holds(void **state)
@@ -154,7 +235,7 @@ static void a_message_is_one_line_whatever_it_holds(void **state)
     log_info("topic \"%s\"", "a\nfake line\r\x1b[2J\x7f\xC2\x9B\xFF");
     text = capture_end();
     assert_int_equal(count_lines(text), 1);
-    assert_non_null(strstr(text, "\"a\\nfake line\\x0d\\x1b[2J\\x7f\\xc2\\x9b\\xff\""));
+    assert_non_null(strstr(text, "\\\"a\\nfake line\\u000d\\u001b[2J\\u007f\\ufffd\\ufffd\\\""));
 }
 
 static void json_lines_are_valid_whatever_bytes_they_hold(void **state)
@@ -184,7 +265,7 @@ static void lines_below_the_level_are_not_written(void **state)
     }
 }
 
-static void a_line_holds_at_most_two_kib(void **state)
+static void a_line_holds_at_most_four_kib(void **state)
 {
     static const char *const fillings[] = {"x", "\x01", "\xE2\x82\xAC", "\"", "\xFF"};
     char message[8192];
@@ -221,7 +302,8 @@ static void a_full_pipe_drops_lines_and_never_blocks(void **state)
     log_info("heard");
     text = capture_end();
     assert_true(filled >= 4096);
-    assert_true(matches(text, "^" WHEN " warn [^\n]*3 log lines[^\n]*\n" WHEN " info heard\n$"));
+    assert_true(
+        matches(text, "^time=" WHEN " level=warn [^\n]*3 log lines[^\n]*\ntime=" WHEN HEARD));
 }
 
 static void the_count_of_dropped_lines_is_told_once(void **state)
@@ -234,7 +316,7 @@ static void the_count_of_dropped_lines_is_told_once(void **state)
     log_info("heard");
     capture_discard();
     log_info("heard again");
-    assert_true(matches(capture_end(), "^" WHEN " info heard again\n$"));
+    assert_true(matches(capture_end(), "^time=" WHEN " level=info msg=\"heard again\"\n$"));
 }
 
 static void lines_that_fail_to_be_written_count_as_dropped(void **state)
@@ -253,7 +335,8 @@ static void lines_that_fail_to_be_written_count_as_dropped(void **state)
     capture_begin();
     log_info("heard");
     text = capture_end();
-    assert_true(matches(text, "^" WHEN " warn [^\n]*5 log lines[^\n]*\n" WHEN " info heard\n$"));
+    assert_true(
+        matches(text, "^time=" WHEN " level=warn [^\n]*5 log lines[^\n]*\ntime=" WHEN HEARD));
 }
 
 static void *log_many(void *name)
@@ -277,19 +360,23 @@ static void lines_of_threads_do_not_mix(void **state)
         (void)pthread_join(threads[i], NULL);
     text = capture_end();
     assert_int_equal(count_lines(text), 4 * 50);
-    assert_true(
-        matches(text, "^(" WHEN " info (aaaa|bbbb|cccc|dddd) [0-9][0-9] end\n){200}$"));
+    assert_true(matches(text, "^(time=" WHEN
+                              " level=info msg=\"(aaaa|bbbb|cccc|dddd) [0-9][0-9] end\"\n){200}$"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_text_line_has_time_level_and_message, configure),
-        cmocka_unit_test_setup(a_json_line_has_time_level_and_message, configure),
+        cmocka_unit_test_setup(a_text_line_is_logfmt, configure),
+        cmocka_unit_test_setup(a_json_line_has_the_same_names, configure),
+        cmocka_unit_test_setup(fields_follow_the_message_in_text, configure),
+        cmocka_unit_test_setup(fields_are_members_in_json, configure),
+        cmocka_unit_test_setup(a_field_that_is_not_given_is_not_written, configure),
+        cmocka_unit_test_setup(fields_without_end_are_cut, configure),
         cmocka_unit_test_setup(a_message_is_one_line_whatever_it_holds, configure),
         cmocka_unit_test_setup(json_lines_are_valid_whatever_bytes_they_hold, configure),
         cmocka_unit_test_setup(lines_below_the_level_are_not_written, configure),
-        cmocka_unit_test_setup(a_line_holds_at_most_two_kib, configure),
+        cmocka_unit_test_setup(a_line_holds_at_most_four_kib, configure),
         cmocka_unit_test_setup(a_full_pipe_drops_lines_and_never_blocks, configure),
         cmocka_unit_test_setup(the_count_of_dropped_lines_is_told_once, configure),
         cmocka_unit_test_setup(lines_that_fail_to_be_written_count_as_dropped, configure),

@@ -141,7 +141,7 @@ static void two_sources_do_not_count_for_each_other(void **state)
     }
     log_limit_end(&other, START_MS);
     log_limit_flush(START_MS);
-    assert_int_equal(count(logged(), " text\n"), 2);
+    assert_int_equal(count(logged(), "=\"text\""), 2);
     assert_int_equal(count(written, "1 more warnings of the database"), 1);
     assert_int_equal(count(written, "1 more lines of another"), 1);
 }
@@ -174,8 +174,8 @@ static void threads_lose_no_count(void **state)
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     log_limit_flush(START_MS);
-    for (const char *line = logged(); (line = strstr(line, " warn ")) != NULL; line++)
-        held += strtol(line + strlen(" warn "), NULL, 10);
+    for (const char *line = logged(); (line = strstr(line, "=warn msg=\"")) != NULL; line++)
+        held += strtol(line + strlen("=warn msg=\""), NULL, 10);
     assert_int_equal(count(written, "same"), 1);
     assert_int_equal(count(written, "other"), 1);
     assert_int_equal(held, THREADS * LINES_A_THREAD - 2);
