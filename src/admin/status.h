@@ -40,13 +40,15 @@ struct status_relay {
     int64_t parked;
     int64_t dead;
     double per_s; /* sent, in the last seconds; -1: unknown */
+    int lanes;    /* its connections to the database */
 };
 
 struct status_lane {
     char relay[96]; /* HOST:PID */
     int number;
     char state[32];       /* by the relay, or else by PostgreSQL; "" when neither is to be seen */
-    double transaction_s; /* how long its transaction is open; -1: unknown */
+    double state_s;       /* for how long; 0: unknown */
+    double transaction_s; /* how long its claim is open; -1: none is, or it is unknown */
 };
 
 struct status {

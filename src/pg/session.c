@@ -105,6 +105,9 @@ void session_count_notifications(struct session *session)
         if (session->notifications.awaited != NULL &&
             strcmp(note->extra, session->notifications.awaited) == 0)
             session->notifications.has_awaited = true;
+        if (session->notifications.on_arrival != NULL)
+            session->notifications.on_arrival(session->notifications.closure, note->relname,
+                                              note->extra, note->be_pid);
         PQfreemem(note);
     }
 }

@@ -32,6 +32,9 @@ struct session {
         int empty;           /* how many of them had no payload */
         const char *awaited; /* the payload that the session waits for; NULL: none */
         bool has_awaited;    /* whether that payload has arrived */
+        /* Is called for each one with the pid of the backend that sent it; NULL: nothing is. */
+        void (*on_arrival)(void *closure, const char *channel, const char *payload, int pid);
+        void *closure;
     } notifications;
 };
 

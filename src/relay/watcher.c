@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "relay/answers.h"
 #include "relay/lane.h"
 
 #include <poll.h>
@@ -49,7 +50,10 @@ struct watcher {
     bool has_input;  /* the session has sent something, or has ended */
     int64_t tick_ms; /* when the horizon is looked at */
     uint64_t away;   /* the sinks that the session's name shows as away */
-    bool listening;
+    struct answers answers;
+    bool answering;    /* it listens for the questions of `status`, */
+    int64_t answer_ms; /* or tries to from then on */
+    bool listening;    /* for inserts */
     bool warned;       /* that nothing is heard here */
     int64_t listen_ms; /* when it is tried to listen, unless it does */
     int64_t pause_ms;  /* between two tries to arm */
@@ -122,7 +126,8 @@ static void grow_credit(struct watcher *watcher, int64_t now_ms)
 {
     int64_t drawn = watch_drawn(watcher->watch);
 
-    watcher->credit += wake_take_found(watcher->shared->wake);
+    if (watcher->shared->wake != NULL)
+        watcher->credit += wake_take_found(watcher->shared->wake);
     if (watcher->drawn != HORIZON_UNKNOWN && drawn > watcher->drawn)
         watcher->credit += drawn - watcher->drawn;
     watcher->drawn = drawn;
@@ -144,13 +149,17 @@ static int stop_listening(struct watcher *watcher, struct error *error)
         watcher->deaf_ms = DEAF_MS;
     if (watcher->deaf_ms > DEAF_MS_MAX)
         watcher->deaf_ms = DEAF_MS_MAX;
-    if (!watcher->warned)
-        log_warn("inserts do not wake this relay, it polls: more notifications come than inserts"
-                 " send");
-    watcher->warned = true;
-    watcher->listening = false;
-    watcher->listen_ms = now_ms + watcher->deaf_ms;
-    wake_disarm(watcher->shared->wake);
+    watcher->answering = false;
+    watcher->answer_ms = now_ms + watcher->deaf_ms;
+    if (watcher->listening) {
+        if (!watcher->warned)
+            log_warn("inserts do not wake this relay, it polls: more notifications come than"
+                     " inserts send");
+        watcher->warned = true;
+        watcher->listening = false;
+        watcher->listen_ms = now_ms + watcher->deaf_ms;
+        wake_disarm(watcher->shared->wake);
+    }
     return listener_stop(watcher->listener, error);
 }
 
@@ -163,10 +172,12 @@ static int hear(struct watcher *watcher, struct error *error)
     if (listener_hear(listener, &arrived, &heard, error) < 0)
         return -1;
     watcher->credit -= arrived - heard + (heard > 0);
-    if (heard > 0)
+    if (heard > 0 && watcher->listening)
         wake_call(watcher->shared->wake);
     if (watcher->credit <= 0)
         return stop_listening(watcher, error);
+    if (!watcher->listening)
+        return 0;
     if (heard > 0 && !listener_is_armed(listener))
         watcher->pause_ms = ARM_MS;
     if (calls_are_many(watcher, heard) && listener_is_armed(listener))
@@ -192,6 +203,26 @@ static int attend(struct watcher *watcher, struct error *error)
     return now_ms >= watcher->arm_ms && wants_to_arm(watcher) ? try_to_arm(watcher, error) : 0;
 }
 
+static void begin_to_hear(struct watcher *watcher)
+{
+    watcher->credit = CREDIT_MAX;
+    watcher->drawn = HORIZON_UNKNOWN;
+    watcher->heard_ms = clock_now_ms();
+}
+
+static int answer_if_due(struct watcher *watcher, struct error *error)
+{
+    struct session *session = watch_session(watcher->watch);
+
+    if (watcher->answering || watcher->shared->report == NULL ||
+        clock_now_ms() < watcher->answer_ms)
+        return 0;
+    if (!watcher->listening)
+        begin_to_hear(watcher);
+    watcher->answering = true;
+    return answers_listen(&watcher->answers, session, error);
+}
+
 static void begin_to_listen(struct watcher *watcher)
 {
     if (watcher->warned)
@@ -202,9 +233,7 @@ static void begin_to_listen(struct watcher *watcher)
     watcher->hold_ms = ARM_MS;
     watcher->arm_ms = clock_now_ms();
     watcher->renew_ms = clock_now_ms() + RENEW_MS;
-    watcher->credit = CREDIT_MAX;
-    watcher->drawn = HORIZON_UNKNOWN;
-    watcher->heard_ms = clock_now_ms();
+    begin_to_hear(watcher);
 }
 
 static int listen_if_due(struct watcher *watcher, struct error *error)
@@ -269,11 +298,16 @@ static int work(struct watcher *watcher, struct error *error)
     if (watcher->has_input && watch_read_input(watcher->watch, error) < 0)
         return -1;
     watcher->has_input = false;
-    if (watch_flush(watcher->watch, error) < 0 || listen_if_due(watcher, error) < 0 ||
-        (watcher->listening && attend(watcher, error) < 0))
+    if (watch_flush(watcher->watch, error) < 0 || answer_if_due(watcher, error) < 0 ||
+        listen_if_due(watcher, error) < 0 ||
+        ((watcher->listening || watcher->answering) && attend(watcher, error) < 0) ||
+        answers_send(&watcher->answers, watch_session(watcher->watch),
+                     watch_table(watcher->watch)->oid, error) < 0)
         return -1;
     if (clock_now_ms() < watcher->tick_ms)
         return 0;
+    if (watcher->shared->report != NULL)
+        answers_tick(&watcher->answers);
     return show_away(watcher, error) < 0 ? -1 : tick(watcher, error);
 }
 
@@ -310,7 +344,7 @@ static void wait_for_event(struct watcher *watcher)
         {.fd = horizon_fd(shared->horizon), .events = POLLIN},
         {.fd = shared->stop->fd, .events = POLLIN}};
 
-    if (watcher->listening && listener_has_heard(watcher->listener))
+    if ((watcher->listening || watcher->answering) && listener_has_heard(watcher->listener))
         return;
     if (poll(events, 5, clock_left_ms(next_event_ms(watcher))) <= 0)
         return;
@@ -341,6 +375,7 @@ static void lose(struct watcher *watcher, const struct error *error)
     listener_forget(watcher->listener);
     watch_disconnect(watcher->watch);
     watch_refuse_flush(watcher->watch, error);
+    watcher->answering = false;
     if (watcher->listening) {
         watcher->listening = false;
         wake_disarm(watcher->shared->wake);
@@ -364,6 +399,7 @@ static void connect_again(struct watcher *watcher)
         watcher->away = 0;
         watcher->tick_ms = 0;
         watcher->listen_ms = 0;
+        watcher->answer_ms = 0;
         return;
     }
     watch_refuse_flush(watcher->watch, &error);
@@ -372,7 +408,7 @@ static void connect_again(struct watcher *watcher)
 
 void watcher_run(const struct watched *watched)
 {
-    struct watcher watcher = {.shared = watched};
+    struct watcher watcher = {.shared = watched, .answers.report = watched->report};
     struct error error;
     char name[48];
 

@@ -2,6 +2,7 @@
 
 #include "admin/admin_session.h"
 #include "admin/oldest.h"
+#include "admin/status_relays.h"
 #include "catalog/describe.h"
 #include "catalog/sql_parts.h"
 
@@ -47,8 +48,8 @@ static void put_sql(const struct admin *admin, FILE *out)
         out,
         "parked.*, dead.*,"
         " (SELECT %s FROM pg_catalog.pg_stat_user_tables WHERE relid = $1::pg_catalog.regclass)"
-        " FROM (SELECT count(*), " AGE_SQL "min(%s)), greatest(0, -" AGE_SQL
-        "min(due) FILTER (WHERE due < 'infinity'))) FROM %s WHERE due IS NOT NULL) parked,"
+        " FROM (SELECT count(*), " AGE_SQL "min(%s)), -" AGE_SQL
+        "min(due) FILTER (WHERE due < 'infinity')) FROM %s WHERE due IS NOT NULL) parked,"
         " (SELECT count(*), " AGE_SQL
         "min(%s)) FROM %s WHERE due IS NULL AND sent_at IS NULL) dead",
         mark ? "n_tup_upd" : "n_tup_del", time, table->parked_quoted, time, table->parked_quoted);
@@ -125,91 +126,12 @@ static int read_reasons(struct admin *admin, struct status *status, struct error
     return 0;
 }
 
-/*
- * application_name is "outbox-relay/HOST:PID/LANE"; that of a process's session beside its lanes is
- * ".../watch", or ".../away:SINK,..." (relay/watcher.c). Anybody may give himself such a name, so
- * it counts of those roles only that may delete from the outbox, as each relay must.
- */
-#define RELAYS_SQL                                                                                 \
-    "SELECT pg_catalog.split_part(application_name, '/', 2),"                                      \
-    " pg_catalog.split_part(application_name, '/', 3), state,"                                     \
-    " extract(epoch FROM pg_catalog.clock_timestamp() - xact_start)"                               \
-    " FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"                         \
-    " AND application_name ~ '^outbox-relay/[^/]+/([0-9]+|watch|away:[^/]*)$'"                     \
-    " AND pg_catalog.has_table_privilege(usesysid, $1, 'DELETE') ORDER BY 1,"                      \
-    " pg_catalog.length(pg_catalog.split_part(application_name, '/', 3)), 2"
-
-static struct status_relay *find_relay(struct status *status, const char *name)
-{
-    struct status_relay *last =
-        status->process_count > 0 ? &status->processes[status->process_count - 1] : NULL;
-
-    if (last != NULL && strcmp(last->name, name) == 0)
-        return last;
-    if (status->process_count == STATUS_RELAYS_MAX)
-        return NULL;
-    last = &status->processes[status->process_count++];
-    *last = (struct status_relay){.per_s = -1};
-    (void)snprintf(last->name, sizeof last->name, "%s", name);
-    return last;
-}
-
-static void add_lane(struct status *status, const PGresult *result, int row)
-{
-    struct status_lane *lane;
-
-    status->lanes++;
-    if (status->lane_count == STATUS_LANES_MAX)
-        return;
-    lane = &status->lane_list[status->lane_count++];
-    *lane = (struct status_lane){.number = (int)strtol(PQgetvalue(result, row, 1), NULL, 10),
-                                 .transaction_s = -1};
-    (void)snprintf(lane->relay, sizeof lane->relay, "%s", PQgetvalue(result, row, 0));
-    (void)snprintf(lane->state, sizeof lane->state, "%s", PQgetvalue(result, row, 2));
-    if (!PQgetisnull(result, row, 3))
-        lane->transaction_s = strtod(PQgetvalue(result, row, 3), NULL);
-}
-
-/* "away:SINK,SINK", which PostgreSQL may have cut. */
-static void note_away(struct status *status, const char *part)
-{
-    for (const char *at = part + strlen("away:"); *at != '\0';) {
-        size_t len = strcspn(at, ",");
-
-        for (int i = 0; i < status->sink_count; i++)
-            if (strlen(status->sinks[i].name) == len && memcmp(status->sinks[i].name, at, len) == 0)
-                (void)snprintf(status->sinks[i].state, sizeof status->sinks[i].state, "away");
-        at += len + (at[len] == ',');
-    }
-}
-
-static int read_relays(struct admin *admin, struct status *status, struct error *error)
-{
-    const char *params[1] = {admin->table.quoted};
-    PGresult *result = session_query(&admin->session, RELAYS_SQL, 1, params, error);
-    const char *last = "";
-
-    if (result == NULL)
-        return -1;
-    for (int row = 0; row < PQntuples(result); row++) {
-        const char *name = PQgetvalue(result, row, 0);
-        const char *part = PQgetvalue(result, row, 1);
-
-        (void)find_relay(status, name);
-        status->relays += strcmp(name, last) != 0;
-        last = name;
-        if (part[0] >= '0' && part[0] <= '9')
-            add_lane(status, result, row);
-        else if (part[0] == 'a')
-            note_away(status, part);
-    }
-    PQclear(result);
-    return 0;
-}
-
 int admin_status(struct admin *admin, const struct status_query *query, struct status *status,
                  struct error *error)
 {
+    struct asking asking;
+    int result = 0;
+
     *status = (struct status){.per_s = -1};
     status->sinks = calloc(STATUS_SINKS_MAX, sizeof *status->sinks);
     status->processes = calloc(STATUS_RELAYS_MAX, sizeof *status->processes);
@@ -226,9 +148,12 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
         *sink = (struct status_sink){.state = "unknown", .rows = -1};
         (void)snprintf(sink->name, sizeof sink->name, "%s", query->sinks[i]);
     }
-    if (read_tables(admin, status, error) < 0 || read_reasons(admin, status, error) < 0)
-        return -1;
-    return read_relays(admin, status, error);
+    if (relays_ask(&asking, admin, status, query->wait_ms, error) < 0 ||
+        read_tables(admin, status, error) < 0 || read_reasons(admin, status, error) < 0 ||
+        relays_hear(&asking, error) < 0)
+        result = -1;
+    admin->session.notifications.on_arrival = NULL;
+    return result;
 }
 
 void status_free(struct status *status)

@@ -1,0 +1,60 @@
+#ifndef ADMIN_RELAY_ANSWER_H
+#define ADMIN_RELAY_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * What a relay answers to `status`, as the payload of a notification: JSON in ASCII, so that it
+ * passes through a database of any encoding. PostgreSQL takes less than 8,000 bytes.
+ */
+
+/* The question: its payload is a token, and the answer goes to the channel that is named after it.
+ */
+#define STATUS_CHANNEL "outbox_relay_status"
+#define STATUS_ANSWER_CHANNEL "outbox_relay_answer_"
+#define STATUS_TOKEN_BYTES 33 /* 32 hexadecimal digits and a NUL */
+
+#define ANSWER_BYTES 8000
+#define ANSWER_SINKS_MAX 16
+#define ANSWER_LANES_MAX 64
+
+struct answer_sink {
+    char name[64];
+    char state[16];
+    int64_t since_ms; /* Unix time */
+    char error[256];  /* "": none */
+};
+
+struct answer_lane {
+    int number;
+    char state[32];
+    int64_t for_ms;
+    int64_t claim_for_ms; /* how long its claim transaction is open; -1: none is */
+};
+
+struct relay_answer {
+    uint32_t table; /* the oid of the outbox: relays of others answer too */
+    char version[32];
+    int64_t since_ms; /* Unix time of its start */
+    int64_t sent;
+    int64_t parked;
+    int64_t dead;
+    double per_s;
+    int sink_count;
+    int lane_count;
+    struct answer_sink sinks[ANSWER_SINKS_MAX];
+    struct answer_lane lanes[ANSWER_LANES_MAX];
+};
+
+/* Errors, and then lanes, are cut until it fits. Returns `out`; "": no memory. */
+char *relay_answer_write(const struct relay_answer *answer, char out[ANSWER_BYTES]);
+
+/* Cuts what is too long, and leaves out what is not there. false: this is no answer. */
+bool relay_answer_read(struct relay_answer *answer, const char *json);
+
+/* Whether a question's payload is a token as `status` makes them. */
+bool relay_answer_token_fits(const char *token);
+
+#endif

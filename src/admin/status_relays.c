@@ -1,0 +1,289 @@
+/*
+ * What only the relays know, by question and answer: no table has to be cleaned up after a relay
+ * that was killed.
+ *
+ * The question is a notification on one channel for all; it carries a random token, and the answers
+ * come to a channel of that name. Anybody may notify, so an answer counts only from a backend that
+ * pg_stat_activity shows as a relay's, under a role that may delete from the outbox, and once.
+ */
+#include "admin/status_relays.h"
+
+#include "admin/relay_answer.h"
+#include "base/clock.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/*
+ * application_name is "outbox-relay/HOST:PID/LANE"; that of a process's session beside its lanes is
+ * ".../watch", or ".../away:SINK,..." (relay/watcher.c), which is all that can be known of a relay
+ * that does not answer.
+ */
+static const char sessions_sql[] =
+    "SELECT pg_catalog.split_part(application_name, '/', 2),"
+    " pg_catalog.split_part(application_name, '/', 3), pid, state,"
+    " extract(epoch FROM pg_catalog.clock_timestamp() - xact_start), pg_catalog.pg_backend_pid()"
+    " FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
+    " AND application_name ~ '^outbox-relay/[^/]+/([0-9]+|watch|away:[^/]*)$'"
+    " AND pg_catalog.has_table_privilege(usesysid, $1, 'DELETE') ORDER BY 1,"
+    " pg_catalog.length(pg_catalog.split_part(application_name, '/', 3)), 2";
+
+enum { RELAY, PART, PID, STATE, TRANSACTION, OWN_PID };
+
+static struct status_sink *find_sink(struct status *status, const char *name, size_t len)
+{
+    for (int i = 0; i < status->sink_count; i++)
+        if (strlen(status->sinks[i].name) == len && memcmp(status->sinks[i].name, name, len) == 0)
+            return &status->sinks[i];
+    return NULL;
+}
+
+static struct status_lane *find_lane(struct status *status, const char *relay, int number)
+{
+    struct status_lane *lane;
+
+    for (int i = 0; i < status->lane_count; i++)
+        if (status->lane_list[i].number == number && strcmp(status->lane_list[i].relay, relay) == 0)
+            return &status->lane_list[i];
+    if (status->lane_count == STATUS_LANES_MAX)
+        return NULL;
+    lane = &status->lane_list[status->lane_count++];
+    *lane = (struct status_lane){.number = number, .transaction_s = -1};
+    (void)snprintf(lane->relay, sizeof lane->relay, "%s", relay);
+    return lane;
+}
+
+/* "away:SINK,SINK", which PostgreSQL may have cut. */
+static void note_away(struct status *status, const char *part)
+{
+    for (const char *at = part + strlen("away:"); *at != '\0';) {
+        size_t len = strcspn(at, ",");
+        struct status_sink *sink = find_sink(status, at, len);
+
+        if (sink != NULL)
+            (void)snprintf(sink->state, sizeof sink->state, "away");
+        at += len + (at[len] == ',');
+    }
+}
+
+/* Sessions come sorted by process, so a new name is a new process. */
+static void add_session(struct asking *asking, const PGresult *result, int row)
+{
+    struct status *status = asking->status;
+    const char *name = PQgetvalue(result, row, RELAY);
+    const char *part = PQgetvalue(result, row, PART);
+    struct status_relay *relay;
+    struct status_lane *lane;
+
+    if (row == 0 || strcmp(name, PQgetvalue(result, row - 1, RELAY)) != 0) {
+        status->relays++;
+        if (status->process_count < STATUS_RELAYS_MAX) {
+            relay = &status->processes[status->process_count++];
+            *relay = (struct status_relay){.per_s = -1};
+            (void)snprintf(relay->name, sizeof relay->name, "%s", name);
+        }
+    }
+    relay = status->relays <= STATUS_RELAYS_MAX ? &status->processes[status->relays - 1] : NULL;
+    if (part[0] < '0' || part[0] > '9') {
+        if (relay != NULL)
+            asking->pids[status->relays - 1] = (int)strtol(PQgetvalue(result, row, PID), NULL, 10);
+        if (part[0] == 'a')
+            note_away(status, part);
+        return;
+    }
+    status->lanes++;
+    if (relay != NULL)
+        relay->lanes++;
+    lane = find_lane(status, name, (int)strtol(part, NULL, 10));
+    if (lane == NULL)
+        return;
+    (void)snprintf(lane->state, sizeof lane->state, "%s", PQgetvalue(result, row, STATE));
+    if (!PQgetisnull(result, row, TRANSACTION))
+        lane->transaction_s = strtod(PQgetvalue(result, row, TRANSACTION), NULL);
+}
+
+/* One that is away counts more than one that is up; of two that are away, the one for longer. */
+static void merge_sink(struct status *status, const struct answer_sink *answered)
+{
+    struct status_sink *sink = find_sink(status, answered->name, strlen(answered->name));
+    bool away = strcmp(answered->state, "away") == 0;
+    bool was_away;
+
+    if (sink == NULL && status->sink_count < STATUS_SINKS_MAX) {
+        sink = &status->sinks[status->sink_count++];
+        *sink = (struct status_sink){.rows = -1, .state = "unknown"};
+        (void)snprintf(sink->name, sizeof sink->name, "%s", answered->name);
+    }
+    if (sink == NULL || strcmp(answered->state, "unknown") == 0)
+        return;
+    was_away = strcmp(sink->state, "away") == 0;
+    if (was_away && (!away || (sink->since_ms > 0 && sink->since_ms <= answered->since_ms)))
+        return;
+    if (!was_away && !away && strcmp(sink->state, "up") == 0 &&
+        sink->since_ms <= answered->since_ms)
+        return;
+    (void)snprintf(sink->state, sizeof sink->state, "%s", away ? "away" : "up");
+    (void)snprintf(sink->error, sizeof sink->error, "%s", away ? answered->error : "");
+    sink->since_ms = answered->since_ms;
+}
+
+static void merge_lane(struct status *status, const char *relay, const struct answer_lane *answered)
+{
+    struct status_lane *lane = find_lane(status, relay, answered->number);
+
+    if (lane == NULL)
+        return;
+    (void)snprintf(lane->state, sizeof lane->state, "%s", answered->state);
+    lane->state_s = (double)answered->for_ms / 1000;
+    lane->transaction_s = answered->claim_for_ms >= 0 ? (double)answered->claim_for_ms / 1000 : -1;
+}
+
+static void merge(struct asking *asking, int process, const struct relay_answer *answer)
+{
+    struct status *status = asking->status;
+    struct status_relay *relay = &status->processes[process];
+
+    asking->of_another_table[process] = answer->table != asking->admin->table.oid;
+    if (asking->of_another_table[process])
+        return;
+    relay->answers = true;
+    (void)snprintf(relay->version, sizeof relay->version, "%s", answer->version);
+    relay->since_ms = answer->since_ms;
+    relay->sent = answer->sent;
+    relay->parked = answer->parked;
+    relay->dead = answer->dead;
+    relay->per_s = answer->per_s;
+    for (int i = 0; i < answer->sink_count; i++)
+        merge_sink(status, &answer->sinks[i]);
+    for (int i = 0; i < answer->lane_count; i++)
+        merge_lane(status, relay->name, &answer->lanes[i]);
+}
+
+static void on_notification(void *closure, const char *channel, const char *payload, int pid)
+{
+    struct asking *asking = closure;
+    struct relay_answer answer;
+
+    if (strcmp(channel, asking->channel) != 0)
+        return;
+    for (int i = 0; i < asking->status->process_count; i++)
+        if (asking->pids[i] == pid && relay_answer_read(&answer, payload)) {
+            asking->pids[i] = 0;
+            asking->left--;
+            merge(asking, i, &answer);
+        }
+}
+
+/* The names of the channels need no quoting. Nothing that waits for a standby may hold up the
+ * question: a transaction that only notifies is a commit all the same. */
+static int put_question(struct asking *asking, struct error *error)
+{
+    static const char ask_sql[] = "SELECT pg_catalog.set_config('synchronous_commit', 'off', true),"
+                                  " pg_catalog.pg_notify('" STATUS_CHANNEL "', $1)";
+    struct session *session = &asking->admin->session;
+    unsigned char bytes[(STATUS_TOKEN_BYTES - 1) / 2];
+    char token[STATUS_TOKEN_BYTES];
+    const char *params[1] = {token};
+    char sql[96];
+
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return error_set(error, ERROR_TRANSIENT, ERROR_SELF, "getrandom failed");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+    (void)snprintf(asking->channel, sizeof asking->channel, STATUS_ANSWER_CHANNEL "%s", token);
+    (void)snprintf(sql, sizeof sql, "LISTEN %s", asking->channel);
+    session->notifications.on_arrival = on_notification;
+    session->notifications.closure = asking;
+    if (session_execute(session, sql, error) == 0 &&
+        session_command(session, ask_sql, 1, params, NULL, NULL, error) == 0)
+        return 0;
+    asking->channel[0] = '\0';
+    return -1;
+}
+
+int relays_ask(struct asking *asking, struct admin *admin, struct status *status, int wait_ms,
+               struct error *error)
+{
+    const char *params[1] = {admin->table.quoted};
+    PGresult *result = session_query(&admin->session, sessions_sql, 1, params, error);
+    bool is_direct = true;
+
+    *asking =
+        (struct asking){.admin = admin, .status = status, .deadline_ms = clock_now_ms() + wait_ms};
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++) {
+        is_direct =
+            strtol(PQgetvalue(result, row, OWN_PID), NULL, 10) == PQbackendPID(admin->session.conn);
+        add_session(asking, result, row);
+    }
+    PQclear(result);
+    for (int i = 0; i < status->process_count; i++)
+        asking->left += asking->pids[i] != 0;
+    if (asking->left == 0 || wait_ms == 0 || !is_direct) /* no answer passes a pooler */
+        return 0;
+    if (put_question(asking, error) == 0 || admin->session.conn != NULL)
+        return 0; /* a standby takes no LISTEN, for instance */
+    return -1;
+}
+
+/* They relay, but not from this table. */
+static void leave_out_others(struct asking *asking)
+{
+    struct status *status = asking->status;
+    int kept = 0;
+    int kept_lanes = 0;
+
+    for (int i = 0; i < status->process_count; i++) {
+        const struct status_relay *relay = &status->processes[i];
+
+        if (asking->of_another_table[i]) {
+            status->relays--;
+            status->lanes -= relay->lanes;
+            for (int j = 0; j < status->lane_count; j++)
+                if (strcmp(status->lane_list[j].relay, relay->name) == 0)
+                    status->lane_list[j].relay[0] = '\0';
+        } else {
+            status->processes[kept++] = *relay;
+        }
+    }
+    status->process_count = kept;
+    for (int i = 0; i < status->lane_count; i++)
+        if (status->lane_list[i].relay[0] != '\0')
+            status->lane_list[kept_lanes++] = status->lane_list[i];
+    status->lane_count = kept_lanes;
+}
+
+static void add_rates(struct status *status)
+{
+    for (int i = 0; i < status->process_count; i++)
+        if (status->processes[i].per_s >= 0)
+            status->per_s = (status->per_s >= 0 ? status->per_s : 0) + status->processes[i].per_s;
+}
+
+int relays_hear(struct asking *asking, struct error *error)
+{
+    struct session *session = &asking->admin->session;
+    int status = 0;
+
+    if (asking->channel[0] == '\0')
+        return 0;
+    session_count_notifications(session);
+    while (asking->left > 0 && clock_left_ms(asking->deadline_ms) > 0) {
+        struct pollfd socket = {.fd = PQsocket(session->conn), .events = POLLIN};
+
+        if (poll(&socket, 1, clock_left_ms(asking->deadline_ms)) <= 0)
+            continue;
+        if (PQconsumeInput(session->conn) == 0)
+            return session_fail(session, NULL, error);
+        session_count_notifications(session);
+    }
+    session->notifications.on_arrival = NULL;
+    status = session_execute(session, "UNLISTEN *", error);
+    leave_out_others(asking);
+    add_rates(asking->status);
+    return status;
+}

@@ -1,0 +1,36 @@
+#ifndef RELAY_ANSWERS_H
+#define RELAY_ANSWERS_H
+
+#include "admin/relay_answer.h"
+#include "pg/session.h"
+#include "relay/report.h"
+
+/*
+ * Answers `status` for this process: a question is a notification with a token, the answer another
+ * one to the channel of that name. Anybody may ask; few questions are kept at a time.
+ */
+
+#define QUESTIONS_MAX 4
+
+struct answers {
+    const struct report *report;
+    char tokens[QUESTIONS_MAX][STATUS_TOKEN_BYTES];
+    int count;
+    struct {
+        uint64_t sent;
+        int64_t at_ms;
+    } marks[2]; /* for the rate: the older one is 5 to 10 s back */
+};
+
+/* The session's questions come here from now on. 0, or -1 with *error set: it is lost. */
+int answers_listen(struct answers *answers, struct session *session, struct error *error);
+
+/* As often as once a second. */
+void answers_tick(struct answers *answers);
+
+/* Answers what was asked, for the table of this oid. 0, or -1 with *error set: the session is lost.
+ */
+int answers_send(struct answers *answers, struct session *session, uint32_t table,
+                 struct error *error);
+
+#endif

@@ -1,0 +1,108 @@
+#include "admin/relay_answer.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct relay_answer make(void)
+{
+    struct relay_answer answer = {.table = 4000000000U,
+                                  .version = "1.2.3",
+                                  .since_ms = 1790000000123,
+                                  .sent = 5000000000,
+                                  .parked = 2,
+                                  .dead = 3,
+                                  .per_s = 12.5,
+                                  .sink_count = 1,
+                                  .lane_count = 1,
+                                  .sinks = {{"events", "away", 1790000000000, "refused"}},
+                                  .lanes = {{7, "publishing", 20, 30}}};
+
+    return answer;
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+    struct relay_answer answer = make();
+    struct relay_answer read;
+    char json[ANSWER_BYTES];
+
+    (void)state;
+    assert_true(relay_answer_read(&read, relay_answer_write(&answer, json)));
+    assert_memory_equal(&read, &answer, sizeof read);
+}
+
+/* Of every sink and lane there can be, with errors that are not ASCII, and not even UTF-8. */
+static void the_longest_answer_fits_a_notification(void **state)
+{
+    struct relay_answer answer = make();
+    struct relay_answer read;
+    char json[ANSWER_BYTES];
+
+    (void)state;
+    answer.sink_count = ANSWER_SINKS_MAX;
+    answer.lane_count = ANSWER_LANES_MAX;
+    for (int i = 0; i < ANSWER_SINKS_MAX; i++) {
+        struct answer_sink *sink = &answer.sinks[i];
+
+        *sink = answer.sinks[0];
+        memset(sink->name, 'n', sizeof sink->name - 1);
+        for (size_t at = 0; at + 2 < sizeof sink->error; at += 2)
+            memcpy(sink->error + at, i % 2 == 0 ? "\xc3\xa4" : "\xff\x01", 3);
+    }
+    for (int i = 0; i < ANSWER_LANES_MAX; i++)
+        answer.lanes[i] = (struct answer_lane){i + 1, "connecting", 10000000000, 10000000000};
+    assert_in_range(strlen(relay_answer_write(&answer, json)), 1000, 7999);
+    for (size_t i = 0; json[i] != '\0'; i++)
+        assert_in_range(json[i], 0x20, 0x7e);
+    assert_true(relay_answer_read(&read, json));
+    assert_int_equal(read.sink_count, ANSWER_SINKS_MAX);
+    assert_int_equal(strlen(read.sinks[15].name), 63);
+}
+
+static void an_answer_that_is_hostile_is_refused_or_cut(void **state)
+{
+    static const char *const refused[] = {"",   "{",    "[]",   "null", "{\"table\":\"1\"}",
+                                          "{}", "\xff", "[[[[", "1",    "{\"table\":1.5}"};
+    struct relay_answer read;
+    char json[4096];
+    size_t len;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_false(relay_answer_read(&read, refused[i]));
+    assert_true(relay_answer_read(
+        &read, "{\"table\":1,\"sinks\":[1,null,{\"name\":7}],\"lanes\":[{},[\"x\",1]],"
+               "\"sent\":\"many\",\"version\":[]}"));
+    assert_int_equal(read.sent, 0);
+    assert_string_equal(read.sinks[2].name, "");
+    len = (size_t)snprintf(json, sizeof json, "{\"table\":1,\"version\":\"%s", "");
+    while (len < 3000)
+        len += (size_t)snprintf(json + len, sizeof json - len, "\xe2\x82\xac");
+    (void)snprintf(json + len, sizeof json - len, "\"}");
+    assert_true(relay_answer_read(&read, json));
+    assert_int_equal(strlen(read.version), 30); /* whole characters of three bytes */
+}
+
+static void a_token_is_32_hexadecimal_digits(void **state)
+{
+    (void)state;
+    assert_true(relay_answer_token_fits("0123456789abcdef0123456789abcdef"));
+    assert_false(relay_answer_token_fits(""));
+    assert_false(relay_answer_token_fits("0123456789abcdef0123456789abcde"));
+    assert_false(relay_answer_token_fits("0123456789abcdef0123456789abcdef0"));
+    assert_false(relay_answer_token_fits("0123456789ABCDEF0123456789abcdef"));
+    assert_false(relay_answer_token_fits("0123456789abcdef0123456789abcde;"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(the_longest_answer_fits_a_notification),
+        cmocka_unit_test(an_answer_that_is_hostile_is_refused_or_cut),
+        cmocka_unit_test(a_token_is_32_hexadecimal_digits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
