@@ -1,9 +1,8 @@
 #include "message/backoff.h"
-#include "test.h"
+#include "unit/seed.h"
 
 #include <limits.h>
 #include <stdlib.h>
-#include <time.h>
 
 static void the_delay_doubles_at_each_further_attempt(void **state)
 {
@@ -79,12 +78,9 @@ static int64_t random_up_to(int64_t most)
 
 static void every_delay_lies_between_half_and_the_whole(void **state)
 {
-    const char *given = getenv("TEST_SEED");
-    unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
 
     (void)state;
-    print_message("TEST_SEED=%u\n", seed);
-    srand(seed);
+    (void)seed_random();
     for (int i = 0; i < 100000; i++) {
         int64_t first = random_up_to(INT64_C(1) << (rand() % 62));
         int64_t max = random_up_to(INT64_C(1) << (rand() % 62));

@@ -1,40 +1,22 @@
 #include "message/batch.h"
-#include "test.h"
+#include "unit/batch.h"
+#include "unit/seed.h"
 
 #include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
-#define CAPACITY 4
-
-static struct batch batch;
+#define CAPACITY 4 /* small, so that it can be filled */
 
 static int setup(void **state)
 {
     (void)state;
     return batch_init(&batch, CAPACITY);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    batch_free(&batch);
-    return 0;
-}
-
-static unsigned seed_random(void)
-{
-    const char *given = getenv("TEST_SEED");
-    unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
-
-    print_message("TEST_SEED=%u\n", seed);
-    return seed;
 }
 
 /* ---- messages ---- */
@@ -159,7 +141,7 @@ static void allocated_bytes_are_aligned_and_nobody_elses(void **state)
     static struct block blocks[BLOCKS];
 
     (void)state;
-    srand(seed_random());
+    (void)seed_random();
     for (int cycle = 0; cycle < 5; cycle++) {
         for (int i = 0; i < BLOCKS; i++) {
             blocks[i].size = random_size();
@@ -276,7 +258,7 @@ static void a_long_reason_is_cut_not_overrun(void **state)
     assert_memory_equal(message->reason, text, strlen(message->reason));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_batch)
 
 int main(void)
 {

@@ -1,28 +1,12 @@
 #include "message/order.h"
-#include "test.h"
+#include "unit/batch.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define CAPACITY 10000
 #define NONE_KEPT 0
 #define SINK 0
 #define OTHER_SINK 1
-
-static struct batch batch;
-
-static int setup(void **state)
-{
-    (void)state;
-    return batch_init(&batch, CAPACITY);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    batch_free(&batch);
-    return 0;
-}
 
 /* key: NULL is NULL. */
 static struct message *add(int sink, const char *key)
@@ -236,7 +220,7 @@ static void without_links_every_message_is_due_at_once(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_batch, close_batch)
 
 int main(void)
 {

@@ -1,25 +1,10 @@
 #include "message/outcome.h"
-#include "test.h"
+#include "unit/batch.h"
 
-#define CAPACITY 200
+#define MESSAGES 200
 
 static const struct retry_options options = {
     .max_attempts = 3, .backoff_ms = 1000, .backoff_max_ms = 300000};
-
-static struct batch batch;
-
-static int setup(void **state)
-{
-    (void)state;
-    return batch_init(&batch, CAPACITY);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    batch_free(&batch);
-    return 0;
-}
 
 static struct message *add(enum verdict verdict, int attempts)
 {
@@ -171,14 +156,14 @@ static void the_delays_of_one_batch_are_spread(void **state)
         int low = 0;
 
         batch_reset(&batch);
-        for (int i = 0; i < CAPACITY; i++)
+        for (int i = 0; i < MESSAGES; i++)
             add(VERDICT_RETRY, 1);
         outcome_decide(&batch, &options, seeds[s]);
-        for (int i = 0; i < CAPACITY; i++) {
+        for (int i = 0; i < MESSAGES; i++) {
             assert_in_range(batch.messages[i].retry_ms, 1000, 2000);
             low += batch.messages[i].retry_ms < 1500;
         }
-        assert_in_range(low, CAPACITY / 4, CAPACITY * 3 / 4);
+        assert_in_range(low, MESSAGES / 4, MESSAGES * 3 / 4);
     }
 }
 
@@ -271,7 +256,7 @@ static void what_was_acknowledged_is_sent_behind_whomever(void **state)
     assert_int_equal(second->outcome, OUTCOME_SENT);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_batch, close_batch)
 
 int main(void)
 {

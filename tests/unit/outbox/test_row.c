@@ -1,10 +1,9 @@
 #include "outbox/row.h"
-#include "test.h"
+#include "unit/seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- uuids ---- */
 
@@ -137,14 +136,11 @@ static void the_time_of_day_is_right_at_every_second(void **state)
 
 static void times_sort_as_text_as_they_do_as_numbers(void **state)
 {
-    const char *given = getenv("TEST_SEED");
-    unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
     char first[ROW_TIME_BYTES];
     char second[ROW_TIME_BYTES];
 
     (void)state;
-    print_message("TEST_SEED=%u\n", seed);
-    srand(seed);
+    (void)seed_random();
     for (int i = 0; i < 20000; i++) {
         int64_t a = YEAR_0 + ((int64_t)rand() << 31 | rand()) % (YEAR_10000 - YEAR_0);
         int64_t b = a + 1 + rand() % (1 << rand() % 30);

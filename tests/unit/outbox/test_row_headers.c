@@ -1,5 +1,5 @@
 #include "outbox/row.h"
-#include "test.h"
+#include "unit/batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,21 +7,12 @@
 
 /* row_headers: the column "headers" -> the headers of a message. */
 
-static struct batch batch;
 static struct message message;
 
 static int setup(void **state)
 {
-    (void)state;
     message = (struct message){0};
-    return batch_init(&batch, 1);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    batch_free(&batch);
-    return 0;
+    return open_batch(state);
 }
 
 static const char *read_bytes(const char *json, size_t len)
@@ -286,7 +277,7 @@ static void headers_outlive_the_json_they_came_from(void **state)
     assert_true(text_equal(message.headers[0].value, text_of("value")));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_batch)
 
 int main(void)
 {

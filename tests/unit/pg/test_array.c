@@ -1,28 +1,19 @@
 #include "pg/array.h"
-#include "test.h"
+#include "unit/batch.h"
+#include "unit/seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Every byte as array_send writes and array_recv reads it (src/backend/utils/adt/arrayfuncs.c). */
 
-static struct batch batch;
 static struct array array;
 
 static int setup(void **state)
 {
-    (void)state;
     array = (struct array){0};
-    return batch_init(&batch, 1);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    batch_free(&batch);
-    return 0;
+    return open_batch(state);
 }
 
 static void assert_bytes(const char *want, size_t len)
@@ -179,13 +170,10 @@ static void many_elements_of_any_length_read_back(void **state)
 {
     static unsigned char bytes[5000];
     static size_t lengths[2000];
-    const char *given = getenv("TEST_SEED");
-    unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
     size_t total = 0;
 
     (void)state;
-    print_message("TEST_SEED=%u\n", seed);
-    srand(seed);
+    (void)seed_random();
     for (int i = 0; i < 2000; i++) {
         lengths[i] = (size_t)rand() % (rand() % 20 == 0 ? sizeof bytes : 50);
         total += lengths[i];
@@ -198,7 +186,7 @@ static void many_elements_of_any_length_read_back(void **state)
     assert_readable(2000, lengths);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_batch)
 
 int main(void)
 {

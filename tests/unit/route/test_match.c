@@ -1,10 +1,9 @@
 #include "route/match.h"
-#include "test.h"
+#include "unit/seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct match_case {
     const char *pattern;
@@ -303,8 +302,6 @@ static void build(char *out, const char *const tokens[], int count, bool tail)
 static void random_patterns_agree_with_the_model(void **state)
 {
     static const char *const tokens[] = {"a", "bb", "*", "*"};
-    const char *given = getenv("TEST_SEED");
-    unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
     char pattern[64];
     char topic[64];
     char why[160];
@@ -312,8 +309,7 @@ static void random_patterns_agree_with_the_model(void **state)
     int matched = 0;
 
     (void)state;
-    print_message("TEST_SEED=%u\n", seed);
-    srand(seed);
+    (void)seed_random();
     for (int i = 0; i < 20000; i++) {
         build(pattern, tokens, 4, true);
         build(topic, tokens, 2, false);

@@ -1,28 +1,24 @@
 #include "route/route.h"
-#include "test.h"
+#include "unit/batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CAPACITY 8
+#define ROUTES_MAX 8
 
-static struct batch batch;
 static struct routes routes;
 
 static int setup(void **state)
 {
-    (void)state;
-    routes = (struct routes){.entries = calloc(CAPACITY, sizeof *routes.entries)};
-    return routes.entries == NULL ? -1 : batch_init(&batch, CAPACITY);
+    routes = (struct routes){.entries = calloc(ROUTES_MAX, sizeof *routes.entries)};
+    return routes.entries == NULL ? -1 : open_batch(state);
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     routes_free(&routes);
-    batch_free(&batch);
-    return 0;
+    return close_batch(state);
 }
 
 static void add_route(const char *match, int sink, const char *topic, const char *key)
@@ -203,11 +199,11 @@ static void messages_that_have_a_verdict_are_left_alone(void **state)
 static void a_full_batch_is_routed_to_its_last_message(void **state)
 {
     (void)state;
-    for (int i = 0; i < CAPACITY; i++)
+    for (int i = 0; i < ROUTES_MAX; i++)
         add_message("order", "k");
     add_route(">", 4, "{topic}", "{key}");
     route_batch(&routes, &batch);
-    for (int i = 0; i < CAPACITY; i++)
+    for (int i = 0; i < ROUTES_MAX; i++)
         assert_routed(&batch.messages[i], 4, "order");
 }
 

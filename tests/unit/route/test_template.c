@@ -1,12 +1,11 @@
 #include "route/template.h"
-#include "test.h"
+#include "unit/batch.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define WHY_BYTES 160
 
-static struct batch batch;
 static struct template template;
 static char why[WHY_BYTES];
 static size_t position;
@@ -23,17 +22,14 @@ static struct message sample(void)
 
 static int setup(void **state)
 {
-    (void)state;
     template = (struct template){0};
-    return batch_init(&batch, 1);
+    return open_batch(state);
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     template_free(&template);
-    batch_free(&batch);
-    return 0;
+    return close_batch(state);
 }
 
 static void parse(const char *source)

@@ -139,7 +139,7 @@ static void a_pipe_that_nobody_writes_to_does_not_hang(void **state)
     (void)state;
     assert_int_equal(mkfifo("pipe", 0600), 0);
     assert_load_fails("pipe", "pipe: cannot read: nothing was written to this pipe");
-    assert_true(clock_now_ms() - start_ms < 1000);
+    assert_true(clock_now_ms() - start_ms < 4000);
     assert_int_equal(unlink("pipe"), 0);
 }
 

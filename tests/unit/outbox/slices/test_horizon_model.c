@@ -13,12 +13,11 @@
 #include "outbox/slices/horizon.h"
 
 #include "base/clock.h"
-#include "test.h"
+#include "unit/seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define RUN_MS 800
 #define STEPS 3000
@@ -703,12 +702,10 @@ static void play(void)
 
 static void whatever_the_dice_say_order_holds_and_nothing_is_lost(void **state)
 {
-    const char *given = getenv("TEST_SEED");
     int64_t until_ms = clock_now_ms() + RUN_MS;
 
     (void)state;
-    seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
-    print_message("TEST_SEED=%u\n", seed);
+    seed = seed_random();
     for (episode = 0; clock_now_ms() < until_ms; episode++)
         play();
     print_message("%d episodes, %llu rows, %llu of them from high, %llu truncates\n", episode,
