@@ -31,6 +31,12 @@ static inline int set_up(void **state)
     return fixture_open(state, configure);
 }
 
+/* Without arguments of its own. */
+static inline int run_command(struct fixture *fixture, const char *command)
+{
+    return run(fixture, command, "-c", fixture->config);
+}
+
 static inline int count_lines(const char *text)
 {
     int lines = 0;
@@ -66,6 +72,20 @@ static inline void assert_all_printed(struct fixture *fixture)
                                 "SELECT count(*) FROM (SELECT line->>'id' FROM printed EXCEPT"
                                 " SELECT event_id::text FROM outbox) invented"),
                      0);
+}
+
+/* What init printed, a statement a line, as psql would run it: CREATE INDEX CONCURRENTLY stands
+ * alone. */
+static inline void execute_printed(struct fixture *fixture)
+{
+    PGconn *psql = harness_connect(fixture->url);
+    char *rest = fixture->process.out;
+    char *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL)
+        if (line[0] != '\0' && line[0] != '-')
+            sql(psql, "%s", line);
+    PQfinish(psql);
 }
 
 /* A role of that name, with the privileges that `init --grant` prints. */

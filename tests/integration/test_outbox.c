@@ -170,7 +170,7 @@ static void kill_relays(struct lane_fixture *fixture)
 static void a_claim_whose_session_has_ended_is_known_before_it_is_published(void **state)
 {
     struct lane_fixture *fixture = *state;
-    int64_t deadline_ms = clock_now_ms() + 10000;
+    int64_t deadline_ms = clock_now_ms() + HARNESS_WAIT_MS;
 
     insert_rows(fixture, 5);
     claim_count(fixture, 5);

@@ -34,17 +34,6 @@ static void init_says_that_rows_without_a_sent_at_will_be_sent(void **state)
                                       " rows that are there will be sent");
 }
 
-/* CREATE INDEX CONCURRENTLY stands alone: a line at a time. */
-static void execute_lines(struct fixture *fixture)
-{
-    char *rest = fixture->process.out;
-    char *line;
-
-    while ((line = strsep(&rest, "\n")) != NULL)
-        if (line[0] != '\0')
-            sql(fixture->conn, "%s", line);
-}
-
 /* As an earlier release made it. */
 static void make_parked_table_old(struct fixture *fixture)
 {
@@ -74,7 +63,7 @@ static void init_prints_what_an_older_parked_table_lacks(void **state)
         "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
         " (sent_at) WHERE sent_at IS NOT NULL;\n");
     assert_null(strstr(fixture->process.out, "(due)"));
-    execute_lines(fixture);
+    execute_printed(fixture);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "the tables are ready");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");

@@ -127,7 +127,7 @@ static void assert_silent(const struct fixture *fixture, const struct spelling *
                  process->out, process->err);
 }
 
-static void run_command(struct fixture *fixture, const struct spelling *spelling,
+static void run_spelled(struct fixture *fixture, const struct spelling *spelling,
                         const char *const command[5])
 {
     const char *words[8];
@@ -170,7 +170,7 @@ static void no_output_ever_holds_a_password(void **state)
     for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
         write_spelling(fixture, &spellings[i]);
         for (size_t j = 0; j < sizeof commands / sizeof commands[0]; j++)
-            run_command(fixture, &spellings[i], commands[j]);
+            run_spelled(fixture, &spellings[i], commands[j]);
         run_relay(fixture, &spellings[i]);
         sql(fixture->conn, "TRUNCATE outbox, outbox_parked");
     }

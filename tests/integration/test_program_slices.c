@@ -22,17 +22,6 @@ static int set_up_by_key(void **state)
     return fixture_open(state, configure_by_key);
 }
 
-/* What init printed, a statement a line, as psql would run it. */
-static void execute_printed(struct fixture *fixture)
-{
-    char *rest = fixture->process.out;
-    char *line;
-
-    while ((line = strsep(&rest, "\n")) != NULL)
-        if (line[0] != '\0')
-            sql(fixture->conn, "%s", line);
-}
-
 static void remake(struct fixture *fixture, const char *key, const char *rest)
 {
     sql(fixture->conn,
@@ -40,11 +29,6 @@ static void remake(struct fixture *fixture, const char *key, const char *rest)
         " outbox_parked; CREATE TABLE outbox (id bigint PRIMARY KEY, event_id uuid, topic text, %s"
         " payload text, sent_at timestamptz); %s",
         key, rest);
-}
-
-static int run_command(struct fixture *fixture, const char *command)
-{
-    return run(fixture, command, "-c", fixture->config);
 }
 
 static void expect_init_then_ready(struct fixture *fixture)

@@ -43,34 +43,16 @@ static void insert_events(struct fixture *fixture, const char *status, int count
         status, count);
 }
 
-static int command(struct fixture *fixture, const char *name)
-{
-    return run(fixture, name, "-c", fixture->config);
-}
-
 static int drain(struct fixture *fixture)
 {
     return run(fixture, "run", "--drain", "-c", fixture->config);
 }
 
-/* What init printed, a statement a line, as psql would run it. */
-static void execute_printed(struct fixture *fixture)
-{
-    PGconn *psql = harness_connect(fixture->url);
-    char *rest = fixture->process.out;
-    char *line;
-
-    while ((line = strsep(&rest, "\n")) != NULL)
-        if (line[0] != '\0' && line[0] != '-')
-            sql(psql, "%s", line);
-    PQfinish(psql);
-}
-
 static void init(struct fixture *fixture)
 {
-    if (command(fixture, "init") == 3) {
+    if (run_command(fixture, "init") == 3) {
         execute_printed(fixture);
-        expect(fixture, command(fixture, "init"), 0);
+        expect(fixture, run_command(fixture, "init"), 0);
     }
     assert_says(fixture->process.out, "the tables are ready");
 }
@@ -106,7 +88,7 @@ static void rows_that_another_program_has_sent_are_not_sent_by_a_first_run(void 
                                       " outbox-relay: 1000 rows would be sent and deleted; columns"
                                       " that look like a mark of what was sent: status (text),"
                                       " processed_at (timestamp with time zone), urgent (boolean)");
-    expect(fixture, command(fixture, "check"), 3);
+    expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "error: table \"public\".\"events\" was not created by"
                                       " outbox-relay: 1000 rows would be sent and deleted;");
     expect(fixture, drain(fixture), 3);
@@ -115,7 +97,7 @@ static void rows_that_another_program_has_sent_are_not_sent_by_a_first_run(void 
                 "1000 rows would be sent and deleted; columns that look like a"
                 " mark of what was sent: status (text), processed_at");
     assert_says(fixture->process.err, "set [outbox] adopt = true");
-    expect(fixture, command(fixture, "run"), 3);
+    expect(fixture, run_command(fixture, "run"), 3);
     assert_string_equal(fixture->process.out, "");
     assert_untouched(fixture);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1000);
@@ -130,7 +112,7 @@ static void what_is_counted_is_bounded_and_the_retention_counts_too(void **state
     sql(fixture->conn, "INSERT INTO events (topic, sent_at) SELECT 't', now() - interval '8 days'"
                        " FROM generate_series(1, 12)");
     write_config_for(fixture, "on_sent = \"mark\"");
-    expect(fixture, command(fixture, "check"), 3);
+    expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out,
                 "more than 100000 rows would be sent and marked, and 12 rows marked as sent would"
                 " be purged by [outbox] retention; columns that look like a mark of what was sent:"
@@ -158,7 +140,7 @@ static void adopt_is_needed_once(void **state)
     assert_int_equal(count_lines(fixture->process.out), 500);
     insert_events(fixture, "NEW", 50);
     write_config_for(fixture, "");
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 50);
 }
@@ -194,16 +176,16 @@ static void rows_that_come_once_a_table_was_seen_empty_are_the_relays(void **sta
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked"), 0);
     expect(fixture, drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
     make_events_without_sent_at(fixture);
     insert_events(fixture, "NEW", 10);
     init(fixture);
     sql(fixture->conn, "DELETE FROM events");
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     insert_events(fixture, "NEW", 10);
-    expect(fixture, command(fixture, "check"), 3); /* it has only looked */
+    expect(fixture, run_command(fixture, "check"), 3); /* it has only looked */
     sql(fixture->conn, "DELETE FROM events");
     expect(fixture, drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
@@ -219,7 +201,7 @@ static void a_table_that_init_created_needs_no_word(void **state)
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     sql(fixture->conn, "ALTER TABLE events ADD COLUMN status text, ADD COLUMN done bool");
     sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
 }
@@ -242,7 +224,7 @@ static void a_condition_is_refused_beside_a_relay_without_one(void **state)
         expect(fixture, drain(fixture), 3); /* the index is missing too */
         assert_says(fixture->process.err, "is relayed by another condition: \"rows are sent WHERE"
                                           " \"sent_at\" IS NULL\", not");
-        expect(fixture, command(fixture, "init"), 3);
+        expect(fixture, run_command(fixture, "init"), 3);
         assert_says(fixture->process.err, "is relayed by another condition");
         assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.events_slice_idx;");
         execute_printed(fixture);
@@ -260,19 +242,19 @@ static void a_table_of_an_earlier_init_needs_no_word(void **state)
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     sql(fixture->conn, "COMMENT ON TABLE events IS NULL");
     sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
     sql(fixture->conn, "ALTER TABLE events ADD COLUMN tenant text");
     sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
     sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
     sql(fixture->conn, "ALTER TABLE events ADD COLUMN state text; DELETE FROM events_parked");
-    expect(fixture, command(fixture, "check"), 3);
+    expect(fixture, run_command(fixture, "check"), 3);
     sql(fixture->conn, "ALTER TABLE events DROP COLUMN state;"
                        " ALTER TABLE events RESET (autovacuum_vacuum_threshold)");
-    expect(fixture, command(fixture, "check"), 3);
+    expect(fixture, run_command(fixture, "check"), 3);
 }
 
 /* Earlier versions left nothing but the locks of their slices, and parked rows. */
@@ -288,7 +270,7 @@ static void a_relay_of_an_earlier_version_goes_on_beside_a_table_of_others(void 
     sql(fixture->conn, "DELETE FROM events_parked");
     insert_events(fixture, "NEW", 10);
     write_config_for(fixture, "on_sent = \"delete\"");
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 10);
     sql(fixture->conn, "UPDATE events_slice SET slices = slices"); /* as after a restore */
@@ -360,7 +342,7 @@ static void a_restricted_role_settles_a_table_too(void **state)
     write_config_for(fixture, "");
     expect(fixture, drain(fixture), 3);
     write_config_for(fixture, "adopt = true");
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
     write_config_for(fixture, "");
@@ -431,10 +413,10 @@ static void the_index_holds_the_condition_and_no_other_serves(void **state)
     write_config_for(fixture, "");
     init(fixture);
     write_config_for(fixture, NEW_ONLY);
-    expect(fixture, command(fixture, "run"), 3);
+    expect(fixture, run_command(fixture, "run"), 3);
     assert_says(fixture->process.err, "no index over its unsent rows within [outbox] where");
     assert_says(fixture->process.err, "SET search_path = ''; CREATE INDEX CONCURRENTLY");
-    expect(fixture, command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.out,
                 " 64), \"id\") WHERE \"sent_at\" IS NULL AND (status = 'NEW');\n");
     assert_says(fixture->process.out, "SET search_path = '';\nCREATE INDEX CONCURRENTLY ");
@@ -448,7 +430,7 @@ static void the_index_holds_the_condition_and_no_other_serves(void **state)
                      1);
     expect(fixture, drain(fixture), 0);
     write_config_for(fixture, "where = \"(( status)='NEW'::pg_catalog.text )\"");
-    expect(fixture, command(fixture, "check"), 3); /* the same index, but another text */
+    expect(fixture, run_command(fixture, "check"), 3); /* the same index, but another text */
     assert_null(strstr(fixture->process.out, "no index"));
     assert_says(fixture->process.out, "is relayed by another condition");
 }
@@ -460,13 +442,13 @@ static void without_order_the_index_holds_the_condition_too(void **state)
 
     make_events_without_sent_at(fixture);
     write_config_for(fixture, "order = \"none\"\non_sent = \"delete\"\n" NEW_ONLY);
-    expect(fixture, command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY \"events_unsent_idx\" ON"
                                       " \"public\".\"events\" (\"id\") WHERE (status = 'NEW');\n");
     init(fixture);
     expect(fixture, drain(fixture), 0);
     write_config_for(fixture, "order = \"none\"\non_sent = \"delete\"\nwhere = \"status = 'A'\"");
-    expect(fixture, command(fixture, "check"), 3); /* of another condition */
+    expect(fixture, run_command(fixture, "check"), 3); /* of another condition */
     assert_says(fixture->process.out, "warning: table \"public\".\"events\" has no index over its"
                                       " unsent rows within [outbox] where by \"id\"");
     assert_says(fixture->process.out, "\"events_unsent_idx_2\"");
@@ -496,14 +478,14 @@ static void a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing(
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         (void)snprintf(outbox, sizeof outbox, "adopt = true\nwhere = \"%s\"", refused[i].where);
         write_config_for(fixture, outbox);
-        expect(fixture, command(fixture, "init"), 3);
+        expect(fixture, run_command(fixture, "init"), 3);
         assert_says(fixture->process.err, "[outbox] where: PostgreSQL refuses this condition:");
         assert_says(fixture->process.err, refused[i].why);
-        expect(fixture, command(fixture, "check"), 3);
+        expect(fixture, run_command(fixture, "check"), 3);
         assert_says(fixture->process.out,
                     "error: [outbox] where: PostgreSQL refuses this condition:");
         assert_null(strstr(fixture->process.out, "CREATE INDEX"));
-        expect(fixture, command(fixture, "run"), 3);
+        expect(fixture, run_command(fixture, "run"), 3);
         assert_string_equal(fixture->process.out, "");
         assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
                                                    " count(to_regclass('events_slice'))"),
@@ -517,7 +499,7 @@ static void a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing(
     assert_says(fixture->process.err, "[outbox] where: PostgreSQL refuses this condition:");
     sql(fixture->conn, "DROP TABLE events, events_parked");
     write_config_for(fixture, "where = \"tenant = 'a'\"");
-    expect(fixture, command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, "[outbox] where: ");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events'))"), 0);
 }
@@ -527,8 +509,8 @@ static void a_new_table_is_made_with_the_condition(void **state)
     struct fixture *fixture = *state;
 
     write_config_for(fixture, "where = \"topic <> 'private'\"");
-    expect(fixture, command(fixture, "init"), 0);
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     sql(fixture->conn, "INSERT INTO events (topic) VALUES ('t'), ('private'), ('t')");
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 2);
@@ -625,10 +607,10 @@ static void the_relays_of_a_table_have_one_condition(void **state)
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     write_config_for(fixture, "where = \"key = 'b'\"\nadopt = true");
-    expect(fixture, command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, "is relayed by another condition");
     execute_printed(fixture);
-    expect(fixture, command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "init"), 0);
     assert_says(fixture->process.err, "warning: [outbox] where: table \"public\".\"events\" is"
                                       " relayed by another condition");
     expect(fixture, drain(fixture), 3);
@@ -672,7 +654,7 @@ static void a_purge_asks_whose_the_rows_are(void **state)
                        " FROM generate_series(1, 100)");
     write_config_for(fixture, "");
     init(fixture);
-    expect(fixture, command(fixture, "purge"), 3);
+    expect(fixture, run_command(fixture, "purge"), 3);
     assert_says(fixture->process.err, "100 rows marked as sent would be purged");
     expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "would purge 100");
@@ -681,7 +663,7 @@ static void a_purge_asks_whose_the_rows_are(void **state)
     init(fixture);
     expect(fixture, drain(fixture), 0);
     write_config_for(fixture, "adopt = true");
-    expect(fixture, command(fixture, "purge"), 3);
+    expect(fixture, run_command(fixture, "purge"), 3);
     assert_says(fixture->process.err, "is relayed by another condition");
 }
 
@@ -693,11 +675,11 @@ static void an_error_that_the_condition_raises_names_it(void **state)
     make_events(fixture);
     sql(fixture->conn, "INSERT INTO events (topic, sent_at) VALUES ('t', now() - interval '9 d')");
     write_config_for(fixture, "adopt = true\norder = \"none\"\nwhere = \"10 / (id - 1) > 0\"");
-    (void)command(fixture, "init");
+    (void)run_command(fixture, "init");
     expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 3);
     assert_says(fixture->process.err, "[outbox] where cannot be evaluated for a row of"
                                       " \"public\".\"events\": database: division by zero");
-    expect(fixture, command(fixture, "purge"), 3);
+    expect(fixture, run_command(fixture, "purge"), 3);
     assert_says(fixture->process.err, "[outbox] where cannot be evaluated");
     sql(fixture->conn, "TRUNCATE events RESTART IDENTITY");
     expect(fixture, drain(fixture), 0);
@@ -756,7 +738,7 @@ static void init_creates_nothing_beside_a_table_with_columns_of_other_types(void
                        " text[], type bool, payload int, headers text[], created_at bigint,"
                        " sent_at date)");
     write_config_for(fixture, "");
-    expect(fixture, command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 3);
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         assert_says(fixture->process.err, said[i]);
     assert_says(fixture->process.err,
@@ -767,11 +749,11 @@ static void init_creates_nothing_beside_a_table_with_columns_of_other_types(void
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
                                                " count(to_regclass('events_slice'))"),
                      0);
-    expect(fixture, command(fixture, "check"), 3);
+    expect(fixture, run_command(fixture, "check"), 3);
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         assert_says(fixture->process.out, said[i]);
     write_config_for(fixture, "on_sent = \"delete\"");
-    expect(fixture, command(fixture, "check"), 3);
+    expect(fixture, run_command(fixture, "check"), 3);
     assert_null(strstr(fixture->process.out, "column \"sent_at\" (sent_at) of")); /* NULL or not */
 }
 
@@ -794,15 +776,15 @@ static void init_creates_nothing_while_a_column_is_missing(void **state)
 
     make_events_without_sent_at(fixture);
     write_config_for(fixture, "");
-    expect(fixture, command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, "nothing was created: table \"public\".\"events\" lacks");
     assert_says(fixture->process.out, "ALTER TABLE \"public\".\"events\" ADD COLUMN \"sent_at\"");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
                                                " count(to_regclass('events_slice'))"),
                      0);
     execute_printed(fixture);
-    expect(fixture, command(fixture, "init"), 0);
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
 }
 
 static void the_parked_table_follows_a_changed_type(void **state)
@@ -821,14 +803,14 @@ static void the_parked_table_follows_a_changed_type(void **state)
                        " convert_to(payload::text, 'UTF8'),"
                        " ALTER COLUMN event_id DROP DEFAULT,"
                        " ALTER COLUMN event_id TYPE text");
-    expect(fixture, command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.out,
                 "ALTER TABLE \"public\".\"events_parked\" ALTER COLUMN payload TYPE ");
     assert_says(fixture->process.out,
                 "ALTER TABLE \"public\".\"events_parked\" ALTER COLUMN event_id TYPE ");
     execute_printed(fixture);
-    expect(fixture, command(fixture, "init"), 0);
-    expect(fixture, command(fixture, "check"), 0);
+    expect(fixture, run_command(fixture, "init"), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.out, "\"key\":\"k\"");
