@@ -251,7 +251,8 @@ static void create_makes_unknown_topics_as_they_are_met(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
 }
 
-static void a_topic_is_inspected_and_made(void **state)
+static void
+a_missing_topic_is_reported_with_the_command_that_creates_it_and_can_be_created(void **state)
 {
     char warning[512];
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
@@ -332,7 +333,7 @@ static int reports(void)
     return (int)count;
 }
 
-static void reports_that_have_come_count_after_the_deadline(void **state)
+static void acknowledgements_that_have_arrived_count_after_the_deadline(void **state)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
@@ -350,7 +351,7 @@ static void reports_that_have_come_count_after_the_deadline(void **state)
 
 /* ---- errors by injection ---- */
 
-static void one_refused_record_batch_blames_nobody(void **state)
+static void a_record_batch_that_is_refused_once_rejects_no_message(void **state)
 {
     (void)state;
     inject(1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
@@ -381,7 +382,7 @@ static void an_error_that_is_not_known_costs_an_attempt(void **state)
 }
 
 /* The timestamp is this host's clock, and the rest is set for the topic or the sink. */
-static void what_no_message_can_help_lets_it_wait_uncounted(void **state)
+static void an_error_that_no_message_causes_costs_no_attempt(void **state)
 {
     static const rd_kafka_resp_err_t codes[] = {RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP,
                                                 RD_KAFKA_RESP_ERR_UNSUPPORTED_COMPRESSION_TYPE,
@@ -413,7 +414,7 @@ static void a_busy_cluster_is_retried_by_the_library(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
 }
 
-static void a_policy_lets_the_topic_wait_and_a_quota_blames_nobody(void **state)
+static void messages_refused_by_a_policy_or_a_quota_wait_and_are_not_rejected(void **state)
 {
     (void)state;
     inject(1, RD_KAFKA_RESP_ERR_POLICY_VIOLATION);
@@ -444,7 +445,7 @@ static void a_forbidden_topic_waits_and_is_tried_again(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 3);
 }
 
-static void a_fatal_error_ends_the_client_not_the_relay(void **state)
+static void after_a_fatal_error_a_new_client_sends_the_batch(void **state)
 {
     (void)state;
     fill_batch(5);
@@ -460,7 +461,7 @@ static void a_fatal_error_ends_the_client_not_the_relay(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
 }
 
-static void a_broker_that_is_down_is_told_by_ready(void **state)
+static void ready_fails_while_the_broker_is_down(void **state)
 {
     (void)state;
     assert_int_equal(rd_kafka_mock_broker_set_down(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -473,7 +474,7 @@ static void a_broker_that_is_down_is_told_by_ready(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
 }
 
-static void a_queue_that_stays_full_is_told(void **state)
+static void a_client_queue_that_stays_full_is_reported(void **state)
 {
     (void)state;
     broker_close(broker);
@@ -490,7 +491,7 @@ static void a_queue_that_stays_full_is_told(void **state)
     assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
-static void an_unreachable_broker_is_told_within_seconds(void **state)
+static void an_unreachable_broker_is_reported_within_seconds(void **state)
 {
     int64_t started_ms = clock_now_ms();
 
@@ -520,21 +521,21 @@ int main(void)
         TEST(a_message_too_large_for_its_topic_harms_no_neighbour),
         TEST(an_unknown_topic_waits_while_its_neighbours_are_sent),
         TEST(create_makes_unknown_topics_as_they_are_met),
-        TEST(a_topic_is_inspected_and_made),
+        TEST(a_missing_topic_is_reported_with_the_command_that_creates_it_and_can_be_created),
         TEST(a_killed_broker_ends_the_wait_and_nothing_is_published_later),
         TEST(a_silent_broker_ends_the_wait_at_the_deadline),
-        TEST(reports_that_have_come_count_after_the_deadline),
-        TEST(an_unreachable_broker_is_told_within_seconds),
-        TEST_WITH_MOCK(one_refused_record_batch_blames_nobody),
+        TEST(acknowledgements_that_have_arrived_count_after_the_deadline),
+        TEST(an_unreachable_broker_is_reported_within_seconds),
+        TEST_WITH_MOCK(a_record_batch_that_is_refused_once_rejects_no_message),
         TEST_WITH_MOCK(only_a_message_that_is_refused_alone_is_rejected),
         TEST_WITH_MOCK(an_error_that_is_not_known_costs_an_attempt),
-        TEST_WITH_MOCK(what_no_message_can_help_lets_it_wait_uncounted),
+        TEST_WITH_MOCK(an_error_that_no_message_causes_costs_no_attempt),
         TEST_WITH_MOCK(a_busy_cluster_is_retried_by_the_library),
-        TEST_WITH_MOCK(a_policy_lets_the_topic_wait_and_a_quota_blames_nobody),
+        TEST_WITH_MOCK(messages_refused_by_a_policy_or_a_quota_wait_and_are_not_rejected),
         TEST_WITH_MOCK(a_forbidden_topic_waits_and_is_tried_again),
-        TEST_WITH_MOCK(a_queue_that_stays_full_is_told),
-        TEST_WITH_MOCK(a_fatal_error_ends_the_client_not_the_relay),
-        TEST_WITH_MOCK(a_broker_that_is_down_is_told_by_ready),
+        TEST_WITH_MOCK(a_client_queue_that_stays_full_is_reported),
+        TEST_WITH_MOCK(after_a_fatal_error_a_new_client_sends_the_batch),
+        TEST_WITH_MOCK(ready_fails_while_the_broker_is_down),
     };
 
     return cmocka_run_group_tests(tests, kafka_open_reader, kafka_close_reader);

@@ -94,7 +94,7 @@ static void a_client_that_became_fatal_while_idle_costs_no_batch(void **state)
     publish_ten();
 }
 
-static void a_client_that_becomes_fatal_between_ready_and_send_judges_nobody(void **state)
+static void a_client_that_becomes_fatal_between_ready_and_send_rejects_no_message(void **state)
 {
     (void)state;
     publish_ten();
@@ -372,14 +372,14 @@ static void expect_refused_connection(char *protocol, const char *why)
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 3);
 }
 
-static void a_cluster_without_tls_is_told(void **state)
+static void a_cluster_without_tls_is_reported(void **state)
 {
     (void)state;
     expect_refused_connection("ssl", "in state SSL_HANDSHAKE");
     assert_null(strstr(error.text, "after ")); /* or each attempt would be logged anew */
 }
 
-static void a_cluster_that_takes_no_password_is_told(void **state)
+static void a_cluster_that_takes_no_password_is_reported(void **state)
 {
     (void)state;
     set_property(&options, "sasl.mechanism", "PLAIN");
@@ -397,7 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_WITH_MOCK(a_fatal_error_costs_one_batch_and_a_new_client),
         TEST_WITH_MOCK(a_client_that_became_fatal_while_idle_costs_no_batch),
-        TEST_WITH_MOCK(a_client_that_becomes_fatal_between_ready_and_send_judges_nobody),
+        TEST_WITH_MOCK(a_client_that_becomes_fatal_between_ready_and_send_rejects_no_message),
         TEST_WITH_MOCK(a_missing_delivery_report_is_no_success),
         TEST_WITH_MOCK(a_slow_cluster_is_waited_for),
         TEST_WITH_MOCK(a_slow_cluster_lets_a_new_client_in),
@@ -409,8 +409,8 @@ int main(void)
         TEST(a_restart_within_the_publish_timeout_is_survived),
         TEST_WITH_MOCK(a_connection_that_met_silence_is_soon_replaced),
         TEST(a_silent_cluster_does_not_hold_ready_up),
-        TEST(a_cluster_without_tls_is_told),
-        TEST(a_cluster_that_takes_no_password_is_told),
+        TEST(a_cluster_without_tls_is_reported),
+        TEST(a_cluster_that_takes_no_password_is_reported),
     };
 
     return cmocka_run_group_tests(tests, kafka_open_reader, kafka_close_reader);

@@ -87,8 +87,7 @@ static void find_the_broker(void)
     let_lookups_wait(false);
 }
 
-static void messages_that_a_hanging_client_holds_stay_pending_and_the_next_client_waits_for_its_end(
-    void **state)
+static void messages_held_by_a_client_that_hangs_stay_pending_until_it_has_ended(void **state)
 {
     int64_t started_ms;
 
@@ -107,7 +106,7 @@ static void messages_that_a_hanging_client_holds_stay_pending_and_the_next_clien
     publish_three();
 }
 
-static void a_broker_object_goes_before_its_client_has_ended(void **state)
+static void closing_a_broker_does_not_wait_for_a_client_that_hangs(void **state)
 {
     int64_t started_ms;
 
@@ -126,9 +125,8 @@ static void a_broker_object_goes_before_its_client_has_ended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST_WITH_MOCK(
-            messages_that_a_hanging_client_holds_stay_pending_and_the_next_client_waits_for_its_end),
-        TEST_WITH_MOCK(a_broker_object_goes_before_its_client_has_ended),
+        TEST_WITH_MOCK(messages_held_by_a_client_that_hangs_stay_pending_until_it_has_ended),
+        TEST_WITH_MOCK(closing_a_broker_does_not_wait_for_a_client_that_hangs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

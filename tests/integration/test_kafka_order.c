@@ -166,7 +166,7 @@ static void a_message_that_is_too_large_for_the_client_holds_its_key(void **stat
 }
 
 /* One of the last spoils the record batch of all: none of it is stored. */
-static void what_goes_at_once_goes_in_one_record_batch(void **state)
+static void a_whole_batch_is_one_record_batch_and_is_refused_as_one(void **state)
 {
     (void)state;
     create_topic(1, TOPIC_BYTES_MAX);
@@ -192,7 +192,7 @@ static void nothing_overtakes_a_refused_record_batch_of_several(void **state)
 }
 
 /* Nobody is to blame: none of the messages is larger than the topic takes, only all together. */
-static void what_is_too_large_only_together_goes_in_smaller_chunks(void **state)
+static void messages_that_are_too_large_only_together_are_sent_in_smaller_chunks(void **state)
 {
     enum { BYTES = 500 };
     static char padded[KEYS * KEY_ROWS][BYTES + 1];
@@ -218,7 +218,7 @@ static void what_is_too_large_only_together_goes_in_smaller_chunks(void **state)
         assert_int_equal(first_seen(key), KEY_ROWS);
 }
 
-static void after_some_seconds_without_a_refusal_all_go_at_once_again(void **state)
+static void after_some_seconds_without_a_refusal_whole_batches_are_sent_again(void **state)
 {
     struct kafka *kafka = (struct kafka *)broker;
 
@@ -245,7 +245,7 @@ static void after_some_seconds_without_a_refusal_all_go_at_once_again(void **sta
 }
 
 /* Each request to a cluster that refuses all: nobody is sent, one of each key is to blame. */
-static void a_cluster_that_refuses_everything_blames_the_first_of_each_key(void **state)
+static void a_cluster_that_refuses_everything_fails_only_the_first_message_of_each_key(void **state)
 {
     (void)state;
     inject(1000, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
@@ -284,11 +284,12 @@ int main(void)
         TEST_KEYS(a_refused_record_batch_holds_its_key_only),
         TEST_KEYS(a_held_key_goes_on_when_its_dead_row_is_dropped),
         TEST_KEYS(a_message_that_is_too_large_for_the_client_holds_its_key),
-        TEST_KEYS(what_goes_at_once_goes_in_one_record_batch),
+        TEST_KEYS(a_whole_batch_is_one_record_batch_and_is_refused_as_one),
         TEST_KEYS(nothing_overtakes_a_refused_record_batch_of_several),
-        TEST_KEYS(what_is_too_large_only_together_goes_in_smaller_chunks),
-        TEST_KEYS_WITH_MOCK(after_some_seconds_without_a_refusal_all_go_at_once_again),
-        TEST_KEYS_WITH_MOCK(a_cluster_that_refuses_everything_blames_the_first_of_each_key),
+        TEST_KEYS(messages_that_are_too_large_only_together_are_sent_in_smaller_chunks),
+        TEST_KEYS_WITH_MOCK(after_some_seconds_without_a_refusal_whole_batches_are_sent_again),
+        TEST_KEYS_WITH_MOCK(
+            a_cluster_that_refuses_everything_fails_only_the_first_message_of_each_key),
         TEST_KEYS_WITH_MOCK(a_key_that_changes_its_topic_waits_for_its_acknowledgement),
     };
 

@@ -66,7 +66,7 @@ static void a_message_arrives_with_all_its_parts(void **state)
     natsMsg_Destroy(found);
 }
 
-static void what_is_null_makes_no_header(void **state)
+static void a_null_column_makes_no_header(void **state)
 {
     natsMsg *found;
 
@@ -342,7 +342,7 @@ static void what_was_given_up_is_never_stored_after_a_restart(void **state)
     }
 }
 
-static void a_server_killed_in_mid_wait_ends_it_at_once(void **state)
+static void a_server_that_is_killed_ends_the_wait_for_its_acknowledgements_at_once(void **state)
 {
     int64_t started_ms = clock_now_ms();
 
@@ -381,7 +381,7 @@ static void a_silent_server_ends_the_wait_at_the_deadline(void **state)
 }
 
 /* Acknowledgements are on their way while the batch's memory is used again. */
-static void late_acknowledgements_touch_nothing(void **state)
+static void acknowledgements_that_arrive_late_change_no_later_batch(void **state)
 {
     (void)state;
     for (int round = 0; round < 40; round++) {
@@ -395,7 +395,7 @@ static void late_acknowledgements_touch_nothing(void **state)
     publish();
 }
 
-static void a_missing_stream_is_told_with_the_command_that_adds_it(void **state)
+static void a_missing_stream_is_reported_with_the_command_that_adds_it(void **state)
 {
     (void)open_broker(state);
     allow(&options, subject_of(">"));
@@ -406,7 +406,7 @@ static void a_missing_stream_is_told_with_the_command_that_adds_it(void **state)
     assert_non_null(strstr(error.hint, subject_of(">")));
 }
 
-static void the_command_is_usable_without_an_allow_list_as_well(void **state)
+static void the_printed_command_works_without_an_allow_list_too(void **state)
 {
     char expected[96];
     char warning[512];
@@ -475,7 +475,7 @@ static void a_weak_stream_is_warned_about(void **state)
     assert_non_null(strstr(warning, "retention"));
 }
 
-static void a_subject_that_the_stream_does_not_take_is_told(void **state)
+static void a_subject_that_the_stream_does_not_take_is_reported(void **state)
 {
     char warning[512];
 
@@ -563,7 +563,7 @@ static void assert_stored_as_sent(uint64_t sequence, char *const *payloads, cons
 #define ROWS 60
 
 /* A write that is given up in the middle of a message, again and again. */
-static void after_cut_writes_every_stored_message_equals_its_row(void **state)
+static void after_interrupted_writes_every_stored_message_equals_its_row(void **state)
 {
     int64_t deadline_ms = clock_now_ms() + 2 * WAIT_MS;
     char *payloads[ROWS];
@@ -670,7 +670,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_message_arrives_with_all_its_parts),
-        TEST(what_is_null_makes_no_header),
+        TEST(a_null_column_makes_no_header),
         TEST(a_payload_up_to_the_servers_limit_arrives_whole),
         TEST(what_can_never_be_sent_is_rejected_and_harms_no_neighbour),
         TEST(a_payload_beyond_the_limit_is_rejected_fetched_or_not),
@@ -683,17 +683,17 @@ int main(void)
         TEST(a_full_batch_keeps_its_order),
         TEST(a_killed_server_ends_the_wait_and_nothing_is_published_later),
         TEST(what_was_given_up_is_never_stored_after_a_restart),
-        TEST(a_server_killed_in_mid_wait_ends_it_at_once),
+        TEST(a_server_that_is_killed_ends_the_wait_for_its_acknowledgements_at_once),
         TEST(a_silent_server_ends_the_wait_at_the_deadline),
-        TEST(late_acknowledgements_touch_nothing),
-        TEST_WITHOUT_STREAM(a_missing_stream_is_told_with_the_command_that_adds_it),
-        TEST_WITHOUT_STREAM(the_command_is_usable_without_an_allow_list_as_well),
+        TEST(acknowledgements_that_arrive_late_change_no_later_batch),
+        TEST_WITHOUT_STREAM(a_missing_stream_is_reported_with_the_command_that_adds_it),
+        TEST_WITHOUT_STREAM(the_printed_command_works_without_an_allow_list_too),
         TEST_WITHOUT_STREAM(create_adds_the_missing_stream),
         TEST_WITHOUT_STREAM(a_stream_that_never_acknowledges_is_refused),
         TEST_WITHOUT_STREAM(a_weak_stream_is_warned_about),
-        TEST(a_subject_that_the_stream_does_not_take_is_told),
+        TEST(a_subject_that_the_stream_does_not_take_is_reported),
         TEST(an_error_names_the_server_in_use),
-        TEST_WITHOUT_STREAM(after_cut_writes_every_stored_message_equals_its_row),
+        TEST_WITHOUT_STREAM(after_interrupted_writes_every_stored_message_equals_its_row),
         TEST_WITHOUT_STREAM(a_stuck_server_costs_no_more_than_the_publish_timeout),
         TEST_WITHOUT_STREAM(a_password_is_read_anew_and_a_forbidden_subject_waits),
     };

@@ -358,7 +358,7 @@ static void swallow_fetches(void)
     assert_int_equal(natsConnection_Flush(connection), NATS_OK);
 }
 
-static void past_the_deadline_it_stays_pending(void **state)
+static void a_duplicate_that_cannot_be_compared_in_time_stays_pending(void **state)
 {
     open_service(state);
     swallow_fetches();
@@ -460,7 +460,7 @@ int main(void)
         TEST_WITHOUT_STREAM(a_consumed_message_of_a_work_queue_is_taken_for_a_repeat),
         TEST_WITHOUT_STREAM(a_message_that_no_consumer_wanted_is_taken_for_a_repeat),
         TEST_WITHOUT_STREAM(without_permission_to_fetch_it_is_taken_for_a_repeat),
-        TEST_WITHOUT_STREAM(past_the_deadline_it_stays_pending),
+        TEST_WITHOUT_STREAM(a_duplicate_that_cannot_be_compared_in_time_stays_pending),
         TEST_WITHOUT_STREAM(a_server_that_never_answers_is_asked_on_two_connections),
         TEST_WITHOUT_STREAM(an_answer_without_a_message_is_taken_for_a_repeat),
         TEST_WITHOUT_STREAM(a_stored_message_with_another_id_proves_nothing),

@@ -60,7 +60,7 @@ static natsSubscription *listen(const char *subject, natsMsgHandler on_message)
     return listener;
 }
 
-static void who_has_seen_one_answers_subject_cannot_acknowledge_the_next(void **state)
+static void the_reply_subject_of_one_message_does_not_let_anyone_acknowledge_the_next(void **state)
 {
     natsSubscription *forger;
 
@@ -87,7 +87,7 @@ static void forge_same_number(natsConnection *forger, natsSubscription *subscrip
     natsMsg_Destroy(seen);
 }
 
-static void a_number_of_the_stream_counts_once_a_connection(void **state)
+static void a_sequence_number_acknowledges_one_message_of_a_connection(void **state)
 {
     natsSubscription *forger;
 
@@ -175,7 +175,7 @@ static void an_inbox_that_the_stream_would_take_is_refused(void **state)
     assert_says(&error, "write an inbox_prefix that none of its subjects matches");
 }
 
-static void a_user_who_may_not_hear_the_inbox_is_told_which(void **state)
+static void a_user_who_may_not_subscribe_to_the_inbox_learns_its_name(void **state)
 {
     jsStreamConfig config;
 
@@ -193,12 +193,12 @@ static void a_user_who_may_not_hear_the_inbox_is_told_which(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(who_has_seen_one_answers_subject_cannot_acknowledge_the_next),
-        TEST(a_number_of_the_stream_counts_once_a_connection),
+        TEST(the_reply_subject_of_one_message_does_not_let_anyone_acknowledge_the_next),
+        TEST(a_sequence_number_acknowledges_one_message_of_a_connection),
         TEST(an_inbox_that_the_stream_would_take_is_refused),
         TEST(a_stream_that_was_made_anew_acknowledges_on_the_next_connection),
         TEST_WITHOUT_STREAM(acknowledgements_come_back_below_the_sinks_inbox_prefix),
-        TEST_WITHOUT_STREAM(a_user_who_may_not_hear_the_inbox_is_told_which),
+        TEST_WITHOUT_STREAM(a_user_who_may_not_subscribe_to_the_inbox_learns_its_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, close_library);

@@ -103,7 +103,7 @@ static void a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many(
         expect_same_lines(i, KINDS + i);
 }
 
-static void a_repeat_of_headers_that_one_call_has_set_is_known_for_one(void **state)
+static void an_event_whose_headers_were_set_in_one_call_is_recognised_as_a_repeat(void **state)
 {
     (void)state;
     fill_with_all_kinds(1);
@@ -118,7 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many),
-        TEST(a_repeat_of_headers_that_one_call_has_set_is_known_for_one),
+        TEST(an_event_whose_headers_were_set_in_one_call_is_recognised_as_a_repeat),
     };
 
     return cmocka_run_group_tests(tests, NULL, close_library);

@@ -271,7 +271,8 @@ static void a_raised_max_payload_is_noticed_before_a_message_is_rejected(void **
     stop_own_server();
 }
 
-static void what_is_too_large_for_a_limit_just_told_is_rejected_on_the_same_connection(void **state)
+static void
+a_message_above_a_limit_that_was_just_learned_is_rejected_on_the_same_connection(void **state)
 {
     uint64_t id;
 
@@ -347,7 +348,7 @@ static void each_answer_of_a_server_has_its_verdict(void **state)
 }
 
 /* So does a stream that takes ">": it takes the question about itself as well. */
-static void an_answer_about_the_stream_that_is_none_is_told(void **state)
+static void an_answer_that_does_not_describe_the_stream_is_reported(void **state)
 {
     static char ack[] = "{\"stream\":\"S\",\"seq\":1}";
     natsSubscription *service = NULL;
@@ -544,9 +545,9 @@ int main(void)
         TEST_WITHOUT_STREAM(a_lowered_max_payload_rejects_what_is_now_too_large),
         TEST_WITHOUT_STREAM(a_raised_max_payload_is_noticed_before_a_message_is_rejected),
         TEST_WITHOUT_STREAM(
-            what_is_too_large_for_a_limit_just_told_is_rejected_on_the_same_connection),
+            a_message_above_a_limit_that_was_just_learned_is_rejected_on_the_same_connection),
         TEST(each_answer_of_a_server_has_its_verdict),
-        TEST_WITHOUT_STREAM(an_answer_about_the_stream_that_is_none_is_told),
+        TEST_WITHOUT_STREAM(an_answer_that_does_not_describe_the_stream_is_reported),
         TEST(one_poison_of_each_kind_delays_and_disconnects_nobody),
         TEST(the_largest_message_is_sent_and_one_byte_more_is_rejected),
         TEST(the_largest_headers_are_sent_and_one_byte_more_is_rejected),

@@ -51,7 +51,7 @@ static void await_own_log(const char *words)
 
 /* ---- a wave ---- */
 
-static void what_is_sent_is_stored_before_anybody_waits_for_it(void **state)
+static void messages_are_stored_before_their_acknowledgements_are_awaited(void **state)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
@@ -84,7 +84,7 @@ static struct broker *open_paused(void)
 }
 
 /* Both are sent to before either is awaited, and the first takes all the time there is. */
-static void a_paused_sink_costs_another_of_the_wave_no_acknowledgement(void **state)
+static void a_paused_server_costs_the_other_sinks_of_the_batch_no_acknowledgement(void **state)
 {
     struct broker *paused = open_paused();
     int64_t deadline_ms = clock_now_ms() + LATE_MS;
@@ -119,7 +119,7 @@ static void await_kernel_written(void)
 }
 
 /* The server, paused while it was sent to, takes bytes again when the deadline has passed. */
-static void nothing_is_written_behind_the_deadline(void **state)
+static void nothing_is_written_after_the_deadline(void **state)
 {
     size_t len = 900000;
     char *payload = calloc(1, len);
@@ -214,7 +214,7 @@ static void await_heard(short what)
     assert_int_equal(poll(&wait, 1, WAIT_MS), 1);
 }
 
-static void a_rest_that_the_server_takes_for_the_end_costs_no_batch(void **state)
+static void a_connection_that_the_server_closed_while_idle_costs_no_batch(void **state)
 {
     jsStreamConfig config;
     uint64_t id;
@@ -233,7 +233,8 @@ static void a_rest_that_the_server_takes_for_the_end_costs_no_batch(void **state
 }
 
 /* A server that is about to leave says so, then leaves: more than one read finds. */
-static void an_end_behind_other_words_is_found_before_the_next_batch(void **state)
+static void
+a_closed_connection_is_found_before_the_next_batch_even_behind_unread_input(void **state)
 {
     open_plain(state);
     assert_int_equal(kill(own_server, SIGUSR2), 0);
@@ -250,13 +251,14 @@ static void an_end_behind_other_words_is_found_before_the_next_batch(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_sent_is_stored_before_anybody_waits_for_it),
-        TEST(a_paused_sink_costs_another_of_the_wave_no_acknowledgement),
-        TEST_WITHOUT_STREAM(nothing_is_written_behind_the_deadline),
+        TEST(messages_are_stored_before_their_acknowledgements_are_awaited),
+        TEST(a_paused_server_costs_the_other_sinks_of_the_batch_no_acknowledgement),
+        TEST_WITHOUT_STREAM(nothing_is_written_after_the_deadline),
         TEST(a_row_that_the_stream_does_not_take_reaches_no_subscriber_and_its_neighbours_are_sent),
         TEST(a_withheld_acknowledgement_blames_the_server_and_no_subject),
-        TEST_WITHOUT_STREAM(a_rest_that_the_server_takes_for_the_end_costs_no_batch),
-        TEST_WITHOUT_STREAM(an_end_behind_other_words_is_found_before_the_next_batch),
+        TEST_WITHOUT_STREAM(a_connection_that_the_server_closed_while_idle_costs_no_batch),
+        TEST_WITHOUT_STREAM(
+            a_closed_connection_is_found_before_the_next_batch_even_behind_unread_input),
     };
 
     return cmocka_run_group_tests(tests, NULL, close_library);

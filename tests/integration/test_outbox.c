@@ -148,7 +148,7 @@ static void an_abandoned_claim_is_due_again(void **state)
     claim_count(fixture, 2);
 }
 
-static void an_abandoned_claim_ahead_is_due_again(void **state)
+static void rows_that_were_claimed_ahead_are_due_again_when_abandoned(void **state)
 {
     struct lane_fixture *fixture = *state;
 
@@ -355,7 +355,7 @@ static int64_t payload_length(const PGresult *rows, int row)
     return wire_int8(PQgetvalue(rows, row, CLAIM_LENGTHS));
 }
 
-static void behind_the_last_payload_that_fits_no_text_is_made(void **state)
+static void payloads_beyond_the_byte_limit_are_neither_read_nor_sent_by_the_server(void **state)
 {
     struct lane_fixture *fixture = *state;
     const struct message *messages = fixture->batch.messages;
@@ -662,7 +662,7 @@ static void a_purge_finds_old_rows_whatever_the_order_of_the_ids(void **state)
     admin_close(admin);
 }
 
-static void what_is_claimed_is_on_disk(void **state)
+static void what_is_claimed_has_been_flushed_to_disk(void **state)
 {
     struct lane_fixture *fixture = *state;
 
@@ -743,7 +743,7 @@ static void a_lane_beside_which_nobody_flushes_claims_nothing(void **state)
     outbox_close(alone);
 }
 
-static void a_missing_table_is_told_with_its_remedy(void **state)
+static void a_missing_table_is_reported_with_its_remedy(void **state)
 {
     struct lane_fixture *fixture = *state;
 
@@ -817,7 +817,7 @@ int main(void)
         IN_MARK(the_next_claim_travels_with_the_settle),
         IN_MARK(an_abandoned_claim_is_due_again),
         IN_DELETE(an_abandoned_claim_is_due_again),
-        IN_MARK(an_abandoned_claim_ahead_is_due_again),
+        IN_MARK(rows_that_were_claimed_ahead_are_due_again_when_abandoned),
         IN_MARK(a_claim_whose_session_has_ended_is_known_before_it_is_published),
         IN_MARK(a_connection_lost_between_claim_and_commit_rolls_back),
         IN_MARK(a_connection_lost_before_the_claim_is_replaced),
@@ -828,7 +828,7 @@ int main(void)
         IN_MARK(json_in_a_domain_is_known_as_json),
         IN_MARK(large_payloads_come_as_far_as_the_byte_limit_allows),
         IN_MARK(a_payload_above_the_limit_does_not_come),
-        IN_MARK(behind_the_last_payload_that_fits_no_text_is_made),
+        IN_MARK(payloads_beyond_the_byte_limit_are_neither_read_nor_sent_by_the_server),
         IN_MARK(a_payload_that_the_broker_did_not_take_before_is_claimed_anew),
         IN_MARK(a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not),
         IN_MARK(headers_that_are_no_flat_object_refuse_the_row),
@@ -845,11 +845,11 @@ int main(void)
         IN_MARK(a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled),
         IN_MARK(a_silent_host_is_passed_over),
         IN_MARK(a_purge_finds_old_rows_whatever_the_order_of_the_ids),
-        IN_MARK(what_is_claimed_is_on_disk),
+        IN_MARK(what_is_claimed_has_been_flushed_to_disk),
         IN_MARK(the_session_that_flushes_is_replaced_when_it_has_ended),
         IN_MARK(a_lane_that_connects_anew_is_flushed_for_as_before),
         IN_MARK(a_lane_beside_which_nobody_flushes_claims_nothing),
-        IN_MARK(a_missing_table_is_told_with_its_remedy),
+        IN_MARK(a_missing_table_is_reported_with_its_remedy),
         IN_MARK(an_unreachable_server_is_a_transient_error),
         IN_MARK(a_wrong_database_is_a_permanent_error),
         IN_MARK(a_claim_never_needs_a_sequential_scan_or_a_sort),

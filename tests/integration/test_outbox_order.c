@@ -262,7 +262,7 @@ static void a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone(void
     }
 }
 
-static void few_large_rows_are_no_reason_to_ask_for_more(void **state)
+static void few_large_rows_do_not_raise_the_limit_of_the_next_claim(void **state)
 {
     struct lane_fixture *fixture = *state;
 
@@ -345,7 +345,8 @@ static void the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_
     assert_string_equal(claim_all(fixture, true), "k:5 k:6 k:7");
 }
 
-static void a_probe_that_stands_behind_a_dead_row_is_none(void **state)
+static void
+a_row_behind_a_dead_one_is_not_tried_for_those_that_wait_for_its_destination(void **state)
 {
     struct lane_fixture *fixture = *state;
     struct admin *admin;
@@ -541,7 +542,7 @@ static void the_full_scans_come_to_each_slice_of_a_backlog(void **state)
 }
 
 /* Claims that met other lanes' leavings in between are no reason to rest. */
-static void claims_of_one_row_go_on_until_none_is_left(void **state)
+static void single_row_claims_go_on_until_no_row_is_left(void **state)
 {
     struct lane_fixture *fixture = *state;
 
@@ -789,8 +790,7 @@ static void lock_and_claim(struct lane_fixture *fixture, PGconn *lane, const cha
     sql(lane, "COMMIT");
 }
 
-static void
-what_must_be_flushed_ends_before_the_slices_locks_unless_somebody_committed(void **state)
+static void the_flush_covers_what_was_committed_after_the_slices_were_locked(void **state)
 {
     struct lane_fixture *fixture = *state;
     PGconn *lane = harness_connect(fixture->url);
@@ -815,7 +815,7 @@ static void wait_for_lock(PGconn *conn)
         assert_true(clock_now_ms() < deadline_ms);
 }
 
-static void a_row_that_was_waited_for_must_be_flushed_as_it_is_then(void **state)
+static void the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it(void **state)
 {
     const struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
     struct lane_fixture *fixture = *state;
@@ -884,7 +884,7 @@ static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
 }
 
 /* The server's own records may come in between, now and then. */
-static void a_claim_of_what_is_on_disk_asks_for_no_flush(void **state)
+static void rows_that_are_on_disk_already_are_claimed_without_a_flush(void **state)
 {
     struct lane_fixture *fixture = *state;
     int flushed = 0;
@@ -1103,10 +1103,10 @@ int main(void)
         TEST(the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand),
         TEST(a_row_that_is_too_large_comes_with_its_key),
         TEST(a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone),
-        TEST(few_large_rows_are_no_reason_to_ask_for_more),
+        TEST(few_large_rows_do_not_raise_the_limit_of_the_next_claim),
         TEST(a_row_that_an_operator_touches_is_not_overtaken),
         TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked),
-        TEST(a_probe_that_stands_behind_a_dead_row_is_none),
+        TEST(a_row_behind_a_dead_one_is_not_tried_for_those_that_wait_for_its_destination),
         TEST(the_bounds_of_an_idle_lane_come_to_the_end_of_the_table),
         TEST(the_bounds_of_a_busy_lane_follow_its_claims_at_once),
         TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone),
@@ -1116,7 +1116,7 @@ int main(void)
         TEST_DELETE(a_row_that_commits_late_comes_before_the_later_rows_of_its_key),
         TEST(a_row_below_the_bound_is_found_by_a_full_scan),
         TEST_ROW_BY_ROW(the_full_scans_come_to_each_slice_of_a_backlog),
-        TEST_ROW_BY_ROW(claims_of_one_row_go_on_until_none_is_left),
+        TEST_ROW_BY_ROW(single_row_claims_go_on_until_no_row_is_left),
         TEST(the_largest_id_does_not_blind_a_slice),
         TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more),
         TEST_64(the_rows_of_a_backlog_come_of_several_slices),
@@ -1127,11 +1127,11 @@ int main(void)
         TEST(another_number_of_slices_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
         TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),
-        TEST(what_must_be_flushed_ends_before_the_slices_locks_unless_somebody_committed),
-        TEST(a_row_that_was_waited_for_must_be_flushed_as_it_is_then),
+        TEST(the_flush_covers_what_was_committed_after_the_slices_were_locked),
+        TEST(the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it),
         TEST(rows_that_share_an_id_are_claimed),
         TEST(a_claim_whose_rows_are_not_in_their_order_is_refused),
-        TEST(a_claim_of_what_is_on_disk_asks_for_no_flush),
+        TEST(rows_that_are_on_disk_already_are_claimed_without_a_flush),
         TEST(every_statement_goes_by_its_index_whatever_the_statistics_say),
         TEST(with_delete_beside_marked_rows_every_statement_goes_by_its_index),
         TEST(a_lane_keeps_the_plans_of_its_statements),

@@ -118,7 +118,7 @@ static void with_delete_a_destination_that_came_takes_all_that_waited(void **sta
     assert_int_equal(count_parked(fixture, "true"), 0);
 }
 
-static void a_probe_that_dies_of_its_own_fault_lets_the_others_be_tried(void **state)
+static void when_the_row_that_is_tried_dies_another_waiting_row_is_tried(void **state)
 {
     struct lane_fixture *fixture = *state;
 
@@ -134,7 +134,7 @@ static void a_probe_that_dies_of_its_own_fault_lets_the_others_be_tried(void **s
     assert_int_equal(count_parked(fixture, "due = 'infinity'"), 3);
 }
 
-static void rows_whose_probe_was_dropped_get_another(void **state)
+static void when_the_row_that_is_tried_is_dropped_another_waiting_row_is_tried(void **state)
 {
     struct lane_fixture *fixture = *state;
     struct admin *admin = admin_open(&fixture->options, &fixture->error);
@@ -247,7 +247,7 @@ static void rows_of_a_sink_that_is_away_are_not_claimed(void **state)
 }
 
 /* It was asked for when every sink was there, and has rows for all of them. */
-static void a_claim_under_way_is_read_when_a_sink_goes_away(void **state)
+static void rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away(void **state)
 {
     const struct claim_request next = {.payload_max = PAYLOAD_MAX};
     struct lane_fixture *fixture = *state;
@@ -290,7 +290,7 @@ behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand(void
     routes_free(&routes);
 }
 
-static void with_ids_of_type_uuid_they_are_found_too(void **state)
+static void behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too(void **state)
 {
     struct lane_fixture *fixture = *state;
     struct routes routes;
@@ -314,7 +314,7 @@ static void with_ids_of_type_uuid_they_are_found_too(void **state)
 }
 
 /* The row that was committed late has a lower id than those claimed already. */
-static void a_row_committed_late_is_found_by_the_next_look_at_everything(void **state)
+static void a_row_that_commits_late_is_found_by_the_next_full_scan(void **state)
 {
     struct lane_fixture *fixture = *state;
     struct routes routes;
@@ -467,16 +467,16 @@ int main(void)
             a_destination_that_came_takes_all_that_waited_in_their_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(with_delete_a_destination_that_came_takes_all_that_waited,
                                         set_up_delete, tear_down),
-        cmocka_unit_test_setup_teardown(a_probe_that_dies_of_its_own_fault_lets_the_others_be_tried,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rows_whose_probe_was_dropped_get_another, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            when_the_row_that_is_tried_dies_another_waiting_row_is_tried, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            when_the_row_that_is_tried_is_dropped_another_waiting_row_is_tried, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_parked_row_that_was_sent_is_never_claimed, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(rows_of_a_sink_that_is_away_are_not_claimed, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_claim_under_way_is_read_when_a_sink_goes_away, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand, set_up,
             tear_down),
@@ -485,10 +485,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand,
             set_up_keyed, tear_down),
-        cmocka_unit_test_setup_teardown(with_ids_of_type_uuid_they_are_found_too, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_row_committed_late_is_found_by_the_next_look_at_everything, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_row_that_commits_late_is_found_by_the_next_full_scan,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_row_below_the_bound_is_found_while_a_sink_is_away, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_row_below_the_bound_is_found_while_a_sink_is_away,

@@ -307,7 +307,7 @@ static void a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_co
 }
 
 /* No server is asked, so no waiting mends it. */
-static void what_libpq_itself_refuses_is_told_at_the_start(void **state)
+static void what_libpq_itself_refuses_is_reported_at_the_start(void **state)
 {
     static const char *const variables[][2] = {{"PGPORT", "99999999"}, {"PGSSLMODE", "bogus"}};
     struct fixture *fixture = *state;
@@ -338,7 +338,7 @@ int main(void)
         TEST(purge_deletes_only_sent_rows_that_are_old_enough),
         TEST(mistakes_on_the_command_line_exit_2),
         TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command),
-        TEST(what_libpq_itself_refuses_is_told_at_the_start),
+        TEST(what_libpq_itself_refuses_is_reported_at_the_start),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static int count_threads(pid_t pid)
     return count;
 }
 
-static void a_lookup_that_hangs_is_given_up_and_holds_one_thread_of_each_lane(void **state)
+static void a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread(void **state)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -177,7 +177,7 @@ int main(void)
         TEST(a_server_that_accepts_and_says_nothing_is_given_up),
         TEST(a_server_that_falls_silent_in_the_tls_handshake_is_given_up),
         TEST(a_host_is_reached_whose_first_three_addresses_are_silent),
-        TEST(a_lookup_that_hangs_is_given_up_and_holds_one_thread_of_each_lane),
+        TEST(a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

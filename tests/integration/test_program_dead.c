@@ -403,7 +403,7 @@ static void a_long_error_is_cut_in_the_list_and_whole_in_show_as_json(void **sta
     assert_says(fixture->process.out, "long end\"");
 }
 
-static void status_tells_the_most_frequent_reasons(void **state)
+static void status_shows_the_most_frequent_reasons(void **state)
 {
     struct fixture *fixture = *state;
     json_t *status;
@@ -442,7 +442,7 @@ static void a_row_that_can_never_be_sent_shows_in_status_with_its_reason(void **
     assert_says(fixture->process.out, sql_text(fixture->conn, "SELECT error FROM " PARKED_ROWS));
 }
 
-static void status_watches_the_reasons_too(void **state)
+static void status_with_watch_shows_the_reasons_too(void **state)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -550,9 +550,9 @@ int main(void)
         TEST(a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes),
         TEST(nothing_that_a_row_holds_commands_a_terminal),
         TEST(a_long_error_is_cut_in_the_list_and_whole_in_show_as_json),
-        TEST(status_tells_the_most_frequent_reasons),
+        TEST(status_shows_the_most_frequent_reasons),
         TEST(a_row_that_can_never_be_sent_shows_in_status_with_its_reason),
-        TEST(status_watches_the_reasons_too),
+        TEST(status_with_watch_shows_the_reasons_too),
         TEST(check_compares_the_types_of_the_parked_columns),
         TEST(what_check_prints_mends_the_parked_table),
         TEST(check_converts_bytea_by_its_bytes),

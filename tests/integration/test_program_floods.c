@@ -119,7 +119,7 @@ static void notify(PGconn *conn, const char *payload, int times)
 
 /* Each of 20,000 notifications is a transaction of its own. A relay that polls as often as by
  * default would have waited a few dozen times in that time; the first 400 are taken for inserts. */
-static void a_loop_of_notifications_costs_what_polling_does(void **state)
+static void a_loop_of_notifications_costs_no_more_than_polling(void **state)
 {
     static const char *const payloads[] = {"", "x"};
     struct fixture *fixture = *state;
@@ -232,7 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_trigger_that_warns_of_each_row_costs_one_line_and_a_count),
-        TEST(a_loop_of_notifications_costs_what_polling_does),
+        TEST(a_loop_of_notifications_costs_no_more_than_polling),
         TEST(large_notifications_delay_no_row),
         TEST(a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood),
     };

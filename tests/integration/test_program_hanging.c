@@ -200,47 +200,47 @@ static void expect_a_hang_to_cost_little(void **state, const struct hang *hang)
     expect_check_to_end(fixture, hang);
 }
 
-static void a_broker_that_accepts_and_says_nothing(void **state)
+static void a_broker_that_never_answers_holds_up_only_its_own_rows(void **state)
 {
     expect_a_hang_to_cost_little(state, &silent);
 }
 
-static void a_broker_that_says_nothing_in_a_tls_handshake(void **state)
+static void a_broker_that_falls_silent_in_the_tls_handshake_holds_up_only_its_own_rows(void **state)
 {
     expect_a_hang_to_cost_little(state, &silent_tls);
 }
 
-static void a_broker_that_cannot_be_connected_to(void **state)
+static void a_broker_that_never_accepts_a_connection_holds_up_only_its_own_rows(void **state)
 {
     expect_a_hang_to_cost_little(state, &unreachable);
 }
 
-static void a_name_that_is_looked_up_for_ever(void **state)
+static void a_broker_whose_name_lookup_hangs_holds_up_only_its_own_rows(void **state)
 {
     expect_a_hang_to_cost_little(state, &unresolved);
 }
 
-static void a_kerberos_command_that_hangs(void **state)
+static void a_kerberos_command_that_hangs_holds_up_only_the_rows_of_its_sink(void **state)
 {
     expect_a_hang_to_cost_little(state, &kerberos);
 }
 
-static void a_nats_server_that_accepts_and_says_nothing(void **state)
+static void a_nats_server_that_never_answers_holds_up_only_its_own_rows(void **state)
 {
     expect_a_hang_to_cost_little(state, &nats_silent);
 }
 
-static void a_nats_server_that_cannot_be_connected_to(void **state)
+static void a_nats_server_that_never_accepts_a_connection_holds_up_only_its_own_rows(void **state)
 {
     expect_a_hang_to_cost_little(state, &nats_unreachable);
 }
 
-static void a_name_of_a_nats_server_that_is_looked_up_for_ever(void **state)
+static void a_nats_server_whose_name_lookup_hangs_holds_up_only_its_own_rows(void **state)
 {
     expect_a_hang_to_cost_little(state, &nats_unresolved);
 }
 
-static void a_nats_server_that_demands_tls_and_says_nothing_more(void **state)
+static void a_nats_server_that_falls_silent_before_tls_holds_up_only_its_own_rows(void **state)
 {
     expect_a_hang_to_cost_little(state, &nats_silent_tls);
 }
@@ -320,16 +320,16 @@ static void a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_awa
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_broker_that_accepts_and_says_nothing),
-        TEST(a_broker_that_says_nothing_in_a_tls_handshake),
-        TEST(a_broker_that_cannot_be_connected_to),
-        TEST(a_name_that_is_looked_up_for_ever),
-        TEST(a_kerberos_command_that_hangs),
+        TEST(a_broker_that_never_answers_holds_up_only_its_own_rows),
+        TEST(a_broker_that_falls_silent_in_the_tls_handshake_holds_up_only_its_own_rows),
+        TEST(a_broker_that_never_accepts_a_connection_holds_up_only_its_own_rows),
+        TEST(a_broker_whose_name_lookup_hangs_holds_up_only_its_own_rows),
+        TEST(a_kerberos_command_that_hangs_holds_up_only_the_rows_of_its_sink),
         TEST(a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_away),
-        TEST(a_nats_server_that_accepts_and_says_nothing),
-        TEST(a_nats_server_that_cannot_be_connected_to),
-        TEST(a_name_of_a_nats_server_that_is_looked_up_for_ever),
-        TEST(a_nats_server_that_demands_tls_and_says_nothing_more),
+        TEST(a_nats_server_that_never_answers_holds_up_only_its_own_rows),
+        TEST(a_nats_server_that_never_accepts_a_connection_holds_up_only_its_own_rows),
+        TEST(a_nats_server_whose_name_lookup_hangs_holds_up_only_its_own_rows),
+        TEST(a_nats_server_that_falls_silent_before_tls_holds_up_only_its_own_rows),
         TEST(a_plugin_that_does_not_start_is_refused_in_time),
         TEST(a_broker_that_closes_each_connection_costs_a_line),
     };

@@ -258,7 +258,7 @@ static void an_inserter_needs_no_privilege_beyond_the_insert(void **state)
     sql(fixture->conn, "DROP OWNED BY shopkeeper; DROP ROLE shopkeeper");
 }
 
-static void init_adds_the_trigger_once_and_check_tells_of_it(void **state)
+static void init_adds_the_trigger_once_and_check_reports_it(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -306,7 +306,7 @@ int main(void)
         TEST(a_relay_takes_over_when_the_armed_one_is_killed),
         TEST(a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease),
         TEST(an_inserter_needs_no_privilege_beyond_the_insert),
-        TEST(init_adds_the_trigger_once_and_check_tells_of_it),
+        TEST(init_adds_the_trigger_once_and_check_reports_it),
         TEST(what_init_prints_makes_the_trigger),
     };
 

@@ -443,7 +443,7 @@ static void mistakes_are_refused_before_anything_is_touched(void **state)
     assert_unchanged(fixture, before);
 }
 
-static void help_tells_every_option(void **state)
+static void help_names_every_option(void **state)
 {
     static const char *const options[] = {"--type T",  "--topic T", "--since WHEN", "--all",
                                           "--dry-run", "--json",    "retry",        "show ID"};
@@ -546,7 +546,7 @@ int main(void)
         TEST(a_row_that_dies_while_its_id_waits_for_the_lock_is_retried),
         TEST(a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropped),
         TEST(mistakes_are_refused_before_anything_is_touched),
-        TEST(help_tells_every_option),
+        TEST(help_names_every_option),
         TEST(a_row_that_waits_for_a_destination_is_listed_and_retried),
         TEST(a_table_of_somebody_else_is_served_by_its_own_ids),
         TEST(the_printed_grants_suffice_to_retry_and_drop),

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void sigterm_finishes_the_batch_and_exits_0(void **state)
+static void sigterm_settles_what_was_sent_and_exits_0(void **state)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -287,7 +287,7 @@ static void a_mapped_table_is_relayed_without_any_change_to_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(sigterm_finishes_the_batch_and_exits_0),
+        TEST(sigterm_settles_what_was_sent_and_exits_0),
         TEST(a_second_sigterm_ends_the_program_while_a_purge_hangs),
         TEST(run_waits_for_new_rows_and_three_relays_share_them),
         TEST(a_relay_killed_in_flight_loses_nothing),

@@ -110,7 +110,7 @@ static void init_creates_a_table_whose_name_has_no_schema_on_the_search_path(voi
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
-static void an_absent_optional_column_is_told_at_the_start(void **state)
+static void an_absent_optional_column_is_reported_at_the_start(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -121,7 +121,7 @@ static void an_absent_optional_column_is_told_at_the_start(void **state)
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
-static void what_init_prints_can_be_executed(void **state)
+static void the_sql_that_init_prints_can_be_executed(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -226,7 +226,7 @@ static void the_role_of_docker_compose_has_what_init_grant_prints(void **state)
     assert_says(text, fixture->process.out);
 }
 
-static void check_tells_of_a_sequence_that_the_relay_cannot_read(void **state)
+static void check_reports_a_sequence_that_the_relay_cannot_read(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -244,7 +244,7 @@ static void check_tells_of_a_sequence_that_the_relay_cannot_read(void **state)
     sql(fixture->conn, "DROP OWNED BY restricted; DROP ROLE restricted");
 }
 
-static void check_tells_of_ids_that_come_from_no_sequence(void **state)
+static void check_reports_ids_that_come_from_no_sequence(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -456,13 +456,13 @@ int main(void)
         TEST(init_prints_what_an_older_parked_table_lacks),
         TEST(check_warns_of_each_index_that_the_parked_table_lacks),
         TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path),
-        TEST(an_absent_optional_column_is_told_at_the_start),
-        TEST(what_init_prints_can_be_executed),
+        TEST(an_absent_optional_column_is_reported_at_the_start),
+        TEST(the_sql_that_init_prints_can_be_executed),
         TEST(the_printed_grants_suffice_for_a_restricted_role),
         TEST(a_superuser_relays_only_where_a_key_allows_it),
         TEST(the_role_of_docker_compose_has_what_init_grant_prints),
-        TEST(check_tells_of_a_sequence_that_the_relay_cannot_read),
-        TEST(check_tells_of_ids_that_come_from_no_sequence),
+        TEST(check_reports_a_sequence_that_the_relay_cannot_read),
+        TEST(check_reports_ids_that_come_from_no_sequence),
         TEST(an_owner_can_execute_the_printed_grants),
         TEST(a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints),
         TEST(check_reports_every_finding_with_its_fix),

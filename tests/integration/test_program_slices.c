@@ -72,7 +72,7 @@ static void init_makes_the_slices_and_their_index_and_is_idempotent(void **state
     assert_says(fixture->process.out, "ok: table \"public\".\"outbox_slice\": 64 slices");
 }
 
-static void what_init_prints_for_a_new_database_can_be_executed(void **state)
+static void the_sql_that_init_prints_for_a_new_database_can_be_executed(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -330,7 +330,7 @@ static void slices_whose_rows_do_not_agree_are_refused(void **state)
     }
 }
 
-static void an_index_of_another_number_that_stays_is_told(void **state)
+static void an_index_of_another_number_of_slices_that_stays_is_reported(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -494,7 +494,7 @@ static void the_printed_grants_let_a_role_lock_slices(void **state)
     sql(fixture->conn, "DROP OWNED BY locker; DROP ROLE locker");
 }
 
-static void status_tells_the_age_of_the_oldest_row_of_all_slices(void **state)
+static void status_shows_the_age_of_the_oldest_row_of_all_slices(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -529,7 +529,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         KEY_TEST(check_prints_no_index_while_a_mapped_column_is_missing),
         KEY_TEST(init_makes_the_slices_and_their_index_and_is_idempotent),
-        KEY_TEST(what_init_prints_for_a_new_database_can_be_executed),
+        KEY_TEST(the_sql_that_init_prints_for_a_new_database_can_be_executed),
         KEY_TEST(a_table_that_deletes_has_the_same_index_over_all_rows),
         KEY_TEST(a_table_that_was_marked_keeps_its_index_when_rows_are_deleted),
         KEY_TEST(init_prints_for_a_table_that_was_marked_what_can_be_executed),
@@ -542,7 +542,7 @@ int main(void)
         KEY_TEST(an_index_that_is_not_valid_makes_room_for_another),
         KEY_TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it),
         KEY_TEST(slices_whose_rows_do_not_agree_are_refused),
-        KEY_TEST(an_index_of_another_number_that_stays_is_told),
+        KEY_TEST(an_index_of_another_number_of_slices_that_stays_is_reported),
         KEY_TEST(a_table_may_have_any_name),
         KEY_TEST(ids_that_do_not_grow_are_refused),
         KEY_TEST(a_key_whose_text_depends_on_settings_is_refused),
@@ -550,7 +550,7 @@ int main(void)
         KEY_TEST(the_slices_of_a_domain_are_those_of_its_text),
         KEY_TEST(check_warns_of_a_sequence_whose_ids_do_not_grow_in_order),
         KEY_TEST(the_printed_grants_let_a_role_lock_slices),
-        KEY_TEST(status_tells_the_age_of_the_oldest_row_of_all_slices),
+        KEY_TEST(status_shows_the_age_of_the_oldest_row_of_all_slices),
         KEY_TEST(what_needs_no_slices_works_without_them),
     };
 

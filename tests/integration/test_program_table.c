@@ -193,7 +193,7 @@ static void rows_that_come_once_a_table_was_seen_empty_are_the_relays(void **sta
     assert_int_equal(count_lines(fixture->process.out), 10);
 }
 
-static void a_table_that_init_created_needs_no_word(void **state)
+static void a_table_that_init_created_needs_no_adopt(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -234,7 +234,7 @@ static void a_condition_is_refused_beside_a_relay_without_one(void **state)
 }
 
 /* It left no comment, and the application may have added columns since. */
-static void a_table_of_an_earlier_init_needs_no_word(void **state)
+static void a_table_that_an_earlier_init_created_needs_no_adopt(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -824,9 +824,9 @@ int main(void)
         TEST(adopt_is_needed_once),
         TEST(what_settles_a_table_is_neither_shown_nor_purged),
         TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays),
-        TEST(a_table_that_init_created_needs_no_word),
+        TEST(a_table_that_init_created_needs_no_adopt),
         TEST(a_condition_is_refused_beside_a_relay_without_one),
-        TEST(a_table_of_an_earlier_init_needs_no_word),
+        TEST(a_table_that_an_earlier_init_created_needs_no_adopt),
         TEST(a_relay_of_an_earlier_version_goes_on_beside_a_table_of_others),
         TEST(relays_that_start_at_once_settle_a_table_together),
         TEST(sql_that_init_prints_for_another_database_marks_no_table_that_is_there),

@@ -306,7 +306,7 @@ static void a_full_pipe_drops_lines_and_never_blocks(void **state)
         matches(text, "^time=" WHEN " level=warn [^\n]*3 log lines[^\n]*\ntime=" WHEN HEARD));
 }
 
-static void the_count_of_dropped_lines_is_told_once(void **state)
+static void the_count_of_dropped_lines_is_logged_once(void **state)
 {
     (void)state;
     capture_begin();
@@ -378,7 +378,7 @@ int main(void)
         cmocka_unit_test_setup(lines_below_the_level_are_not_written, configure),
         cmocka_unit_test_setup(a_line_holds_at_most_four_kib, configure),
         cmocka_unit_test_setup(a_full_pipe_drops_lines_and_never_blocks, configure),
-        cmocka_unit_test_setup(the_count_of_dropped_lines_is_told_once, configure),
+        cmocka_unit_test_setup(the_count_of_dropped_lines_is_logged_once, configure),
         cmocka_unit_test_setup(lines_that_fail_to_be_written_count_as_dropped, configure),
         cmocka_unit_test_setup(lines_of_threads_do_not_mix, configure),
     };

@@ -130,7 +130,7 @@ static void what_is_left_is_counted_at_the_end(void **state)
     assert_int_equal(count(written, "\n"), 3);
 }
 
-static void two_sources_do_not_count_for_each_other(void **state)
+static void each_source_has_its_own_limit(void **state)
 {
     static struct log_limit other = {.lines = "lines of another"};
 
@@ -146,7 +146,7 @@ static void two_sources_do_not_count_for_each_other(void **state)
     assert_int_equal(count(written, "1 more lines of another"), 1);
 }
 
-static void a_level_that_is_not_wanted_counts_for_nothing(void **state)
+static void lines_below_the_level_do_not_count(void **state)
 {
     (void)state;
     for (int i = 0; i < 5; i++)
@@ -191,8 +191,8 @@ int main(void)
         TEST(a_minute_takes_no_more_than_so_many_texts),
         TEST(a_source_that_falls_silent_is_counted_when_its_minute_ends),
         TEST(what_is_left_is_counted_at_the_end),
-        TEST(two_sources_do_not_count_for_each_other),
-        TEST(a_level_that_is_not_wanted_counts_for_nothing),
+        TEST(each_source_has_its_own_limit),
+        TEST(lines_below_the_level_do_not_count),
         TEST(threads_lose_no_count),
     };
 

@@ -205,7 +205,7 @@ static void assert_cut_well(escaper *escape, const char *data, size_t len)
     }
 }
 
-static void what_fits_is_whole_and_what_does_not_ends_in_three_dots(void **state)
+static void what_fits_is_kept_whole_and_the_rest_ends_in_three_dots(void **state)
 {
     static const struct escape_case cases[] = {
         {"abcd", 4, NULL},
@@ -243,7 +243,7 @@ int main(void)
         cmocka_unit_test(no_byte_is_lost_by_escaping),
         cmocka_unit_test(a_json_reader_gets_ascii_and_utf8_back),
         cmocka_unit_test(a_json_reader_accepts_any_two_bytes_escaped),
-        cmocka_unit_test(what_fits_is_whole_and_what_does_not_ends_in_three_dots),
+        cmocka_unit_test(what_fits_is_kept_whole_and_the_rest_ends_in_three_dots),
         cmocka_unit_test(a_cut_never_splits_an_escape_or_a_character),
     };
 

@@ -45,7 +45,7 @@ static void an_allow_list_takes_what_one_of_its_patterns_takes(void **state)
     allow_nothing_more(&options);
 }
 
-static void patterns_are_told_from_names(void **state)
+static void patterns_are_distinguished_from_plain_names(void **state)
 {
     (void)state;
     assert_true(sink_pattern("shop.>"));
@@ -61,7 +61,7 @@ int main(void)
         cmocka_unit_test(an_unknown_type_names_the_known_ones),
         cmocka_unit_test(without_an_allow_list_every_destination_is_allowed),
         cmocka_unit_test(an_allow_list_takes_what_one_of_its_patterns_takes),
-        cmocka_unit_test(patterns_are_told_from_names),
+        cmocka_unit_test(patterns_are_distinguished_from_plain_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

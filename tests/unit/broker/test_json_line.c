@@ -50,7 +50,7 @@ static void every_member_stands_in_its_place(void **state)
                           "\"headers\":{\"a\":\"1\",\"b\":\"\"},\"payload\":{\"n\":1}}\n");
 }
 
-static void what_is_null_is_absent_and_what_is_empty_is_there(void **state)
+static void null_members_are_absent_and_empty_ones_present(void **state)
 {
     struct message message = {.destination = text_of("t"), .payload_len = -1};
 
@@ -152,7 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member_stands_in_its_place),
-        cmocka_unit_test(what_is_null_is_absent_and_what_is_empty_is_there),
+        cmocka_unit_test(null_members_are_absent_and_empty_ones_present),
         cmocka_unit_test(newlines_in_json_become_spaces),
         cmocka_unit_test(text_that_is_not_json_becomes_a_string),
         cmocka_unit_test(bytes_that_are_not_utf8_become_base64),

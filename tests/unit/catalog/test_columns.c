@@ -70,7 +70,7 @@ static void types_that_cannot_be_sent_do_not_fit(void **state)
     assert_false(fits(&mark, COLUMN_SENT_AT, "boolean", 'B'));
 }
 
-static void what_fits_in_some_modes_only_says_so(void **state)
+static void a_type_that_fits_only_in_some_modes_says_which(void **state)
 {
     struct table_column uuid = {.base = "uuid", .category = 'U'};
     struct table_column json = {.base = "json", .category = 'U'};
@@ -90,7 +90,7 @@ int main(void)
         cmocka_unit_test(the_types_of_the_default_table_fit),
         cmocka_unit_test(other_types_that_can_be_sent_fit),
         cmocka_unit_test(types_that_cannot_be_sent_do_not_fit),
-        cmocka_unit_test(what_fits_in_some_modes_only_says_so),
+        cmocka_unit_test(a_type_that_fits_only_in_some_modes_says_which),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,28 +5,18 @@
 #include <string.h>
 
 static const char *const default_names[COLUMN_COUNT] = {
-    [COLUMN_ID] = "id",
-    [COLUMN_EVENT_ID] = "event_id",
-    [COLUMN_TOPIC] = "topic",
-    [COLUMN_KEY] = "key",
-    [COLUMN_TYPE] = "type",
-    [COLUMN_PAYLOAD] = "payload",
-    [COLUMN_HEADERS] = "headers",
-    [COLUMN_CREATED_AT] = "created_at",
+    [COLUMN_ID] = "id",           [COLUMN_EVENT_ID] = "event_id",
+    [COLUMN_TOPIC] = "topic",     [COLUMN_KEY] = "key",
+    [COLUMN_TYPE] = "type",       [COLUMN_PAYLOAD] = "payload",
+    [COLUMN_HEADERS] = "headers", [COLUMN_CREATED_AT] = "created_at",
     [COLUMN_SENT_AT] = "sent_at",
 };
 
 /* debezium.io, "Outbox Event Router", the basic outbox table; sent_at is ours. */
 static const char *const debezium_names[COLUMN_COUNT] = {
-    [COLUMN_ID] = "id",
-    [COLUMN_EVENT_ID] = "id",
-    [COLUMN_TOPIC] = "aggregatetype",
-    [COLUMN_KEY] = "aggregateid",
-    [COLUMN_TYPE] = "type",
-    [COLUMN_PAYLOAD] = "payload",
-    [COLUMN_HEADERS] = NULL,
-    [COLUMN_CREATED_AT] = NULL,
-    [COLUMN_SENT_AT] = "sent_at",
+    [COLUMN_ID] = "id",           [COLUMN_EVENT_ID] = "id",   [COLUMN_TOPIC] = "aggregatetype",
+    [COLUMN_KEY] = "aggregateid", [COLUMN_TYPE] = "type",     [COLUMN_PAYLOAD] = "payload",
+    [COLUMN_HEADERS] = NULL,      [COLUMN_CREATED_AT] = NULL, [COLUMN_SENT_AT] = "sent_at",
 };
 
 static void assert_columns(enum preset preset, const char *const want[COLUMN_COUNT])
@@ -43,7 +33,7 @@ static void assert_columns(enum preset preset, const char *const want[COLUMN_COU
     }
 }
 
-static void each_column_is_called_by_its_meaning(void **state)
+static void each_column_is_mapped_by_the_name_of_its_meaning(void **state)
 {
     (void)state;
     for (int i = 0; i < COLUMN_COUNT; i++)
@@ -88,11 +78,37 @@ static const char *const good_tables[] = {
 };
 
 static const char *const bad_tables[] = {
-    "",        ".",         "a.",       ".a",     "a.b.c",       "a..b",     "a b",
-    "\"",      "a\"b",      "\"a\"",    "a;b",    "1a",          "$a",       "a.1b",
-    "1a.b",    "a-b",       "a'b",      "a\nb",   "outbox ",     " outbox",  "a. b",
-    "a.b ",    "a.\"b\"",   "\xC3\xBC", "a/*b*/", "outbox--",    "a(b)",     "a\\b",
-    "outbox; DROP TABLE x", "pg_temp.t.u", "...",
+    "",
+    ".",
+    "a.",
+    ".a",
+    "a.b.c",
+    "a..b",
+    "a b",
+    "\"",
+    "a\"b",
+    "\"a\"",
+    "a;b",
+    "1a",
+    "$a",
+    "a.1b",
+    "1a.b",
+    "a-b",
+    "a'b",
+    "a\nb",
+    "outbox ",
+    " outbox",
+    "a. b",
+    "a.b ",
+    "a.\"b\"",
+    "\xC3\xBC",
+    "a/*b*/",
+    "outbox--",
+    "a(b)",
+    "a\\b",
+    "outbox; DROP TABLE x",
+    "pg_temp.t.u",
+    "...",
 };
 
 static void a_table_is_named_alone_or_behind_a_schema(void **state)
@@ -184,7 +200,7 @@ static void a_schema_name_has_at_most_63_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_column_is_called_by_its_meaning),
+        cmocka_unit_test(each_column_is_mapped_by_the_name_of_its_meaning),
         cmocka_unit_test(the_default_preset_has_the_columns_of_our_own_table),
         cmocka_unit_test(the_debezium_preset_has_the_columns_of_its_event_router),
         cmocka_unit_test(a_mapped_column_wins_over_the_preset),

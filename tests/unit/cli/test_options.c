@@ -44,7 +44,7 @@ static void every_option_of_dead_is_taken_wherever_it_stands(void **state)
     assert_string_equal(arguments.operands[0], "retry");
 }
 
-static void what_is_not_given_is_null(void **state)
+static void an_option_that_is_not_given_is_null(void **state)
 {
     (void)state;
     assert_true(parse("dead", "list", NULL));
@@ -147,7 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_option_of_dead_is_taken_wherever_it_stands),
-        cmocka_unit_test(what_is_not_given_is_null),
+        cmocka_unit_test(an_option_that_is_not_given_is_null),
         cmocka_unit_test(an_empty_type_or_topic_is_given),
         cmocka_unit_test(since_takes_durations_and_what_begins_as_a_date_does),
         cmocka_unit_test(the_filters_apply_to_dead_alone),

@@ -26,7 +26,7 @@ static void an_unknown_key_names_the_nearest_one(void **state)
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void a_key_of_another_section_is_told_where_it_belongs(void **state)
+static void a_key_of_another_section_is_reported_with_its_section(void **state)
 {
     static const struct refusal refusals[] = {
         {MINIMAL "[log]\nbatch = 5",
@@ -121,7 +121,7 @@ static void the_name_of_the_file_is_escaped(void **state)
     config_problems_free(&problems);
 }
 
-static void order_is_by_key_unless_said_otherwise(void **state)
+static void the_default_order_is_by_key(void **state)
 {
     static const struct refusal refusals[] = {
         {"[sink.out]\ntype = \"stdout\"\n[outbox]\norder = \"kye\"",
@@ -259,13 +259,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_key_names_the_nearest_one),
-        cmocka_unit_test(a_key_of_another_section_is_told_where_it_belongs),
+        cmocka_unit_test(a_key_of_another_section_is_reported_with_its_section),
         cmocka_unit_test(an_unknown_section_names_the_nearest_one),
         cmocka_unit_test(a_section_that_is_no_table_is_refused),
         cmocka_unit_test(all_problems_are_reported_in_file_order),
         cmocka_unit_test(a_flood_of_problems_ends_in_a_count),
         cmocka_unit_test(the_name_of_the_file_is_escaped),
-        cmocka_unit_test(order_is_by_key_unless_said_otherwise),
+        cmocka_unit_test(the_default_order_is_by_key),
         cmocka_unit_test(table_and_columns_must_be_names),
         cmocka_unit_test(a_shorter_duration_must_be_shorter),
         cmocka_unit_test(listening_everywhere_is_a_warning),

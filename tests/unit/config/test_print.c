@@ -21,7 +21,7 @@
     "\"{id}\"\n"                                                                                   \
     "[[route]]\nmatch = \">\"\nsink = \"out\"\n[log]\nlevel = \"debug\"\nformat = \"json\"\n"
 
-static void what_is_printed_is_the_same_configuration(void **state)
+static void a_printed_configuration_reads_back_the_same(void **state)
 {
     struct parsed *first = parse_accepted(FULL);
     char *first_text = printed(&first->config);
@@ -138,7 +138,7 @@ static void what_the_program_does_not_do_yet_is_said_plainly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_printed_is_the_same_configuration),
+        cmocka_unit_test(a_printed_configuration_reads_back_the_same),
         cmocka_unit_test(secrets_are_masked),
         cmocka_unit_test(only_the_keys_of_a_sinks_type_are_printed),
         cmocka_unit_test(a_refused_configuration_can_be_printed_too),

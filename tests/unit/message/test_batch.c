@@ -73,7 +73,7 @@ static void a_message_of_an_earlier_cycle_leaves_nothing_behind(void **state)
     assert_blank(batch_add(&batch));
 }
 
-static void a_reset_forgets_what_was_said_of_the_cycle(void **state)
+static void a_reset_forgets_the_outcome_of_the_cycle(void **state)
 {
     (void)state;
     batch.parked = true;
@@ -266,7 +266,7 @@ int main(void)
         TEST(a_batch_holds_its_capacity_and_no_more),
         TEST(a_new_message_is_zeroed_and_has_no_sink),
         TEST(a_message_of_an_earlier_cycle_leaves_nothing_behind),
-        TEST(a_reset_forgets_what_was_said_of_the_cycle),
+        TEST(a_reset_forgets_the_outcome_of_the_cycle),
         TEST(the_claimed_rows_are_released_once_by_a_reset),
         TEST(the_claimed_rows_are_released_when_the_batch_is_freed),
         TEST(allocated_bytes_are_aligned_and_nobody_elses),

@@ -109,7 +109,7 @@ static void where_the_client_keeps_the_order_a_key_shares_a_wave(void **state)
     assert_links((const int[]){-1, -1, 0, 1}, (const int[]){0, 0, 0, 1});
 }
 
-static void another_way_to_the_broker_is_another_wave(void **state)
+static void a_key_that_changes_its_destination_waits_for_the_next_wave(void **state)
 {
     (void)state;
     add(SINK, "a");
@@ -183,7 +183,7 @@ static void a_message_is_due_when_the_one_before_it_was_acknowledged(void **stat
     assert_false(order_is_held(&batch, second));
 }
 
-static void in_a_shared_wave_it_is_due_when_the_one_before_was_handed_over(void **state)
+static void in_a_shared_wave_a_message_is_due_once_the_one_before_it_was_handed_over(void **state)
 {
     struct message *first = add(SINK, "a");
     struct message *second = add(SINK, "a");
@@ -232,12 +232,12 @@ int main(void)
         TEST(each_sink_has_an_order_of_its_own),
         TEST(a_row_without_a_route_stands_in_the_order_of_every_sink),
         TEST(where_the_client_keeps_the_order_a_key_shares_a_wave),
-        TEST(another_way_to_the_broker_is_another_wave),
+        TEST(a_key_that_changes_its_destination_waits_for_the_next_wave),
         TEST(many_keys_find_their_own),
         TEST(an_empty_batch_has_one_wave),
         TEST(a_batch_that_comes_again_is_linked_anew),
         TEST(a_message_is_due_when_the_one_before_it_was_acknowledged),
-        TEST(in_a_shared_wave_it_is_due_when_the_one_before_was_handed_over),
+        TEST(in_a_shared_wave_a_message_is_due_once_the_one_before_it_was_handed_over),
         TEST(a_blocked_message_is_never_due),
         TEST(without_links_every_message_is_due_at_once),
     };

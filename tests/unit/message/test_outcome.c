@@ -25,7 +25,7 @@ static void an_acknowledged_message_is_sent(void **state)
     assert_int_equal(message->attempts, 2);
 }
 
-static void a_message_without_word_stays_and_costs_no_attempt(void **state)
+static void a_message_without_an_answer_stays_and_costs_no_attempt(void **state)
 {
     struct message *message = add(VERDICT_PENDING, 2);
 
@@ -245,7 +245,7 @@ static void a_blocked_row_goes_behind_whatever_is_in_the_batch(void **state)
     assert_behind(blocked);
 }
 
-static void what_was_acknowledged_is_sent_behind_whomever(void **state)
+static void an_acknowledged_message_counts_as_sent_even_behind_one_that_failed(void **state)
 {
     struct message *second;
 
@@ -262,7 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_acknowledged_message_is_sent),
-        TEST(a_message_without_word_stays_and_costs_no_attempt),
+        TEST(a_message_without_an_answer_stays_and_costs_no_attempt),
         TEST(a_failed_message_is_parked_until_its_tries_are_spent),
         TEST(with_one_attempt_the_first_failure_is_the_end),
         TEST(more_attempts_than_allowed_are_dead_too),
@@ -276,7 +276,7 @@ int main(void)
         TEST(a_row_that_stays_keeps_its_key_where_it_is),
         TEST(a_held_row_is_not_judged_by_its_own_verdict),
         TEST(a_blocked_row_goes_behind_whatever_is_in_the_batch),
-        TEST(what_was_acknowledged_is_sent_behind_whomever),
+        TEST(an_acknowledged_message_counts_as_sent_even_behind_one_that_failed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static struct transport resolve(const char *url)
     return transport;
 }
 
-static void local_hosts_are_told_from_remote_ones(void **state)
+static void local_hosts_are_distinguished_from_remote_ones(void **state)
 {
     static const char *const local[] = {"",    "localhost", "LocalHost", "127.0.0.1", "127.1.2.3",
                                         "::1", "[::1]",     "/tmp",      "@abstract", "/a,::1,"};
@@ -111,7 +111,7 @@ static void the_time_for_an_address_is_said_in_any_way_that_libpq_knows(void **s
     (void)unsetenv("PGCONNECT_TIMEOUT");
 }
 
-static void what_libpq_does_not_take_is_not_judged(void **state)
+static void a_connection_string_that_libpq_refuses_is_not_judged(void **state)
 {
     static const char *const urls[] = {"service=nosuch", "sslmode=bogus", "postgresql://%zz",
                                        "host=a,b port=1,2,3"};
@@ -127,13 +127,13 @@ int main(void)
     static const char *const inherited[] = {"PGSSLMODE",  "PGHOST",     "PGHOSTADDR",
                                             "PGPASSWORD", "PGPASSFILE", "PGSERVICE"};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(local_hosts_are_told_from_remote_ones),
+        cmocka_unit_test(local_hosts_are_distinguished_from_remote_ones),
         cmocka_unit_test(what_a_service_file_says_counts),
         cmocka_unit_test(a_password_in_the_pass_file_counts),
         cmocka_unit_test(one_of_several_hosts_may_have_a_password_in_the_pass_file),
         cmocka_unit_test(an_address_that_is_not_given_is_the_one_of_the_host),
         cmocka_unit_test(the_time_for_an_address_is_said_in_any_way_that_libpq_knows),
-        cmocka_unit_test(what_libpq_does_not_take_is_not_judged),
+        cmocka_unit_test(a_connection_string_that_libpq_refuses_is_not_judged),
     };
     int file = mkstemp(path);
     int failed;

@@ -162,7 +162,7 @@ static void a_flush_that_failed_before_is_forgotten_by_the_next(void **state)
 }
 
 /* An old primary that still answers has flushed nothing of what this lane saw. */
-static void a_flush_of_another_server_is_none(void **state)
+static void a_flush_on_another_server_ends_no_wait(void **state)
 {
     const struct server *const others[] = {&other, &promoted};
 
@@ -243,7 +243,7 @@ int main(void)
         TEST(a_wait_that_begins_during_a_flush_needs_the_next),
         TEST(a_flush_that_fails_fails_those_before_it_and_not_those_after),
         TEST(a_flush_that_failed_before_is_forgotten_by_the_next),
-        TEST(a_flush_of_another_server_is_none),
+        TEST(a_flush_on_another_server_ends_no_wait),
         TEST(a_lane_waits_no_longer_than_a_claim_can_spare),
         TEST(no_wait_is_lost),
     };

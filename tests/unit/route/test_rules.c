@@ -102,7 +102,7 @@ static void a_nats_subject_holds_only_printable_ascii_without_wildcards(void **s
                         "subject", byte, at);
 }
 
-static void every_byte_of_a_long_subject_is_looked_at(void **state)
+static void every_byte_of_a_long_subject_is_checked(void **state)
 {
     struct text subject = repeat('a', 255);
 
@@ -317,7 +317,7 @@ static void a_nats_header_value_holds_no_command_to_the_server(void **state)
     assert_null(rules_nats_header_value((struct text){"Nats-Rollup", 10}));
 }
 
-static void every_byte_of_a_long_nats_header_value_is_looked_at(void **state)
+static void every_byte_of_a_long_nats_header_value_is_checked(void **state)
 {
     struct text value = repeat('a', 4096);
 
@@ -409,7 +409,7 @@ int main(void)
         cmocka_unit_test(dot_and_dot_dot_are_no_kafka_topics),
         cmocka_unit_test(internal_kafka_topics_are_refused),
         cmocka_unit_test(a_nats_subject_holds_only_printable_ascii_without_wildcards),
-        cmocka_unit_test(every_byte_of_a_long_subject_is_looked_at),
+        cmocka_unit_test(every_byte_of_a_long_subject_is_checked),
         cmocka_unit_test(a_nats_subject_has_1_to_255_bytes),
         cmocka_unit_test(a_subject_has_no_empty_token),
         cmocka_unit_test(subjects_that_command_the_server_are_refused),
@@ -423,7 +423,7 @@ int main(void)
         cmocka_unit_test(a_nats_header_value_holds_no_line_end_no_nul_and_no_blank_at_its_ends),
         cmocka_unit_test(a_nats_header_value_hides_none_of_the_servers_headers),
         cmocka_unit_test(a_nats_header_value_holds_no_command_to_the_server),
-        cmocka_unit_test(every_byte_of_a_long_nats_header_value_is_looked_at),
+        cmocka_unit_test(every_byte_of_a_long_nats_header_value_is_checked),
         cmocka_unit_test(no_byte_of_a_long_nats_header_value_hides_another),
         cmocka_unit_test(a_kafka_header_value_holds_any_byte),
         cmocka_unit_test(headers_that_command_the_nats_server_are_refused_in_any_case),

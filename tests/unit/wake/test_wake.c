@@ -154,7 +154,7 @@ static bool watcher_is_told(struct fixture *fixture)
     return poll(&told, 1, 0) == 1;
 }
 
-static void a_call_ends_a_wait_of_an_hour(void **state)
+static void a_notification_ends_a_wait_of_an_hour(void **state)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
     int before;
@@ -170,7 +170,7 @@ static void a_call_ends_a_wait_of_an_hour(void **state)
     end(fixture);
 }
 
-static void a_full_batch_makes_every_waiting_lane_look(void **state)
+static void after_a_full_batch_every_waiting_lane_looks_for_rows(void **state)
 {
     struct fixture *fixture = begin(LANES + 1, HOUR_MS, HOUR_MS);
     int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
@@ -220,7 +220,7 @@ static void a_lane_that_has_done_its_work_tells_the_watcher(void **state)
     end(fixture);
 }
 
-static void who_is_disarmed_looks_by_himself_again(void **state)
+static void a_lane_that_is_disarmed_polls_again(void **state)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
     int before;
@@ -246,7 +246,7 @@ static void a_lane_rests_longer_behind_more_rows(void **state)
     assert_int_equal(wake_rest_ms(1000000), 20);
 }
 
-static void it_cannot_be_armed_while_a_lane_is_at_work(void **state)
+static void the_wakeup_cannot_be_armed_while_a_lane_is_working(void **state)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
 
@@ -260,7 +260,7 @@ static void it_cannot_be_armed_while_a_lane_is_at_work(void **state)
     end(fixture);
 }
 
-static void it_cannot_be_armed_while_each_look_finds_rows(void **state)
+static void the_wakeup_cannot_be_armed_while_lanes_find_rows(void **state)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
 
@@ -273,7 +273,7 @@ static void it_cannot_be_armed_while_each_look_finds_rows(void **state)
 }
 
 /* Its next look is due in an hour, and the relay that is armed may be gone by then. */
-static void behind_its_work_a_lane_that_another_relay_covers_can_be_armed(void **state)
+static void the_wakeup_can_be_armed_after_work_of_a_lane_that_another_relay_covers(void **state)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
     int before;
@@ -302,7 +302,7 @@ static void after_work_a_lane_looks_within_milliseconds(void **state)
     end(fixture);
 }
 
-static void a_lane_that_rests_after_work_looks_once_a_call(void **state)
+static void a_lane_that_rests_after_work_looks_once_for_each_notification(void **state)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
 
@@ -319,7 +319,7 @@ static void a_lane_that_rests_after_work_looks_once_a_call(void **state)
     end(fixture);
 }
 
-static void a_lane_that_ends_its_work_later_puts_off_no_look(void **state)
+static void a_lane_that_ends_its_work_later_delays_no_other_lane(void **state)
 {
     struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
 
@@ -337,7 +337,7 @@ static void a_lane_that_ends_its_work_later_puts_off_no_look(void **state)
     end(fixture);
 }
 
-static void the_lane_that_looked_looks_again(void **state)
+static void the_lane_that_looked_last_looks_again(void **state)
 {
     enum { LOOKS = 200 };
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
@@ -374,7 +374,7 @@ static void a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up
     end(fixture);
 }
 
-static void the_lane_that_waited_last_takes_the_calls(void **state)
+static void the_lane_that_began_to_wait_last_takes_the_notifications(void **state)
 {
     enum { CALLS = 20 };
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
@@ -410,7 +410,7 @@ static int call_and_hold_up(struct fixture *fixture)
     return before;
 }
 
-static void while_the_lane_that_was_called_is_held_up_the_next_call_wakes_another(void **state)
+static void while_the_notified_lane_is_held_up_the_next_notification_wakes_another(void **state)
 {
     struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
     int before;
@@ -425,7 +425,7 @@ static void while_the_lane_that_was_called_is_held_up_the_next_call_wakes_anothe
     end(fixture);
 }
 
-static void while_a_lane_waits_that_leaves_rows_a_call_wakes_the_others_too(void **state)
+static void while_a_lane_that_left_rows_waits_a_notification_wakes_the_others_too(void **state)
 {
     struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
     int before;
@@ -440,7 +440,7 @@ static void while_a_lane_waits_that_leaves_rows_a_call_wakes_the_others_too(void
     end(fixture);
 }
 
-static void without_calls_a_lane_looks_at_the_poll_interval(void **state)
+static void without_notifications_a_lane_polls_at_its_interval(void **state)
 {
     struct fixture *fixture = begin(LANES, 2, HOUR_MS);
 
@@ -475,7 +475,7 @@ static void a_stop_ends_every_wait(void **state)
     end(fixture);
 }
 
-static void every_row_that_is_called_for_is_taken(void **state)
+static void every_row_that_is_notified_of_is_taken(void **state)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
 
@@ -496,27 +496,27 @@ static void every_row_that_is_called_for_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_ends_a_wait_of_an_hour),
-        cmocka_unit_test(a_full_batch_makes_every_waiting_lane_look),
+        cmocka_unit_test(a_notification_ends_a_wait_of_an_hour),
+        cmocka_unit_test(after_a_full_batch_every_waiting_lane_looks_for_rows),
         cmocka_unit_test(a_lane_that_another_relay_covers_looks_when_called),
         cmocka_unit_test(a_lane_that_has_done_its_work_tells_the_watcher),
-        cmocka_unit_test(who_is_disarmed_looks_by_himself_again),
+        cmocka_unit_test(a_lane_that_is_disarmed_polls_again),
         cmocka_unit_test(a_lane_rests_longer_behind_more_rows),
-        cmocka_unit_test(it_cannot_be_armed_while_a_lane_is_at_work),
-        cmocka_unit_test(it_cannot_be_armed_while_each_look_finds_rows),
-        cmocka_unit_test(behind_its_work_a_lane_that_another_relay_covers_can_be_armed),
+        cmocka_unit_test(the_wakeup_cannot_be_armed_while_a_lane_is_working),
+        cmocka_unit_test(the_wakeup_cannot_be_armed_while_lanes_find_rows),
+        cmocka_unit_test(the_wakeup_can_be_armed_after_work_of_a_lane_that_another_relay_covers),
         cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
-        cmocka_unit_test(a_lane_that_rests_after_work_looks_once_a_call),
-        cmocka_unit_test(a_lane_that_ends_its_work_later_puts_off_no_look),
-        cmocka_unit_test(the_lane_that_looked_looks_again),
+        cmocka_unit_test(a_lane_that_rests_after_work_looks_once_for_each_notification),
+        cmocka_unit_test(a_lane_that_ends_its_work_later_delays_no_other_lane),
+        cmocka_unit_test(the_lane_that_looked_last_looks_again),
         cmocka_unit_test(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up),
-        cmocka_unit_test(the_lane_that_waited_last_takes_the_calls),
-        cmocka_unit_test(while_the_lane_that_was_called_is_held_up_the_next_call_wakes_another),
-        cmocka_unit_test(while_a_lane_waits_that_leaves_rows_a_call_wakes_the_others_too),
-        cmocka_unit_test(without_calls_a_lane_looks_at_the_poll_interval),
+        cmocka_unit_test(the_lane_that_began_to_wait_last_takes_the_notifications),
+        cmocka_unit_test(while_the_notified_lane_is_held_up_the_next_notification_wakes_another),
+        cmocka_unit_test(while_a_lane_that_left_rows_waits_a_notification_wakes_the_others_too),
+        cmocka_unit_test(without_notifications_a_lane_polls_at_its_interval),
         cmocka_unit_test(a_lane_looks_by_itself_when_it_has_rested),
         cmocka_unit_test(a_stop_ends_every_wait),
-        cmocka_unit_test(every_row_that_is_called_for_is_taken),
+        cmocka_unit_test(every_row_that_is_notified_of_is_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ static void refuse(int too_large)
     kafka_chunk_end(&chunks);
 }
 
-static void a_chunk_is_half_of_what_a_record_batch_may_be(void **state)
+static void a_chunk_is_at_most_half_a_record_batch(void **state)
 {
     (void)state;
     assert_int_equal(chunks.bytes_max, FULL);
@@ -72,7 +72,7 @@ static void several_that_are_too_large_together_make_the_next_chunk_smaller(void
 }
 
 /* One message less than that was refused would else be handed over again and again. */
-static void what_was_refused_is_halved_not_what_was_allowed(void **state)
+static void after_a_refusal_half_of_the_refused_size_is_tried(void **state)
 {
     (void)state;
     kafka_chunk_begin(&chunks);
@@ -83,7 +83,7 @@ static void what_was_refused_is_halved_not_what_was_allowed(void **state)
     assert_int_equal(fill_chunk(), 5);
 }
 
-static void a_message_that_is_too_large_by_itself_is_looked_for(void **state)
+static void a_message_that_is_too_large_by_itself_is_isolated(void **state)
 {
     (void)state;
     refuse(1);
@@ -91,7 +91,7 @@ static void a_message_that_is_too_large_by_itself_is_looked_for(void **state)
     assert_int_equal(chunks.bytes_max, FULL);
 }
 
-static void when_chunks_are_small_already_a_message_is_to_blame(void **state)
+static void when_the_smallest_chunk_is_refused_a_single_message_is_the_cause(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++)
@@ -118,12 +118,12 @@ static void after_some_minutes_chunks_are_full_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_chunk_is_half_of_what_a_record_batch_may_be),
+        TEST(a_chunk_is_at_most_half_a_record_batch),
         TEST(a_chunk_takes_one_message_however_large),
         TEST(several_that_are_too_large_together_make_the_next_chunk_smaller),
-        TEST(what_was_refused_is_halved_not_what_was_allowed),
-        TEST(a_message_that_is_too_large_by_itself_is_looked_for),
-        TEST(when_chunks_are_small_already_a_message_is_to_blame),
+        TEST(after_a_refusal_half_of_the_refused_size_is_tried),
+        TEST(a_message_that_is_too_large_by_itself_is_isolated),
+        TEST(when_the_smallest_chunk_is_refused_a_single_message_is_the_cause),
         TEST(after_some_minutes_chunks_are_full_again),
     };
 

@@ -33,7 +33,7 @@ static void a_full_queue_is_backpressure(void **state)
     ASSERT_CLASS(KAFKA_BACKPRESSURE, -184);
 }
 
-static void what_the_broker_says_of_records_is_poison(void **state)
+static void errors_about_a_record_reject_the_record(void **state)
 {
     (void)state;
     /* MSG_SIZE_TOO_LARGE, INVALID_TOPIC_EXCEPTION, RECORD_LIST_TOO_LARGE, INVALID_RECORD,
@@ -41,13 +41,13 @@ static void what_the_broker_says_of_records_is_poison(void **state)
     ASSERT_CLASS(KAFKA_POISON, 10, 17, 18, 87, -186);
 }
 
-static void a_record_beside_an_invalid_one_is_not_to_blame(void **state)
+static void a_record_beside_an_invalid_one_is_not_rejected(void **state)
 {
     (void)state;
     ASSERT_CLASS(KAFKA_NEIGHBOUR, -138); /* _INVALID_DIFFERENT_RECORD */
 }
 
-static void what_is_said_of_a_topic_lets_its_messages_wait(void **state)
+static void errors_about_a_topic_let_its_messages_wait(void **state)
 {
     (void)state;
     /* UNKNOWN_TOPIC_OR_PART, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED,
@@ -58,7 +58,7 @@ static void what_is_said_of_a_topic_lets_its_messages_wait(void **state)
     ASSERT_CLASS(KAFKA_DESTINATION_DOWN, 32, 43, 76, -165);
 }
 
-static void what_is_said_of_the_connection_blames_no_message(void **state)
+static void errors_about_the_connection_reject_no_message(void **state)
 {
     (void)state;
     /* _AUTHENTICATION, SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM,
@@ -69,7 +69,7 @@ static void what_is_said_of_the_connection_blames_no_message(void **state)
     ASSERT_CLASS(KAFKA_BROKER_DOWN, -192, -185, -166, -195, -193, -187, -197, -152);
 }
 
-static void what_is_said_of_the_cluster_blames_no_message(void **state)
+static void errors_about_the_cluster_reject_no_message(void **state)
 {
     (void)state;
     /* LEADER_NOT_AVAILABLE, NOT_LEADER, REQUEST_TIMED_OUT, BROKER_ and REPLICA_NOT_AVAILABLE,
@@ -84,7 +84,7 @@ static void a_purge_in_flight_may_have_been_stored(void **state)
     ASSERT_CLASS(KAFKA_MAYBE_STORED, -151);
 }
 
-static void what_ends_a_producer_is_fatal(void **state)
+static void errors_that_end_a_producer_are_fatal(void **state)
 {
     (void)state;
     /* _FATAL, _FENCED, _GAPLESS_GUARANTEE, _STATE, OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -104,13 +104,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_no_error_is_an_acknowledgement),
         cmocka_unit_test(a_full_queue_is_backpressure),
-        cmocka_unit_test(what_the_broker_says_of_records_is_poison),
-        cmocka_unit_test(a_record_beside_an_invalid_one_is_not_to_blame),
-        cmocka_unit_test(what_is_said_of_a_topic_lets_its_messages_wait),
-        cmocka_unit_test(what_is_said_of_the_connection_blames_no_message),
-        cmocka_unit_test(what_is_said_of_the_cluster_blames_no_message),
+        cmocka_unit_test(errors_about_a_record_reject_the_record),
+        cmocka_unit_test(a_record_beside_an_invalid_one_is_not_rejected),
+        cmocka_unit_test(errors_about_a_topic_let_its_messages_wait),
+        cmocka_unit_test(errors_about_the_connection_reject_no_message),
+        cmocka_unit_test(errors_about_the_cluster_reject_no_message),
         cmocka_unit_test(a_purge_in_flight_may_have_been_stored),
-        cmocka_unit_test(what_ends_a_producer_is_fatal),
+        cmocka_unit_test(errors_that_end_a_producer_are_fatal),
         cmocka_unit_test(any_other_code_is_unknown),
     };
 

@@ -11,7 +11,7 @@ static void read_ack(const char *said)
     answer = nats_read_ack(said, strlen(said), "EVENTS");
 }
 
-static void an_acknowledgement_of_the_stream_is_one(void **state)
+static void an_answer_of_the_stream_is_an_acknowledgement(void **state)
 {
     static const char *const said[] = {
         "{\"stream\":\"EVENTS\", \"seq\":17}",
@@ -38,7 +38,7 @@ static void the_largest_number_is_read(void **state)
     assert_true(answer.sequence == 9223372036854775807u);
 }
 
-static void an_acknowledgement_without_a_number_is_none(void **state)
+static void an_answer_without_a_sequence_number_is_no_acknowledgement(void **state)
 {
     static const char *const said[] = {
         "{\"stream\":\"EVENTS\", \"seq\":0}",
@@ -56,7 +56,7 @@ static void an_acknowledgement_without_a_number_is_none(void **state)
     }
 }
 
-static void an_acknowledgement_of_another_stream_is_none(void **state)
+static void an_answer_of_another_stream_is_no_acknowledgement(void **state)
 {
     static const char *const said[] = {
         "{\"stream\":\"OTHER\", \"seq\":17}",
@@ -74,7 +74,7 @@ static void an_acknowledgement_of_another_stream_is_none(void **state)
     }
 }
 
-static void a_duplicate_is_told_with_its_number_or_without(void **state)
+static void a_duplicate_is_recognised_with_a_sequence_number_or_without(void **state)
 {
     (void)state;
     read_ack("{\"stream\":\"EVENTS\", \"seq\":17,\"duplicate\": true}");
@@ -85,7 +85,7 @@ static void a_duplicate_is_told_with_its_number_or_without(void **state)
     assert_int_equal(answer.sequence, 0);
 }
 
-static void an_error_is_none_whatever_stands_beside_it(void **state)
+static void an_error_is_no_acknowledgement_whatever_else_the_answer_holds(void **state)
 {
     (void)state;
     read_ack("{\"error\":{\"code\":503,\"err_code\":10077,\"description\":\"full\"},"
@@ -99,7 +99,7 @@ static void an_error_is_none_whatever_stands_beside_it(void **state)
     assert_int_equal(answer.code, 0);
 }
 
-static void what_is_no_answer_of_a_stream_is_a_refusal_without_a_code(void **state)
+static void anything_else_is_a_refusal_without_a_code(void **state)
 {
     static const char *const said[] = {
         "",
@@ -130,7 +130,7 @@ static void what_is_no_answer_of_a_stream_is_a_refusal_without_a_code(void **sta
     }
 }
 
-static void an_answer_that_is_cut_anywhere_is_none(void **state)
+static void an_answer_that_is_cut_anywhere_is_no_acknowledgement(void **state)
 {
     static const char said[] = "{\"stream\":\"EVENTS\", \"seq\":17}";
 
@@ -151,7 +151,7 @@ static void a_long_text_is_cut(void **state)
     assert_int_equal(strlen(answer.text), NATS_TEXT_BYTES - 1);
 }
 
-static void a_quoted_subject_is_that_subject(void **state)
+static void a_quoted_subject_is_read_as_it_was_sent(void **state)
 {
     (void)state;
     assert_true(nats_is_quoted("shop.order\"", text_of("shop.order")));
@@ -202,16 +202,16 @@ static int open_library(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_acknowledgement_of_the_stream_is_one),
+        cmocka_unit_test(an_answer_of_the_stream_is_an_acknowledgement),
         cmocka_unit_test(the_largest_number_is_read),
-        cmocka_unit_test(an_acknowledgement_without_a_number_is_none),
-        cmocka_unit_test(an_acknowledgement_of_another_stream_is_none),
-        cmocka_unit_test(a_duplicate_is_told_with_its_number_or_without),
-        cmocka_unit_test(an_error_is_none_whatever_stands_beside_it),
-        cmocka_unit_test(what_is_no_answer_of_a_stream_is_a_refusal_without_a_code),
-        cmocka_unit_test(an_answer_that_is_cut_anywhere_is_none),
+        cmocka_unit_test(an_answer_without_a_sequence_number_is_no_acknowledgement),
+        cmocka_unit_test(an_answer_of_another_stream_is_no_acknowledgement),
+        cmocka_unit_test(a_duplicate_is_recognised_with_a_sequence_number_or_without),
+        cmocka_unit_test(an_error_is_no_acknowledgement_whatever_else_the_answer_holds),
+        cmocka_unit_test(anything_else_is_a_refusal_without_a_code),
+        cmocka_unit_test(an_answer_that_is_cut_anywhere_is_no_acknowledgement),
         cmocka_unit_test(a_long_text_is_cut),
-        cmocka_unit_test(a_quoted_subject_is_that_subject),
+        cmocka_unit_test(a_quoted_subject_is_read_as_it_was_sent),
         cmocka_unit_test(an_answer_belongs_to_the_request_whose_number_and_token_it_has),
     };
 

@@ -60,7 +60,7 @@ static void expect_block(const char *name)
     assert_string_equal(value, "EVENTS");
 }
 
-static void all_headers_are_one_name_and_the_stream_its_value(void **state)
+static void one_header_whose_value_is_the_rest_carries_all_headers(void **state)
 {
     (void)state;
     message.type = text_of("created");
@@ -73,7 +73,7 @@ static void all_headers_are_one_name_and_the_stream_its_value(void **state)
                  "Nats-Msg-Id: e-1\r\ntrace: b\xC3\xBC\r\nx.y: 0\r\nNats-Expected-Stream");
 }
 
-static void in_one_name_too_a_null_makes_no_header_and_an_empty_value_does(void **state)
+static void a_null_makes_no_header_and_an_empty_value_makes_one(void **state)
 {
     (void)state;
     message.event_id = (struct text){NULL, 0};
@@ -86,7 +86,7 @@ static void in_one_name_too_a_null_makes_no_header_and_an_empty_value_does(void 
     expect_block("key: \r\nempty: \r\nNats-Expected-Stream");
 }
 
-static void what_was_set_in_one_call_or_one_by_one_can_be_dropped(void **state)
+static void headers_can_be_removed_however_they_were_set(void **state)
 {
     struct header own[NATS_OWN_HEADERS];
     const char *first;
@@ -107,9 +107,9 @@ static void what_was_set_in_one_call_or_one_by_one_can_be_dropped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(all_headers_are_one_name_and_the_stream_its_value),
-        TEST(in_one_name_too_a_null_makes_no_header_and_an_empty_value_does),
-        TEST(what_was_set_in_one_call_or_one_by_one_can_be_dropped),
+        TEST(one_header_whose_value_is_the_rest_carries_all_headers),
+        TEST(a_null_makes_no_header_and_an_empty_value_makes_one),
+        TEST(headers_can_be_removed_however_they_were_set),
     };
 
     return cmocka_run_group_tests(tests, open_library, close_library);

@@ -76,7 +76,7 @@ static void the_largest_payload_is_a_servers_default_before_one_is_known(void **
     broker_close(broker);
 }
 
-static void an_unreachable_server_is_told_at_once(void **state)
+static void an_unreachable_server_is_reported_at_once(void **state)
 {
     struct sink_options options = nats_sink();
     struct broker *broker = broker_open(&options, &error);
@@ -143,7 +143,7 @@ int main(void)
         cmocka_unit_test(a_stream_name_that_would_be_another_subject_is_refused),
         cmocka_unit_test(a_stream_name_that_hides_a_header_from_the_server_is_refused),
         cmocka_unit_test(the_largest_payload_is_a_servers_default_before_one_is_known),
-        cmocka_unit_test(an_unreachable_server_is_told_at_once),
+        cmocka_unit_test(an_unreachable_server_is_reported_at_once),
         cmocka_unit_test(a_broker_that_never_was_ready_leaves_messages_pending),
         cmocka_unit_test(a_secret_that_cannot_be_read_names_its_sink_its_key_and_its_file),
     };

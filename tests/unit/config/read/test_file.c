@@ -234,7 +234,7 @@ static void a_secret_in_a_private_file_is_accepted(void **state)
     }
 }
 
-static void one_reader_too_many_is_enough(void **state)
+static void one_reader_too_many_makes_a_file_unsafe(void **state)
 {
     static const mode_t modes[] = {0640, 0604};
 
@@ -307,7 +307,7 @@ int main(void)
         cmocka_unit_test(a_pipe_that_nobody_writes_to_does_not_hang),
         cmocka_unit_test(a_secret_in_a_file_that_others_can_read_is_refused),
         cmocka_unit_test(a_secret_in_a_private_file_is_accepted),
-        cmocka_unit_test(one_reader_too_many_is_enough),
+        cmocka_unit_test(one_reader_too_many_makes_a_file_unsafe),
         cmocka_unit_test(what_librdkafka_would_run_is_refused_in_a_file_that_others_can_change),
         cmocka_unit_test(what_librdkafka_would_run_is_accepted_from_the_operator),
     };

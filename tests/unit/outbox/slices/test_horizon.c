@@ -179,7 +179,7 @@ static void ids_that_were_drawn_are_stable_when_nobody_holds_the_lock(void **sta
     assert_stable(100, 100);
 }
 
-static void who_was_not_there_before_keeps_what_had_been_drawn_then(void **state)
+static void a_new_holder_keeps_the_ids_drawn_before_it_came_stable(void **state)
 {
     (void)state;
     tick(100, "");
@@ -191,7 +191,7 @@ static void who_was_not_there_before_keeps_what_had_been_drawn_then(void **state
     assert_stable(400, 400);
 }
 
-static void of_a_holder_of_the_first_tick_nothing_is_known(void **state)
+static void ids_are_not_stable_while_a_holder_of_the_first_tick_stays(void **state)
 {
     (void)state;
     tick(100, "a");
@@ -357,7 +357,7 @@ static void a_session_that_connects_begins_a_new_epoch(void **state)
     assert_new_epoch(before);
 }
 
-static void what_contradicts_an_older_epoch_ends_no_other(void **state)
+static void evidence_from_an_older_epoch_does_not_end_the_present_one(void **state)
 {
     uint64_t before;
 
@@ -407,8 +407,7 @@ static void a_scan_of_an_older_epoch_raises_nothing(void **state)
     horizon_join(horizon, &here);
     tick(100, "");
     for (int full = 0; full < 2; full++)
-        assert_false(
-            horizon_scanned(horizon, &asked.stamp, 0, &asked.from, full == 1, 50, false));
+        assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, full == 1, 50, false));
     assert_bound(0, UNKNOWN, UNKNOWN);
 }
 
@@ -485,7 +484,7 @@ static void a_claim_raises_a_bound_behind_the_stable_id_at_most(void **state)
     assert_bound(0, 201, 201);
 }
 
-static void a_slice_that_was_seen_to_its_end_comes_behind_the_stable_id(void **state)
+static void a_slice_that_was_claimed_to_its_end_is_bounded_by_the_stable_id(void **state)
 {
     (void)state;
     tick(100, "");
@@ -523,7 +522,7 @@ static void a_claim_that_began_above_the_bound_raises_nothing(void **state)
 }
 
 /* As in a window behind the rows of a sink that is away. */
-static void what_does_not_begin_at_the_bound_says_nothing_of_it(void **state)
+static void a_claim_that_does_not_begin_at_the_bound_leaves_it_alone(void **state)
 {
     struct claim asked;
 
@@ -596,7 +595,7 @@ static void a_full_scan_that_finds_a_row_below_the_bound_takes_it_back(void **st
 }
 
 /* The row may have become visible behind their snapshots. */
-static void what_was_under_way_when_a_bound_was_taken_back_raises_nothing(void **state)
+static void a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing(void **state)
 {
     struct claim asked;
 
@@ -637,7 +636,7 @@ static void a_tick_brings_the_stamp_up_to_date(void **state)
     assert_bound(0, 201, 201);
 }
 
-static void whether_a_slice_has_more_is_each_slice_s_own(void **state)
+static void each_slice_remembers_whether_it_has_more_rows(void **state)
 {
     (void)state;
     horizon_has_more(horizon)[1] = true;
@@ -699,7 +698,7 @@ static void a_holder_without_an_xid_is_never_left_out(void **state)
     assert_stable(100, 400);
 }
 
-static void who_leaves_the_snapshots_before_its_lock_goes_stays_left_out(void **state)
+static void a_holder_that_leaves_the_snapshots_before_its_lock_goes_stays_left_out(void **state)
 {
     (void)state;
     tick(100, "");
@@ -711,7 +710,7 @@ static void who_leaves_the_snapshots_before_its_lock_goes_stays_left_out(void **
     assert_stable(100, 400);
 }
 
-static void beside_one_that_is_left_out_the_others_count(void **state)
+static void beside_a_holder_that_is_left_out_the_others_count(void **state)
 {
     (void)state;
     tick(100, "");
@@ -846,7 +845,7 @@ static void when_one_of_two_leaves_high_falls_back_too(void **state)
 }
 
 /* Another one that turns long at the same tick makes up the number, and not for it. */
-static void one_that_leaves_is_not_made_up_for_by_another(void **state)
+static void high_falls_back_when_one_long_holder_leaves_and_another_comes(void **state)
 {
     (void)state;
     tick(100, "");
@@ -891,7 +890,7 @@ static void a_full_scan_of_before_a_long_holder_left_raises_low_alone(void **sta
     assert_bound(0, 101, 101);
 }
 
-static void a_claim_from_low_counts_whoever_leaves_meanwhile(void **state)
+static void a_claim_from_low_counts_even_if_a_long_holder_leaves_meanwhile(void **state)
 {
     struct claim asked;
 
@@ -908,7 +907,7 @@ static void a_claim_from_low_counts_whoever_leaves_meanwhile(void **state)
     assert_bound(0, 301, 301); /* and now it is b's */
 }
 
-static void who_turns_long_lets_claims_that_are_under_way_count(void **state)
+static void claims_under_way_count_when_a_holder_becomes_long(void **state)
 {
     struct claim asked;
 
@@ -1079,8 +1078,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(before_the_first_tick_nothing_is_known),
         TEST(ids_that_were_drawn_are_stable_when_nobody_holds_the_lock),
-        TEST(who_was_not_there_before_keeps_what_had_been_drawn_then),
-        TEST(of_a_holder_of_the_first_tick_nothing_is_known),
+        TEST(a_new_holder_keeps_the_ids_drawn_before_it_came_stable),
+        TEST(ids_are_not_stable_while_a_holder_of_the_first_tick_stays),
         TEST(short_holders_cost_one_tick),
         TEST(the_oldest_holder_counts),
         TEST(a_prepared_transaction_that_turns_up_has_the_stable_id_of_before),
@@ -1091,7 +1090,7 @@ int main(void)
         TEST(a_lower_id_begins_a_new_epoch),
         TEST(another_file_of_the_table_begins_a_new_epoch),
         TEST(a_session_that_connects_begins_a_new_epoch),
-        TEST(what_contradicts_an_older_epoch_ends_no_other),
+        TEST(evidence_from_an_older_epoch_does_not_end_the_present_one),
         TEST(a_tick_that_was_asked_for_in_an_older_epoch_is_ignored),
         TEST(a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing),
         TEST(a_scan_of_an_older_epoch_raises_nothing),
@@ -1100,24 +1099,24 @@ int main(void)
         TEST(claims_wait_a_second_for_a_first_scan_that_does_not_begin),
         TEST(a_claim_raises_its_slice_s_bound_behind_what_it_took),
         TEST(a_claim_raises_a_bound_behind_the_stable_id_at_most),
-        TEST(a_slice_that_was_seen_to_its_end_comes_behind_the_stable_id),
+        TEST(a_slice_that_was_claimed_to_its_end_is_bounded_by_the_stable_id),
         TEST(a_claim_counts_as_of_when_it_was_asked_for),
         TEST(a_claim_that_began_above_the_bound_raises_nothing),
-        TEST(what_does_not_begin_at_the_bound_says_nothing_of_it),
+        TEST(a_claim_that_does_not_begin_at_the_bound_leaves_it_alone),
         TEST(the_largest_id_is_a_bound_as_any_other),
         TEST(a_scan_raises_a_bound_to_the_lowest_row),
         TEST(a_scan_that_began_above_the_bound_raises_nothing),
         TEST(a_full_scan_raises_a_bound_too),
         TEST(a_full_scan_that_finds_a_row_below_the_bound_takes_it_back),
-        TEST(what_was_under_way_when_a_bound_was_taken_back_raises_nothing),
+        TEST(a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing),
         TEST(a_full_scan_lowers_no_bound_for_what_was_there_when_it_began),
         TEST(a_tick_brings_the_stamp_up_to_date),
-        TEST(whether_a_slice_has_more_is_each_slice_s_own),
+        TEST(each_slice_remembers_whether_it_has_more_rows),
         TEST(a_holder_with_an_xid_is_left_out_of_high_after_two_seconds),
         TEST(a_holder_of_the_first_tick_is_left_out_after_a_quarter_of_a_second),
         TEST(a_holder_without_an_xid_is_never_left_out),
-        TEST(who_leaves_the_snapshots_before_its_lock_goes_stays_left_out),
-        TEST(beside_one_that_is_left_out_the_others_count),
+        TEST(a_holder_that_leaves_the_snapshots_before_its_lock_goes_stays_left_out),
+        TEST(beside_a_holder_that_is_left_out_the_others_count),
         TEST(sixteen_are_left_out),
         TEST(more_than_sixteen_hold_the_horizon),
         TEST(high_rises_as_if_a_long_holder_was_not_there_and_low_to_its_base),
@@ -1125,11 +1124,11 @@ int main(void)
         TEST(a_full_scan_that_finds_a_row_below_high_takes_high_back),
         TEST(when_a_long_holder_leaves_high_falls_back_to_low),
         TEST(when_one_of_two_leaves_high_falls_back_too),
-        TEST(one_that_leaves_is_not_made_up_for_by_another),
+        TEST(high_falls_back_when_one_long_holder_leaves_and_another_comes),
         TEST(a_claim_from_the_high_of_before_a_long_holder_left_raises_nothing),
         TEST(a_full_scan_of_before_a_long_holder_left_raises_low_alone),
-        TEST(a_claim_from_low_counts_whoever_leaves_meanwhile),
-        TEST(who_turns_long_lets_claims_that_are_under_way_count),
+        TEST(a_claim_from_low_counts_even_if_a_long_holder_leaves_meanwhile),
+        TEST(claims_under_way_count_when_a_holder_becomes_long),
         TEST(a_long_holder_that_is_prepared_is_another_one),
         TEST_PART(a_part_has_bounds_of_its_own_and_the_stable_id_of_all),
         TEST_PART(a_part_takes_over_what_is_known_of_all),

@@ -48,7 +48,7 @@ struct writer {
     bool begun, prepared, ended;
     bool holds_table;
     uint64_t transaction, xid;
-    int key; /* NOBODY: it has the lock of none */
+    int key;                  /* NOBODY: it has the lock of none */
     int64_t drawn[DRAWN_MAX]; /* ids of that key, not inserted yet */
     int drawn_count;
 };
@@ -412,8 +412,7 @@ static void lock_slice(struct lane *lane, struct horizon *horizon)
         return;
     }
     world.locked_by[lane->slice] = (int)(lane - world.lanes);
-    lane->trusts =
-        lane->view.file == world.file && lane->view.stamp.drawn <= world.last_value;
+    lane->trusts = lane->view.file == world.file && lane->view.stamp.drawn <= world.last_value;
     if (!lane->trusts && lane->view.file != 0)
         horizon_forget(horizon, lane->view.stamp.epoch);
 }
@@ -663,8 +662,8 @@ static int count_unsent(bool strict)
     int count = 0;
 
     for (int i = 0; i < world.row_count; i++)
-        count += is_unsent(&world.rows[i], world.moment) &&
-                 (!strict || is_strict(world.rows[i].key));
+        count +=
+            is_unsent(&world.rows[i], world.moment) && (!strict || is_strict(world.rows[i].key));
     return count;
 }
 
@@ -700,7 +699,7 @@ static void play(void)
     close_world();
 }
 
-static void whatever_the_dice_say_order_holds_and_nothing_is_lost(void **state)
+static void in_random_histories_order_holds_and_nothing_is_lost(void **state)
 {
     int64_t until_ms = clock_now_ms() + RUN_MS;
 
@@ -717,7 +716,7 @@ static void whatever_the_dice_say_order_holds_and_nothing_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_the_dice_say_order_holds_and_nothing_is_lost),
+        cmocka_unit_test(in_random_histories_order_holds_and_nothing_is_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static void the_slice_that_is_furthest_behind_comes_first(void **state)
 }
 
 /* `low` may be held up by a long holder for hours, in all slices. */
-static void it_is_the_high_bound_that_counts(void **state)
+static void the_high_bound_decides_which_slice_is_behind(void **state)
 {
     (void)state;
     begin(2);
@@ -257,7 +257,7 @@ static void of_several_slices_each_is_taken_alone_until_it_is_known_which(void *
 }
 
 /* It was locked a while ago, and has given no row since. */
-static void a_slice_that_was_locked_before_is_the_one_among_several(void **state)
+static void among_several_slices_the_one_that_was_locked_before_is_suspected(void **state)
 {
     static const int32_t several[] = {3, 7, 9};
     static const int32_t seven = 7;
@@ -273,7 +273,7 @@ static void a_slice_that_was_locked_before_is_the_one_among_several(void **state
     assert_int_equal(turns.width, 2);
 }
 
-static void a_lock_of_long_ago_is_no_hint(void **state)
+static void a_lock_seen_long_ago_casts_no_suspicion(void **state)
 {
     static const int32_t several[] = {3, 7, 9};
     static const int32_t seven = 7;
@@ -287,7 +287,7 @@ static void a_lock_of_long_ago_is_no_hint(void **state)
     assert_int_equal(turns.width, 1);
 }
 
-static void of_two_that_were_locked_before_nobody_knows_which_it_is(void **state)
+static void of_two_slices_that_were_locked_before_neither_is_suspected(void **state)
 {
     static const int32_t several[] = {3, 7, 9};
     int64_t later_ms = NOW_MS + POSTPONE_MS + 1;
@@ -321,7 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_slice_is_a_candidate),
         TEST(the_slice_that_is_furthest_behind_comes_first),
-        TEST(it_is_the_high_bound_that_counts),
+        TEST(the_high_bound_decides_which_slice_is_behind),
         TEST(of_equal_bounds_the_one_claimed_longest_ago_comes_first),
         TEST(slices_of_one_claim_come_in_their_own_order),
         TEST(of_equal_bounds_each_has_its_turn),
@@ -332,9 +332,9 @@ int main(void)
         TEST(a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them),
         TEST(a_slice_that_was_claimed_alone_is_left_for_a_while),
         TEST(of_several_slices_each_is_taken_alone_until_it_is_known_which),
-        TEST(a_slice_that_was_locked_before_is_the_one_among_several),
-        TEST(a_lock_of_long_ago_is_no_hint),
-        TEST(of_two_that_were_locked_before_nobody_knows_which_it_is),
+        TEST(among_several_slices_the_one_that_was_locked_before_is_suspected),
+        TEST(a_lock_seen_long_ago_casts_no_suspicion),
+        TEST(of_two_slices_that_were_locked_before_neither_is_suspected),
         TEST(a_slice_that_has_given_a_row_since_is_no_suspect),
     };
 
