@@ -53,9 +53,18 @@ struct event {
 
 int admin_begin(struct admin *admin, struct error *error);
 int admin_commit(struct admin *admin, struct error *error);
-int admin_emit(struct admin *admin, const struct event *event, struct error *error);
+/* Called for each event that was inserted, unless this role may not read the columns. The ids are
+ * valid during the call. */
+struct emitted_ids {
+    void (*on_event)(void *closure, const char *id, const char *event_id);
+    void *closure;
+};
+
+int admin_emit(struct admin *admin, const struct event *event, const struct emitted_ids *ids,
+               struct error *error);
 /* One JSON object: topic, and optionally key, type, payload, headers. */
-int admin_emit_json(struct admin *admin, const char *json, struct error *error);
+int admin_emit_json(struct admin *admin, const char *json, const struct emitted_ids *ids,
+                    struct error *error);
 
 /* Deletes sent rows older than this in batches, once it is settled whose they are; or only counts
  * them. Returns their number, or -1. */

@@ -10,6 +10,7 @@ struct admin {
     const struct outbox_options *options;
     struct session session;
     struct table table;
+    bool returns_ids; /* of the events that are emitted */
 };
 
 /* The first value of a query as a number; -1 with *error set. */

@@ -7,9 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Who may only insert is not told the ids: RETURNING takes the right to SELECT. */
+static int may_return(struct admin *admin, struct error *error)
+{
+    const char *params[3] = {admin->table.quoted, admin->table.columns[COLUMN_ID].name,
+                             admin->table.columns[COLUMN_EVENT_ID].name};
+    int64_t may = admin_number(admin,
+                               "SELECT (pg_catalog.has_column_privilege($1::pg_catalog.regclass,"
+                               " $2::text, 'SELECT') AND pg_catalog.has_column_privilege("
+                               "$1::pg_catalog.regclass, $3::text, 'SELECT'))::int",
+                               3, params, error);
+
+    admin->returns_ids = may > 0;
+    return may < 0 ? -1 : 0;
+}
+
 int admin_begin(struct admin *admin, struct error *error)
 {
-    if (table_whole(&admin->table, admin->options, error) < 0)
+    if (table_whole(&admin->table, admin->options, error) < 0 || may_return(admin, error) < 0)
         return -1;
     return session_execute(&admin->session, "BEGIN", error);
 }
@@ -26,17 +41,35 @@ static bool is_bytea(const struct table *table)
 
 /* A value that the column's type does not take is the caller's mistake. */
 static int insert(struct admin *admin, const char *sql, int count, const char *const *values,
-                  const int *lengths, const int *formats, struct error *error)
+                  const int *lengths, const int *formats, const struct emitted_ids *ids,
+                  struct error *error)
 {
-    int status = session_command(&admin->session, sql, count, values, lengths, formats, error);
+    const struct table *table = &admin->table;
+    char returning[2 * QUOTED_BYTES_MAX + 32] = "";
+    char *whole = NULL;
+    PGresult *result;
 
-    if (status < 0 && error_is_sqlstate(error, "22"))
-        error->origin = ERROR_CONFIG;
-    return status;
+    if (admin->returns_ids)
+        (void)snprintf(returning, sizeof returning, " RETURNING %s, %s",
+                       table->columns[COLUMN_ID].quoted, table->columns[COLUMN_EVENT_ID].quoted);
+    if (asprintf(&whole, "%s%s", sql, returning) < 0)
+        return error_no_memory(error);
+    result = session_query_formats(&admin->session, whole, count, values, lengths, formats, error);
+    free(whole);
+    if (result == NULL) {
+        if (error_is_sqlstate(error, "22"))
+            error->origin = ERROR_CONFIG;
+        return -1;
+    }
+    for (int row = 0; row < PQntuples(result); row++)
+        ids->on_event(ids->closure, PQgetvalue(result, row, 0), PQgetvalue(result, row, 1));
+    PQclear(result);
+    return 0;
 }
 
 /* Text parameters take the column's type; bytea takes the bytes as they are. */
-int admin_emit(struct admin *admin, const struct event *event, struct error *error)
+int admin_emit(struct admin *admin, const struct event *event, const struct emitted_ids *ids,
+               struct error *error)
 {
     static const enum column columns[] = {COLUMN_TOPIC, COLUMN_PAYLOAD, COLUMN_KEY, COLUMN_TYPE};
     const char *values[4] = {event->topic, event->payload, event->key, event->type};
@@ -70,7 +103,7 @@ int admin_emit(struct admin *admin, const struct event *event, struct error *err
     }
     (void)snprintf(sql, sizeof sql, "INSERT INTO %s (%s) VALUES ($1, $2%s%s)", admin->table.quoted,
                    names, count > 2 ? ", $3" : "", count > 3 ? ", $4" : "");
-    return insert(admin, sql, count, values, lengths, formats, error);
+    return insert(admin, sql, count, values, lengths, formats, ids, error);
 }
 
 static const enum column emitted[] = {COLUMN_TOPIC, COLUMN_KEY, COLUMN_TYPE, COLUMN_PAYLOAD,
@@ -157,7 +190,8 @@ static void put_insert(const struct admin *admin, FILE *out)
 }
 
 /* PostgreSQL takes the line apart, so that no digit of a number is lost. */
-int admin_emit_json(struct admin *admin, const char *json, struct error *error)
+int admin_emit_json(struct admin *admin, const char *json, const struct emitted_ids *ids,
+                    struct error *error)
 {
     char *sql = NULL;
     size_t len = 0;
@@ -172,7 +206,7 @@ int admin_emit_json(struct admin *admin, const char *json, struct error *error)
     put_insert(admin, out);
     if (fclose(out) != 0)
         return error_no_memory(error);
-    status = insert(admin, sql, 1, &json, NULL, NULL, error);
+    status = insert(admin, sql, 1, &json, NULL, NULL, ids, error);
     free(sql);
     return status;
 }

@@ -23,6 +23,7 @@
 
 #include "base/log.h"
 #include "catalog/filter.h"
+#include "catalog/pauses.h"
 #include "catalog/schema.h"
 #include "catalog/sql_parts.h"
 
@@ -31,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTE_ROW "sent_at = 'infinity'"
+#define NOTE_ROW "sent_at = 'infinity' AND waits_for IS NULL" /* else it is a pause (pauses.h) */
 
 /* By which condition rows are sent, as text. */
 static int make_note(char *note, size_t size, const struct table *table, struct error *error)
@@ -143,12 +144,13 @@ static int is_own(const struct table *table, struct session *session, const char
 /* By a relay of a version that left no note. It knew no condition. */
 static int was_relayed(const struct table *table, struct session *session, struct error *error)
 {
-    char sql[4 * QUOTED_BYTES_MAX + 192];
+    char sql[4 * QUOTED_BYTES_MAX + 256];
 
     if (table->where != NULL || !table->parked_exists)
         return 0;
-    (void)snprintf(sql, sizeof sql, "SELECT EXISTS (SELECT FROM %s)%s%s%s", table->parked_quoted,
-                   table->slice_readable ? " OR EXISTS (SELECT FROM " : "",
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT EXISTS (SELECT FROM %s WHERE (" PAUSE_ROW_SQL ") IS NOT TRUE)%s%s%s",
+                   table->parked_quoted, table->slice_readable ? " OR EXISTS (SELECT FROM " : "",
                    table->slice_readable ? table->slice_quoted : "",
                    table->slice_readable ? " WHERE xmax <> '0'::xid)" : "");
     return is_true(session, sql, 0, NULL, error);

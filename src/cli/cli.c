@@ -13,44 +13,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define DEAD_HELP                                                                                  \
-    "\n\n"                                                                                         \
-    "  list           waiting and dead rows, the newest first\n"                                   \
-    "  show ID        all of one row, its payload too\n"                                           \
-    "  retry, drop    the rows with these ids, waiting or dead: all of them or, when one is\n"     \
-    "                 not found, none; or the dead rows that a filter chooses\n\n"                 \
-    "  --type T       of this type\n"                                                              \
-    "  --topic T      with this topic; * and > by token as in routes\n"                            \
-    "  --since WHEN   parked since: 2h, 7d, or \"2026-01-31 22:15\" (UTC)\n"                       \
-    "  --all          every dead row (list: every row)\n"                                          \
-    "  --dry-run      retry, drop: show what would be done\n"                                      \
-    "  --json         one object a line\n\n"                                                       \
-    "An ID is a row id or an event_id; -- stands before a negative one."
-
-const struct command commands[] = {
-    {"run", "[-c relay.toml] [--drain]", "relay until stopped; --drain: until nothing is left",
-     "drain", 0, 0, true, cli_run},
-    {"init", "[--print] [--grant ROLE] [--notify]",
-     "create the tables and indexes, or print the SQL; --notify: the trigger that wakes relays",
-     "print grant notify", 0, 0, true, cli_init},
-    {"check", "[--json]", "configuration, then database, then brokers: every problem", "json", 0, 0,
-     true, cli_check},
-    {"status", "[--json] [--watch]", "backlog, oldest age, parked and dead, who relays",
-     "json watch", 0, 0, true, cli_status},
-    {"emit", "TOPIC [KEY] [PAYLOAD|-] [--type T]",
-     "insert an event (no PAYLOAD: a tombstone); no TOPIC: NDJSON from stdin", "type", 0, 3, true,
-     cli_emit},
-    {"dead", "list | show ID | retry|drop ID...|--all",
-     "parked and dead rows: see them, send them again, delete them" DEAD_HELP,
-     "json all type topic since dry-run", 1, OPERANDS_MAX, true, cli_dead},
-    {"purge", "[--older-than 7d] [--dry-run]", "delete sent rows older than the retention",
-     "older-than dry-run", 0, 0, true, cli_purge},
-    {"config", "[--defaults]", "the effective configuration, secrets hidden", "defaults", 0, 0,
-     false, cli_config},
-    {"version", "", "the version", "", 0, 0, false, cli_version},
-    {"help", "[COMMAND]", "this", "", 0, 1, false, cli_help},
-    {NULL, NULL, NULL, NULL, 0, 0, false, NULL}};
-
 static void print_problems(const struct config_problems *problems)
 {
     for (int i = 0; i < problems->count; i++)
@@ -155,7 +117,7 @@ enum exit_status cli_main(int argc, char **argv)
         return EXIT_RUNTIME;
     }
     if (argc < 2) {
-        (void)cli_help(&(struct arguments){0}, NULL);
+        cli_print_commands(stderr);
         return EXIT_USAGE;
     }
     if (asks_for_help(argv[1]))

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* argv, stdout and exit statuses live in this folder only. */
 
@@ -13,7 +14,8 @@ enum exit_status {
     EXIT_RUNTIME = 1,
     EXIT_USAGE = 2,
     EXIT_DATABASE = 3,
-    EXIT_BROKER = 4
+    EXIT_BROKER = 4,
+    EXIT_BY_HAND = 5 /* init: SQL is left to be run */
 };
 
 #define OPERANDS_MAX 16384 /* as many row ids as one xargs hands over */
@@ -31,6 +33,7 @@ struct arguments {
     const char *topic;
     const char *since;     /* a duration, or what begins with a date */
     int64_t older_than_ms; /* -1: not given */
+    const char *reason;
     bool dry_run;
     bool defaults;
     bool all;
@@ -41,7 +44,8 @@ struct arguments {
 struct command {
     const char *name;
     const char *synopsis; /* what follows the name */
-    const char *help;     /* its first line is for the list of all commands */
+    const char *summary;  /* one line */
+    const char *details;  /* options and examples, lines of their own; "": none */
     const char *options;  /* the long options it takes, parted by blanks */
     int operands_min;
     int operands_max;
@@ -56,6 +60,9 @@ enum exit_status cli_main(int argc, char **argv);
 /* Fills *arguments from what follows the command's name, permuted options and operands; "--" ends
  * the options. false: the mistake has been printed. */
 bool cli_parse(const struct command *command, int argc, char **argv, struct arguments *arguments);
+
+/* All commands, a line each. */
+void cli_print_commands(FILE *out);
 
 /* The status that fits. */
 enum exit_status cli_status_of(const struct error *error);
@@ -74,6 +81,8 @@ enum exit_status cli_status(const struct arguments *arguments, struct config *co
 enum exit_status cli_emit(const struct arguments *arguments, struct config *config);
 enum exit_status cli_dead(const struct arguments *arguments, struct config *config);
 enum exit_status cli_purge(const struct arguments *arguments, struct config *config);
+enum exit_status cli_pause(const struct arguments *arguments, struct config *config);
+enum exit_status cli_resume(const struct arguments *arguments, struct config *config);
 enum exit_status cli_config(const struct arguments *arguments, struct config *config);
 enum exit_status cli_version(const struct arguments *arguments, struct config *config);
 enum exit_status cli_help(const struct arguments *arguments, struct config *config);

@@ -1,12 +1,33 @@
 #include "cli/cli.h"
 
 #include "admin/admin.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The ids of what was inserted, kept until it is committed. */
+struct output {
+    FILE *lines;
+    bool json;
+};
+
+static void note_id(void *closure, const char *id, const char *event_id)
+{
+    const struct output *output = closure;
+    char row[256];
+    char event[256];
+
+    if (output->json)
+        (void)fprintf(output->lines, "{\"id\":\"%s\",\"event_id\":\"%s\"}\n",
+                      text_escape_json(row, sizeof row, id, strlen(id)),
+                      text_escape_json(event, sizeof event, event_id, strlen(event_id)));
+    else
+        (void)fprintf(output->lines, "%s\n", text_escape(row, sizeof row, id, strlen(id)));
+}
 
 #define PAYLOAD_BYTES_MAX (256 * 1024 * 1024)
 
@@ -42,7 +63,8 @@ static char *read_stdin(size_t *len, struct error *error)
     return bytes;
 }
 
-static int emit_one(struct admin *admin, const struct arguments *arguments, struct error *error)
+static int emit_one(struct admin *admin, const struct arguments *arguments,
+                    const struct emitted_ids *ids, struct error *error)
 {
     const char *payload = arguments->operand_count > 2 ? arguments->operands[2] : NULL;
     struct event event = {.topic = arguments->operands[0],
@@ -59,7 +81,7 @@ static int emit_one(struct admin *admin, const struct arguments *arguments, stru
             return -1;
         event.payload = from_stdin;
     }
-    status = admin_begin(admin, error) < 0 || admin_emit(admin, &event, error) < 0 ||
+    status = admin_begin(admin, error) < 0 || admin_emit(admin, &event, ids, error) < 0 ||
                      admin_commit(admin, error) < 0
                  ? -1
                  : 0;
@@ -67,11 +89,12 @@ static int emit_one(struct admin *admin, const struct arguments *arguments, stru
     return status;
 }
 
-static int emit_line(struct admin *admin, const char *line, long number, struct error *error)
+static int emit_line(struct admin *admin, const char *line, long number,
+                     const struct emitted_ids *ids, struct error *error)
 {
     struct error cause;
 
-    if (admin_emit_json(admin, line, &cause) == 0)
+    if (admin_emit_json(admin, line, ids, &cause) == 0)
         return 0;
     return error_set(error, cause.kind, cause.origin, "stdin:%ld: %s; nothing was inserted", number,
                      cause.text);
@@ -89,7 +112,7 @@ static int check_read_to_the_end(struct error *error)
 }
 
 /* All lines or none. */
-static int emit_lines(struct admin *admin, struct error *error)
+static int emit_lines(struct admin *admin, const struct emitted_ids *ids, struct error *error)
 {
     char *line = NULL;
     size_t size = 0;
@@ -104,7 +127,7 @@ static int emit_lines(struct admin *admin, struct error *error)
                                "stdin:%ld: a NUL byte; nothing was inserted", number);
         line[strcspn(line, "\n")] = '\0';
         if (status == 0 && line[0] != '\0')
-            status = emit_line(admin, line, number, error);
+            status = emit_line(admin, line, number, ids, error);
     }
     if (status == 0)
         status = check_read_to_the_end(error);
@@ -117,12 +140,24 @@ static int emit_lines(struct admin *admin, struct error *error)
 enum exit_status cli_emit(const struct arguments *arguments, struct config *config)
 {
     struct error error;
-    struct admin *admin = admin_open(&config->relay.outbox, &error);
+    char *lines = NULL;
+    size_t len = 0;
+    struct output output = {.lines = open_memstream(&lines, &len), .json = arguments->json};
+    const struct emitted_ids ids = {.on_event = note_id, .closure = &output};
+    struct admin *admin;
     int status = -1;
 
+    if (output.lines == NULL) {
+        (void)error_no_memory(&error);
+        return cli_fail(&error);
+    }
+    admin = admin_open(&config->relay.outbox, &error);
     if (admin != NULL)
-        status = arguments->operand_count > 0 ? emit_one(admin, arguments, &error)
-                                              : emit_lines(admin, &error);
+        status = arguments->operand_count > 0 ? emit_one(admin, arguments, &ids, &error)
+                                              : emit_lines(admin, &ids, &error);
     admin_close(admin);
+    if (fclose(output.lines) == 0 && status == 0)
+        (void)fwrite(lines, 1, len, stdout);
+    free(lines);
     return status == 0 ? EXIT_DONE : cli_fail(&error);
 }

@@ -9,33 +9,38 @@
 #define RELAY_VERSION "0.0.0"
 #endif
 
-static void print_all(void)
+void cli_print_commands(FILE *out)
 {
-    (void)printf(
+    (void)fprintf(
+        out,
         "outbox-relay: from a transactional outbox in PostgreSQL to Kafka or NATS JetStream\n\n"
         "usage: outbox-relay COMMAND [-c relay.toml] ...\n\n");
     for (const struct command *command = commands; command->name != NULL; command++)
-        (void)printf("  %-8s %-40s %.*s\n", command->name, command->synopsis,
-                     (int)strcspn(command->help, "\n"), command->help);
-    (void)printf(
-        "\nConfiguration: -c FILE, or $OUTBOX_RELAY_CONFIG, ./relay.toml,"
-        " /etc/outbox-relay/relay.toml; `outbox-relay config --defaults` shows every key.\n"
-        "Exit status: 0 done, 1 runtime failure, 2 usage or configuration, 3 database, schema or"
-        " permission, 4 broker.\n");
+        (void)fprintf(out, "  %-8s %s\n", command->name, command->summary);
+    (void)fprintf(
+        out,
+        "\n`outbox-relay help COMMAND` shows options and examples. Configuration: -c FILE, or\n"
+        "$OUTBOX_RELAY_CONFIG, ./relay.toml, /etc/outbox-relay/relay.toml; `outbox-relay config"
+        " --defaults`\nshows every key.\n"
+        "Exit status: 0 done, 1 runtime failure, 2 usage or configuration, 3 database, schema or\n"
+        "permission, 4 broker, 5 init has printed SQL that is left to be run.\n");
 }
 
 enum exit_status cli_help(const struct arguments *arguments, struct config *config)
 {
     (void)config;
     if (arguments->operand_count == 0) {
-        print_all();
+        cli_print_commands(stdout);
         return EXIT_DONE;
     }
     for (const struct command *command = commands; command->name != NULL; command++) {
         if (strcmp(command->name, arguments->operands[0]) != 0)
             continue;
-        (void)printf("usage: outbox-relay %s %s\n\n%s\n", command->name, command->synopsis,
-                     command->help);
+        (void)printf("usage: outbox-relay %s%s%s%s\n\n%s\n", command->name,
+                     command->needs_config ? " [-c relay.toml]" : "",
+                     command->synopsis[0] != '\0' ? " " : "", command->synopsis, command->summary);
+        if (command->details[0] != '\0')
+            (void)printf("\n%s", command->details);
         return EXIT_DONE;
     }
     (void)fprintf(stderr, "outbox-relay: unknown command \"%s\"\n", arguments->operands[0]);

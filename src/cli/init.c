@@ -65,9 +65,10 @@ static enum exit_status create(struct admin *admin, bool notify)
     if (missing == NULL)
         print_misfits(admin);
     status = cli_fail(&error);
-    if (missing != NULL)
-        (void)print_and_free(missing);
-    return status;
+    if (missing == NULL)
+        return status;
+    (void)print_and_free(missing);
+    return EXIT_BY_HAND;
 }
 
 /* With create = true a sink's missing topics or stream are made here, so that `run` finds them. */

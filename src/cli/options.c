@@ -20,7 +20,8 @@ enum option_code {
     OPTION_DEFAULTS,
     OPTION_ALL,
     OPTION_TOPIC,
-    OPTION_SINCE
+    OPTION_SINCE,
+    OPTION_REASON
 };
 
 static const struct option options[] = {{"config", required_argument, NULL, OPTION_CONFIG},
@@ -37,6 +38,7 @@ static const struct option options[] = {{"config", required_argument, NULL, OPTI
                                         {"all", no_argument, NULL, OPTION_ALL},
                                         {"topic", required_argument, NULL, OPTION_TOPIC},
                                         {"since", required_argument, NULL, OPTION_SINCE},
+                                        {"reason", required_argument, NULL, OPTION_REASON},
                                         {NULL, 0, NULL, 0}};
 
 static const char *option_name(int code)
@@ -120,6 +122,10 @@ static bool apply_value(const struct command *command, struct arguments *argumen
     case OPTION_TOPIC:
         arguments->topic = value;
         return true;
+    case OPTION_REASON:
+        arguments->reason = value;
+        return text_is_utf8(value, strlen(value)) ||
+               complain(command, "--reason is not UTF-8", NULL);
     case OPTION_SINCE:
         arguments->since = value;
         return is_moment(value) || complain(command,

@@ -15,6 +15,7 @@
 #include "pg/wire.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ISOLATE_MS                                                                                 \
@@ -193,9 +194,35 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
         outbox->level--;
 }
 
+static int keep_pauses(struct outbox *outbox, const PGresult *result, int column,
+                       struct error *error)
+{
+    free(outbox->pauses);
+    outbox->pauses = NULL;
+    if (PQgetisnull(result, 0, column))
+        return 0;
+    outbox->pauses = strdup(PQgetvalue(result, 0, column));
+    return outbox->pauses != NULL ? 0 : error_no_memory(error);
+}
+
+const char *outbox_pauses(const struct outbox *outbox)
+{
+    return outbox->pauses;
+}
+
+int outbox_look_for_pauses(struct outbox *outbox, struct error *error)
+{
+    PGresult *result = pipeline_run(&outbox->pipeline, "pauses", 0, NULL, error);
+    int status = result != NULL ? keep_pauses(outbox, result, 0, error) : -1;
+
+    PQclear(result);
+    return status;
+}
+
 static int read_claimed(struct outbox *outbox, struct error *error)
 {
     PGresult *result = pipeline_expect(&outbox->pipeline, PGRES_TUPLES_OK, error);
+    int status;
 
     if (result == NULL)
         return -1;
@@ -208,8 +235,9 @@ static int read_claimed(struct outbox *outbox, struct error *error)
                         1000;
     outbox->slices.read_high =
         !PQgetisnull(result, 0, CLAIMED_HIGH) && PQgetvalue(result, 0, CLAIMED_HIGH)[0] != 0;
+    status = keep_pauses(outbox, result, CLAIMED_PAUSES, error);
     PQclear(result);
-    return 0;
+    return status;
 }
 
 enum claim_result { CLAIM_READ, CLAIM_UNREADABLE, CLAIM_FAILED };

@@ -94,7 +94,8 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         pipeline_prepare(&outbox->pipeline, "rollback_to", strdup("ROLLBACK TO SAVEPOINT parking"),
                          error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "lock", sql_lock(table), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "claimed", sql_claimed(), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "claimed", sql_claimed(table), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "pauses", sql_pauses(table), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "sent", sql_sent(table, options, false), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "sent_parked", sql_sent(table, options, true), error) <
             0 ||

@@ -59,6 +59,12 @@ bool outbox_claim_is_lost(const struct outbox *outbox);
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error);
 
+/* What was paused at the last claim or look, one thing a line (catalog/pauses.h); NULL: nothing.
+ * Every pause that was committed before the claim of the batch in hand began is in it. */
+const char *outbox_pauses(const struct outbox *outbox);
+/* Looks now. Not while a claim is under way. */
+int outbox_look_for_pauses(struct outbox *outbox, struct error *error);
+
 /* Rolls back what is claimed. The connection stays when it is healthy. */
 void outbox_abandon(struct outbox *outbox);
 

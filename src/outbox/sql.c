@@ -123,7 +123,8 @@ static void put_parameters(FILE *out)
                        " place)), ");
 }
 
-/* A row that waits no longer has reached its destination, or has another fault. */
+/* A row that waits no longer has reached its destination, or has another fault; one that waits for
+ * something else from now on leaves the others without their probe. */
 static void put_touched_parked(FILE *out, const struct table *table)
 {
     (void)fprintf(out,
@@ -131,7 +132,8 @@ static void put_touched_parked(FILE *out, const struct table *table)
                   " due = g.due, waits_for = g.waits_for FROM given g, %s before"
                   " WHERE o.ctid = g.relay_row AND before.ctid = g.relay_row"
                   " AND o.ctid = ANY ($1::tid[]) AND before.ctid = ANY ($1::tid[])"
-                  " RETURNING CASE WHEN g.waits_for IS NULL THEN before.waits_for END AS reached)",
+                  " RETURNING CASE WHEN g.waits_for IS DISTINCT FROM before.waits_for THEN"
+                  " before.waits_for END AS reached)",
                   table->parked_quoted, table->parked_quoted);
 }
 

@@ -64,14 +64,18 @@ char *sql_first_row(const struct table *table, const struct outbox_options *opti
                     const struct claim_text *text);
 
 /* Behind a claim, in its transaction: what is true of all of it. */
-char *sql_claimed(void);
+char *sql_claimed(const struct table *table);
 enum claimed_column {
     CLAIMED_FLUSHED, /* bool: what the claim saw is on disk; NULL: it saw nothing */
     CLAIMED_XACT,    /* xid8, binary: the transaction, for pg_xact_status() */
     CLAIMED_BEGAN,   /* timestamptz, binary: its BEGIN, */
     CLAIMED_DONE,    /* and when all rows of the claim had been sent */
-    CLAIMED_HIGH     /* bool: it read from the high bounds; NULL: it did not read */
+    CLAIMED_HIGH,    /* bool: it read from the high bounds; NULL: it did not read */
+    CLAIMED_PAUSES   /* text: see sql_pauses */
 };
+
+/* What is paused, one thing a line (catalog/pauses.h); NULL: nothing. */
+char *sql_pauses(const struct table *table);
 
 /* $1 tid[], $2 int4 their number. Raises an error when another number of rows was touched. */
 char *sql_sent(const struct table *table, const struct outbox_options *options, bool parked);

@@ -3,6 +3,7 @@
  */
 #include "outbox/sql.h"
 
+#include "catalog/pauses.h"
 #include "outbox/slices/claim_parts.h"
 
 #include <inttypes.h>
@@ -305,14 +306,34 @@ static void put_row(FILE *out)
                        " THEN relay_row END");
 }
 
-char *sql_claimed(void)
+char *sql_pauses(const struct table *table)
 {
-    return strdup("SELECT pg_catalog.current_setting('synchronous_standby_names') = ''"
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    sql_put_pauses(writer.out, table);
+    return writer_end(&writer);
+}
+
+/* The pauses are read here, by a snapshot that is younger than the table lock of this transaction:
+ * `pause` waits for those who held that lock when it committed, so that all others have seen it. */
+char *sql_claimed(const struct table *table)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out,
+                  "SELECT pg_catalog.current_setting('synchronous_standby_names') = ''"
                   " AND pg_catalog.pg_current_wal_flush_lsn()"
                   " >= nullif(pg_catalog.current_setting(" SEEN_WAL ", true), '')::pg_lsn,"
                   " pg_catalog.pg_current_xact_id_if_assigned(),"
                   " pg_catalog.transaction_timestamp(), pg_catalog.clock_timestamp(),"
-                  " nullif(pg_catalog.current_setting(" READ_HIGH ", true), '')::bool");
+                  " nullif(pg_catalog.current_setting(" READ_HIGH ", true), '')::bool, (");
+    sql_put_pauses(writer.out, table);
+    (void)fprintf(writer.out, ")");
+    return writer_end(&writer);
 }
 
 #define REST_LEN                                                                                   \

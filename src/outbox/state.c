@@ -62,6 +62,7 @@ void outbox_close(struct outbox *outbox)
     pipeline_close(&outbox->pipeline);
     session_end(&outbox->pipeline.session);
     slice_lock_free(&outbox->slices);
+    free(outbox->pauses);
     free(outbox);
 }
 

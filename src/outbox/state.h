@@ -29,6 +29,8 @@ struct outbox {
     int64_t asked_ms;  /* when it was sent (clock_boot_ms) */
     int64_t worked_ms; /* how long the server has worked on it since */
 
+    char *pauses; /* what was paused at the last claim or look, one thing a line; NULL: nothing */
+
     int level;                /* which claim statement comes next */
     int64_t isolate_until_ms; /* no larger claim comes before, while a row cannot be read */
 };

@@ -196,9 +196,9 @@ static PGresult *finish(struct session *session, struct error *error)
     return NULL;
 }
 
-static PGresult *run(struct session *session, const char *sql, int param_count,
-                     const char *const *params, const int *lengths, const int *formats,
-                     struct error *error)
+PGresult *session_query_formats(struct session *session, const char *sql, int param_count,
+                                const char *const *params, const int *lengths, const int *formats,
+                                struct error *error)
 {
     int sent = session->conn != NULL && PQsendQueryParams(session->conn, sql, param_count, NULL,
                                                           params, lengths, formats, 0);
@@ -211,14 +211,15 @@ static PGresult *run(struct session *session, const char *sql, int param_count,
 PGresult *session_query(struct session *session, const char *sql, int param_count,
                         const char *const *params, struct error *error)
 {
-    return run(session, sql, param_count, params, NULL, NULL, error);
+    return session_query_formats(session, sql, param_count, params, NULL, NULL, error);
 }
 
 int session_command(struct session *session, const char *sql, int param_count,
                     const char *const *params, const int *lengths, const int *formats,
                     struct error *error)
 {
-    PGresult *result = run(session, sql, param_count, params, lengths, formats, error);
+    PGresult *result =
+        session_query_formats(session, sql, param_count, params, lengths, formats, error);
 
     PQclear(result);
     return result != NULL ? 0 : -1;

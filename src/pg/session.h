@@ -54,6 +54,10 @@ int session_force_generic_plans(struct session *session, struct error *error);
 /* Runs one statement with text parameters and a text result; PQclear() it. NULL with *error set. */
 PGresult *session_query(struct session *session, const char *sql, int param_count,
                         const char *const *params, struct error *error);
+/* The same with parameters of lengths and formats as PQexecParams takes them. */
+PGresult *session_query_formats(struct session *session, const char *sql, int param_count,
+                                const char *const *params, const int *lengths, const int *formats,
+                                struct error *error);
 /* Runs one statement and drops its results; `lengths` and `formats` are those of PQexecParams. */
 int session_command(struct session *session, const char *sql, int param_count,
                     const char *const *params, const int *lengths, const int *formats,

@@ -10,11 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PARKED_LOOK_MS 900     /* so that each look of a lane that is called once a second counts */
+#define PARKED_LOOK_MS 900 /* so that each look of a lane that is called once a second counts */
+#define PAUSES_LOOK_MS 200
 #define AWAITED_BYTES_MAX 1000 /* an entry of the index may have about 2,700 */
 
 static int ready(struct lane *lane);
 static int claim(struct lane *lane);
+static int note_pauses(struct lane *lane);
+static int look_for_resumed(struct lane *lane);
 static int route(struct lane *lane);
 static int publish(struct lane *lane);
 static int settle(struct lane *lane);
@@ -30,13 +33,20 @@ enum lane_result lane_step(struct lane *lane)
     struct batch *batch = &lane->batch;
     int published;
 
-    if (ready(lane) < 0 || claim(lane) < 0)
+    if (ready(lane) < 0)
+        return break_off(lane);
+    if (sinks_are_all_paused(&lane->sinks))
+        return LANE_IDLE;
+    if (claim(lane) < 0)
+        return break_off(lane);
+    if (note_pauses(lane) < 0)
         return break_off(lane);
     if (batch->count == 0)
         return after_empty_claim(lane);
 
     if (route(lane) < 0)
         return break_off(lane);
+    pauses_hold(&lane->pauses, batch, lane->sinks.away);
     published = publish(lane);
     outcome_decide(batch, &lane->options->retry, ++lane->random);
     lane->claimed_ahead = published == 0 && claim_ahead(lane);
@@ -53,7 +63,32 @@ static int ready(struct lane *lane)
         return -1;
     if (!lane->unclaimed && !lane->unsettled)
         lane_report_up(&lane->report, REPORT_DATABASE);
-    return sinks_ready(&lane->sinks, &lane->error);
+    return look_for_resumed(lane) < 0 ? -1 : sinks_ready(&lane->sinks, &lane->error);
+}
+
+/* What the claim in hand has read: all that was paused before it began. */
+static int note_pauses(struct lane *lane)
+{
+    int changed = pauses_read(&lane->pauses, outbox_pauses(lane->outbox));
+
+    if (changed < 0)
+        return error_no_memory(&lane->error);
+    sinks_pause(&lane->sinks, pauses_sinks(&lane->pauses, lane->options));
+    if (changed > 0 && lane->number == 1)
+        pauses_log(&lane->pauses);
+    return 0;
+}
+
+/* While a sink is paused there may be nothing to claim, and so nobody who reads that it is no more.
+ * A claim under way reads it too. */
+static int look_for_resumed(struct lane *lane)
+{
+    if (lane->sinks.paused == 0 || lane->claimed_ahead || clock_left_ms(lane->pauses_look_ms) > 0)
+        return 0;
+    lane->pauses_look_ms = clock_now_ms() + PAUSES_LOOK_MS;
+    if (outbox_look_for_pauses(lane->outbox, &lane->error) < 0)
+        return -1;
+    return note_pauses(lane);
 }
 
 static int route(struct lane *lane)
@@ -104,7 +139,7 @@ static void note_awaited(const struct lane *lane, struct batch *batch)
         int len;
 
         if (message->verdict != VERDICT_WAIT || message->destination.data == NULL ||
-            message->sink < 0)
+            message->sink < 0 || message->waits_for.data != NULL)
             continue;
         len = snprintf(name, sizeof name, "%s/%.*s", lane->options->sinks[message->sink].name,
                        (int)message->destination.len, message->destination.data);
@@ -393,6 +428,7 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
 void lane_close(struct lane *lane)
 {
     batch_free(&lane->batch);
+    pauses_free(&lane->pauses);
     outbox_close(lane->outbox);
     lane->outbox = NULL;
     for (int i = 0; i < SINKS_MAX; i++) {

@@ -4,6 +4,7 @@
 #include "broker/broker.h"
 #include "outbox/outbox.h"
 #include "relay/options.h"
+#include "relay/pauses.h"
 #include "relay/report.h"
 #include "relay/sinks.h"
 #include "wake/stop.h"
@@ -21,6 +22,8 @@ struct lane {
     struct wake *wake; /* what it waits on when it is idle; NULL: it polls by itself */
     struct outbox *outbox;
     struct lane_sinks sinks;
+    struct pauses pauses;
+    int64_t pauses_look_ms; /* when the pauses are looked at next, while a sink is paused */
     struct batch batch;
     struct lane_report report;
     struct error error;     /* why the last step was LANE_BROKEN */

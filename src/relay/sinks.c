@@ -101,6 +101,21 @@ static void ready(struct lane_sinks *sinks, int sink, struct error *error)
 int sinks_ready(struct lane_sinks *sinks, struct error *error)
 {
     for (int i = 0; i < sinks->options->sink_count; i++)
-        ready(sinks, i, error);
-    return sinks->away == all_sinks(sinks) ? -1 : 0;
+        if ((sinks->paused & bit(i)) == 0)
+            ready(sinks, i, error);
+    return sinks->away == all_sinks(sinks) && !sinks_are_all_paused(sinks) ? -1 : 0;
+}
+
+void sinks_pause(struct lane_sinks *sinks, uint64_t paused)
+{
+    for (int i = 0; i < sinks->options->sink_count; i++)
+        if ((sinks->paused & ~paused & bit(i)) != 0)
+            sinks->states[i].probe_ms = 0;
+    sinks->paused = paused;
+    sinks->away |= paused;
+}
+
+bool sinks_are_all_paused(const struct lane_sinks *sinks)
+{
+    return sinks->paused == all_sinks(sinks);
 }

@@ -23,13 +23,18 @@ struct lane_sinks {
     struct lane_report *report; /* of the lane */
     struct broker *brokers[SINKS_MAX];
     struct sink_state states[SINKS_MAX];
-    uint64_t away; /* a bit for each sink that takes nothing now */
+    uint64_t away;   /* a bit for each sink that takes nothing now, be it because it is paused */
+    uint64_t paused; /* a bit for each sink that an operator has paused */
     uint32_t random;
 };
 
-/* Connects what is due for it. 0 when at least one sink takes messages; -1: *error says why the
- * last one does not. */
+/* Connects what is due for it. 0 when at least one sink takes messages, or all are paused; -1:
+ * *error says why the last one does not. */
 int sinks_ready(struct lane_sinks *sinks, struct error *error);
+
+/* These sinks are paused from now on, and no others. One that is no longer is probed next. */
+void sinks_pause(struct lane_sinks *sinks, uint64_t paused);
+bool sinks_are_all_paused(const struct lane_sinks *sinks);
 
 bool sinks_is_away(const struct lane_sinks *sinks, int sink);
 

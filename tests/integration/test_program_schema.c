@@ -11,7 +11,7 @@ static void init_is_idempotent_and_prints_what_an_existing_table_lacks(void **st
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN event_id");
     sql(fixture->conn, "DROP INDEX outbox_unsent_idx");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
     assert_says(fixture->process.out,
                 "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"event_id\" pg_catalog.uuid");
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
@@ -23,7 +23,7 @@ static void init_says_that_rows_without_a_sent_at_will_be_sent(void **state)
 
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN sent_at");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
     assert_says(
         fixture->process.out,
         "-- Rows that are there are unsent then, and will be sent: in the same transaction"
@@ -50,7 +50,7 @@ static void init_prints_what_an_older_parked_table_lacks(void **state)
     struct fixture *fixture = *state;
 
     make_parked_table_old(fixture);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
     assert_null(strstr(fixture->process.out, "the tables are ready"));
     assert_says(fixture->process.err, "\"public\".\"outbox_parked\"");
     assert_says(

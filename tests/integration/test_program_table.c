@@ -50,7 +50,7 @@ static int drain(struct fixture *fixture)
 
 static void init(struct fixture *fixture)
 {
-    if (run_command(fixture, "init") == 3) {
+    if (run_command(fixture, "init") == 5) {
         execute_printed(fixture);
         expect(fixture, run_command(fixture, "init"), 0);
     }
@@ -224,7 +224,7 @@ static void a_condition_is_refused_beside_a_relay_without_one(void **state)
         expect(fixture, drain(fixture), 3); /* the index is missing too */
         assert_says(fixture->process.err, "is relayed by another condition: \"rows are sent WHERE"
                                           " \"sent_at\" IS NULL\", not");
-        expect(fixture, run_command(fixture, "init"), 3);
+        expect(fixture, run_command(fixture, "init"), 5);
         assert_says(fixture->process.err, "is relayed by another condition");
         assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.events_slice_idx;");
         execute_printed(fixture);
@@ -416,7 +416,7 @@ static void the_index_holds_the_condition_and_no_other_serves(void **state)
     expect(fixture, run_command(fixture, "run"), 3);
     assert_says(fixture->process.err, "no index over its unsent rows within [outbox] where");
     assert_says(fixture->process.err, "SET search_path = ''; CREATE INDEX CONCURRENTLY");
-    expect(fixture, run_command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 5);
     assert_says(fixture->process.out,
                 " 64), \"id\") WHERE \"sent_at\" IS NULL AND (status = 'NEW');\n");
     assert_says(fixture->process.out, "SET search_path = '';\nCREATE INDEX CONCURRENTLY ");
@@ -442,7 +442,7 @@ static void without_order_the_index_holds_the_condition_too(void **state)
 
     make_events_without_sent_at(fixture);
     write_config_for(fixture, "order = \"none\"\non_sent = \"delete\"\n" NEW_ONLY);
-    expect(fixture, run_command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 5);
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY \"events_unsent_idx\" ON"
                                       " \"public\".\"events\" (\"id\") WHERE (status = 'NEW');\n");
     init(fixture);
@@ -607,7 +607,7 @@ static void the_relays_of_a_table_have_one_condition(void **state)
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     write_config_for(fixture, "where = \"key = 'b'\"\nadopt = true");
-    expect(fixture, run_command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 5);
     assert_says(fixture->process.err, "is relayed by another condition");
     execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);
@@ -776,7 +776,7 @@ static void init_creates_nothing_while_a_column_is_missing(void **state)
 
     make_events_without_sent_at(fixture);
     write_config_for(fixture, "");
-    expect(fixture, run_command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 5);
     assert_says(fixture->process.err, "nothing was created: table \"public\".\"events\" lacks");
     assert_says(fixture->process.out, "ALTER TABLE \"public\".\"events\" ADD COLUMN \"sent_at\"");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events_parked')) +"
@@ -803,7 +803,7 @@ static void the_parked_table_follows_a_changed_type(void **state)
                        " convert_to(payload::text, 'UTF8'),"
                        " ALTER COLUMN event_id DROP DEFAULT,"
                        " ALTER COLUMN event_id TYPE text");
-    expect(fixture, run_command(fixture, "init"), 3);
+    expect(fixture, run_command(fixture, "init"), 5);
     assert_says(fixture->process.out,
                 "ALTER TABLE \"public\".\"events_parked\" ALTER COLUMN payload TYPE ");
     assert_says(fixture->process.out,

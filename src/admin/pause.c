@@ -1,0 +1,173 @@
+#include "admin/pause.h"
+
+#include "admin/admin_session.h"
+#include "base/clock.h"
+#include "catalog/describe.h"
+#include "catalog/pauses.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_MS 20
+
+const char *pause_word(enum pause_what what)
+{
+    static const char *const words[] = {"sink", "topic", "key"};
+
+    return words[what];
+}
+
+const char *pause_name_problem(const char *name)
+{
+    if (name[0] == '\0')
+        return "it is empty";
+    if (strlen(name) > PAUSE_NAME_MAX)
+        return "it is longer than 512 bytes";
+    if (!text_is_utf8(name, strlen(name)))
+        return "it is not UTF-8";
+    for (const char *at = name; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            return "it holds a control character";
+    return NULL;
+}
+
+static void put_line(char *out, size_t size, enum pause_what what, const char *name)
+{
+    (void)snprintf(out, size, "%s %s", pause_word(what), name);
+}
+
+/* How many rows a statement touched, which ends in a SELECT of count(*). */
+static int64_t change(struct admin *admin, const char *format, int param_count,
+                      const char *const *params, struct error *error)
+{
+    char sql[2048];
+
+    (void)snprintf(sql, sizeof sql, format, admin->table.parked_quoted, admin->table.parked_quoted);
+    return admin_number(admin, sql, param_count, params, error);
+}
+
+int admin_pause(struct admin *admin, enum pause_what what, const char *name, const char *reason,
+                struct error *error)
+{
+    char line[PAUSE_NAME_MAX + 16];
+    const char *params[2] = {line, reason != NULL ? reason : ""};
+    int64_t paused;
+
+    if (table_whole(&admin->table, admin->options, error) < 0)
+        return -1;
+    put_line(line, sizeof line, what, name);
+    paused = change(admin,
+                    "WITH noted AS (INSERT INTO %s (waits_for, error, sent_at, attempts)"
+                    " SELECT $1, pg_catalog.concat(current_user, E'\\n', $2::text), 'infinity', 0"
+                    " WHERE NOT EXISTS (SELECT FROM %s WHERE " PAUSE_ROW_SQL
+                    " AND waits_for = $1) RETURNING 1) SELECT count(*) FROM noted",
+                    2, params, error);
+    return paused < 0 ? -1 : paused > 0;
+}
+
+int admin_resume(struct admin *admin, enum pause_what what, const char *name, struct error *error)
+{
+    char line[PAUSE_NAME_MAX + 16];
+    const char *params[1] = {line};
+    int64_t ended;
+
+    if (table_whole(&admin->table, admin->options, error) < 0)
+        return -1;
+    put_line(line, sizeof line, what, name);
+    ended = change(admin,
+                   "WITH ended AS (DELETE FROM %s WHERE " PAUSE_ROW_SQL
+                   " AND waits_for = $1 RETURNING 1) SELECT count(*) FROM ended",
+                   1, params, error);
+    return ended < 0 ? -1 : ended > 0;
+}
+
+/* The one that tries falls due, and takes the others with it when it is sent. One that a relay is
+ * just trying is left to it. */
+int admin_let_go(struct admin *admin, enum pause_what what, const char *name, struct error *error)
+{
+    char line[sizeof PAUSED_PREFIX + PAUSE_NAME_MAX + 16];
+    const char *params[1] = {line};
+
+    (void)snprintf(line, sizeof line, PAUSED_PREFIX "%s %s", pause_word(what), name);
+    if (change(admin,
+               "WITH due_now AS (UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE ctid = ANY"
+               " (ARRAY(SELECT ctid FROM %s WHERE waits_for = $1 AND due < 'infinity' AND sent_at"
+               " IS NULL FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT count(*) FROM due_now",
+               1, params, error) < 0)
+        return -1;
+    return admin_adopt_waiting(admin, error);
+}
+
+/* The transactions of claims: each takes this lock before anything else, and nobody who only
+ * inserts events does. NULL with *error set. */
+static PGresult *find_claims(struct admin *admin, const char *among, struct error *error)
+{
+    const char *params[2] = {admin->table.parked_quoted, among};
+
+    return session_query(
+        &admin->session,
+        "SELECT coalesce(pg_catalog.array_agg(DISTINCT virtualtransaction), '{}'),"
+        " count(DISTINCT virtualtransaction) FROM pg_catalog.pg_locks WHERE locktype = 'relation'"
+        " AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname ="
+        " current_database()) AND relation = $1::pg_catalog.regclass AND mode ="
+        " 'RowExclusiveLock' AND granted AND pid <> pg_catalog.pg_backend_pid()"
+        " AND ($2::text[] IS NULL OR virtualtransaction = ANY ($2::text[]))",
+        2, params, error);
+}
+
+int admin_wait_for_claims(struct admin *admin, struct error *error)
+{
+    int64_t until_ms =
+        clock_now_ms() + admin->options->publish_timeout_ms + OUTBOX_SLACK_MS + LOOK_MS;
+    PGresult *result = find_claims(admin, NULL, error);
+    char *open = result != NULL ? strdup(PQgetvalue(result, 0, 0)) : NULL;
+    int left = result != NULL ? (int)strtol(PQgetvalue(result, 0, 1), NULL, 10) : -1;
+
+    if (result != NULL && open == NULL)
+        left = error_no_memory(error);
+    PQclear(result);
+    while (left > 0 && clock_left_ms(until_ms) > 0) {
+        (void)poll(NULL, 0, LOOK_MS);
+        result = find_claims(admin, open, error);
+        left = result != NULL ? (int)strtol(PQgetvalue(result, 0, 1), NULL, 10) : -1;
+        PQclear(result);
+    }
+    free(open);
+    return left;
+}
+
+int admin_list_pauses(struct admin *admin, struct pause_notes *pauses, struct error *error)
+{
+    char sql[2 * QUOTED_BYTES_MAX + 640];
+    PGresult *result;
+
+    *pauses = (struct pause_notes){0};
+    if (table_whole(&admin->table, admin->options, error) < 0)
+        return -1;
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT pg_catalog.split_part(waits_for, ' ', 1), pg_catalog.substr(waits_for,"
+        " pg_catalog.strpos(waits_for, ' ') + 1), pg_catalog.to_char(parked_at,"
+        " 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM pg_catalog.clock_timestamp()"
+        " - parked_at), pg_catalog.split_part(error, E'\\n', 1), pg_catalog.substr(error,"
+        " pg_catalog.strpos(error, E'\\n') + 1) FROM %s WHERE " PAUSE_ROW_SQL " ORDER BY seq",
+        admin->table.parked_quoted);
+    result = session_query(&admin->session, sql, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result) && row < PAUSES_LISTED_MAX; row++) {
+        struct pause_note *note = &pauses->items[pauses->count++];
+
+        (void)snprintf(note->what, sizeof note->what, "%s", PQgetvalue(result, row, 0));
+        (void)snprintf(note->name, sizeof note->name, "%s", PQgetvalue(result, row, 1));
+        (void)snprintf(note->since, sizeof note->since, "%s", PQgetvalue(result, row, 2));
+        note->age_s = strtod(PQgetvalue(result, row, 3), NULL);
+        (void)snprintf(note->by, sizeof note->by, "%s", PQgetvalue(result, row, 4));
+        (void)snprintf(note->reason, sizeof note->reason, "%s", PQgetvalue(result, row, 5));
+    }
+    pauses->more = PQntuples(result) - pauses->count;
+    PQclear(result);
+    return 0;
+}

@@ -1,0 +1,94 @@
+/* The commands: what the command line is checked by, and what `help` prints. */
+#include "cli/cli.h"
+
+#define ID_HELP "An ID is a row id or an event_id; -- stands before a negative one.\n"
+#define SINCE_HELP "2h, 7d, or \"2026-01-31 22:15\" (UTC)"
+
+const struct command commands[] = {
+    {"run", "[--drain]", "relay until stopped",
+     "  --drain        end when nothing is left: with status 0, or with 1 when parked or dead\n"
+     "                 rows remain; progress goes to standard error\n\n"
+     "examples:\n"
+     "  outbox-relay run -c /etc/outbox-relay/shop.toml\n"
+     "  outbox-relay run --drain\n",
+     "drain", 0, 0, true, cli_run},
+    {"init", "[--print] [--notify] [--grant ROLE]", "create the tables and indexes",
+     "Repeating it is safe. A table that exists is never altered: SQL that it needs is printed,\n"
+     "and the exit status is 5.\n\n"
+     "  --print        print the SQL of a complete set-up, and change nothing\n"
+     "  --notify       add the trigger by which inserts wake idle relays\n"
+     "  --grant ROLE   print the grants that a relay's role needs\n\n"
+     "examples:\n"
+     "  outbox-relay init\n"
+     "  outbox-relay init --grant relay | psql shop\n",
+     "print grant notify", 0, 0, true, cli_init},
+    {"check", "[--json]", "test configuration, database and brokers: every problem",
+     "Each problem comes with the SQL, command or key that mends it.\n\n"
+     "  --json         one object\n\n"
+     "example:\n"
+     "  outbox-relay check\n",
+     "json", 0, 0, true, cli_check},
+    {"status", "[--json] [--watch]", "backlog, oldest age, parked and dead, who relays",
+     "  --json         one object\n"
+     "  --watch        again each second\n\n"
+     "example:\n"
+     "  outbox-relay status --watch\n",
+     "json watch", 0, 0, true, cli_status},
+    {"emit", "TOPIC [KEY] [PAYLOAD|-] [--type T]", "insert an event, or NDJSON from stdin",
+     "Prints the id of each event, one a line. Without a PAYLOAD it is a tombstone; - reads it\n"
+     "from standard input. Without a TOPIC, lines of JSON are read from standard input and\n"
+     "inserted in one transaction: {\"topic\": T, \"key\": K, \"type\": T, \"payload\": ...,\n"
+     "\"headers\": {...}}.\n\n"
+     "  --type T       the header \"type\"\n"
+     "  --json         an object a line: {\"id\": ..., \"event_id\": ...}\n\n"
+     "examples:\n"
+     "  outbox-relay emit order.paid order-42 '{\"order\": 42}' --type OrderPaid\n"
+     "  outbox-relay emit <events.ndjson\n",
+     "type json", 0, 3, true, cli_emit},
+    {"dead", "list | show ID | retry|drop ID...|--all", "parked and dead rows: see, retry, delete",
+     "  list           waiting and dead rows, the newest first\n"
+     "  show ID        all of one row, its payload too\n"
+     "  retry, drop    the rows with these ids, waiting or dead: all of them or, when one is\n"
+     "                 not found, none; or the dead rows that a filter chooses\n\n"
+     "  --type T       of this type\n"
+     "  --topic T      with this topic; * and > by token as in routes\n"
+     "  --since WHEN   parked since: " SINCE_HELP "\n"
+     "  --all          every dead row (list: every row)\n"
+     "  --dry-run      retry, drop: show what would be done\n"
+     "  --json         one object a line\n\n" ID_HELP "\n"
+     "examples:\n"
+     "  outbox-relay dead list --topic 'invoice.*'\n"
+     "  outbox-relay dead retry --since 2h --dry-run\n"
+     "  outbox-relay dead drop 4711\n",
+     "json all type topic since dry-run", 1, OPERANDS_MAX, true, cli_dead},
+    {"purge", "[--older-than 7d] [--dry-run]", "delete sent rows older than the retention",
+     "  --older-than D deletes rows that were sent longer ago than that\n"
+     "  --dry-run      only count them\n\n"
+     "example:\n"
+     "  outbox-relay purge --older-than 30d --dry-run\n",
+     "older-than dry-run", 0, 0, true, cli_purge},
+    {"pause", "[sink NAME | topic PATTERN | key KEY]", "publish nothing of it until `resume`",
+     "All relays obey at once: when the command returns, none publishes such a row any more.\n"
+     "Rows of a paused sink stay in the outbox; those of a paused topic or key are parked, and\n"
+     "keep their order. Without an argument it lists what is paused.\n\n"
+     "  --reason TEXT  shown with the pause\n"
+     "  --json         the list: one object a line\n\n"
+     "examples:\n"
+     "  outbox-relay pause sink events --reason 'broker upgrade'\n"
+     "  outbox-relay pause topic 'invoice.>'\n"
+     "  outbox-relay pause key order-42\n",
+     "reason json", 0, 2, true, cli_pause},
+    {"resume", "sink NAME | topic PATTERN | key KEY", "end a pause",
+     "Named as it was paused; `outbox-relay pause` lists what is.\n\n"
+     "example:\n"
+     "  outbox-relay resume topic 'invoice.>'\n",
+     "", 2, 2, true, cli_resume},
+    {"config", "[--defaults]", "the effective configuration, secrets hidden",
+     "  --defaults     every key with its default and what it means\n\n"
+     "example:\n"
+     "  outbox-relay config --defaults >relay.toml\n",
+     "defaults", 0, 0, false, cli_config},
+    {"version", "", "the version", "", "", 0, 0, false, cli_version},
+    {"help", "[COMMAND]", "this, or a command's options and examples", "", "", 0, 1, false,
+     cli_help},
+    {NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL}};
