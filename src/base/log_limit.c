@@ -67,26 +67,6 @@ static bool admits(struct log_limit *limit, uint64_t text, int64_t now_ms)
     return true;
 }
 
-void log_limit_begin(struct log_limit *limit, const char *lines)
-{
-    *limit = (struct log_limit){.lines = lines};
-}
-
-void log_limit_end(struct log_limit *limit, int64_t now_ms)
-{
-    (void)pthread_mutex_lock(&mutex);
-    write_count(limit, now_ms);
-    for (struct log_limit **place = &limits; *place != NULL; place = &(*place)->next) {
-        if (*place != limit)
-            continue;
-        *place = limit->next;
-        break;
-    }
-    limit->listed = false;
-    limit->text_count = 0;
-    (void)pthread_mutex_unlock(&mutex);
-}
-
 void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_ms,
                     const char *format, ...)
 {

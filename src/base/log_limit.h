@@ -15,8 +15,7 @@
 #define LOG_LIMIT_TEXTS 8
 #define LOG_LIMIT_MS 60000
 
-/* One a source: static, or alive from log_limit_begin() to log_limit_end(). `lines` must outlive
- * it; the rest is private. */
+/* One for each source: static, and zero except for `lines`. */
 struct log_limit {
     const char *lines; /* completes "N more ...": "warnings of the database" */
     struct log_limit *next;
@@ -28,12 +27,7 @@ struct log_limit {
     bool listed;
 };
 
-void log_limit_begin(struct log_limit *limit, const char *lines);
-/* Writes the count that is left. The limit may begin again. */
-void log_limit_end(struct log_limit *limit, int64_t now_ms);
-
-/* Writes the line, or counts it. A limit that is static and zero except for `lines` needs no
- * log_limit_begin(). `now_ms` is of clock_now_ms(), here and below. */
+/* Writes the line, or counts it. `now_ms` is of clock_now_ms(), here and below. */
 void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_ms,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 

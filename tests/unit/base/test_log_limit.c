@@ -17,13 +17,15 @@
 static FILE *file;
 static int stderr_before;
 static char *written;
-static struct log_limit limit;
+static struct log_limit *limit; /* of this test; the list of all limits keeps it */
 
 static int set_up(void **state)
 {
     (void)state;
     log_configure(LOG_INFO, LOG_TEXT);
-    log_limit_begin(&limit, "warnings of the database");
+    limit = calloc(1, sizeof *limit);
+    assert_non_null(limit);
+    limit->lines = "warnings of the database";
     file = tmpfile();
     assert_non_null(file);
     stderr_before = dup(STDERR_FILENO);
@@ -47,7 +49,8 @@ static int tear_down(void **state)
     (void)fclose(file);
     free(written);
     written = NULL;
-    log_limit_end(&limit, START_MS);
+    log_configure(LOG_ERROR, LOG_TEXT);
+    log_limit_flush(START_MS); /* no count is left for the next test */
     return 0;
 }
 
@@ -76,8 +79,8 @@ static void the_same_text_is_written_once_a_minute(void **state)
 {
     (void)state;
     for (int i = 0; i < 3000; i++)
-        log_limit_line(&limit, LOG_WARN, START_MS + i, "row %d is odd", i);
-    log_limit_line(&limit, LOG_WARN, START_MS + LOG_LIMIT_MS, "row 9 is odd");
+        log_limit_line(limit, LOG_WARN, START_MS + i, "row %d is odd", i);
+    log_limit_line(limit, LOG_WARN, START_MS + LOG_LIMIT_MS, "row 9 is odd");
     assert_int_equal(count(logged(), "is odd"), 2);
     assert_int_equal(count(written, "2999 more warnings of the database in the last 60 s"), 1);
     assert_int_equal(count(written, "\n"), 3);
@@ -89,8 +92,8 @@ static void the_count_is_written_before_the_next_text(void **state)
 
     (void)state;
     for (int i = 0; i < 11; i++)
-        log_limit_line(&limit, LOG_WARN, START_MS, "first");
-    log_limit_line(&limit, LOG_WARN, START_MS + 2500, "second");
+        log_limit_line(limit, LOG_WARN, START_MS, "first");
+    log_limit_line(limit, LOG_WARN, START_MS + 2500, "second");
     counted = strstr(logged(), "10 more warnings of the database in the last 3 s");
     assert_non_null(counted);
     assert_non_null(strstr(counted, "second"));
@@ -100,7 +103,7 @@ static void a_minute_takes_no_more_than_so_many_texts(void **state)
 {
     (void)state;
     for (int i = 0; i < 1000; i++)
-        log_limit_line(&limit, LOG_WARN, START_MS + i, "%c%c", 'a' + i / 26 % 26, 'a' + i % 26);
+        log_limit_line(limit, LOG_WARN, START_MS + i, "%c%c", 'a' + i / 26 % 26, 'a' + i % 26);
     log_limit_tick(START_MS + LOG_LIMIT_MS);
     assert_int_equal(count(logged(), "\n"), LOG_LIMIT_TEXTS + 1);
 }
@@ -108,8 +111,8 @@ static void a_minute_takes_no_more_than_so_many_texts(void **state)
 static void a_source_that_falls_silent_is_counted_when_its_minute_ends(void **state)
 {
     (void)state;
-    log_limit_line(&limit, LOG_WARN, START_MS, "text");
-    log_limit_line(&limit, LOG_WARN, START_MS, "text");
+    log_limit_line(limit, LOG_WARN, START_MS, "text");
+    log_limit_line(limit, LOG_WARN, START_MS, "text");
     log_limit_tick(START_MS + LOG_LIMIT_MS - 1);
     log_limit_tick(START_MS + LOG_LIMIT_MS);
     log_limit_tick(START_MS + 3 * LOG_LIMIT_MS);
@@ -120,11 +123,11 @@ static void a_source_that_falls_silent_is_counted_when_its_minute_ends(void **st
 static void what_is_left_is_counted_at_the_end(void **state)
 {
     (void)state;
-    log_limit_line(&limit, LOG_WARN, START_MS, "text");
-    log_limit_line(&limit, LOG_WARN, START_MS, "text");
+    log_limit_line(limit, LOG_WARN, START_MS, "text");
+    log_limit_line(limit, LOG_WARN, START_MS, "text");
     log_limit_flush(START_MS + 10);
-    log_limit_line(&limit, LOG_WARN, START_MS, "text");
-    log_limit_end(&limit, START_MS + 20);
+    log_limit_line(limit, LOG_WARN, START_MS, "text");
+    log_limit_flush(START_MS + 20);
     log_limit_flush(START_MS + 30);
     assert_int_equal(count(logged(), "1 more warnings"), 2);
     assert_int_equal(count(written, "\n"), 3);
@@ -136,10 +139,9 @@ static void each_source_has_its_own_limit(void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        log_limit_line(&limit, LOG_WARN, START_MS, "text");
+        log_limit_line(limit, LOG_WARN, START_MS, "text");
         log_limit_line(&other, LOG_WARN, START_MS, "text");
     }
-    log_limit_end(&other, START_MS);
     log_limit_flush(START_MS);
     assert_int_equal(count(logged(), "=\"text\""), 2);
     assert_int_equal(count(written, "1 more warnings of the database"), 1);
@@ -150,7 +152,7 @@ static void lines_below_the_level_do_not_count(void **state)
 {
     (void)state;
     for (int i = 0; i < 5; i++)
-        log_limit_line(&limit, LOG_DEBUG, START_MS, "text");
+        log_limit_line(limit, LOG_DEBUG, START_MS, "text");
     log_limit_flush(START_MS);
     assert_string_equal(logged(), "");
 }
@@ -158,7 +160,7 @@ static void lines_below_the_level_do_not_count(void **state)
 static void *flood(void *argument)
 {
     for (int i = 0; i < LINES_A_THREAD; i++)
-        log_limit_line(&limit, LOG_WARN, START_MS, "%s %d", (const char *)argument, i);
+        log_limit_line(limit, LOG_WARN, START_MS, "%s %d", (const char *)argument, i);
     return NULL;
 }
 
