@@ -18,20 +18,6 @@ struct bounded_call {
 
 static atomic_bool any_timed_out;
 
-static int init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    int status;
-
-    if (pthread_condattr_init(&attributes) != 0)
-        return -1;
-    status = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    if (status == 0)
-        status = pthread_cond_init(condition, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    return status == 0 ? 0 : -1;
-}
-
 static struct bounded_call *make(void (*work)(void *argument), void (*drop)(void *argument),
                                  void *argument)
 {
@@ -40,7 +26,7 @@ static struct bounded_call *make(void (*work)(void *argument), void (*drop)(void
     if (call == NULL)
         return NULL;
     *call = (struct bounded_call){.work = work, .drop = drop, .argument = argument, .users = 2};
-    if (init_condition(&call->changed) == 0) {
+    if (pthread_cond_init(&call->changed, NULL) == 0) {
         if (pthread_mutex_init(&call->mutex, NULL) == 0)
             return call;
         (void)pthread_cond_destroy(&call->changed);
@@ -99,7 +85,7 @@ static bool await(struct bounded_call *call, int64_t deadline_ms)
 
     (void)pthread_mutex_lock(&call->mutex);
     while (!call->returned && status == 0)
-        status = pthread_cond_timedwait(&call->changed, &call->mutex, &deadline);
+        status = pthread_cond_clockwait(&call->changed, &call->mutex, CLOCK_MONOTONIC, &deadline);
     returned = call->returned;
     call->timed_out = !returned;
     if (call->timed_out)

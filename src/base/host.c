@@ -13,7 +13,7 @@ bool host_is_loopback(const char *host, size_t len)
     return len >= 4 && strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= len;
 }
 
-bool address_is_loopback(const char *address)
+bool host_of_address_is_loopback(const char *address)
 {
     const char *end = address[0] == '[' ? strchr(address, ']') : NULL;
 

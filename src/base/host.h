@@ -9,6 +9,6 @@
 bool host_is_loopback(const char *host, size_t len);
 
 /* The same for the host of "HOST", "HOST:PORT" or "[IPv6]:PORT"; a path may follow. */
-bool address_is_loopback(const char *address);
+bool host_of_address_is_loopback(const char *address);
 
 #endif

@@ -15,8 +15,10 @@ struct broker; /* each client's own; begins with struct broker_base */
 struct broker_ops {
     const char *type;
 
-    /* Checks options without any network. 0, or -1: contradicts the guarantee, or unknown. */
-    int (*check_options)(const struct sink_options *options, struct error *error);
+    /* Checks options without any network, once a process. 0, or -1: contradicts the guarantee, or
+     * unknown. What makes the connection less safe goes to `warning`; "" when there is nothing. */
+    int (*check_options)(const struct sink_options *options, char *warning, size_t warning_size,
+                         struct error *error);
 
     /* No network yet. The options must outlive the broker. NULL with *error set on failure. */
     struct broker *(*create)(const struct sink_options *options, struct error *error);

@@ -48,9 +48,12 @@ static bool turn_is_taken;
 /* The rest of a line that was cut: whose turn it is writes it first. */
 static struct json_line torn;
 
-static int check_options(const struct sink_options *options, struct error *error)
+static int check_options(const struct sink_options *options, char *warning, size_t warning_size,
+                         struct error *error)
 {
     (void)options;
+    (void)warning;
+    (void)warning_size;
     (void)error;
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "outbox/slices/sql_horizon.h"
 #include "outbox/slices/sql_slices.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static int prepare_slices(struct outbox *outbox, struct error *error)
@@ -130,7 +131,7 @@ static int describe(struct outbox *outbox, struct error *error)
     struct table table = {0};
     struct adoption adoption;
     const char *payload;
-    bool first = !outbox->table.exists;
+    static atomic_flag warned = ATOMIC_FLAG_INIT; /* a process has one outbox */
 
     if (table_describe(&table, &outbox->pipeline.session, outbox->options, error) < 0 ||
         filter_try_index(&table, &outbox->pipeline.session, error) < 0 ||
@@ -144,7 +145,7 @@ static int describe(struct outbox *outbox, struct error *error)
     outbox->table = table;
     payload = table.columns[COLUMN_PAYLOAD].base;
     outbox->payload_is_json = strcmp(payload, "json") == 0 || strcmp(payload, "jsonb") == 0;
-    if (!first)
+    if (atomic_flag_test_and_set(&warned))
         return 0;
     /* Nobody can tell a table without the column from one whose column was renamed a moment ago. */
     for (int i = 0; i < COLUMN_SENT_AT; i++)

@@ -328,7 +328,6 @@ static struct broker *kafka_create(const struct sink_options *options, struct er
                           kafka_conf_number(conf, "batch.size"),
                           kafka_conf_number(conf, "batch.num.messages"));
         kafka->refresh_ms = kafka_conf_number(conf, "topic.metadata.refresh.interval.ms");
-        kafka_warn_of_weak_tls(conf, options);
     }
     rd_kafka_conf_destroy(conf);
     return (struct broker *)kafka;

@@ -65,10 +65,9 @@ rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_se
                                 struct error *error);
 int kafka_conf_be_patient(rd_kafka_conf_t *conf, int silences, struct error *error);
 int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error);
-int kafka_check_options(const struct sink_options *options, struct error *error);
+int kafka_check_options(const struct sink_options *options, char *warning, size_t warning_size,
+                        struct error *error);
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
-/* Logs what makes the connection less safe than TLS is meant to be. */
-void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_options *options);
 
 /* client.c */
 int kafka_ready(struct broker *broker, struct error *error);

@@ -141,58 +141,14 @@ static int check_token_endpoint(const struct sink_options *options, const struct
     if (options->allow_plaintext ||
         strcmp(property->name, "sasl.oauthbearer.token.endpoint.url") != 0 ||
         strncasecmp(url, tls, strlen(tls)) == 0 ||
-        (strncasecmp(url, plain, strlen(plain)) == 0 && address_is_loopback(url + strlen(plain))))
+        (strncasecmp(url, plain, strlen(plain)) == 0 &&
+         host_of_address_is_loopback(url + strlen(plain))))
         return 0;
     return refuse_property(options, property,
                            "the client's secret would cross the network without TLS; write an "
                            "https:// URL, or allow_plaintext = true in the sink to say that this "
                            "network is trusted",
                            error);
-}
-
-/* In a configuration of its own, which outlives a plugin that is given up. */
-struct plugins {
-    rd_kafka_conf_t *conf;
-    char paths[VALUE_BYTES_MAX];
-};
-
-static void load_plugins(void *argument)
-{
-    struct plugins *plugins = argument;
-    char why[512];
-
-    (void)rd_kafka_conf_set(plugins->conf, PLUGINS, plugins->paths, why, sizeof why);
-}
-
-static void drop_plugins(void *argument)
-{
-    struct plugins *plugins = argument;
-
-    rd_kafka_conf_destroy(plugins->conf);
-    free(plugins);
-}
-
-/* librdkafka loads and starts a plugin as soon as it is set. Whether that ends is
- * tried when the options are checked. */
-static int try_plugins(const struct sink_options *options, const struct property *property,
-                       struct error *error)
-{
-    struct plugins *plugins = calloc(1, sizeof *plugins);
-    struct bounded_call *late = NULL;
-    enum bounded_result result;
-
-    if (plugins == NULL)
-        return error_no_memory(error);
-    plugins->conf = rd_kafka_conf_new();
-    (void)snprintf(plugins->paths, sizeof plugins->paths, "%s", property->value);
-    result = bounded_call_run(&late, load_plugins, drop_plugins, plugins,
-                              clock_now_ms() + PLUGINS_START_MS);
-    if (result != BOUNDED_LATE)
-        drop_plugins(plugins);
-    bounded_call_forget(&late);
-    return result == BOUNDED_LATE
-               ? refuse_property(options, property, "a plugin does not start within 5 s", error)
-               : 0;
 }
 
 static int set_property(rd_kafka_conf_t *conf, const struct sink_options *options,
@@ -204,9 +160,6 @@ static int set_property(rd_kafka_conf_t *conf, const struct sink_options *option
         return refuse_property(options, property, "write brokers = [...] in the sink instead",
                                error);
     if (check_token_endpoint(options, property, error) < 0)
-        return -1;
-    if (strcmp(property->name, PLUGINS) == 0 && !with_secrets &&
-        try_plugins(options, property, error) < 0)
         return -1;
     if (ends_with(property->name, SECRET_SUFFIX))
         return set_secret(conf, options, property, with_secrets, error);
@@ -379,7 +332,7 @@ static int check_queue(const rd_kafka_conf_t *conf, const struct sink_options *o
 static const char *remote_broker(const struct sink_options *options)
 {
     for (int i = 0; i < options->brokers.count; i++)
-        if (!address_is_loopback(options->brokers.items[i]))
+        if (!host_of_address_is_loopback(options->brokers.items[i]))
             return options->brokers.items[i];
     return NULL;
 }
@@ -466,30 +419,82 @@ int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error)
         timeout_ms > 0 && timeout_ms <= LINGER_MS_MAX ? timeout_ms - 1 : LINGER_MS_MAX, error);
 }
 
-int kafka_check_options(const struct sink_options *options, struct error *error)
-{
-    rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);
+/* In a configuration of its own, which outlives a plugin that is given up. */
+struct plugins {
+    rd_kafka_conf_t *conf;
+    char paths[VALUE_BYTES_MAX];
+};
 
-    if (conf == NULL)
-        return -1;
-    rd_kafka_conf_destroy(conf);
-    return 0;
+static void load_plugins(void *argument)
+{
+    struct plugins *plugins = argument;
+    char why[512];
+
+    (void)rd_kafka_conf_set(plugins->conf, PLUGINS, plugins->paths, why, sizeof why);
 }
 
-void kafka_warn_of_weak_tls(const rd_kafka_conf_t *conf, const struct sink_options *options)
+static void drop_plugins(void *argument)
+{
+    struct plugins *plugins = argument;
+
+    rd_kafka_conf_destroy(plugins->conf);
+    free(plugins);
+}
+
+/* librdkafka loads and starts a plugin as soon as it is set, and one may hang. */
+static int try_plugins(const struct sink_options *options, const struct property *property,
+                       struct error *error)
+{
+    struct plugins *plugins = calloc(1, sizeof *plugins);
+    struct bounded_call *late = NULL;
+    enum bounded_result result;
+
+    if (plugins == NULL)
+        return error_no_memory(error);
+    plugins->conf = rd_kafka_conf_new();
+    (void)snprintf(plugins->paths, sizeof plugins->paths, "%s", property->value);
+    result = bounded_call_run(&late, load_plugins, drop_plugins, plugins,
+                              clock_now_ms() + PLUGINS_START_MS);
+    if (result != BOUNDED_LATE)
+        drop_plugins(plugins);
+    bounded_call_forget(&late);
+    return result == BOUNDED_LATE
+               ? refuse_property(options, property, "a plugin does not start within 5 s", error)
+               : 0;
+}
+
+/* What makes the connection less safe than TLS is meant to be. */
+static void find_weak_tls(const rd_kafka_conf_t *conf, const struct sink_options *options,
+                          char *warning, size_t size)
 {
     if (!has_value(conf, "security.protocol", "ssl") &&
         !has_value(conf, "security.protocol", "sasl_ssl"))
         return;
     if (has_value(conf, "enable.ssl.certificate.verification", "false"))
-        log_event(LOG_WARN, LOG_FIELDS(.sink = options->name),
-                  "[sink.%s.properties] enable.ssl.certificate.verification = false: whoever is "
-                  "in between can read and answer as the broker",
-                  options->name);
+        (void)snprintf(warning, size,
+                       "[sink.%s.properties] enable.ssl.certificate.verification = false: whoever "
+                       "is in between can read and answer as the broker",
+                       options->name);
     else if (has_value(conf, "ssl.endpoint.identification.algorithm", "none"))
-        log_event(
-            LOG_WARN, LOG_FIELDS(.sink = options->name),
-            "[sink.%s.properties] ssl.endpoint.identification.algorithm = none: a certificate "
-            "of any host is taken for the broker's",
-            options->name);
+        (void)snprintf(warning, size,
+                       "[sink.%s.properties] ssl.endpoint.identification.algorithm = none: a "
+                       "certificate of any host is taken for the broker's",
+                       options->name);
+}
+
+int kafka_check_options(const struct sink_options *options, char *warning, size_t warning_size,
+                        struct error *error)
+{
+    rd_kafka_conf_t *conf;
+
+    for (int i = 0; i < options->property_count; i++)
+        if (strcmp(options->properties[i].name, PLUGINS) == 0 &&
+            try_plugins(options, &options->properties[i], error) < 0)
+            return -1;
+    conf = kafka_conf_new(options, false, error);
+    if (conf == NULL)
+        return -1;
+    find_weak_tls(conf, options, warning, warning_size);
+    rd_kafka_conf_destroy(conf);
+    return 0;
 }

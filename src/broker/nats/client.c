@@ -34,10 +34,13 @@
 #define END_TIMEOUT_MS 1000
 #define MESSAGE_BYTES_MAX_DEFAULT (1024 * 1024) /* a server's default, until one has told */
 
-static int check_options(const struct sink_options *options, struct error *error)
+static int check_options(const struct sink_options *options, char *warning, size_t warning_size,
+                         struct error *error)
 {
     const char *broken;
 
+    (void)warning;
+    (void)warning_size;
     if (options->servers.count == 0)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "[sink.%s] servers: write at least one, as in [\"nats://localhost:4222\"]",
@@ -66,7 +69,7 @@ static struct broker *create(const struct sink_options *options, struct error *e
 {
     struct nats *nats;
 
-    if (check_options(options, error) < 0 || nats_check_tls(options, error) < 0)
+    if (check_options(options, NULL, 0, error) < 0 || nats_check_tls(options, error) < 0)
         return NULL;
     nats = calloc(1, sizeof *nats);
     if (nats == NULL) {

@@ -159,7 +159,7 @@ static void check_plaintext(const struct loader *loader, const struct sink_optio
         const char *server = sink->servers.items[i];
 
         if (!list->children[i].refused && strncmp(server, plain, strlen(plain)) == 0 &&
-            !address_is_loopback(server + strlen(plain)))
+            !host_of_address_is_loopback(server + strlen(plain)))
             report_problem(loader->report, &list->children[i],
                            "servers: \"%s\": the %s would cross the network without TLS; write "
                            "tls://, or allow_plaintext = true to say that this network is trusted",
@@ -283,9 +283,10 @@ static void check_client(const struct loader *loader, const struct sink_options 
                          struct toml_node *node, const struct broker_ops *ops)
 {
     struct sink_options rest = *sink;
+    char warning[256] = "";
     struct error error = {0};
 
-    while (ops->check_options(&rest, &error) < 0) {
+    while (ops->check_options(&rest, warning, sizeof warning, &error) < 0) {
         int property = find_named_property(&rest, error.text);
 
         report_client(loader, sink, node, &error,
@@ -294,6 +295,8 @@ static void check_client(const struct loader *loader, const struct sink_options 
             return;
         rest.properties[property] = rest.properties[--rest.property_count];
     }
+    if (warning[0] != '\0')
+        report_warning(loader->report, node, "%s", warning);
 }
 
 static const struct broker_ops *find_ops(const struct loader *loader,

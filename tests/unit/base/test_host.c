@@ -11,10 +11,10 @@ static void the_loopback_is_known_by_its_names_and_addresses(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof here / sizeof *here; i++)
-        if (!address_is_loopback(here[i]))
+        if (!host_of_address_is_loopback(here[i]))
             fail_msg("%s", here[i]);
     for (size_t i = 0; i < sizeof there / sizeof *there; i++)
-        if (address_is_loopback(there[i]))
+        if (host_of_address_is_loopback(there[i]))
             fail_msg("%s", there[i]);
     assert_true(host_is_loopback("::1", 3));
     assert_false(host_is_loopback("::1", 2));

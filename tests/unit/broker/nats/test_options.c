@@ -15,7 +15,7 @@ static struct sink_options nats_sink(void)
 static int check(const struct sink_options *options)
 {
     error = (struct error){0};
-    return broker_ops_find("nats")->check_options(options, &error);
+    return broker_ops_find("nats")->check_options(options, NULL, 0, &error);
 }
 
 static void a_plain_sink_is_accepted(void **state)
