@@ -70,20 +70,6 @@ static void serve(struct kafka *kafka, int wait_ms)
         (void)rd_kafka_poll(kafka->client, wait_ms);
 }
 
-static rd_kafka_resp_err_t hand_over(struct kafka *kafka, const rd_kafka_vu_t *values, size_t count)
-{
-    rd_kafka_error_t *refused = rd_kafka_produceva(kafka->client, values, count);
-    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
-
-    if (refused == NULL) {
-        kafka->enqueued++;
-        return code;
-    }
-    code = rd_kafka_error_code(refused);
-    rd_kafka_error_destroy(refused);
-    return code;
-}
-
 /* What is in the queue may fail, and then nothing of its keys may follow. */
 static bool ends_chunk(const struct kafka *kafka)
 {
@@ -108,15 +94,23 @@ static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic
     rd_kafka_resp_err_t code;
 
     for (;;) {
-        code = hand_over(kafka, values, sizeof values / sizeof *values);
+        rd_kafka_error_t *refused =
+            rd_kafka_produceva(kafka->client, values, sizeof values / sizeof *values);
+
+        if (refused == NULL) {
+            kafka->enqueued++;
+            message->handed = true;
+            return RD_KAFKA_RESP_ERR_NO_ERROR;
+        }
+        code = rd_kafka_error_code(refused);
+        rd_kafka_error_destroy(refused);
         if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL || ends_chunk(kafka) ||
             clock_now_ms() >= kafka->send_deadline_ms)
             break;
         serve(kafka, POLL_MS);
     }
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        rd_kafka_headers_destroy(headers);
-    message->handed = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_headers_destroy(headers);
+    message->handed = false;
     return code;
 }
 
@@ -254,21 +248,16 @@ static bool send_message(struct kafka *kafka, struct message *message)
     return true;
 }
 
-/* What stands in the table has been checked. */
-static const char *check_topic(struct kafka *kafka, struct text name)
-{
-    if (kafka_topic_find(kafka, name) != NULL)
-        return NULL;
-    if (!sink_allows(kafka->base.options, name) && rules_kafka_topic(name) == NULL)
-        return "the sink's allow list does not take this topic";
-    return rules_kafka_topic(name);
-}
-
 static void check_message(struct kafka *kafka, struct message *message)
 {
-    const char *broken = check_topic(kafka, message->destination);
     int64_t payload_max = kafka->message_bytes_max;
+    const char *broken = NULL;
 
+    if (kafka_topic_find(kafka, message->destination) == NULL) { /* else it has been checked */
+        broken = rules_kafka_topic(message->destination);
+        if (broken == NULL && !sink_allows(kafka->base.options, message->destination))
+            broken = "the sink's allow list does not take this topic";
+    }
     if (broken == NULL)
         broken = rules_kafka_headers(message->headers, message->header_count);
     if (broken != NULL)
@@ -445,21 +434,11 @@ static void send_chunks(struct kafka *kafka, int sink, int64_t deadline_ms)
     }
 }
 
-static void describe_failure(const struct kafka *kafka, char *text, size_t size)
-{
-    char stored[64] = "";
-
-    if (kafka->maybe_stored > 0)
-        (void)snprintf(stored, sizeof stored, " (%d of them may be stored, and come again)",
-                       kafka->maybe_stored);
-    (void)snprintf(text, size, "%d messages were not acknowledged%s%s", kafka->unanswered,
-                   kafka->queue_full ? " (the client's queue is full)" : "", stored);
-}
-
 /* The reports of purged messages come at once; the rest ends with the client. */
 static int give_up(struct kafka *kafka, struct error *error)
 {
     int64_t deadline_ms = clock_now_ms() + PURGE_TIMEOUT_MS;
+    char stored[64] = "";
     char text[192];
 
     if (kafka->client != NULL) {
@@ -471,7 +450,11 @@ static int give_up(struct kafka *kafka, struct error *error)
     kafka->unanswered += outstanding(kafka) + kafka->suspect_count;
     kafka->maybe_stored += outstanding(kafka);
     kafka_discard_client(kafka);
-    describe_failure(kafka, text, sizeof text);
+    if (kafka->maybe_stored > 0)
+        (void)snprintf(stored, sizeof stored, " (%d of them may be stored, and come again)",
+                       kafka->maybe_stored);
+    (void)snprintf(text, sizeof text, "%d messages were not acknowledged%s%s", kafka->unanswered,
+                   kafka->queue_full ? " (the client's queue is full)" : "", stored);
     return kafka_fail(kafka, error, ERROR_TRANSIENT, text);
 }
 

@@ -71,38 +71,12 @@ static bool check_size(struct nats *nats, struct batch *batch, struct message *m
     return message->verdict == VERDICT_PENDING;
 }
 
-/* Of the headers that the row does not name itself; Nats-Msg-Id is the id again, and the stream has
- * been checked (nats.c). An empty event_id would be no Nats-Msg-Id. */
-static void check_own_headers(struct batch *batch, struct message *message,
-                              const struct header own[NATS_OWN_HEADERS])
-{
-    for (int i = 0; i < NATS_OWN_HEADERS - 2; i++) {
-        const char *broken = rules_nats_header_value(own[i].value);
-
-        if (broken == NULL)
-            continue;
-        batch_refuse(batch, message, VERDICT_REJECTED, "%s: %s", own[i].name.data, broken);
-        return;
-    }
-    if (message->event_id.data != NULL && message->event_id.len == 0)
-        reject(batch, message, "the event id is empty");
-}
-
 static bool is_below(struct text subject, const char *prefix)
 {
     size_t len = strlen(prefix);
 
     return subject.len >= len && memcmp(subject.data, prefix, len) == 0 &&
            (subject.len == len || subject.data[len] == '.');
-}
-
-/* Published, it would reach whoever listens to the subject, and the stream would not have it. */
-static void refuse_untaken(struct nats *nats, struct batch *batch, struct message *message)
-{
-    nats->doubts_subjects = true;
-    batch_refuse(batch, message, VERDICT_WAIT, "stream \"%.64s\" does not take subject \"%.*s\"",
-                 nats->base.options->stream, (int)message->destination.len,
-                 message->destination.data);
 }
 
 /* Whether the message may go to its subject. */
@@ -116,9 +90,15 @@ static bool check_subject(struct nats *nats, struct batch *batch, struct message
         broken = "subjects below the sink's inbox_prefix are for acknowledgements";
     if (broken != NULL)
         reject(batch, message, broken);
-    else if (nats->stream_found && !nats_stream_takes(nats, message->destination))
-        refuse_untaken(nats, batch, message);
-    return message->verdict == VERDICT_PENDING;
+    if (broken != NULL || !nats->stream_found || nats_stream_takes(nats, message->destination))
+        return broken == NULL;
+    /* Published, it would reach whoever listens to the subject, and the stream would not have it.
+     */
+    nats->doubts_subjects = true;
+    batch_refuse(batch, message, VERDICT_WAIT, "stream \"%.64s\" does not take subject \"%.*s\"",
+                 nats->base.options->stream, (int)message->destination.len,
+                 message->destination.data);
+    return false;
 }
 
 /* Whether it may go now. `good` is the last subject of this batch that was found good: most
@@ -134,12 +114,21 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
         *good = message->destination;
     }
     broken = rules_nats_headers(message->headers, message->header_count);
-    if (broken != NULL) {
+    if (broken != NULL)
         reject(batch, message, broken);
+    /* The last two are the event id again and the stream, which has been checked (client.c). */
+    for (int i = 0; broken == NULL && i < NATS_OWN_HEADERS - 2; i++) {
+        broken = rules_nats_header_value(own[i].value);
+        if (broken != NULL)
+            batch_refuse(batch, message, VERDICT_REJECTED, "%s: %s", own[i].name.data, broken);
+    }
+    if (broken != NULL)
+        return false;
+    if (message->event_id.data != NULL && message->event_id.len == 0) {
+        reject(batch, message, "the event id is empty"); /* it would be no Nats-Msg-Id */
         return false;
     }
-    check_own_headers(batch, message, own);
-    return message->verdict == VERDICT_PENDING && check_size(nats, batch, message, own);
+    return check_size(nats, batch, message, own);
 }
 
 natsMsg *nats_build(struct nats *nats, const struct message *message,
@@ -162,18 +151,6 @@ natsMsg *nats_build(struct nats *nats, const struct message *message,
     return NULL;
 }
 
-/* Of the pieces of a message with headers all but the last few are freed here, by the thread that
- * has allocated them and will again. */
-static void discard_built(struct nats *nats, natsMsg *built,
-                          const struct header own[NATS_OWN_HEADERS], bool block)
-{
-    if (block)
-        nats_drop_block(built, nats->strings);
-    else
-        nats_drop_headers(built, own);
-    nats_discard(nats, built);
-}
-
 static int reserve_places(struct nats *nats, int count)
 {
     struct nats_place *grown;
@@ -190,30 +167,31 @@ static int reserve_places(struct nats *nats, int count)
 
 /* The library copies the message: nothing of the batch stays in its hands. Refused by it: by the
  * message's own fault, or because the connection is gone. */
-static natsStatus publish(struct nats *nats, const struct message *message, int place,
-                          const struct header own[NATS_OWN_HEADERS])
-{
-    char reply[NATS_REPLY_BYTES];
-    natsStatus status = NATS_NO_MEMORY;
-    natsMsg *built;
-
-    nats_new_token(nats, nats->places[place].token);
-    nats_reply_subject(nats, nats->first + (uint64_t)place, nats->places[place].token, reply);
-    built = nats_build(nats, message, own, reply, nats->block);
-    if (built == NULL)
-        return status;
-    status = natsConnection_PublishMsg(nats->connection, built);
-    discard_built(nats, built, own, nats->block);
-    return status;
-}
-
 static void hand_over(struct nats *nats, struct batch *batch, int place,
                       const struct header own[NATS_OWN_HEADERS], bool goes_on)
 {
     struct message *message = &batch->messages[place];
-    natsStatus status = goes_on ? publish(nats, message, place, own) : NATS_CONNECTION_CLOSED;
+    natsStatus status = NATS_CONNECTION_CLOSED;
+    char reply[NATS_REPLY_BYTES];
     struct nats_answer refusal;
+    natsMsg *built = NULL;
 
+    if (goes_on) {
+        nats_new_token(nats, nats->places[place].token);
+        nats_reply_subject(nats, nats->first + (uint64_t)place, nats->places[place].token, reply);
+        built = nats_build(nats, message, own, reply, nats->block);
+        status =
+            built != NULL ? natsConnection_PublishMsg(nats->connection, built) : NATS_NO_MEMORY;
+    }
+    if (built != NULL) {
+        /* Of the pieces of a message with headers all but the last few are freed here, by the
+         * thread that has allocated them and will again. */
+        if (nats->block)
+            nats_drop_block(built, nats->strings);
+        else
+            nats_drop_headers(built, own);
+        nats_discard(nats, built);
+    }
     if (status == NATS_OK) {
         nats->places[place].state = NATS_EXPECTED;
         nats->expected++;
