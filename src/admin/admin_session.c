@@ -21,7 +21,7 @@ struct admin *admin_open(const struct outbox_options *options, struct error *err
     admin->session.late = late;
     late = NULL;
     if (session_open(&admin->session, &session, "admin", error) < 0 ||
-        table_describe(&admin->table, &admin->session, options, error) < 0) {
+        describe_table(&admin->table, &admin->session, options, error) < 0) {
         admin_close(admin);
         return NULL;
     }

@@ -24,7 +24,8 @@ static int may_return(struct admin *admin, struct error *error)
 
 int admin_begin(struct admin *admin, struct error *error)
 {
-    if (table_whole(&admin->table, admin->options, error) < 0 || may_return(admin, error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
+        may_return(admin, error) < 0)
         return -1;
     return session_execute(&admin->session, "BEGIN", error);
 }

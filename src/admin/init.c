@@ -119,7 +119,7 @@ static int create_outbox(struct admin *admin, struct error *error)
         return -1;
     sections[0] = schema_index_section(admin->options);
     if (sections[0] == NULL || execute_sections(admin, sections, &cause) == 0)
-        return table_describe(&admin->table, &admin->session, admin->options, error);
+        return describe_table(&admin->table, &admin->session, admin->options, error);
     return error_set(error, cause.kind, cause.origin, "%s%s",
                      admin->options->where != NULL ? "[outbox] where: " : "", cause.text);
 }
@@ -146,7 +146,7 @@ static int create_missing(struct admin *admin, struct error *error)
     const char *sections[4] = {NULL};
     int count = 0;
 
-    if (table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
+    if (describe_table(&admin->table, &admin->session, admin->options, error) < 0 ||
         (admin->table.exists ? table_plain(&admin->table, error) : create_outbox(admin, error)) < 0)
         return -1;
     if (refuse(&admin->table, admin->options, error) < 0)
@@ -197,7 +197,7 @@ int admin_init(struct admin *admin, char **missing, struct error *error)
                         "pg_catalog.pg_advisory_xact_lock(" SCHEMA_LOCK ")",
                         error) < 0 ||
         create_missing(admin, error) < 0 || session_execute(&admin->session, "COMMIT", error) < 0 ||
-        table_describe(&admin->table, &admin->session, admin->options, error) < 0 ||
+        describe_table(&admin->table, &admin->session, admin->options, error) < 0 ||
         missing_sql(admin, missing, error) < 0)
         return -1;
     if ((*missing)[0] != '\0')
@@ -224,7 +224,7 @@ int admin_settle_adoption(struct admin *admin, struct error *error)
 {
     struct adoption adoption;
 
-    if (table_whole(&admin->table, admin->options, error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
     return adoption_settle(&adoption, &admin->table, &admin->session, admin->options, error);
 }

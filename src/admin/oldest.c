@@ -1,6 +1,6 @@
 #include "admin/oldest.h"
 
-#include "catalog/sql_parts.h"
+#include "catalog/sql_text.h"
 
 /* With order = "key" the index is by slice and id, so it is `limit` of each slice; a range in the
  * place of an equation leaves that index as the only one in the order that is asked for. */

@@ -12,7 +12,7 @@
 #include "admin/admin_session.h"
 #include "admin/parked_sql.h"
 #include "catalog/describe.h"
-#include "catalog/sql_parts.h"
+#include "catalog/sql_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -241,7 +241,7 @@ int64_t admin_parked(struct admin *admin, const struct parked_request *request,
     struct walk walk = {.request = request, .rows = rows};
     int status;
 
-    if (table_whole(&admin->table, admin->options, error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
     status = open_walk(&walk, admin, error) < 0 ? -1 : 1;
     while (status > 0)

@@ -1,7 +1,7 @@
 #include "admin/parked_sql.h"
 
 #include "catalog/schema.h"
-#include "catalog/sql_parts.h"
+#include "catalog/sql_text.h"
 #include "route/match.h"
 
 #include <stdio.h>

@@ -55,7 +55,7 @@ int admin_pause(struct admin *admin, enum pause_what what, const char *name, con
     const char *params[2] = {line, reason != NULL ? reason : ""};
     int64_t paused;
 
-    if (table_whole(&admin->table, admin->options, error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
     put_line(line, sizeof line, what, name);
     paused = change(admin,
@@ -73,7 +73,7 @@ int admin_resume(struct admin *admin, enum pause_what what, const char *name, st
     const char *params[1] = {line};
     int64_t ended;
 
-    if (table_whole(&admin->table, admin->options, error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
     put_line(line, sizeof line, what, name);
     ended = change(admin,
@@ -144,7 +144,7 @@ int admin_list_pauses(struct admin *admin, struct pause_notes *pauses, struct er
     PGresult *result;
 
     *pauses = (struct pause_notes){0};
-    if (table_whole(&admin->table, admin->options, error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
     (void)snprintf(
         sql, sizeof sql,

@@ -26,7 +26,7 @@ int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, stru
     const char *params[1] = {age};
     char *sql;
 
-    if (table_whole(&admin->table, admin->options, error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
     sql = sql_purge(&admin->table, PURGE_ROWS);
     if (sql == NULL)
@@ -73,7 +73,7 @@ int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct er
 {
     int64_t purged;
 
-    if (table_whole(&admin->table, admin->options, error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
     if (!dry_run && admin_settle_adoption(admin, error) < 0)
         return -1;
@@ -95,7 +95,7 @@ int admin_adopt_waiting(struct admin *admin, struct error *error)
 {
     const struct table *table = &admin->table;
 
-    if (table_whole(table, admin->options, error) < 0 ||
+    if (describe_check_whole(table, admin->options, error) < 0 ||
         adopt(admin, sql_adopt_probes(table, admin->options), error) < 0)
         return -1;
     return adopt(admin, sql_adopt_behind(table, admin->options), error);

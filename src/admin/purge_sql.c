@@ -1,6 +1,6 @@
 #include "admin/purge_sql.h"
 
-#include "catalog/sql_parts.h"
+#include "catalog/sql_text.h"
 
 #include <stdio.h>
 #include <string.h>

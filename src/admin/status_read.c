@@ -4,7 +4,7 @@
 #include "admin/oldest.h"
 #include "admin/status_relays.h"
 #include "catalog/describe.h"
-#include "catalog/sql_parts.h"
+#include "catalog/sql_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -139,7 +139,7 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
     if (findings_init(&status->attention) < 0 || status->sinks == NULL ||
         status->processes == NULL || status->lane_list == NULL)
         return error_no_memory(error);
-    if (table_whole(&admin->table, admin->options, error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
     (void)snprintf(status->table, sizeof status->table, "%s", admin->table.quoted);
     for (int i = 0; i < query->sink_count && i < STATUS_SINKS_MAX; i++) {

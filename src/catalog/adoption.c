@@ -25,7 +25,7 @@
 #include "catalog/filter.h"
 #include "catalog/pauses.h"
 #include "catalog/schema.h"
-#include "catalog/sql_parts.h"
+#include "catalog/sql_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -242,7 +242,7 @@ static int find_index(struct table *table, struct session *session,
     return status;
 }
 
-int table_describe(struct table *table, struct session *session,
+int describe_table(struct table *table, struct session *session,
                    const struct outbox_options *options, struct error *error)
 {
     char schema[sizeof table->schema];
@@ -268,8 +268,8 @@ int table_describe(struct table *table, struct session *session,
     return find_index(table, session, options, error);
 }
 
-int table_whole(const struct table *table, const struct outbox_options *options,
-                struct error *error)
+int describe_check_whole(const struct table *table, const struct outbox_options *options,
+                         struct error *error)
 {
     if (!table->exists) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
@@ -296,10 +296,10 @@ int table_whole(const struct table *table, const struct outbox_options *options,
     return 0;
 }
 
-int table_usable(const struct table *table, const struct outbox_options *options,
-                 struct error *error)
+int describe_check_usable(const struct table *table, const struct outbox_options *options,
+                          struct error *error)
 {
-    if (table_whole(table, options, error) < 0 || columns_check(table, options, error) < 0)
+    if (describe_check_whole(table, options, error) < 0 || columns_check(table, options, error) < 0)
         return -1;
     for (int i = 0; options->order == ORDER_KEY && i < SLICES_CHECKS; i++)
         if (slices_check((enum slices_check)i, table, options, error) < 0)
@@ -307,7 +307,8 @@ int table_usable(const struct table *table, const struct outbox_options *options
     return 0;
 }
 
-int table_still_whole(const struct table *table, const struct table *before, struct error *error)
+int describe_check_unchanged(const struct table *table, const struct table *before,
+                             struct error *error)
 {
     for (int i = 0; i < COLUMN_COUNT; i++)
         if (table_has(before, (enum column)i) && !table_has(table, (enum column)i))

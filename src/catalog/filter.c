@@ -8,7 +8,7 @@
  */
 #include "catalog/filter.h"
 
-#include "catalog/sql_parts.h"
+#include "catalog/sql_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

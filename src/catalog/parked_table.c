@@ -4,7 +4,6 @@
  */
 #include "catalog/parked_table.h"
 
-#include "catalog/expression.h"
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
 
@@ -74,7 +73,7 @@ static void take_index(struct parked_table *parked, const char *predicate, const
         struct parked_index *index = &parked->indexes[i];
 
         (void)snprintf(wanted, sizeof wanted, "(%s)", index->predicate);
-        if (strcmp(predicate, wanted) == 0 && expression_equal(columns, index->columns))
+        if (strcmp(predicate, wanted) == 0 && sql_expression_equal(columns, index->columns))
             index->exists = true;
     }
 }

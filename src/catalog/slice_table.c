@@ -8,7 +8,6 @@
  */
 #include "catalog/slice_table.h"
 
-#include "catalog/expression.h"
 #include "catalog/filter.h"
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
@@ -139,7 +138,7 @@ static int serves(const struct table *table, struct session *session, const PGre
                   int row, const char *wanted, struct error *error)
 {
     bool is = PQgetvalue(result, row, INDEX_SERVES)[0] == 't' &&
-              expression_equal(PQgetvalue(result, row, INDEX_EXPRESSION), wanted);
+              sql_expression_equal(PQgetvalue(result, row, INDEX_EXPRESSION), wanted);
 
     if (is && table->where != NULL &&
         filter_is_predicate(table, session, PQgetvalue(result, row, INDEX_PREDICATE), &is, error) <
@@ -186,7 +185,7 @@ static bool is_over_slices(const char *shown, const struct table *table)
     if (number == NULL)
         return false;
     wanted = expression(table, (int)strtol(number + 1, NULL, 10));
-    is = wanted != NULL && expression_equal(shown, wanted);
+    is = wanted != NULL && sql_expression_equal(shown, wanted);
     free(wanted);
     return is;
 }

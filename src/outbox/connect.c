@@ -133,12 +133,12 @@ static int describe(struct outbox *outbox, struct error *error)
     const char *payload;
     static atomic_flag warned = ATOMIC_FLAG_INIT; /* a process has one outbox */
 
-    if (table_describe(&table, &outbox->pipeline.session, outbox->options, error) < 0 ||
+    if (describe_table(&table, &outbox->pipeline.session, outbox->options, error) < 0 ||
         filter_try_index(&table, &outbox->pipeline.session, error) < 0 ||
-        table_whole(&table, outbox->options, error) < 0 ||
+        describe_check_whole(&table, outbox->options, error) < 0 ||
         check_condition(&table, outbox, error) < 0 ||
-        table_usable(&table, outbox->options, error) < 0 ||
-        table_still_whole(&table, &outbox->table, error) < 0 ||
+        describe_check_usable(&table, outbox->options, error) < 0 ||
+        describe_check_unchanged(&table, &outbox->table, error) < 0 ||
         sequence_describe(&outbox->sequence, &outbox->pipeline.session, &table, error) < 0 ||
         adoption_settle(&adoption, &table, &outbox->pipeline.session, outbox->options, error) < 0)
         return -1;

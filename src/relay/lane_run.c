@@ -11,9 +11,7 @@
 
 #include <string.h>
 
-#define BACKOFF_FIRST_MS 100
-#define BACKOFF_MAX_MS 4000 /* with the probe behind it, 5 s after a server is back */
-#define BACKOFF_PERMANENT_MAX_MS 30000
+#define RETRY_PERMANENT_MAX_MS 30000
 #define REPEAT_LOG_MS 60000
 #define DRAIN_LOOK_MS 20
 #define BACKLOG_BATCHES 8
@@ -57,16 +55,14 @@ static void note_success(const struct lane *lane, struct rhythm *rhythm)
 
 static void wait_after_failure(struct lane *lane, struct rhythm *rhythm)
 {
-    int64_t max_ms =
-        lane->error.kind == ERROR_TRANSIENT ? BACKOFF_MAX_MS : BACKOFF_PERMANENT_MAX_MS;
+    int64_t max_ms = lane->error.kind == ERROR_TRANSIENT ? RETRY_MAX_MS : RETRY_PERMANENT_MAX_MS;
 
     if (rhythm->failures++ == 0)
         rhythm->broken_since_ms = clock_now_ms();
     log_failure(lane, rhythm);
     lane_report_enter(&lane->report, LANE_IS_WAITING);
     lane->random = lane->random * 1664525U + 1013904223U;
-    (void)stop_wait(lane->stop,
-                    backoff_ms(BACKOFF_FIRST_MS, max_ms, rhythm->failures, lane->random));
+    (void)stop_wait(lane->stop, backoff_ms(RETRY_FIRST_MS, max_ms, rhythm->failures, lane->random));
 }
 
 /* A missing table or a wrong password at the start is told at once; later it may come back. */

@@ -4,9 +4,6 @@
 #include "base/log.h"
 #include "message/backoff.h"
 
-#define PROBE_FIRST_MS 100
-#define PROBE_MAX_MS 4000
-
 /* While the rows of other sinks wait for the probe: a server that refuses says so at once, one that
  * is only slow to connect gets its time now and then. */
 #define PROBE_PATIENCE_MS 250
@@ -54,7 +51,7 @@ void sinks_lose(struct lane_sinks *sinks, int sink, const struct error *error)
     sinks->away |= bit(sink);
     sinks->random = sinks->random * 1664525U + 1013904223U;
     state->probe_ms =
-        clock_now_ms() + backoff_ms(PROBE_FIRST_MS, PROBE_MAX_MS, ++state->failures, sinks->random);
+        clock_now_ms() + backoff_ms(RETRY_FIRST_MS, RETRY_MAX_MS, ++state->failures, sinks->random);
 }
 
 void sinks_trust(struct lane_sinks *sinks, int sink)

@@ -17,6 +17,11 @@ struct sink_state {
     int64_t quiet_ms; /* until then one that comes and goes is not told again */
 };
 
+/* What is away is tried again after RETRY_FIRST_MS, doubled up to RETRY_MAX_MS: with the probe
+ * behind it, 5 s after a server is back. */
+#define RETRY_FIRST_MS 100
+#define RETRY_MAX_MS 4000
+
 struct lane_sinks {
     int lane; /* its number, for the log */
     const struct relay_options *options;

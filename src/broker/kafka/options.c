@@ -15,7 +15,6 @@
 #include "base/bounded_call.h"
 #include "base/clock.h"
 #include "base/host.h"
-#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-#define SCAN_MS 250     /* between two scans of all slices, or of a window, */
-#define SCAN_REST 20    /* or so many times of what the last one took */
+#define SCAN_MS 250     /* at least, between two scans of all slices, or of a window */
 #define RESTART_MS 5000 /* a row that is committed late in a window before waits so long */
 #define STEP_MS 1000    /* of scans, then a claim has its turn */
 

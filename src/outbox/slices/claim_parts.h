@@ -2,7 +2,7 @@
 #define OUTBOX_SLICES_CLAIM_PARTS_H
 
 #include "catalog/sequence.h"
-#include "catalog/sql_parts.h"
+#include "catalog/sql_text.h"
 #include "route/route.h"
 
 /* What the statements of a claim have in common: its lock, the claim behind it and the scans. */

@@ -18,6 +18,9 @@ struct scan {
 int scan_fill(struct scan *scan, const struct horizon_view *view, int slices, struct error *error);
 void scan_free(struct scan *scan);
 
+/* A round of scans rests for so many times of what it took; one of full scans for twice that. */
+#define SCAN_REST 20
+
 /* Slices in turn, so many a statement as it can do in a short time. */
 struct round {
     uint64_t epoch;

@@ -23,10 +23,10 @@
 #define TICK_BUSY_MS 100
 #define TICK_UNORDERED_MS 20 /* the same with order = "none", whose bounds rise by scans alone */
 #define TICK_IDLE_MS 1000
-#define TICK_FIRST_MS 20    /* until the bounds can be raised at all, */
-#define FIRST_WAIT_MS 300   /* or for so long */
-#define SCAN_REST 40        /* a full scan takes at most this part of the time, */
-#define FULL_ROUND_MS 60000 /* but comes to each slice as often as this */
+#define TICK_FIRST_MS 20  /* until the bounds can be raised at all, */
+#define FIRST_WAIT_MS 300 /* or for so long */
+#define FULL_ROUND_MS                                                                              \
+    60000 /* full scans come to each slice as often as this, however long they take */
 #define LATE_LOG_MS 60000
 #define LOWEST_MS 1000   /* how long the lowest id of the table may take to find */
 #define SCAN_MS_MAX 2500 /* and a question of a tick: lanes may wait for a flush meanwhile */
@@ -148,8 +148,8 @@ static int connect_session(struct watch *watch, struct error *error)
         server_check_role(&watch->session, watch->options->allow_superuser, error) < 0 ||
         server_check_identity(&watch->server, &watch->session, error) < 0 ||
         server_terminate_previous(&watch->session, error) < 0 ||
-        table_describe(&watch->table, &watch->session, watch->options, error) < 0 ||
-        table_usable(&watch->table, watch->options, error) < 0)
+        describe_table(&watch->table, &watch->session, watch->options, error) < 0 ||
+        describe_check_usable(&watch->table, watch->options, error) < 0)
         return -1;
     watch->bounded = table_has_integer_ids(&watch->table);
     if (watch->bounded && ((watch->options->order == ORDER_KEY &&
@@ -377,7 +377,7 @@ static enum scan_result read_scan(struct watch *watch, const struct scan *scan, 
 static void note_full(struct watch *watch, const struct scan *scan, bool overran, int64_t took_ms)
 {
     int slices = horizon_slices(watch->horizon);
-    int64_t rest_ms = SCAN_REST * took_ms;
+    int64_t rest_ms = 2 * SCAN_REST * took_ms;
     int64_t rest_ms_max = (int64_t)FULL_ROUND_MS * scan->count / slices;
     int seen = overran && scan->count > 1 ? 0 : scan->count;
 
@@ -401,7 +401,7 @@ static enum scan_result read_scans(struct watch *watch, struct scan *bounds, str
     enum scan_result read = read_scan(watch, bounds, &took_ms, error);
 
     if (bounds->count > 0)
-        watch->bounds_ms = clock_now_ms() + SCAN_REST / 2 * took_ms;
+        watch->bounds_ms = clock_now_ms() + SCAN_REST * took_ms;
     if (read != SCAN_DONE)
         return read;
     read = read_scan(watch, full, &took_ms, error);

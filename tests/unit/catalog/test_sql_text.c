@@ -1,4 +1,3 @@
-#include "catalog/expression.h"
 #include "catalog/sql_text.h"
 #include "test.h"
 
@@ -19,7 +18,7 @@ static void what_the_server_shows_of_an_index_is_what_was_written(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        assert_true(expression_equal(pairs[i][0], pairs[i][1]));
+        assert_true(sql_expression_equal(pairs[i][0], pairs[i][1]));
 }
 
 static void parentheses_numbers_names_and_order_count(void **state)
@@ -36,7 +35,7 @@ static void parentheses_numbers_names_and_order_count(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        assert_false(expression_equal(pairs[i][0], pairs[i][1]));
+        assert_false(sql_expression_equal(pairs[i][0], pairs[i][1]));
 }
 
 /* As PostgreSQL 15 shows them; the first argument is the type of the key. */
@@ -53,7 +52,7 @@ static void assert_slice_shown(const char *type, const char *shown)
     sql_put_slice(writer.out, &table, 64, false);
     written = writer_end(&writer);
     assert_non_null(written);
-    assert_true(expression_equal(shown, written));
+    assert_true(sql_expression_equal(shown, written));
     free(written);
 }
 
