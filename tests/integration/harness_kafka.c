@@ -20,14 +20,6 @@ int consumed_count;
 char topic[64];
 rd_kafka_mock_cluster_t *mock;
 
-void services(const char *verb)
-{
-    char command[128];
-
-    (void)snprintf(command, sizeof command, "tests/support/services %s kafka", verb);
-    assert_int_equal(system(command), 0);
-}
-
 rd_kafka_t *open_client(rd_kafka_type_t type, const char *brokers)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();

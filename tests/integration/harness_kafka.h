@@ -21,8 +21,6 @@ extern rd_kafka_mock_cluster_t *mock;
 int kafka_open_reader(void **state);
 int kafka_close_reader(void **state);
 
-/* stop, start, kill, pause or resume the real broker. */
-void services(const char *verb);
 rd_kafka_t *open_client(rd_kafka_type_t type, const char *brokers);
 
 /* max_bytes: the topic's max.message.bytes, or NULL. */

@@ -3,6 +3,7 @@
 
 #include "broker/clients.h"
 #include "broker/nats/nats.h"
+#include "integration/harness_services.h"
 #include "integration/nats_server.h"
 #include "integration/publishing.h"
 
@@ -28,14 +29,6 @@ static inline const char *server_url(void)
     if (url == NULL)
         fail_msg("TEST_NATS_URL is not set: run this through tests/support/services");
     return url;
-}
-
-static inline void services(const char *verb)
-{
-    char command[128];
-
-    (void)snprintf(command, sizeof command, "tests/support/services %s nats", verb);
-    assert_int_equal(system(command), 0);
 }
 
 static inline void connect_reader_to(const char *url)
@@ -170,6 +163,7 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
     (void)state;
+    services_restore();
     broker_close(broker);
     batch_free(&batch);
     (void)js_DeleteStream(context, stream, NULL, NULL);

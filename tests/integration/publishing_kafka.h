@@ -3,6 +3,7 @@
 
 #include "broker/clients.h"
 #include "integration/harness_kafka.h"
+#include "integration/harness_services.h"
 #include "integration/publishing.h"
 
 #include <unistd.h>
@@ -45,6 +46,7 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
     (void)state;
+    services_restore();
     broker_close(broker);
     broker = NULL;
     batch_free(&batch);

@@ -1,5 +1,6 @@
 /* The built program from PostgreSQL to real brokers, read back by the independent reader. */
 #include "integration/harness.h"
+#include "integration/harness_services.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -140,6 +141,12 @@ static void configure(struct fixture *fixture)
 static int set_up(void **state)
 {
     return fixture_open(state, configure);
+}
+
+static int tear_down(void **state)
+{
+    services_restore();
+    return fixture_close(state);
 }
 
 static const char *topic_of(const struct fixture *fixture, const char *topic)
@@ -356,18 +363,15 @@ static void survive_an_outage(struct fixture *fixture, const char *server, const
                               const char *up, const char *topic, const char *other)
 {
     struct process relay;
-    char act[128];
 
     make_topic(topic_of(fixture, "k.a"));
     make_stream(fixture);
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     insert_rows(fixture, topic, 1000);
     wait_for_sent(fixture, topic, 1000);
-    (void)snprintf(act, sizeof act, "tests/support/services %s %s 2>&1", down, server);
-    (void)shell("%s", act);
+    services(down, server);
     others_go_on(fixture, topic, other);
-    (void)snprintf(act, sizeof act, "tests/support/services %s %s 2>&1", up, server);
-    (void)shell("%s", act);
+    services(up, server);
     wait_for_sent(fixture, topic, 4000);
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
@@ -415,17 +419,17 @@ static void while_every_broker_is_away_no_transaction_is_open(void **state)
 
     make_topic(topic_of(fixture, "k.a"));
     make_stream(fixture);
-    (void)shell("tests/support/services kill nats 2>&1");
-    (void)shell("tests/support/services kill kafka 2>&1");
+    services("kill", "nats");
+    services("kill", "kafka");
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     insert_rows(fixture, "k.a", 100);
     insert_rows(fixture, "n.a", 100);
     process_await_words(&relay, "the lane cannot work");
     for (int i = 0; i < 50; i++)
         assert_int_equal(open_transactions(fixture), 0);
-    (void)shell("tests/support/services start nats 2>&1");
+    services("start", "nats");
     wait_for_sent(fixture, "n.a", 100);
-    (void)shell("tests/support/services start kafka 2>&1");
+    services("start", "kafka");
     wait_for_sent(fixture, "k.a", 100);
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
@@ -434,7 +438,7 @@ static void while_every_broker_is_away_no_transaction_is_open(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, fixture_close)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(every_event_reaches_its_broker_once),
         TEST(a_message_carries_key_payload_and_headers),

@@ -283,7 +283,7 @@ static void a_killed_broker_ends_the_wait_and_nothing_is_published_later(void **
     open_broker();
     fill_batch(10);
     publish();
-    services("kill");
+    services("kill", "kafka");
     fill_batch(BATCH);
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(LATE_MS), -1);
@@ -291,7 +291,7 @@ static void a_killed_broker_ends_the_wait_and_nothing_is_published_later(void **
     assert_true(clock_now_ms() - started_ms < LATE_MS + SLACK_MS);
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
     assert_int_equal(broker_ready(broker, &error), -1);
-    services("start");
+    services("start", "kafka");
     wait_until_ready();
     fill_batch(10);
     publish();
@@ -307,7 +307,7 @@ static void a_silent_broker_ends_the_wait_at_the_deadline(void **state)
     open_broker();
     fill_batch(1);
     publish();
-    services("pause");
+    services("pause", "kafka");
     fill_batch(BATCH);
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(500), -1);
@@ -316,7 +316,7 @@ static void a_silent_broker_ends_the_wait_at_the_deadline(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
     /* The bytes of the batch are no longer the client's. */
     batch_reset(&batch);
-    services("resume");
+    services("resume", "kafka");
     wait_until_ready();
     fill_batch(BATCH);
     publish();

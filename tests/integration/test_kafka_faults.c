@@ -227,13 +227,13 @@ static void publishing_goes_on_soon_after_a_restart(void **state)
     create_topic(1, NULL);
     open_broker();
     publish_ten();
-    services("kill");
+    services("kill", "kafka");
     /* Nothing is sent: the idle client hears of it by itself. */
     while (ready_within_its_time() == 0)
         assert_true(clock_left_ms(deadline_ms) > 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(ready_within_its_time(), -1);
-    services("start");
+    services("start", "kafka");
     started_ms = clock_now_ms();
     wait_until_ready();
     publish_ten();
@@ -253,10 +253,10 @@ static void a_restart_within_the_publish_timeout_is_survived(void **state)
     create_topic(1, NULL);
     open_broker();
     publish_ten();
-    services("kill");
+    services("kill", "kafka");
     fill_batch(BATCH);
     broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
-    services("start");
+    services("start", "kafka");
     started_ms = clock_now_ms();
     assert_int_equal(broker_await(broker, &batch, SINK, clock_now_ms() + WAIT_MS, &error), 0);
     print_message("after a restart: a waiting batch was acknowledged in %lld ms\n",
@@ -347,13 +347,13 @@ static void a_silent_cluster_does_not_hold_ready_up(void **state)
     create_topic(1, NULL);
     open_broker();
     publish_ten();
-    services("pause");
+    services("pause", "kafka");
     fill_batch(10);
     assert_int_equal(publish_within(200), -1);
     assert_says(&error, "10 messages were not acknowledged (10 of them may be stored");
     assert_int_equal(ready_within_its_time(), -1);
     assert_int_equal(ready_within_its_time(), -1);
-    services("resume");
+    services("resume", "kafka");
     wait_until_ready();
     publish_ten();
 }

@@ -235,10 +235,10 @@ static void partitions_added_between_two_clients_are_warned_of(void **state)
     create_topic(1, NULL);
     open_broker();
     publish_keys(10);
-    services("pause"); /* so that the client is given up */
+    services("pause", "kafka"); /* so that the client is given up */
     fill_batch(10);
     assert_int_equal(publish_within(200), -1);
-    services("resume");
+    services("resume", "kafka");
     grow_topic(3);
     wait_until_ready();
     capture_stderr();

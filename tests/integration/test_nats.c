@@ -270,7 +270,7 @@ static void a_killed_server_ends_the_wait_and_nothing_is_published_later(void **
     (void)state;
     fill_batch(10);
     publish();
-    services("kill");
+    services("kill", "nats");
     fill_batch(BATCH);
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(5000), -1);
@@ -279,7 +279,7 @@ static void a_killed_server_ends_the_wait_and_nothing_is_published_later(void **
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
     assert_int_equal(broker_ready(broker, &error), -1);
     disconnect_reader();
-    services("start");
+    services("start", "nats");
     connect_reader();
     wait_until_ready();
     fill_batch(10);
@@ -330,7 +330,7 @@ static void what_was_given_up_is_never_stored_after_a_restart(void **state)
         assert_int_equal(waitpid(killer, &status, 0), killer);
         assert_int_equal(status, 0);
         disconnect_reader();
-        services("start");
+        services("start", "nats");
         connect_reader();
         found = stored(stream);
         wait_until_ready();
@@ -348,14 +348,14 @@ static void a_server_that_is_killed_ends_the_wait_for_its_acknowledgements_at_on
 
     (void)state;
     fill_batch(BATCH);
-    services("pause");
+    services("pause", "nats");
     broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
-    services("kill");
+    services("kill", "nats");
     assert_int_equal(broker_await(broker, &batch, SINK, started_ms + 60000, &error), -1);
     assert_says(&error, "connection lost");
     assert_true(clock_now_ms() - started_ms < 30000);
     disconnect_reader();
-    services("start");
+    services("start", "nats");
     connect_reader();
     wait_until_ready();
     assert_true(stored(stream) <= BATCH);
@@ -366,14 +366,14 @@ static void a_silent_server_ends_the_wait_at_the_deadline(void **state)
     int64_t started_ms;
 
     (void)state;
-    services("pause");
+    services("pause", "nats");
     fill_batch(BATCH);
     started_ms = clock_now_ms();
     assert_int_equal(publish_within(500), -1);
     assert_true(clock_now_ms() - started_ms < 500 + SLACK_MS);
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
     assert_says(&error, "500 messages were not acknowledged (no answer in time)");
-    services("resume");
+    services("resume", "nats");
     wait_until_ready();
     publish();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
@@ -655,10 +655,10 @@ static void an_error_names_the_server_in_use(void **state)
     broker = broker_open(&options, &error);
     assert_non_null(broker);
     assert_int_equal(broker_ready(broker, &error), 0);
-    services("pause");
+    services("pause", "nats");
     fill_batch(1);
     assert_int_equal(publish_within(100), -1);
-    services("resume");
+    services("resume", "nats");
     assert_says(&error, server_url());
     assert_null(strstr(error.text, "127.0.0.1:1:"));
 }
