@@ -1,6 +1,7 @@
 #include "outbox/claim_queue.h"
 
 #include "base/clock.h"
+#include "outbox/slices/batch_array.h"
 
 #include <endian.h>
 
@@ -29,8 +30,8 @@ static int queue_rows(struct outbox *outbox, struct batch *batch,
                               [5] = {.bytes = (char *)&file, .len = sizeof file},
                               [6] = {.bytes = (char *)&end, .len = sizeof end}};
 
-    if (bounded && array_of_xid8(&params[4], batch, outbox->slices.view.holders,
-                                 outbox->slices.view.holder_count) < 0)
+    if (bounded && batch_array_of_xid8(&params[4], batch, outbox->slices.view.holders,
+                                       outbox->slices.view.holder_count) < 0)
         return error_no_memory(error);
     return pipeline_queue(&outbox->pipeline, name, bounded ? 7 : 2, params, true, error);
 }

@@ -9,8 +9,10 @@
 #include "base/clock.h"
 #include "outbox/claim_queue.h"
 #include "outbox/slices/away.h"
+#include "outbox/slices/batch_array.h"
 #include "outbox/slices/slice_lock.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,27 +57,13 @@ static struct tally tally_batch(const struct batch *batch)
     return tally;
 }
 
-/* A single int4 parameter, laid out like an array's bytes so that one function queues them all. */
-static void count_param(struct array *param, struct batch *batch, int count)
-{
-    struct array whole;
-
-    array_begin(&whole, batch, ARRAY_INT4, 1, sizeof(int32_t));
-    *param = (struct array){0};
-    if (whole.bytes == NULL)
-        return;
-    array_add_int4(&whole, count);
-    param->bytes = whole.bytes + whole.len - sizeof(int32_t);
-    param->len = sizeof(int32_t);
-}
-
 static int queue_sent(struct outbox *outbox, struct batch *batch, int count, struct error *error)
 {
-    struct array params[2];
+    uint32_t rows = htobe32((uint32_t)count);
+    struct array params[2] = {[1] = {.bytes = (char *)&rows, .len = sizeof rows}};
 
-    array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
-    count_param(&params[1], batch, count);
-    if (params[0].bytes == NULL || params[1].bytes == NULL)
+    batch_array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
+    if (params[0].bytes == NULL)
         return error_no_memory(error);
     for (int i = 0; i < batch->count; i++)
         if (batch->messages[i].outcome == OUTCOME_SENT)
@@ -88,14 +76,14 @@ static int queue_parked(struct outbox *outbox, struct batch *batch, const struct
                         struct error *error)
 {
     int count = tally->parked;
-    struct array params[6];
+    uint32_t rows = htobe32((uint32_t)count);
+    struct array params[6] = {[1] = {.bytes = (char *)&rows, .len = sizeof rows}};
 
-    array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
-    count_param(&params[1], batch, count);
-    array_begin(&params[2], batch, ARRAY_TEXT, count, tally->reason_bytes);
-    array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
-    array_begin(&params[4], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
-    array_begin(&params[5], batch, ARRAY_TEXT, count, tally->waits_bytes);
+    batch_array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
+    batch_array_begin(&params[2], batch, ARRAY_TEXT, count, tally->reason_bytes);
+    batch_array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
+    batch_array_begin(&params[4], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
+    batch_array_begin(&params[5], batch, ARRAY_TEXT, count, tally->waits_bytes);
     for (int i = 0; i < 6; i++)
         if (params[i].bytes == NULL)
             return error_no_memory(error);

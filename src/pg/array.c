@@ -13,11 +13,15 @@ static void put_int4(struct array *array, uint32_t value)
     array->len += sizeof wire;
 }
 
-void array_begin(struct array *array, struct batch *batch, uint32_t element_oid, int count,
+size_t array_size(int count, size_t element_bytes)
+{
+    return HEADER_BYTES + (size_t)count * 4 + element_bytes;
+}
+
+void array_begin(struct array *array, void *memory, uint32_t element_oid, int count,
                  size_t element_bytes)
 {
-    *array = (struct array){.size = HEADER_BYTES + (size_t)count * 4 + element_bytes};
-    array->bytes = batch_alloc(batch, array->size);
+    *array = (struct array){.bytes = memory, .size = array_size(count, element_bytes)};
     if (array->bytes == NULL)
         return;
     put_int4(array, count > 0 ? 1 : 0); /* dimensions */
@@ -59,14 +63,4 @@ void array_add_int8(struct array *array, int64_t value)
     for (int i = 0; i < 8; i++)
         wire[i] = (unsigned char)((uint64_t)value >> (56 - 8 * i));
     array_add(array, wire, sizeof wire);
-}
-
-int array_of_xid8(struct array *array, struct batch *batch, const uint64_t *values, int count)
-{
-    array_begin(array, batch, ARRAY_XID8, count, (size_t)count * sizeof *values);
-    if (array->bytes == NULL)
-        return -1;
-    for (int i = 0; i < count; i++)
-        array_add_int8(array, (int64_t)values[i]);
-    return 0;
 }

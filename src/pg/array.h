@@ -1,7 +1,8 @@
 #ifndef PG_ARRAY_H
 #define PG_ARRAY_H
 
-#include "message/batch.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /*
  * One-dimensional arrays in PostgreSQL's binary format (src/backend/utils/adt/arrayfuncs.c,
@@ -10,7 +11,7 @@
  */
 
 struct array {
-    char *bytes; /* allocated from the batch; NULL: out of memory */
+    char *bytes; /* the caller's memory; NULL: out of memory */
     size_t len;
     size_t size;
 };
@@ -18,14 +19,14 @@ struct array {
 /* OIDs of the element types used here (pg_type.dat). */
 enum { ARRAY_INT8 = 20, ARRAY_INT4 = 23, ARRAY_TEXT = 25, ARRAY_TID = 27, ARRAY_XID8 = 5069 };
 
-/* Starts an array of `count` elements that take at most `element_bytes` in all. */
-void array_begin(struct array *array, struct batch *batch, uint32_t element_oid, int count,
+/* The memory that an array of `count` elements takes, with `element_bytes` in all. */
+size_t array_size(int count, size_t element_bytes);
+/* Starts it. `memory` is of that size, and outlives the array; with NULL nothing is added. */
+void array_begin(struct array *array, void *memory, uint32_t element_oid, int count,
                  size_t element_bytes);
 void array_add(struct array *array, const void *bytes, size_t len);
 void array_add_null(struct array *array);
 void array_add_int4(struct array *array, int32_t value);
 void array_add_int8(struct array *array, int64_t value);
-/* Builds a whole array. Returns 0, or -1 when there is no memory. */
-int array_of_xid8(struct array *array, struct batch *batch, const uint64_t *values, int count);
 
 #endif

@@ -28,7 +28,7 @@ ROOMS = {
     "outbox": {"outbox/slices", "catalog", "pg", "route", "message", "base"},
     "outbox/slices": {"catalog", "pg", "route", "message", "base"},
     "catalog": {"pg", "base"},
-    "pg": {"message", "base"},
+    "pg": {"base"},
     "broker/clients": {"broker/kafka", "broker/nats", "broker", "base"},
     "broker/kafka": {"broker", "route", "message", "base"},
     "broker/nats": {"broker", "route", "message", "base"},

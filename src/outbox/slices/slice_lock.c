@@ -7,6 +7,7 @@
 #include "outbox/slices/slice_lock.h"
 
 #include "base/clock.h"
+#include "outbox/slices/batch_array.h"
 #include "outbox/slices/sql_slices.h"
 #include "pg/wire.h"
 
@@ -69,14 +70,14 @@ static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
     const atomic_bool *has_more = lock->view_of != NULL ? horizon_has_more(lock->view_of) : NULL;
     int count = turns->candidate_count;
 
-    array_begin(&params[0], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
-    array_begin(&params[1], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
-    array_begin(&params[2], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
-    array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
+    batch_array_begin(&params[0], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
+    batch_array_begin(&params[1], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
+    batch_array_begin(&params[2], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
+    batch_array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
     for (int i = 0; i < 4; i++)
         if (params[i].bytes == NULL)
             return error_no_memory(error);
-    if (array_of_xid8(&params[4], batch, view->holders, view->holder_count) < 0)
+    if (batch_array_of_xid8(&params[4], batch, view->holders, view->holder_count) < 0)
         return error_no_memory(error);
     for (int i = 0; i < count; i++) {
         const struct horizon_bound *bound = &view->bounds[turns->candidates[i]];

@@ -1,6 +1,7 @@
 #ifndef OUTBOX_SLICES_SLICE_LOCK_H
 #define OUTBOX_SLICES_SLICE_LOCK_H
 
+#include "message/batch.h"
 #include "outbox/slices/claim_request.h"
 #include "outbox/slices/scan.h"
 #include "outbox/slices/turns.h"

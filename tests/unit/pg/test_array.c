@@ -1,5 +1,5 @@
 #include "pg/array.h"
-#include "unit/batch.h"
+#include "test.h"
 #include "unit/seed.h"
 
 #include <stdio.h>
@@ -9,11 +9,14 @@
 /* Every byte as array_send writes and array_recv reads it (src/backend/utils/adt/arrayfuncs.c). */
 
 static struct array array;
+static char memory[256];
 
 static int setup(void **state)
 {
+    (void)state;
     array = (struct array){0};
-    return open_batch(state);
+    memset(memory, 'x', sizeof memory);
+    return 0;
 }
 
 static void assert_bytes(const char *want, size_t len)
@@ -33,7 +36,7 @@ static void assert_bytes(const char *want, size_t len)
 static void an_array_of_int4_is_big_endian(void **state)
 {
     (void)state;
-    array_begin(&array, &batch, ARRAY_INT4, 5, 5 * 4);
+    array_begin(&array, memory, ARRAY_INT4, 5, 5 * 4);
     array_add_int4(&array, 1);
     array_add_int4(&array, -2);
     array_add_int4(&array, 0x12345678);
@@ -49,7 +52,7 @@ static void an_array_of_int4_is_big_endian(void **state)
 static void an_array_of_int8_is_big_endian(void **state)
 {
     (void)state;
-    array_begin(&array, &batch, ARRAY_INT8, 4, 4 * 8);
+    array_begin(&array, memory, ARRAY_INT8, 4, 4 * 8);
     array_add_int8(&array, -1);
     array_add_int8(&array, 0x0102030405060708);
     array_add_int8(&array, INT64_MIN);
@@ -60,35 +63,10 @@ static void an_array_of_int8_is_big_endian(void **state)
                                       "\0\0\0\x8\x7f\xff\xff\xff\xff\xff\xff\xff");
 }
 
-/* xid8_recv takes an unsigned number. */
-static void an_array_of_xid8_is_made_at_once(void **state)
-{
-    static const uint64_t values[] = {1, 0x0102030405060708, UINT64_MAX};
-
-    (void)state;
-    assert_int_equal(array_of_xid8(&array, &batch, values, 3), 0);
-    assert_int_equal(array.len, array.size);
-    ASSERT_BYTES("\0\0\0\1"
-                 "\0\0\0\0"
-                 "\0\0\x13\xcd\0\0\0\3\0\0\0\1" /* 5069 */
-                 "\0\0\0\x8\0\0\0\0\0\0\0\1"
-                 "\0\0\0\x8\1\2\3\4\5\6\7\x8"
-                 "\0\0\0\x8\xff\xff\xff\xff\xff\xff\xff\xff");
-}
-
-static void an_array_of_no_xid8_is_empty(void **state)
-{
-    (void)state;
-    assert_int_equal(array_of_xid8(&array, &batch, NULL, 0), 0);
-    ASSERT_BYTES("\0\0\0\0"
-                 "\0\0\0\0"
-                 "\0\0\x13\xcd");
-}
-
 static void an_array_of_text_holds_each_length_and_no_terminator(void **state)
 {
     (void)state;
-    array_begin(&array, &batch, ARRAY_TEXT, 3, 7);
+    array_begin(&array, memory, ARRAY_TEXT, 3, 7);
     array_add(&array, "ab", 2);
     array_add(&array, "", 0);
     array_add(&array, "\xC3\xBC\0xy", 5);
@@ -99,10 +77,10 @@ static void an_array_of_text_holds_each_length_and_no_terminator(void **state)
 
 static void an_array_of_tids_takes_the_six_bytes_as_they_came(void **state)
 {
-    static const unsigned char row[MESSAGE_ROW_BYTES] = {0, 1, 2, 3, 0, 9};
+    static const unsigned char row[6] = {0, 1, 2, 3, 0, 9};
 
     (void)state;
-    array_begin(&array, &batch, ARRAY_TID, 1, MESSAGE_ROW_BYTES);
+    array_begin(&array, memory, ARRAY_TID, 1, 6);
     array_add(&array, row, sizeof row);
     ASSERT_BYTES(HEADER("\x1b", "\1") "\0\0\0\6\0\1\2\3\0\x9");
 }
@@ -111,7 +89,7 @@ static void an_array_of_tids_takes_the_six_bytes_as_they_came(void **state)
 static void an_empty_array_has_no_dimension(void **state)
 {
     (void)state;
-    array_begin(&array, &batch, ARRAY_TEXT, 0, 0);
+    array_begin(&array, memory, ARRAY_TEXT, 0, 0);
     ASSERT_BYTES("\0\0\0\0"
                  "\0\0\0\0"
                  "\0\0\0\x19");
@@ -122,25 +100,12 @@ static void an_element_that_does_not_fit_is_not_written(void **state)
     size_t before;
 
     (void)state;
-    array_begin(&array, &batch, ARRAY_TEXT, 2, 3);
+    array_begin(&array, memory, ARRAY_TEXT, 2, 3);
     array_add(&array, "abc", 3);
     before = array.len;
     array_add(&array, "x", 1);
     assert_int_equal(array.len, before);
     assert_true(array.len <= array.size);
-}
-
-static void two_arrays_of_a_batch_do_not_overlap(void **state)
-{
-    struct array other;
-
-    (void)state;
-    array_begin(&array, &batch, ARRAY_INT4, 1, 4);
-    array_begin(&other, &batch, ARRAY_INT4, 1, 4);
-    array_add_int4(&other, 2);
-    array_add_int4(&array, 1);
-    ASSERT_BYTES(HEADER("\x17", "\1") "\0\0\0\4\0\0\0\1");
-    assert_memory_equal(other.bytes, HEADER("\x17", "\1") "\0\0\0\4\0\0\0\2", other.len);
 }
 
 static uint32_t read_int4(const char *at)
@@ -171,6 +136,7 @@ static void many_elements_of_any_length_read_back(void **state)
     static unsigned char bytes[5000];
     static size_t lengths[2000];
     size_t total = 0;
+    void *bytes_of_all;
 
     (void)state;
     (void)seed_random();
@@ -178,28 +144,28 @@ static void many_elements_of_any_length_read_back(void **state)
         lengths[i] = (size_t)rand() % (rand() % 20 == 0 ? sizeof bytes : 50);
         total += lengths[i];
     }
-    array_begin(&array, &batch, ARRAY_TEXT, 2000, total);
+    bytes_of_all = malloc(array_size(2000, total));
+    assert_non_null(bytes_of_all);
+    array_begin(&array, bytes_of_all, ARRAY_TEXT, 2000, total);
     for (int i = 0; i < 2000; i++) {
         memset(bytes, i % 251, lengths[i]);
         array_add(&array, bytes, lengths[i]);
     }
     assert_readable(2000, lengths);
+    free(bytes_of_all);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_batch)
+#define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_array_of_int4_is_big_endian),
         TEST(an_array_of_int8_is_big_endian),
-        TEST(an_array_of_xid8_is_made_at_once),
-        TEST(an_array_of_no_xid8_is_empty),
         TEST(an_array_of_text_holds_each_length_and_no_terminator),
         TEST(an_array_of_tids_takes_the_six_bytes_as_they_came),
         TEST(an_empty_array_has_no_dimension),
         TEST(an_element_that_does_not_fit_is_not_written),
-        TEST(two_arrays_of_a_batch_do_not_overlap),
         TEST(many_elements_of_any_length_read_back),
     };
 

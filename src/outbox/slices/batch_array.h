@@ -1,0 +1,27 @@
+#ifndef OUTBOX_SLICES_BATCH_ARRAY_H
+#define OUTBOX_SLICES_BATCH_ARRAY_H
+
+#include "message/batch.h"
+#include "pg/array.h"
+
+/* Parameters of statements, in the memory of the batch that they are about. */
+
+/* array_begin(). array->bytes is NULL when there is no memory. */
+static inline void batch_array_begin(struct array *array, struct batch *batch, uint32_t element_oid,
+                                     int count, size_t element_bytes)
+{
+    array_begin(array, batch_alloc(batch, array_size(count, element_bytes)), element_oid, count,
+                element_bytes);
+}
+
+/* A whole array of xid8: 0, or -1 when there is no memory. */
+static inline int batch_array_of_xid8(struct array *array, struct batch *batch,
+                                      const uint64_t *values, int count)
+{
+    batch_array_begin(array, batch, ARRAY_XID8, count, (size_t)count * sizeof *values);
+    for (int i = 0; i < count; i++)
+        array_add_int8(array, (int64_t)values[i]);
+    return array->bytes != NULL ? 0 : -1;
+}
+
+#endif
