@@ -53,4 +53,14 @@ static inline void wait_until_ready(void)
             fail_msg("%s", error.text);
 }
 
+/* On as many connections as it takes: the server may end one while it is being written to. */
+static inline void publish_reconnecting(void)
+{
+    int64_t deadline_ms = clock_now_ms() + WAIT_MS;
+
+    do
+        wait_until_ready();
+    while (publish_within(WAIT_MS) < 0 && clock_left_ms(deadline_ms) > 0);
+}
+
 #endif

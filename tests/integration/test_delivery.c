@@ -159,6 +159,12 @@ static const char *topic_of(const struct fixture *fixture, const char *topic)
     return name;
 }
 
+static void make_destinations(struct fixture *fixture)
+{
+    make_topic(topic_of(fixture, "k.a"));
+    make_stream(fixture);
+}
+
 static void insert_rows(struct fixture *fixture, const char *topic, int count)
 {
     sql(fixture->conn,
@@ -171,8 +177,7 @@ static void every_event_reaches_its_broker_once(void **state)
 {
     struct fixture *fixture = *state;
 
-    make_topic(topic_of(fixture, "k.a"));
-    make_stream(fixture);
+    make_destinations(fixture);
     insert_rows(fixture, "k.a", 3000);
     insert_rows(fixture, "n.a", 3000);
     sql(fixture->conn,
@@ -192,8 +197,7 @@ static void a_message_carries_key_payload_and_headers(void **state)
     struct fixture *fixture = *state;
     char *read;
 
-    make_topic(topic_of(fixture, "k.a"));
-    make_stream(fixture);
+    make_destinations(fixture);
     sql(fixture->conn,
         "INSERT INTO outbox (event_id, topic, key, type, payload, headers, created_at)"
         " SELECT ('00000000-0000-4000-8000-00000000000' || i)::uuid, t, 'key', 'T',"
@@ -216,8 +220,7 @@ static void poison_rows_are_dead_at_once_and_their_neighbours_arrive(void **stat
 {
     struct fixture *fixture = *state;
 
-    make_topic(topic_of(fixture, "k.a"));
-    make_stream(fixture);
+    make_destinations(fixture);
     insert_rows(fixture, "k.a", 500);
     insert_rows(fixture, "n.a", 500);
     sql(fixture->conn,
@@ -364,8 +367,7 @@ static void survive_an_outage(struct fixture *fixture, const char *server, const
 {
     struct process relay;
 
-    make_topic(topic_of(fixture, "k.a"));
-    make_stream(fixture);
+    make_destinations(fixture);
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     insert_rows(fixture, topic, 1000);
     wait_for_sent(fixture, topic, 1000);
@@ -417,8 +419,7 @@ static void while_every_broker_is_away_no_transaction_is_open(void **state)
     struct fixture *fixture = *state;
     struct process relay;
 
-    make_topic(topic_of(fixture, "k.a"));
-    make_stream(fixture);
+    make_destinations(fixture);
     services("kill", "nats");
     services("kill", "kafka");
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);

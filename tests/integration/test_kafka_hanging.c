@@ -74,11 +74,13 @@ static void lose_three(void)
     batch_reset(&batch);
 }
 
-static void lose_the_broker(void)
+static void lose_messages_to_a_hang(void)
 {
+    publish_three();
     let_lookups_wait(true);
     assert_int_equal(rd_kafka_mock_broker_set_down(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
     await_a_waiting_lookup();
+    lose_three();
 }
 
 static void find_the_broker(void)
@@ -92,9 +94,7 @@ static void messages_held_by_a_client_that_hangs_stay_pending_until_it_has_ended
     int64_t started_ms;
 
     (void)state;
-    publish_three();
-    lose_the_broker();
-    lose_three();
+    lose_messages_to_a_hang();
     started_ms = clock_now_ms();
     assert_int_equal(broker_ready(broker, &error), -1);
     assert_in_range(clock_now_ms() - started_ms, 0, SLACK_MS);
@@ -111,9 +111,7 @@ static void closing_a_broker_does_not_wait_for_a_client_that_hangs(void **state)
     int64_t started_ms;
 
     (void)state;
-    publish_three();
-    lose_the_broker();
-    lose_three();
+    lose_messages_to_a_hang();
     started_ms = clock_now_ms();
     broker_close(broker);
     broker = NULL;

@@ -87,15 +87,20 @@ static void messages_are_sent_over_tls(void **state)
     stop_own_server();
 }
 
-/* Without a word of TLS in the configuration the system's authorities are trusted. */
-static void a_server_that_demands_tls_of_a_plain_url_gets_it(void **state)
+static void open_without_a_word_of_tls(void **state)
 {
-    char plain_url[96];
+    static char plain_url[96];
 
     open_tls(state, "good");
     (void)snprintf(plain_url, sizeof plain_url, "nats://%s", strstr(own_url, "://") + 3);
     options.servers.items[0] = plain_url;
     options.tls_ca_file = NULL;
+}
+
+/* Without a word of TLS in the configuration the system's authorities are trusted. */
+static void a_server_that_demands_tls_of_a_plain_url_gets_it(void **state)
+{
+    open_without_a_word_of_tls(state);
     assert_int_equal(broker_ready(broker, &error), -1);
     assert_says(&error, "unable to get local issuer certificate");
     assert_int_equal(setenv("SSL_CERT_FILE", ca_path, 1), 0);
@@ -173,12 +178,7 @@ static void a_sink_over_tls_is_refused_with_a_way_out(void **state)
 
 static void a_server_that_demands_tls_of_a_plain_url_is_refused_with_the_reason(void **state)
 {
-    char plain_url[96];
-
-    open_tls(state, "good");
-    (void)snprintf(plain_url, sizeof plain_url, "nats://%s", strstr(own_url, "://") + 3);
-    options.servers.items[0] = plain_url;
-    options.tls_ca_file = NULL;
+    open_without_a_word_of_tls(state);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(broker_ready(broker, &error), -1);
         assert_int_equal(error.kind, ERROR_PERMANENT);

@@ -200,10 +200,9 @@ static void a_permission_taken_away_while_running_stops_one_subject(void **state
     publish_quickly();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
     reload_own(RELAY_MAY("allow: [\"a.>\""));
-    wait_until_ready();
     fill_batch_of("a.y", 20);
     (void)add_message(&batch, "b.y", NULL, "x");
-    publish_quickly();
+    publish_reconnecting();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 20);
     assert_refused(&batch.messages[20], VERDICT_WAIT, "not permitted to publish to \"b.y\"");
     stop_own_server();
@@ -226,9 +225,7 @@ static void a_lowered_max_payload_rejects_what_is_now_too_large(void **state)
     reload_own("jetstream {store_dir: js}\nmax_payload: 2000\n");
     (void)add_message(&batch, subject_of("small"), NULL, "x");
     set_payload(add_message(&batch, subject_of("large"), NULL, NULL), payload, sizeof payload);
-    (void)publish_within(QUICK_MS);
-    wait_until_ready();
-    publish_quickly();
+    publish_reconnecting();
     assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
     assert_refused(&batch.messages[1], VERDICT_REJECTED, "larger than max_payload 2000");
     stop_own_server();

@@ -270,13 +270,28 @@ static void a_client_certificate_works_or_tls_is_refused(void **state)
     end_own_server();
 }
 
+struct refused_login {
+    const char *users; /* of the server */
+    const char *sink;
+    const char *key; /* which the refusal names */
+};
+
+static void expect_each_login_refused(struct fixture *fixture, const struct refused_login *refused,
+                                      size_t count, const char *says)
+{
+    set_nkeys();
+    for (size_t i = 0; i < count; i++) {
+        start_server(&(struct server){.users = refused[i].users});
+        use_empty_outbox(fixture);
+        use_sink(fixture, "nats", refused[i].sink);
+        expect_refusal(fixture, says, refused[i].key);
+        end_own_server();
+    }
+}
+
 static void a_wrong_login_is_refused_with_the_key_to_change(void **state)
 {
-    static const struct {
-        const char *users;
-        const char *sink;
-        const char *key;
-    } refused[] = {
+    static const struct refused_login refused[] = {
         {USER, "username = \"relay\"\npassword = \"wrong\"\n", "password"},
         {USER, "username = \"relay\"\npassword_file = \"@/relay.pub\"\n", "password_file"},
         {USER, "", "username"},
@@ -288,42 +303,21 @@ static void a_wrong_login_is_refused_with_the_key_to_change(void **state)
         {"@operator.conf", "credentials_file = \"@/expired.creds\"\n", "credentials_file"},
         {"@operator.conf", BY_PASSWORD, "username"},
     };
-    struct fixture *fixture = *state;
 
-    set_nkeys();
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        start_server(&(struct server){.users = refused[i].users});
-        use_empty_outbox(fixture);
-        use_sink(fixture, "nats", refused[i].sink);
-        expect_refusal(fixture, "uthoriz", refused[i].key);
-        end_own_server();
-    }
+    expect_each_login_refused(*state, refused, sizeof refused / sizeof *refused, "uthoriz");
 }
 
 static void a_file_that_is_no_login_is_refused_with_its_key(void **state)
 {
-    static const struct {
-        const char *users;
-        const char *sink;
-        const char *key;
-    } refused[] = {
+    static const struct refused_login refused[] = {
         {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"@/ca.pem\"\n", "nkey_file"},
         {"@operator.conf", "credentials_file = \"@/ca.pem\"\n", "credentials_file"},
     };
-    struct fixture *fixture = *state;
 
-    set_nkeys();
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        start_server(&(struct server){.users = refused[i].users});
-        use_empty_outbox(fixture);
-        use_sink(fixture, "nats", refused[i].sink);
-        expect_refusal(fixture, "", refused[i].key);
-        end_own_server();
-    }
+    expect_each_login_refused(*state, refused, sizeof refused / sizeof *refused, "");
 }
 
-/* ---- who is trusted
- * ------------------------------------------------------------------------------ */
+/* ---- who is trusted ---- */
 
 struct end {
     struct server server;

@@ -38,6 +38,15 @@ static void the_largest_number_is_read(void **state)
     assert_true(answer.sequence == 9223372036854775807u);
 }
 
+static void assert_none_is_ours(const char *const said[], size_t count, const char *reason)
+{
+    for (size_t i = 0; i < count; i++) {
+        read_ack(said[i]);
+        assert_int_equal(answer.state, NATS_STORED_ELSEWHERE);
+        assert_non_null(strstr(answer.text, reason));
+    }
+}
+
 static void an_answer_without_a_sequence_number_is_no_acknowledgement(void **state)
 {
     static const char *const said[] = {
@@ -49,11 +58,7 @@ static void an_answer_without_a_sequence_number_is_no_acknowledgement(void **sta
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        read_ack(said[i]);
-        assert_int_equal(answer.state, NATS_STORED_ELSEWHERE);
-        assert_non_null(strstr(answer.text, "number 0"));
-    }
+    assert_none_is_ours(said, sizeof said / sizeof *said, "number 0");
 }
 
 static void an_answer_of_another_stream_is_no_acknowledgement(void **state)
@@ -67,11 +72,7 @@ static void an_answer_of_another_stream_is_no_acknowledgement(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        read_ack(said[i]);
-        assert_int_equal(answer.state, NATS_STORED_ELSEWHERE);
-        assert_non_null(strstr(answer.text, "as number 17"));
-    }
+    assert_none_is_ours(said, sizeof said / sizeof *said, "as number 17");
 }
 
 static void a_duplicate_is_recognised_with_a_sequence_number_or_without(void **state)

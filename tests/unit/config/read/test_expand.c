@@ -18,6 +18,18 @@ static int set_variables(void **state)
     return unsetenv("RELAY_UNSET");
 }
 
+static void assert_expand(const struct expansion *expansions, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char why[256];
+        char *result = expand(expansions[i].source, why, sizeof why);
+
+        assert_non_null(result);
+        assert_string_equal(result, expansions[i].result);
+        free(result);
+    }
+}
+
 static void variables_are_replaced_by_their_values(void **state)
 {
     static const struct expansion expansions[] = {
@@ -35,14 +47,7 @@ static void variables_are_replaced_by_their_values(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof expansions / sizeof expansions[0]; i++) {
-        char why[256];
-        char *result = expand(expansions[i].source, why, sizeof why);
-
-        assert_non_null(result);
-        assert_string_equal(result, expansions[i].result);
-        free(result);
-    }
+    assert_expand(expansions, sizeof expansions / sizeof *expansions);
 }
 
 static void a_dollar_alone_stands_for_itself(void **state)
@@ -54,14 +59,7 @@ static void a_dollar_alone_stands_for_itself(void **state)
                                                   {"$${", "${"},      {"cost: 5$", "cost: 5$"}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof expansions / sizeof expansions[0]; i++) {
-        char why[256];
-        char *result = expand(expansions[i].source, why, sizeof why);
-
-        assert_non_null(result);
-        assert_string_equal(result, expansions[i].result);
-        free(result);
-    }
+    assert_expand(expansions, sizeof expansions / sizeof *expansions);
 }
 
 static void what_cannot_be_expanded_is_explained(void **state)
