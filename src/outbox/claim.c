@@ -367,7 +367,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     }
     if (PQntuples(batch->rows) == 0) {
         batch->has_more = slice_lock_note_empty(&outbox->slices, request) ||
-                          away_goes_on(&outbox->slices, request);
+                          away_next_window(&outbox->slices, request);
         return pipeline_end_transaction(&outbox->pipeline, true, error);
     }
     if (take_rows(outbox, batch, request->payload_max, error) < 0) {

@@ -40,7 +40,7 @@ int claim_queue_transaction(struct outbox *outbox, struct batch *batch,
                             const struct claim_request *request, struct error *error)
 {
     outbox->asked_ms = clock_boot_ms();
-    outbox->slices.reads_all = false;
+    outbox->slices.ignores_bounds = false;
     if (pipeline_queue(&outbox->pipeline, "begin", 0, NULL, false, error) < 0 ||
         pipeline_queue(&outbox->pipeline, "lock", 0, NULL, false, error) < 0)
         return -1;

@@ -179,7 +179,7 @@ static int connect_session(struct outbox *outbox, struct error *error)
     if (prepare_all(outbox, error) < 0)
         return pipeline_abort(&outbox->pipeline);
     if (outbox->slices.horizon != NULL)
-        horizon_join(outbox->slices.horizon, &outbox->server);
+        horizon_connected(outbox->slices.horizon, &outbox->server);
     return 0;
 }
 

@@ -257,7 +257,7 @@ int outbox_remaining(struct outbox *outbox, bool *due, int *parked, struct error
     if (result == NULL)
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';
-    outbox->slices.reads_all = *due; /* it may be below a bound */
+    outbox->slices.ignores_bounds = *due; /* it may be below a bound */
     *parked = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
     return 0;

@@ -374,7 +374,7 @@ static void lose(struct watcher *watcher, const struct error *error)
     log_event(LOG_DEBUG, LOG_FIELDS(.error = error->text), "the watching connection ends");
     listener_forget(watcher->listener);
     watch_disconnect(watcher->watch);
-    watch_refuse_flush(watcher->watch, error);
+    watch_fail_flush(watcher->watch, error);
     watcher->answering = false;
     if (watcher->listening) {
         watcher->listening = false;
@@ -402,7 +402,7 @@ static void connect_again(struct watcher *watcher)
         watcher->answer_ms = 0;
         return;
     }
-    watch_refuse_flush(watcher->watch, &error);
+    watch_fail_flush(watcher->watch, &error);
     rest(watcher, &error);
 }
 

@@ -206,7 +206,8 @@ static inline int open_ordered(void **state, enum on_sent on_sent, int slices)
     if (set_up_by(state, on_sent, ORDER_KEY, slices) != 0)
         return -1;
     fixture = *state;
-    fixture->outbox->slices.turns.width = SLICES_A_CLAIM_MAX; /* as a lane is that had too little */
+    fixture->outbox->slices.turns.width =
+        SLICES_PER_CLAIM_MAX; /* as a lane is that had too little */
     connect_lane(fixture, fixture->outbox);
     return 0;
 }

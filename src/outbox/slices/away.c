@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-#define SCAN_MS 250     /* at least, between two scans of all slices, or of a window */
-#define RESTART_MS 5000 /* a row that is committed late in a window before waits so long */
-#define STEP_MS 1000    /* of scans, then a claim has its turn */
+#define SCAN_MS 250     /* minimum pause between two scans of all slices, or of a window */
+#define RESTART_MS 5000 /* how long a row committed late in an earlier window may wait */
+#define STEP_MS 1000    /* how long scans may delay a claim */
 
 static bool applies(const struct slice_lock *lock, const struct claim_request *request)
 {
@@ -28,7 +28,7 @@ static int64_t read_id(const PGresult *result, int row, int column)
     return strtoll(PQgetvalue(result, row, column), NULL, 10);
 }
 
-/* What the scan proves holds from its bound on; a window that began behind that proves nothing. */
+/* A scan proves something only if it began at the bound; a later window leaves rows unseen. */
 static void take_scanned(struct slice_lock *lock, const PGresult *result)
 {
     struct away_walk *walk = &lock->walk;
@@ -37,10 +37,10 @@ static void take_scanned(struct slice_lock *lock, const PGresult *result)
         int slice = (int)strtol(PQgetvalue(result, row, SCAN_SLICE), NULL, 10);
 
         if (walk->from == HORIZON_UNKNOWN)
-            (void)horizon_scanned(lock->away_horizon, &lock->view.stamp, slice,
-                                  &lock->view.bounds[slice], false,
-                                  read_id(result, row, SCAN_LOWEST),
-                                  PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't');
+            (void)horizon_note_scan(lock->away_horizon, &lock->view.stamp, slice,
+                                    &lock->view.bounds[slice], false,
+                                    read_id(result, row, SCAN_LOWEST),
+                                    PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't');
         walk->end = read_id(result, row, SCAN_END);
     }
 }
@@ -73,7 +73,7 @@ static void rest(struct away_walk *walk)
     int64_t rest_ms = SCAN_REST * walk->took_ms;
 
     walk->round.next = 0;
-    walk->seen = true;
+    walk->scanned_all = true;
     walk->round.due_ms = clock_now_ms() + (rest_ms > SCAN_MS ? rest_ms : SCAN_MS);
     walk->took_ms = 0;
 }
@@ -99,7 +99,7 @@ int away_scan(struct slice_lock *lock, const struct claim_request *request, stru
                                    .end = INT64_MAX};
     if (clock_now_ms() < walk->round.due_ms)
         return 0;
-    slice_lock_move_view(lock);
+    slice_lock_apply_window(lock);
     do
         if (scan_slices(lock, request, error) < 0)
             return -1;
@@ -111,10 +111,10 @@ int away_scan(struct slice_lock *lock, const struct claim_request *request, stru
 
 bool away_is_starting(const struct slice_lock *lock, const struct claim_request *request)
 {
-    return applies(lock, request) && !lock->walk.seen;
+    return applies(lock, request) && !lock->walk.scanned_all;
 }
 
-bool away_goes_on(struct slice_lock *lock, const struct claim_request *request)
+bool away_next_window(struct slice_lock *lock, const struct claim_request *request)
 {
     struct away_walk *walk = &lock->walk;
 

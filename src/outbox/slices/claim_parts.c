@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Correct whatever standard_conforming_strings says. */
+/* An E'' literal does not depend on standard_conforming_strings. */
 static void put_literal(FILE *out, const char *text)
 {
     (void)fputs("E'", out);
@@ -15,7 +15,7 @@ static void put_literal(FILE *out, const char *text)
     (void)fputc('\'', out);
 }
 
-/* The sink that a row goes to, as a number; NULL when no route takes it. */
+/* An expression for the number of the sink that a row is routed to; NULL when no route matches. */
 static int put_sink(FILE *out, const struct table *table, const struct routes *routes, bool parked)
 {
     const char *topic = parked ? "topic" : table->columns[COLUMN_TOPIC].quoted;
@@ -50,8 +50,8 @@ int sql_put_sinks(FILE *out, const struct table *table, const struct routes *rou
     return status;
 }
 
-/* A range, not an equality: with one the planner may prefer another index on the id, and read all
- * the slices to find one. Only the claim index has this order. */
+/* The condition is a range. With an equality on the slice the planner could prefer another index on
+ * the id and read all slices. Only the claim index supports the range. */
 void sql_put_in_slice(FILE *out, const struct table *table, int slices, const char *slice,
                       const char *first)
 {
@@ -71,8 +71,9 @@ void sql_put_running(FILE *out, const char *holders)
                   holders, holders, holders);
 }
 
-/* Not by SELECT: nextval writes a value ahead into the page for a moment, which only the page's
- * lock hides. NULL: nothing was drawn since it was set. */
+/* nextval() stores a later value in the sequence's page for a moment. A SELECT from the sequence
+ * may see it; pg_sequence_last_value() locks the page first. NULL: no value was drawn since the
+ * sequence was created or reset. */
 void sql_put_drawn(FILE *out, const struct sequence *sequence)
 {
     (void)fprintf(out, "coalesce(pg_catalog.pg_sequence_last_value(%u), " SQL_LOWEST_ID ")",

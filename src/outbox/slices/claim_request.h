@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a claim looks for. */
+/* Which rows a claim asks for. */
 struct claim_request {
-    bool parked;         /* the parked rows that are due, instead of the outbox */
-    int64_t payload_max; /* rows larger than this come without their payload */
-    uint64_t away;       /* a bit for each sink that takes nothing now: its rows are left */
+    bool parked;         /* claim parked rows that are due, not rows of the outbox */
+    int64_t payload_max; /* bytes; a larger payload is not fetched */
+    uint64_t away;       /* a bit for each sink that is away: its rows are not claimed */
 };
 
 #endif

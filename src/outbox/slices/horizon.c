@@ -1,14 +1,15 @@
 /*
- * The horizon: from which id on a claim has to look. docs/horizon.md has the rule and its proof.
+ * The horizon: the lower bounds from which claims read. docs/horizon.md has the rule and its proof.
  *
  * An INSERT takes RowExclusiveLock on the table before it draws its id, and keeps it until its
- * transaction is visible or gone. So when M was the highest id drawn, and after that the holders of
- * this lock were listed, any id up to M that is not visible now can only come from one of them. A
- * holder that was not there at the tick before draws ids above the M of that tick: its base.
+ * transaction is visible or rolled back. So if M was the highest id drawn before the holders of
+ * this lock were listed, any id up to M that is not visible yet can only come from one of them. A
+ * holder that was not listed at the previous tick draws only ids above the M of that tick: its
+ * base.
  *
- * A long holder would stop all bounds at its base. Its rows are invisible for as long as a snapshot
- * lists it as running, so a second bound, `high`, leaves it out, and the statement that claims asks
- * its own snapshot which of the two it may use.
+ * A holder with a long transaction would stop all bounds at its base. But its rows are invisible to
+ * every snapshot that lists it as running. So a second bound, `high`, ignores long holders, and the
+ * claim checks its own snapshot to decide which of the two bounds it may use.
  */
 #include "outbox/slices/horizon.h"
 
@@ -20,16 +21,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define LONG_MS 2000       /* a claim of a relay is hardly ever open for so long */
-#define LONG_FIRST_MS 250  /* of a holder without a base: until it is left out, nothing is known */
-#define START_MS 1000      /* for so long claims wait for a first scan that does not begin, */
-#define START_SCAN_MS 5000 /* or makes no progress */
+#define LONG_MS 2000       /* age of a long holder; a relay's own claims hardly ever take as long */
+#define LONG_FIRST_MS 250  /* the same for a holder without a base, which blocks all bounds */
+#define START_MS 1000      /* how long claims wait for the first scan to begin */
+#define START_SCAN_MS 5000 /* how long claims wait for the first scan to make progress */
 
 struct holder {
-    struct horizon_holder seen;
-    int64_t base; /* every id that it draws is higher */
-    int64_t since_ms;
-    bool is_long; /* left out of `high`; seen.xid is not 0 */
+    struct horizon_holder seen; /* as the last tick saw it */
+    int64_t base;               /* every id that it draws is higher */
+    int64_t since_ms;           /* when a tick first saw it */
+    bool is_long;               /* `high` ignores it; seen.xid is not 0 */
 };
 
 struct horizon {
@@ -39,35 +40,36 @@ struct horizon {
     struct server server;
     uint64_t epoch;
     uint64_t generation;
-    uint64_t taken_back;
-    int64_t claims_wait_ms; /* for the first scan, until then */
-    bool ticked;            /* in this epoch; then: */
-    uint32_t file;
-    int64_t drawn; /* before that HORIZON_UNKNOWN, as the next two */
+    uint64_t lowered_count;
+    int64_t claims_wait_ms; /* claims wait until then for the first scan of the epoch */
+    bool ticked;            /* this epoch has had a tick; before it the next four are not known */
+    uint32_t file;          /* the table's file node */
+    int64_t drawn;          /* highest id drawn */
     int64_t stable_low;
     int64_t stable_high;
-    struct holder *holders; /* by transaction */
+    struct holder *holders; /* sorted by transaction */
     int holder_count;
     struct horizon_bound *bounds;
     atomic_bool *has_more;
     int64_t highest_claimed;
-    bool worked;
-    uint64_t sinks;              /* of horizon_read_part: whose rows are left, */
-    struct horizon_stamp source; /* and of which state these bounds are */
+    bool has_claimed; /* rows were claimed since horizon_highest_claimed() was called */
+    uint64_t sinks;   /* horizon_read_for_sinks() only: the sinks that are away */
+    struct horizon_stamp
+        source; /* horizon_read_for_sinks() only: the state that the bounds rest on */
 };
 
-static int64_t lower(int64_t a, int64_t b)
+static int64_t min_id(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static int64_t higher(int64_t a, int64_t b)
+static int64_t max_id(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-/* The first id behind this one. */
-static int64_t behind(int64_t id)
+/* The id after this one. */
+static int64_t next_id(int64_t id)
 {
     return id == HORIZON_UNKNOWN || id == INT64_MAX ? id : id + 1;
 }
@@ -90,7 +92,7 @@ static void begin_epoch(struct horizon *horizon)
     horizon->claims_wait_ms = clock_now_ms() + START_MS;
     for (int i = 0; i < horizon->count; i++)
         horizon->bounds[i] = unknown;
-    (void)!write(horizon->fd, &one, sizeof one); /* full: it is readable already */
+    (void)!write(horizon->fd, &one, sizeof one); /* EAGAIN: it is readable already */
 }
 
 struct horizon *horizon_open(int slices)
@@ -150,11 +152,11 @@ int horizon_view_init(struct horizon_view *view, int slices)
     view->bounds = calloc((size_t)slices, sizeof *view->bounds);
     if (view->bounds == NULL)
         return -1;
-    horizon_view_forget(view, slices);
+    horizon_view_clear(view, slices);
     return 0;
 }
 
-void horizon_view_forget(struct horizon_view *view, int slices)
+void horizon_view_clear(struct horizon_view *view, int slices)
 {
     *view = (struct horizon_view){.stamp = {.stable_low = HORIZON_UNKNOWN,
                                             .stable_high = HORIZON_UNKNOWN,
@@ -174,7 +176,7 @@ static void fill_view(const struct horizon *horizon, struct horizon_view *view)
 {
     view->stamp =
         (struct horizon_stamp){horizon->epoch,       horizon->generation, horizon->stable_low,
-                               horizon->stable_high, horizon->drawn,      horizon->taken_back};
+                               horizon->stable_high, horizon->drawn,      horizon->lowered_count};
     view->starting = clock_now_ms() < horizon->claims_wait_ms;
     view->file = horizon->file;
     view->holder_count = 0;
@@ -184,44 +186,44 @@ static void fill_view(const struct horizon *horizon, struct horizon_view *view)
     memcpy(view->bounds, horizon->bounds, (size_t)horizon->count * sizeof *view->bounds);
 }
 
-/* A lane may still be connected to a primary that was replaced. */
+/* A lane may still be connected to a primary that has been replaced. */
 void horizon_read(struct horizon *horizon, const struct server *server, struct horizon_view *view)
 {
     (void)pthread_mutex_lock(&horizon->mutex);
     if (server_is_same(&horizon->server, server))
         fill_view(horizon, view);
     else
-        horizon_view_forget(view, horizon->count);
+        horizon_view_clear(view, horizon->count);
     (void)pthread_mutex_unlock(&horizon->mutex);
 }
 
-void horizon_read_part(struct horizon *part, struct horizon *horizon, uint64_t sinks,
-                       const struct server *server, struct horizon_view *view)
+void horizon_read_for_sinks(struct horizon *part, struct horizon *horizon, uint64_t sinks,
+                            const struct server *server, struct horizon_view *view)
 {
     horizon_read(horizon, server, view);
     (void)pthread_mutex_lock(&part->mutex);
     if (view->stamp.epoch != part->source.epoch || sinks != part->sinks ||
-        view->stamp.taken_back != part->source.taken_back)
+        view->stamp.lowered_count != part->source.lowered_count)
         begin_epoch(part);
     for (int i = 0; i < part->count; i++) {
         struct horizon_bound *bound = &part->bounds[i];
 
         if (view->stamp.generation != part->source.generation)
             bound->high = bound->low;
-        bound->low = higher(bound->low, view->bounds[i].low);
-        bound->high = higher(bound->high, view->bounds[i].high);
+        bound->low = max_id(bound->low, view->bounds[i].low);
+        bound->high = max_id(bound->high, view->bounds[i].high);
         view->bounds[i] = *bound;
     }
     part->sinks = sinks;
     part->source = view->stamp;
     part->generation = view->stamp.generation;
-    part->taken_back = view->stamp.taken_back;
+    part->lowered_count = view->stamp.lowered_count;
     if (view->stamp.epoch != 0)
         view->stamp.epoch = part->epoch;
     (void)pthread_mutex_unlock(&part->mutex);
 }
 
-void horizon_join(struct horizon *horizon, const struct server *server)
+void horizon_connected(struct horizon *horizon, const struct server *server)
 {
     (void)pthread_mutex_lock(&horizon->mutex);
     begin_epoch(horizon);
@@ -229,7 +231,7 @@ void horizon_join(struct horizon *horizon, const struct server *server)
     (void)pthread_mutex_unlock(&horizon->mutex);
 }
 
-void horizon_forget(struct horizon *horizon, uint64_t epoch)
+void horizon_reset(struct horizon *horizon, uint64_t epoch)
 {
     (void)pthread_mutex_lock(&horizon->mutex);
     if (epoch == horizon->epoch)
@@ -239,26 +241,28 @@ void horizon_forget(struct horizon *horizon, uint64_t epoch)
 
 /* ---- bounds ---- */
 
-/* A snapshot taken after the stamp has shown that nothing unsent is left below `end` but what may
- * still appear. What no holder can bring back is settled for every snapshot, so `low` follows. */
+/* A snapshot taken after the stamp has shown that no visible unsent row is below `end`. Up to the
+ * stable id nothing new can appear there, so the bound may rise to it. `low` must hold for every
+ * snapshot, so it follows only up to `stable_low`. */
 static void raise_bound(struct horizon_bound *bound, const struct horizon_stamp *stamp, int64_t end,
                         bool from_high)
 {
     if (from_high) {
-        bound->high = higher(bound->high, lower(end, behind(stamp->stable_high)));
-        bound->low = higher(bound->low, lower(bound->high, behind(stamp->stable_low)));
+        bound->high = max_id(bound->high, min_id(end, next_id(stamp->stable_high)));
+        bound->low = max_id(bound->low, min_id(bound->high, next_id(stamp->stable_low)));
     } else {
-        bound->low = higher(bound->low, lower(end, behind(stamp->stable_low)));
-        bound->high = higher(bound->high, bound->low);
+        bound->low = max_id(bound->low, min_id(end, next_id(stamp->stable_low)));
+        bound->high = max_id(bound->high, bound->low);
     }
 }
 
-/* What began above a bound says nothing of it. What began before a bound was taken back may not
- * have seen the row below it, nor may `high` be raised by what began before a long holder left. */
+/* A claim or scan that began above the bound proves nothing about it. One that began before a bound
+ * was lowered may not have seen the row below it. And `high` must not be raised by one that began
+ * before a long holder ended. */
 static bool may_raise(const struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
                       const struct horizon_bound *from, bool from_high)
 {
-    if (stamp->taken_back != horizon->taken_back)
+    if (stamp->lowered_count != horizon->lowered_count)
         return false;
     if (from_high)
         return stamp->generation == horizon->generation &&
@@ -271,12 +275,12 @@ void horizon_advance(struct horizon *horizon, const struct horizon_stamp *stamp,
 {
     (void)pthread_mutex_lock(&horizon->mutex);
     if (stamp->epoch == horizon->epoch && may_raise(horizon, stamp, slice, from, from_high))
-        raise_bound(&horizon->bounds[slice], stamp, behind(last), from_high);
+        raise_bound(&horizon->bounds[slice], stamp, next_id(last), from_high);
     (void)pthread_mutex_unlock(&horizon->mutex);
 }
 
-bool horizon_scanned(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
-                     const struct horizon_bound *bound, bool full, int64_t lowest, bool from_high)
+bool horizon_note_scan(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
+                       const struct horizon_bound *bound, bool full, int64_t lowest, bool from_high)
 {
     struct horizon_bound *now = &horizon->bounds[slice];
     bool late = false;
@@ -286,9 +290,9 @@ bool horizon_scanned(struct horizon *horizon, const struct horizon_stamp *stamp,
         bool high = from_high && stamp->generation == horizon->generation;
 
         late = lowest < (high ? bound->high : bound->low);
-        horizon->taken_back += late;
+        horizon->lowered_count += late;
         if (late)
-            *now = (struct horizon_bound){lower(now->low, lowest), lower(now->high, lowest)};
+            *now = (struct horizon_bound){min_id(now->low, lowest), min_id(now->high, lowest)};
         else
             raise_bound(now, stamp, lowest, high);
     } else if (stamp->epoch == horizon->epoch &&
@@ -303,19 +307,19 @@ void horizon_note_claimed(struct horizon *horizon, uint64_t epoch, int64_t highe
 {
     (void)pthread_mutex_lock(&horizon->mutex);
     if (epoch == horizon->epoch)
-        horizon->highest_claimed = higher(horizon->highest_claimed, highest);
-    horizon->worked = true;
+        horizon->highest_claimed = max_id(horizon->highest_claimed, highest);
+    horizon->has_claimed = true;
     (void)pthread_mutex_unlock(&horizon->mutex);
 }
 
-int64_t horizon_highest_claimed(struct horizon *horizon, bool *worked)
+int64_t horizon_highest_claimed(struct horizon *horizon, bool *has_claimed)
 {
     int64_t highest;
 
     (void)pthread_mutex_lock(&horizon->mutex);
     highest = horizon->highest_claimed;
-    *worked = horizon->worked;
-    horizon->worked = false;
+    *has_claimed = horizon->has_claimed;
+    horizon->has_claimed = false;
     (void)pthread_mutex_unlock(&horizon->mutex);
     return highest;
 }
@@ -330,8 +334,8 @@ static int by_transaction(const void *left, const void *right)
     return a->transaction < b->transaction ? -1 : a->transaction > b->transaction;
 }
 
-/* A holder that is seen for the first time. One that was prepared since the last tick may have
- * drawn its ids before that, under another virtual transaction. */
+/* A holder that is seen for the first time. A transaction that was prepared since the last tick has
+ * a new virtual transaction id, so it may have drawn ids before that tick. */
 static struct holder make_holder(const struct horizon *horizon, const struct horizon_holder *seen,
                                  int64_t now_ms)
 {
@@ -344,7 +348,8 @@ static struct holder make_holder(const struct horizon *horizon, const struct hor
     return holder;
 }
 
-/* A holder may leave the snapshots before it lets go of its lock: once long, it keeps its xid. */
+/* A transaction that ends leaves the snapshots before it releases its locks, so a long holder keeps
+ * its xid here. */
 static struct holder keep_holder(const struct holder *before, const struct horizon_holder *seen,
                                  int64_t now_ms, int *longs)
 {
@@ -370,7 +375,8 @@ static int count_long(const struct horizon *horizon)
     return count;
 }
 
-/* Both lists are sorted. *left: a long holder is not there any more. -1: no memory. */
+/* Merges the two sorted lists. *left: a long holder has ended. Returns -1 when there is no memory.
+ */
 static int take_holders(struct horizon *horizon, const struct horizon_tick *tick, bool *left)
 {
     struct holder *holders = calloc((size_t)tick->holder_count + 1, sizeof *holders);
@@ -401,7 +407,7 @@ static int take_holders(struct horizon *horizon, const struct horizon_tick *tick
     return 0;
 }
 
-/* What a long holder that has left may have committed lies above `low`. */
+/* A long holder that has ended may have committed rows below `high`, but none below `low`. */
 static void forget_high(struct horizon *horizon)
 {
     horizon->generation++;
@@ -416,9 +422,9 @@ static void find_stable(struct horizon *horizon, int64_t drawn)
     for (int i = 0; i < horizon->holder_count; i++) {
         const struct holder *holder = &horizon->holders[i];
 
-        horizon->stable_low = lower(horizon->stable_low, holder->base);
+        horizon->stable_low = min_id(horizon->stable_low, holder->base);
         if (!holder->is_long)
-            horizon->stable_high = lower(horizon->stable_high, holder->base);
+            horizon->stable_high = min_id(horizon->stable_high, holder->base);
     }
 }
 
@@ -457,7 +463,7 @@ bool horizon_tick(struct horizon *horizon, const struct horizon_tick *tick,
     return taken;
 }
 
-void horizon_first_scan(struct horizon *horizon, uint64_t epoch, bool done)
+void horizon_note_first_scan(struct horizon *horizon, uint64_t epoch, bool done)
 {
     (void)pthread_mutex_lock(&horizon->mutex);
     if (epoch == horizon->epoch)

@@ -8,113 +8,114 @@
 #include <stdint.h>
 
 /*
- * Where the unsent rows of each slice begin: one state for all lanes of a process. docs/horizon.md
- * explains the rule and proves it. Any thread may call these functions; none does I/O but to wake
- * the watch. Times are those of clock_now_ms().
+ * The horizon: for each slice, the lower bounds of its unsent ids; one state for all lanes of a
+ * process. docs/horizon.md explains the rule and proves it. Any thread may call these functions;
+ * they do no I/O except to wake the watch. Times are those of clock_now_ms().
  *
- * The invariant of a bound: no unsent row of its slice has a lower id, and none will ever become
- * visible, unless its id was drawn before its INSERT. `high` holds only for snapshots in which all
- * long holders are still running; `low` holds for every snapshot.
+ * The invariant of a bound: its slice has no unsent row with a lower id, and none will become
+ * visible later, unless its id was drawn before its INSERT. `low` holds for every snapshot, `high`
+ * only for snapshots in which all long holders are still running.
  */
 
 struct horizon;
 
-#define HORIZON_UNKNOWN INT64_MIN /* of an id: nothing is known, look at every row */
-#define HORIZON_LONG_MAX 16       /* long holders that are left out; any more hold the horizon */
+#define HORIZON_UNKNOWN INT64_MIN /* no bound is known: read every row */
+#define HORIZON_LONG_MAX 16       /* `high` ignores this many long holders; more of them block it */
 
 struct horizon_bound {
     int64_t low;
     int64_t high;
 };
 
-/* What was known at one moment. Any snapshot that is taken after it may rest on it. */
+/* The state of the horizon at one moment. It is valid for every snapshot taken later. */
 struct horizon_stamp {
-    uint64_t epoch;      /* 0: nothing is known, and nothing may be told */
-    uint64_t generation; /* of the set of long holders: none of them has left since */
-    int64_t stable_low;  /* no id up to this one will appear that is not there; */
-    int64_t stable_high; /* the same for snapshots in which all long holders are running */
-    int64_t drawn;       /* the highest id drawn; one that is lower later contradicts all this */
-    uint64_t taken_back; /* so often was a bound, for a row below it */
+    uint64_t epoch;         /* 0: nothing is known, and results must not be reported */
+    uint64_t generation;    /* changes whenever a long holder ends */
+    int64_t stable_low;     /* no further row will become visible with an id up to this one */
+    int64_t stable_high;    /* the same, for snapshots in which all long holders are running */
+    int64_t drawn;          /* highest id drawn; if it is lower later, the state is void */
+    uint64_t lowered_count; /* how often a bound was lowered because a row was found below it */
 };
 
 struct horizon_view {
     struct horizon_stamp stamp;
-    bool starting; /* no claim yet: the first scan is under way, and would be slower beside one */
-    uint32_t file; /* the table's file node, for which all this is true */
+    bool starting; /* the first scan is running: do not claim, which would slow it down */
+    uint32_t file; /* the table's file node, for which the view is valid */
     uint64_t holders[HORIZON_LONG_MAX]; /* xid8 of the long holders */
     int holder_count;
-    struct horizon_bound *bounds; /* one a slice; owned */
+    struct horizon_bound *bounds; /* one for each slice; owned */
 };
 
 /* NULL: no memory. */
 struct horizon *horizon_open(int slices);
 void horizon_close(struct horizon *horizon);
 int horizon_slices(const struct horizon *horizon);
-/* A hint for each slice: its last claim left rows of it behind. */
+/* A hint for each slice: its last claim left unsent rows in it. */
 atomic_bool *horizon_has_more(struct horizon *horizon);
 
-/* A view of so many slices, of which nothing is known. 0, or -1: no memory. */
+/* Initialises a view without any bounds. Returns 0, or -1 when there is no memory. */
 int horizon_view_init(struct horizon_view *view, int slices);
-void horizon_view_forget(struct horizon_view *view, int slices);
+void horizon_view_clear(struct horizon_view *view, int slices);
 void horizon_view_free(struct horizon_view *view);
 
-/* A session has connected to this server: what was known before counts no more, because a crash may
- * have taken back both commits and ids. */
-void horizon_join(struct horizon *horizon, const struct server *server);
-/* Something contradicts what was known in this epoch. */
-void horizon_forget(struct horizon *horizon, uint64_t epoch);
+/* To be called when a session has connected to `server`. Begins a new epoch, because a crash may
+ * have undone both commits and drawn ids. */
+void horizon_connected(struct horizon *horizon, const struct server *server);
+/* To be called when something contradicts the state of this epoch. Begins a new one. */
+void horizon_reset(struct horizon *horizon, uint64_t epoch);
 
-/* Fills a view for a session on this server, to be used by snapshots taken from now on. A session
- * on another server gets one of which nothing is known. */
+/* Fills a view for a session on `server`; it is valid for snapshots taken from now on. For another
+ * server than the horizon's the view has no bounds. */
 void horizon_read(struct horizon *horizon, const struct server *server, struct horizon_view *view);
-/* The same for rows of some sinks only, whose bounds are `part`'s: it takes over whatever `horizon`
- * knows, and forgets its own bounds when that forgets, or takes one back, or when the sinks differ.
- */
-void horizon_read_part(struct horizon *part, struct horizon *horizon, uint64_t sinks,
-                       const struct server *server, struct horizon_view *view);
+/* The same for a lane that claims the rows of some sinks only; `sinks` are those that it does not.
+ * `part` holds its bounds. They are never below those of `horizon`, and are dropped when `horizon`
+ * begins an epoch or lowers a bound, or when `sinks` changes. */
+void horizon_read_for_sinks(struct horizon *part, struct horizon *horizon, uint64_t sinks,
+                            const struct server *server, struct horizon_view *view);
 
-/* A claim from this bound has settled and committed every row of the slice that it saw up to
- * `last`, or to the slice's end: INT64_MAX. `from_high`: it read from the high bound, because its
- * snapshot had all long holders. */
+/* Reports that a claim, which read from the bound `from`, has settled and committed every row of
+ * the slice that it saw up to the id `last` (INT64_MAX: to the end of the slice). `from_high`: it
+ * read from the high bound, because all long holders were running in its snapshot. */
 void horizon_advance(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
                      const struct horizon_bound *from, int64_t last, bool from_high);
-/* A scan without locks has found `lowest` first (INT64_MAX: nothing), from this bound on, or, if it
- * is a full one, from the very beginning. true: the full one found a row below the bound, which has
- * been taken back. */
-bool horizon_scanned(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
-                     const struct horizon_bound *bound, bool full, int64_t lowest, bool from_high);
+/* Reports that a scan without locks found `lowest` as the lowest unsent id of the slice (INT64_MAX:
+ * none), reading from `bound`, or from the start when it was a full scan. Returns true when a full
+ * scan found a row below the bound; the bound has been lowered. */
+bool horizon_note_scan(struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
+                       const struct horizon_bound *bound, bool full, int64_t lowest,
+                       bool from_high);
 
-/* Rows with ids up to this one were claimed in this epoch. */
+/* Reports that rows with ids up to `highest` were claimed in this epoch. */
 void horizon_note_claimed(struct horizon *horizon, uint64_t epoch, int64_t highest);
 
-/* ---- for the thread that keeps it (watch.c) ---- */
+/* ---- for the thread that maintains the horizon (watch.c) ---- */
 
 /* A transaction that holds RowExclusiveLock on the table. */
 struct horizon_holder {
-    uint64_t transaction; /* its virtual transaction, packed */
-    bool prepared;        /* by PREPARE TRANSACTION: that is not the one it had before */
-    uint64_t xid; /* xid8, running in the snapshot of this tick; 0: it has written nothing */
+    uint64_t transaction; /* virtual transaction id, packed */
+    bool prepared;        /* a prepared transaction, whose virtual id differs from its former one */
+    uint64_t xid; /* xid8 that the tick's snapshot lists as running; 0: none, it wrote nothing */
 };
 
 struct horizon_tick {
-    int64_t drawn; /* the highest id drawn, read before the holders; or HORIZON_UNKNOWN */
-    uint32_t file; /* the table's file node, read with the holders */
+    int64_t drawn; /* highest id drawn, read before the holders; or HORIZON_UNKNOWN */
+    uint32_t file; /* the table's file node, read together with the holders */
     struct horizon_holder *holders; /* sorted in place */
     int holder_count;
     int64_t now_ms;
 };
 
-/* Takes a tick whose questions were asked after the stamp was read, and brings the stamp up to
- * date, for scans that came behind them. false: it belongs to an older epoch, or it contradicts the
- * ticks before it and has begun a new one, or memory ran out and it was dropped. */
+/* Applies a tick whose queries were sent after the stamp was read, and updates the stamp for the
+ * scans that followed the queries. Returns false when the tick belongs to an older epoch, when it
+ * contradicts the previous one (then a new epoch has begun), or when there is no memory. */
 bool horizon_tick(struct horizon *horizon, const struct horizon_tick *tick,
                   struct horizon_stamp *stamp);
-/* The first scan of the epoch has come this far, or is done. */
-void horizon_first_scan(struct horizon *horizon, uint64_t epoch, bool done);
-/* The highest id that was claimed; HORIZON_UNKNOWN: none was. *worked: one was since the last call.
- */
-int64_t horizon_highest_claimed(struct horizon *horizon, bool *worked);
-/* eventfd(2), readable when an epoch has begun; cleared by reading it. */
+/* Reports that the first scan of the epoch has made progress, or is done. */
+void horizon_note_first_scan(struct horizon *horizon, uint64_t epoch, bool done);
+/* Returns the highest id claimed in this epoch; HORIZON_UNKNOWN: none. *has_claimed: whether rows
+ * were claimed since the last call. */
+int64_t horizon_highest_claimed(struct horizon *horizon, bool *has_claimed);
+/* An eventfd(2) that becomes readable when an epoch begins; reading clears it. */
 int horizon_fd(const struct horizon *horizon);
 
 #endif

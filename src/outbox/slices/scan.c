@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LONG_MS 50  /* fewer slices the next time */
-#define SHORT_MS 10 /* more of them */
+#define LONG_MS 50  /* a scan that takes longer is followed by one of fewer slices */
+#define SHORT_MS 10 /* a scan that takes less is followed by one of more slices */
 
 enum { PARAM_SLICES, PARAM_LOWS, PARAM_HIGHS, PARAM_HOLDERS };
 

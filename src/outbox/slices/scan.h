@@ -4,32 +4,33 @@
 #include "base/error.h"
 #include "outbox/slices/horizon.h"
 
-/* A scan without locks for the lowest unsent rows of some slices: the parameters of sql_scan. */
+/* The parameters of sql_scan, which finds the lowest unsent ids of some slices without locks. */
 
 struct scan {
     int count; /* slices first ... first + count - 1, wrapping after the last; 0: no scan */
     int first;
-    bool full;       /* from the very beginning, else from the bounds */
-    uint64_t sinks;  /* a bit for each whose rows are not looked at */
-    char *params[5]; /* owned, once filled */
+    bool full;       /* scan from the start of the slices, not from their bounds */
+    uint64_t sinks;  /* a bit for each sink whose rows are ignored */
+    char *params[5]; /* owned; set by scan_fill() */
 };
 
-/* 0, or -1: no memory. Free it in either case. */
+/* Returns 0, or -1 when there is no memory. Call scan_free() in either case. */
 int scan_fill(struct scan *scan, const struct horizon_view *view, int slices, struct error *error);
 void scan_free(struct scan *scan);
 
-/* A round of scans rests for so many times of what it took; one of full scans for twice that. */
+/* After a round of scans comes a pause of this many times its duration; after a round of full scans,
+ * of twice that. */
 #define SCAN_REST 20
 
-/* Slices in turn, so many a statement as it can do in a short time. */
+/* A round visits all slices in turn; each statement scans as many as it can in a short time. */
 struct round {
     uint64_t epoch;
-    int next;
-    int width;
-    int64_t due_ms;
+    int next;       /* the first slice of the next statement */
+    int width;      /* how many slices the next statement scans */
+    int64_t due_ms; /* when the next statement is due */
 };
 
-/* A statement over round->width slices took so long. */
+/* Adapts round->width after a statement that took `took_ms`. */
 void round_adapt(struct round *round, int64_t took_ms, int slices);
 
 #endif

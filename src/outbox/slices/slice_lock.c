@@ -1,8 +1,9 @@
 /*
- * The lane's side of its slices: what it asks for, and what it tells the horizon afterwards.
+ * A lane's slices: which ones it tries to lock for a claim, and what it reports to the horizon
+ * afterwards.
  *
- * A bound is raised only when a batch has been settled without leaving a row behind: a row that
- * stays is met again by the next claim, before any later one of its key.
+ * A bound is raised only when every row of the batch was settled. A row that stays unsent has to be
+ * claimed again before any later row of its key, so the bound must not pass it.
  */
 #include "outbox/slices/slice_lock.h"
 
@@ -15,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARKED_WIDTH 8 /* slices of a claim of parked rows */
-#define POSTPONE_MS 10000
-#define EMPTY_CLAIMS_MAX 3 /* then a lane rests: what was there is claimed by somebody else */
+#define PARKED_WIDTH 8     /* slices that a claim of parked rows locks at most */
+#define POSTPONE_MS 10000  /* how long a slice with a locked row is not claimed */
+#define EMPTY_CLAIMS_MAX 3 /* then the lane rests, because other lanes have claimed the rows */
 
 int slice_lock_init(struct slice_lock *lock, int slices)
 {
@@ -34,8 +35,8 @@ void slice_lock_free(struct slice_lock *lock)
     turns_free(&lock->turns);
 }
 
-/* The scan of a window that is not the first begins where the last one ended. */
-void slice_lock_move_view(struct slice_lock *lock)
+/* Raises the view to the start of the current window. */
+void slice_lock_apply_window(struct slice_lock *lock)
 {
     struct horizon_bound *bound = &lock->view.bounds[0];
 
@@ -51,15 +52,16 @@ void slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
 
     if (request->parked)
         return;
-    lock->view_of = request->away == 0 ? lock->horizon : lock->away_horizon;
-    if (lock->horizon == NULL || lock->reads_all || !table_has_integer_ids(lock->table))
-        horizon_view_forget(view, lock->turns.count);
+    lock->view_source = request->away == 0 ? lock->horizon : lock->away_horizon;
+    if (lock->horizon == NULL || lock->ignores_bounds || !table_has_integer_ids(lock->table))
+        horizon_view_clear(view, lock->turns.count);
     else if (request->away == 0)
         horizon_read(lock->horizon, lock->server, view);
     else
-        horizon_read_part(lock->away_horizon, lock->horizon, request->away, lock->server, view);
+        horizon_read_for_sinks(lock->away_horizon, lock->horizon, request->away, lock->server,
+                               view);
     if (request->away != 0 && lock->walk.from > HORIZON_UNKNOWN)
-        slice_lock_move_view(lock);
+        slice_lock_apply_window(lock);
 }
 
 static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
@@ -67,7 +69,8 @@ static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
 {
     const struct turns *turns = &lock->turns;
     const struct horizon_view *view = &lock->view;
-    const atomic_bool *has_more = lock->view_of != NULL ? horizon_has_more(lock->view_of) : NULL;
+    const atomic_bool *has_more =
+        lock->view_source != NULL ? horizon_has_more(lock->view_source) : NULL;
     int count = turns->candidate_count;
 
     batch_array_begin(&params[0], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
@@ -111,14 +114,14 @@ int slice_lock_queue(struct slice_lock *lock, struct batch *batch,
                                                      {.bytes = (char *)&away, .len = sizeof away}},
                               true, error);
     }
-    turns_choose(&lock->turns, lock->view.bounds, clock_now_ms());
+    turns_list_candidates(&lock->turns, lock->view.bounds, clock_now_ms());
     if (fill_candidates(lock, batch, params, error) < 0)
         return -1;
     return pipeline_queue(lock->pipeline, "lock_slices", 9, params, true, error);
 }
 
-/* Somebody put another table in its place, or changed the number of slices: rows of one key may be
- * claimed by two lanes at once, if they disagree about that. */
+/* The table may have been replaced, or the number of slices changed. Two lanes that disagree about
+ * the number of slices could claim rows of one key at the same time. */
 static int check_table(const struct slice_lock *lock, const PGresult *result, struct error *error)
 {
     int count =
@@ -126,14 +129,14 @@ static int check_table(const struct slice_lock *lock, const PGresult *result, st
 
     if (PQgetvalue(result, 0, SLICES_SAME)[0] == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                         "table %s is another one than before: connecting anew",
+                         "table %s was replaced by another table: reconnecting",
                          lock->table->quoted);
     if (count == lock->options->slices)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "table %s has %d slices now, and the configuration says %d: nothing is claimed",
+                    "table %s now says %d slices, the configuration says %d: nothing is claimed",
                     lock->table->slice_quoted, count, lock->options->slices);
-    return error_hint(error, "set slices = %d in [outbox] and start again", count);
+    return error_hint(error, "set slices = %d in [outbox] and restart the relay", count);
 }
 
 int slice_lock_read(struct slice_lock *lock, const struct claim_request *request,
@@ -153,7 +156,7 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
     status = check_table(lock, result, error);
     valid = PQgetvalue(result, 0, SLICES_VALID)[0] != 0;
     text = request->parked ? "" : PQgetvalue(result, 0, SLICES_LOCKED); /* "3,9" */
-    while (*text != '\0' && lock->locked_count < SLICES_A_CLAIM_MAX) {
+    while (*text != '\0' && lock->locked_count < SLICES_PER_CLAIM_MAX) {
         char *end;
         int32_t slice = (int32_t)strtol(text, &end, 10);
 
@@ -162,18 +165,18 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
             .slice = slice, .from = lock->view.bounds[slice], .last = HORIZON_UNKNOWN};
         text = *end == ',' ? end + 1 : end;
     }
-    if (!request->parked) { /* the bounds that the claim behind the lock has read from */
+    if (!request->parked) { /* the claim after this statement reads from these bounds */
         lock->stamp = lock->view.stamp;
-        lock->stamp_of = valid && lock->stamp.epoch != 0 ? lock->view_of : NULL;
-        if (!valid && lock->view.file != 0 && lock->view_of != NULL)
-            horizon_forget(lock->view_of, lock->stamp.epoch);
+        lock->report_to = valid && lock->stamp.epoch != 0 ? lock->view_source : NULL;
+        if (!valid && lock->view.file != 0 && lock->view_source != NULL)
+            horizon_reset(lock->view_source, lock->stamp.epoch);
     }
     PQclear(result);
     return status < 0 ? pipeline_abort(lock->pipeline) : 0;
 }
 
-/* Rows come slice by slice in the order of the lock, and in each by id; two rows may share an id:
- * `check` tells. */
+/* Rows must arrive slice by slice in the order of the locks, and by id within a slice. Two rows may
+ * have the same id, which `check` reports. */
 static int note_rows(struct slice_lock *lock, const struct batch *batch, struct error *error)
 {
     int at = 0;
@@ -186,7 +189,7 @@ static int note_rows(struct slice_lock *lock, const struct batch *batch, struct 
             at++;
         if (at == lock->locked_count || id < lock->claimed[at].last)
             return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                             "database: a claim's rows came out of their order, at id %lld",
+                             "database: the rows of a claim are not in order at id %lld",
                              (long long)id);
         lock->claimed[at].last = id;
         lock->claimed[at].rows++;
@@ -194,15 +197,15 @@ static int note_rows(struct slice_lock *lock, const struct batch *batch, struct 
     return 0;
 }
 
-/* A slice that returned fewer rows than its share has no more, unless the claim was cut short: by
- * its limit, or because rows at its end were not taken. */
+/* A slice that returned fewer rows than its share has no more rows, unless the claim was cut short:
+ * by its row limit, or because the batch could not take its last rows. */
 static bool note_ends(struct slice_lock *lock, const struct batch *batch, int limit)
 {
     int locked = lock->locked_count;
     int share = (limit + locked - 1) / locked;
     bool cut = PQntuples(batch->rows) == limit || batch->count < PQntuples(batch->rows);
     bool more = false;
-    int unseen = locked; /* the slices from this one on may have rows that were not seen */
+    int unseen = locked; /* the locked slices from this index on may have more rows */
 
     for (int i = 0; cut && i < locked; i++)
         if (lock->claimed[i].rows > 0)
@@ -213,14 +216,14 @@ static bool note_ends(struct slice_lock *lock, const struct batch *batch, int li
 
         if (!has_more)
             claimed->last = INT64_MAX;
-        if (lock->stamp_of != NULL)
-            horizon_has_more(lock->stamp_of)[claimed->slice] = has_more;
+        if (lock->report_to != NULL)
+            horizon_has_more(lock->report_to)[claimed->slice] = has_more;
         more = more || has_more;
     }
     return more;
 }
 
-/* The order of a key rests on the order of the rows, so it is looked at. */
+/* Checks the order of the rows too, because the order of each key depends on it. */
 int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int limit,
                             struct error *error)
 {
@@ -231,7 +234,7 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
         return 0;
     lock->empty_claims = 0;
     if (lock->options->order == ORDER_NONE) {
-        if (lock->view_of == lock->horizon && lock->horizon != NULL &&
+        if (lock->view_source == lock->horizon && lock->horizon != NULL &&
             table_has_integer_ids(lock->table))
             horizon_note_claimed(lock->horizon, lock->view.stamp.epoch,
                                  wire_integer(batch->messages[batch->count - 1].id));
@@ -242,24 +245,24 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
     for (int i = 0; i < lock->locked_count; i++)
         if (lock->claimed[i].last > highest)
             highest = lock->claimed[i].last;
-    if (lock->stamp_of == lock->horizon && lock->horizon != NULL)
+    if (lock->report_to == lock->horizon && lock->horizon != NULL)
         horizon_note_claimed(lock->horizon, lock->stamp.epoch, highest);
     more = note_ends(lock, batch, limit);
-    turns_claimed(&lock->turns, lock->locked, lock->locked_count);
+    turns_note_claimed(&lock->turns, lock->locked, lock->locked_count);
     batch->has_more =
         batch->has_more || more ||
         (lock->locked_count == lock->turns.width && lock->turns.width < lock->turns.count);
-    turns_adapt(&lock->turns, lock->locked_count, more, batch->count >= limit / 2);
+    turns_adapt_width(&lock->turns, lock->locked_count, more, batch->count >= limit / 2);
     return 0;
 }
 
 static void advance_bounds(struct slice_lock *lock)
 {
-    if (lock->stamp_of == NULL)
+    if (lock->report_to == NULL)
         return;
     for (int i = 0; i < lock->locked_count; i++)
         if (lock->claimed[i].last != HORIZON_UNKNOWN)
-            horizon_advance(lock->stamp_of, &lock->stamp, lock->claimed[i].slice,
+            horizon_advance(lock->report_to, &lock->stamp, lock->claimed[i].slice,
                             &lock->claimed[i].from, lock->claimed[i].last, lock->read_high);
 }
 
@@ -270,8 +273,8 @@ bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *
     for (int i = 0; i < lock->locked_count; i++)
         lock->claimed[i].last = INT64_MAX;
     advance_bounds(lock);
-    for (int i = 0; expected && lock->stamp_of != NULL && i < lock->turns.count; i++)
-        horizon_has_more(lock->stamp_of)[i] = false;
+    for (int i = 0; expected && lock->report_to != NULL && i < lock->turns.count; i++)
+        horizon_has_more(lock->report_to)[i] = false;
     lock->empty_claims = expected ? lock->empty_claims + 1 : 0;
     return expected && lock->empty_claims < EMPTY_CLAIMS_MAX;
 }
@@ -285,8 +288,7 @@ void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch)
 {
     bool leaves_a_row = batch->park_failure != NULL;
 
-    /* A row that can be neither read nor parked would fail each claim from the front of its slice.
-     */
+    /* A row that can be neither read nor parked would make every claim of its slice fail. */
     if (batch->park_failure != NULL && batch->messages[0].unreadable && !batch->parked &&
         lock->options->order == ORDER_KEY)
         slice_lock_postpone(lock, 1);

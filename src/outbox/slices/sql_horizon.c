@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* The table is locked first, as TRUNCATE ... RESTART IDENTITY does: the scans of the same
- * transaction need its lock, and a session that had the sequence's lock alone would deadlock. */
+/* Locks the table before the sequence, in the order of TRUNCATE ... RESTART IDENTITY. The scans of
+ * the same transaction lock the table too, and in the reverse order they could deadlock with it. */
 char *sql_drawn(const struct table *table, const struct sequence *sequence)
 {
     struct writer writer;
@@ -86,7 +86,7 @@ static int put_lowest(FILE *out, const struct table *table, const struct outbox_
     return status;
 }
 
-/* The row behind the window has the number `window` + 1. */
+/* The first row after the window has the number `window` + 1. */
 static int put_lowest_in_window(FILE *out, const struct table *table,
                                 const struct outbox_options *options, const struct routes *routes,
                                 int window)

@@ -1,32 +1,32 @@
 #ifndef OUTBOX_SLICES_SQL_HORIZON_H
 #define OUTBOX_SLICES_SQL_HORIZON_H
 
-#include "route/route.h"
 #include "catalog/sequence.h"
 #include "catalog/table.h"
+#include "route/route.h"
 
-/* The questions of the horizon (docs/horizon.md), as texts. Parameters and answers are text. */
+/* The queries of the horizon (docs/horizon.md). Parameters and results are in text format. */
 
 /* The highest id that was drawn from this sequence. */
 char *sql_drawn(const struct table *table, const struct sequence *sequence);
 
-/* The table's file node, NULL when another table has its name; and of each holder of
- * RowExclusiveLock its virtual transaction, whether it is prepared, and its xid8 when it runs in
- * the snapshot. With no holder there is one row with NULLs. The table's own lock counts, and those
- * of tables it is a partition or a child of: an INSERT into one of them draws the id before it
- * locks the table itself. */
+/* The table's file node (NULL when another table has its name now) and, for each holder of
+ * RowExclusiveLock, its virtual transaction id, whether it is a prepared transaction, and its xid8
+ * if the snapshot lists it as running. Without holders there is one row with NULLs. Locks on
+ * parents of the table count too: an INSERT into a parent draws the id before it locks the table
+ * itself. */
 char *sql_holders(const struct table *table);
 enum holders_column { HOLDERS_FILE, HOLDERS_TRANSACTION, HOLDERS_PREPARED, HOLDERS_XID };
 
 /*
- * Of each slice of $1 int4[], from its bound on, which is that of $2 int8[], or of $3 int8[] when
- * the snapshot has all long holders of $4 xid8[]: the slice, the lowest unsent id (NULL: there is
- * none) and whether the high bound was read. $5 int8 as $1 of sql_claim. Without slices there is
- * one, 0.
+ * For each slice of $1 int4[]: the slice, its lowest unsent id from its bound on (NULL: none), and
+ * whether the high bound was used. $2 int8[] are the low bounds; the high bounds $3 int8[] are used
+ * when all long holders $4 xid8[] are running in the snapshot. $5 int8 is like $1 of sql_claim.
+ * Without slices there is a single slice 0.
  *
- * With `window` the scan ends after so many unsent rows, whoever they are for: the lowest id is
- * that of the row behind them when none before it is to be claimed, and SCAN_END is the id of the
- * last of them (NULL: there are fewer).
+ * With `window` the scan ends after that many unsent rows of any sink. SCAN_END is the id of the
+ * last of them (NULL: there are fewer). When none of them may be claimed, the lowest id is that of
+ * the first row after the window.
  */
 char *sql_scan(const struct table *table, const struct outbox_options *options,
                const struct routes *routes, int window);

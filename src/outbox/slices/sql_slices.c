@@ -1,10 +1,10 @@
 /*
- * Lock: which slices a lane works on in this transaction.
+ * Locks the slices that a lane works on in this transaction.
  *
- * It is a statement of its own, before the claim: each statement has its own snapshot, and one that
- * is older than the lock would see rows that the slice's last owner has sent meanwhile. The planner
- * is left no choice: each candidate is looked at in its turn, and its slice row is locked only when
- * it has rows, until there are enough.
+ * This is a statement of its own before the claim, because each statement has its own snapshot: one
+ * taken before the lock would still see rows that the previous owner of the slice has just sent.
+ * The statement leaves the planner no choice: it visits the candidates in order and locks the slice
+ * row of each that has unsent rows, until there are enough.
  */
 #include "outbox/slices/sql_slices.h"
 
@@ -12,9 +12,9 @@
 
 #include <stdio.h>
 
-#define DUE_ROWS 1000 /* parked rows that are looked at for their slices */
+#define DUE_ROWS 1000 /* how many due parked rows are read to find their slices */
 
-/* A lane that is configured for another number of slices locks none. */
+/* A lane that is configured for another number of slices must not lock any. */
 static void put_lock(FILE *out, const struct table *table, int slices)
 {
     (void)fprintf(out,
@@ -23,7 +23,7 @@ static void put_lock(FILE *out, const struct table *table, int slices)
                   table->slice_quoted, slices);
 }
 
-/* What the claim behind it needs to know of this statement's snapshot. */
+/* Keeps this statement's snapshot and WAL position for the claim after it. */
 static void put_seen(FILE *out)
 {
     (void)fprintf(out, "WITH wal AS MATERIALIZED (SELECT pg_catalog.set_config(" SEEN_SNAPSHOT
@@ -32,9 +32,9 @@ static void put_seen(FILE *out)
                        ", pg_catalog.pg_current_wal_insert_lsn()::text, true) AS seen)");
 }
 
-/* The candidates as relay_candidate, which no table of the application is called. Bounds of another
- * file node are those of rows that a TRUNCATE removed, and ids that were set back are drawn again.
- */
+/* The candidates, under a name that no table of the application has. Their bounds are ignored when
+ * they are not valid: after a TRUNCATE, which changes the file node, or when the sequence was set
+ * back, so that ids below the bounds are drawn again. */
 static void put_candidates(FILE *out)
 {
     (void)fprintf(out,

@@ -2,34 +2,35 @@
 
 #include <stdlib.h>
 
-#define FLOOR_PART 16 /* of the slices, or fewer: each leaves enough to other lanes */
-#define FLOOR_MAX 4   /* the keys of so many fill a batch for NATS; more slices serve more lanes */
-#define SUSPECT_MS 20000 /* between two times that a slice is left alone for the same lock */
+#define BUSY_PART 16     /* a busy lane takes this part of the slices, so that others find some */
+#define BUSY_MAX 4       /* but at most this many, whose keys are enough to fill a batch for NATS */
+#define SUSPECT_MS 20000 /* a slice postponed again within this time is still locked */
 
-static int floor_of(int count)
+static int busy_width_of(int count)
 {
-    int floor = count / FLOOR_PART;
+    int floor = count / BUSY_PART;
 
-    if (floor > FLOOR_MAX)
-        return FLOOR_MAX;
+    if (floor > BUSY_MAX)
+        return BUSY_MAX;
     return floor > 0 ? floor : 1;
 }
 
 int turns_init(struct turns *turns, int count)
 {
-    *turns = (struct turns){.count = count, .floor = floor_of(count)};
-    turns->width = turns->floor; /* who begins with all of them leaves none to other lanes */
-    turns->claimed = calloc((size_t)count, sizeof *turns->claimed);
+    *turns = (struct turns){.count = count, .busy_width = busy_width_of(count)};
+    turns->width =
+        turns->busy_width; /* a lane that began with all slices would leave none to others */
+    turns->last_claim = calloc((size_t)count, sizeof *turns->last_claim);
     turns->retry_after_ms = calloc((size_t)count, sizeof *turns->retry_after_ms);
     turns->candidates = calloc((size_t)count, sizeof *turns->candidates);
-    if (turns->claimed == NULL || turns->retry_after_ms == NULL || turns->candidates == NULL)
+    if (turns->last_claim == NULL || turns->retry_after_ms == NULL || turns->candidates == NULL)
         return -1;
     return 0;
 }
 
 void turns_free(struct turns *turns)
 {
-    free(turns->claimed);
+    free(turns->last_claim);
     free(turns->retry_after_ms);
     free(turns->candidates);
 }
@@ -39,8 +40,8 @@ struct place {
     const uint64_t *claimed;
 };
 
-/* Equal bounds are those of slices that have come to the stable id: there the one that was claimed
- * longest ago comes first. */
+/* Slices without unsent rows share the same bound; among them the one claimed longest ago comes
+ * first. */
 static int compare_places(const void *left, const void *right, void *closure)
 {
     const struct place *place = closure;
@@ -54,9 +55,9 @@ static int compare_places(const void *left, const void *right, void *closure)
     return a - b;
 }
 
-void turns_choose(struct turns *turns, const struct horizon_bound *bounds, int64_t now_ms)
+void turns_list_candidates(struct turns *turns, const struct horizon_bound *bounds, int64_t now_ms)
 {
-    struct place place = {bounds, turns->claimed};
+    struct place place = {bounds, turns->last_claim};
 
     turns->candidate_count = 0;
     for (int i = 0; i < turns->count; i++)
@@ -66,11 +67,11 @@ void turns_choose(struct turns *turns, const struct horizon_bound *bounds, int64
             compare_places, &place);
 }
 
-void turns_claimed(struct turns *turns, const int32_t *slices, int count)
+void turns_note_claimed(struct turns *turns, const int32_t *slices, int count)
 {
     turns->claims++;
     for (int i = 0; i < count; i++) {
-        turns->claimed[slices[i]] = turns->claims;
+        turns->last_claim[slices[i]] = turns->claims;
         turns->retry_after_ms[slices[i]] = 0;
     }
 }
@@ -79,30 +80,30 @@ static int width_of_full(const struct turns *turns, int locked)
 {
     int width = turns->width / 2;
 
-    if (turns->width > turns->floor)
-        return width > turns->floor ? width : turns->floor;
-    if (locked < turns->width) /* no other had rows or was free: leave some to other lanes */
+    if (turns->width > turns->busy_width)
+        return width > turns->busy_width ? width : turns->busy_width;
+    if (locked < turns->width) /* no further slice was free: leave some to other lanes */
         return locked > 1 ? locked / 2 : 1;
-    return 2 * turns->width < turns->floor ? 2 * turns->width : turns->floor;
+    return 2 * turns->width < turns->busy_width ? 2 * turns->width : turns->busy_width;
 }
 
-void turns_adapt(struct turns *turns, int locked, bool full, bool half)
+void turns_adapt_width(struct turns *turns, int locked, bool full, bool half)
 {
-    if (turns->narrow > 0)
-        turns->narrow--;
+    if (turns->single_claims > 0)
+        turns->single_claims--;
     else if (full)
         turns->width = width_of_full(turns, locked);
-    else if (turns->width < SLICES_A_CLAIM_MAX && !(turns->width == turns->floor && half))
+    else if (turns->width < SLICES_PER_CLAIM_MAX && !(turns->width == turns->busy_width && half))
         turns->width *= 2;
 }
 
-/* It was locked a while ago, and has given no row since. */
+/* Whether the slice was postponed recently and has yielded no row since. */
 static bool is_suspect(int64_t retry_after_ms, int64_t until_ms)
 {
     return retry_after_ms != 0 && until_ms - retry_after_ms <= SUSPECT_MS;
 }
 
-/* -1: nobody knows which of them it is. */
+/* Returns the slice with the locked row; -1: it is not known which one it is. */
 static int find_locked(const struct turns *turns, const int32_t *slices, int count,
                        int64_t until_ms)
 {
@@ -118,13 +119,13 @@ static int find_locked(const struct turns *turns, const int32_t *slices, int cou
     return found;
 }
 
-/* While nobody knows which it is, slices are taken one by one. */
+/* While it is not known which slice has the locked row, the lane claims one slice at a time. */
 void turns_postpone(struct turns *turns, const int32_t *slices, int count, int64_t until_ms)
 {
     int locked = find_locked(turns, slices, count, until_ms);
 
     if (locked >= 0)
         turns->retry_after_ms[locked] = until_ms;
-    turns->narrow = locked >= 0 ? 0 : turns->count;
+    turns->single_claims = locked >= 0 ? 0 : turns->count;
     turns->width = 1;
 }

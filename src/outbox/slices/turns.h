@@ -4,38 +4,39 @@
 #include "outbox/slices/horizon.h"
 
 /*
- * Which slices a lane tries to lock next, and how many: the slice that is furthest behind first, by
- * its bound. Pure. Times: clock_now_ms().
+ * Decides which slices a lane tries to lock next, and how many. The slice with the lowest bound
+ * comes first. No I/O and no locks; times are those of clock_now_ms().
  */
 
-#define SLICES_A_CLAIM_MAX 64
+#define SLICES_PER_CLAIM_MAX 64
 
 struct turns {
-    int count;         /* slices */
-    int width;         /* how many the next claim takes at most */
-    int floor;         /* and how many when claims are full */
-    int narrow;        /* for so many claims one: a row is locked, and it is not known where */
-    uint64_t claims;   /* so far */
-    uint64_t *claimed; /* the number of the latest claim of each slice */
-    int64_t *retry_after_ms; /* of each slice: a row of it is locked by somebody */
-    int32_t *candidates;     /* of the claim under way, in their order */
+    int count;         /* number of slices */
+    int width;         /* how many slices the next claim locks at most */
+    int busy_width;    /* how many it locks at most while claims are full */
+    int single_claims; /* so many more claims lock one slice only, to find one with a locked row */
+    uint64_t claims;   /* number of claims so far */
+    uint64_t *last_claim;    /* for each slice, the number of its latest claim */
+    int64_t *retry_after_ms; /* for each slice, when to try it again after a row was locked; or 0 */
+    int32_t *candidates;     /* the slices that the next claim may lock, in order */
     int candidate_count;
 };
 
-/* 0, or -1 when there is no memory. */
+/* Returns 0, or -1 when there is no memory. */
 int turns_init(struct turns *turns, int count);
 void turns_free(struct turns *turns);
 
 /* Fills turns->candidates. */
-void turns_choose(struct turns *turns, const struct horizon_bound *bounds, int64_t now_ms);
+void turns_list_candidates(struct turns *turns, const struct horizon_bound *bounds, int64_t now_ms);
 
-/* These slices were locked, and gave rows. */
-void turns_claimed(struct turns *turns, const int32_t *slices, int count);
-/* Decides how many slices the next claim takes. `full`: some of those locked have more rows;
- * `half`: they gave at least half of what a claim may have. */
-void turns_adapt(struct turns *turns, int locked, bool full, bool half);
+/* Records that a claim locked these slices and got rows. */
+void turns_note_claimed(struct turns *turns, const int32_t *slices, int count);
+/* Decides how many slices the next claim locks. `full`: some of the locked slices have more rows;
+ * `half`: the claim got at least half of its row limit. */
+void turns_adapt_width(struct turns *turns, int locked, bool full, bool half);
 
-/* Somebody holds a row of these slices. If it is clear of which, that one is left until then. */
+/* Another session holds a row of one of these slices. If it is known which, that slice is not a
+ * candidate until `until_ms`. */
 void turns_postpone(struct turns *turns, const int32_t *slices, int count, int64_t until_ms);
 
 #endif

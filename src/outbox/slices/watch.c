@@ -1,10 +1,11 @@
 /*
- * The watch: one session a process, beside the lanes.
+ * The watch: one session for each process, beside those of the lanes.
  *
- * A tick asks, in one round trip and in this order: the highest id drawn; who holds the table's
- * lock; where the unsent rows of each slice begin, from its bound on; and the same from the very
- * beginning for some slices, for rows whose ids were drawn before their INSERT. Statements of one
- * pipeline have a snapshot each, so what the first two prove holds for the scans behind them.
+ * A tick is one round trip with these queries, in this order: the highest id drawn; the holders of
+ * the table's lock; the lowest unsent id of each slice, from its bound on; and the same from the
+ * start for some slices, to find rows whose ids were drawn before their INSERT. Each statement of a
+ * pipeline has its own snapshot, so the results of the first two are valid for the scans after
+ * them.
  */
 #include "outbox/slices/watch.h"
 
@@ -21,15 +22,14 @@
 #include <string.h>
 
 #define TICK_BUSY_MS 100
-#define TICK_UNORDERED_MS 20 /* the same with order = "none", whose bounds rise by scans alone */
+#define TICK_UNORDERED_MS 20 /* the same with order = "none", where only scans raise the bounds */
 #define TICK_IDLE_MS 1000
-#define TICK_FIRST_MS 20  /* until the bounds can be raised at all, */
-#define FIRST_WAIT_MS 300 /* or for so long */
-#define FULL_ROUND_MS                                                                              \
-    60000 /* full scans come to each slice as often as this, however long they take */
-#define LATE_LOG_MS 60000
-#define LOWEST_MS 1000   /* how long the lowest id of the table may take to find */
-#define SCAN_MS_MAX 2500 /* and a question of a tick: lanes may wait for a flush meanwhile */
+#define TICK_FIRST_MS 20    /* at the start of an epoch, until bounds can be raised */
+#define FIRST_WAIT_MS 300   /* how long the first scan waits for that */
+#define FULL_ROUND_MS 60000 /* a round of full scans takes no longer, however long the scans take */
+#define LATE_LOG_MS 60000   /* at most one log line about late rows in this time */
+#define LOWEST_MS 1000      /* statement_timeout of the search for the table's lowest id */
+#define SCAN_MS_MAX 2500    /* statement_timeout of a tick: lanes may be waiting for a flush */
 
 struct watch {
     const struct outbox_options *options;
@@ -40,14 +40,14 @@ struct watch {
     struct sequence sequence;
     struct horizon *horizon;
     struct wal_flush *flush;
-    bool bounded; /* the ids are integers */
+    bool bounded; /* the ids are integers, so there is a horizon */
     struct horizon_view view;
     struct horizon_holder *holders;
-    struct round full; /* of scans from the very beginning, */
-    int seen;          /* which have come to so many slices in this epoch, */
-    int64_t epoch_ms;  /* that began then, */
-    bool lowest_asked; /* and for which the lowest id of the table was asked for */
-    int64_t bounds_ms; /* when the slices are scanned from their bounds again */
+    struct round full;    /* the round of full scans */
+    int first_scanned;    /* how many slices the first scan of this epoch has covered */
+    int64_t epoch_ms;     /* when this epoch began */
+    bool lowest_searched; /* the lowest id of the table was searched for in this epoch */
+    int64_t bounds_ms;    /* when the slices are scanned from their bounds again */
     int64_t late_logged_ms;
 };
 
@@ -118,7 +118,7 @@ static int prepare(struct watch *watch, const char *name, char *sql, struct erro
     return status;
 }
 
-/* Beside 500 writing sessions a nested loop over their locks takes 47 ms, a hash join 2. */
+/* With 500 writing sessions a nested loop over their locks takes 47 ms, a hash join 2 ms. */
 static int prepare_questions(struct watch *watch, struct error *error)
 {
     char limit[96];
@@ -129,7 +129,7 @@ static int prepare_questions(struct watch *watch, struct error *error)
         sequence_describe(&watch->sequence, &watch->session, &watch->table, error) < 0 ||
         session_prepare(&watch->session, "limit", limit, error) < 0)
         return -1;
-    if (watch->sequence.increment < 0) /* ids that fall have no horizon */
+    if (watch->sequence.increment < 0) /* descending ids have no horizon */
         watch->sequence.readable = false;
     if (watch->sequence.readable &&
         prepare(watch, "drawn", sql_drawn(&watch->table, &watch->sequence), error) < 0)
@@ -143,7 +143,7 @@ static int connect_session(struct watch *watch, struct error *error)
 {
     struct session_options session = outbox_session_options(watch->options);
 
-    session.synchronous_commit = true; /* so that this session's commits flush */
+    session.synchronous_commit = true; /* this session's commits have to flush the WAL */
     if (session_open(&watch->session, &session, watch->name, error) < 0 ||
         server_check_role(&watch->session, watch->options->allow_superuser, error) < 0 ||
         server_check_identity(&watch->server, &watch->session, error) < 0 ||
@@ -157,7 +157,7 @@ static int connect_session(struct watch *watch, struct error *error)
                            prepare_questions(watch, error) < 0))
         return -1;
     watch->session.wait_ms = 0;
-    horizon_join(watch->horizon, &watch->server);
+    horizon_connected(watch->horizon, &watch->server);
     return 0;
 }
 
@@ -198,7 +198,7 @@ int watch_flush(struct watch *watch, struct error *error)
     return result != NULL ? 0 : -1;
 }
 
-void watch_refuse_flush(struct watch *watch, const struct error *error)
+void watch_fail_flush(struct watch *watch, const struct error *error)
 {
     uint64_t wanted = wal_flush_wanted(watch->flush);
 
@@ -208,9 +208,9 @@ void watch_refuse_flush(struct watch *watch, const struct error *error)
 
 /* ---- the horizon ---- */
 
-/* Which slices this tick scans. An epoch begins with a scan of each from where its bound is by
- * then, without a rest. */
-static void choose_scans(struct watch *watch, struct scan *bounds, struct scan *full)
+/* Decides which slices this tick scans. An epoch begins with a first scan: every slice from its
+ * current bound, without pauses. */
+static void plan_scans(struct watch *watch, struct scan *bounds, struct scan *full)
 {
     int slices = horizon_slices(watch->horizon);
     int64_t now_ms = clock_now_ms();
@@ -218,15 +218,15 @@ static void choose_scans(struct watch *watch, struct scan *bounds, struct scan *
     *bounds = (struct scan){0};
     if (watch->full.epoch != watch->view.stamp.epoch) {
         watch->full = (struct round){.epoch = watch->view.stamp.epoch, .width = 1};
-        watch->seen = 0;
+        watch->first_scanned = 0;
         watch->epoch_ms = now_ms;
-        watch->lowest_asked = false;
+        watch->lowest_searched = false;
     }
-    *full = (struct scan){.full = watch->seen == slices};
-    if (watch->seen < slices && watch->view.stamp.stable_high == HORIZON_UNKNOWN &&
+    *full = (struct scan){.full = watch->first_scanned == slices};
+    if (watch->first_scanned < slices && watch->view.stamp.stable_high == HORIZON_UNKNOWN &&
         now_ms < watch->epoch_ms + FIRST_WAIT_MS)
         return;
-    if (watch->seen == slices && now_ms >= watch->bounds_ms)
+    if (watch->first_scanned == slices && now_ms >= watch->bounds_ms)
         bounds->count = slices;
     if (now_ms >= watch->full.due_ms) {
         full->first = watch->full.next;
@@ -234,7 +234,7 @@ static void choose_scans(struct watch *watch, struct scan *bounds, struct scan *
     }
 }
 
-/* The answers before it are flushed, so that the time of each scan can be told. */
+/* Flushes the earlier results first, so that the time of each scan can be measured. */
 static int send_scan(struct watch *watch, struct scan *scan, struct error *error)
 {
     if (scan->count == 0)
@@ -256,7 +256,7 @@ static int send_questions(struct watch *watch, struct scan *bounds, struct scan 
     return session_sync(&watch->session, error);
 }
 
-/* "3/1234", "-1/733": two numbers of 32 bits. */
+/* Parses a virtual transaction id, "3/1234" or "-1/733": two 32-bit numbers. */
 static uint64_t parse_transaction(const char *text)
 {
     char *end;
@@ -276,7 +276,7 @@ static int read_holders(struct watch *watch, const PGresult *result, struct hori
         return error_no_memory(error);
     if (PQgetisnull(result, 0, HOLDERS_FILE))
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                         "table %s is another one than before", watch->table.quoted);
+                         "table %s was replaced by another table", watch->table.quoted);
     tick->file = (uint32_t)strtoul(PQgetvalue(result, 0, HOLDERS_FILE), NULL, 10);
     tick->holders = watch->holders;
     for (int row = 0; row < rows; row++) {
@@ -314,7 +314,8 @@ static int read_tick(struct watch *watch, struct horizon_tick *tick, struct erro
     return status;
 }
 
-/* A row whose id was drawn before its INSERT is outside the contract, but is still delivered. */
+/* The order of a row whose id was drawn before its INSERT is not guaranteed, but its delivery is.
+ */
 static void note_late(struct watch *watch, int slice, int64_t id)
 {
     int64_t now_ms = clock_now_ms();
@@ -328,7 +329,7 @@ static void note_late(struct watch *watch, int slice, int64_t id)
         watch->late_logged_ms = now_ms;
     }
     if (!watch->sequence.readable)
-        horizon_forget(watch->horizon, watch->view.stamp.epoch);
+        horizon_reset(watch->horizon, watch->view.stamp.epoch);
 }
 
 static int64_t read_lowest(const PGresult *result, int row)
@@ -344,16 +345,17 @@ static void take_scanned(struct watch *watch, const struct scan *scan, const PGr
         int slice = (int)strtol(PQgetvalue(result, row, SCAN_SLICE), NULL, 10);
         int64_t lowest = read_lowest(result, row);
 
-        if (horizon_scanned(watch->horizon, &watch->view.stamp, slice, &watch->view.bounds[slice],
-                            scan->full, lowest, PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't'))
+        if (horizon_note_scan(watch->horizon, &watch->view.stamp, slice, &watch->view.bounds[slice],
+                              scan->full, lowest,
+                              PQgetvalue(result, row, SCAN_READ_HIGH)[0] == 't'))
             note_late(watch, slice, lowest);
     }
 }
 
 enum scan_result { SCAN_DONE, SCAN_OVERRAN, SCAN_FAILED };
 
-/* *took_ms: since the answer before it. Behind a scan that overran, the rest of the round trip is
- * void, and the session goes on. */
+/* *took_ms: the time since the previous result. After a scan that timed out, the rest of the round
+ * trip is skipped and the session stays open. */
 static enum scan_result read_scan(struct watch *watch, const struct scan *scan, int64_t *took_ms,
                                   struct error *error)
 {
@@ -373,7 +375,7 @@ static enum scan_result read_scan(struct watch *watch, const struct scan *scan, 
     return SCAN_DONE;
 }
 
-/* A slice whose scan overran counts as seen: claims do without its bound. */
+/* A slice whose scan timed out alone counts as scanned: claims read it without a bound. */
 static void note_full(struct watch *watch, const struct scan *scan, bool overran, int64_t took_ms)
 {
     int slices = horizon_slices(watch->horizon);
@@ -383,13 +385,13 @@ static void note_full(struct watch *watch, const struct scan *scan, bool overran
 
     watch->full.next = (scan->first + seen) % slices;
     round_adapt(&watch->full, took_ms, slices);
-    if (watch->seen < slices) {
-        watch->seen += seen;
-        horizon_first_scan(watch->horizon, watch->full.epoch, watch->seen >= slices);
-        if (watch->seen < slices)
+    if (watch->first_scanned < slices) {
+        watch->first_scanned += seen;
+        horizon_note_first_scan(watch->horizon, watch->full.epoch, watch->first_scanned >= slices);
+        if (watch->first_scanned < slices)
             return;
-        watch->seen = slices;
-        watch->full.width = 1; /* from the very beginning a scan may take much longer */
+        watch->first_scanned = slices;
+        watch->full.width = 1; /* the full scans that follow may take much longer */
     }
     watch->full.due_ms = clock_now_ms() + (rest_ms < rest_ms_max ? rest_ms : rest_ms_max);
 }
@@ -439,15 +441,16 @@ static PGresult *find_lowest(struct watch *watch, struct error *error)
     return result;
 }
 
-/* With "delete" the lowest unsent id of the whole table is found by its primary key, in the order
- * of the table's pages: behind millions of rows that have left that takes a tenth of what scans of
- * all slices take, which then begin there. Where it takes too long they begin at the front. */
-static int begin_at_lowest(struct watch *watch, struct error *error)
+/* With on_sent = "delete" the lowest id of the whole table is found through the primary key, in the
+ * order of the table's pages. After millions of deleted rows this takes a tenth of the time that
+ * scans of all slices would take; these scans then begin at that id. If the search times out, they
+ * begin at the start. */
+static int start_at_lowest(struct watch *watch, struct error *error)
 {
     char sql[64];
     PGresult *result;
 
-    watch->lowest_asked = true;
+    watch->lowest_searched = true;
     if (watch->options->order != ORDER_KEY || watch->options->on_sent != ON_SENT_DELETE)
         return 0;
     (void)snprintf(sql, sizeof sql, "SET statement_timeout = %d", LOWEST_MS);
@@ -457,25 +460,25 @@ static int begin_at_lowest(struct watch *watch, struct error *error)
     if (result == NULL && !watch_is_connected(watch))
         return -1;
     for (int i = 0; result != NULL && i < horizon_slices(watch->horizon); i++)
-        (void)horizon_scanned(watch->horizon, &watch->view.stamp, i, &watch->view.bounds[i], true,
-                              read_lowest(result, 0),
-                              PQgetvalue(result, 0, SCAN_READ_HIGH)[0] == 't');
+        (void)horizon_note_scan(watch->horizon, &watch->view.stamp, i, &watch->view.bounds[i], true,
+                                read_lowest(result, 0),
+                                PQgetvalue(result, 0, SCAN_READ_HIGH)[0] == 't');
     PQclear(result);
     (void)snprintf(sql, sizeof sql, "SET statement_timeout = %d", SESSION_STATEMENT_MS);
     return session_execute(&watch->session, sql, error);
 }
 
-/* Until the first scan is done at once again; then as often as the lanes work, or a full round of
- * slices that take long needs. */
-static int64_t next_tick_ms(const struct watch *watch, const struct scan *full, bool worked)
+/* During the first scan the next tick follows at once. Later the interval depends on whether lanes
+ * claim rows, and on when the next full scan is due. */
+static int64_t next_tick_ms(const struct watch *watch, const struct scan *full, bool has_claimed)
 {
     int slices = horizon_slices(watch->horizon);
     int64_t now_ms = clock_now_ms();
     int64_t busy_ms = watch->options->order == ORDER_KEY ? TICK_BUSY_MS : TICK_UNORDERED_MS;
 
-    if (watch->seen < slices)
+    if (watch->first_scanned < slices)
         return now_ms + (full->count > 0 ? 0 : TICK_FIRST_MS);
-    if (worked || (watch->full.width < slices && watch->full.due_ms < now_ms + TICK_BUSY_MS))
+    if (has_claimed || (watch->full.width < slices && watch->full.due_ms < now_ms + TICK_BUSY_MS))
         return now_ms + busy_ms;
     if (watch->full.width < slices && watch->full.due_ms < now_ms + TICK_IDLE_MS)
         return watch->full.due_ms;
@@ -488,7 +491,7 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
     struct horizon_tick tick = {.holder_count = 0};
     struct scan bounds;
     struct scan full;
-    bool worked;
+    bool has_claimed;
     bool first;
     int status;
 
@@ -499,17 +502,17 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
     horizon_read(watch->horizon, &watch->server, &watch->view);
     if (watch->view.stamp.epoch == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                         "database: the lanes have reached another server");
-    choose_scans(watch, &bounds, &full);
-    first = watch->seen < slices;
+                         "database: the lanes are connected to another server");
+    plan_scans(watch, &bounds, &full);
+    first = watch->first_scanned < slices;
     if (first && full.count > 0)
-        horizon_first_scan(watch->horizon, watch->full.epoch, false);
-    if (full.count > 0 && !watch->lowest_asked) {
-        if (begin_at_lowest(watch, error) < 0)
+        horizon_note_first_scan(watch->horizon, watch->full.epoch, false);
+    if (full.count > 0 && !watch->lowest_searched) {
+        if (start_at_lowest(watch, error) < 0)
             return -1;
         horizon_read(watch->horizon, &watch->server, &watch->view);
     }
-    tick.drawn = horizon_highest_claimed(watch->horizon, &worked);
+    tick.drawn = horizon_highest_claimed(watch->horizon, &has_claimed);
     status = session_enter_pipeline(&watch->session, error);
     if (status == 0)
         status = ask(watch, &bounds, &full, &tick, error);
@@ -519,8 +522,8 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
         filter_name_error(&watch->table, error);
     scan_free(&bounds);
     scan_free(&full);
-    *opened = first && watch->seen == slices;
-    *again_ms = next_tick_ms(watch, &full, worked);
+    *opened = first && watch->first_scanned == slices;
+    *again_ms = next_tick_ms(watch, &full, has_claimed);
     return status;
 }
 

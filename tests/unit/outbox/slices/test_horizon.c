@@ -36,7 +36,7 @@ static int set_up(void **state)
     horizon = horizon_open(SLICES);
     if (horizon == NULL || horizon_view_init(&view, SLICES) < 0)
         return -1;
-    horizon_join(horizon, &here);
+    horizon_connected(horizon, &here);
     return 0;
 }
 
@@ -152,13 +152,13 @@ static void scan(int64_t lowest, bool from_high)
 {
     look();
     assert_false(
-        horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], false, lowest, from_high));
+        horizon_note_scan(horizon, &view.stamp, 0, &view.bounds[0], false, lowest, from_high));
 }
 
 static bool scan_fully(int64_t lowest)
 {
     look();
-    return horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], true, lowest, false);
+    return horizon_note_scan(horizon, &view.stamp, 0, &view.bounds[0], true, lowest, false);
 }
 
 /* ---- which ids are stable ---- */
@@ -353,7 +353,7 @@ static void a_session_that_connects_begins_a_new_epoch(void **state)
 
     (void)state;
     before = come_to_101();
-    horizon_join(horizon, &here);
+    horizon_connected(horizon, &here);
     assert_new_epoch(before);
 }
 
@@ -363,11 +363,11 @@ static void evidence_from_an_older_epoch_does_not_end_the_present_one(void **sta
 
     (void)state;
     before = come_to_101();
-    horizon_forget(horizon, before);
+    horizon_reset(horizon, before);
     assert_new_epoch(before);
     tick(100, "");
     claim(END);
-    horizon_forget(horizon, before);
+    horizon_reset(horizon, before);
     assert_bound(0, 101, 101);
 }
 
@@ -379,7 +379,7 @@ static void a_tick_that_was_asked_for_in_an_older_epoch_is_ignored(void **state)
     (void)state;
     old.holders = &none;
     look();
-    horizon_join(horizon, &here);
+    horizon_connected(horizon, &here);
     assert_false(horizon_tick(horizon, &old, &view.stamp));
     assert_stable(UNKNOWN, UNKNOWN);
 }
@@ -391,7 +391,7 @@ static void a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing(void **s
     (void)state;
     tick(100, "");
     asked = ask();
-    horizon_join(horizon, &here);
+    horizon_connected(horizon, &here);
     tick(100, "");
     settle(&asked, END);
     assert_bound(0, UNKNOWN, UNKNOWN);
@@ -404,10 +404,11 @@ static void a_scan_of_an_older_epoch_raises_nothing(void **state)
     (void)state;
     tick(100, "");
     asked = ask();
-    horizon_join(horizon, &here);
+    horizon_connected(horizon, &here);
     tick(100, "");
     for (int full = 0; full < 2; full++)
-        assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, full == 1, 50, false));
+        assert_false(
+            horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, full == 1, 50, false));
     assert_bound(0, UNKNOWN, UNKNOWN);
 }
 
@@ -436,13 +437,13 @@ static void claims_wait_until_the_first_scan_is_done(void **state)
     (void)state;
     look();
     assert_true(view.starting);
-    horizon_first_scan(horizon, view.stamp.epoch, false);
+    horizon_note_first_scan(horizon, view.stamp.epoch, false);
     look();
     assert_true(view.starting);
-    horizon_first_scan(horizon, view.stamp.epoch - 1, true);
+    horizon_note_first_scan(horizon, view.stamp.epoch - 1, true);
     look();
     assert_true(view.starting);
-    horizon_first_scan(horizon, view.stamp.epoch, true);
+    horizon_note_first_scan(horizon, view.stamp.epoch, true);
     look();
     assert_false(view.starting);
 }
@@ -533,7 +534,7 @@ static void a_claim_that_does_not_begin_at_the_bound_leaves_it_alone(void **stat
     asked.from = (struct horizon_bound){50, 50};
     settle(&asked, END);
     settle_from_high(&asked, END);
-    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, false));
+    assert_false(horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, false, END, false));
     assert_bound(0, 21, 21);
 }
 
@@ -566,7 +567,7 @@ static void a_scan_that_began_above_the_bound_raises_nothing(void **state)
     claim(END);
     asked = ask();
     assert_true(scan_fully(50));
-    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, false));
+    assert_false(horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, false, END, false));
     assert_bound(0, 50, 50);
 }
 
@@ -607,7 +608,7 @@ static void a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing(
     assert_true(scan_fully(50));
     settle(&asked, END);
     assert_bound(0, 50, 50);
-    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, false));
+    assert_false(horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, false, END, false));
     assert_bound(0, 50, 50);
 }
 
@@ -621,7 +622,7 @@ static void a_full_scan_lowers_no_bound_for_what_was_there_when_it_began(void **
     scan(60, false);
     before = ask();
     claim(END);
-    assert_false(horizon_scanned(horizon, &before.stamp, 0, &before.from, true, 60, false));
+    assert_false(horizon_note_scan(horizon, &before.stamp, 0, &before.from, true, 60, false));
     assert_bound(0, 101, 101);
 }
 
@@ -632,7 +633,7 @@ static void a_tick_brings_the_stamp_up_to_date(void **state)
     tick(100, "");
     assert_true(try_tick(200, ""));
     assert_int_equal(view.stamp.stable_low, 200);
-    assert_false(horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], false, END, false));
+    assert_false(horizon_note_scan(horizon, &view.stamp, 0, &view.bounds[0], false, END, false));
     assert_bound(0, 201, 201);
 }
 
@@ -808,10 +809,10 @@ static void a_full_scan_that_finds_a_row_below_high_takes_high_back(void **state
     claim_from_high(END);
     assert_bound(0, 101, 301);
     look();
-    assert_true(horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], true, 150, true));
+    assert_true(horizon_note_scan(horizon, &view.stamp, 0, &view.bounds[0], true, 150, true));
     assert_bound(0, 101, 150);
     look();
-    assert_true(horizon_scanned(horizon, &view.stamp, 0, &view.bounds[0], true, 50, false));
+    assert_true(horizon_note_scan(horizon, &view.stamp, 0, &view.bounds[0], true, 50, false));
     assert_bound(0, 50, 50);
 }
 
@@ -873,7 +874,7 @@ static void a_claim_from_the_high_of_before_a_long_holder_left_raises_nothing(vo
     tick(400, "");
     settle_from_high(&asked, END);
     assert_bound(0, 101, 101);
-    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, false, END, true));
+    assert_false(horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, false, END, true));
     assert_bound(0, 101, 101);
 }
 
@@ -886,7 +887,7 @@ static void a_full_scan_of_before_a_long_holder_left_raises_low_alone(void **sta
     let_a_be_long();
     asked = ask();
     tick(400, "");
-    assert_false(horizon_scanned(horizon, &asked.stamp, 0, &asked.from, true, END, true));
+    assert_false(horizon_note_scan(horizon, &asked.stamp, 0, &asked.from, true, END, true));
     assert_bound(0, 101, 101);
 }
 
@@ -958,7 +959,7 @@ static int tear_down_part(void **state)
 
 static void look_at_part(uint64_t sinks)
 {
-    horizon_read_part(part, horizon, sinks, &here, &view);
+    horizon_read_for_sinks(part, horizon, sinks, &here, &view);
 }
 
 /* Without what a sink that is away leaves, which all claims leave then, the slice is empty. */
@@ -1017,7 +1018,7 @@ static void a_part_forgets_when_an_epoch_begins(void **state)
     tick(100, "");
     raise_part(END, false);
     before = view.stamp;
-    horizon_join(horizon, &here);
+    horizon_connected(horizon, &here);
     tick(100, "");
     assert_part(1, UNKNOWN, UNKNOWN);
     horizon_advance(part, &before, 0, &view.bounds[0], END, false);
@@ -1065,7 +1066,7 @@ static void a_part_knows_nothing_on_another_server(void **state)
     (void)state;
     tick(100, "");
     raise_part(END, false);
-    horizon_read_part(part, horizon, 1, &other, &view);
+    horizon_read_for_sinks(part, horizon, 1, &other, &view);
     assert_int_equal(view.stamp.epoch, 0);
     assert_int_equal(view.bounds[0].low, UNKNOWN);
 }

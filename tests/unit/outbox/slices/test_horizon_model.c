@@ -414,7 +414,7 @@ static void lock_slice(struct lane *lane, struct horizon *horizon)
     world.locked_by[lane->slice] = (int)(lane - world.lanes);
     lane->trusts = lane->view.file == world.file && lane->view.stamp.drawn <= world.last_value;
     if (!lane->trusts && lane->view.file != 0)
-        horizon_forget(horizon, lane->view.stamp.epoch);
+        horizon_reset(horizon, lane->view.stamp.epoch);
 }
 
 static bool has_all(const struct horizon_view *view, uint64_t snapshot)
@@ -568,8 +568,8 @@ static void scan(struct process *process, bool full)
     int64_t from = first_id(&view->bounds[slice], !full, from_high);
     struct row *row = next_row(slice, from, process->snapshot);
 
-    if (horizon_scanned(process->horizon, &view->stamp, slice, &view->bounds[slice], full,
-                        row != NULL ? row->id : INT64_MAX, from_high))
+    if (horizon_note_scan(process->horizon, &view->stamp, slice, &view->bounds[slice], full,
+                          row != NULL ? row->id : INT64_MAX, from_high))
         row->found[process - world.processes] = view->stamp.epoch;
 }
 
@@ -617,7 +617,7 @@ static void open_world(void)
         process->horizon = horizon_open(SLICES);
         assert_non_null(process->horizon);
         assert_int_equal(horizon_view_init(&process->view, SLICES), 0);
-        horizon_join(process->horizon, &here);
+        horizon_connected(process->horizon, &here);
     }
     for (int i = 0; i <= LANES; i++) {
         world.lanes[i].slice = NOBODY;

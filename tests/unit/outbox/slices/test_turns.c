@@ -43,7 +43,7 @@ static const char *choose_at(int64_t now_ms, int count)
     static char text[SLICES * 4];
     size_t len = 0;
 
-    turns_choose(&turns, bounds, now_ms);
+    turns_list_candidates(&turns, bounds, now_ms);
     text[0] = '\0';
     for (int i = 0; i < count && i < turns.candidate_count; i++)
         len += (size_t)snprintf(text + len, sizeof text - len, "%s%d", i > 0 ? " " : "",
@@ -58,7 +58,7 @@ static const char *choose(int count)
 
 static bool is_candidate(int slice, int64_t now_ms)
 {
-    turns_choose(&turns, bounds, now_ms);
+    turns_list_candidates(&turns, bounds, now_ms);
     for (int i = 0; i < turns.candidate_count; i++)
         if (turns.candidates[i] == slice)
             return true;
@@ -67,7 +67,7 @@ static bool is_candidate(int slice, int64_t now_ms)
 
 static void claim(int32_t slice)
 {
-    turns_claimed(&turns, &slice, 1);
+    turns_note_claimed(&turns, &slice, 1);
 }
 
 /* ---- which ---- */
@@ -75,7 +75,7 @@ static void claim(int32_t slice)
 static void every_slice_is_a_candidate(void **state)
 {
     (void)state;
-    turns_choose(&turns, bounds, NOW_MS);
+    turns_list_candidates(&turns, bounds, NOW_MS);
     assert_int_equal(turns.candidate_count, SLICES);
     assert_string_equal(choose(5), "0 1 2 3 4");
 }
@@ -123,7 +123,7 @@ static void slices_of_one_claim_come_in_their_own_order(void **state)
 
     (void)state;
     begin(4);
-    turns_claimed(&turns, both, 2);
+    turns_note_claimed(&turns, both, 2);
     assert_string_equal(choose(4), "0 2 1 3");
 }
 
@@ -148,7 +148,7 @@ static void of_equal_bounds_each_has_its_turn(void **state)
 /* A claim of the whole width. */
 static void adapt(bool full, bool half)
 {
-    turns_adapt(&turns, turns.width, full, half);
+    turns_adapt_width(&turns, turns.width, full, half);
 }
 
 static void a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes(void **state)
@@ -166,20 +166,20 @@ static void a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes(voi
 static void a_claim_with_few_rows_doubles_the_width_up_to_all(void **state)
 {
     (void)state;
-    for (int width = FLOOR; width < SLICES_A_CLAIM_MAX; width *= 2) {
+    for (int width = FLOOR; width < SLICES_PER_CLAIM_MAX; width *= 2) {
         assert_int_equal(turns.width, width);
         adapt(false, false);
     }
-    assert_int_equal(turns.width, SLICES_A_CLAIM_MAX);
+    assert_int_equal(turns.width, SLICES_PER_CLAIM_MAX);
     adapt(false, false);
-    assert_int_equal(turns.width, SLICES_A_CLAIM_MAX);
+    assert_int_equal(turns.width, SLICES_PER_CLAIM_MAX);
 }
 
 static void a_full_claim_halves_the_width_down_to_the_floor(void **state)
 {
     (void)state;
-    turns.width = SLICES_A_CLAIM_MAX;
-    for (int width = SLICES_A_CLAIM_MAX; width > FLOOR; width /= 2) {
+    turns.width = SLICES_PER_CLAIM_MAX;
+    for (int width = SLICES_PER_CLAIM_MAX; width > FLOOR; width /= 2) {
         assert_int_equal(turns.width, width);
         adapt(true, true);
     }
@@ -203,13 +203,13 @@ static void a_claim_that_is_half_full_keeps_the_floor_and_doubles_more(void **st
 static void a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them(void **state)
 {
     (void)state;
-    turns_adapt(&turns, 2, true, true);
+    turns_adapt_width(&turns, 2, true, true);
     assert_int_equal(turns.width, 1);
     adapt(true, true);
     assert_int_equal(turns.width, 2);
     adapt(true, true);
     assert_int_equal(turns.width, FLOOR);
-    turns_adapt(&turns, 1, true, true);
+    turns_adapt_width(&turns, 1, true, true);
     assert_int_equal(turns.width, 1);
 }
 
