@@ -1,9 +1,10 @@
 /*
- * Claim: lock the next rows and turn them into messages.
+ * Claim: locks the next rows and turns them into messages.
  *
- * Memory is bounded whatever the rows hold: of those above the claim's inline limit only as many
- * come whole as the batch's byte limit allows, the others as lengths. There the batch is cut; the
- * rest of it stays locked until this transaction ends, and comes with the next.
+ * Memory is bounded whatever the rows contain. Rows above the claim's inline limit are returned in
+ * full only while they fit into the batch's byte limit; of the others the claim returns the lengths
+ * only, and the batch ends there. The remaining rows stay locked until this transaction ends, and
+ * the next claim gets them.
  */
 #include "base/clock.h"
 #include "catalog/filter.h"
@@ -18,12 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ISOLATE_MS                                                                                 \
-    60000             /* how long a claim stays small for the sake of a row that is not found      \
-                       */
-#define UUID_OID 2950 /* PostgreSQL's pg_type.dat; the parked table's may be another type */
+#define ISOLATE_MS 60000 /* how long claims stay small to isolate a row that cannot be read */
+#define UUID_OID 2950    /* pg_type.dat */
 
-/* A COMMIT would wait for the disk, and for a standby that is away, because rows were locked. */
+/* A COMMIT would write the row locks to disk, and could wait for a standby that is down. */
 void outbox_abandon(struct outbox *outbox)
 {
     struct error ignored;
@@ -48,8 +47,8 @@ static inline struct text field(const PGresult *result, int row, int column)
     return (struct text){PQgetvalue(result, row, column), (size_t)len};
 }
 
-/* What lies in the result. */
-static void take_row(const struct batch *batch, struct message *message, int row)
+/* Sets the fields that point into the result. */
+static void set_fields(const struct batch *batch, struct message *message, int row)
 {
     const PGresult *result = batch->rows;
 
@@ -71,9 +70,9 @@ static void take_row(const struct batch *batch, struct message *message, int row
     message->blocked = !PQgetisnull(result, row, CLAIM_BLOCKED);
 }
 
-/* And what is made of it, in the batch's memory. */
-static void finish_row(const struct outbox *outbox, struct batch *batch, struct message *message,
-                       int row, struct text headers)
+/* Sets the fields that are converted into the batch's memory. */
+static void convert_fields(const struct outbox *outbox, struct batch *batch,
+                           struct message *message, int row, struct text headers)
 {
     const PGresult *result = batch->rows;
     const char *problem;
@@ -108,39 +107,39 @@ static void finish_row(const struct outbox *outbox, struct batch *batch, struct 
     }
 }
 
-/* What a claimed row weighs, and whether it came whole. */
-struct weight {
-    int64_t bytes;
-    int64_t rest_len;
-    bool whole;     /* everything is in the claim's result */
-    bool too_large; /* for the broker, or for anybody */
+/* The size of a claimed row. */
+struct row_size {
+    int64_t bytes;    /* what it adds to the batch; 0 when it is too large to be sent */
+    int64_t rest_len; /* bytes of key, type and headers */
+    bool whole;       /* the result contains all of it */
+    bool too_large;   /* above the broker's limit or the relay's own */
 };
 
-static struct weight weigh(const PGresult *result, int row, struct message *message,
-                           struct text headers, int64_t payload_max)
+static struct row_size measure(const PGresult *result, int row, struct message *message,
+                               struct text headers, int64_t payload_max)
 {
-    struct weight weight = {.whole = PQgetisnull(result, row, CLAIM_LENGTHS)};
+    struct row_size size = {.whole = PQgetisnull(result, row, CLAIM_LENGTHS)};
     int64_t payload_len;
 
-    if (weight.whole) {
-        weight.rest_len = (int64_t)(message->key.len + message->type.len + headers.len);
+    if (size.whole) {
+        size.rest_len = (int64_t)(message->key.len + message->type.len + headers.len);
     } else {
         const char *lengths = PQgetvalue(result, row, CLAIM_LENGTHS);
 
         message->payload_len = wire_int8(lengths);
-        weight.rest_len = wire_int8(lengths + sizeof(int64_t));
+        size.rest_len = wire_int8(lengths + sizeof(int64_t));
     }
     payload_len = message->payload_len;
-    weight.too_large =
-        weight.rest_len > CLAIM_REST_BYTES_MAX || (!weight.whole && payload_len > payload_max);
-    if (!weight.too_large)
-        weight.bytes = (payload_len > 0 ? payload_len : 0) + weight.rest_len;
-    return weight;
+    size.too_large =
+        size.rest_len > CLAIM_REST_BYTES_MAX || (!size.whole && payload_len > payload_max);
+    if (!size.too_large)
+        size.bytes = (payload_len > 0 ? payload_len : 0) + size.rest_len;
+    return size;
 }
 
-/* Turns result rows into messages until the byte limit; one row is always taken, but when it came
- * without its payload. Returns the bytes. */
-static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_max)
+/* Turns result rows into messages up to the byte limit. The first row is taken even if it exceeds
+ * the limit, unless it lacks a payload that could be sent. Returns the bytes. */
+static int64_t fill_batch(struct outbox *outbox, struct batch *batch, int64_t payload_max)
 {
     const PGresult *result = batch->rows;
     int rows = PQntuples(result);
@@ -150,27 +149,25 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_
     for (int row = 0; row < rows; row++) {
         struct message *message = batch_add(batch);
         struct text headers = field(result, row, CLAIM_HEADERS);
-        struct weight weight;
+        struct row_size size;
         bool alone, absent;
 
-        take_row(batch, message, row);
-        weight = weigh(result, row, message, headers, payload_max);
-        /* Its key may be one that other rows of the batch have, and nobody can tell; nor whether it
-         * is NULL. */
-        alone =
-            weight.too_large && outbox->options->order == ORDER_KEY && message->key.data == NULL;
-        absent = !weight.whole && !weight.too_large;
-        if (absent || (row > 0 && (alone || bytes + weight.bytes > outbox->options->batch_bytes))) {
+        set_fields(batch, message, row);
+        size = measure(result, row, message, headers, payload_max);
+        /* The key was too large to fetch, so other rows of the batch may have the same key. */
+        alone = size.too_large && outbox->options->order == ORDER_KEY && message->key.data == NULL;
+        absent = !size.whole && !size.too_large;
+        if (absent || (row > 0 && (alone || bytes + size.bytes > outbox->options->batch_bytes))) {
             batch->count--;
             batch->has_more = true;
             return bytes;
         }
-        bytes += weight.bytes;
-        finish_row(outbox, batch, message, row, headers);
-        if (weight.rest_len > CLAIM_REST_BYTES_MAX)
+        bytes += size.bytes;
+        convert_fields(outbox, batch, message, row, headers);
+        if (size.rest_len > CLAIM_REST_BYTES_MAX)
             batch_refuse(batch, message, VERDICT_REJECTED,
                          "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
-                         weight.rest_len);
+                         size.rest_len);
         if (alone) {
             batch->has_more = batch->has_more || rows > 1;
             return bytes;
@@ -179,8 +176,9 @@ static int64_t fill(struct outbox *outbox, struct batch *batch, int64_t payload_
     return bytes;
 }
 
-/* A batch that was cut means rows were locked and read for nothing: the next claim asks for fewer;
- * for more only when so many of this size would fit, and no row is being isolated. */
+/* When a batch was cut, rows were locked and read in vain, so the next claim asks for fewer. It
+ * asks for more again only when that many rows of this size would fit and no row is being isolated.
+ */
 static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_t bytes)
 {
     bool cut = batch->count < PQntuples(batch->rows);
@@ -230,9 +228,9 @@ static int read_claimed(struct outbox *outbox, struct error *error)
         !PQgetisnull(result, 0, CLAIMED_FLUSHED) && PQgetvalue(result, 0, CLAIMED_FLUSHED)[0] != 0;
     outbox->xact =
         PQgetisnull(result, 0, CLAIMED_XACT) ? 0 : wire_int8(PQgetvalue(result, 0, CLAIMED_XACT));
-    outbox->worked_ms = (wire_int8(PQgetvalue(result, 0, CLAIMED_DONE)) -
-                         wire_int8(PQgetvalue(result, 0, CLAIMED_BEGAN))) /
-                        1000;
+    outbox->server_work_ms = (wire_int8(PQgetvalue(result, 0, CLAIMED_DONE)) -
+                              wire_int8(PQgetvalue(result, 0, CLAIMED_BEGAN))) /
+                             1000;
     outbox->slices.read_high =
         !PQgetisnull(result, 0, CLAIMED_HIGH) && PQgetvalue(result, 0, CLAIMED_HIGH)[0] != 0;
     status = keep_pauses(outbox, result, CLAIMED_PAUSES, error);
@@ -242,8 +240,8 @@ static int read_claimed(struct outbox *outbox, struct error *error)
 
 enum claim_result { CLAIM_READ, CLAIM_UNREADABLE, CLAIM_FAILED };
 
-/* A claim that failed keeps its session, which knows all its statements, unless the session itself
- * is what failed. */
+/* After a failed claim the session stays open, with its prepared statements, unless the session
+ * itself has failed. */
 static enum claim_result note_failure(struct outbox *outbox, const struct claim_request *request,
                                       struct error *error)
 {
@@ -296,32 +294,33 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
 {
     int64_t began_ms = clock_boot_ms();
     int64_t took_ms;
-    int64_t bytes = fill(outbox, batch, payload_max);
+    int64_t bytes = fill_batch(outbox, batch, payload_max);
 
     if (batch->count == 0)
-        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                         "the broker takes larger messages than when the claim was made");
+        return error_set(
+            error, ERROR_TRANSIENT, ERROR_DATABASE,
+            "the broker's size limit was raised after the claim was sent: claiming again");
     if (slice_lock_note_claimed(&outbox->slices, batch, outbox_claim_limit(outbox, outbox->level),
                                 error) < 0)
         return -1;
     adapt_level(outbox, batch, bytes);
     if (outbox->options->durable_before_publish && !outbox->flushed &&
-        (outbox->flush == NULL
-             ? error_set(error, ERROR_PERMANENT, ERROR_SELF, "nobody flushes the WAL")
-             : wal_flush_wait(outbox->flush, &outbox->server, error)) < 0)
+        (outbox->flush == NULL ? error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                                           "no session flushes the WAL")
+                               : wal_flush_wait(outbox->flush, &outbox->server, error)) < 0)
         return -1;
     took_ms = clock_boot_ms() - began_ms;
-    outbox->worked_ms += took_ms < SESSION_STATEMENT_MS ? took_ms : SESSION_STATEMENT_MS;
+    outbox->server_work_ms += took_ms < SESSION_STATEMENT_MS ? took_ms : SESSION_STATEMENT_MS;
     return 0;
 }
 
-/* What the server has worked is no pause, and what the flush took hardly ever one. */
+/* The time that the server worked does not count, nor does the wait for the WAL flush. */
 int64_t outbox_claim_slept_ms(const struct outbox *outbox)
 {
-    return clock_boot_ms() - outbox->asked_ms - outbox->worked_ms;
+    return clock_boot_ms() - outbox->sent_at_ms - outbox->server_work_ms;
 }
 
-/* A row of the claim cannot be handed over: fewer are asked for, until it is alone. */
+/* Some row of the claim cannot be read: claims ask for fewer rows until it is alone. */
 static int isolate(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                    struct error *error)
 {
@@ -349,8 +348,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         if (batch->has_more)
             return 0;
         slice_lock_read_horizon(&outbox->slices, request);
-        /* The first scan takes a moment. It takes a while behind millions of rows that have left
-         * and cannot be removed yet, and a claim would walk over all of them too. */
+        /* The first scan usually takes a moment, but longer when millions of dead row versions
+         * cannot be vacuumed yet. A claim without a bound would read all of them too. */
         if (!request->parked && outbox->slices.view.starting)
             return 0;
         if (claim_queue(outbox, batch, request, error) < 0 ||
@@ -378,7 +377,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     return 0;
 }
 
-/* A row that cannot be handed over is isolated; what is still an error is the condition's. */
+/* claim() isolates rows that cannot be read, so a data error that is left comes from [outbox]
+ * where. */
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {

@@ -12,7 +12,7 @@ static enum claim_kind kind_of(const struct outbox *outbox, const struct claim_r
     return outbox->options->order == ORDER_KEY ? CLAIM_SLICES : CLAIM_TABLE;
 }
 
-/* A claim or what stands for it: all of a kind take the same parameters. */
+/* Queues the claim or the search for its first row; both take the same parameters. */
 static int queue_rows(struct outbox *outbox, struct batch *batch,
                       const struct claim_request *request, const char *name, struct error *error)
 {
@@ -39,7 +39,7 @@ static int queue_rows(struct outbox *outbox, struct batch *batch,
 int claim_queue_transaction(struct outbox *outbox, struct batch *batch,
                             const struct claim_request *request, struct error *error)
 {
-    outbox->asked_ms = clock_boot_ms();
+    outbox->sent_at_ms = clock_boot_ms();
     outbox->slices.ignores_bounds = false;
     if (pipeline_queue(&outbox->pipeline, "begin", 0, NULL, false, error) < 0 ||
         pipeline_queue(&outbox->pipeline, "lock", 0, NULL, false, error) < 0)
@@ -54,7 +54,7 @@ int claim_queue_first_row(struct outbox *outbox, struct batch *batch,
                       error);
 }
 
-/* The lock of the slices comes first: it says from where on the claim behind it goes. */
+/* The statement that locks the slices comes first: it determines which bounds the claim uses. */
 int claim_queue(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                 struct error *error)
 {

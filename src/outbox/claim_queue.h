@@ -3,12 +3,12 @@
 
 #include "outbox/state.h"
 
-/* What is sent for a claim. Each returns 0, or -1 with *error set. */
+/* Queues the statements of a claim. All return 0, or -1 with *error set. */
 
 int claim_queue(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                 struct error *error);
-/* Parts of it: BEGIN, the table's lock and those of slices; and, instead of the claim, the place
- * and the id of the first row that it would take. */
+/* Parts of it: BEGIN with the locks of the table and of slices; and, in place of the claim, a query
+ * for the ctid and the id of the first row that the claim would lock. */
 int claim_queue_transaction(struct outbox *outbox, struct batch *batch,
                             const struct claim_request *request, struct error *error);
 int claim_queue_first_row(struct outbox *outbox, struct batch *batch,

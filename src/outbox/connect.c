@@ -1,6 +1,6 @@
 /*
- * A lane's connection: the session, what the table is, and the statements, prepared in one round
- * trip.
+ * Connects a lane: opens the session, describes and checks the table, and prepares all statements
+ * in one round trip.
  */
 #include "outbox/state.h"
 
@@ -56,8 +56,8 @@ static int prepare_claims(struct outbox *outbox, struct error *error)
     return 0;
 }
 
-/* For a row that cannot be read: the place of the first that is due, and the values of one alone.
- */
+/* Statements for rows that cannot be read: one finds the ctid of the first due row, the other reads
+ * the values of a single row. */
 static int prepare_single_rows(struct outbox *outbox, struct error *error)
 {
     const struct table *table = &outbox->table;
@@ -112,7 +112,8 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     return pipeline_read_prepared(&outbox->pipeline, error);
 }
 
-/* Before an index is missed that another condition would need. */
+/* Checked before the indexes: an index that is missing only for a wrong condition must not be
+ * reported. */
 static int check_condition(const struct table *table, struct outbox *outbox, struct error *error)
 {
     struct adoption adoption;
@@ -125,7 +126,7 @@ static int check_condition(const struct table *table, struct outbox *outbox, str
     return -1;
 }
 
-/* What is remembered is the last table that was whole. */
+/* outbox->table stays the last description that passed all checks. */
 static int describe(struct outbox *outbox, struct error *error)
 {
     struct table table = {0};
@@ -147,12 +148,12 @@ static int describe(struct outbox *outbox, struct error *error)
     outbox->payload_is_json = strcmp(payload, "json") == 0 || strcmp(payload, "jsonb") == 0;
     if (atomic_flag_test_and_set(&warned))
         return 0;
-    /* Nobody can tell a table without the column from one whose column was renamed a moment ago. */
+    /* The column may have been renamed, so its absence is reported. */
     for (int i = 0; i < COLUMN_SENT_AT; i++)
         if (table.columns[i].name != NULL && !table_has(&table, (enum column)i))
-            log_warn("table %s has no column \"%s\": its messages go without", table.quoted,
-                     table.columns[i].name);
-    /* It may also be somebody's own column of that name. */
+            log_warn("table %s has no column \"%s\": its messages are sent without it",
+                     table.quoted, table.columns[i].name);
+    /* The column may also belong to the application. */
     if (outbox->options->on_sent == ON_SENT_DELETE && table_has(&table, COLUMN_SENT_AT))
         log_warn("rows of table %s whose %s is set count as sent, although on_sent is \"delete\"",
                  table.quoted, table.columns[COLUMN_SENT_AT].quoted);

@@ -10,13 +10,13 @@
 
 #define SECOND_US INT64_C(1000000)
 #define DAY_US (86400 * SECOND_US)
-#define YEAR_0_DAYS (-730485) /* from 2000-01-01, as the next */
-#define YEAR_10000_DAYS 2921940
+#define YEAR_0_DAYS (-730485)   /* first day of the year 0, counted from 2000-01-01 */
+#define YEAR_10000_DAYS 2921940 /* first day of the year 10000, counted from 2000-01-01 */
 #define YEARS_400_DAYS 146097
 #define MARCH_0_TO_2000_DAYS 730425 /* from 0000-03-01 */
 #define NUMBER_BYTES 40
 
-/* Eight digits at once: half a byte in each of eight bytes, and 'a' begins 39 behind '9' + 1. */
+/* Writes eight digits at once: each byte of `halves` holds one hexadecimal digit. */
 static void put_hex(char out[8], const char *wire)
 {
     uint64_t halves = (uint32_t)wire_int4(wire);
@@ -49,8 +49,8 @@ struct date {
     unsigned year, month, day;
 };
 
-/* Counted from a 1 March, so that a leap day is the last of its year; 400 years too many, so that
- * nothing is negative (Hinnant, "chrono-Compatible Low-Level Date Algorithms"). */
+/* Years are counted from 1 March, so that a leap day is the last day of its year. 400 years are
+ * added so that no value is negative (Hinnant, "chrono-Compatible Low-Level Date Algorithms"). */
 static struct date date_of(int64_t days_since_2000)
 {
     unsigned days = (unsigned)(days_since_2000 + MARCH_0_TO_2000_DAYS + YEARS_400_DAYS);
@@ -83,7 +83,7 @@ static char *put_two_and(char *out, unsigned value, char behind)
     return out + 1;
 }
 
-/* One a message: snprintf and gmtime_r took a tenth of all that the relay does. */
+/* Runs for each message: with snprintf() and gmtime_r() it took a tenth of the relay's CPU time. */
 size_t row_time(char out[ROW_TIME_BYTES], int64_t microseconds)
 {
     int64_t days = microseconds / DAY_US - (microseconds % DAY_US < 0);
@@ -124,7 +124,7 @@ static void format_real(char out[NUMBER_BYTES], double value)
 
 const char row_no_memory[] = "out of memory";
 
-/* NULL, or why not. */
+/* Returns NULL, or what is wrong with the value. */
 static const char *take_scalar(struct text *out, const json_t *value, struct batch *batch)
 {
     char number[NUMBER_BYTES];
@@ -186,7 +186,7 @@ const char *row_headers(struct message *message, struct text json, struct batch 
                       JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     if (root == NULL)
         return json_error_code(&error) == json_error_numeric_overflow
-                   ? "headers: a number larger than 64 bits hold; write it as a string"
+                   ? "headers: a number does not fit into 64 bits; write it as a string"
                    : "headers: not a JSON object with distinct names";
     if (json_is_null(root))
         problem = NULL;

@@ -1,10 +1,10 @@
 /*
- * Settle: write what became of each message and commit, in the transaction that claimed it.
+ * Settle: writes the outcome of each message and commits, in the transaction that claimed the rows.
  *
- * One pipeline carries the sent rows, COMMIT and, when wanted, BEGIN and the next claim; rows to be
- * parked, which are few, go before it under a savepoint. Any error skips everything behind it, so
- * nothing is claimed after a failed COMMIT. Each statement raises when it touched another number of
- * rows than it was given.
+ * One round trip carries the sent rows, COMMIT and, if requested, the next claim. Rows to be parked
+ * are few; they are written before it, after a savepoint. In a pipeline any error skips all later
+ * statements, so nothing is claimed after a failed COMMIT. Each statement raises an error when it
+ * affects another number of rows than it was given.
  */
 #include "base/clock.h"
 #include "outbox/claim_queue.h"
@@ -20,19 +20,19 @@
 #define WAIT_MS_DEAD (-1)
 #define WAIT_MS_BEHIND (-2)
 
-/* What is parked already and stays behind another row needs no word. */
+/* A parked row that still waits for an earlier row of its key is not written again. */
 static bool is_parked(const struct batch *batch, const struct message *message)
 {
     return message->outcome == OUTCOME_PARK || message->outcome == OUTCOME_DEAD ||
            (message->outcome == OUTCOME_BEHIND && !batch->parked);
 }
 
-/* What there is to write, and how long the texts are. */
+/* How many rows there are to write, and how long the texts are. */
 struct tally {
     int sent;
     int parked;
-    size_t reason_bytes; /* of the rows to be parked, */
-    size_t waits_bytes;  /* as this */
+    size_t reason_bytes; /* total length of the reasons of the rows to be parked */
+    size_t waits_bytes;  /* total length of the destinations that they wait for */
 };
 
 static const char *reason_of(const struct message *message)
@@ -115,8 +115,8 @@ static int queue_plain(struct outbox *outbox, const char *statement, struct erro
     return pipeline_queue(&outbox->pipeline, statement, 0, NULL, false, error);
 }
 
-/* 1: parked; 0: the server refused, and *error and outbox->pipeline.failure say why; -1: the
- * session is closed. */
+/* Returns 1 when the rows were parked; 0 when the server refused, with *error and
+ * outbox->pipeline.failure set; -1 when the session is closed. */
 static int try_to_park(struct outbox *outbox, struct error *error)
 {
     enum failure failure;
@@ -134,8 +134,8 @@ static int try_to_park(struct outbox *outbox, struct error *error)
     return parked;
 }
 
-/* A value that the server cannot even copy because it is damaged is lost already. Whatever else is
- * in the way goes some day. */
+/* Parks a row with its id only. This is right only for a damaged value, which the server cannot
+ * even copy: it is lost already. Other obstacles are temporary. */
 static int park_bare(struct outbox *outbox, const struct batch *batch, struct error *error)
 {
     const struct message *message = &batch->messages[0];
@@ -149,8 +149,9 @@ static int park_bare(struct outbox *outbox, const struct batch *batch, struct er
     return try_to_park(outbox, error);
 }
 
-/* Parks apart from the rest: a row that cannot be moved (a foreign key, a lock, another type of a
- * column) must not keep the acknowledged ones from being settled. -1: the session is closed. */
+/* Parks rows after a savepoint of their own: a row that cannot be moved (a foreign key, a lock, a
+ * column of another type) must not prevent the acknowledged rows from being settled. Returns -1
+ * when the session is closed. */
 static int park(struct outbox *outbox, struct batch *batch, const struct tally *tally,
                 struct error *error)
 {
@@ -175,7 +176,8 @@ static int park(struct outbox *outbox, struct batch *batch, const struct tally *
     return pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error);
 }
 
-/* A transaction that failed inside answers COMMIT with "ROLLBACK", which is no error to libpq. */
+/* In a failed transaction the server answers COMMIT with "ROLLBACK", which libpq does not report as
+ * an error. */
 static int read_commit(struct outbox *outbox, struct error *error)
 {
     PGresult *result = pipeline_expect(&outbox->pipeline, PGRES_COMMAND_OK, error);
@@ -187,12 +189,12 @@ static int read_commit(struct outbox *outbox, struct error *error)
     PQclear(result);
     if (!committed)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                         "database: the settle was rolled back");
+                         "database: the settling transaction was rolled back");
     outbox->pipeline.in_transaction = false;
     return 0;
 }
 
-/* The wrong count is raised as a failing cast, whose text says more than an operator needs. */
+/* The count check raises its error by a failing cast; this replaces the text of that error. */
 static void explain_count(const struct outbox *outbox, struct error *error)
 {
     char *settled = strstr(error->text, "settled ");
@@ -216,7 +218,7 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
         (tally.sent > 0 && queue_sent(outbox, batch, tally.sent, error) < 0) ||
         queue_plain(outbox, "commit", error) < 0)
         return -1;
-    /* The flush request makes the server answer the COMMIT before it runs the claim behind it. */
+    /* The flush request makes the server answer the COMMIT before it runs the next claim. */
     if (next != NULL && (pipeline_request_flush(pipeline, error) < 0 ||
                          claim_queue(outbox, batch, next, error) < 0))
         return -1;
@@ -246,7 +248,7 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
     }
     slice_lock_note_settled(&outbox->slices, batch);
     outbox->pipeline.in_flight = next != NULL;
-    outbox->asked_ms = clock_boot_ms(); /* a COMMIT that took long is no pause of the claim's */
+    outbox->sent_at_ms = clock_boot_ms(); /* a slow COMMIT must not count as a pause of the claim */
     return next != NULL ? 0 : pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error);
 }
 
@@ -257,7 +259,7 @@ int outbox_remaining(struct outbox *outbox, bool *due, int *parked, struct error
     if (result == NULL)
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';
-    outbox->slices.ignores_bounds = *due; /* it may be below a bound */
+    outbox->slices.ignores_bounds = *due; /* the unsent row may be below a bound */
     *parked = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
     return 0;

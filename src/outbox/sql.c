@@ -7,8 +7,8 @@
 
 #define RELEASE_BATCHES 4
 
-/* Within the settling transaction a wrong count must be an error, or the COMMIT behind it in the
- * pipeline would seal it: a trigger or a rule can turn the statement into a silent no-op. */
+/* A trigger or a rule can turn the statement into a silent no-op. A wrong count must therefore be
+ * an error, or the COMMIT after it in the pipeline would succeed. */
 static void put_count_check(FILE *out)
 {
     (void)fprintf(
@@ -16,8 +16,8 @@ static void put_count_check(FILE *out)
              " ('settled ' || count(*) || ' rows instead of ' || $2::int4)::int4 END FROM touched");
 }
 
-/* A destination that took a row takes others: those that wait for it fall due, the oldest first, so
- * many at a time that a batch which is sent makes several more due. */
+/* A destination that has accepted a row exists again: rows that wait for it become due, the oldest
+ * first. Each sent batch releases several batches more. */
 static void put_release(FILE *out, const struct table *table, const struct outbox_options *options)
 {
     (void)fprintf(out,
@@ -32,8 +32,8 @@ static void put_release(FILE *out, const struct table *table, const struct outbo
                   RELEASE_BATCHES * options->batch);
 }
 
-/* A row that has left lets the next one of its key go. The statement still sees the rows that it
- * settles as they were. */
+/* When a parked row is sent, the next row of its key becomes due. The statement's snapshot still
+ * shows the rows that it settles as unsent, so they are excluded by ctid. */
 static void put_freed(FILE *out, const struct table *table)
 {
     (void)fprintf(out,
@@ -107,8 +107,8 @@ static void put_moved_columns(FILE *out, const struct table *table, bool names_o
     }
 }
 
-/* What the parameters say of each row. Of the rows that wait for one destination the first is its
- * probe and falls due; the others never do, until it has been reached. */
+/* The parameters as rows. Of the rows that wait for one destination the first is its probe and
+ * becomes due; the others have due = infinity until the destination is reached. */
 static void put_parameters(FILE *out)
 {
     (void)fprintf(out, "WITH given AS (SELECT *, CASE WHEN wait_ms = -2 THEN 'infinity'"
@@ -123,8 +123,8 @@ static void put_parameters(FILE *out)
                        " place)), ");
 }
 
-/* A row that waits no longer has reached its destination, or has another fault; one that waits for
- * something else from now on leaves the others without their probe. */
+/* A parked row that no longer waits for its destination has reached it, even if it failed again for
+ * another reason. A row that now waits for another destination leaves the others without a probe. */
 static void put_touched_parked(FILE *out, const struct table *table)
 {
     (void)fprintf(out,
@@ -137,7 +137,7 @@ static void put_touched_parked(FILE *out, const struct table *table)
                   table->parked_quoted, table->parked_quoted);
 }
 
-/* A destination that has its probe already needs no other. */
+/* A destination that has a probe already gets no second one. */
 static void put_touched_outbox(FILE *out, const struct table *table,
                                const struct outbox_options *options)
 {

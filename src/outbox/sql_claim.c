@@ -1,5 +1,5 @@
 /*
- * Claim: which rows, in which order, with what of them.
+ * The text of the claim: which rows it locks, in which order, and what it returns of them.
  */
 #include "outbox/sql.h"
 
@@ -20,15 +20,16 @@ static bool is_bytes_or_text(const char *type)
            strncmp(type, varying, sizeof varying - 1) == 0;
 }
 
-static bool travels_as_it_is(const struct table *table, enum column column)
+static bool is_sent_binary(const struct table *table, enum column column)
 {
     const char *type = table->columns[column].base;
 
     return is_bytes_or_text(type) || (column == COLUMN_EVENT_ID && strcmp(type, "uuid") == 0);
 }
 
-/* Numbers become strings here, because a JSON library would make them doubles. A nested value, or
- * anything but an object, is left for row_headers to refuse: an error here would fail the claim. */
+/* Turns numbers into strings, because a JSON library would make them doubles. Nested values, and
+ * anything but an object, are left for row_headers() to refuse: an error here would make the whole
+ * claim fail. */
 static void put_jsonb_headers(FILE *out, const char *name)
 {
     (void)fprintf(out,
@@ -39,9 +40,10 @@ static void put_jsonb_headers(FILE *out, const char *name)
                   name, name, name, name);
 }
 
-#define LARGE_BYTES 2000 /* longer values are stored apart, or compressed */
+#define LARGE_BYTES 2000 /* longer values are TOASTed: compressed or stored out of line */
 
-/* Behind the last row that fits, texts are not made any more: that of 1 MiB of jsonb takes 2 ms. */
+/* After the last row that fits, large values are not converted to text any more: 1 MiB of jsonb
+ * takes 2 ms. */
 static void put_payload_text(FILE *out, const char *name, int64_t batch_bytes)
 {
     (void)fprintf(out,
@@ -50,14 +52,14 @@ static void put_payload_text(FILE *out, const char *name, int64_t batch_bytes)
                   name, LARGE_BYTES, batch_bytes, name);
 }
 
-/* bytea, text and an event's uuid travel as they are; what else a column may be, as its text. */
+/* bytea, text and the event id's uuid are sent in their binary format, all other types as text. */
 static void put_text_column(FILE *out, const struct table *table,
                             const struct outbox_options *options, enum column column, bool parked)
 {
     const struct table_column *described = &table->columns[column];
     const char *name = parked ? column_name(column) : described->quoted;
 
-    if (column == COLUMN_PAYLOAD && !travels_as_it_is(table, column)) {
+    if (column == COLUMN_PAYLOAD && !is_sent_binary(table, column)) {
         put_payload_text(out, name, options->batch_bytes);
         return;
     }
@@ -68,13 +70,13 @@ static void put_text_column(FILE *out, const struct table *table,
     if (!table_has(table, column))
         (void)fprintf(out, "NULL::text");
     else
-        (void)fprintf(out, "%s%s", name, travels_as_it_is(table, column) ? "" : "::text");
+        (void)fprintf(out, "%s%s", name, is_sent_binary(table, column) ? "" : "::text");
     (void)fprintf(out, " AS %s", column_name(column));
 }
 
-/* The rows of the slices that sql_lock_slices locked, slice by slice, and of each its share. Under
- * their locks nobody else claims these rows, so one that somebody holds is waited for: to skip it
- * would reorder its key. */
+/* The rows of the slices that sql_lock_slices has locked: slice by slice, from each its share of
+ * the limit. No other lane claims rows of these slices. A row that some other session has locked
+ * must be waited for, because skipping it would reorder its key. */
 static int put_slices_source(FILE *out, const struct table *table,
                              const struct outbox_options *options, const struct claim_text *text)
 {
@@ -103,8 +105,8 @@ static int put_slices_source(FILE *out, const struct table *table,
     return status;
 }
 
-/* With the first row of a key, which is due, come those behind it, as far as none of them has to
- * wait for a reason of its own. */
+/* The first row of a key is due. The later rows of the key are claimed with it, up to the first one
+ * that has to wait for a reason of its own. */
 static void put_runs(FILE *out, const struct table *table, int limit)
 {
     const char *parked = table->parked_quoted;
@@ -123,9 +125,9 @@ static void put_runs(FILE *out, const struct table *table, int limit)
                   limit);
 }
 
-/* Of the slices that sql_lock_parked_slices locked. The rows are locked by seq: one that an
- * operator touches meanwhile is waited for and found again, where by its ctid it would be left out,
- * and those behind it would overtake it. */
+/* The due rows of the slices that sql_lock_parked_slices has locked. Rows are found by seq and not
+ * by ctid: a row that an operator updates at the same time is waited for and found again. By ctid
+ * it would be missed, and later rows of its key would overtake it. */
 static int put_runs_source(FILE *out, const struct table *table,
                            const struct outbox_options *options, const struct claim_text *text)
 {
@@ -201,8 +203,9 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     return 0;
 }
 
-/* Whether a row of its key is parked. As long as no row with a key is, none is asked; then each key
- * of the batch is asked about once: the entries of one that has left may still be there. */
+/* Whether a row of the same key is parked. Nothing is looked up while no row with a key is parked.
+ * Otherwise each key of the batch is looked up only once, because the index may be full of dead
+ * entries. */
 static void put_blocked(FILE *out, const struct table *table, const struct claim_text *text,
                         const struct outbox_options *options)
 {
@@ -225,7 +228,7 @@ static void put_blocked(FILE *out, const struct table *table, const struct claim
     (void)fprintf(out, " AND parked.sent_at IS NULL)), false), false) END");
 }
 
-/* OFFSET 0 keeps the planner from evaluating a payload's text once for its length and once more. */
+/* OFFSET 0 keeps the planner from converting a payload to text twice, once for its length. */
 static void put_rows(FILE *out, const struct table *table, const struct outbox_options *options,
                      const struct claim_text *text, const char *source)
 {
@@ -274,7 +277,7 @@ static char *make_source(const struct table *table, const struct outbox_options 
     return writer_end_if(&writer, put_source(writer.out, table, options, text));
 }
 
-/* Which of its bounds the claim may read from, by its own snapshot. */
+/* Decides by the claim's own snapshot which of the two bounds it may read from. */
 static void put_held(FILE *out, const struct table *table, const struct claim_text *text)
 {
     if (text->alone || (text->kind != CLAIM_SLICES && !is_bounded(table, text)))
@@ -284,7 +287,8 @@ static void put_held(FILE *out, const struct table *table, const struct claim_te
     (void)fprintf(out, "::text, true)::bool AS running), ");
 }
 
-/* Read before the first lock: our own lock records lie after it. */
+/* Reads the WAL position before the first lock, so that the claim's own lock records lie after it.
+ */
 static void put_wal(FILE *out)
 {
     (void)fprintf(out, "wal AS MATERIALIZED (SELECT pg_catalog.set_config(" SEEN_WAL ", CASE"
@@ -296,8 +300,9 @@ static void put_wal(FILE *out)
                        "pg_catalog.pg_current_snapshot())::xid) AS edge)");
 }
 
-/* A row that was waited for, or changed while it was not yet locked, is met as the snapshot does
- * not see it: then what must be flushed ends behind its lock. Older ones are not in doubt. */
+/* A row that changed before it was locked is returned in a version that the snapshot does not see;
+ * then everything up to the current WAL position must be flushed. The age of its xmin shows whether
+ * this is possible. */
 static void put_row(FILE *out)
 {
     (void)fprintf(out, "CASE WHEN pg_catalog.age(relay_xmin) > (SELECT edge FROM wal)"
@@ -341,7 +346,8 @@ char *sql_claimed(const struct table *table)
     " + coalesce(octet_length(headers), 0))"
 #define ROW_LEN "(coalesce(octet_length(payload), 0) + " REST_LEN ")"
 
-/* One that is not small comes whole as long as all of them fit, and the first in any case. */
+/* A row above the inline limit is returned in full while the sum of such rows fits into the batch;
+ * the first one is returned in any case. */
 static void put_whole(FILE *out, const struct outbox_options *options, int64_t inline_bytes)
 {
     (void)fprintf(out,
@@ -366,7 +372,7 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
     (void)fprintf(writer.out, "WITH ");
     put_held(writer.out, table, text);
     put_wal(writer.out);
-    if (text->kind == CLAIM_SLICES) /* looked at twice: for the rows, and for their keys */
+    if (text->kind == CLAIM_SLICES) /* read twice: for the rows and for their keys */
         (void)fprintf(writer.out, ", locked AS MATERIALIZED (%s)", source);
     (void)fprintf(writer.out, " SELECT ");
     put_row(writer.out);

@@ -1,5 +1,5 @@
 /*
- * A lane's view of the outbox: made without any network, connected when it is wanted.
+ * The state of a lane's access to the outbox, which is created without connecting.
  */
 #include "outbox/state.h"
 
@@ -66,8 +66,8 @@ void outbox_close(struct outbox *outbox)
     free(outbox);
 }
 
-/* A process that slept while it waited for a COMMIT finds the claim behind it fresh in its socket,
- * and behind that the end of the session. */
+/* A process that was suspended while it waited for a COMMIT finds a result of the next claim in the
+ * socket that looks fresh, but after it the end of the session. */
 bool outbox_claim_is_lost(const struct outbox *outbox)
 {
     struct pollfd end = {.fd = PQsocket(outbox->pipeline.session.conn), .events = POLLRDHUP};

@@ -6,9 +6,10 @@
 #include "outbox/slices/slice_lock.h"
 #include "outbox/sql.h"
 
-/* What stands behind outbox.h: the state of a lane's side of the database. */
+/* The state of struct outbox, for the files of this room. */
 
-/* Claims shrink by these factors while rows are so large that the byte limit cuts them. */
+/* The number of claim sizes. Claims get smaller while rows are so large that the byte limit cuts
+ * the batch. */
 #define CLAIM_LEVELS 4
 
 struct outbox {
@@ -17,27 +18,28 @@ struct outbox {
     char name[48];
     struct pipeline pipeline;
     struct table table;
-    bool payload_is_json; /* its column */
+    bool payload_is_json; /* the payload column is json or jsonb */
     struct sequence sequence;
     struct server server;
     struct slice_lock slices;
-    struct wal_flush *flush; /* shared by the lanes of a process; NULL: this lane is alone */
+    struct wal_flush *flush; /* shared by the lanes of a process; NULL: there is none */
 
-    /* the claim in hand */
-    int64_t xact;      /* its transaction */
-    bool flushed;      /* what it saw was on disk when it ended */
-    int64_t asked_ms;  /* when it was sent (clock_boot_ms) */
-    int64_t worked_ms; /* how long the server has worked on it since */
+    /* the current claim */
+    int64_t xact;           /* xid8 of its transaction */
+    bool flushed;           /* everything it saw was on disk when it ended */
+    int64_t sent_at_ms;     /* when it was sent (clock_boot_ms) */
+    int64_t server_work_ms; /* time that the server has worked on it */
 
-    char *pauses; /* what was paused at the last claim or look, one thing a line; NULL: nothing */
+    char *pauses; /* what was paused when it was last read, one item a line; NULL: nothing */
 
-    int level;                /* which claim statement comes next */
-    int64_t isolate_until_ms; /* no larger claim comes before, while a row cannot be read */
+    /* the next claim */
+    int level; /* 0: as large as configured; each further level asks for fewer rows */
+    int64_t isolate_until_ms; /* the level does not fall before, to isolate an unreadable row */
 };
 
-/* Rows that a claim asks for at this level. */
+/* The number of rows that a claim of this level asks for. */
 int outbox_claim_limit(const struct outbox *outbox, int level);
-/* The name of the statement that claims so. */
+/* Writes the name of the prepared statement for a claim of this kind and level. */
 void outbox_name_claim(char name[32], enum claim_kind kind, int level);
 
 #endif

@@ -6,7 +6,8 @@
 #include <endian.h>
 #include <string.h>
 
-/* 1: the message has the row's place and id; 0: no row is due; -1: closed. */
+/* Returns 1 when the message has the row's ctid and id, 0 when no row is due, -1 when the session
+ * is closed. */
 static int lock_first_row(struct outbox *outbox, struct batch *batch,
                           const struct claim_request *request, struct error *error)
 {
@@ -24,7 +25,7 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
         pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
         slice_lock_read(&outbox->slices, request, error) < 0)
         return -1;
-    outbox->slices.locked_count = 0; /* nothing is told of a slice by this claim */
+    outbox->slices.locked_count = 0; /* this claim must not report anything about a slice */
     result = pipeline_expect(&outbox->pipeline, PGRES_TUPLES_OK, error);
     if (result == NULL)
         return -1;
@@ -41,7 +42,8 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
     return pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error) < 0 ? -1 : found;
 }
 
-/* 1: it can be read; 0: it cannot, *error says why, and the transaction goes on; -1: closed. */
+/* Returns 1 when the row can be read; 0 when it cannot, with *error set and the transaction usable;
+ * -1 when the session is closed. */
 static int read_row(struct outbox *outbox, const struct batch *batch,
                     const struct claim_request *request, struct error *error)
 {
@@ -99,6 +101,6 @@ int unreadable_claim(struct outbox *outbox, struct batch *batch,
         return pipeline_end_transaction(&outbox->pipeline, false, error);
     }
     batch_refuse(batch, &batch->messages[0], VERDICT_REJECTED,
-                 "PostgreSQL cannot hand over this row: %s", error->text);
+                 "PostgreSQL cannot read this row: %s", error->text);
     return 0;
 }

@@ -4,16 +4,16 @@
 #include "outbox/state.h"
 
 /*
- * Rows that PostgreSQL cannot hand over: bytes that do not convert to UTF-8, a cast or a generated
- * column that raises an error, a text that is too large or takes longer than a statement may. Such
- * a row would stop every claim that meets it.
+ * Rows that PostgreSQL cannot read: bytes that do not convert to UTF-8, a cast or a generated
+ * column that raises an error, a text that is too large or takes longer than statement_timeout.
+ * Such a row would make every claim that includes it fail.
  */
 
 /*
- * After a claim of one row that failed so: locks the first row that is due without reading its
- * values, and then tries these. When they cannot be read the batch holds that row alone, rejected
- * with the server's message, to be settled as any other: it is parked as dead, copied by the
- * server, which needs no conversion. Otherwise the batch is empty. 0, or -1.
+ * To be called after a claim of a single row failed. Locks the first due row without reading its
+ * values, then tries to read them. If that fails, the batch contains this row alone, rejected with
+ * the server's message. Settling parks it as dead: the server copies it without converting its
+ * values. Otherwise the batch is empty. Returns 0, or -1 with *error set.
  */
 int unreadable_claim(struct outbox *outbox, struct batch *batch,
                      const struct claim_request *request, struct error *error);

@@ -738,7 +738,7 @@ static void a_lane_beside_which_nobody_flushes_claims_nothing(void **state)
     do
         insert_rows(fixture, 1);
     while (claim_from(alone, &fixture->batch, false, &fixture->error) == 0);
-    assert_string_equal(fixture->error.text, "nobody flushes the WAL");
+    assert_string_equal(fixture->error.text, "no session flushes the WAL");
     outbox_abandon(alone);
     outbox_close(alone);
 }

@@ -1,5 +1,5 @@
 /*
- * Rows that PostgreSQL cannot hand over, among a thousand good ones: `run --drain` delivers all
+ * Rows that PostgreSQL cannot read, among a thousand good ones: `run --drain` delivers all
  * others, and parks each such row as dead with the server's message and everything that it holds.
  * Mended there and retried, it leaves, before the rows of its key that stood behind it.
  */
@@ -141,7 +141,7 @@ static void assert_parked(struct fixture *fixture, const struct bad_row *bad, in
     assert_string_equal(
         sql_text(fixture->conn, "SELECT event_id FROM " PARKED_ROWS " WHERE due IS NULL"), BAD);
     assert_says(sql_text(fixture->conn, "SELECT error FROM " PARKED_ROWS " WHERE due IS NULL"),
-                "PostgreSQL cannot hand over this row: ");
+                "PostgreSQL cannot read this row: ");
     assert_says(sql_text(fixture->conn, "SELECT error FROM " PARKED_ROWS " WHERE due IS NULL"),
                 bad->says);
     assert_int_equal(sql_number(fixture->conn,
@@ -448,7 +448,7 @@ static void of_a_row_whose_values_are_damaged_the_id_is_parked(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE id = 1"), 0);
     assert_int_equal(sql_number(fixture->conn,
                                 "SELECT count(*) FROM outbox_parked WHERE id = 1 AND due IS NULL"
-                                " AND topic IS NULL AND error LIKE '%%cannot hand over%%'"),
+                                " AND topic IS NULL AND error LIKE '%%cannot read this row%%'"),
                      1);
     DEAD(fixture, "show", "1");
     close_coded(fixture);
