@@ -124,7 +124,8 @@ static void put_parameters(FILE *out)
 }
 
 /* A parked row that no longer waits for its destination has reached it, even if it failed again for
- * another reason. A row that now waits for another destination leaves the others without a probe. */
+ * another reason. A row that now waits for another destination leaves the others of the first one
+ * without a probe, so they are released too. */
 static void put_touched_parked(FILE *out, const struct table *table)
 {
     (void)fprintf(out,

@@ -34,7 +34,7 @@ static int set_up_64(void **state)
     if (open_ordered(state, ON_SENT_DELETE, 64) < 0)
         return -1;
     fixture = *state;
-    fixture->outbox->slices.turns.width = fixture->outbox->slices.turns.floor;
+    fixture->outbox->slices.turns.width = fixture->outbox->slices.turns.busy_width;
     return 0;
 }
 

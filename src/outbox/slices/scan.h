@@ -18,8 +18,8 @@ struct scan {
 int scan_fill(struct scan *scan, const struct horizon_view *view, int slices, struct error *error);
 void scan_free(struct scan *scan);
 
-/* After a round of scans comes a pause of this many times its duration; after a round of full scans,
- * of twice that. */
+/* After a round of scans comes a pause of this many times its duration; after full scans, of twice
+ * that. */
 #define SCAN_REST 20
 
 /* A round visits all slices in turn; each statement scans as many as it can in a short time. */
