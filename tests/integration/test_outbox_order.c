@@ -880,7 +880,7 @@ static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
     assert_int_equal(slice_lock_note_claimed(&fixture->outbox->slices, &fixture->batch,
                                              fixture->batch.count, &fixture->error),
                      -1);
-    assert_non_null(strstr(fixture->error.text, "out of their order, at id 1"));
+    assert_non_null(strstr(fixture->error.text, "not in order at id 1"));
 }
 
 /* The server's own records may come in between, now and then. */
