@@ -1,4 +1,4 @@
-/* Thin calls through the table of operations: no caller looks at which client is behind it. */
+/* Calls through the operations table, so that no caller needs to know which client it uses. */
 
 #include "broker/broker.h"
 
@@ -13,14 +13,14 @@ void broker_close(struct broker *broker)
         ops_of(broker)->destroy(broker);
 }
 
-void broker_set_patience(struct broker *broker, int patience_ms)
+void broker_set_connect_timeout(struct broker *broker, int connect_timeout_ms)
 {
-    ((struct broker_base *)(void *)broker)->patience_ms = patience_ms;
+    ((struct broker_base *)(void *)broker)->connect_timeout_ms = connect_timeout_ms;
 }
 
-int broker_patience_ms(const struct broker_base *base)
+int broker_connect_timeout_ms(const struct broker_base *base)
 {
-    return base->patience_ms > 0 ? base->patience_ms : BROKER_PATIENCE_MS;
+    return base->connect_timeout_ms > 0 ? base->connect_timeout_ms : BROKER_CONNECT_TIMEOUT_MS;
 }
 
 int broker_ready(struct broker *broker, struct error *error)

@@ -1,5 +1,6 @@
 /*
- * The one file that knows all clients: whoever adds a client adds one line to each table here.
+ * The only file that knows all clients. A new client is added to the table and to the list of
+ * names.
  */
 #include "broker/clients.h"
 

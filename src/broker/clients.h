@@ -3,14 +3,14 @@
 
 #include "broker/broker.h"
 
-/* Which clients there are. */
+/* The list of clients. */
 
 /* NULL for an unknown type; broker_types() lists the known ones for messages. */
 const struct broker_ops *broker_ops_find(const char *type);
 const char *broker_types(void);
 
 struct broker *broker_open(const struct sink_options *options, struct error *error);
-/* After the last broker_close(): a library whose threads outlive main() may crash at the exit. */
+/* Call after the last broker_close(): a library whose threads outlive main() may crash at exit. */
 void broker_end(void);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * A message as a line of JSON: {"topic","key","id","type","created_at","headers":{},"payload"},
- * where a NULL is absent.
+ * A message as a line of JSON: {"topic","key","id","type","created_at","headers":{},"payload"}. A
+ * member whose value is NULL is left out.
  *
- * A payload that is JSON is put in as it is, with spaces for its newlines (which stand only between
- * tokens); text becomes a string; what is not UTF-8 becomes "payload_base64". In other members a
- * byte that is not UTF-8 becomes U+FFFD: they are texts of the database, so it does not happen.
+ * A JSON payload is copied verbatim, except that newlines, which JSON allows only between tokens,
+ * become spaces. Other UTF-8 text becomes a string, and other bytes become "payload_base64". In the
+ * other members a byte that is not UTF-8 becomes U+FFFD; since they are text columns, none should
+ * occur.
  */
 
 #include "broker/json_line.h"
@@ -33,7 +34,7 @@ static int reserve(struct json_line *line, size_t more)
     return 0;
 }
 
-/* The room has been reserved. */
+/* The caller has reserved the space. */
 static void put(struct json_line *line, const char *data, size_t len)
 {
     memcpy(line->data + line->len, data, len);
@@ -76,7 +77,7 @@ static size_t count_plain(const char *data, size_t len)
     return count;
 }
 
-/* A character that is not plain; returns its bytes. */
+/* Adds one character that is not plain; returns the number of bytes consumed. */
 static size_t put_special(struct json_line *line, const char *data, size_t len)
 {
     size_t taken = text_utf8_len(data, len);
@@ -149,7 +150,7 @@ static int add_base64(struct json_line *line, struct text bytes)
     return 0;
 }
 
-/* The comma goes before each member but the first, which follows a brace. */
+/* Each member except the first, which follows a brace, is preceded by a comma. */
 static int add_name(struct json_line *line, struct text name)
 {
     if (line->data[line->len - 1] != '{' && json_line_raw(line, ",", 1) < 0)

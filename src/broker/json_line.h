@@ -3,21 +3,22 @@
 
 #include "message/message.h"
 
-/* A buffer of lines, each one JSON object (RFC 8259) with a newline at its end and nowhere else. */
+/* A buffer of lines. Each is one JSON object (RFC 8259) and contains no newline except at its
+ * end. */
 struct json_line {
     char *data; /* owned */
     size_t len;
     size_t capacity;
 };
 
-/* Adds a message's line whole, or nothing and -1 when there is no memory. */
+/* Adds the message's whole line, or nothing and returns -1 when out of memory. */
 int json_line_message(struct json_line *line, const struct message *message);
-/* Adds bytes as they are. */
+/* Adds the bytes unchanged. */
 int json_line_raw(struct json_line *line, const char *data, size_t len);
 
 /* Removes the first `len` bytes. */
 void json_line_drop(struct json_line *line, size_t len);
-/* Empties it; gives back memory beyond `kept` bytes. */
+/* Empties the buffer, and frees its memory when that is more than `kept` bytes. */
 void json_line_reset(struct json_line *line, size_t kept);
 void json_line_free(struct json_line *line);
 

@@ -5,7 +5,7 @@
 #include "base/secret.h"
 #include "route/match.h"
 
-/* What the configuration says of one sink; config/ fills it. */
+/* The configuration of one sink, filled in by config/. */
 
 #define SINK_LIST_MAX 32
 
@@ -21,7 +21,7 @@ struct property {
 };
 
 struct sink_options {
-    char *name; /* owned, as everything here */
+    char *name; /* owned, like every string here */
     char *type; /* "kafka" | "nats" | "stdout" */
     struct text_list brokers;
     struct text_list servers;
@@ -39,20 +39,20 @@ struct sink_options {
     char *token;
     char *token_file;
     char *credentials_file;
-    char *nkey;      /* public */
-    char *nkey_file; /* its seed */
+    char *nkey;      /* the public key */
+    char *nkey_file; /* the seed of nkey */
     char *tls_ca_file;
     char *tls_cert_file;
     char *tls_key_file;
-    int64_t publish_timeout_ms; /* set from [relay] */
-    bool keep_order;            /* of each key, set from [outbox] */
-    int batch;                  /* messages a batch, set from [relay] */
+    int64_t publish_timeout_ms; /* from [relay] */
+    bool keep_order;            /* the order of each key; from [outbox] */
+    int batch;                  /* messages per batch; from [relay] */
 };
 
-/* Whether the sink's allow list (absent: everything) takes this destination. */
+/* Whether the sink's allow list permits this destination. An absent list permits all. */
 bool sink_allows(const struct sink_options *options, struct text destination);
 
-/* An entry of the allow list that names no destination in particular. */
+/* Whether an entry of the allow list is a pattern and not the name of one destination. */
 bool sink_pattern(const char *allowed);
 
 #endif

@@ -1,14 +1,14 @@
 /*
  * Messages as lines of JSON on standard output: for pipes, for demonstrations, for tests.
  *
- * Guarantee: a message is SENT when every byte of its line has been written, and lines of several
- * lanes never mix, because lanes take turns in writing. A reader that stalls costs at most the
- * deadline: its unwritten lines stay pending. Of a line that was cut, by the deadline or
- * by an error, the rest is kept and written before anything else, so that no line is ever torn;
- * that message comes again.
+ * Guarantee: a message is SENT when every byte of its line has been written. Lanes take turns in
+ * writing, so their lines never mix. A reader that stalls delays a lane until the deadline at most;
+ * messages whose lines were not written stay pending. When the deadline or an error cuts a line,
+ * its remainder is kept and written before anything else, so that no line is ever torn; that
+ * message is then sent again.
  *
- * Deliberately not done: fsync; whoever reads the pipe is the one who keeps. SIGPIPE is expected to
- * be ignored, as everywhere in this program.
+ * Deliberately not done: fsync, because durability is up to the reader of the pipe. SIGPIPE must be
+ * ignored, as it is throughout this program.
  */
 
 #include "broker/broker.h"
@@ -32,20 +32,20 @@
 
 struct stdout_sink {
     struct broker_base base;
-    struct json_line line; /* the lines that are not yet written */
-    size_t *ends;          /* by place in the batch: where its line ends */
+    struct json_line line; /* lines that have not been written yet */
+    size_t *ends;          /* where the line of each message of the batch ends in `line` */
     int ends_capacity;
     bool no_memory;
 };
 
 enum write_result { WRITE_DONE, WRITE_TIMEOUT, WRITE_FAILED };
 
-/* One writes at a time; the others wait for their turn no longer than their deadlines. */
+/* One lane writes at a time. The others wait for their turn until their deadlines at most. */
 static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn_is_free = PTHREAD_COND_INITIALIZER;
 static bool turn_is_taken;
 
-/* The rest of a line that was cut: whose turn it is writes it first. */
+/* The remainder of a line that was cut; the next lane to write writes it first. */
 static struct json_line torn;
 
 static int check_options(const struct sink_options *options, char *warning, size_t warning_size,
@@ -81,10 +81,10 @@ static void check_message(struct stdout_sink *stdout_sink, struct batch *batch,
 {
     if (!sink_allows(stdout_sink->base.options, message->destination))
         batch_refuse(batch, message, VERDICT_REJECTED,
-                     "the sink's allow list does not take this topic");
+                     "the sink's allow list does not permit this topic");
     else if (message->payload.data == NULL && message->payload_len >= 0)
         batch_refuse(batch, message, VERDICT_REJECTED,
-                     "payload %lld bytes is too large to be fetched",
+                     "payload of %lld bytes is too large to fetch",
                      (long long)message->payload_len);
 }
 
@@ -107,7 +107,8 @@ static bool wait_writable(int64_t deadline_ms)
     return count == 1;
 }
 
-/* A pipe that poll(2) calls writable takes PIPE_BUF bytes without blocking, no more for sure. */
+/* A pipe that poll(2) reports as writable is only certain to take PIPE_BUF bytes without
+ * blocking. */
 static enum write_result write_some(const char *data, size_t len, size_t *written,
                                     int64_t deadline_ms)
 {
@@ -135,7 +136,7 @@ static enum write_result finish_torn_line(int64_t deadline_ms)
     return result;
 }
 
-/* Up to `written` the lines are out; what is left of the line in which that lies must follow. */
+/* Keeps the remainder of the line that was cut at `written`, if one was. */
 static int keep_torn_line(const struct json_line *line, size_t written)
 {
     const char *end;
@@ -187,7 +188,8 @@ static void end_turn(void)
     (void)pthread_mutex_unlock(&turn_mutex);
 }
 
-/* Writes what is rendered; the messages from..to, whose lines these are, get their verdicts. */
+/* Writes the buffered lines, which are those of the messages from `from` to `to` - 1, and gives
+ * those messages their verdicts. */
 static enum write_result flush(struct stdout_sink *stdout_sink, struct batch *batch, int sink,
                                int from, int to, int64_t deadline_ms)
 {
@@ -263,7 +265,7 @@ static int await(struct broker *broker, struct batch *batch, int sink, int64_t d
     if (result == WRITE_FAILED)
         return error_set(error, ERROR_FATAL, ERROR_BROKER, "stdout: %s", strerror(errno));
     if (result == WRITE_TIMEOUT)
-        return error_set(error, ERROR_TRANSIENT, ERROR_BROKER, "stdout: nobody reads it");
+        return error_set(error, ERROR_TRANSIENT, ERROR_BROKER, "stdout: the reader has stalled");
     return 0;
 }
 
@@ -283,7 +285,7 @@ static int inspect(struct broker *broker, const char *destination, char *warning
     if (destination == NULL || sink_allows(options, text_of(destination)))
         return 0;
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                     "[sink.%s]: topic \"%s\": the sink's allow list does not take this topic",
+                     "[sink.%s]: topic \"%s\": the sink's allow list does not permit this topic",
                      options->name, destination);
 }
 

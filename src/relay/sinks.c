@@ -68,12 +68,12 @@ void sinks_trust(struct lane_sinks *sinks, int sink)
                   (long long)(clock_now_ms() - state->away_since_ms));
 }
 
-static int patience_ms(const struct lane_sinks *sinks, int sink)
+static int connect_timeout_ms(const struct lane_sinks *sinks, int sink)
 {
     int failures = sinks->states[sink].failures;
 
     if (failures == 0 || !others_work(sinks, sink))
-        return BROKER_PATIENCE_MS;
+        return BROKER_CONNECT_TIMEOUT_MS;
     return failures % PROBES_QUICK == 0 ? PROBE_PATIENCE_SLOW_MS : PROBE_PATIENCE_MS;
 }
 
@@ -85,7 +85,7 @@ static void ready(struct lane_sinks *sinks, int sink, struct error *error)
     if (sinks_is_away(sinks, sink) && others_work(sinks, sink) &&
         clock_left_ms(sinks->states[sink].probe_ms) > 0)
         return;
-    broker_set_patience(sinks->brokers[sink], patience_ms(sinks, sink));
+    broker_set_connect_timeout(sinks->brokers[sink], connect_timeout_ms(sinks, sink));
     if (broker_ready(sinks->brokers[sink], &problem) == 0) {
         sinks->away &= ~bit(sink);
         lane_report_up(sinks->report, sink);

@@ -178,9 +178,9 @@ static inline void say_stream_takes(const char *subject)
     struct nats *nats = (struct nats *)broker;
     char why[64];
 
-    assert_int_equal(nats->taken_count, 1);
-    match_free(&nats->taken[0]);
-    assert_int_equal(match_parse(&nats->taken[0], subject, why, sizeof why), 0);
+    assert_int_equal(nats->subject_count, 1);
+    match_free(&nats->subjects[0]);
+    assert_int_equal(match_parse(&nats->subjects[0], subject, why, sizeof why), 0);
 }
 
 static inline uint64_t client_id(void)

@@ -209,7 +209,7 @@ static void a_message_too_large_for_its_topic_harms_no_neighbour(void **state)
             (void)add_message(&batch, topic, "k", "small");
     publish_quickly();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 8);
-    assert_refused(&batch.messages[4], VERDICT_REJECTED, "the broker refuses it");
+    assert_refused(&batch.messages[4], VERDICT_REJECTED, "refused by the broker");
     assert_int_equal(stored(1), 8);
 }
 
@@ -367,7 +367,7 @@ static void only_a_message_that_is_refused_alone_is_rejected(void **state)
     inject(2, RD_KAFKA_RESP_ERR_INVALID_RECORD);
     fill_batch(3);
     publish();
-    assert_refused(&batch.messages[0], VERDICT_REJECTED, "the broker refuses it");
+    assert_refused(&batch.messages[0], VERDICT_REJECTED, "refused by the broker");
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
 }
 

@@ -274,7 +274,7 @@ static bool passes_some_on(int from, int to)
     return len > 0 && write(to, bytes, (size_t)len) == len;
 }
 
-static void serve(int client, const struct sockaddr_in *server)
+static void run_callbacks(int client, const struct sockaddr_in *server)
 {
     int ahead = socket(AF_INET, SOCK_STREAM, 0);
     struct pollfd ends[] = {{.fd = client, .events = POLLIN}, {.fd = ahead, .events = POLLIN}};
@@ -296,7 +296,7 @@ static void answer_all_but_the_first(int listener, const struct sockaddr_in *ser
     (void)signal(SIGPIPE, SIG_IGN);
     client = accept(listener, NULL, NULL);
     while (client >= 0 && (client = accept(listener, NULL, NULL)) >= 0)
-        serve(client, server);
+        run_callbacks(client, server);
     _exit(1);
 }
 

@@ -100,7 +100,7 @@ static void messages_held_by_a_client_that_hangs_stay_pending_until_it_has_ended
     assert_in_range(clock_now_ms() - started_ms, 0, SLACK_MS);
     assert_int_equal(error.kind, ERROR_TRANSIENT);
     assert_says(&error, "[sink.events] kafka at ");
-    assert_says(&error, "the client before has not ended: a name lookup");
+    assert_says(&error, "the previous client has not ended: a name lookup");
     find_the_broker();
     wait_until_ready();
     publish_three();

@@ -181,7 +181,8 @@ static void a_subject_without_a_stream_waits_while_its_neighbours_are_sent(void 
     publish_quickly();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 50);
     assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 50);
-    assert_refused(&batch.messages[1], VERDICT_WAIT, "does not take subject \"nowhere.at.all\"");
+    assert_refused(&batch.messages[1], VERDICT_WAIT,
+                   "has no subject that matches \"nowhere.at.all\"");
 }
 
 static void a_subject_of_another_stream_waits(void **state)
@@ -194,7 +195,7 @@ static void a_subject_of_another_stream_waits(void **state)
     (void)add_message(&batch, "other.a", NULL, "x");
     (void)add_message(&batch, subject_of("in"), NULL, "x");
     publish_quickly();
-    assert_refused(&batch.messages[0], VERDICT_WAIT, "does not take subject \"other.a\"");
+    assert_refused(&batch.messages[0], VERDICT_WAIT, "has no subject that matches \"other.a\"");
     assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
     assert_int_equal(stored("OTHER"), 0);
     delete_stream("OTHER");
@@ -415,7 +416,7 @@ static void the_printed_command_works_without_an_allow_list_too(void **state)
     assert_int_equal(broker_ready(broker, &error), -1);
     (void)snprintf(expected, sizeof expected, "--subjects '%s.>' ", stream);
     assert_non_null(strstr(error.hint, expected));
-    assert_says(&error, "put yours in the place of");
+    assert_says(&error, "so write your own in place of");
     assert_int_equal(broker_inspect(broker, "orders.new", warning, sizeof warning, &error), -1);
     assert_non_null(strstr(error.hint, "--subjects 'orders.new' "));
     allow(&options, "re:^orders");

@@ -276,7 +276,7 @@ static void a_message_that_no_consumer_wanted_is_taken_for_a_repeat(void **state
     assert_int_equal(stored(stream), 0);
 }
 
-static const char may_not_fetch[] =
+static const char fetch_forbidden[] =
     "jetstream {store_dir: js}\n"
     "authorization { users: [\n"
     "  {user: admin, password: admin}\n"
@@ -288,7 +288,7 @@ static void without_permission_to_fetch_it_is_taken_for_a_repeat(void **state)
     jsStreamConfig config;
     uint64_t id;
 
-    open_own(state, may_not_fetch, "relay");
+    open_own(state, fetch_forbidden, "relay");
     (void)jsStreamConfig_Init(&config);
     use_stream(&config);
     id = client_id();

@@ -172,7 +172,7 @@ static void an_inbox_that_the_stream_would_take_is_refused(void **state)
     nats_disconnect((struct nats *)broker);
     assert_int_equal(broker_ready(broker, &error), -1);
     assert_int_equal(error.kind, ERROR_PERMANENT);
-    assert_says(&error, "write an inbox_prefix that none of its subjects matches");
+    assert_says(&error, "choose an inbox_prefix that none of its subjects matches");
 }
 
 static void a_user_who_may_not_subscribe_to_the_inbox_learns_its_name(void **state)

@@ -1,7 +1,7 @@
 #include "integration/nats_fixture.h"
 
 /* All headers in one call, or one by one: whichever it is, a consumer sees the same. A version of
- * the library that is not in nats_block_works() fails here, so that it is looked at. */
+ * the library that is not in nats_one_call_works() fails here, so that it is looked at. */
 
 #define RAW_BYTES (80 * 1024)
 #define LINES_MAX 32

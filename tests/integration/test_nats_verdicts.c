@@ -14,7 +14,7 @@ static void assert_nothing_is_kept(void)
     assert_int_equal(natsSubscription_QueuedMsgs(nats->inbox, &queued), NATS_OK);
     assert_int_equal(queued, 0);
     assert_int_equal(nats->received_taken, nats->received_count);
-    assert_int_equal(nats->spent_count, 0);
+    assert_int_equal(nats->discarded_count, 0);
 }
 
 static void add_stream_of(const char *first, const char *second)
@@ -96,7 +96,7 @@ static void a_stream_deleted_while_running_lets_messages_wait_until_it_is_back(v
     delete_stream(stream);
     (void)add_message(&batch, subject_of("in"), NULL, "x");
     publish_quickly();
-    assert_refused(&batch.messages[0], VERDICT_WAIT, "no stream takes subject");
+    assert_refused(&batch.messages[0], VERDICT_WAIT, "no stream has a subject that matches");
     (void)jsStreamConfig_Init(&config);
     add_stream(stream, &config, subject_of(">"));
     batch.messages[0].verdict = VERDICT_PENDING;
@@ -248,7 +248,7 @@ static struct message *publish_large(size_t len)
 /* As if the connection had been made long ago. */
 static void age_limit(void)
 {
-    ((struct nats *)broker)->told_ms -= 10000;
+    ((struct nats *)broker)->max_payload_read_ms -= 10000;
 }
 
 static void a_raised_max_payload_is_noticed_before_a_message_is_rejected(void **state)
@@ -359,7 +359,7 @@ static void an_answer_that_does_not_describe_the_stream_is_reported(void **state
                      NATS_OK);
     assert_int_equal(natsConnection_Flush(connection), NATS_OK);
     assert_int_equal(broker_ready(broker, &error), -1);
-    assert_says(&error, "the answer about it was none");
+    assert_says(&error, "the reply is not stream information");
     natsSubscription_Destroy(service);
     stop_own_server();
 }

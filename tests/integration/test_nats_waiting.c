@@ -109,13 +109,13 @@ static void a_paused_server_costs_the_other_sinks_of_the_batch_no_acknowledgemen
 static void await_kernel_written(void)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
-    int unsent = 1;
+    int unresolved = 1;
 
-    while (unsent > 0 && clock_left_ms(deadline_ms) > 0) {
-        assert_int_equal(ioctl(own_socket(), TIOCOUTQ, &unsent), 0);
+    while (unresolved > 0 && clock_left_ms(deadline_ms) > 0) {
+        assert_int_equal(ioctl(own_socket(), TIOCOUTQ, &unresolved), 0);
         (void)poll(NULL, 0, 1);
     }
-    assert_int_equal(unsent, 0);
+    assert_int_equal(unresolved, 0);
 }
 
 /* The server, paused while it was sent to, takes bytes again when the deadline has passed. */
@@ -165,7 +165,7 @@ a_row_that_the_stream_does_not_take_reaches_no_subscriber_and_its_neighbours_are
         publish_quickly();
         assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
         for (int i = 10; i < 13; i++)
-            assert_refused(&batch.messages[i], VERDICT_WAIT, "does not take subject");
+            assert_refused(&batch.messages[i], VERDICT_WAIT, "has no subject that matches");
         assert_int_equal(stored(stream), 10 * round);
     }
     assert_int_equal(natsConnection_Flush(connection), NATS_OK);

@@ -27,8 +27,7 @@ struct hang {
     const char *says;
 };
 
-#define HANGS                                                                                      \
-    "neither an answer nor a refusal: a name lookup, a connection or a TLS handshake hangs"
+#define HANGS "no answer and no refusal: a name lookup, a connection or a TLS handshake hangs"
 
 static const struct hang silent = {"kafka", NULL, BACKLOG, "",
                                    "ApiVersionRequest failed: Local: Timed out"};

@@ -119,7 +119,7 @@ static void assert_verdicts(void)
     for (int i = 0; i < BATCH / 2; i++) {
         const struct message *refused = &batch.messages[i];
 
-        assert_refused(refused, VERDICT_WAIT, "does not take subject");
+        assert_refused(refused, VERDICT_WAIT, "has no subject that matches");
         assert_refused(refused, VERDICT_WAIT, refused->destination.data);
         assert_int_equal(batch.messages[BATCH / 2 + i].verdict, VERDICT_SENT);
     }

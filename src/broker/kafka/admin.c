@@ -1,8 +1,9 @@
 /*
- * Topics as `check` and `init` see them: is it there, is it safe, create it.
+ * Topics, for `check` and `init`: whether a topic exists, whether it is safe, and its creation.
  *
- * Each question is bounded by two seconds. What is asked twice (the configuration of a topic) may
- * be refused to a restricted user: then the warning is left out, because that is no problem.
+ * Each request takes at most two seconds. A restricted user may not be allowed to read a topic's
+ * configuration; the warning that depends on it is then left out, since publishing does not need
+ * it.
  */
 
 #include "broker/kafka/kafka.h"
@@ -22,7 +23,7 @@ static rd_kafka_AdminOptions_t *make_options(struct kafka *kafka, rd_kafka_admin
     rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(kafka->client, operation);
     char why[REASON_BYTES_MAX];
 
-    /* The wait for the answer is bounded by the caller in any case. */
+    /* A failure is harmless: the caller bounds the wait for the answer anyway. */
     (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, why, sizeof why);
     return options;
 }
@@ -47,7 +48,8 @@ static int judge_creation(struct kafka *kafka, rd_kafka_event_t *event, const ch
     return kafka_fail(kafka, error, ERROR_PERMANENT, text);
 }
 
-/* Partitions and replicas are the broker's defaults: the cluster's owner knows them better. */
+/* Partition count and replication factor are left to the broker's defaults, which the cluster's
+ * owner has chosen. */
 int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error)
 {
     char why[REASON_BYTES_MAX];
@@ -66,7 +68,8 @@ int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, st
     if (event != NULL)
         status = judge_creation(kafka, event, name, error);
     else
-        status = kafka_fail(kafka, error, ERROR_TRANSIENT, "no answer to the creation of a topic");
+        status =
+            kafka_fail(kafka, error, ERROR_TRANSIENT, "no answer to the request to create a topic");
     rd_kafka_event_destroy(event);
     rd_kafka_queue_destroy(answers);
     rd_kafka_AdminOptions_destroy(options);
@@ -93,7 +96,7 @@ static int min_insync_of(rd_kafka_event_t *event)
     return -1;
 }
 
-/* -1 when the broker does not say. */
+/* -1 when unknown. */
 static int ask_min_insync(struct kafka *kafka, const char *name)
 {
     rd_kafka_ConfigResource_t *resource =
@@ -133,7 +136,7 @@ static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topi
     if (replicas < 2) {
         (void)snprintf(
             warning, size,
-            "topic \"%s\" has replication factor 1: acknowledged messages are lost with one disk",
+            "topic \"%s\" has replication factor 1: losing one disk loses acknowledged messages",
             topic->topic);
         return;
     }
@@ -141,8 +144,8 @@ static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topi
     if (min_insync >= 0 && min_insync < 2)
         (void)snprintf(
             warning, size,
-            "topic \"%s\" has min.insync.replicas = %d: a message acknowledged by one replica "
-            "is lost with it; set it to 2",
+            "topic \"%s\" has min.insync.replicas = %d: a message acknowledged by only one "
+            "replica is lost with that replica; set it to 2",
             topic->topic, min_insync);
 }
 
@@ -170,7 +173,7 @@ static int check_destination(struct kafka *kafka, const char *name, struct error
     const char *broken = rules_kafka_topic(text_of(name));
 
     if (broken == NULL && !sink_allows(kafka->base.options, text_of(name)))
-        broken = "the sink's allow list does not take this topic";
+        broken = "the sink's allow list does not permit this topic";
     if (broken == NULL)
         return 0;
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: topic \"%s\": %s",
@@ -215,7 +218,7 @@ int kafka_inspect(struct broker *broker, const char *destination, char *warning,
     return inspect_topic(kafka, destination, warning, warning_size, error);
 }
 
-/* The topics of a pattern are made when they are first used. */
+/* Topics that match a pattern are created when they are first used. */
 int kafka_make(struct broker *broker, const char *destination, struct error *error)
 {
     struct kafka *kafka = (struct kafka *)broker;

@@ -1,12 +1,13 @@
 /*
- * What goes at once: as much as fits into one record batch (publish.c says why), or, after a
- * refusal that a message may be to blame for, one message of a key.
+ * The size of a chunk, which is the set of messages sent together: as many as fit into one record
+ * batch (publish.c says why), or, after a refusal that one message may have caused, one message per
+ * key.
  *
- * What librdkafka takes is known from its properties, what a topic takes is not: max.message.bytes
- * may be less, and then each full chunk would be refused though no message of it is too large. So
- * after a chunk of which several messages are refused for their size the next are half as large,
- * for some minutes. When only one was refused, or chunks are small already, a message is to blame,
- * and being careful finds it.
+ * librdkafka's limits are known from its properties, but a topic's max.message.bytes may be lower.
+ * Every full chunk would then be refused although none of its messages is too large. So when
+ * several messages of a chunk are refused for their size, the following chunks are half as large
+ * for some minutes. When only one was refused, or chunks are already small, a single message is to
+ * blame, and sending one message per key finds it.
  */
 
 #include "broker/kafka/chunks.h"
@@ -15,9 +16,10 @@
 
 #define BYTES_MIN 4096
 #define FULL_AGAIN_MS 600000
-#define CAREFUL_MS 5000
+#define ONE_PER_KEY_MS 5000
 
-/* Half, because librdkafka counts what it adds to each message by its largest size. */
+/* Half of the limit, because librdkafka adds the largest possible overhead to each message's
+ * size. */
 void kafka_chunks_init(struct kafka_chunks *chunks, int64_t message_bytes_max,
                        int64_t batch_bytes_max, int64_t messages_max)
 {
@@ -27,10 +29,10 @@ void kafka_chunks_init(struct kafka_chunks *chunks, int64_t message_bytes_max,
     chunks->bytes_max = chunks->bytes_full;
 }
 
-void kafka_chunks_be_careful(struct kafka_chunks *chunks)
+void kafka_chunks_send_one_per_key(struct kafka_chunks *chunks)
 {
-    chunks->careful = true;
-    chunks->careful_ms = clock_now_ms() + CAREFUL_MS;
+    chunks->one_per_key = true;
+    chunks->one_per_key_until_ms = clock_now_ms() + ONE_PER_KEY_MS;
 }
 
 void kafka_chunk_begin(struct kafka_chunks *chunks)
@@ -42,7 +44,7 @@ void kafka_chunk_begin(struct kafka_chunks *chunks)
         chunks->bytes_max = chunks->bytes_full;
 }
 
-/* More than it takes in a record batch. */
+/* An upper bound of the message's size in a record batch. */
 static int64_t bytes_of(const struct message *message)
 {
     enum { OVERHEAD = 128, HEADER_OVERHEAD = 16 };
@@ -54,7 +56,7 @@ static int64_t bytes_of(const struct message *message)
     return (int64_t)bytes;
 }
 
-/* One message always, however large. */
+/* The first message of a chunk always fits, however large it is. */
 bool kafka_chunk_takes(struct kafka_chunks *chunks, const struct message *message)
 {
     int64_t bytes = chunks->bytes + bytes_of(message);
@@ -66,7 +68,7 @@ bool kafka_chunk_takes(struct kafka_chunks *chunks, const struct message *messag
     return true;
 }
 
-/* Half of what the chunk was, which may be less than it was allowed to be. */
+/* Halves the size of the refused chunk, which may have been smaller than the limit. */
 static bool make_smaller(struct kafka_chunks *chunks)
 {
     int64_t bytes = chunks->bytes < chunks->bytes_max ? chunks->bytes : chunks->bytes_max;
@@ -81,6 +83,6 @@ static bool make_smaller(struct kafka_chunks *chunks)
 void kafka_chunk_end(struct kafka_chunks *chunks)
 {
     if (chunks->too_large == 1 || (chunks->too_large > 1 && !make_smaller(chunks)))
-        kafka_chunks_be_careful(chunks);
+        kafka_chunks_send_one_per_key(chunks);
     chunks->too_large = 0;
 }

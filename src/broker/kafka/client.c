@@ -1,26 +1,27 @@
 /*
- * Kafka, through librdkafka's idempotent producer: one client a broker object, made, polled and
- * destroyed by the lane's own thread. Delivery reports and errors are callbacks that run inside
- * that thread's rd_kafka_poll, so nothing here needs a lock; only the log callback runs elsewhere.
+ * Kafka, through librdkafka's idempotent producer. Each broker object has one client, which the
+ * lane's own thread creates, polls and destroys. Delivery reports and errors are callbacks that run
+ * inside that thread's rd_kafka_poll, so no lock is needed. The log callback and the certificate
+ * callback run on librdkafka's threads.
  *
- * Guarantee: a message is SENT only by its own positive delivery report, and when await() returns
- * the client owes none: what had no report was purged, and a client that purged anything, or that
- * librdkafka declared fatal, is not polled again. The next client is made when that one has ended,
- * so that nothing of it is appended behind what the next one sends.
+ * Guarantee: a message is SENT only after its own positive delivery report. When await() returns,
+ * the client owes no report: messages without one were purged, and a client that purged anything,
+ * or that librdkafka declared fatal, is not polled again. The next client is created after the
+ * previous one has been destroyed, so that the broker cannot append old messages after newer ones.
  *
- * The creation and the end of a client can hang, because librdkafka reads files and joins its
- * threads there, of which one may be in a name lookup or in a Kerberos command. Both are given up
- * at a deadline and go on by themselves; until then the sink is away. A client that ends late may
- * still hold messages, so each has a copy of its payload.
+ * Creating or destroying a client can hang, because librdkafka reads files and joins its threads,
+ * one of which may be in a name lookup or in a Kerberos command. Both calls are abandoned at a
+ * deadline and finish in the background; until then the sink is away. A client that is destroyed
+ * late may still hold messages, so librdkafka copies each payload.
  *
- * Deliberately not done: one client shared by several lanes, because a purge and the fatal state
- * are the client's, and one lane's deadline would fail every other lane. Transactions: a consumer
- * drops repeats by the header `id`.
+ * Deliberately not done: sharing one client among lanes, because a purge and the fatal state
+ * concern the whole client, so that one lane's deadline would fail every other lane. Transactions
+ * are not used either: a consumer drops repeats by the header `id`.
  *
  *   options.c  properties    topics.c  which topics exist
  *   publish.c  send, await   admin.c   inspect, create
- *   verdicts.c error codes   chunks.c  what goes at once
- *   trouble.c  why no connection works
+ *   verdicts.c error codes   chunks.c  what is sent together
+ *   trouble.c  causes of connection errors
  */
 
 #include "broker/kafka/kafka.h"
@@ -32,8 +33,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLIENT_MS 1000      /* its creation, and its end: one that does not hang takes far less */
-#define ASK_REFUSED_MS 1000 /* a name's second address is tried after the first refused */
+#define CLIENT_MS 1000      /* to create or destroy a client; takes far less unless it hangs */
+#define ASK_REFUSED_MS 1000 /* time for librdkafka to try a host's second address */
 #define ASK_STEP_MS 250
 
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
@@ -47,8 +48,8 @@ int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind k
     return error_hint(error, "%s", kafka_trouble_hint(kafka));
 }
 
-/* Runs on librdkafka's threads. A broker that is away costs a line for each attempt and client; the
- * relay's own line says why it is away. */
+/* Runs on librdkafka's threads. Every client logs a line for each failed attempt to connect, hence
+ * the debug level; the relay's own message says why a broker is away. */
 static void on_log(const rd_kafka_t *client, int level, const char *facility, const char *text)
 {
     (void)client;
@@ -67,12 +68,12 @@ static void on_error(rd_kafka_t *client, int code, const char *reason, void *opa
     }
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
         kafka->all_down = true;
-    /* Why each is down has been said before, and says more. */
+    /* The earlier error of a single broker says more than "all brokers are down". */
     if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || kafka->trouble[0] == '\0')
         kafka_note_trouble(kafka, reason);
 }
 
-/* Its threads use the link until they have ended. */
+/* The client's threads use the link until rd_kafka_destroy_flags has joined them. */
 static void destroy_client(void *client)
 {
     struct kafka_link *link = rd_kafka_opaque(client);
@@ -81,15 +82,15 @@ static void destroy_client(void *client)
     free(link);
 }
 
-static void has_ended(void *client)
+static void drop_nothing(void *client)
 {
     (void)client;
 }
 
-/* Without a thread for the call it waits as long as the library does. */
+/* When no thread can be started for the call, this waits as long as the library does. */
 static void end_client(struct kafka *kafka)
 {
-    enum bounded_result result = bounded_call_run(&kafka->late, destroy_client, has_ended,
+    enum bounded_result result = bounded_call_run(&kafka->hung, destroy_client, drop_nothing,
                                                   kafka->client, clock_now_ms() + CLIENT_MS);
 
     if (result == BOUNDED_BUSY || result == BOUNDED_FAILED)
@@ -114,12 +115,12 @@ void kafka_discard_client(struct kafka *kafka)
     kafka->broken = false;
 }
 
-/* The creation of a client, on a thread of its own. */
+/* The arguments and result of rd_kafka_new, which runs on a thread of its own. */
 struct creation {
-    rd_kafka_conf_t *conf; /* conf and link are NULL once the client owns them */
-    struct kafka_link *link;
-    rd_kafka_t *client;
-    char why[512];
+    rd_kafka_conf_t *conf;   /* owned; NULL once the client owns it */
+    struct kafka_link *link; /* owned; NULL once the client owns it */
+    rd_kafka_t *client;      /* owned; NULL on failure */
+    char why[512];           /* the reason of a failure */
 };
 
 static void create_client(void *argument)
@@ -180,20 +181,24 @@ static int create(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *erro
     if (creation == NULL)
         return error_no_memory(error);
     policy = background_enter();
-    result = bounded_call_run(&kafka->late, create_client, drop_creation, creation,
+    result = bounded_call_run(&kafka->hung, create_client, drop_creation, creation,
                               clock_now_ms() + CLIENT_MS);
     background_leave(policy);
     if (result == BOUNDED_LATE)
-        return kafka_fail(kafka, error, ERROR_TRANSIENT,
-                          "the client is not ready in time: a file that its properties name hangs");
+        return kafka_fail(
+            kafka, error, ERROR_TRANSIENT,
+            "creating the client takes too long: reading a file named by its properties hangs");
     if (result != BOUNDED_DONE) {
-        (void)kafka_fail(kafka, error, ERROR_TRANSIENT, "no thread for the client");
+        (void)kafka_fail(kafka, error, ERROR_TRANSIENT,
+                         "cannot start a thread to create the client");
     } else if (creation->client == NULL) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s",
                         kafka->base.options->name, creation->why);
         if (strstr(creation->why, "kerberos") != NULL)
-            (void)error_hint(error, "Kerberos (GSSAPI) is librdkafka's choice where "
-                                    "properties.\"sasl.mechanism\" names no other");
+            (void)error_hint(
+                error,
+                "librdkafka uses Kerberos (GSSAPI) unless properties.\"sasl.mechanism\" names "
+                "another mechanism");
     } else {
         kafka->client = creation->client;
         kafka->link = rd_kafka_opaque(kafka->client);
@@ -208,15 +213,15 @@ static int open_client(struct kafka *kafka, struct error *error)
 {
     rd_kafka_conf_t *conf;
 
-    if (bounded_call_is_running(&kafka->late))
+    if (bounded_call_is_running(&kafka->hung))
         return kafka_fail(kafka, error, ERROR_TRANSIENT,
-                          "the client before has not ended: a name lookup, a Kerberos command or a "
-                          "file hangs");
+                          "the previous client has not ended: a name lookup, a Kerberos command or "
+                          "reading a file hangs");
     conf = kafka_conf_new(kafka->base.options, true, error);
     if (conf == NULL)
         return -1;
-    if (kafka_conf_be_patient(conf, kafka->silences, error) < 0 ||
-        (kafka->base.options->keep_order && kafka_conf_hold_back(conf, error) < 0)) {
+    if (kafka_conf_raise_timeout(conf, kafka->silent_clients, error) < 0 ||
+        (kafka->base.options->keep_order && kafka_conf_send_on_flush(conf, error) < 0)) {
         rd_kafka_conf_destroy(conf);
         return -1;
     }
@@ -226,8 +231,9 @@ static int open_client(struct kafka *kafka, struct error *error)
     return create(kafka, conf, error);
 }
 
-/* In steps, to hear of refusals in between: once every broker has refused, little patience is left.
- * Each step is longer than the ones before, because a late answer is lost with its step. */
+/* Asks in steps in order to notice refusals in between: once all brokers are down, the timeout is
+ * cut to ASK_REFUSED_MS. Each step is longer than the one before, because an answer that arrives
+ * after its step has ended is lost. */
 const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka_topic_t *only,
                                                    int timeout_ms, rd_kafka_resp_err_t *code)
 {
@@ -254,17 +260,17 @@ static int probe(struct kafka *kafka, struct error *error)
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
 
     kafka->all_down = false;
-    metadata = kafka_ask_metadata(kafka, NULL, broker_patience_ms(&kafka->base), &code);
+    metadata = kafka_ask_metadata(kafka, NULL, broker_connect_timeout_ms(&kafka->base), &code);
     if (metadata == NULL)
         return kafka_fail(kafka, error, ERROR_TRANSIENT,
                           kafka->trouble[0] != '\0'
                               ? rd_kafka_err2str(code)
-                              : "neither an answer nor a refusal: a name lookup, a connection or a "
-                                "TLS handshake hangs");
+                              : "no answer and no refusal: a name lookup, a connection or a TLS "
+                                "handshake hangs");
     rd_kafka_metadata_destroy(metadata);
     kafka->all_down = false;
     kafka->answered = true;
-    kafka->silences = 0;
+    kafka->silent_clients = 0;
     kafka->trouble[0] = '\0';
     return 0;
 }
@@ -276,15 +282,15 @@ static bool is_spent(const struct kafka *kafka)
 }
 
 /*
- * A client that was refused goes, so that the next one reads rotated secrets. One that was only not
- * answered in time stays: a slow cluster needs more than one probe to let it in.
+ * A client that was refused is discarded, so that the next one reads rotated secrets. A client that
+ * merely got no answer in time is kept: a slow cluster may need more than one probe to accept it.
  */
 int kafka_ready(struct broker *broker, struct error *error)
 {
     struct kafka *kafka = (struct kafka *)broker;
 
     if (kafka->client != NULL)
-        (void)rd_kafka_poll(kafka->client, 0); /* what happened while the lane was idle */
+        (void)rd_kafka_poll(kafka->client, 0); /* runs the callbacks due since the lane was idle */
     if (is_spent(kafka))
         kafka_discard_client(kafka);
     if (kafka->client == NULL && open_client(kafka, error) < 0)
@@ -295,7 +301,7 @@ int kafka_ready(struct broker *broker, struct error *error)
         return 0;
     if (kafka->trouble[0] == '\0')
         return -1;
-    kafka->silences += !kafka->answered;
+    kafka->silent_clients += !kafka->answered;
     kafka_discard_client(kafka);
     return -1;
 }
@@ -305,7 +311,7 @@ static void kafka_destroy(struct broker *broker)
     struct kafka *kafka = (struct kafka *)broker;
 
     kafka_discard_client(kafka);
-    bounded_call_forget(&kafka->late);
+    bounded_call_forget(&kafka->hung);
     kafka_topics_empty(kafka);
     free(kafka->suspects);
     free(kafka);
@@ -342,7 +348,7 @@ static bool kafka_keeps_order(const struct broker *broker)
 {
     const struct kafka *kafka = (const struct kafka *)broker;
 
-    return kafka->base.options->keep_order && !kafka->chunks.careful;
+    return kafka->base.options->keep_order && !kafka->chunks.one_per_key;
 }
 
 const struct broker_ops kafka_ops = {

@@ -9,7 +9,7 @@
 #include <librdkafka/rdkafka.h>
 #include <stdatomic.h>
 
-/* What the files of this folder share. */
+/* Declarations shared by the files of this folder. */
 #define KAFKA_TOPICS_MAX 1024
 #define KAFKA_TOPIC_SLOTS (2 * KAFKA_TOPICS_MAX) /* a power of two, at most half full */
 
@@ -17,93 +17,106 @@ struct kafka_topic {
     char *name; /* owned; NULL: a free slot */
     size_t name_len;
     rd_kafka_topic_t *handle;    /* NULL: none in this client */
-    int partition_count;         /* as last seen, by an earlier client perhaps; 0: never */
-    rd_kafka_resp_err_t refusal; /* why nothing can be sent to it; NO_ERROR: it exists */
-    int64_t ask_again_ms;        /* when it is worth another question */
+    int partition_count;         /* as last reported, possibly to an earlier client; 0: never */
+    rd_kafka_resp_err_t refusal; /* why the topic takes no messages; NO_ERROR: it exists */
+    int64_t ask_again_ms;        /* when to request its metadata again */
 };
 
-/* What the callbacks of a client are given. It lives as long as the client, which may be longer
- * than the broker object: only callbacks within rd_kafka_poll may use `kafka`. */
+/* The opaque pointer of a client's callbacks. It lives as long as the client, which may outlive the
+ * broker object; therefore only callbacks that run inside rd_kafka_poll may use `kafka`. */
 struct kafka_link {
     struct kafka *kafka;
-    atomic_int certificate_error; /* X509_V_ERR_* of the last certificate refused; 0: none */
+    atomic_int certificate_error; /* X509_V_ERR_* of the last rejected certificate; 0: none */
 };
 
 struct kafka {
     struct broker_base base;
-    rd_kafka_t *client;        /* NULL: none yet, or given up; ready() makes one */
-    struct kafka_link *link;   /* of the client */
-    struct bounded_call *late; /* a client that hangs in its creation or its end; NULL: none */
-    bool broken;       /* the client must go: fatal, or it has left messages without an answer */
-    bool answered;     /* this client has been answered by a broker */
-    int silences;      /* clients in a row that have not been, before this one */
-    bool all_down;     /* since that answer no broker could be reached, at some time */
-    char trouble[256]; /* librdkafka's last word on its connections, "" when there is none */
+    rd_kafka_t *client;        /* NULL: not yet created, or discarded; ready() creates it */
+    struct kafka_link *link;   /* owned by the client */
+    struct bounded_call *hung; /* a client whose creation or destruction hangs; NULL: none */
+    bool broken;   /* the client must be replaced: fatal error, or it left messages unanswered */
+    bool answered; /* a broker has answered this client */
+    int silent_clients; /* how many clients in a row, before this one, no broker has answered */
+    bool all_down;      /* librdkafka has reported all brokers down since the last answer */
+    char trouble[256];  /* librdkafka's last connection error; "" for none */
     int64_t message_bytes_max;
     struct kafka_chunks chunks;
-    int64_t refresh_ms; /* a topic that exists is asked about as often; -1: never */
-    /* the batch in hand, from send() to the end of await() */
+    int64_t refresh_ms; /* how often the metadata of an existing topic is requested; -1: never */
+    /* The remaining fields up to `suspects` describe the current batch, from send() to the end of
+     * await(). */
     struct batch *batch;
     int64_t send_deadline_ms;
-    bool at_once;          /* messages of one key share a wave */
-    int next;              /* the first that has not had its turn */
-    int enqueued;          /* handed over to librdkafka: owes one delivery report each */
-    int acked, failed;     /* by those reports */
-    int unanswered;        /* neither acknowledged nor refused */
-    int maybe_stored;      /* of those: may be in the log all the same */
-    bool queue_full;       /* why some were not handed over */
-    struct message *alone; /* produced by itself: a refusal is its own */
+    bool in_chunks;    /* messages of one key are sent together, in one record batch */
+    int next;          /* index of the first message that has not been sent yet */
+    int enqueued;      /* messages handed to librdkafka, which owes a delivery report for each */
+    int acked, failed; /* messages acknowledged and failed, according to the delivery reports */
+    int unanswered;    /* messages neither acknowledged nor refused */
+    int maybe_stored;  /* unanswered messages that the broker may have stored nevertheless */
+    bool queue_full;   /* some messages were not handed over because librdkafka's queue was full */
+    struct message *alone; /* the only message in flight, to blame if it is refused; NULL: none */
     struct message **suspects;
+    /* refused in a record batch; one of the others may be to blame */ /* refused in a record
+                                                                          batch; one of the
+                                                                          others may be to blame
+                                                                        */
     int suspect_count, suspect_capacity;
     struct kafka_topic topics[KAFKA_TOPIC_SLOTS];
-    struct kafka_topic *topic_found; /* the last one; NULL: none */
+    struct kafka_topic *topic_found; /* result of the last lookup; NULL: none */
     int topic_count;
 };
 
-/* options.c. NULL with *error set; `with_secrets` reads the *password_file properties. */
+/* options.c. `with_secrets` reads the *password_file properties. NULL with *error set on
+ * failure. */
 rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_secrets,
                                 struct error *error);
-int kafka_conf_be_patient(rd_kafka_conf_t *conf, int silences, struct error *error);
-int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error);
+/* Raises the timeout for a broker's first answer after `silent_clients` clients without one. */
+int kafka_conf_raise_timeout(rd_kafka_conf_t *conf, int silent_clients, struct error *error);
+/* Makes librdkafka send only while it is flushed, and not when linger.ms has passed. */
+int kafka_conf_send_on_flush(rd_kafka_conf_t *conf, struct error *error);
 int kafka_check_options(const struct sink_options *options, char *warning, size_t warning_size,
                         struct error *error);
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
 
 /* client.c */
 int kafka_ready(struct broker *broker, struct error *error);
-/* Within a second; a client that hangs ends by itself, and until then ready() makes no other. */
+/* Takes at most one second. A client that hangs is destroyed in the background, and ready() creates
+ * no other until that is done. */
 void kafka_discard_client(struct kafka *kafka);
-/* Asks for the reports of all messages. Waits for no thread of librdkafka, of which one may hang.
- */
+/* Purges all messages, which makes librdkafka report them as failed. Does not wait for librdkafka's
+ * threads, one of which may hang. */
 void kafka_purge(struct kafka *kafka);
-/* Of this topic, or of all that are known. NULL with *code: no answer in time. */
+/* Requests the metadata of `only`, or of all locally known topics when it is NULL. NULL with *code
+ * set: no answer within the timeout. */
 const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka_topic_t *only,
                                                    int timeout_ms, rd_kafka_resp_err_t *code);
+/* Sets *error to `text` and the last connection error, with a hint. Returns -1. */
 int kafka_fail(const struct kafka *kafka, struct error *error, enum error_kind kind,
                const char *text);
 
-/* trouble.c: the client's last word on its connections. */
+/* trouble.c: the last connection error. */
 int kafka_on_certificate(rd_kafka_t *client, const char *name, int32_t id, int *x509_error,
                          int depth, const char *der, size_t size, char *why, size_t why_size,
                          void *opaque);
 void kafka_note_trouble(struct kafka *kafka, const char *reason);
-/* What to change; "" when that is not known. */
+/* What the user should change; "" when unknown. */
 const char *kafka_trouble_hint(const struct kafka *kafka);
 
 /* publish.c */
 void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                 struct error *error);
-/* Of each message that was handed over; runs in this lane's rd_kafka_poll. */
+/* The delivery report callback; runs inside this lane's rd_kafka_poll. */
 void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, void *opaque);
 
-/* topics.c: the topics this client has asked about. NULL: not in the table. */
+/* topics.c: the table of known topics. NULL: not in the table. */
 struct kafka_topic *kafka_topic_find(struct kafka *kafka, struct text name);
-/* Learns about each topic that the pending messages need, in one request. -1: no answer in time. */
+/* Requests the metadata of all topics that pending messages need, in one request. -1: no answer in
+ * time. */
 int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink);
-/* Nothing can be sent to it, for this reason, until it has been asked about again. */
+/* Marks the topic as taking no messages, because of `why`, until its metadata is requested
+ * again. */
 void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why);
-/* Before a client goes: its handles go, what was seen of the topics stays. */
+/* Destroys the topic handles before their client is destroyed; keeps the partition counts. */
 void kafka_topics_release(struct kafka *kafka);
 void kafka_topics_empty(struct kafka *kafka);
 

@@ -1,13 +1,13 @@
 /*
- * From sink options to a librdkafka configuration.
+ * Builds a librdkafka configuration from sink options.
  *
- * Guarantee: whatever the user's properties say, a producer made from this waits for all in-sync
- * replicas, retries in order, and reports on every message; what would weaken that is refused. The
- * effective values are judged, not the names, so that an alias cannot slip by. A secret that was
- * read from a file is never quoted.
+ * Guarantee: whatever the user's properties say, a producer with this configuration waits for all
+ * in-sync replicas, retries in order, and reports on every message. Properties that would weaken
+ * this are refused. The check looks at effective values, so an alias cannot evade it. A secret that
+ * was read from a file never appears in a message.
  *
  * Deliberately not done: translating librdkafka's properties into keys of our own. They are passed
- * as they are, and what librdkafka says about a wrong one is passed back.
+ * on unchanged, and so is librdkafka's error about a wrong one.
  */
 
 #include "broker/kafka/kafka.h"
@@ -25,7 +25,7 @@
 #define QUEUE_MESSAGES_MIN 100000
 #define LINGER_MS_MAX 900000 /* librdkafka's own limit */
 #define FIRST_ANSWER_MS "api.version.request.timeout.ms"
-#define FIRST_ANSWER_MS_MAX 10000 /* librdkafka's own */
+#define FIRST_ANSWER_MS_MAX 10000 /* librdkafka's default */
 #define QUEUE_KBYTES "queue.buffering.max.kbytes"
 #define SECRET_SUFFIX "password_file"
 #define FILE_SUFFIX "_file"
@@ -49,22 +49,23 @@ static const struct setting settings[] = {
     {"partitioner", "murmur2_random"}, /* as Java's; librdkafka's own differs */
     {"allow.auto.create.topics", "false"},
     {"socket.keepalive.enable", "true"},
-    {"socket.nagle.disable", "true"}, /* else the end of a request waits for an acknowledgement */
+    {"socket.nagle.disable", "true"}, /* otherwise a request's last packet waits for a TCP ACK */
     {"topic.metadata.propagation.max.ms", "5000"},
-    {"reconnect.backoff.max.ms", "1000"}, /* librdkafka's 10 s outlast a publish timeout, */
-    {FIRST_ANSWER_MS, "3000"},            /* as do these, behind a silence: kafka_conf_be_patient */
-    {"socket.connection.setup.timeout.ms", "10000"}, /* and these 30 s: TCP, TLS, SASL in all */
+    /* librdkafka's defaults (10 s, 10 s, 30 s) exceed a typical publish timeout. */
+    {"reconnect.backoff.max.ms", "1000"},
+    {FIRST_ANSWER_MS, "3000"},                       /* raised by kafka_conf_raise_timeout */
+    {"socket.connection.setup.timeout.ms", "10000"}, /* covers TCP, TLS and SASL */
     {"statistics.interval.ms", "0"},
 };
 
 static const struct setting required[] = {
     {"acks", "-1"},
     {"enable.idempotence", "true"},
-    {"enable.gapless.guarantee", "false"}, /* one refused message would stop all others */
+    {"enable.gapless.guarantee", "false"}, /* with it, one refused message stops all others */
     {"delivery.report.only.error", "false"},
     {"log.queue", "false"},
     {"transactional.id", ""},
-    {"test.mock.num.brokers", "0"}, /* a mock in this process would acknowledge, and forget */
+    {"test.mock.num.brokers", "0"}, /* a mock would acknowledge messages without storing them */
 };
 
 static const char *const server_names[] = {"bootstrap.servers", "metadata.broker.list"};
@@ -95,7 +96,8 @@ static bool ends_with(const char *name, const char *suffix)
     return len >= suffix_len && strcmp(name + len - suffix_len, suffix) == 0;
 }
 
-/* The file is named by the property's value; its own name without "_file" is librdkafka's. */
+/* The property's value is the path of the file; its name without "_file" is librdkafka's
+ * property. */
 static int set_secret(rd_kafka_conf_t *conf, const struct sink_options *options,
                       const struct property *property, bool with_secrets, struct error *error)
 {
@@ -116,7 +118,7 @@ static int set_secret(rd_kafka_conf_t *conf, const struct sink_options *options,
     secret_free(secret);
     if (result == RD_KAFKA_CONF_OK)
         return 0;
-    /* Not librdkafka's text for a secret that was read: it quotes values. */
+    /* librdkafka's error quotes the value, so it is not shown once a secret has been read. */
     return refuse_property(options, property, with_secrets ? "not accepted by librdkafka" : why,
                            error);
 }
@@ -129,7 +131,7 @@ static bool names_servers(const char *name)
     return false;
 }
 
-/* Where the client's secret is exchanged for a token. */
+/* The client's secret is sent to this URL in exchange for a token. */
 static int check_token_endpoint(const struct sink_options *options, const struct property *property,
                                 struct error *error)
 {
@@ -145,7 +147,7 @@ static int check_token_endpoint(const struct sink_options *options, const struct
         return 0;
     return refuse_property(options, property,
                            "the client's secret would cross the network without TLS; write an "
-                           "https:// URL, or allow_plaintext = true in the sink to say that this "
+                           "https:// URL, or set allow_plaintext = true in the sink if this "
                            "network is trusted",
                            error);
 }
@@ -198,7 +200,7 @@ static int set_servers(rd_kafka_conf_t *conf, const struct sink_options *options
 
         if (count < 0 || (size_t)count >= sizeof list - len)
             return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                             "[sink.%s] brokers: longer than %d bytes", options->name,
+                             "[sink.%s] brokers: the list is longer than %d bytes", options->name,
                              VALUE_BYTES_MAX);
         len += (size_t)count;
     }
@@ -229,7 +231,7 @@ static int set_all_own(rd_kafka_conf_t *conf, const struct sink_options *options
     return set_servers(conf, options, error);
 }
 
-/* What the name resolves to, aliases and topic defaults included. "" when unset. */
+/* The effective value, with aliases and topic defaults resolved. "" when unset. */
 static const char *conf_value(const rd_kafka_conf_t *conf, const char *name, char *value,
                               size_t size)
 {
@@ -261,8 +263,7 @@ static int check_required(const rd_kafka_conf_t *conf, const struct sink_options
 
         if (strcmp(conf_value(conf, required[i].name, value, sizeof value), required[i].value) == 0)
             continue;
-        (void)snprintf(why, sizeof why,
-                       "%s = \"%s\" contradicts at-least-once delivery; leave it out",
+        (void)snprintf(why, sizeof why, "%s = \"%s\" contradicts at-least-once delivery; remove it",
                        required[i].name, value);
         return refuse_property(options, property, why, error);
     }
@@ -288,7 +289,7 @@ static int check_ranges(const rd_kafka_conf_t *conf, const struct sink_options *
             continue;
         (void)snprintf(why, sizeof why,
                        "%s = %lld contradicts at-least-once delivery within publish_timeout; "
-                       "at %s %lld is needed",
+                       "it must be at %s %lld",
                        ranges[i].name, (long long)value, is_low ? "least" : "most",
                        (long long)(is_low ? ranges[i].min : ranges[i].max));
         return refuse_property(options, property, why, error);
@@ -296,7 +297,7 @@ static int check_ranges(const rd_kafka_conf_t *conf, const struct sink_options *
     return 0;
 }
 
-/* Only "random" does not go by the key. */
+/* "random" is the only partitioner that ignores the key. */
 static int check_partitioner(const rd_kafka_conf_t *conf, const struct sink_options *options,
                              const struct property *property, struct error *error)
 {
@@ -312,7 +313,7 @@ static int check_partitioner(const rd_kafka_conf_t *conf, const struct sink_opti
                            error);
 }
 
-/* A message larger than the whole queue would find it full for ever. */
+/* A message larger than the whole queue could never be enqueued. */
 static int check_queue(const rd_kafka_conf_t *conf, const struct sink_options *options,
                        struct error *error)
 {
@@ -323,7 +324,7 @@ static int check_queue(const rd_kafka_conf_t *conf, const struct sink_options *o
         return 0;
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                      "[sink.%s.properties] \"%s\": %lld KiB cannot hold a message of "
-                     "message.max.bytes = %lld; at least %lld is needed",
+                     "message.max.bytes = %lld; it must be at least %lld",
                      options->name, QUEUE_KBYTES, (long long)queue_kbytes,
                      (long long)message_bytes_max, (long long)((message_bytes_max + 1023) / 1024));
 }
@@ -336,8 +337,8 @@ static const char *remote_broker(const struct sink_options *options)
     return NULL;
 }
 
-/* GSSAPI sends nothing that can be used again. SCRAM sends what a password can be guessed from, the
- * others send the password or the token itself. */
+/* Only GSSAPI sends nothing that an eavesdropper can reuse. A password can be guessed offline from
+ * a SCRAM exchange, and the other mechanisms send the password or token itself. */
 static int check_plaintext(const rd_kafka_conf_t *conf, const struct sink_options *options,
                            struct error *error)
 {
@@ -349,14 +350,14 @@ static int check_plaintext(const rd_kafka_conf_t *conf, const struct sink_option
         return 0;
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                      "[sink.%s.properties] \"security.protocol\": credentials would cross the "
-                     "network to %s without TLS; write \"SASL_SSL\", or allow_plaintext = true in "
-                     "[sink.%s] to say that this network is trusted",
+                     "network to %s without TLS; write \"SASL_SSL\", or set allow_plaintext = true "
+                     "in [sink.%s] if this network is trusted",
                      options->name, remote, options->name);
 }
 
-/* librdkafka refuses a back-off above its maximum, and the maximum is ours unless it was written.
- */
-static int fit_reconnect(rd_kafka_conf_t *conf, struct error *error)
+/* librdkafka refuses a back-off above the maximum, and our default maximum is lower than
+ * librdkafka's. */
+static int raise_reconnect_max(rd_kafka_conf_t *conf, struct error *error)
 {
     int64_t first_ms = kafka_conf_number(conf, "reconnect.backoff.ms");
 
@@ -365,7 +366,8 @@ static int fit_reconnect(rd_kafka_conf_t *conf, struct error *error)
     return set_own_number(conf, "reconnect.backoff.max.ms", first_ms, error);
 }
 
-/* Judged one by one, so that the message names the property as its user wrote it. */
+/* Properties are checked one by one, so that the message names the property as the user wrote
+ * it. */
 static int fill(rd_kafka_conf_t *conf, const struct sink_options *options, bool with_secrets,
                 struct error *error)
 {
@@ -380,7 +382,7 @@ static int fill(rd_kafka_conf_t *conf, const struct sink_options *options, bool 
             check_partitioner(conf, options, property, error) < 0)
             return -1;
     }
-    if (fit_reconnect(conf, error) < 0 || check_plaintext(conf, options, error) < 0)
+    if (raise_reconnect_max(conf, error) < 0 || check_plaintext(conf, options, error) < 0)
         return -1;
     return check_queue(conf, options, error);
 }
@@ -396,29 +398,31 @@ rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_se
     return NULL;
 }
 
-/* A cluster may be slow, not silent: behind each client without an answer the next waits longer. */
-int kafka_conf_be_patient(rd_kafka_conf_t *conf, int silences, struct error *error)
+/* The cluster may be slow and not dead, so the timeout doubles with each client that got no
+ * answer. */
+int kafka_conf_raise_timeout(rd_kafka_conf_t *conf, int silent_clients, struct error *error)
 {
     int64_t timeout_ms = kafka_conf_number(conf, FIRST_ANSWER_MS);
     int64_t longer_ms = timeout_ms;
 
-    for (int i = 0; i < silences && longer_ms < FIRST_ANSWER_MS_MAX; i++)
+    for (int i = 0; i < silent_clients && longer_ms < FIRST_ANSWER_MS_MAX; i++)
         longer_ms = 2 * longer_ms < FIRST_ANSWER_MS_MAX ? 2 * longer_ms : FIRST_ANSWER_MS_MAX;
     return longer_ms > timeout_ms ? set_own_number(conf, FIRST_ANSWER_MS, longer_ms, error) : 0;
 }
 
-/* For a client that sends when it is told to, not when some time is over. */
-int kafka_conf_hold_back(rd_kafka_conf_t *conf, struct error *error)
+int kafka_conf_send_on_flush(rd_kafka_conf_t *conf, struct error *error)
 {
     int64_t timeout_ms = kafka_conf_number(conf, "message.timeout.ms");
 
-    /* librdkafka wants it shorter than the timeout, which our deadline comes long before. */
+    /* librdkafka requires linger.ms to be shorter than the message timeout. The lane's own deadline
+     * passes long before either. */
     return set_own_number(
         conf, "linger.ms",
         timeout_ms > 0 && timeout_ms <= LINGER_MS_MAX ? timeout_ms - 1 : LINGER_MS_MAX, error);
 }
 
-/* In a configuration of its own, which outlives a plugin that is given up. */
+/* A configuration used only to load plugins. It outlives a call that is abandoned because a plugin
+ * hangs. */
 struct plugins {
     rd_kafka_conf_t *conf;
     char paths[VALUE_BYTES_MAX];
@@ -471,13 +475,13 @@ static void find_weak_tls(const rd_kafka_conf_t *conf, const struct sink_options
         return;
     if (has_value(conf, "enable.ssl.certificate.verification", "false"))
         (void)snprintf(warning, size,
-                       "[sink.%s.properties] enable.ssl.certificate.verification = false: whoever "
-                       "is in between can read and answer as the broker",
+                       "[sink.%s.properties] enable.ssl.certificate.verification = false: an "
+                       "attacker on the network can read all messages and impersonate the broker",
                        options->name);
     else if (has_value(conf, "ssl.endpoint.identification.algorithm", "none"))
         (void)snprintf(warning, size,
                        "[sink.%s.properties] ssl.endpoint.identification.algorithm = none: a "
-                       "certificate of any host is taken for the broker's",
+                       "certificate for any host is accepted as the broker's",
                        options->name);
 }
 

@@ -2,21 +2,22 @@
  * send and await: from pending messages to verdicts.
  *
  * Guarantee: every message that was handed to librdkafka is judged by its own delivery report, and
- * exactly one comes for each while the client lives. A report that blames the cluster blames no
- * message: it stays pending (verdicts.c has the table). A broker refuses whole record
- * batches, so a refused message is only suspected; suspects are produced again in ever smaller
- * groups, and one is rejected only when it is refused alone.
+ * each gets exactly one report while the client lives. A message whose report blames the cluster
+ * stays pending (verdicts.c has the table). A broker refuses whole record batches, so a refused
+ * message is only a suspect. Suspects are produced again in ever smaller groups, and a message is
+ * rejected only when it is refused alone.
  *
- * The order of a key: messages of one key that go at once go in one record batch, which a broker
- * stores whole or not at all. So they are handed over in chunks that fit into one, librdkafka holds
- * them back until it is told that the chunk is complete, and each chunk is acknowledged before the
- * next. After a refusal nobody is suspected: the chunk stays pending. When it was too large the
- * next are smaller (chunks.c); else, for some seconds, the messages of a key wait for each
- * other, one a wave, so that the one to blame is found as above.
+ * The order of a key: messages of one key that are sent together travel in one record batch, which
+ * a broker stores whole or not at all. They are handed over in chunks that fit into one record
+ * batch; librdkafka holds a chunk back until it is complete, and each chunk is acknowledged before
+ * the next is sent. When a chunk is refused, none of its messages becomes a suspect: all stay
+ * pending. If the chunk was too large, the following chunks are smaller (chunks.c). Otherwise, for
+ * some seconds, each wave has only one message per key, and the message to blame is found as
+ * described above.
  *
- * Deliberately not done: librdkafka's gapless guarantee. It stops a request too late (2.0.2: the
- * one behind the refused one is sent), and a broker that has stored nothing of a producer yet takes
- * any of its sequence numbers.
+ * Deliberately not done: librdkafka's gapless guarantee. It stops one request too late (in 2.0.2
+ * the request after the refused one is still sent), and a broker that has not stored anything from
+ * a producer yet accepts any first sequence number.
  */
 
 #include "broker/kafka/kafka.h"
@@ -32,12 +33,12 @@
 #define START_MS 1
 #define PURGE_TIMEOUT_MS 1000
 #define HEADERS_OF_OURS 3
-#define GROUPS 4 /* that suspects are divided into, again and again */
+#define GROUPS 4 /* the number of groups into which suspects are divided in each round */
 
 static void add_header(rd_kafka_headers_t *headers, const char *name, size_t name_len,
                        struct text value)
 {
-    /* Fails only for arguments that the rules have excluded. */
+    /* Fails only for arguments that rules_kafka_headers has refused. */
     if (value.data != NULL)
         (void)rd_kafka_header_add(headers, name, (ssize_t)name_len, value.data, (ssize_t)value.len);
 }
@@ -61,8 +62,9 @@ static int outstanding(const struct kafka *kafka)
     return kafka->enqueued - kafka->acked - kafka->failed;
 }
 
-/* Held back, messages are sent while a flush is under way. */
-static void serve(struct kafka *kafka, int wait_ms)
+/* Runs callbacks for up to `wait_ms`. With keep_order, librdkafka sends only while it is
+ * flushed. */
+static void run_callbacks(struct kafka *kafka, int wait_ms)
 {
     if (kafka->base.options->keep_order && wait_ms > 0)
         (void)rd_kafka_flush(kafka->client, wait_ms < POLL_MS ? wait_ms : POLL_MS);
@@ -70,13 +72,14 @@ static void serve(struct kafka *kafka, int wait_ms)
         (void)rd_kafka_poll(kafka->client, wait_ms);
 }
 
-/* What is in the queue may fail, and then nothing of its keys may follow. */
+/* Messages already in the queue may fail, and then no later message of their keys may be sent. So a
+ * full queue ends the chunk. */
 static bool ends_chunk(const struct kafka *kafka)
 {
-    return kafka->at_once && outstanding(kafka) > 0;
+    return kafka->in_chunks && outstanding(kafka) > 0;
 }
 
-/* A full queue empties as reports come: the same message is tried again, none is skipped. */
+/* A full queue drains as reports arrive, so the same message is tried again and none is skipped. */
 static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic *topic,
                                    struct message *message)
 {
@@ -107,7 +110,7 @@ static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic
         if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL || ends_chunk(kafka) ||
             clock_now_ms() >= kafka->send_deadline_ms)
             break;
-        serve(kafka, POLL_MS);
+        run_callbacks(kafka, POLL_MS);
     }
     rd_kafka_headers_destroy(headers);
     message->handed = false;
@@ -131,13 +134,13 @@ static void wait_for_topic(struct kafka *kafka, struct message *message, rd_kafk
 static void suspect(struct kafka *kafka, struct message *message, enum kafka_class class,
                     const char *text)
 {
-    kafka_chunks_be_careful(&kafka->chunks);
-    if (kafka->at_once)
+    kafka_chunks_send_one_per_key(&kafka->chunks);
+    if (kafka->in_chunks)
         return;
     if (kafka->alone != message)
         kafka->suspects[kafka->suspect_count++] = message;
     else if (class == KAFKA_POISON)
-        batch_refuse(kafka->batch, message, VERDICT_REJECTED, "the broker refuses it: %s", text);
+        batch_refuse(kafka->batch, message, VERDICT_REJECTED, "refused by the broker: %s", text);
     else
         batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", text);
 }
@@ -153,9 +156,9 @@ static void judge_failed(struct kafka *kafka, struct message *message,
     case KAFKA_POISON:
     case KAFKA_NEIGHBOUR:
     case KAFKA_UNKNOWN_ERROR:
-        /* Not rd_kafka_message_errstr: it takes the payload for a text. */
-        if (kafka->at_once && (report->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
-                               report->err == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE))
+        /* rd_kafka_message_errstr is not used because it may return the payload as text. */
+        if (kafka->in_chunks && (report->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+                                 report->err == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE))
             kafka->chunks.too_large++;
         else
             suspect(kafka, message, class, rd_kafka_err2str(report->err));
@@ -193,7 +196,7 @@ void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, voi
     judge_failed(kafka, message, report);
 }
 
-/* What librdkafka says before it has sent anything. */
+/* Handles the result of handing a message over, when librdkafka has not sent anything yet. */
 static void conclude_refused(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code)
 {
     switch (kafka_class_of(code)) {
@@ -202,7 +205,7 @@ static void conclude_refused(struct kafka *kafka, struct message *message, rd_ka
     case KAFKA_POISON:
         batch_refuse(
             kafka->batch, message, VERDICT_REJECTED,
-            "payload %zu bytes, with its key and headers, is refused (message.max.bytes %lld): %s",
+            "payload of %zu bytes, plus key and headers, is refused (message.max.bytes %lld): %s",
             message->payload.len, (long long)kafka->message_bytes_max, rd_kafka_err2str(code));
         break;
     case KAFKA_NEIGHBOUR:
@@ -228,13 +231,13 @@ static void conclude_refused(struct kafka *kafka, struct message *message, rd_ka
 
 /* ---- send ---- */
 
-/* False: not now, the chunk ends before it. */
+/* False: the queue is full and the chunk ends before this message. */
 static bool send_message(struct kafka *kafka, struct message *message)
 {
     struct kafka_topic *topic = kafka_topic_find(kafka, message->destination);
     rd_kafka_resp_err_t code;
 
-    /* The table was emptied while it was being filled: the next batch asks again. */
+    /* The table overflowed and was emptied while it was being filled. The next batch asks again. */
     if (topic == NULL || topic->handle == NULL)
         return true;
     if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -256,7 +259,7 @@ static void check_message(struct kafka *kafka, struct message *message)
     if (kafka_topic_find(kafka, message->destination) == NULL) { /* else it has been checked */
         broken = rules_kafka_topic(message->destination);
         if (broken == NULL && !sink_allows(kafka->base.options, message->destination))
-            broken = "the sink's allow list does not take this topic";
+            broken = "the sink's allow list does not permit this topic";
     }
     if (broken == NULL)
         broken = rules_kafka_headers(message->headers, message->header_count);
@@ -264,11 +267,11 @@ static void check_message(struct kafka *kafka, struct message *message)
         batch_refuse(kafka->batch, message, VERDICT_REJECTED, "%s", broken);
     else if (message->payload_len > payload_max)
         batch_refuse(kafka->batch, message, VERDICT_REJECTED,
-                     "payload %lld bytes is larger than message.max.bytes %lld",
+                     "payload of %lld bytes is larger than message.max.bytes %lld",
                      (long long)message->payload_len, (long long)payload_max);
     else if (message->payload.data == NULL && message->payload_len >= 0)
         batch_refuse(kafka->batch, message, VERDICT_REJECTED,
-                     "payload %lld bytes is too large to be fetched",
+                     "payload of %lld bytes is too large to fetch",
                      (long long)message->payload_len);
 }
 
@@ -301,7 +304,8 @@ static int reserve_suspects(struct kafka *kafka, int capacity)
     return 0;
 }
 
-/* From `next`, as much as fits into one record batch; without order: all. */
+/* Sends the messages from `next` on: those that fit into one record batch, or all without
+ * chunks. */
 static void send_chunk(struct kafka *kafka, int sink)
 {
     const struct batch *batch = kafka->batch;
@@ -312,7 +316,7 @@ static void send_chunk(struct kafka *kafka, int sink)
 
         if (!order_is_due(batch, message, sink))
             continue;
-        if (kafka->at_once && !kafka_chunk_takes(&kafka->chunks, message))
+        if (kafka->in_chunks && !kafka_chunk_takes(&kafka->chunks, message))
             return;
         if (!send_message(kafka, message))
             return;
@@ -345,7 +349,7 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
     kafka->unanswered = 0;
     kafka->maybe_stored = 0;
     kafka->queue_full = false;
-    kafka->at_once = shares_wave(batch, sink);
+    kafka->in_chunks = shares_wave(batch, sink);
     kafka->next = batch->count;
     kafka->send_deadline_ms = deadline_ms;
     pending = check_messages(kafka, sink);
@@ -358,17 +362,17 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
     }
     kafka->next = 0;
     send_chunk(kafka, sink);
-    if (kafka->base.options->keep_order) /* on its way while other sinks have their turn */
-        serve(kafka, START_MS);
+    if (kafka->base.options->keep_order) /* starts sending before the other sinks have their turn */
+        run_callbacks(kafka, START_MS);
 }
 
-/* Once even after the deadline: the reports may be waiting in the queue. */
+/* Polls at least once even after the deadline, because reports may already be in the queue. */
 static void poll_reports(struct kafka *kafka, int64_t deadline_ms)
 {
     while (outstanding(kafka) > 0 && !kafka->broken) {
         int left_ms = clock_left_ms(deadline_ms);
 
-        serve(kafka, left_ms);
+        run_callbacks(kafka, left_ms);
         if (left_ms == 0)
             return;
     }
@@ -387,8 +391,8 @@ static bool may_go_on(const struct kafka *kafka, int64_t deadline_ms)
     return outstanding(kafka) == 0 && !kafka->broken && clock_left_ms(deadline_ms) > 0;
 }
 
-/* In the batch's order, one group under way at a time. Whoever is refused again moves to the front
- * of the array, which never overtakes the reading of it. */
+/* Sends the suspects in the order of the batch, one group in flight at a time. Those refused again
+ * are collected at the front of the same array, where the loop has already read. */
 static void try_groups(struct kafka *kafka, int size, int64_t deadline_ms)
 {
     int count = kafka->suspect_count;
@@ -407,9 +411,9 @@ static void try_groups(struct kafka *kafka, int size, int64_t deadline_ms)
     kafka->unanswered += count - at;
 }
 
-/* Smaller groups each time: of 500 messages with one to blame, some 20 requests find it where one
- * by one takes 500, and all the others have been sent by then. Only alone is a refusal one's own.
- */
+/* The groups become smaller in each round. Finding one bad message among 500 takes about 20
+ * requests instead of 500, and all others have been sent by then. A refusal is attributed to a
+ * message only when it was sent alone. */
 static void try_suspects(struct kafka *kafka, int64_t deadline_ms)
 {
     int size = kafka->suspect_count;
@@ -420,7 +424,8 @@ static void try_suspects(struct kafka *kafka, int64_t deadline_ms)
     }
 }
 
-/* Whose turn has not come when the chunk before is acknowledged waits for another batch. */
+/* Messages not sent by the deadline, or after a chunk that failed, stay pending for another
+ * batch. */
 static void send_chunks(struct kafka *kafka, int sink, int64_t deadline_ms)
 {
     poll_reports(kafka, deadline_ms);
@@ -434,7 +439,7 @@ static void send_chunks(struct kafka *kafka, int sink, int64_t deadline_ms)
     }
 }
 
-/* The reports of purged messages come at once; the rest ends with the client. */
+/* Purged messages are reported at once. Messages without a report are abandoned with the client. */
 static int give_up(struct kafka *kafka, struct error *error)
 {
     int64_t deadline_ms = clock_now_ms() + PURGE_TIMEOUT_MS;
@@ -443,7 +448,8 @@ static int give_up(struct kafka *kafka, struct error *error)
 
     if (kafka->client != NULL) {
         kafka_purge(kafka);
-        (void)rd_kafka_poll(kafka->client, 0); /* why, if the client is fatal */
+        (void)rd_kafka_poll(kafka->client,
+                            0); /* delivers the reason of a fatal error to on_error */
     }
     while (outstanding(kafka) > 0 && clock_left_ms(deadline_ms) > 0)
         (void)rd_kafka_poll(kafka->client, clock_left_ms(deadline_ms));
@@ -451,7 +457,7 @@ static int give_up(struct kafka *kafka, struct error *error)
     kafka->maybe_stored += outstanding(kafka);
     kafka_discard_client(kafka);
     if (kafka->maybe_stored > 0)
-        (void)snprintf(stored, sizeof stored, " (%d of them may be stored, and come again)",
+        (void)snprintf(stored, sizeof stored, " (%d of them may be stored and will be sent again)",
                        kafka->maybe_stored);
     (void)snprintf(text, sizeof text, "%d messages were not acknowledged%s%s", kafka->unanswered,
                    kafka->queue_full ? " (the client's queue is full)" : "", stored);
@@ -466,14 +472,13 @@ int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t de
     (void)batch;
     send_chunks(kafka, sink, deadline_ms);
     try_suspects(kafka, deadline_ms);
-    /* Every message that was handed over is accounted for by exactly one report, or nothing is
-     * sure.
-     */
+    /* Unless every message that was handed over has had its report, nothing is certain. */
     if (kafka->acked + kafka->failed != kafka->enqueued || kafka->unanswered > 0 ||
         kafka->suspect_count > 0 || kafka->broken)
         return give_up(kafka, error);
-    if (!kafka->at_once && kafka->acked > 0 && clock_left_ms(kafka->chunks.careful_ms) == 0)
-        kafka->chunks.careful = false;
+    if (!kafka->in_chunks && kafka->acked > 0 &&
+        clock_left_ms(kafka->chunks.one_per_key_until_ms) == 0)
+        kafka->chunks.one_per_key = false;
     kafka->batch = NULL;
     kafka->trouble[0] = '\0';
     kafka->all_down = false;

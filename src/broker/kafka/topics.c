@@ -1,13 +1,13 @@
 /*
- * Which topics exist, as far as this client has asked.
+ * The table of topics that this client has asked about.
  *
- * Purpose: librdkafka lets a message for a topic that it does not know wait for seconds before it
- * fails, and the whole batch would wait with it. So the first use of a topic asks the broker, for
- * all new topics of a batch in one request, and an unknown topic is known as such before anything
- * is produced. A "no" is believed for a second, a "yes" until a delivery report says otherwise or
- * topic.metadata.refresh.interval.ms has passed; then a changed number of partitions is told.
+ * Purpose: librdkafka holds a message for an unknown topic for seconds before it fails, and the
+ * whole batch would wait with it. So the broker is asked at the first use of a topic, in one
+ * request for all new topics of a batch, before anything is produced. A negative answer is valid
+ * for one second; a positive one until a delivery report contradicts it or
+ * topic.metadata.refresh.interval.ms has passed. A change of the partition count is then logged.
  *
- * The table is bounded: when it is full it is emptied, which costs one more question a topic.
+ * The table is bounded. When it is full it is emptied, which costs one more request per topic.
  */
 
 #include "broker/kafka/kafka.h"
@@ -38,7 +38,7 @@ static bool is_named(const struct kafka_topic *topic, struct text name)
     return topic->name_len == name.len && memcmp(topic->name, name.data, name.len) == 0;
 }
 
-/* Where the name stands, or the free slot where it would. */
+/* The slot that holds the name, or the free slot for it. */
 static struct kafka_topic *slot_of(struct kafka *kafka, struct text name)
 {
     size_t at = hash(name) % KAFKA_TOPIC_SLOTS;
@@ -51,7 +51,7 @@ static struct kafka_topic *slot_of(struct kafka *kafka, struct text name)
     }
 }
 
-/* Mostly it is the one of the message before. */
+/* Usually the topic is the same as the previous message's. */
 struct kafka_topic *kafka_topic_find(struct kafka *kafka, struct text name)
 {
     struct kafka_topic *topic = kafka->topic_found;
@@ -110,8 +110,8 @@ static struct kafka_topic *add(struct kafka *kafka, struct text name)
     return slot;
 }
 
-/* With a handle. NULL when the library or memory refuses it: its messages wait for the next
- * batch. */
+/* A topic with a handle. NULL when librdkafka refuses it or memory is short; its messages then wait
+ * for the next batch. */
 static struct kafka_topic *find_or_add(struct kafka *kafka, struct text name)
 {
     struct kafka_topic *topic = kafka_topic_find(kafka, name);
@@ -133,15 +133,15 @@ void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp
     topic->ask_again_ms = clock_now_ms() + ASK_AGAIN_MS;
 }
 
-/* The partition of a key is a hash modulo their number: from here on a key may have another. */
+/* A key's partition is its hash modulo the partition count, so a new count moves keys. */
 static void note_partitions(const struct kafka *kafka, struct kafka_topic *topic, int count)
 {
     if (topic->partition_count != 0 && topic->partition_count != count)
         log_event(
             LOG_WARN,
             LOG_FIELDS(.sink = kafka->base.options->name, .destination = text_of(topic->name)),
-            "the topic has %d partitions instead of %d: the order of its keys is broken "
-            "across this point",
+            "the topic has %d partitions instead of %d: a key's later messages may be in "
+            "another partition than its earlier ones",
             count, topic->partition_count);
     topic->partition_count = count;
 }
@@ -154,7 +154,7 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
         return;
     topic->ask_again_ms = clock_now_ms() + ASK_AGAIN_MS;
     topic->refusal = answer->err;
-    /* A leader that is being elected is no reason to park what is for a topic that was there. */
+    /* A leader election is no reason to park messages for a topic that existed before. */
     if (topic->partition_count > 0 && kafka_class_of(answer->err) == KAFKA_BROKER_DOWN) {
         topic->refusal = RD_KAFKA_RESP_ERR_NO_ERROR;
         return;
@@ -170,7 +170,7 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
             clock_now_ms() + (kafka->refresh_ms > ASK_AGAIN_MS ? kafka->refresh_ms : ASK_AGAIN_MS);
 }
 
-/* About one topic, or about all in the table: librdkafka has no request for a list. */
+/* Asks about one topic, or about all in the table: librdkafka cannot ask about a list. */
 static int ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms)
 {
     rd_kafka_resp_err_t code;
@@ -184,7 +184,7 @@ static int ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms)
     return 0;
 }
 
-/* A created topic takes the cluster a moment to announce. */
+/* The cluster takes a moment to announce a new topic, so this waits until it appears. */
 static void create(struct kafka *kafka, struct kafka_topic *topic, int64_t deadline_ms)
 {
     struct error error;
@@ -238,9 +238,11 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
     }
     if (due == 0)
         return 0;
-    /* By name: the table may have been emptied since, and its handles with it. */
+    /* Looked up by name, because the table may have been emptied, and its handles destroyed,
+     * meanwhile. */
     only = due == 1 ? kafka_topic_find(kafka, last) : NULL;
-    /* The other half of the time is for publishing: a slow cluster gets both done. */
+    /* At most half of the time is used here, so that a slow cluster has time left for
+     * publishing. */
     if (ask(kafka, only != NULL ? only->handle : NULL, clock_left_ms(kafka->send_deadline_ms) / 2) <
         0)
         return -1;

@@ -1,8 +1,8 @@
 /*
- * Why no connection works: from librdkafka's words to a cause, and to the key that mends it.
+ * Connection errors: from librdkafka's message to a cause and to the key that needs changing.
  *
- * librdkafka says "certificate verify failed" of every certificate, so a callback of its
- * verification notes what OpenSSL has found. It only looks on: what OpenSSL refuses stays refused.
+ * librdkafka reports every bad certificate as "certificate verify failed", so a verification
+ * callback records what OpenSSL has found. The callback never overrules OpenSSL.
  */
 
 #include "broker/kafka/kafka.h"
@@ -13,7 +13,7 @@
 #define UNTRUSTED "an authority that is not trusted signed the broker's certificate"
 #define CERTIFICATE "properties.\"ssl.certificate.location\" and \"ssl.key.location\""
 
-/* By the numbers of X509_V_ERR_* (openssl/x509_vfy.h), which are part of OpenSSL's interface. */
+/* The numbers are X509_V_ERR_* (openssl/x509_vfy.h), which are part of OpenSSL's interface. */
 static const struct {
     int error;
     const char *cause;
@@ -30,14 +30,14 @@ static const struct {
     {64, "the broker's certificate is for another address"},
 };
 
-/* The first whose words stand in the trouble. */
+/* The first entry whose words occur in the error applies. */
 static const struct {
     const char *words;
     const char *hint;
 } hints[] = {
-    {"certificate is not valid yet", "renew it at the broker, or set the clock of this machine"},
-    {"certificate has expired", "renew it at the broker"},
-    {"certificate was revoked", "renew it at the broker"},
+    {"certificate is not valid yet", "renew it on the broker, or set the clock of this machine"},
+    {"certificate has expired", "renew it on the broker"},
+    {"certificate was revoked", "renew it on the broker"},
     {"certificate is for another",
      "write the host that the certificate names in brokers, and in the broker's "
      "advertised.listeners"},
@@ -47,22 +47,23 @@ static const struct {
      "the broker does not accept the relay's certificate; see " CERTIFICATE},
     {"alert certificate", "the broker does not accept the relay's certificate; see " CERTIFICATE},
     {"alert unknown ca", "the broker does not accept the relay's certificate; see " CERTIFICATE},
-    {"SSL_HANDSHAKE",
-     "if the broker does not speak TLS there, correct brokers or properties.\"security.protocol\""},
+    {"SSL_HANDSHAKE", "if the broker does not use TLS on that port, correct brokers or "
+                      "properties.\"security.protocol\""},
     {"connecting to a SSL listener",
-     "if the broker speaks TLS there, write properties.\"security.protocol\" = \"SSL\", or "
+     "if the broker uses TLS on that port, write properties.\"security.protocol\" = \"SSL\", or "
      "\"SASL_SSL\" with a login"},
     {"might require SASL authentication",
-     "if the broker wants a login, write properties.\"security.protocol\" = \"SASL_SSL\", "
+     "if the broker requires a login, write properties.\"security.protocol\" = \"SASL_SSL\", "
      "\"sasl.mechanism\", \"sasl.username\" and \"sasl.password_file\""},
     {"mechanism handshake failed",
-     "the broker takes no such login there; see properties.\"sasl.mechanism\" and "
-     "\"security.protocol\""},
+     "the broker does not accept this kind of login on that port; see "
+     "properties.\"sasl.mechanism\" and \"security.protocol\""},
     {"SASL authentication error",
      "see properties.\"sasl.username\" and \"sasl.password_file\" (or \"sasl.password\")"},
 };
 
-/* Runs on librdkafka's threads, for each certificate of a chain. 1: as OpenSSL has judged. */
+/* Runs on librdkafka's threads, for each certificate of a chain. Returns 1 if OpenSSL accepts
+ * it. */
 int kafka_on_certificate(rd_kafka_t *client, const char *name, int32_t id, int *x509_error,
                          int depth, const char *der, size_t size, char *why, size_t why_size,
                          void *opaque)
@@ -87,10 +88,10 @@ static const char *find_cause(int error)
     for (size_t i = 0; i < sizeof certificate_errors / sizeof *certificate_errors; i++)
         if (certificate_errors[i].error == error)
             return certificate_errors[i].cause;
-    return "the broker's certificate is refused";
+    return "the broker's certificate is not accepted";
 }
 
-/* "ssl://HOST:PORT/bootstrap: ... certificate verify failed: ..." */
+/* `reason` has the form "ssl://HOST:PORT/bootstrap: ... certificate verify failed: ...". */
 static bool note_certificate(struct kafka *kafka, const char *reason)
 {
     const char *end = strstr(reason, ": ");
@@ -103,9 +104,9 @@ static bool note_certificate(struct kafka *kafka, const char *reason)
     return true;
 }
 
-/* A text that changes with each attempt would be logged each time, and a guess misleads:
- * "...: Local: Timed out: probably due to broker version < 0.10 (...) (after 3002ms in state X, 1
- * identical error(s) suppressed)". */
+/* Removes librdkafka's guess at a cause, which misleads, and the parts that change with each
+ * attempt, because a changed text is logged again. Example: "...: Local: Timed out: probably due to
+ * broker version < 0.10 (...) (after 3002ms in state X, 1 identical error(s) suppressed)". */
 void kafka_note_trouble(struct kafka *kafka, const char *reason)
 {
     static const char guess[] = ": probably due to broker version", before_state[] = "ms in state ";

@@ -1,26 +1,26 @@
 /*
- * From librdkafka's word to a verdict: one table of error codes, and what each class of them means
- * for a message.
+ * From an error code to a verdict: one table of codes, and what each class means for a message.
  *
  *   class             the message                     the client and the sink
- *   backpressure      is tried again by the deadline  none is skipped
+ *   backpressure      tried again until the deadline  no message is skipped
  *   poison            produced alone; REJECTED alone  go on
- *   neighbour         is produced again               go on
- *   destination down  WAIT, uncounted                 go on; its topic is asked about each second
- *   broker down       stays pending, uncounted        client destroyed; a probe before a claim
- *   maybe stored      as broker down                  counted in its error: repeats are possible
+ *   neighbour         produced again                  go on
+ *   destination down  WAIT, not counted               go on; asks about the topic every second
+ *   broker down       stays pending, not counted      client destroyed; a probe before a claim
+ *   maybe stored      as broker down                  counted in the error text: repeats possible
  *   fatal             as broker down                  librdkafka has given the client up
  *   (not in a table)  produced alone; RETRY alone     go on
  *
- * A broker refuses whole record batches, so a refused message is only suspected until it was alone.
- * What concerns the connection (TLS, SASL) is no word on a topic: the sink rests, not its rows.
+ * A broker refuses whole record batches, so a refused message is only a suspect until it has been
+ * sent alone. Errors of the connection (TLS, SASL) say nothing about a topic: the sink as a whole
+ * pauses, and its rows are not postponed.
  */
 
 #include "broker/kafka/verdicts.h"
 
 #include <librdkafka/rdkafka.h>
 
-/* librdkafka names it since 2.2. */
+/* RD_KAFKA_RESP_ERR_INVALID_DIFFERENT_RECORD, which librdkafka defines since 2.2. */
 #define INVALID_DIFFERENT_RECORD (-138)
 
 static const struct {

@@ -3,12 +3,12 @@
 
 #include <stdbool.h>
 
-/* What an error code of librdkafka or of a broker means; the table stands in verdicts.c. */
+/* Classes of librdkafka's and brokers' error codes; the table is in verdicts.c. */
 enum kafka_class {
     KAFKA_ACKNOWLEDGED,
     KAFKA_BACKPRESSURE,
-    KAFKA_POISON,    /* this message, or one beside it in its record batch */
-    KAFKA_NEIGHBOUR, /* one beside it, not this one */
+    KAFKA_POISON,    /* this message, or another one in its record batch, is bad */
+    KAFKA_NEIGHBOUR, /* another message in its record batch is bad */
     KAFKA_DESTINATION_DOWN,
     KAFKA_BROKER_DOWN,
     KAFKA_MAYBE_STORED,
@@ -18,8 +18,8 @@ enum kafka_class {
 
 enum kafka_class kafka_class_of(int code);
 
-/* Whether it says that a topic does not exist. No partition is ever named by us: one that is
- * unknown went with its topic. */
+/* Whether the code means that the topic does not exist. The relay never chooses a partition, so an
+ * unknown partition means that its topic was deleted. */
 bool kafka_is_unknown(int code);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * What a server answers to a publish: one line of JSON.
+ * A server's answer to a publish, which is one line of JSON.
  *
- * Nearly always it is {"stream":"EVENTS", "seq":17}, and told by comparing bytes; whatever differs
- * from that in the least goes through a JSON parser. An answer that is neither an acknowledgement
- * nor an error of JetStream's is a refusal without a code: who answers there is not a stream.
+ * Nearly always the answer is {"stream":"EVENTS", "seq":17}, which is recognized by comparing
+ * bytes. Any other answer goes through a JSON parser. An answer that is neither an acknowledgement
+ * nor a JetStream error counts as a refusal without a code, because it did not come from a stream.
  */
 
 #include "broker/nats/acks.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGITS_MAX 18 /* fewer than the JSON parser refuses */
+#define DIGITS_MAX 18 /* the most that always fit into the JSON parser's integers */
 
 struct nats_answer nats_refusal(natsStatus status)
 {
@@ -22,7 +22,7 @@ struct nats_answer nats_refusal(natsStatus status)
     return answer;
 }
 
-/* Past `wanted`, or NULL. */
+/* The position after `wanted`, or NULL when `at` does not start with it. */
 static const char *skip(const char *at, const char *end, const char *wanted)
 {
     size_t len = strlen(wanted);
@@ -31,7 +31,7 @@ static const char *skip(const char *at, const char *end, const char *wanted)
                                                                                    : NULL;
 }
 
-/* 0: it is not the common form. */
+/* The sequence number of an answer in the common form; 0 for any other answer. */
 static uint64_t common_sequence(const char *data, size_t len, const char *stream)
 {
     const char *end = data + len;
@@ -55,28 +55,30 @@ static struct nats_answer no_acknowledgement(const char *why)
     return answer;
 }
 
-static struct nats_answer read_error(const json_t *said)
+static struct nats_answer read_error(const json_t *reply)
 {
-    const char *text = json_string_value(json_object_get(said, "description"));
-    json_int_t code = json_integer_value(json_object_get(said, "err_code"));
-    struct nats_answer answer = no_acknowledgement(text != NULL ? text : "an error without a text");
+    const char *text = json_string_value(json_object_get(reply, "description"));
+    json_int_t code = json_integer_value(json_object_get(reply, "err_code"));
+    struct nats_answer answer =
+        no_acknowledgement(text != NULL ? text : "an error without a description");
 
     answer.code = code > 0 && code <= INT32_MAX ? (int)code : 0;
     return answer;
 }
 
 /* A positive acknowledgement can also come from another stream, or from the server's own API. A
- * duplicate without a number is no proof (duplicates.c): servers note an id before its message
- * is stored, and a stream with interest retention keeps nothing that no consumer wants. */
-static struct nats_answer read_stored(const json_t *said, const char *stream)
+ * duplicate without a sequence number does not prove that the message is stored (duplicates.c): a
+ * server records an id before it stores the message, and a stream with interest retention does not
+ * store a message that no consumer is interested in. */
+static struct nats_answer read_stored(const json_t *reply, const char *stream)
 {
-    const char *name = json_string_value(json_object_get(said, "stream"));
-    json_int_t number = json_integer_value(json_object_get(said, "seq"));
-    bool duplicate = json_is_true(json_object_get(said, "duplicate"));
+    const char *name = json_string_value(json_object_get(reply, "stream"));
+    json_int_t number = json_integer_value(json_object_get(reply, "seq"));
+    bool duplicate = json_is_true(json_object_get(reply, "duplicate"));
     struct nats_answer answer = {.sequence = number > 0 ? (uint64_t)number : 0};
 
     if (name == NULL)
-        return no_acknowledgement("it names no stream");
+        return no_acknowledgement("it does not name a stream");
     if (strcmp(name, stream) == 0 && (answer.sequence > 0 || duplicate)) {
         answer.state = duplicate ? NATS_DUPLICATE : NATS_STORED;
         return answer;
@@ -90,18 +92,18 @@ static struct nats_answer read_stored(const json_t *said, const char *stream)
 struct nats_answer nats_read_ack(const char *data, size_t len, const char *stream)
 {
     struct nats_answer answer = {.state = NATS_STORED};
-    json_t *said;
+    json_t *reply;
 
     answer.sequence = common_sequence(data, len, stream);
     if (answer.sequence > 0)
         return answer;
-    said = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
-    if (!json_is_object(said))
-        answer = no_acknowledgement("it is no JSON object");
-    else if (json_object_get(said, "error") != NULL)
-        answer = read_error(json_object_get(said, "error"));
+    reply = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_object(reply))
+        answer = no_acknowledgement("it is not a JSON object");
+    else if (json_object_get(reply, "error") != NULL)
+        answer = read_error(json_object_get(reply, "error"));
     else
-        answer = read_stored(said, stream);
-    json_decref(said);
+        answer = read_stored(reply, stream);
+    json_decref(reply);
     return answer;
 }

@@ -1,22 +1,23 @@
 /*
- * NATS JetStream, through nats.c: one connection a broker object, which the lane's thread serves.
+ * NATS JetStream, through nats.c. Each broker object has one connection, served by the lane's
+ * thread.
  *
- * Guarantee: a message is SENT only when the configured stream has acknowledged this very message
- * with a number of its own; the library's other "yes" (a reply of the server's API, another stream)
- * counts for nothing. nats.c checks no subject and no header, and the server obeys some of them, so
- * each byte is checked here before the library sees it. When await() returns without every
- * acknowledgement the connection is closed and destroyed: this side writes nothing of the batch
- * later. A server that was paused may still read, and store, what lay in the kernel's socket
- * buffers. That is harmless: each message carries its event_id as Nats-Msg-Id, and a repeat within
- * the stream's duplicate window is stored once.
+ * Guarantee: a message is SENT only when the configured stream has acknowledged it with a sequence
+ * number of its own, or is found to hold it already. Other positive replies (from the server's API
+ * or from another stream) do not count. nats.c validates neither subjects nor headers, and the
+ * server acts on some headers, so every byte is checked here before the library gets it. When
+ * await() returns without all acknowledgements, the connection is closed and destroyed, so that
+ * nothing of the batch is written later. A server that was paused may still read and store what is
+ * in the kernel's socket buffers. This is harmless: each message carries its event_id as
+ * Nats-Msg-Id, and a repeat within the stream's duplicate window is stored once.
  *
- * Deliberately not done: core NATS without a stream (nothing acknowledges), the library's own
- * reconnect (it publishes what was given up).
+ * Deliberately not done: core NATS without a stream, which acknowledges nothing, and the library's
+ * own reconnect, which would publish messages that the relay has given up.
  *
  *   connect.c  servers, secrets, TLS       publish.c     send, await
  *   loop.c     bytes out, answers in       headers.c     a message's headers
- *   problems.c what is forbidden           acks.c        what an answer says
- *   stream.c   inspect, create             verdicts.c    what that means
+ *   problems.c forbidden subjects          acks.c        reading an answer
+ *   stream.c   inspect, create             verdicts.c    verdict of an answer
  *   duplicates.c  is it the same event?
  */
 
@@ -32,7 +33,7 @@
 #include <string.h>
 
 #define END_TIMEOUT_MS 1000
-#define MESSAGE_BYTES_MAX_DEFAULT (1024 * 1024) /* a server's default, until one has told */
+#define MESSAGE_BYTES_MAX_DEFAULT (1024 * 1024) /* the server's default, used before connecting */
 
 static int check_options(const struct sink_options *options, char *warning, size_t warning_size,
                          struct error *error)
@@ -46,13 +47,15 @@ static int check_options(const struct sink_options *options, char *warning, size
                          "[sink.%s] servers: write at least one, as in [\"nats://localhost:4222\"]",
                          options->name);
     if (options->stream == NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "[sink.%s] stream: without a JetStream stream nothing is acknowledged",
-                         options->name);
+        return error_set(
+            error, ERROR_PERMANENT, ERROR_CONFIG,
+            "[sink.%s] stream: name the JetStream stream; without one nothing is acknowledged",
+            options->name);
     if (options->stream[0] == '\0' || strpbrk(options->stream, " .*>/\\\t\r\n") != NULL)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "[sink.%s] stream: a name has no spaces, dots, wildcards or slashes",
-                         options->name);
+        return error_set(
+            error, ERROR_PERMANENT, ERROR_CONFIG,
+            "[sink.%s] stream: a name must not contain spaces, dots, wildcards or slashes",
+            options->name);
     broken = rules_nats_header_value(text_of(options->stream));
     if (broken != NULL)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s] stream: %s",
@@ -78,14 +81,14 @@ static struct broker *create(const struct sink_options *options, struct error *e
     }
     nats->base = (struct broker_base){.ops = &nats_ops, .options = options};
     nats->message_bytes_max = MESSAGE_BYTES_MAX_DEFAULT;
-    nats->block = nats_block_works();
+    nats->headers_in_one_call = nats_one_call_works();
     nats->io = calloc(1, sizeof *nats->io);
-    nats->strings = malloc(NATS_HEADER_BYTES_MAX);
-    if (nats->io != NULL && nats->strings != NULL)
+    nats->scratch = malloc(NATS_HEADER_BYTES_MAX);
+    if (nats->io != NULL && nats->scratch != NULL)
         nats->problems = nats_problems_take(&nats->server);
     if (nats->problems == NULL) {
         free(nats->io);
-        free(nats->strings);
+        free(nats->scratch);
         free(nats);
         error_no_memory(error);
         return NULL;
@@ -101,7 +104,7 @@ static int ready(struct broker *broker, struct error *error)
 
     if (nats_connect(nats, error) < 0)
         return -1;
-    if (nats->stream_found && !nats_may_ask_subjects(nats))
+    if (nats->stream_found && !nats_subjects_need_refresh(nats))
         return 0;
     if (nats_check_stream(nats, error) < 0) {
         nats_disconnect(nats);
@@ -122,18 +125,18 @@ static void destroy(struct broker *broker)
 
     nats_disconnect(nats);
     for (int i = 0; i < SINK_LIST_MAX; i++)
-        bounded_call_forget(&nats->hangs[i].late);
-    nats_clean(nats);
+        bounded_call_forget(&nats->hangs[i].call);
+    nats_free_discarded(nats);
     nats_forget_subjects(nats);
     nats_problems_return(nats->problems);
     free(nats->received);
     free(nats->places);
-    free(nats->strings);
+    free(nats->scratch);
     free(nats->io);
     free(nats);
 }
 
-/* proc(5); 1 when it cannot be told. */
+/* The number of threads of this process, from /proc; 1 when unknown. */
 static int count_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -147,8 +150,9 @@ static int count_threads(void)
     return count;
 }
 
-/* The library counts its threads out a moment before they have ended, and what OpenSSL frees at the
- * end of a thread must not meet what it frees at the exit of the process. */
+/* The library reports its threads as ended shortly before they are. OpenSSL's clean-up at the end
+ * of a thread must not run at the same time as its clean-up at process exit, so this waits for the
+ * threads. */
 static void end(void)
 {
     int64_t deadline_ms = clock_now_ms() + END_TIMEOUT_MS;

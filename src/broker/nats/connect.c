@@ -1,16 +1,16 @@
 /*
- * A connection: options, servers, secrets, TLS.
+ * Connecting: options, servers, secrets, TLS.
  *
- * The library's call that connects runs under a deadline of ours, on a thread of its own: a name
- * lookup has none in the library, and before version 3.11 a TLS handshake has none.
+ * The library's connect call runs on a thread of its own and under our deadline, because the
+ * library limits neither a name lookup nor, before version 3.11, a TLS handshake.
  *
- * The library's own reconnect is off, because it publishes what its buffer holds after the batch
- * has been given up. Servers are tried one by one, each with the host name that its certificate
- * must show; the library's list of servers knows one expected name only. The first one tried
- * differs from broker to broker, so that lanes spread over a cluster.
+ * The library's own reconnect is off, because it would publish what its buffer holds after the
+ * batch has been given up. Servers are tried one by one, each with the host name that its
+ * certificate must contain; the library's own list of servers supports only one expected name. Each
+ * broker object starts with another server, so that lanes spread over a cluster.
  *
- * Deliberately not done: following the servers that a cluster announces. Those that are configured
- * are the ones that the operator has agreed to.
+ * Deliberately not done: connecting to servers that a cluster announces. The operator has agreed to
+ * the configured ones only.
  */
 
 #include "broker/nats/nats.h"
@@ -33,15 +33,15 @@
 #define PINGS_OUT_MAX 2
 #define WRITE_DEADLINE_MS_MAX 5000
 #define HOST_BYTES_MAX 256
-#define ANSWERS_MS 1000 /* beside the patience: of the greeting and about the stream */
+#define ANSWERS_MS 1000 /* in addition to the connect timeout, for requests about the stream */
 #define TLS_VERSION 0x030B00
 #define TLS_NEEDS "TLS to NATS needs nats.c 3.11 or later"
 #define TLS_HINT                                                                                   \
-    "run the container image, which has a newer nats.c, or build with one; or leave out "          \
-    "tls_ca_file, tls_cert_file and tls_key_file, write nats://127.0.0.1, and let a TLS proxy on " \
-    "this machine listen there"
+    "run the container image, which has a newer nats.c, or build with a newer one; or remove "     \
+    "tls_ca_file, tls_cert_file and tls_key_file, and connect to a TLS proxy on this machine "     \
+    "with nats://127.0.0.1"
 #define TLS_WANTED "the server requires TLS, and " TLS_NEEDS
-#define DIAL_SLACK_MS 100 /* the library ends within its own timeout, unless it hangs */
+#define DIAL_SLACK_MS 100 /* grace after the library's own timeout before it counts as hanging */
 
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text)
 {
@@ -49,9 +49,9 @@ int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind
                      nats->base.options->name, nats->address, text);
 }
 
-/* The library's last word knows more than the status; "(conn.c:733): " before it is the library's
- * own concern. */
-const char *nats_text(natsStatus status)
+/* The library's last error says more than the status. Its source position, as in "(conn.c:733): ",
+ * is cut off. */
+const char *nats_error_text(natsStatus status)
 {
     const char *text = nats_GetLastError(NULL);
     const char *end = text != NULL && text[0] == '(' ? strstr(text, "): ") : NULL;
@@ -67,8 +67,8 @@ static bool is_secure(const struct sink_options *options, const char *server)
            options->tls_cert_file != NULL;
 }
 
-/* Before 3.11 two threads of the library read and write one TLS connection without a lock, which
- * OpenSSL does not allow: records were corrupted and processes crashed. */
+/* Before 3.11 two threads of the library use one TLS connection without a lock, which OpenSSL does
+ * not allow. This has corrupted records and crashed processes. */
 bool nats_tls_is_safe(void)
 {
     return nats_GetVersionNumber() >= TLS_VERSION;
@@ -86,8 +86,8 @@ int nats_check_tls(const struct sink_options *options, struct error *error)
     if (key == NULL || nats_tls_is_safe())
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                    "[sink.%s] %s: " TLS_NEEDS ": this program runs with %s, in which two "
-                    "threads use one connection without a lock",
+                    "[sink.%s] %s: " TLS_NEEDS "; this program runs with %s, in which two "
+                    "threads use one TLS connection without a lock",
                     options->name, key, nats_GetVersion());
     return error_hint(error, TLS_HINT);
 }
@@ -136,7 +136,8 @@ static char *read_file(const struct sink_options *options, const char *key, cons
     return secret;
 }
 
-/* The library reads it while it connects, and what it cannot read looks like a server's refusal. */
+/* The library reads the file while it connects, and reports an unreadable file like a refusal by
+ * the server. */
 static int check_readable(const struct sink_options *options, const char *key, const char *path,
                           struct error *error)
 {
@@ -146,7 +147,7 @@ static int check_readable(const struct sink_options *options, const char *key, c
                      key, path, strerror(errno));
 }
 
-/* The value itself, or the file's, or NULL when neither is given. */
+/* *secret: the value, or the file's content, or NULL when neither is given. */
 static int read_secret(const struct sink_options *options, const char *key, const char *value,
                        const char *path, char **secret, struct error *error)
 {
@@ -185,11 +186,12 @@ static int set_login(natsOptions *library, const struct sink_options *options, s
     secret_free(token);
     if (status != NATS_OK)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s", options->name,
-                         nats_text(status));
+                         nats_error_text(status));
     return read;
 }
 
-/* One for a write that is stuck, and one for the flush when the connection is closed. */
+/* Half of the publish timeout, because a stuck write and the flush when closing each wait for it
+ * once. */
 static int64_t write_deadline_ms(const struct nats *nats)
 {
     int64_t half_ms = nats->base.options->publish_timeout_ms / 2;
@@ -218,8 +220,8 @@ static natsStatus set_behaviour(natsOptions *library, struct nats *nats, struct 
     return nats->threaded ? set_threads(library, nats) : nats_set_loop(library, io);
 }
 
-/* On threads of its own the library frees messages, above all. Nobody spins for a lock whose owner
- * has no processor. */
+/* The library's threads, which mainly free messages, have background priority. The library does
+ * not spin for locks (0), because their owner may not be running. */
 static void open_library(void)
 {
     int policy = background_enter();
@@ -243,15 +245,15 @@ static natsOptions *make_options(struct nats *nats, struct nats_io *io, const ch
         status = set_behaviour(library, nats, io, server, timeout_ms);
     if (status != NATS_OK)
         error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s: %s", options->name, server,
-                  nats_text(status));
+                  nats_error_text(status));
     else if (set_login(library, options, error) == 0)
         return library;
     natsOptions_Destroy(library);
     return NULL;
 }
 
-/* Waiting mends neither a wrong password nor a certificate. A server that takes no more connections
- * says so in plain text, also where TLS is expected. */
+/* A wrong password or certificate is permanent. A server that accepts no more connections says so
+ * in plain text even where TLS is expected, which looks like a wrong TLS version. */
 static enum error_kind kind_of(natsStatus status, const char *text)
 {
     if (strstr(text, "wrong version number") != NULL)
@@ -267,12 +269,12 @@ static enum error_kind kind_of(natsStatus status, const char *text)
     }
 }
 
-/* What the library does on the thread of a bounded call. */
+/* Arguments and result of connecting, which runs on the thread of a bounded call. */
 struct dial {
     const struct sink_options *sink;
     const char *server;
     bool secure;
-    bool unreadable; /* a file of TLS: it could not be loaded */
+    bool unreadable; /* a TLS file could not be loaded */
     natsOptions *options;
     struct nats_io *io;
     natsConnection *connection;
@@ -289,7 +291,7 @@ static void dial_work(void *argument)
     if (dial->status == NATS_OK)
         dial->status = natsConnection_Connect(&dial->connection, dial->options);
     if (dial->status != NATS_OK)
-        (void)snprintf(dial->text, sizeof dial->text, "%s", nats_text(dial->status));
+        (void)snprintf(dial->text, sizeof dial->text, "%s", nats_error_text(dial->status));
 }
 
 static void dial_drop(void *argument)
@@ -330,20 +332,20 @@ static struct dial *make_dial(struct nats *nats, const char *server, int timeout
     return NULL;
 }
 
-static int fail_late(struct nats *nats, const struct nats_hang *hang, struct error *error)
+static int fail_hung(struct nats *nats, const struct nats_hang *hang, struct error *error)
 {
     char text[160];
 
     (void)snprintf(
         text, sizeof text,
-        "an attempt to connect has hung for %lld s (a name lookup%s): it is not tried again "
-        "until that ends",
+        "an attempt to connect has hung for %lld s (a name lookup%s); there is no other attempt "
+        "until it ends",
         (long long)(clock_now_ms() - hang->since_ms) / 1000,
-        nats_tls_is_safe() ? "" : ", or a TLS handshake that the server wants");
+        nats_tls_is_safe() ? "" : ", or a TLS handshake that the server requires");
     return nats_fail(nats, error, ERROR_TRANSIENT, text);
 }
 
-/* The key of the login in use; "username" when there is none. */
+/* The configuration key of the login in use; "username" when there is none. */
 static const char *login_key(const struct sink_options *options)
 {
     return options->credentials_file != NULL ? "credentials_file"
@@ -360,8 +362,8 @@ static bool says(const char *text, const char *part)
     return strcasestr(text, part) != NULL;
 }
 
-/* The key to change, and "" or why. A server that wants another certificate of a client's ends the
- * connection behind the handshake, without a word. */
+/* The configuration key to change, or NULL; *why: the reason, or "". A server that rejects the
+ * client's certificate closes the connection after the handshake without an error. */
 static const char *key_to_change(const struct nats *nats, const struct dial *dial, const char **why)
 {
     const struct sink_options *options = nats->base.options;
@@ -385,19 +387,19 @@ static const char *key_to_change(const struct nats *nats, const struct dial *dia
     }
     if (dial->status == NATS_SSL_ERROR &&
         (says(dial->text, "expired") || says(dial->text, "mismatch"))) {
-        *why = "the server's certificate does not fit";
+        *why = "the server's certificate has expired or is for another host";
         return "servers";
     }
     if (dial->status == NATS_SSL_ERROR && says(dial->text, "wrong version number")) {
-        *why = "what answers there is not TLS, or the server takes no more connections";
+        *why = "the server does not use TLS on that port, or accepts no more connections";
         return "servers";
     }
     if (dial->status == NATS_SSL_ERROR && !says(dial->text, "alert")) {
-        *why = "it does not hold the authority of the server's certificate";
+        *why = "it does not contain the authority that signed the server's certificate";
         return "tls_ca_file";
     }
     if (nats->threaded && dial->status != NATS_TIMEOUT && dial->status != NATS_NO_SERVER) {
-        *why = "the server may want a certificate of the client, or another one";
+        *why = "the server may require a client certificate, or a different one";
         return "tls_cert_file";
     }
     return NULL;
@@ -434,16 +436,16 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
 
     nats->address = server;
     nats->threaded = nats->needs_tls || is_secure(nats->base.options, server);
-    if (bounded_call_is_running(&hang->late))
-        return fail_late(nats, hang, error);
+    if (bounded_call_is_running(&hang->call))
+        return fail_hung(nats, hang, error);
     dial = make_dial(nats, server, timeout_ms, error);
     if (dial == NULL)
         return -1;
-    result = bounded_call_run(&hang->late, dial_work, dial_drop, dial,
+    result = bounded_call_run(&hang->call, dial_work, dial_drop, dial,
                               clock_now_ms() + timeout_ms + DIAL_SLACK_MS);
     if (result == BOUNDED_LATE) {
         hang->since_ms = clock_now_ms() - timeout_ms - DIAL_SLACK_MS;
-        return fail_late(nats, hang, error);
+        return fail_hung(nats, hang, error);
     }
     if (result != BOUNDED_DONE) {
         (void)error_no_memory(error);
@@ -454,7 +456,7 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
         free(nats->io);
         nats->io = dial->io;
         dial->io = NULL;
-        dial->status = NATS_ERR; /* the connection is no longer the dial's */
+        dial->status = NATS_ERR; /* the dial no longer owns the connection */
         status = 0;
     }
     dial_drop(dial);
@@ -464,7 +466,7 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
 static int connect_to_any(struct nats *nats, struct error *error)
 {
     const struct text_list *servers = &nats->base.options->servers;
-    int64_t deadline_ms = clock_now_ms() + broker_patience_ms(&nats->base);
+    int64_t deadline_ms = clock_now_ms() + broker_connect_timeout_ms(&nats->base);
 
     for (int untried = servers->count; untried > 0; untried--) {
         int number = (int)(nats->server++ % (unsigned)servers->count);
@@ -481,15 +483,15 @@ static int connect_to_any(struct nats *nats, struct error *error)
     return -1;
 }
 
-static natsStatus greet(struct nats *nats, int64_t deadline_ms)
+static natsStatus send_probe(struct nats *nats, int64_t deadline_ms)
 {
     char subject[NATS_TEXT_BYTES];
     char reply[NATS_REPLY_BYTES];
     natsStatus status;
 
     (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.INFO.%s", nats->base.options->stream);
-    nats_new_token(nats, nats->asked_token);
-    nats_reply_subject(nats, nats->asked++, nats->asked_token, reply);
+    nats_new_token(nats, nats->request_token);
+    nats_reply_subject(nats, nats->next_request++, nats->request_token, reply);
     status = natsConnection_PublishRequestString(nats->connection, subject, reply, "");
     while (status == NATS_OK && nats->io->wants_write) {
         struct pollfd wait = {.fd = nats->io->socket, .events = POLLOUT};
@@ -501,11 +503,12 @@ static natsStatus greet(struct nats *nats, int64_t deadline_ms)
     return status;
 }
 
-/* A question that every user of a relay may ask, and whose answer nobody awaits. What comes back
- * is text, or a record of TLS, whose types are control characters. */
-static natsStatus hear_out(struct nats *nats, int64_t deadline_ms)
+/* Finds out whether the server requires TLS, by sending a request that every user of a relay is
+ * permitted to send. The answer itself is not used. Its first byte is text, or a TLS record type,
+ * which is a control character. */
+static natsStatus detect_tls(struct nats *nats, int64_t deadline_ms)
 {
-    natsStatus status = greet(nats, deadline_ms);
+    natsStatus status = send_probe(nats, deadline_ms);
     struct pollfd wait = {.fd = nats->io->socket, .events = POLLIN};
     char first;
 
@@ -534,7 +537,7 @@ static int open_connection(struct nats *nats, struct error *error)
     nats_problems_watch(nats->problems, nats->connection);
     status = nats_open_inbox(nats);
     if (status == NATS_OK && !nats->threaded)
-        status = hear_out(nats, nats->ready_ms);
+        status = detect_tls(nats, nats->ready_ms);
     if (status == NATS_OK)
         return 0;
     nats_disconnect(nats);
@@ -543,18 +546,19 @@ static int open_connection(struct nats *nats, struct error *error)
     return nats_fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
 }
 
-/* A server may ask a plain URL for TLS, and the library complies without a word. */
+/* A server may require TLS although the URL does not ask for it, and the library then silently uses
+ * TLS. The second attempt leaves that connection to the library's threads. */
 int nats_connect(struct nats *nats, struct error *error)
 {
-    int patience_ms = broker_patience_ms(&nats->base);
+    int connect_timeout_ms = broker_connect_timeout_ms(&nats->base);
     bool had_needed_tls = nats->needs_tls;
     int status;
 
-    nats->ready_ms =
-        clock_now_ms() + patience_ms + (patience_ms < ANSWERS_MS ? patience_ms : ANSWERS_MS);
+    nats->ready_ms = clock_now_ms() + connect_timeout_ms +
+                     (connect_timeout_ms < ANSWERS_MS ? connect_timeout_ms : ANSWERS_MS);
     if (nats->connection != NULL)
-        nats_rest(nats);
-    if (!nats_lost(nats) && !nats->doubts_max)
+        nats_serve_idle(nats);
+    if (!nats_lost(nats) && !nats->max_payload_is_stale)
         return 0;
     nats_disconnect(nats);
     status = open_connection(nats, error);
@@ -565,17 +569,17 @@ int nats_connect(struct nats *nats, struct error *error)
         return -1;
     }
     nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
-    nats->told_ms = clock_now_ms();
-    nats->doubts_max = false;
+    nats->max_payload_read_ms = clock_now_ms();
+    nats->max_payload_is_stale = false;
     nats->stream_found = false;
-    nats->highest = 0;
+    nats->highest_sequence = 0;
     nats->warned = false;
-    nats->fetches_end = false;
-    nats->may_not_fetch = false;
+    nats->fetch_disabled = false;
+    nats->fetch_forbidden = false;
     return 0;
 }
 
-/* The inbox last: an open connection would be told to forget it. */
+/* The inbox is closed after the connection: on an open one the library would send an UNSUB. */
 void nats_disconnect(struct nats *nats)
 {
     nats_problems_watch(nats->problems, NULL);

@@ -1,21 +1,22 @@
 /*
- * Duplicates: the stream has had this event_id before. Is it the same event?
+ * Duplicates: the stream has seen this event_id before. Is it the same event?
  *
- * Almost always it is: a repeat after a crash. But the stream compares nothing except the id, so an
- * event whose id collides with another's is dropped by it and acknowledged like a repeat: it would
- * be marked sent and be lost. So the message that the stream kept is fetched and compared: subject,
- * payload and headers, but for those of the server. The same: sent. Another: rejected, and the
- * operator finds it among the dead rows.
+ * Almost always it is, namely a repeat after a crash. But the stream compares only the id. When two
+ * different events have the same id, it drops the second and acknowledges it like a repeat, so that
+ * the event would be marked sent and be lost. Therefore the stored message is fetched and compared:
+ * subject, payload and headers, except the server's own headers. If they are equal, the message is
+ * sent. If not, it is rejected, and the operator finds it among the dead rows.
  *
- * A message that cannot be fetched proves nothing and blames nothing. One that is gone (consumed,
- * deleted, expired), never kept, or not to be read by this user counts as sent, with one warning a
- * connection. Silence is a broker that is away: the message stays pending; silence on two
- * connections in a row is a server that does not answer this request, and pending for ever helps
- * nobody.
+ * A message that cannot be fetched proves nothing either way. If it is gone (consumed, deleted,
+ * expired), was never kept, or this user may not read it, the event counts as sent, with one
+ * warning per connection. If there is no reply, the broker is taken to be away and the message
+ * stays pending. If there is no reply on two connections in a row, the server does not answer this
+ * kind of request, and fetching is given up, because the message would otherwise stay pending for
+ * ever.
  *
- * One fetch after the other, on the lane's thread: memory holds one stored message at a time, as
- * the JSON in which the server wraps it. A stream or account that renames subjects on their way
- * (subject_transform, mappings) makes each repeat look like a collision.
+ * Fetches run one after another on the lane's thread, so that memory holds only one stored message
+ * at a time, in the server's JSON. If a stream or account renames subjects (subject_transform,
+ * mappings), every repeat looks like a collision.
  */
 
 #include "broker/nats/nats.h"
@@ -42,7 +43,8 @@ static int sextet_of(char c)
     return found != NULL ? (int)(found - digits) : -1;
 }
 
-/* Base64, terminated with NUL, in memory of its own; NULL: no memory. Ends at what is no base64. */
+/* Decodes base64 up to the first other character. Returns allocated, NUL-terminated memory; NULL
+ * when out of memory. */
 static char *decode(const char *text, size_t *len)
 {
     size_t text_len = strlen(text);
@@ -72,13 +74,13 @@ static const char *string_of(const json_t *object, const char *name)
     return value != NULL ? value : "";
 }
 
-static bool is_servers(const char *name)
+static bool is_server_header(const char *name)
 {
     return strncmp(name, "Nats-", 5) == 0;
 }
 
-/* "name: value", terminated. */
-static bool is_one_of_ours(char *line, natsMsg *ours)
+/* `line`: "name: value", terminated; is modified. */
+static bool matches_our_header(char *line, natsMsg *ours)
 {
     char *colon = strchr(line, ':');
     const char *value;
@@ -90,7 +92,7 @@ static bool is_one_of_ours(char *line, natsMsg *ours)
     return natsMsgHeader_Get(ours, line, &value) == NATS_OK && strcmp(value, colon) == 0;
 }
 
-/* But for the server's. -1: no memory. */
+/* The number of headers except the server's own. -1: out of memory. */
 static int count_headers(natsMsg *ours)
 {
     const char **names = NULL;
@@ -100,12 +102,13 @@ static int count_headers(natsMsg *ours)
     if (natsMsgHeader_Keys(ours, &names, &total) != NATS_OK)
         return -1;
     for (int i = 0; i < total; i++)
-        count += !is_servers(names[i]);
+        count += !is_server_header(names[i]);
     free((void *)names);
     return count;
 }
 
-/* As many, and each one of ours: names do not repeat. */
+/* Names do not repeat, so the headers are the same if they are as many and each one is among
+ * ours. */
 static bool is_same_headers(char *headers, natsMsg *ours, int wanted)
 {
     char *next = strstr(headers, "\r\n");
@@ -118,9 +121,9 @@ static bool is_same_headers(char *headers, natsMsg *ours, int wanted)
         if (next == NULL || next == line)
             break;
         *next = '\0';
-        if (is_servers(line))
+        if (is_server_header(line))
             continue;
-        if (!is_one_of_ours(line, ours))
+        if (!matches_our_header(line, ours))
             return false;
         count++;
     }
@@ -133,7 +136,7 @@ static bool is_same_payload(const char *payload, size_t len, natsMsg *ours)
            (len == 0 || memcmp(payload, natsMsg_GetData(ours), len) == 0);
 }
 
-/* A stream that was made anew meanwhile has another message under that number. */
+/* If the stream was deleted and created again, another message may have that sequence number. */
 static bool has_our_id(const char *headers, natsMsg *ours)
 {
     static const char line[] = "\r\nNats-Msg-Id: ";
@@ -154,7 +157,7 @@ static bool is_same(const json_t *stored, const char *payload, size_t payload_le
            is_same_headers(headers, ours, header_count);
 }
 
-/* `stored`: the "message" of the server's reply. Without memory nothing is known. */
+/* `stored`: the "message" object of the server's reply. Out of memory counts as no reply. */
 static enum stored compare(const json_t *stored, natsMsg *ours)
 {
     size_t payload_len;
@@ -203,20 +206,20 @@ static natsStatus fetch(struct nats *nats, uint64_t sequence, int64_t timeout_ms
     (void)snprintf(subject, sizeof subject, "%s%s", NATS_FETCH_PREFIX, nats->base.options->stream);
     (void)snprintf(request, sizeof request, "{\"seq\":%llu}", (unsigned long long)sequence);
     status = nats_ask(nats, subject, request, clock_now_ms() + timeout_ms, reply);
-    nats->may_not_fetch = status == NATS_NOT_PERMITTED;
+    nats->fetch_forbidden = status == NATS_NOT_PERMITTED;
     return status;
 }
 
-/* `waited_ms`: less than the full time proves nothing about the server. */
+/* A wait of less than FETCH_TIMEOUT_MS says nothing about the server. */
 static enum stored conclude_silence(struct nats *nats, natsStatus status, int64_t waited_ms)
 {
-    if (nats->may_not_fetch)
+    if (nats->fetch_forbidden)
         return STORED_UNREADABLE;
     if (status != NATS_TIMEOUT || waited_ms < FETCH_TIMEOUT_MS)
         return STORED_SILENCE;
-    nats->fetches_end = nats->fetch_was_silent;
-    nats->fetch_was_silent = true;
-    return nats->fetches_end ? STORED_UNREADABLE : STORED_SILENCE;
+    nats->fetch_disabled = nats->last_fetch_timed_out;
+    nats->last_fetch_timed_out = true;
+    return nats->fetch_disabled ? STORED_UNREADABLE : STORED_SILENCE;
 }
 
 static enum stored find(struct nats *nats, const struct message *message, uint64_t sequence,
@@ -228,15 +231,15 @@ static enum stored find(struct nats *nats, const struct message *message, uint64
     natsStatus status = NATS_TIMEOUT;
     enum stored found;
 
-    if (sequence == 0 && nats->keeps_unwanted)
+    if (sequence == 0 && nats->unnumbered_is_pending)
         return STORED_NOT_YET;
-    if (sequence == 0 || nats->fetches_end || nats->may_not_fetch)
+    if (sequence == 0 || nats->fetch_disabled || nats->fetch_forbidden)
         return STORED_UNREADABLE;
     if (timeout_ms > 0)
         status = fetch(nats, sequence, timeout_ms, &reply);
     if (status != NATS_OK && status != NATS_NO_RESPONDERS)
         return conclude_silence(nats, status, timeout_ms);
-    nats->fetch_was_silent = false;
+    nats->last_fetch_timed_out = false;
     found = status == NATS_OK ? compare_reply(nats, message, reply) : STORED_UNREADABLE;
     natsMsg_Destroy(reply);
     return found;
@@ -246,14 +249,15 @@ static void warn(struct nats *nats)
 {
     if (!nats->warned)
         log_event(LOG_WARN, LOG_FIELDS(.sink = nats->base.options->name),
-                  "nats at %s: stream \"%s\" has had an event_id before, and the message it kept "
-                  "cannot be read (gone, or no permission to publish to %s%s): taken for a repeat",
+                  "nats at %s: stream \"%s\" has seen an event_id before, but the stored message "
+                  "cannot be read (deleted, or no permission to publish to %s%s): treated as a "
+                  "repeat",
                   nats->address, nats->base.options->stream, NATS_FETCH_PREFIX,
                   nats->base.options->stream);
     nats->warned = true;
 }
 
-/* 1 when it stays pending. */
+/* Returns 1 when the message stays pending, else 0. */
 static int judge(struct nats *nats, struct batch *batch, struct message *message, uint64_t sequence,
                  enum stored found)
 {
@@ -267,7 +271,7 @@ static int judge(struct nats *nats, struct batch *batch, struct message *message
         return 0;
     case STORED_NOT_YET:
         batch_refuse(batch, message, VERDICT_WAIT,
-                     "the stream knows the event_id and has not stored an event with it");
+                     "the stream knows this event_id but has not stored an event with it yet");
         return 0;
     case STORED_ANOTHER:
         batch_refuse(batch, message, VERDICT_REJECTED,

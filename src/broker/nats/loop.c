@@ -1,20 +1,21 @@
 /*
- * The connection's bytes, read and written by the lane's own thread.
+ * Reads from and writes to the connection on the lane's own thread.
  *
- * nats.c's own threads (one that reads, one that flushes, one that delivers) hand every message to
- * each other, which cost more than the messages do. Its interface for event loops leaves the socket
- * to us: the lane polls it while it publishes and while it waits, and nobody else touches it. That
- * rests on three options: no flusher (SendAsap), no pings, whose timer would be another thread that
- * may close the socket under us, and no reconnect. A server that is silent is found by the deadline
- * of what it was asked, one that is gone while the lane rests by the kernel's keepalives.
+ * nats.c's own threads (a reader, a flusher and a delivery thread) hand every message to each
+ * other, which costs more than processing the messages. The library's event loop interface leaves
+ * the socket to us: the lane polls it while it publishes and while it waits, and no other thread
+ * touches it. This needs three options: no flusher (SendAsap); no pings, whose timer would be
+ * another thread that may close the socket; and no reconnect. A server that does not respond is
+ * noticed by the deadline of a request; one that disappears while the lane is idle, by TCP
+ * keepalive.
  *
- * Each answer comes to a subject of its own: the inbox, a number that is given once, and a random
- * token. So an answer too many, or too late, is nobody's, and who has seen one subject cannot guess
- * the next: acknowledgements are ordinary messages, and whoever may publish to the inbox could
- * forge them.
+ * Each request has its own reply subject, made of the inbox, a number used only once, and a random
+ * token. So a surplus or late answer matches no request. Acknowledgements are ordinary messages
+ * that anyone with permission to publish to the inbox could forge, so the token prevents that
+ * knowing one reply subject reveals the next.
  *
- * Deliberately not done: TLS this way. The library waits for the rest of a record without a
- * deadline; its own threads keep TLS connections.
+ * Deliberately not done: TLS without the library's threads. The library waits for the rest of a TLS
+ * record without a deadline, so TLS connections are left to its own threads.
  */
 
 #include "broker/nats/loop.h"
@@ -30,14 +31,15 @@
 #include <sys/socket.h>
 
 #define BUFFERED_BYTES_MAX (64 * 1024)
-#define SPENT_BYTES_MAX (64 * 1024)
-#define READS_MAX 8 /* of 32 KiB, one after the other */
-#define SLICE_MS 50 /* of a wait that problems cannot end */
+#define DISCARDED_BYTES_MAX (64 * 1024)
+#define READS_MAX 8 /* consecutive reads, of 32 KiB each */
+#define SLICE_MS 50 /* how long to wait at a time when nats_problems_signal cannot end the wait */
 #define KEEPALIVE_IDLE_S 5
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_PROBES 2
 
-/* Of a connection that rests: 15 s. Without it the next batch finds out. */
+/* Detects the loss of an idle connection within 15 s. If it cannot be set, the next batch
+ * notices. */
 static void set_keepalive(int socket)
 {
     const int yes = 1;
@@ -62,8 +64,8 @@ static natsStatus on_attach(void **user, void *loop, natsConnection *connection,
     return NATS_OK;
 }
 
-/* Added for good; removed when the connection closes. Newer versions leave the socket to us then.
- */
+/* The library starts reading once, and stops when the connection closes. From version 3.10 on we
+ * must then close the socket. */
 static natsStatus on_read(void *user, bool add)
 {
     struct nats_io *io = user;
@@ -83,7 +85,7 @@ static natsStatus on_write(void *user, bool add)
     return NATS_OK;
 }
 
-/* Newer versions keep the connection in memory until they are told. */
+/* From version 3.12 on the library keeps the connection in memory until this call. */
 static natsStatus on_detach(void *user)
 {
 #if NATS_VERSION_NUMBER >= 0x030C00
@@ -105,22 +107,22 @@ natsStatus nats_set_loop(natsOptions *library, struct nats_io *io)
     return status;
 }
 
-/* The library frees messages on a thread of its own, which each of them wakes unless it is awake:
- * one at a time, the waking costs more than all the rest. */
-void nats_clean(struct nats *nats)
+/* The library frees messages on a thread of its own. Waking that thread for every single message
+ * costs more than everything else, so messages are freed many at a time. */
+void nats_free_discarded(struct nats *nats)
 {
-    for (int i = 0; i < nats->spent_count; i++)
-        natsMsg_Destroy(nats->spent[i]);
-    nats->spent_count = 0;
-    nats->spent_bytes = 0;
+    for (int i = 0; i < nats->discarded_count; i++)
+        natsMsg_Destroy(nats->discarded[i]);
+    nats->discarded_count = 0;
+    nats->discarded_bytes = 0;
 }
 
 void nats_discard(struct nats *nats, natsMsg *message)
 {
-    nats->spent[nats->spent_count++] = message;
-    nats->spent_bytes += natsMsg_GetDataLength(message);
-    if (nats->spent_count == NATS_SPENT_MAX || nats->spent_bytes > SPENT_BYTES_MAX)
-        nats_clean(nats);
+    nats->discarded[nats->discarded_count++] = message;
+    nats->discarded_bytes += natsMsg_GetDataLength(message);
+    if (nats->discarded_count == NATS_DISCARDED_MAX || nats->discarded_bytes > DISCARDED_BYTES_MAX)
+        nats_free_discarded(nats);
 }
 
 bool nats_lost(const struct nats *nats)
@@ -148,7 +150,7 @@ void nats_new_token(struct nats *nats, char token[NATS_TOKEN_BYTES])
         token[i] = digits[nats->random[nats->random_left + i] & 63];
 }
 
-/* The library's own names for inboxes are numbered, too: who has seen one knows the next. */
+/* The library's own inbox names are numbered, so that one reveals the next. This one is random. */
 natsStatus nats_open_inbox(struct nats *nats)
 {
     char subjects[NATS_REPLY_BYTES];
@@ -173,7 +175,8 @@ void nats_close_inbox(struct nats *nats)
     nats->inbox = NULL;
 }
 
-/* "inbox.NUMBER-TOKEN", without snprintf, because each message has one. */
+/* Builds "INBOX.NUMBER-TOKEN". snprintf would be too slow, since every message needs a reply
+ * subject. */
 void nats_reply_subject(const struct nats *nats, uint64_t number, const char *token,
                         char reply[NATS_REPLY_BYTES])
 {
@@ -223,20 +226,22 @@ static int reserve_received(struct nats *nats, uint64_t more)
     return 0;
 }
 
-/* NULL: none in time. Those that are only counted are passed over. */
+/* The next answer, or NULL when none arrives in time. Counts "no responders" replies and skips
+ * them. */
 static natsMsg *take_next(struct nats *nats, int64_t timeout_ms)
 {
     natsMsg *answer = NULL;
     natsStatus status = natsSubscription_NextMsg(&answer, nats->inbox, timeout_ms);
 
     while (status == NATS_NO_RESPONDERS) {
-        nats->unheard++;
+        nats->no_responders++;
         status = natsSubscription_NextMsg(&answer, nats->inbox, 0);
     }
     return status == NATS_OK ? answer : NULL;
 }
 
-/* At once: what the library still holds when it finds the connection closed, it does not give. */
+/* Takes all messages that the library has read, at once, because the library does not hand them out
+ * any more after it has found the connection closed. */
 static void take_read(struct nats *nats)
 {
     uint64_t queued = 0;
@@ -252,8 +257,9 @@ static void take_read(struct nats *nats)
     }
 }
 
-/* Reads before it writes: a write that fails closes the connection, whatever lies unread. Whether
- * the server has said anything, or ended. */
+/* Waits until the socket is ready, then reads and writes. Reads first, because a failing write
+ * closes the connection and loses unread bytes. Returns whether the server has sent anything or has
+ * closed the connection. */
 static bool exchange(struct nats *nats, struct pollfd *waits, nfds_t count, bool writes,
                      int timeout_ms)
 {
@@ -274,8 +280,8 @@ static bool exchange(struct nats *nats, struct pollfd *waits, nfds_t count, bool
     return reads;
 }
 
-/* Ends also when a problem has been noted. Behind the deadline it writes nothing: what is stored
- * then would look as if it were not. */
+/* Returns early when a problem is signalled. With a timeout of 0 (the deadline has passed) nothing
+ * is written, because a message stored so late would be counted as not stored. */
 static bool await_read(struct nats *nats, int timeout_ms)
 {
     struct pollfd waits[2] = {{.fd = nats->io->socket},
@@ -291,8 +297,9 @@ static bool await_write(struct nats *nats, int timeout_ms)
     return exchange(nats, &wait, 1, true, timeout_ms);
 }
 
-/* What has come while the lane rested: the server's pings, or its end, behind what it said last. */
-void nats_rest(struct nats *nats)
+/* Reads all that has arrived while the lane was idle: pings, or the end of the connection after the
+ * server's last messages. */
+void nats_serve_idle(struct nats *nats)
 {
     int reads = 0;
 
@@ -302,8 +309,8 @@ void nats_rest(struct nats *nats)
         (void)await_write(nats, 0);
 }
 
-/* The library would wait half a second for a stuck server to take the rest. Acknowledgements that
- * nobody awaits any more lie before the end. */
+/* Closing the connection would wait half a second for a stuck server to take the unwritten bytes.
+ * The reads skip acknowledgements that are no longer awaited, up to the end of the connection. */
 void nats_hang_up(struct nats *nats)
 {
     if (nats->threaded || nats->io->socket < 0)
@@ -313,7 +320,7 @@ void nats_hang_up(struct nats *nats)
         natsConnection_ProcessReadEvent(nats->connection);
 }
 
-void nats_push(struct nats *nats, int64_t deadline_ms)
+void nats_write_some(struct nats *nats, int64_t deadline_ms)
 {
     if (nats->io->wants_write && clock_left_ms(deadline_ms) > 0)
         (void)await_write(nats, 0);
@@ -331,7 +338,7 @@ void nats_flush(struct nats *nats, int64_t deadline_ms)
     }
 }
 
-bool nats_relieve(struct nats *nats, int64_t deadline_ms)
+bool nats_flush_if_large(struct nats *nats, int64_t deadline_ms)
 {
     if (nats->threaded)
         return clock_left_ms(deadline_ms) > 0;
@@ -341,7 +348,7 @@ bool nats_relieve(struct nats *nats, int64_t deadline_ms)
     return !nats->io->wants_write;
 }
 
-/* Behind a read that brought no whole answer there may be more, also when it is late. */
+/* A read may end within an answer, so this reads on without waiting, even after the deadline. */
 static void read_some(struct nats *nats, int timeout_ms)
 {
     for (int reads = 0; reads < READS_MAX && await_read(nats, timeout_ms); reads++) {
@@ -386,7 +393,7 @@ static bool is_answer_to(const struct nats *nats, const natsMsg *answer, uint64_
     const char *token;
 
     return nats_read_reply(nats, answer, &number, &token) && number == asked &&
-           memcmp(token, nats->asked_token, NATS_TOKEN_BYTES) == 0;
+           memcmp(token, nats->request_token, NATS_TOKEN_BYTES) == 0;
 }
 
 static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t number,
@@ -398,7 +405,7 @@ static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t 
             return NATS_OK;
         if (*answer != NULL)
             nats_discard(nats, *answer);
-        else if (nats->unheard > 0)
+        else if (nats->no_responders > 0)
             return NATS_NO_RESPONDERS;
         else if (is_forbidden(nats, subject))
             return NATS_NOT_PERMITTED;
@@ -412,17 +419,17 @@ static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t 
 natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
                     natsMsg **answer)
 {
-    uint64_t number = nats->asked++;
+    uint64_t number = nats->next_request++;
     char reply[NATS_REPLY_BYTES];
     natsStatus status;
 
     *answer = NULL;
-    nats_new_token(nats, nats->asked_token);
-    nats_reply_subject(nats, number, nats->asked_token, reply);
+    nats_new_token(nats, nats->request_token);
+    nats_reply_subject(nats, number, nats->request_token, reply);
     status = natsConnection_PublishRequestString(nats->connection, subject, reply, text);
     if (status != NATS_OK)
         return status;
-    nats->unheard = 0;
+    nats->no_responders = 0;
     nats_flush(nats, deadline_ms);
     status = await_answer(nats, subject, number, deadline_ms, answer);
     if (status != NATS_OK)

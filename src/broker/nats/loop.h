@@ -3,40 +3,44 @@
 
 #include "broker/nats/nats.h"
 
-/* A connection's bytes, out and in; only the files of this folder include it. */
+/* Reading from and writing to a connection; only the files of this folder include this header. */
 
 natsStatus nats_set_loop(natsOptions *library, struct nats_io *io);
 natsStatus nats_open_inbox(struct nats *nats);
 void nats_close_inbox(struct nats *nats);
-/* Writes no more: the library finds the connection lost. */
+/* Shuts the socket down, so that nothing more is written and the library finds the connection
+ * lost. */
 void nats_hang_up(struct nats *nats);
 bool nats_lost(const struct nats *nats);
-/* Nobody can guess one from those before it. */
+/* Makes a random token that cannot be guessed from earlier ones. */
 void nats_new_token(struct nats *nats, char token[NATS_TOKEN_BYTES]);
-/* Where the answer to request `number` comes back. */
+/* Builds the reply subject of request `number`. */
 void nats_reply_subject(const struct nats *nats, uint64_t number, const char *token,
                         char reply[NATS_REPLY_BYTES]);
-/* Number and token, which lies in the answer, of the request that it belongs to. False: to none. */
+/* Reads the request number and token from an answer's subject; *token points into the answer.
+ * False: the subject is not one of ours. */
 bool nats_read_reply(const struct nats *nats, const natsMsg *answer, uint64_t *number,
                      const char **token);
-/* Writes what has been published, also when it is little. Until the deadline at most. */
+/* Writes all that has been published. Waits until the deadline at most. */
 void nats_flush(struct nats *nats, int64_t deadline_ms);
-/* Writes what the socket takes at once: this server works while others are awaited. */
-void nats_push(struct nats *nats, int64_t deadline_ms);
-/* Writes it when it is much: little is neither looked at nor judged. False: what was much could not
- * all be written, by the deadline or because the connection is lost. */
-bool nats_relieve(struct nats *nats, int64_t deadline_ms);
-/* Answers the server's pings, and finds out that it has gone. */
-void nats_rest(struct nats *nats);
-/* The next answer, the caller's to discard; waits a while for it, until the deadline at most. */
+/* Writes what the socket takes without waiting, so that the server can start while the lane serves
+ * other sinks. */
+void nats_write_some(struct nats *nats, int64_t deadline_ms);
+/* Like nats_flush, but only when much is buffered. False: not everything could be written, because
+ * the deadline passed or the connection was lost. */
+bool nats_flush_if_large(struct nats *nats, int64_t deadline_ms);
+/* Call when the lane was idle: answers the server's pings and notices a closed connection. */
+void nats_serve_idle(struct nats *nats);
+/* The next answer, which the caller must nats_discard. Waits a while, until the deadline at most.
+ * NULL: none yet. */
 natsMsg *nats_next(struct nats *nats, int64_t deadline_ms);
-/* The answer to a request; drops other answers. */
+/* Sends a request and waits for its answer, which the caller owns; drops all other answers. */
 natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
                     natsMsg **answer);
 
-/* Destroys a message, some time. */
+/* Destroys a message, not necessarily at once. */
 void nats_discard(struct nats *nats, natsMsg *message);
-/* Destroys what has been discarded. */
-void nats_clean(struct nats *nats);
+/* Destroys all discarded messages now. */
+void nats_free_discarded(struct nats *nats);
 
 #endif

@@ -7,116 +7,119 @@
 #include "broker/nats/io.h"
 #include "broker/nats/problems.h"
 
-/* What the files of this folder share; nobody else includes it. */
+/* Declarations shared by the files of this folder; no other file includes this header. */
 
-#define NATS_HEADER_FRAME_BYTES 12            /* "NATS/1.0" and two line ends */
+#define NATS_HEADER_FRAME_BYTES 12            /* "NATS/1.0" and two CRLFs */
 #define NATS_HEADER_BYTES_MAX (64 * 1024 - 1) /* JetStream's limit */
-#define NATS_SPENT_MAX 256
+#define NATS_DISCARDED_MAX 256
 #define NATS_FETCH_PREFIX "$JS.API.STREAM.MSG.GET."
-#define NATS_INBOX_PREFIX "_INBOX" /* the default of every client of NATS */
+#define NATS_INBOX_PREFIX "_INBOX" /* the default of all NATS clients */
 #define NATS_RANDOM_BYTES 4096
 
-/* What became of a message of the batch. */
+/* The state of one message of the batch. */
 struct nats_place {
     enum nats_state state;
-    char token[NATS_TOKEN_BYTES]; /* of its answer's subject */
-    uint64_t sequence;            /* where it is stored */
+    char token[NATS_TOKEN_BYTES]; /* the random part of its reply subject */
+    uint64_t sequence;            /* its sequence number in the stream */
 };
 
-/* An attempt to connect to one server that hangs. */
+/* A hanging attempt to connect to one server. */
 struct nats_hang {
-    struct bounded_call *late; /* NULL: none */
+    struct bounded_call *call; /* NULL: none */
     int64_t since_ms;
 };
 
 struct nats {
     struct broker_base base;
-    natsConnection *connection; /* NULL: none, ready() makes one */
-    natsSubscription *inbox;    /* of every answer; a context of JetStream's would need a thread */
+    natsConnection *connection; /* NULL: none; ready() makes one */
+    natsSubscription *inbox;    /* receives all replies; a jsCtx would need a thread */
     char inbox_name[NATS_INBOX_BYTES];
-    uint64_t asked;                     /* on this object; the number of an answer's subject */
-    char asked_token[NATS_TOKEN_BYTES]; /* of the last request */
+    uint64_t next_request; /* number of the next request, used in its reply subject */
+    char request_token[NATS_TOKEN_BYTES]; /* random part of the last request's reply subject */
     unsigned char random[NATS_RANDOM_BYTES];
-    int random_left;      /* bytes of it */
-    uint64_t highest;     /* sequence number acknowledged on this connection, */
-    uint64_t floor;       /* and the same before the present send */
-    bool threaded;        /* TLS: the library's threads read and write */
-    bool needs_tls;       /* a server asked for it, and none has failed since */
-    bool stream_found;    /* on this connection */
-    bool doubts_subjects; /* the stream may take other subjects by now: it is asked anew */
-    int64_t subjects_ms;  /* when it was asked last */
-    struct match *taken;  /* the stream's subjects, as it said last */
-    int taken_count;
+    int random_left;              /* unused bytes of `random` */
+    uint64_t highest_sequence;    /* highest sequence number acknowledged on this connection */
+    uint64_t highest_before_send; /* the value of highest_sequence before the current send */
+    bool threaded;                /* true for TLS: the library's own threads read and write */
+    bool needs_tls;          /* a server required TLS, and no connection attempt has failed since */
+    bool stream_found;       /* the stream has been checked on this connection */
+    bool subjects_are_stale; /* the stream's subjects may have changed and must be read again */
+    int64_t subjects_read_ms; /* when the subjects were read last */
+    struct match *subjects;   /* the stream's subjects */
+    int subject_count;
     struct nats_io *io;                    /* never NULL */
-    struct nats_hang hangs[SINK_LIST_MAX]; /* of each server */
-    natsMsg **received;                    /* read, not yet taken */
+    struct nats_hang hangs[SINK_LIST_MAX]; /* one per server */
+    natsMsg **received;                    /* replies read from the library */
     int received_capacity;
     int received_count;
-    int received_taken;
+    int received_taken; /* how many of `received` have been processed */
 
-    int unheard; /* answers that nobody listens to a subject: the library does not say to which */
-    natsMsg *spent[NATS_SPENT_MAX]; /* to be destroyed together */
-    int spent_count;
-    int64_t spent_bytes;
+    int no_responders; /* "no responders" replies; the library does not say for which subject */
+    natsMsg *discarded[NATS_DISCARDED_MAX]; /* messages to be destroyed together */
+    int discarded_count;
+    int64_t discarded_bytes;
 
-    bool keeps_unwanted;   /* false: interest retention, alone: a repeat may have no number */
-    bool warned;           /* on this connection, of a duplicate that could not be compared */
-    bool fetches_end;      /* on this connection */
-    bool may_not_fetch;    /* on this connection: stored messages */
-    bool fetch_was_silent; /* the last one, on whichever connection */
+    /* Whether a duplicate without a sequence number is still being stored. False with interest
+     * retention and one replica, where the message may never have been stored. */
+    bool unnumbered_is_pending;
+    bool warned;          /* a duplicate that could not be compared was logged on this connection */
+    bool fetch_disabled;  /* stored messages are not fetched any more on this connection */
+    bool fetch_forbidden; /* fetching stored messages is not permitted on this connection */
+    bool last_fetch_timed_out; /* the last fetch, on any connection, got no reply */
     struct nats_problems *problems;
-    int64_t message_bytes_max; /* the server's max_payload: headers and payload, */
-    int64_t told_ms;           /* as it said when this connection was made */
-    bool doubts_max;           /* that was long ago, and something is larger: it is asked anew */
-    const char *address;       /* the server tried last */
-    int64_t ready_ms;          /* when ready() must have an answer, or go without */
-    unsigned server;           /* the next to try */
+    int64_t message_bytes_max;   /* the server's max_payload, which limits headers plus payload */
+    int64_t max_payload_read_ms; /* when the server announced max_payload */
+    bool max_payload_is_stale;   /* max_payload may have changed: the next ready() reconnects */
+    const char *address;         /* the server tried last */
+    int64_t ready_ms;            /* deadline of the current ready() */
+    unsigned server;             /* the next server to try, modulo their number */
 
-    struct nats_place *places; /* of the batch */
+    struct nats_place *places; /* one per message of the batch */
     int place_capacity;
-    int count;      /* places in use */
-    int expected;   /* published, not answered */
-    int unsent;     /* for want of memory */
-    uint64_t first; /* the number of the first place's answer */
-    char *strings;  /* the headers of one message, terminated */
+    int count;              /* places in use */
+    int expected;           /* messages published and not yet answered */
+    int unresolved;         /* messages that stay pending although no answer is awaited */
+    uint64_t first_request; /* the request number of the batch's first message */
+    char *scratch;          /* buffer for the terminated strings of one message */
 
-    bool block; /* all headers go in one call */
+    bool headers_in_one_call; /* all headers are set in one call of the library */
 };
 
-/* loop.c: below which acknowledgements come back. */
+/* loop.c: the prefix of all reply subjects. */
 const char *nats_inbox_prefix(const struct nats *nats);
 
 /* publish.c */
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error);
-/* With all its headers, of which a block's cannot be asked for. NULL when there is no memory: the
- * message stays as it is. */
+/* The library's form of a message. With `block` its headers can be sent but not read back. NULL
+ * when out of memory. */
 natsMsg *nats_build(struct nats *nats, const struct message *message,
                     const struct header own[NATS_OWN_HEADERS], const char *reply, bool block);
 
-/* duplicates.c: gives each duplicate its verdict. How many stay pending. */
+/* duplicates.c: gives each duplicate its verdict. Returns how many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);
 
 /* connect.c */
-/* Whether the library keeps a TLS connection in order. */
+/* Whether this version of the library can be trusted with TLS. */
 bool nats_tls_is_safe(void);
-/* 0, or -1: one of its servers needs TLS, and the library is not fit for it. */
+/* 0, or -1: the options ask for TLS, and nats_tls_is_safe() is false. */
 int nats_check_tls(const struct sink_options *options, struct error *error);
-/* Nothing when the connection stands. Ends also when the library hangs: within twice the patience
- * and a second. */
+/* Connects unless connected. Returns within twice the connect timeout plus one second, even if the
+ * library hangs. */
 int nats_connect(struct nats *nats, struct error *error);
 void nats_disconnect(struct nats *nats);
-const char *nats_text(natsStatus status);
+const char *nats_error_text(natsStatus status);
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text);
 
-/* stream.c: missing streams are added when the sink says create. */
+/* stream.c */
+/* Checks the stream; adds it when it is missing and the sink has create = true. */
 int nats_check_stream(struct nats *nats, struct error *error);
-/* Whether the stream takes it, by its subjects at that time. */
+/* Whether the destination matches a subject of the stream, as read last. */
 bool nats_stream_takes(const struct nats *nats, struct text destination);
 void nats_forget_subjects(struct nats *nats);
-/* Whether its subjects are in doubt, and it was not asked within the last second. */
-bool nats_may_ask_subjects(const struct nats *nats);
+/* Whether the stream's subjects may have changed and were not read within the last second. */
+bool nats_subjects_need_refresh(const struct nats *nats);
 int nats_inspect(struct broker *broker, const char *destination, char *warning, size_t warning_size,
                  struct error *error);
 int nats_make(struct broker *broker, const char *destination, struct error *error);

@@ -1,11 +1,12 @@
 /*
- * What a server does not permit. A publish that it forbids gets no reply, only an error, with the
- * subject in quotes, which the library hands to a thread of its own; unnoticed it would look like a
- * broker that is away. The thread notes the subject, the lane finds it in its own time.
+ * Permission errors. A publish that the server does not permit gets no reply, only an asynchronous
+ * error that quotes the subject and that the library reports on a thread of its own. If it went
+ * unnoticed, the broker would seem to be away. That thread records the subject, and the lane picks
+ * it up later.
  *
- * These structs are never freed, because nats.c does not say when its last callback on a connection
- * has returned. They go to a pool and from there to the next broker, so that there are as many as
- * brokers were ever alive at once.
+ * These structs are never freed, because nats.c does not say when its last callback for a
+ * connection has returned. They go back to a pool for the next broker, so there are never more of
+ * them than brokers existed at the same time.
  */
 
 #include "broker/nats/problems.h"
@@ -19,13 +20,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define NOTED_BYTES_MAX (1024 * 1024) /* more is a server gone mad */
+#define NOTED_BYTES_MAX (1024 * 1024) /* more would mean a defective server */
 
 struct nats_problems {
     pthread_mutex_t mutex;
-    const natsConnection *connection; /* others' are late; never followed */
-    int signal;                       /* an eventfd; -1: none, the lane looks from time to time */
-    char *noted;                      /* subjects, each terminated */
+    const natsConnection *connection; /* the one whose errors are recorded; not dereferenced */
+    int signal;                       /* an eventfd; -1: none, and the lane polls */
+    char *noted;                      /* quoted subjects, each NUL-terminated */
     size_t noted_len;
     size_t noted_taken;
     struct nats_problems *next; /* in the pool */
@@ -73,7 +74,7 @@ void nats_problems_return(struct nats_problems *problems)
     (void)pthread_mutex_unlock(&pool_mutex);
 }
 
-/* With the mutex held. */
+/* Call with the mutex held. */
 static void forget(struct nats_problems *problems)
 {
     uint64_t raised;
@@ -98,7 +99,7 @@ int nats_problems_signal(const struct nats_problems *problems)
     return problems->signal;
 }
 
-/* With the mutex held. Without memory the message will look unanswered. */
+/* Call with the mutex held. When out of memory the message is left unanswered. */
 static void note(struct nats_problems *problems, const char *quoted)
 {
     size_t len = strnlen(quoted, NATS_TEXT_BYTES - 1);
@@ -134,7 +135,7 @@ bool nats_problems_next(struct nats_problems *problems, char quoted[NATS_TEXT_BY
     return found;
 }
 
-/* Runs on a thread of the library. */
+/* Runs on one of the library's threads. */
 static void on_problem(natsConnection *connection, natsSubscription *subscription,
                        natsStatus status, void *closure)
 {
@@ -158,8 +159,8 @@ natsStatus nats_problems_set(natsOptions *library, struct nats_problems *problem
     return natsOptions_SetErrorHandler(library, on_problem, problems);
 }
 
-/* The server escapes as Go does, and the library cuts its text at 255 bytes: then the beginning has
- * to do. */
+/* The server escapes the subject like Go's %q, and the library truncates the text to 255 bytes, in
+ * which case only the beginning is compared. */
 bool nats_is_quoted(const char *quoted, struct text subject)
 {
     size_t at = 0;

@@ -1,9 +1,10 @@
 /*
  * send and await: check every byte, publish, wait for each answer.
  *
- * A message is built, published and destroyed before the next: the library copies subject, headers
- * and payload into its buffer, which is written whenever it is large. A lost connection ends the
- * batch, and so does the deadline: a server that reads slowly costs no more than publish_timeout.
+ * Each message is built, published and destroyed before the next one: the library copies subject,
+ * headers and payload into its buffer, which is flushed whenever it has grown large. A lost
+ * connection ends the batch, and so does the deadline, so that a slow server costs no more than
+ * publish_timeout.
  */
 
 #include "broker/nats/nats.h"
@@ -19,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER_LINE_BYTES 4 /* ": " and a line end */
-#define LIMIT_HOLDS_MS 10000
+#define HEADER_LINE_BYTES 4 /* ": " and CRLF */
+#define MAX_PAYLOAD_VALID_MS 10000
 
 static size_t header_bytes_of(const struct message *message,
                               const struct header own[NATS_OWN_HEADERS])
@@ -40,16 +41,17 @@ static void reject(struct batch *batch, struct message *message, const char *why
     batch_refuse(batch, message, VERDICT_REJECTED, "%s", why);
 }
 
-/* A server whose max_payload is changed tells its clients nothing: only a new connection is told
- * (nats_connect). However many are too large, there is one each LIMIT_HOLDS_MS. */
-static bool doubts_max(struct nats *nats)
+/* A server announces a changed max_payload only to new connections. So a message that is too large
+ * for an old value makes the next ready() reconnect, at most once every MAX_PAYLOAD_VALID_MS. */
+static bool max_payload_is_stale(struct nats *nats)
 {
-    if (clock_left_ms(nats->told_ms + LIMIT_HOLDS_MS) == 0)
-        nats->doubts_max = true;
-    return nats->doubts_max;
+    if (clock_left_ms(nats->max_payload_read_ms + MAX_PAYLOAD_VALID_MS) == 0)
+        nats->max_payload_is_stale = true;
+    return nats->max_payload_is_stale;
 }
 
-/* Whether it may go now. One that is too large for a limit in doubt stays pending. */
+/* Whether the message may be sent. One that exceeds a max_payload that may be outdated stays
+ * pending. */
 static bool check_size(struct nats *nats, struct batch *batch, struct message *message,
                        const struct header own[NATS_OWN_HEADERS])
 {
@@ -58,16 +60,17 @@ static bool check_size(struct nats *nats, struct batch *batch, struct message *m
     bool too_large = (int64_t)header_bytes + payload_bytes > nats->message_bytes_max;
 
     if (header_bytes > NATS_HEADER_BYTES_MAX)
-        reject(batch, message, "headers (the key is one) larger than 64 KiB");
-    else if (too_large && doubts_max(nats))
+        reject(batch, message, "the headers, which include the key, are larger than 64 KiB");
+    else if (too_large && max_payload_is_stale(nats))
         return false;
     else if (too_large)
-        batch_refuse(batch, message, VERDICT_REJECTED,
-                     "payload %lld bytes, with %zu of headers, is larger than max_payload %lld",
-                     (long long)payload_bytes, header_bytes, (long long)nats->message_bytes_max);
+        batch_refuse(
+            batch, message, VERDICT_REJECTED,
+            "payload of %lld bytes plus %zu bytes of headers is larger than max_payload %lld",
+            (long long)payload_bytes, header_bytes, (long long)nats->message_bytes_max);
     else if (message->payload.data == NULL && message->payload_len >= 0)
         batch_refuse(batch, message, VERDICT_REJECTED,
-                     "payload %lld bytes is too large to be fetched", (long long)payload_bytes);
+                     "payload of %lld bytes is too large to fetch", (long long)payload_bytes);
     return message->verdict == VERDICT_PENDING;
 }
 
@@ -79,30 +82,30 @@ static bool is_below(struct text subject, const char *prefix)
            (subject.len == len || subject.data[len] == '.');
 }
 
-/* Whether the message may go to its subject. */
+/* Whether the message may be published to its subject. */
 static bool check_subject(struct nats *nats, struct batch *batch, struct message *message)
 {
     const char *broken = rules_nats_subject(message->destination);
 
     if (broken == NULL && !sink_allows(nats->base.options, message->destination))
-        broken = "the sink's allow list does not take this subject";
+        broken = "the sink's allow list does not permit this subject";
     if (broken == NULL && is_below(message->destination, nats_inbox_prefix(nats)))
         broken = "subjects below the sink's inbox_prefix are for acknowledgements";
     if (broken != NULL)
         reject(batch, message, broken);
     if (broken != NULL || !nats->stream_found || nats_stream_takes(nats, message->destination))
         return broken == NULL;
-    /* Published, it would reach whoever listens to the subject, and the stream would not have it.
-     */
-    nats->doubts_subjects = true;
-    batch_refuse(batch, message, VERDICT_WAIT, "stream \"%.64s\" does not take subject \"%.*s\"",
-                 nats->base.options->stream, (int)message->destination.len,
-                 message->destination.data);
+    /* The message is not published: it would reach the subject's subscribers, but not the
+     * stream. */
+    nats->subjects_are_stale = true;
+    batch_refuse(
+        batch, message, VERDICT_WAIT, "stream \"%.64s\" has no subject that matches \"%.*s\"",
+        nats->base.options->stream, (int)message->destination.len, message->destination.data);
     return false;
 }
 
-/* Whether it may go now. `good` is the last subject of this batch that was found good: most
- * messages of a batch have the same. */
+/* Whether the message may be sent. `good` is the last subject of this batch that passed its check;
+ * most messages of a batch have the same subject. */
 static bool check_message(struct nats *nats, struct batch *batch, struct message *message,
                           const struct header own[NATS_OWN_HEADERS], struct text *good)
 {
@@ -125,7 +128,7 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
     if (broken != NULL)
         return false;
     if (message->event_id.data != NULL && message->event_id.len == 0) {
-        reject(batch, message, "the event id is empty"); /* it would be no Nats-Msg-Id */
+        reject(batch, message, "the event_id is empty"); /* the server would ignore it */
         return false;
     }
     return check_size(nats, batch, message, own);
@@ -134,7 +137,7 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
 natsMsg *nats_build(struct nats *nats, const struct message *message,
                     const struct header own[NATS_OWN_HEADERS], const char *reply, bool block)
 {
-    char *subject = nats->strings; /* the library copies it */
+    char *subject = nats->scratch; /* the library copies it */
     natsMsg *built = NULL;
     natsStatus status;
 
@@ -143,8 +146,8 @@ natsMsg *nats_build(struct nats *nats, const struct message *message,
     if (natsMsg_Create(&built, subject, reply, message->payload.data, (int)message->payload.len) !=
         NATS_OK)
         return NULL;
-    status = block ? nats_set_block(built, message, own, nats->strings)
-                   : nats_set_headers(built, message, own, nats->strings);
+    status = block ? nats_set_block(built, message, own, nats->scratch)
+                   : nats_set_headers(built, message, own, nats->scratch);
     if (status == NATS_OK)
         return built;
     natsMsg_Destroy(built);
@@ -165,10 +168,10 @@ static int reserve_places(struct nats *nats, int count)
     return 0;
 }
 
-/* The library copies the message: nothing of the batch stays in its hands. Refused by it: by the
- * message's own fault, or because the connection is gone. */
+/* The library copies the message and keeps no pointer into the batch. It refuses a message when
+ * that message is invalid or the connection is lost. */
 static void hand_over(struct nats *nats, struct batch *batch, int place,
-                      const struct header own[NATS_OWN_HEADERS], bool goes_on)
+                      const struct header own[NATS_OWN_HEADERS], bool can_send)
 {
     struct message *message = &batch->messages[place];
     natsStatus status = NATS_CONNECTION_CLOSED;
@@ -176,18 +179,19 @@ static void hand_over(struct nats *nats, struct batch *batch, int place,
     struct nats_answer refusal;
     natsMsg *built = NULL;
 
-    if (goes_on) {
+    if (can_send) {
         nats_new_token(nats, nats->places[place].token);
-        nats_reply_subject(nats, nats->first + (uint64_t)place, nats->places[place].token, reply);
-        built = nats_build(nats, message, own, reply, nats->block);
+        nats_reply_subject(nats, nats->first_request + (uint64_t)place, nats->places[place].token,
+                           reply);
+        built = nats_build(nats, message, own, reply, nats->headers_in_one_call);
         status =
             built != NULL ? natsConnection_PublishMsg(nats->connection, built) : NATS_NO_MEMORY;
     }
     if (built != NULL) {
-        /* Of the pieces of a message with headers all but the last few are freed here, by the
-         * thread that has allocated them and will again. */
-        if (nats->block)
-            nats_drop_block(built, nats->strings);
+        /* The headers are freed on this thread, which has allocated them and will reuse the memory.
+         * Only the message itself is left to the library's thread. */
+        if (nats->headers_in_one_call)
+            nats_drop_block(built, nats->scratch);
         else
             nats_drop_headers(built, own);
         nats_discard(nats, built);
@@ -199,23 +203,23 @@ static void hand_over(struct nats *nats, struct batch *batch, int place,
     }
     refusal = nats_refusal(status);
     nats_judge(batch, message, &refusal, nats->base.options->stream);
-    nats->unsent += message->verdict == VERDICT_PENDING;
+    nats->unresolved += message->verdict == VERDICT_PENDING;
 }
 
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
     struct nats *nats = (struct nats *)broker;
-    bool goes_on = !nats_lost(nats) && clock_left_ms(deadline_ms) > 0;
+    bool can_send = !nats_lost(nats) && clock_left_ms(deadline_ms) > 0;
     struct text good = {NULL, 0};
 
-    nats->unsent = 0;
+    nats->unresolved = 0;
     nats->expected = 0;
-    nats->unheard = 0;
+    nats->no_responders = 0;
     nats->count = reserve_places(nats, batch->count) == 0 ? batch->count : 0;
-    nats->unsent = batch->count - nats->count;
-    nats->first = nats->asked;
-    nats->floor = nats->highest;
-    nats->asked += (uint64_t)nats->count;
+    nats->unresolved = batch->count - nats->count;
+    nats->first_request = nats->next_request;
+    nats->highest_before_send = nats->highest_sequence;
+    nats->next_request += (uint64_t)nats->count;
     for (int i = 0; i < nats->count; i++) {
         struct message *message = &batch->messages[i];
         struct header own[NATS_OWN_HEADERS];
@@ -226,19 +230,20 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
         nats_own_headers(message, nats->base.options->stream, own);
         if (!check_message(nats, batch, message, own, &good))
             continue;
-        hand_over(nats, batch, i, own, goes_on);
-        goes_on = goes_on && nats_relieve(nats, deadline_ms);
+        hand_over(nats, batch, i, own, can_send);
+        can_send = can_send && nats_flush_if_large(nats, deadline_ms);
     }
-    nats_push(nats, deadline_ms);
+    nats_write_some(nats, deadline_ms);
 }
 
-/* A stream gives each message a number of its own, and one that was published after an
- * acknowledgement has arrived a higher number than that acknowledgement's. */
+/* Whether another message was acknowledged with this number. Each message of a stream has its own
+ * number, and a message published after an acknowledgement arrived has a higher number than the
+ * acknowledged one. */
 static bool is_number_taken(const struct nats *nats, uint64_t sequence)
 {
-    if (sequence > nats->highest)
+    if (sequence > nats->highest_sequence)
         return false;
-    if (sequence <= nats->floor)
+    if (sequence <= nats->highest_before_send)
         return true;
     for (int i = 0; i < nats->count; i++)
         if (nats->places[i].state == NATS_STORED && nats->places[i].sequence == sequence)
@@ -248,27 +253,27 @@ static bool is_number_taken(const struct nats *nats, uint64_t sequence)
 
 static void warn_of_forgery(const struct nats *nats)
 {
-    static struct log_limit limit = {.lines = "answers that NATS servers did not give"};
+    static struct log_limit limit = {.lines = "forged NATS acknowledgements"};
 
     log_limit_line(&limit, LOG_WARN, clock_now_ms(),
-                   "nats at %s: a forged answer below \"%s\" was ignored: let nobody else publish "
-                   "there (inbox_prefix)",
+                   "nats at %s: ignored a forged acknowledgement below \"%s\": no other client "
+                   "should be permitted to publish there (inbox_prefix)",
                    nats->address, nats_inbox_prefix(nats));
 }
 
 static void warn_of_second(const struct nats *nats, uint64_t sequence)
 {
-    static struct log_limit limit = {.lines = "second acknowledgements of NATS servers"};
+    static struct log_limit limit = {.lines = "repeated NATS acknowledgements"};
 
     log_limit_line(&limit, LOG_WARN, clock_now_ms(),
-                   "nats at %s: number %" PRIu64
-                   " of stream \"%s\" was acknowledged a second time, "
-                   "which does not count: was the stream made anew?",
+                   "nats at %s: ignored a second acknowledgement with sequence number %" PRIu64
+                   " of stream \"%s\": was the stream deleted and created again?",
                    nats->address, sequence, nats->base.options->stream);
 }
 
-/* One that is not expected is late, or the second. One whose number has counted before is no
- * acknowledgement: the message stays pending, and the connection is made anew. */
+/* An answer that is not expected is late or a repeat, and is ignored. If its sequence number has
+ * been acknowledged for another message, the message stays pending and the connection is
+ * replaced. */
 static void take_answer(struct nats *nats, struct batch *batch, const struct nats_answer *answer,
                         uint64_t place)
 {
@@ -279,39 +284,40 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
     nats->expected--;
     if (answer->state == NATS_STORED && is_number_taken(nats, answer->sequence)) {
         expected->state = NATS_NOT_EXPECTED;
-        nats->unsent++;
+        nats->unresolved++;
         warn_of_second(nats, answer->sequence);
         return;
     }
-    if (answer->state == NATS_STORED && answer->sequence > nats->highest)
-        nats->highest = answer->sequence;
+    if (answer->state == NATS_STORED && answer->sequence > nats->highest_sequence)
+        nats->highest_sequence = answer->sequence;
     expected->state = answer->state;
     expected->sequence = answer->sequence;
     nats_judge(batch, &batch->messages[place], answer, nats->base.options->stream);
-    nats->unsent +=
+    nats->unresolved +=
         answer->state == NATS_REFUSED && batch->messages[place].verdict == VERDICT_PENDING;
 }
 
-static void read_answer(struct nats *nats, struct batch *batch, natsMsg *said)
+static void read_answer(struct nats *nats, struct batch *batch, natsMsg *answer_message)
 {
     struct nats_answer answer;
     uint64_t number;
     const char *token;
     uint64_t place;
 
-    if (!nats_read_reply(nats, said, &number, &token)) {
+    if (!nats_read_reply(nats, answer_message, &number, &token)) {
         warn_of_forgery(nats);
         return;
     }
-    place = number - nats->first;
+    place = number - nats->first_request;
     if (place >= (uint64_t)nats->count)
         return;
     if (memcmp(nats->places[place].token, token, NATS_TOKEN_BYTES) != 0) {
         warn_of_forgery(nats);
         return;
     }
-    answer = nats_read_ack(natsMsg_GetData(said), (size_t)natsMsg_GetDataLength(said),
-                           nats->base.options->stream);
+    answer =
+        nats_read_ack(natsMsg_GetData(answer_message),
+                      (size_t)natsMsg_GetDataLength(answer_message), nats->base.options->stream);
     take_answer(nats, batch, &answer, place);
 }
 
@@ -326,33 +332,34 @@ static void take_forbidden(struct nats *nats, struct batch *batch)
                 take_answer(nats, batch, &forbidden, (uint64_t)i);
 }
 
-/* Where nobody listens there is no ack; when all the others have answers, these are the rest. Were
- * one wrong, a message would wait that is stored, and prove a duplicate. */
-static void take_unheard(struct nats *nats, struct batch *batch)
+/* "No responders" replies do not name their message. When all others are answered, they must be for
+ * the remaining ones. If that were wrong for a stored message, it would be sent again and found to
+ * be a duplicate. */
+static void take_no_responders(struct nats *nats, struct batch *batch)
 {
-    const struct nats_answer unheard = nats_refusal(NATS_NO_RESPONDERS);
+    const struct nats_answer no_responders = nats_refusal(NATS_NO_RESPONDERS);
 
-    if (nats->expected > nats->unheard)
+    if (nats->expected > nats->no_responders)
         return;
     for (int i = 0; i < nats->count; i++)
-        take_answer(nats, batch, &unheard, (uint64_t)i);
+        take_answer(nats, batch, &no_responders, (uint64_t)i);
 }
 
 static void await_answers(struct nats *nats, struct batch *batch, int64_t deadline_ms)
 {
-    while (nats->expected > nats->unheard) {
-        natsMsg *said = nats_next(nats, deadline_ms);
+    while (nats->expected > nats->no_responders) {
+        natsMsg *answer_message = nats_next(nats, deadline_ms);
 
-        if (said != NULL) {
-            read_answer(nats, batch, said);
-            nats_discard(nats, said);
+        if (answer_message != NULL) {
+            read_answer(nats, batch, answer_message);
+            nats_discard(nats, answer_message);
             continue;
         }
         take_forbidden(nats, batch);
         if (nats_lost(nats) || clock_left_ms(deadline_ms) == 0)
             break;
     }
-    take_unheard(nats, batch);
+    take_no_responders(nats, batch);
 }
 
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
@@ -367,10 +374,10 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     if (nats->expected > 0)
         nats_flush(nats, deadline_ms);
     await_answers(nats, batch, deadline_ms);
-    unanswered = nats->expected + nats->unsent;
+    unanswered = nats->expected + nats->unresolved;
     unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
     nats->count = 0;
-    nats_clean(nats);
+    nats_free_discarded(nats);
     lost = nats_lost(nats);
     if (unanswered > 0)
         nats_disconnect(nats);

@@ -1,8 +1,9 @@
 /*
- * The stream: does it exist, does it acknowledge, does it keep what it acknowledges, add it.
+ * The stream: whether it exists, acknowledges, and keeps what it acknowledges; adding it.
  *
- * What makes acknowledgements impossible is an error, what weakens the guarantee a warning. A
- * stream that exists is never altered: its owner is told the command that would.
+ * A setting that prevents acknowledgements is an error; one that weakens the guarantee, a warning.
+ * An existing stream is never altered: the message names the command with which its owner can do
+ * it.
  */
 
 #include "broker/nats/nats.h"
@@ -21,7 +22,7 @@
 #define SUBJECTS_BYTES_MAX 512
 #define NS_PER_MS 1000000
 #define API_TIMEOUT_MS 1000
-#define SUBJECTS_HOLD_MS 1000
+#define SUBJECTS_VALID_MS 1000
 
 static int fail(struct nats *nats, struct error *error, enum error_kind kind, const char *why)
 {
@@ -48,8 +49,8 @@ static const char *text_of_setting(const json_t *info, const char *name)
     return text_in(json_object_get(info, "config"), name);
 }
 
-/* What the stream has to take, as far as it is known; a regular expression names no subjects. How
- * many there are. */
+/* Collects the subjects that the stream must have: those of the allow list, else `destination`. A
+ * regular expression does not name subjects. Returns their number. */
 static int subjects_of(const struct nats *nats, const char *destination,
                        const char *subjects[SINK_LIST_MAX])
 {
@@ -64,7 +65,7 @@ static int subjects_of(const struct nats *nats, const char *destination,
     return count;
 }
 
-/* "a.>,b" */
+/* Formats subjects like "a.>,b". */
 static void format_subjects(const char *const *subjects, int count, char *out, size_t size)
 {
     size_t len = 0;
@@ -77,8 +78,8 @@ static void format_subjects(const char *const *subjects, int count, char *out, s
     }
 }
 
-/* An example when no subject is known. Not '>': newer servers let such a stream acknowledge
- * nothing. */
+/* When no subject is known, the hint shows an example. It is not '>', because newer servers only
+ * allow that for a stream with no_ack. */
 static int fail_missing(struct nats *nats, const char *destination, struct error *error)
 {
     const char *stream = nats->base.options->stream;
@@ -91,8 +92,8 @@ static int fail_missing(struct nats *nats, const char *destination, struct error
     if (count == 0) {
         (void)snprintf(subjects, sizeof subjects, "%s.>", stream);
         (void)snprintf(why, sizeof why,
-                       "there is no such stream; allow names no subjects: put yours in the place "
-                       "of '%s' below",
+                       "there is no such stream; allow names no subjects, so write your own in "
+                       "place of '%s' below",
                        subjects);
     }
     fail(nats, error, ERROR_PERMANENT, why);
@@ -101,47 +102,50 @@ static int fail_missing(struct nats *nats, const char *destination, struct error
         stream, subjects);
 }
 
-/* A stream that takes "*.>" or ">" takes the question too, and answers as to any message. */
-static int check_answer(struct nats *nats, json_t **said, struct error *error)
+/* A stream with the subject "*.>" or ">" also receives this request, and acknowledges it like any
+ * message. */
+static int check_answer(struct nats *nats, json_t **reply, struct error *error)
 {
-    const json_t *refusal = json_object_get(*said, "error");
+    const json_t *refusal = json_object_get(*reply, "error");
     json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
     int status = 0;
 
-    if (json_is_object(json_object_get(*said, "config")))
+    if (json_is_object(json_object_get(*reply, "config")))
         return 0;
     if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
         status = fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
     else if (refusal != NULL && code != JSStreamNotFoundErr)
         status = fail(nats, error, ERROR_TRANSIENT, text_in(refusal, "description"));
     else if (refusal == NULL)
-        status = fail(nats, error, ERROR_PERMANENT,
-                      "the answer about it was none: does a stream take $JS.API.> as a subject?");
-    json_decref(*said);
-    *said = NULL;
+        status = fail(
+            nats, error, ERROR_PERMANENT,
+            "the reply is not stream information: does some stream have the subject $JS.API.>?");
+    json_decref(*reply);
+    *reply = NULL;
     return status;
 }
 
 static int fail_silent(struct nats *nats, struct error *error)
 {
-    fail(nats, error, ERROR_TRANSIENT, "no answer about it");
+    fail(nats, error, ERROR_TRANSIENT, "no reply to the request for its configuration");
     return error_hint(
         error,
-        "the user needs the permissions to publish to $JS.API.STREAM.INFO.%s and to subscribe "
-        "to %s.>",
+        "the user needs permission to publish to $JS.API.STREAM.INFO.%s and to subscribe to "
+        "%s.>",
         nats->base.options->stream, nats_inbox_prefix(nats));
 }
 
-/* What the server says to a request of its API, parsed. */
-static int call(struct nats *nats, const char *what, const char *request, json_t **said,
-                struct error *error)
+/* Sends a request to the server's JetStream API. *reply: the parsed reply, which the caller
+ * releases. */
+static int call_api(struct nats *nats, const char *what, const char *request, json_t **reply,
+                    struct error *error)
 {
     int64_t deadline_ms = clock_now_ms() + API_TIMEOUT_MS;
     char subject[NATS_TEXT_BYTES];
     natsMsg *answer;
     natsStatus status;
 
-    *said = NULL;
+    *reply = NULL;
     (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.%s.%s", what,
                    nats->base.options->stream);
     if (deadline_ms > nats->ready_ms)
@@ -153,20 +157,22 @@ static int call(struct nats *nats, const char *what, const char *request, json_t
         return fail_silent(nats, error);
     if (status != NATS_OK)
         return fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
-    *said = json_loadb(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer), 0, NULL);
+    *reply = json_loadb(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer), 0, NULL);
     natsMsg_Destroy(answer);
     return 0;
 }
 
-/* 0 with what is known of it, which the caller releases, or NULL when there is no such stream. */
-static int ask(struct nats *nats, json_t **info, struct error *error)
+/* 0 with *info set to the stream's information, which the caller releases, or to NULL when there is
+ * no such stream. */
+static int request_info(struct nats *nats, json_t **info, struct error *error)
 {
-    if (call(nats, "INFO", "", info, error) < 0)
+    if (call_api(nats, "INFO", "", info, error) < 0)
         return -1;
     return check_answer(nats, info, error);
 }
 
-/* NULL: no memory. What is not said is the server's default. */
+/* The request that adds the stream; settings left out have the server's defaults. NULL: out of
+ * memory. */
 static char *stream_config(struct nats *nats, const char *const *subjects, int count)
 {
     json_t *list = json_array();
@@ -184,10 +190,10 @@ static char *stream_config(struct nats *nats, const char *const *subjects, int c
     return text;
 }
 
-/* Another relay may have been first. */
-static int check_added(struct nats *nats, const json_t *said, struct error *error)
+/* The stream may exist already because another relay has just added it. */
+static int check_added(struct nats *nats, const json_t *reply, struct error *error)
 {
-    const json_t *refusal = json_object_get(said, "error");
+    const json_t *refusal = json_object_get(reply, "error");
     json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
 
     if (refusal == NULL || code == JSStreamNameExistErr)
@@ -200,20 +206,21 @@ static int add(struct nats *nats, const char *destination, struct error *error)
 {
     const char *subjects[SINK_LIST_MAX];
     int count = subjects_of(nats, destination, subjects);
-    json_t *said;
+    json_t *reply;
     char *config;
     int status;
 
     if (count == 0)
-        return fail(nats, error, ERROR_PERMANENT, "cannot be added: allow names its subjects");
+        return fail(nats, error, ERROR_PERMANENT,
+                    "cannot be added without subjects: list them in allow");
     config = stream_config(nats, subjects, count);
     if (config == NULL)
         return error_no_memory(error);
-    status = call(nats, "CREATE", config, &said, error);
+    status = call_api(nats, "CREATE", config, &reply, error);
     free(config);
     if (status == 0)
-        status = check_added(nats, said, error);
-    json_decref(said);
+        status = check_added(nats, reply, error);
+    json_decref(reply);
     return status;
 }
 
@@ -221,28 +228,28 @@ static int check_config(struct nats *nats, const json_t *info, struct error *err
 {
     if (!json_is_true(setting(info, "no_ack")))
         return 0;
-    fail(nats, error, ERROR_PERMANENT, "stream has no_ack: it never acknowledges a message");
+    fail(nats, error, ERROR_PERMANENT, "no_ack is set, so it never acknowledges a message");
     return error_hint(error, "nats stream edit %s --ack", nats->base.options->stream);
 }
 
 void nats_forget_subjects(struct nats *nats)
 {
-    for (int i = 0; i < nats->taken_count; i++)
-        match_free(&nats->taken[i]);
-    free(nats->taken);
-    nats->taken = NULL;
-    nats->taken_count = 0;
+    for (int i = 0; i < nats->subject_count; i++)
+        match_free(&nats->subjects[i]);
+    free(nats->subjects);
+    nats->subjects = NULL;
+    nats->subject_count = 0;
 }
 
 bool nats_stream_takes(const struct nats *nats, struct text destination)
 {
-    for (int i = 0; i < nats->taken_count; i++)
-        if (match_topic(&nats->taken[i], destination))
+    for (int i = 0; i < nats->subject_count; i++)
+        if (match_topic(&nats->subjects[i], destination))
             return true;
     return false;
 }
 
-/* A subject that cannot be read here may be any. */
+/* A subject that cannot be parsed here is treated as ">". */
 static int keep_subjects(struct nats *nats, const json_t *info, struct error *error)
 {
     const json_t *subjects = setting(info, "subjects");
@@ -250,29 +257,30 @@ static int keep_subjects(struct nats *nats, const json_t *info, struct error *er
     char why[64];
 
     nats_forget_subjects(nats);
-    nats->subjects_ms = clock_now_ms();
-    nats->doubts_subjects = false;
-    nats->taken = calloc(count + 1, sizeof *nats->taken);
-    if (nats->taken == NULL)
+    nats->subjects_read_ms = clock_now_ms();
+    nats->subjects_are_stale = false;
+    nats->subjects = calloc(count + 1, sizeof *nats->subjects);
+    if (nats->subjects == NULL)
         return error_no_memory(error);
     for (size_t i = 0; i < count; i++) {
         const char *subject = json_string_value(json_array_get(subjects, i));
-        struct match *match = &nats->taken[nats->taken_count];
+        struct match *match = &nats->subjects[nats->subject_count];
 
         if ((subject == NULL || match_parse(match, subject, why, sizeof why) < 0) &&
             match_parse(match, ">", why, sizeof why) < 0)
             return error_no_memory(error);
-        nats->taken_count++;
+        nats->subject_count++;
     }
     return 0;
 }
 
-/* A stream that takes every subject takes those of the default, too, whoever set it up. */
+/* Whether the stream would store the relay's replies. With the default prefix this is not checked,
+ * because a stream with the subject ">" includes it whatever the user has set up. */
 static bool takes_inbox(const struct nats *nats)
 {
     char reply[NATS_REPLY_BYTES];
 
-    nats_reply_subject(nats, 0, nats->asked_token, reply);
+    nats_reply_subject(nats, 0, nats->request_token, reply);
     return nats->base.options->inbox_prefix != NULL &&
            strcmp(nats->base.options->inbox_prefix, NATS_INBOX_PREFIX) != 0 &&
            nats_stream_takes(nats, text_of(reply));
@@ -283,10 +291,10 @@ int nats_check_stream(struct nats *nats, struct error *error)
     json_t *info;
     int status;
 
-    if (ask(nats, &info, error) < 0)
+    if (request_info(nats, &info, error) < 0)
         return -1;
     if (info == NULL && nats->base.options->create &&
-        (add(nats, NULL, error) < 0 || ask(nats, &info, error) < 0))
+        (add(nats, NULL, error) < 0 || request_info(nats, &info, error) < 0))
         return -1;
     if (info == NULL)
         return fail_missing(nats, NULL, error);
@@ -295,24 +303,25 @@ int nats_check_stream(struct nats *nats, struct error *error)
         status = keep_subjects(nats, info, error);
     if (status == 0 && takes_inbox(nats))
         status = fail(nats, error, ERROR_PERMANENT,
-                      "it would store the relay's own acknowledgements: write an inbox_prefix that "
-                      "none of its subjects matches");
-    nats->keeps_unwanted = strcmp(text_of_setting(info, "retention"), "interest") != 0 ||
-                           json_integer_value(setting(info, "num_replicas")) > 1;
+                      "it would store the relay's own acknowledgements: choose an inbox_prefix "
+                      "that none of its subjects matches");
+    nats->unnumbered_is_pending = strcmp(text_of_setting(info, "retention"), "interest") != 0 ||
+                                  json_integer_value(setting(info, "num_replicas")) > 1;
     json_decref(info);
     return status;
 }
 
-bool nats_may_ask_subjects(const struct nats *nats)
+bool nats_subjects_need_refresh(const struct nats *nats)
 {
-    return nats->doubts_subjects && clock_left_ms(nats->subjects_ms + SUBJECTS_HOLD_MS) == 0;
+    return nats->subjects_are_stale &&
+           clock_left_ms(nats->subjects_read_ms + SUBJECTS_VALID_MS) == 0;
 }
 
 static int fail_subject(struct nats *nats, const char *destination, struct error *error)
 {
     char why[SUBJECTS_BYTES_MAX];
 
-    (void)snprintf(why, sizeof why, "does not take subject \"%s\"", destination);
+    (void)snprintf(why, sizeof why, "has no subject that matches \"%s\"", destination);
     fail(nats, error, ERROR_PERMANENT, why);
     return error_hint(error, "nats stream edit %s --subjects '...,%s'", nats->base.options->stream,
                       destination);
@@ -351,19 +360,21 @@ static void warn(const struct nats *nats, const json_t *info, char *warning, siz
     int64_t wanted_ms = 2 * nats->base.options->publish_timeout_ms;
 
     if (strcmp(text_of_setting(info, "storage"), "memory") == 0)
-        add_warning(warning, size, "memory storage: a restart of the server loses the stream");
+        add_warning(warning, size, "memory storage: the stream is lost when the server restarts");
     if (json_integer_value(setting(info, "num_replicas")) < 2)
-        add_warning(warning, size, "1 replica: messages are lost with one disk");
+        add_warning(warning, size, "1 replica: losing one disk loses messages");
     if (window_ms < wanted_ms)
-        add_warning(warning, size,
-                    "duplicate window of %lld ms: a repeat may come %lld ms later and is then "
-                    "stored twice",
-                    (long long)window_ms, (long long)wanted_ms);
+        add_warning(
+            warning, size,
+            "duplicate window of %lld ms: an event repeated after up to %lld ms may be stored "
+            "twice",
+            (long long)window_ms, (long long)wanted_ms);
     if (json_is_true(setting(info, "allow_rollup_hdrs")))
         add_warning(warning, size, "allow_rollup: a message header can purge the stream");
     if (strcmp(text_of_setting(info, "retention"), "limits") != 0)
-        add_warning(warning, size,
-                    "retention is not \"limits\": a restart forgets the ids of consumed messages");
+        add_warning(
+            warning, size,
+            "retention is not \"limits\": a restarted server forgets the ids of consumed messages");
 }
 
 static int check_destination(struct nats *nats, const char *destination, struct error *error)
@@ -371,7 +382,7 @@ static int check_destination(struct nats *nats, const char *destination, struct 
     const char *broken = rules_nats_subject(text_of(destination));
 
     if (broken == NULL && !sink_allows(nats->base.options, text_of(destination)))
-        broken = "the sink's allow list does not take this subject";
+        broken = "the sink's allow list does not permit this subject";
     if (broken == NULL)
         return 0;
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: subject \"%s\": %s",
@@ -386,7 +397,7 @@ int nats_inspect(struct broker *broker, const char *destination, char *warning, 
     int status;
 
     if ((destination != NULL && check_destination(nats, destination, error) < 0) ||
-        nats_connect(nats, error) < 0 || ask(nats, &info, error) < 0)
+        nats_connect(nats, error) < 0 || request_info(nats, &info, error) < 0)
         return -1;
     if (info == NULL && !nats->base.options->create)
         return fail_missing(nats, destination, error);
@@ -411,7 +422,7 @@ int nats_make(struct broker *broker, const char *destination, struct error *erro
 
     if (!sink_pattern(destination) && check_destination(nats, destination, error) < 0)
         return -1;
-    if (nats_connect(nats, error) < 0 || ask(nats, &info, error) < 0)
+    if (nats_connect(nats, error) < 0 || request_info(nats, &info, error) < 0)
         return -1;
     if (info == NULL)
         return add(nats, destination, error);

@@ -1,19 +1,19 @@
 /*
  * From an answer to a verdict: one table.
  *
- * Guarantee: an error of the stream, the account or the cluster lets a message wait and costs no
- * attempt; only what is said of this very message rejects it; silence says nothing of a message at
- * all, only that the broker is down. A code that is not in the table counts as an attempt, so that
- * it can block nothing for ever.
+ * Guarantee: an error of the stream, the account or the cluster makes a message wait and does not
+ * count as an attempt. Only an error about the message itself rejects it. A missing answer says
+ * nothing about the message, only that the broker is down. A code that is not in the table counts
+ * as an attempt, so that it cannot block a message for ever.
  *
- * Of the codes in the server's errors.json those are here that a publish can be answered with, up
- * to version 2.12. Codes about headers that a relay never sends are not: were they to come, by a
- * rule of a newer server, an attempt is what they cost.
+ * The table has all codes of the server's errors.json, up to version 2.12, that may answer a
+ * publish, except those about headers that a relay never sends. Should a newer server use one of
+ * these nevertheless, it counts as an attempt.
  */
 
 #include "broker/nats/acks.h"
 
-/* Not in the library's list of codes. */
+/* Codes that the library does not define. */
 #define HEADER_TOO_LARGE 10097
 #define DUPLICATE_IN_PROCESS 10158
 #define WRONG_LAST_SEQUENCE 10164
@@ -25,37 +25,38 @@ static const struct rule {
     natsStatus status;
     int code;
     enum verdict verdict;
-    const char *why; /* NULL: the text that came with it */
+    const char *why; /* NULL: the server's or library's own text */
 } rules[] = {
-    /* ---- of the library, or in place of an answer ---- */
-    {NATS_NO_RESPONDERS, 0, VERDICT_WAIT, "no stream takes subject"},
+    /* ---- from the library, without an answer ---- */
+    {NATS_NO_RESPONDERS, 0, VERDICT_WAIT, "no stream has a subject that matches"},
     {NATS_NOT_PERMITTED, 0, VERDICT_WAIT, "not permitted to publish to"},
     {NATS_MAX_PAYLOAD, 0, VERDICT_REJECTED, NULL},
     {NATS_INVALID_SUBJECT, 0, VERDICT_REJECTED, NULL},
     {NATS_INVALID_ARG, 0, VERDICT_REJECTED, NULL},
-    /* ---- answers without a code: a cluster that elects a leader, or not a stream at all ---- */
+    /* ---- answers without a code: a leader election, or a replier that is not a stream ---- */
     {NATS_ERR, 0, VERDICT_WAIT, NULL},
-    /* ---- of this very message ---- */
+    /* ---- about the message itself ---- */
     {NATS_ERR, JSStreamMessageExceedsMaximumErr, VERDICT_REJECTED, NULL},
     {NATS_ERR, HEADER_TOO_LARGE, VERDICT_REJECTED, NULL},
-    /* The relay states no such expectation; who does it for the relay may cease to. */
+    /* The relay does not send such an expectation. Whatever adds it may stop doing so. */
     {NATS_ERR, JSStreamWrongLastMsgIDErr, VERDICT_RETRY, NULL},
     {NATS_ERR, JSStreamWrongLastSequenceErr, VERDICT_RETRY, NULL},
     {NATS_ERR, WRONG_LAST_SEQUENCE, VERDICT_RETRY, NULL},
-    /* Its first copy is on its way through the cluster: asked again, the stream will know. */
+    /* The first copy is still being replicated. When the message is sent again, the stream will
+     * know. */
     {NATS_ERR, DUPLICATE_IN_PROCESS, VERDICT_WAIT, NULL},
-    /* ---- of the stream ---- */
-    {NATS_ERR, JSStreamStoreFailedErr, VERDICT_WAIT, NULL}, /* it is full */
+    /* ---- about the stream ---- */
+    {NATS_ERR, JSStreamStoreFailedErr, VERDICT_WAIT, NULL}, /* the stream is full */
     {NATS_ERR, JSStreamNotMatchErr, VERDICT_WAIT,
-     "expected stream does not match: another one takes this subject"},
+     "expected stream does not match: the subject belongs to another stream"},
     {NATS_ERR, JSStreamNotFoundErr, VERDICT_WAIT, NULL},
     {NATS_ERR, JSStreamSealedErr, VERDICT_WAIT, NULL},
     {NATS_ERR, JSStreamOfflineErr, VERDICT_WAIT, NULL},
     {NATS_ERR, STREAM_OFFLINE_WITH_REASON, VERDICT_WAIT, NULL},
-    {NATS_ERR, JSStreamSequenceNotMatchErr, VERDICT_WAIT, NULL}, /* between its replicas */
+    {NATS_ERR, JSStreamSequenceNotMatchErr, VERDICT_WAIT, NULL}, /* its replicas disagree */
     {NATS_ERR, TOO_MANY_REQUESTS, VERDICT_WAIT, NULL},
-    {NATS_ERR, COUNTER_STREAM, VERDICT_WAIT, NULL}, /* it takes nothing else */
-    /* ---- of the account and its limits ---- */
+    {NATS_ERR, COUNTER_STREAM, VERDICT_WAIT, NULL}, /* the stream accepts only counters */
+    /* ---- about the account and its limits ---- */
     {NATS_ERR, JSAccountResourcesExceededErr, VERDICT_WAIT, NULL},
     {NATS_ERR, JSInsufficientResourcesErr, VERDICT_WAIT, NULL},
     {NATS_ERR, JSMemoryResourcesExceededErr, VERDICT_WAIT, NULL},
@@ -64,7 +65,7 @@ static const struct rule {
     {NATS_ERR, JSNoLimitsErr, VERDICT_WAIT, NULL},
     {NATS_ERR, JSNotEnabledErr, VERDICT_WAIT, NULL},
     {NATS_ERR, JSNotEnabledForAccountErr, VERDICT_WAIT, NULL},
-    /* ---- of the cluster ---- */
+    /* ---- about the cluster ---- */
     {NATS_ERR, JSClusterIncompleteErr, VERDICT_WAIT, NULL},
     {NATS_ERR, JSClusterNotActiveErr, VERDICT_WAIT, NULL},
     {NATS_ERR, JSClusterNotAssignedErr, VERDICT_WAIT, NULL},
@@ -75,8 +76,8 @@ static const struct rule {
     {NATS_ERR, JSRaftGeneralErr, VERDICT_WAIT, NULL},
 };
 
-/* A code nobody knows is the message's; a status nobody knows, the connection's: timeout, closed,
- * stale, a failed write, no memory. */
+/* An unknown code is attributed to the message. An unknown status is attributed to the connection:
+ * timeout, closed, stale, failed write, out of memory. */
 static const struct rule unknown_code = {NATS_ERR, 0, VERDICT_RETRY, NULL};
 static const struct rule broker_down = {NATS_TIMEOUT, 0, VERDICT_PENDING, NULL};
 
@@ -105,7 +106,8 @@ static void judge_refusal(struct batch *batch, struct message *message,
         batch_refuse(batch, message, rule->verdict, "stream \"%.64s\": %s (%d)", stream, why,
                      answer->code);
     else if (answer->status == NATS_ERR)
-        batch_refuse(batch, message, rule->verdict, "the answer was no acknowledgement: %s", why);
+        batch_refuse(batch, message, rule->verdict, "the reply was not an acknowledgement: %s",
+                     why);
     else
         batch_refuse(batch, message, rule->verdict, "%s \"%.*s\"", why,
                      (int)message->destination.len, message->destination.data);

@@ -63,12 +63,12 @@ static void several_that_are_too_large_together_make_the_next_chunk_smaller(void
     (void)state;
     refuse(count);
     assert_in_range(fill_chunk(), count / 2 - 1, count / 2);
-    assert_false(chunks.careful);
+    assert_false(chunks.one_per_key);
     refuse(2);
     assert_in_range(fill_chunk(), count / 4 - 1, count / 4);
     refuse(0);
     assert_in_range(fill_chunk(), count / 4 - 1, count / 4);
-    assert_false(chunks.careful);
+    assert_false(chunks.one_per_key);
 }
 
 /* One message less than that was refused would else be handed over again and again. */
@@ -87,7 +87,7 @@ static void a_message_that_is_too_large_by_itself_is_isolated(void **state)
 {
     (void)state;
     refuse(1);
-    assert_true(chunks.careful);
+    assert_true(chunks.one_per_key);
     assert_int_equal(chunks.bytes_max, FULL);
 }
 
@@ -97,9 +97,9 @@ static void when_the_smallest_chunk_is_refused_a_single_message_is_the_cause(voi
     for (int i = 0; i < 4; i++)
         refuse(2);
     assert_int_equal(chunks.bytes_max, 4096);
-    assert_false(chunks.careful);
+    assert_false(chunks.one_per_key);
     refuse(2);
-    assert_true(chunks.careful);
+    assert_true(chunks.one_per_key);
     assert_int_equal(chunks.bytes_max, 4096);
 }
 

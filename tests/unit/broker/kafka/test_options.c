@@ -114,15 +114,15 @@ a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow(void
 
     (void)state;
     assert_int_equal(effective(&options, "socket.connection.setup.timeout.ms"), 10000);
-    for (int silences = 0; silences < 4; silences++) {
+    for (int silent_clients = 0; silent_clients < 4; silent_clients++) {
         conf = kafka_conf_new(&options, false, &error);
-        assert_int_equal(kafka_conf_be_patient(conf, silences, &error), 0);
-        assert_int_equal(kafka_conf_number(conf, name), after[silences]);
+        assert_int_equal(kafka_conf_raise_timeout(conf, silent_clients, &error), 0);
+        assert_int_equal(kafka_conf_number(conf, name), after[silent_clients]);
         rd_kafka_conf_destroy(conf);
     }
     set_property(&options, name, "20000");
     conf = kafka_conf_new(&options, false, &error);
-    assert_int_equal(kafka_conf_be_patient(conf, 5, &error), 0);
+    assert_int_equal(kafka_conf_raise_timeout(conf, 5, &error), 0);
     assert_int_equal(kafka_conf_number(conf, name), 20000);
     rd_kafka_conf_destroy(conf);
 }

@@ -108,12 +108,12 @@ static void a_reason_names_the_stream_or_the_subject(void **state)
     assert_string_equal(reason_of(NATS_ERR, 10077, "maximum bytes exceeded"),
                         "stream \"EVENTS\": maximum bytes exceeded (10077)");
     assert_string_equal(reason_of(NATS_ERR, 10060, "expected stream does not match"),
-                        "stream \"EVENTS\": expected stream does not match: another one takes "
-                        "this subject (10060)");
+                        "stream \"EVENTS\": expected stream does not match: the subject "
+                        "belongs to another stream (10060)");
     assert_string_equal(reason_of(NATS_ERR, 0, "raft: not leader"),
-                        "the answer was no acknowledgement: raft: not leader");
+                        "the reply was not an acknowledgement: raft: not leader");
     assert_string_equal(reason_of(NATS_NO_RESPONDERS, 0, ""),
-                        "no stream takes subject \"shop.order\"");
+                        "no stream has a subject that matches \"shop.order\"");
     assert_string_equal(reason_of(NATS_NOT_PERMITTED, 0, ""),
                         "not permitted to publish to \"shop.order\"");
     assert_string_equal(reason_of(NATS_TIMEOUT, 0, "Timeout"), "");
