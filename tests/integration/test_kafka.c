@@ -161,7 +161,7 @@ static void what_can_never_be_sent_is_rejected_and_harms_no_neighbour(void **sta
     publish_quickly();
     assert_int_equal(count_verdicts(&batch, VERDICT_REJECTED), rejected + 3);
     assert_refused(&batch.messages[batch.count - 2], VERDICT_REJECTED,
-                   "payload 200000000 bytes is larger than message.max.bytes 1000000");
+                   "payload of 200000000 bytes is larger than message.max.bytes 1000000");
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
     assert_int_equal(stored(1), 2);
 }

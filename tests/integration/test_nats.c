@@ -153,7 +153,7 @@ static void a_payload_beyond_the_limit_is_rejected_fetched_or_not(void **state)
     (void)add_message(&batch, subject_of("key"), key, "x");
     publish_quickly();
     assert_refused(&batch.messages[0], VERDICT_REJECTED, "larger than max_payload 1048576");
-    assert_refused(unfetched, VERDICT_REJECTED, "payload 200000000 bytes");
+    assert_refused(unfetched, VERDICT_REJECTED, "payload of 200000000 bytes");
     assert_refused(&batch.messages[2], VERDICT_REJECTED, "64 KiB");
     free(payload);
     free(key);
@@ -482,7 +482,7 @@ static void a_subject_that_the_stream_does_not_take_is_reported(void **state)
 
     (void)state;
     assert_int_equal(broker_inspect(broker, "else.where", warning, sizeof warning, &error), -1);
-    assert_says(&error, "does not take subject \"else.where\"");
+    assert_says(&error, "has no subject that matches \"else.where\"");
     assert_int_equal(broker_inspect(broker, "not a subject", warning, sizeof warning, &error), -1);
     assert_says(&error, "invalid subject");
 }

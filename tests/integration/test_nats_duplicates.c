@@ -44,7 +44,7 @@ static void the_same_event_again_is_sent_and_stored_once(void **state)
     capture_stderr();
     for (int i = 0; i < 3; i++)
         send_event();
-    expect_in_stderr("taken for a repeat", 0);
+    expect_in_stderr("treated as a repeat", 0);
     assert_int_equal(stored(stream), 1);
 }
 
@@ -233,7 +233,7 @@ static void a_deleted_message_is_taken_for_a_repeat_with_one_warning(void **stat
         publish_quickly();
         assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 3);
     }
-    expect_in_stderr("taken for a repeat", 1);
+    expect_in_stderr("treated as a repeat", 1);
     assert_int_equal(stored(stream), 0);
 }
 
@@ -255,7 +255,7 @@ static void a_consumed_message_of_a_work_queue_is_taken_for_a_repeat(void **stat
     assert_int_equal(stored(stream), 0);
     capture_stderr();
     send_event();
-    expect_in_stderr("taken for a repeat", 1);
+    expect_in_stderr("treated as a repeat", 1);
     natsMsg_Destroy(work);
     natsSubscription_Destroy(worker);
 }
@@ -272,7 +272,7 @@ static void a_message_that_no_consumer_wanted_is_taken_for_a_repeat(void **state
     capture_stderr();
     send_event();
     send_event();
-    expect_in_stderr("taken for a repeat", 1);
+    expect_in_stderr("treated as a repeat", 1);
     assert_int_equal(stored(stream), 0);
 }
 
@@ -300,7 +300,7 @@ static void without_permission_to_fetch_it_is_taken_for_a_repeat(void **state)
         publish_quickly();
         assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 50);
     }
-    expect_in_stderr("taken for a repeat", 1);
+    expect_in_stderr("treated as a repeat", 1);
     assert_int_equal(client_id(), id);
     assert_int_equal(stored(stream), 50);
     stop_own_server();
@@ -381,7 +381,7 @@ static void a_server_that_never_answers_is_asked_on_two_connections(void **state
     wait_until_ready();
     capture_stderr();
     publish_quickly();
-    expect_in_stderr("taken for a repeat", 1);
+    expect_in_stderr("treated as a repeat", 1);
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
     close_service();
 }

@@ -154,7 +154,7 @@ static void what_the_sink_does_not_take_is_rejected(void **state)
     assert_int_equal(publish_within(WAIT_MS), 0);
     assert_refused(&batch.messages[0], VERDICT_REJECTED, "allow list");
     assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
-    assert_refused(&batch.messages[2], VERDICT_REJECTED, "payload 200000000 bytes");
+    assert_refused(&batch.messages[2], VERDICT_REJECTED, "payload of 200000000 bytes");
 }
 
 static void messages_of_other_sinks_are_left_alone(void **state)

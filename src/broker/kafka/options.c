@@ -147,7 +147,7 @@ static int check_token_endpoint(const struct sink_options *options, const struct
         return 0;
     return refuse_property(options, property,
                            "the client's secret would cross the network without TLS; write an "
-                           "https:// URL, or set allow_plaintext = true in the sink if this "
+                           "https:// URL, or allow_plaintext = true in the sink to say that this "
                            "network is trusted",
                            error);
 }
@@ -350,8 +350,8 @@ static int check_plaintext(const rd_kafka_conf_t *conf, const struct sink_option
         return 0;
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                      "[sink.%s.properties] \"security.protocol\": credentials would cross the "
-                     "network to %s without TLS; write \"SASL_SSL\", or set allow_plaintext = true "
-                     "in [sink.%s] if this network is trusted",
+                     "network to %s without TLS; write \"SASL_SSL\", or allow_plaintext = true in "
+                     "[sink.%s] to say that this network is trusted",
                      options->name, remote, options->name);
 }
 
