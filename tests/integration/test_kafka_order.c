@@ -230,7 +230,7 @@ static void after_some_seconds_without_a_refusal_whole_batches_are_sent_again(vo
     run_cycles();
     assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
     assert_false(broker_keeps_order(broker));
-    kafka->chunks.careful_ms = clock_now_ms();
+    kafka->chunks.one_per_key_until_ms = clock_now_ms();
     assert_false(broker_keeps_order(broker)); /* as long as nobody else was acknowledged */
     row_count = 0;
     add_rows();
