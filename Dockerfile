@@ -8,8 +8,8 @@
 # later and Debian 13 has 3.10. Everything else is Debian 13's, which has security updates.
 #
 # A relay that is told to stop finishes its batches for up to relay.shutdown_timeout (15 s), hence the
-# --stop-timeout. There is no HEALTHCHECK: nothing in the process answers yet, and `status`, which
-# asks the database, would call a relay that does nothing healthy.
+# --stop-timeout. There is no HEALTHCHECK, because the image holds no HTTP client. To let an orchestrator
+# ask /healthz and /readyz from outside the container, write [http] listen = ":9464".
 
 FROM debian:trixie-slim AS base
 RUN sed '/^$/,$d; s/ trixie-updates//; s/trixie/forky/' /etc/apt/sources.list.d/debian.sources \
@@ -21,7 +21,7 @@ RUN sed '/^$/,$d; s/ trixie-updates//; s/trixie/forky/' /etc/apt/sources.list.d/
 FROM base AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc g++ make pkg-config libc6-dev \
-        libpq-dev librdkafka-dev libnats-dev libjansson-dev libtomlplusplus-dev \
+        libpq-dev librdkafka-dev libnats-dev libjansson-dev libmicrohttpd-dev libtomlplusplus-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 COPY Makefile ./
@@ -32,7 +32,7 @@ RUN make -j"$(nproc)" all && strip build/outbox-relay
 FROM base
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates \
-        libpq5 librdkafka1 libnats3.14 libjansson4 libstdc++6 \
+        libpq5 librdkafka1 libnats3.14 libjansson4 libmicrohttpd12t64 libstdc++6 \
  && rm -rf /var/lib/apt/lists/* \
  && groupadd --gid 10001 outbox-relay \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent \

@@ -16,7 +16,7 @@ ifeq ($(origin CXX),default)
 CXX := $(if $(findstring clang,$(CC)),$(subst clang,clang++,$(CC)),g++)
 endif
 
-PACKAGES   := libpq rdkafka libnats jansson
+PACKAGES   := libpq rdkafka libnats jansson libmicrohttpd
 pkg         = $(shell pkg-config $(1) $(2) 2>/dev/null)
 
 WARNINGS   := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wformat=2 -Wno-format-nonliteral -Wundef -Werror
@@ -32,7 +32,7 @@ LDFLAGS    += -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitiz
 LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 
 SOURCES    := $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp)
-OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o
+OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
 
@@ -107,6 +107,10 @@ $(BUILD)/gen/sample.c: config/relay.toml Makefile
 $(BUILD)/gen/schema.c: config/schema.sql Makefile
 	@mkdir -p $(@D)
 	@$(call embed,schema_sql_text,$<) > $@
+
+$(BUILD)/gen/status_page.c: config/status-page.html Makefile
+	@mkdir -p $(@D)
+	@$(call embed,status_page_html,$<) > $@
 
 $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)

@@ -77,6 +77,7 @@ struct broker_base {
     const struct broker_ops *ops;
     const struct sink_options *options;
     int connect_timeout_ms; /* 0: BROKER_CONNECT_TIMEOUT_MS */
+    int64_t recognise_ms;   /* for how long it drops a repeated message; 0: never, or not known */
 };
 
 #define BROKER_CONNECT_TIMEOUT_MS 4000
@@ -95,6 +96,8 @@ void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t d
 int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
 bool broker_keeps_order(const struct broker *broker);
+/* For how long it recognises a repeated message and drops it; 0: not known, or it never does. */
+int64_t broker_recognise_ms(const struct broker *broker);
 int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, char *warning,
                    size_t warning_size, struct error *error);

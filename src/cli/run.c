@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log_limit.h"
+#include "http/http.h"
 #include "relay/relay.h"
 
 #include <stdio.h>
@@ -11,10 +12,18 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
 {
     struct error error;
     struct relay *relay = relay_open(&config->relay, arguments->drain, &error);
-    enum relay_result result = relay != NULL ? relay_run(relay, &error) : RELAY_FAILED;
+    enum relay_result result = RELAY_FAILED;
+    struct http *http = NULL;
 
-    if (result != RELAY_ABORTED)
+    /* A drain is over soon, beside relays that serve. */
+    if (relay != NULL && !arguments->drain)
+        http = http_open(config->http_listen, relay_report(relay));
+    if (relay != NULL)
+        result = relay_run(relay, &error);
+    if (result != RELAY_ABORTED) {
+        http_close(http);
         relay_close(relay);
+    }
     switch (result) {
     case RELAY_STOPPED:
     case RELAY_DRAINED:

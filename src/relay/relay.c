@@ -242,6 +242,7 @@ static bool watch(struct relay *relay)
         now_ms = clock_now_ms();
         log_limit_tick(now_ms);
         atomic_store(&relay->report.turned_ms, now_ms);
+        atomic_store(&relay->report.still_ms, horizon_stands_still_ms(relay->horizon));
         if (was_signalled(relay)) {
             if (stop_requested(&relay->stop))
                 return false;

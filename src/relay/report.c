@@ -178,6 +178,8 @@ static void add_peer(struct peer_report *out, struct lane_report *lane, int peer
     out->connects += atomic_load(&about->connects);
     if (peer != REPORT_DATABASE)
         out->handed += atomic_load_explicit(&lane->handed[peer], memory_order_relaxed);
+    if (atomic_load(&about->recognise_ms) != 0)
+        out->recognise_ms = atomic_load(&about->recognise_ms);
     (void)pthread_mutex_lock(&lane->lock);
     if (about->error_ms != 0 &&
         (out->error_for_ms < 0 || now_ms - about->error_ms < out->error_for_ms)) {
@@ -234,6 +236,7 @@ void report_read(const struct report *report, struct relay_report *out)
         .up_for_ms = now_ms - report->started_ms,
         .turned_for_ms = now_ms - atomic_load(&report->turned_ms),
         .watched_for_ms = now_ms - atomic_load(&report->watched_ms),
+        .still_for_ms = atomic_load(&report->still_ms),
         .sink_count = report->options->sink_count,
         .lane_count = report->lane_count,
     };

@@ -61,8 +61,9 @@ struct lane_peer {
     _Atomic int state; /* enum peer_state */
     _Atomic int64_t since_ms;
     _Atomic uint64_t connects;
-    int64_t error_ms;   /* below the lock; 0: there was no error */
-    struct error error; /* the last one */
+    _Atomic int64_t recognise_ms; /* sinks: broker_recognise_ms() */
+    int64_t error_ms;             /* below the lock; 0: there was no error */
+    struct error error;           /* the last one */
 };
 
 struct lane_report {
@@ -101,6 +102,7 @@ struct report {
     int lane_count;
     _Atomic int64_t turned_ms;  /* when the main thread has turned last */
     _Atomic int64_t watched_ms; /* when the watcher has */
+    _Atomic int64_t still_ms;   /* horizon_stands_still_ms() */
 };
 
 void report_init(struct report *report, const struct relay_options *options);
@@ -119,6 +121,7 @@ struct peer_report {
     int lanes_away;
     uint64_t connects;    /* of all lanes */
     int handed;           /* sinks: messages that the clients have and have not answered */
+    int64_t recognise_ms; /* sinks: for how long repeats are dropped; 0: never, or unknown */
     int64_t error_for_ms; /* how long ago the last error was; -1: there was none */
     struct error error;
 };
@@ -140,6 +143,7 @@ struct relay_report {
     int64_t up_for_ms;
     int64_t turned_for_ms;  /* since the main thread turned, which does so each second */
     int64_t watched_for_ms; /* since the watcher did */
+    int64_t still_for_ms;   /* how long the highest stable id has not moved; 0: it is level */
     struct peer_report database;
     struct sink_report sinks[SINKS_MAX];
     int sink_count;

@@ -89,6 +89,8 @@ static void ready(struct lane_sinks *sinks, int sink, struct error *error)
     if (broker_ready(sinks->brokers[sink], &problem) == 0) {
         sinks->away &= ~bit(sink);
         lane_report_up(sinks->report, sink);
+        atomic_store(&sinks->report->peers[sink].recognise_ms,
+                     broker_recognise_ms(sinks->brokers[sink]));
         return;
     }
     sinks_lose(sinks, sink, &problem);

@@ -15,13 +15,15 @@ LINE_MAX = 100
 # A room is a folder of src/, or one file of it without its ending. Beside itself it may use these, and no others.
 ROOMS = {
     "main": {"cli"},
-    "cli": {"config", "config/read", "relay", "admin", "broker/clients", "broker", "route", "message", "base"},
+    "cli": {"config", "config/read", "http", "relay", "admin", "broker/clients", "broker", "route", "message", "base"},
     "config": {"config/check", "config/keys", "config/read", "pg", "route", "base"},
     "config/check": {"config/keys", "config/read", "broker/clients", "catalog", "pg", "base"},
     "config/keys": {"config/read", "relay/options", "base"},
     "config/read": {"base"},
-    "relay": {"relay/options", "wake", "outbox", "outbox/slices", "admin", "catalog", "pg", "broker/clients",
+    "http": {"relay/report", "relay/options", "wake", "admin", "base"},
+    "relay": {"relay/report", "relay/options", "wake", "outbox", "outbox/slices", "admin", "catalog", "pg", "broker/clients",
               "broker", "route", "message", "base"},
+    "relay/report": {"relay/options", "message", "base"},
     "relay/options": {"broker", "catalog", "route", "message"},
     "wake": {"catalog", "pg", "base"},
     "admin": {"catalog", "pg", "route", "message", "base"},
@@ -44,6 +46,7 @@ LIBRARIES = {
     "nats/nats.h": {"broker/nats"},
     "jansson.h": {"outbox", "admin", "broker", "broker/nats", "cli"},
     "toml++/toml.h": {"config/read"},
+    "microhttpd.h": {"http"},
     "getopt.h": {"cli"},
 }
 IMPURE = re.compile(r"^(unistd|fcntl|poll|pthread|signal|time|sys/.*|netinet/.*|arpa/.*)\.h$")  # not in the pure rooms

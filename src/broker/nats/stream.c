@@ -224,6 +224,11 @@ static int add(struct nats *nats, const char *destination, struct error *error)
     return status;
 }
 
+static int64_t duplicate_window_ms(const json_t *info)
+{
+    return json_integer_value(setting(info, "duplicate_window")) / NS_PER_MS;
+}
+
 static int check_config(struct nats *nats, const json_t *info, struct error *error)
 {
     if (!json_is_true(setting(info, "no_ack")))
@@ -305,6 +310,7 @@ int nats_check_stream(struct nats *nats, struct error *error)
         status = fail(nats, error, ERROR_PERMANENT,
                       "it would store the relay's own acknowledgements: choose an inbox_prefix "
                       "that none of its subjects matches");
+    nats->base.recognise_ms = duplicate_window_ms(info);
     nats->unnumbered_is_pending = strcmp(text_of_setting(info, "retention"), "interest") != 0 ||
                                   json_integer_value(setting(info, "num_replicas")) > 1;
     json_decref(info);
@@ -356,7 +362,7 @@ static void add_warning(char *warning, size_t size, const char *format, ...)
 
 static void warn(const struct nats *nats, const json_t *info, char *warning, size_t size)
 {
-    int64_t window_ms = json_integer_value(setting(info, "duplicate_window")) / NS_PER_MS;
+    int64_t window_ms = duplicate_window_ms(info);
     int64_t wanted_ms = 2 * nats->base.options->publish_timeout_ms;
 
     if (strcmp(text_of_setting(info, "storage"), "memory") == 0)

@@ -86,7 +86,7 @@ const struct key keys[] = {
      "has a default is not the relay's, and is left alone."},
 
     {SECTION_RELAY, "lanes", KEY_INTEGER, IN_CONFIG(relay.lanes), "2", 1, LANES_MAX, NULL, 0,
-     "Lanes work in parallel, each on a database connection of its own; a process has one more."},
+     "Lanes work in parallel, each on a database connection of its own; a process has two more."},
     {SECTION_RELAY, "batch", KEY_INTEGER, IN_OUTBOX(batch), "500", 1, 10000, NULL, 0,
      "Rows a claim."},
     {SECTION_RELAY, "batch_bytes", KEY_SIZE, IN_OUTBOX(batch_bytes), "8MiB", KIB(64), GIB, NULL, 0,
@@ -168,7 +168,9 @@ const struct key keys[] = {
      "The message's key, written in the same way. Not empty: all rows would have one key."},
 
     {SECTION_HTTP, "listen", KEY_STRING, IN_CONFIG(http_listen), "127.0.0.1:9464", 0, 0, NULL, 0,
-     "Reserved: nothing listens yet. \"HOST:PORT\" of /metrics, /healthz and /readyz; \"\": none."},
+     "\"HOST:PORT\" where `run` serves its status page, /metrics, /healthz, /readyz and /status; "
+     "\":PORT\" is every interface, \"\" is none. A port in use is tried again and again, and "
+     "relaying goes on."},
 
     {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, 0,
      "The least urgent lines that are written."},

@@ -31,7 +31,9 @@ static const struct section_info sections[SECTION_COUNT] = {
         {SECTION_COUNT, "route", "[route]",
          "Which messages go where; the first match wins. Without a route everything goes "
          "to the only sink, topic \"{topic}\". At most 128."},
-    [SECTION_HTTP] = {SECTION_COUNT, "http", "http", "Metrics and health."},
+    [SECTION_HTTP] =
+        {SECTION_COUNT, "http", "http",
+         "The status page, metrics and health of a running relay. Nobody has to log in."},
     [SECTION_LOG] = {SECTION_COUNT, "log", "log", "Lines on stderr."},
 };
 

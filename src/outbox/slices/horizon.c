@@ -47,6 +47,7 @@ struct horizon {
     int64_t drawn;          /* highest id drawn */
     int64_t stable_low;
     int64_t stable_high;
+    int64_t moved_ms;       /* when stable_low last moved, or was level with `drawn` */
     struct holder *holders; /* sorted by transaction */
     int holder_count;
     struct horizon_bound *bounds;
@@ -430,6 +431,7 @@ static void find_stable(struct horizon *horizon, int64_t drawn)
 
 static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
 {
+    int64_t stable_low = horizon->stable_low;
     bool left;
 
     if (horizon->ticked && (tick->file != horizon->file || tick->drawn < horizon->drawn)) {
@@ -441,6 +443,8 @@ static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
     if (left)
         forget_high(horizon);
     find_stable(horizon, tick->drawn);
+    if (horizon->stable_low == tick->drawn || horizon->stable_low > stable_low)
+        horizon->moved_ms = tick->now_ms;
     horizon->drawn = tick->drawn;
     horizon->file = tick->file;
     horizon->ticked = true;
@@ -461,6 +465,17 @@ bool horizon_tick(struct horizon *horizon, const struct horizon_tick *tick,
     }
     (void)pthread_mutex_unlock(&horizon->mutex);
     return taken;
+}
+
+int64_t horizon_stands_still_ms(struct horizon *horizon)
+{
+    int64_t still_ms = 0;
+
+    (void)pthread_mutex_lock(&horizon->mutex);
+    if (horizon->moved_ms != 0 && horizon->stable_low < horizon->drawn)
+        still_ms = clock_now_ms() - horizon->moved_ms;
+    (void)pthread_mutex_unlock(&horizon->mutex);
+    return still_ms;
 }
 
 void horizon_note_first_scan(struct horizon *horizon, uint64_t epoch, bool done)

@@ -115,6 +115,9 @@ void horizon_note_first_scan(struct horizon *horizon, uint64_t epoch, bool done)
 /* Returns the highest id claimed in this epoch; HORIZON_UNKNOWN: none. *has_claimed: whether rows
  * were claimed since the last call. */
 int64_t horizon_highest_claimed(struct horizon *horizon, bool *has_claimed);
+/* Returns for how many milliseconds the highest stable id has not moved although higher ids were
+ * drawn; 0 when it is level with them. */
+int64_t horizon_stands_still_ms(struct horizon *horizon);
 /* An eventfd(2) that becomes readable when an epoch begins; reading clears it. */
 int horizon_fd(const struct horizon *horizon);
 

@@ -128,13 +128,6 @@ static void every_row_of_the_reference_has_four_cells(void **state)
     free(text);
 }
 
-static void what_the_program_does_not_do_yet_is_said_plainly(void **state)
-{
-    (void)state;
-    assert_non_null(
-        strstr(key_find(SECTION_HTTP, "listen")->help, "Reserved: nothing listens yet"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,7 +137,6 @@ int main(void)
         cmocka_unit_test(a_refused_configuration_can_be_printed_too),
         cmocka_unit_test(the_reference_has_every_section_and_key),
         cmocka_unit_test(every_row_of_the_reference_has_four_cells),
-        cmocka_unit_test(what_the_program_does_not_do_yet_is_said_plainly),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,172 @@
+#include "admin/gauges.h"
+
+#include "admin/admin_session.h"
+#include "admin/oldest.h"
+#include "catalog/sql_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STRATA 50
+#define STRATUM_ROWS 20
+
+int admin_gauges_begin(struct admin *admin, struct error *error)
+{
+    return session_execute(&admin->session,
+                           "SET default_transaction_read_only = on;"
+                           " SET statement_timeout = '4s'; SET lock_timeout = '1s';"
+                           " SET max_parallel_workers_per_gather = 0",
+                           error);
+}
+
+static PGresult *query_text(struct admin *admin, char **sql, FILE *out, struct error *error)
+{
+    PGresult *result = NULL;
+
+    if (fclose(out) != 0)
+        (void)error_no_memory(error);
+    else
+        result = session_query(&admin->session, *sql, 0, NULL, error);
+    free(*sql);
+    return result;
+}
+
+static int64_t read_number(const PGresult *result, int column)
+{
+    return PQgetisnull(result, 0, column) ? -1 : strtoll(PQgetvalue(result, 0, column), NULL, 10);
+}
+
+/* Behind rows by the order of keys nobody counts in time, so each of STRATA equal ranges of ids
+ * between the oldest unsent row and the newest row is judged by its first STRATUM_ROWS rows. */
+static int estimate_backlog(struct admin *admin, struct gauges *gauges, struct error *error)
+{
+    const struct table *table = &admin->table;
+    const char *id = table->columns[COLUMN_ID].quoted;
+    char *sql = NULL;
+    size_t len = 0;
+    FILE *out;
+    PGresult *result;
+
+    if (!table_has_integer_ids(table) || !table->columns[COLUMN_ID].unique ||
+        !oldest_can_be_found(admin))
+        return 0;
+    out = open_memstream(&sql, &len);
+    if (out == NULL)
+        return error_no_memory(error);
+    (void)fprintf(out, "WITH range AS (SELECT (SELECT %s", id);
+    oldest_put_sql(admin, out, 1);
+    (void)fprintf(out,
+                  " ORDER BY %s LIMIT 1)::pg_catalog.float8 AS low,"
+                  " (SELECT pg_catalog.max(%s) FROM %s)::pg_catalog.float8 AS high)",
+                  id, id, table->quoted);
+    (void)fprintf(out,
+                  ", strata AS (SELECT low + n * (high - low + 1) / %d AS first,"
+                  " low + (n + 1) * (high - low + 1) / %d AS next"
+                  " FROM range, pg_catalog.generate_series(0, %d) n)",
+                  STRATA, STRATA, STRATA - 1);
+    (void)fprintf(out,
+                  " SELECT pg_catalog.round(pg_catalog.sum(CASE WHEN seen < %d OR last >= next"
+                  " THEN inside ELSE inside * (next - first) / (last - first + 1) END))::bigint"
+                  " FROM strata, LATERAL (SELECT pg_catalog.count(*) AS seen,"
+                  " pg_catalog.count(*) FILTER (WHERE unsent AND relay_id < next) AS inside,"
+                  " pg_catalog.max(relay_id) AS last FROM (SELECT %s AS relay_id, (true",
+                  STRATUM_ROWS, id);
+    sql_put_unsent(out, table);
+    (void)fprintf(out,
+                  ") AS unsent FROM %s WHERE %s >= pg_catalog.ceil(first)::bigint ORDER BY %s"
+                  " LIMIT %d) rows) stratum",
+                  table->quoted, id, id, STRATUM_ROWS);
+    result = query_text(admin, &sql, out, error);
+    if (result == NULL)
+        return -1;
+    gauges->backlog = read_number(result, 0);
+    PQclear(result);
+    return 0;
+}
+
+static int read_held(struct admin *admin, struct gauges *gauges, struct error *error)
+{
+    const char *parked = admin->table.parked_quoted;
+    char sql[2048];
+    PGresult *result;
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT pg_catalog.count(*), pg_catalog.count(DISTINCT key::text) FROM (SELECT"
+                   " key FROM %s WHERE due = 'infinity' AND waits_for IS NULL AND key IS NOT NULL"
+                   " LIMIT %d) held WHERE key::text IN (SELECT key::text FROM %s WHERE due IS NULL"
+                   " AND sent_at IS NULL AND key IS NOT NULL)",
+                   parked, GAUGES_HELD_MAX, parked);
+    result = session_query(&admin->session, sql, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    gauges->held_rows = read_number(result, 0);
+    gauges->held_keys = read_number(result, 1);
+    PQclear(result);
+    return 0;
+}
+
+static int read_sizes(struct admin *admin, struct gauges *gauges, struct error *error)
+{
+    const char *params[2] = {admin->table.quoted, admin->table.parked_quoted};
+    PGresult *result = session_query(&admin->session,
+                                     "SELECT (SELECT n_dead_tup FROM pg_catalog.pg_stat_user_tables"
+                                     " WHERE relid = $1::pg_catalog.regclass),"
+                                     " pg_catalog.pg_total_relation_size($1::pg_catalog.regclass),"
+                                     " pg_catalog.pg_indexes_size($1::pg_catalog.regclass),"
+                                     " pg_catalog.pg_total_relation_size($2::pg_catalog.regclass)",
+                                     2, params, error);
+
+    if (result == NULL)
+        return -1;
+    gauges->dead_tuples = read_number(result, 0);
+    gauges->table_bytes = read_number(result, 1);
+    gauges->index_bytes = read_number(result, 2);
+    gauges->parked_bytes = read_number(result, 3);
+    PQclear(result);
+    return 0;
+}
+
+/* What keeps VACUUM from removing dead rows of this database's tables. A snapshot of another
+ * database does not, but for that of a walsender. */
+static int read_xmin(struct admin *admin, struct gauges *gauges, struct error *error)
+{
+    PGresult *result = session_query(
+        &admin->session,
+        "SELECT kind, holder, pg_catalog.age(xmin), for_s FROM ("
+        "SELECT CASE WHEN backend_type = 'walsender' THEN 'standby' ELSE 'backend' END,"
+        " pg_catalog.concat_ws(' ', 'pid ' || pid, usename, application_name), backend_xmin,"
+        " extract(epoch FROM pg_catalog.clock_timestamp() - coalesce(xact_start, backend_start))"
+        " FROM pg_catalog.pg_stat_activity WHERE backend_xmin IS NOT NULL"
+        " AND pid <> pg_catalog.pg_backend_pid()"
+        " AND (datname = pg_catalog.current_database() OR backend_type = 'walsender')"
+        " UNION ALL SELECT 'replication slot', slot_name::text, xmin, NULL"
+        " FROM pg_catalog.pg_replication_slots WHERE xmin IS NOT NULL"
+        " UNION ALL SELECT 'prepared transaction', gid, transaction,"
+        " extract(epoch FROM pg_catalog.clock_timestamp() - prepared)"
+        " FROM pg_catalog.pg_prepared_xacts WHERE database = pg_catalog.current_database()"
+        ") holders (kind, holder, xmin, for_s) ORDER BY 3 DESC, 4 DESC NULLS LAST LIMIT 1",
+        0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) == 1) {
+        (void)snprintf(gauges->xmin_kind, sizeof gauges->xmin_kind, "%s", PQgetvalue(result, 0, 0));
+        (void)snprintf(gauges->xmin_holder, sizeof gauges->xmin_holder, "%s",
+                       PQgetvalue(result, 0, 1));
+        gauges->xmin_age = read_number(result, 2);
+        gauges->xmin_for_s =
+            PQgetisnull(result, 0, 3) ? -1 : strtod(PQgetvalue(result, 0, 3), NULL);
+    }
+    PQclear(result);
+    return 0;
+}
+
+int admin_gauges(struct admin *admin, bool backlog_is_bound, struct gauges *gauges,
+                 struct error *error)
+{
+    *gauges = (struct gauges){.backlog = -1, .xmin_for_s = -1};
+    if (read_held(admin, gauges, error) < 0 || read_sizes(admin, gauges, error) < 0 ||
+        read_xmin(admin, gauges, error) < 0)
+        return -1;
+    return backlog_is_bound ? estimate_backlog(admin, gauges, error) : 0;
+}

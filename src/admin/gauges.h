@@ -1,0 +1,31 @@
+#ifndef ADMIN_GAUGES_H
+#define ADMIN_GAUGES_H
+
+#include "admin/admin.h"
+
+/* What is measured of the database again and again while a relay runs, beside admin_status(). */
+
+struct gauges {
+    int64_t backlog;     /* unsent rows, estimated; -1: only admin_status() knows, or nobody does */
+    int64_t held_rows;   /* rows behind a dead row of their key, at most GAUGES_HELD_MAX; */
+    int64_t held_keys;   /* of so many keys */
+    int64_t dead_tuples; /* of the outbox table, by PostgreSQL's statistics */
+    int64_t table_bytes; /* of the outbox table with its indexes */
+    int64_t index_bytes;
+    int64_t parked_bytes;  /* of the parked table with its indexes */
+    int64_t xmin_age;      /* transactions begun since the oldest snapshot in use; 0: none is */
+    double xmin_for_s;     /* how long that is held; -1: unknown */
+    char xmin_kind[24];    /* "backend", "prepared transaction", "replication slot", "standby" */
+    char xmin_holder[160]; /* who holds it: pid and application_name, or a name; "" */
+};
+
+#define GAUGES_HELD_MAX 10000
+
+/* Before the first measurement, on a connection that measures only: read-only, no statement takes
+ * longer than a few seconds. 0 or -1. */
+int admin_gauges_begin(struct admin *admin, struct error *error);
+/* `backlog_is_bound`: counting stopped, so that the backlog is worth an estimate. 0 or -1. */
+int admin_gauges(struct admin *admin, bool backlog_is_bound, struct gauges *gauges,
+                 struct error *error);
+
+#endif

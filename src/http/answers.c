@@ -1,0 +1,169 @@
+#include "http/answers.h"
+
+#include "base/text.h"
+#include "http/metrics.h"
+#include "http/page.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define PLAIN "text/plain; charset=utf-8"
+
+static int put_metrics(FILE *out, const struct answer_source *source)
+{
+    const struct sample *sample = sampler_lock(source->sampler);
+
+    metrics_put(out, source->report, sample, source->options);
+    sampler_unlock(source->sampler);
+    return 200;
+}
+
+static int put_health(FILE *out, const struct answer_source *source)
+{
+    char why[256];
+    bool healthy = report_is_healthy(source->report, source->options, why, sizeof why);
+
+    (void)fprintf(out, "%s\n", healthy ? "ok" : why);
+    return healthy ? 200 : 503;
+}
+
+/* false: it is not usable, and a line of the answer says so. */
+static bool judge_peer(FILE *out, const struct peer_report *peer, const char *kind)
+{
+    char text[2 * sizeof peer->error.text];
+
+    if (peer->state == PEER_UP)
+        return true;
+    (void)fprintf(out, "%s%s: ", kind, peer->name);
+    if (peer->state == PEER_UNKNOWN)
+        (void)fprintf(out, "no lane has reached it yet");
+    else
+        (void)fprintf(out, "away for %" PRId64 " s", peer->state_for_ms / 1000);
+    if (peer->error_for_ms >= 0)
+        (void)fprintf(out, ": %s",
+                      text_escape(text, sizeof text, peer->error.text, strlen(peer->error.text)));
+    (void)fprintf(out, "\n");
+    return false;
+}
+
+static int put_readiness(FILE *out, const struct answer_source *source)
+{
+    const struct relay_report *report = source->report;
+    bool ready = judge_peer(out, &report->database, "");
+    const struct sample *sample = sampler_lock(source->sampler);
+    char text[2 * sizeof sample->error.text];
+
+    /* Lanes that are idle notice later that their connections are gone. */
+    if (ready && sample->has_failed && !sample->is_connected) {
+        (void)fprintf(
+            out, "database: %s\n",
+            text_escape(text, sizeof text, sample->error.text, strlen(sample->error.text)));
+        ready = false;
+    }
+    sampler_unlock(source->sampler);
+    for (int i = 0; i < report->sink_count; i++)
+        ready = judge_peer(out, &report->sinks[i].peer, "sink ") && ready;
+    if (ready)
+        (void)fprintf(out, "ready\n");
+    return ready ? 200 : 503;
+}
+
+static int put_status(FILE *out, const struct answer_source *source)
+{
+    const struct sample *sample;
+    char *json;
+
+    sampler_want_relays(source->sampler);
+    sample = sampler_lock(source->sampler);
+    json = sample->is_known ? status_json(&sample->status) : NULL;
+    sampler_unlock(source->sampler);
+    (void)fprintf(out, "%s\n", json != NULL ? json : "{\"error\":\"nothing is measured yet\"}");
+    free(json);
+    return json != NULL ? 200 : 503;
+}
+
+/* Its style and script are let through by this word, which nobody can foresee. */
+static struct answer make_page(const struct answer_source *source)
+{
+    struct answer answer = {.code = 200, .type = "text/html; charset=utf-8"};
+    char nonce[PAGE_NONCE_BYTES] = "";
+    unsigned char random[PAGE_NONCE_BYTES / 2];
+    const struct sample *sample;
+    FILE *out;
+
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return answer;
+    for (size_t i = 0; i < sizeof random; i++)
+        (void)snprintf(nonce + 2 * i, 3, "%02x", random[i]);
+    (void)snprintf(answer.policy, sizeof answer.policy,
+                   "default-src 'none'; style-src 'nonce-%s'; script-src 'nonce-%s'; connect-src"
+                   " 'self'; img-src data:; base-uri 'none'; form-action 'none';"
+                   " frame-ancestors 'none'",
+                   nonce, nonce);
+    out = open_memstream(&answer.body, &answer.len);
+    if (out == NULL)
+        return answer;
+
+    sampler_want_relays(source->sampler);
+    sample = sampler_lock(source->sampler);
+    page_put(out, nonce, source->options, source->report, sample, source->history);
+    sampler_unlock(source->sampler);
+    if (fclose(out) != 0) {
+        free(answer.body);
+        answer.body = NULL;
+    }
+    return answer;
+}
+
+static int put_nothing(FILE *out, const struct answer_source *source)
+{
+    (void)source;
+    (void)fprintf(out, "there are / /metrics /healthz /readyz /status\n");
+    return 404;
+}
+
+static int put_refusal(FILE *out, const struct answer_source *source)
+{
+    (void)source;
+    (void)fprintf(out, "GET and HEAD only\n");
+    return 405;
+}
+
+static struct answer make(const char *type, int (*put)(FILE *out, const struct answer_source *),
+                          const struct answer_source *source)
+{
+    struct answer answer = {.type = type};
+    FILE *out = open_memstream(&answer.body, &answer.len);
+
+    if (out == NULL)
+        return answer;
+    answer.code = put(out, source);
+    if (fclose(out) != 0) {
+        free(answer.body);
+        answer.body = NULL;
+    }
+    return answer;
+}
+
+struct answer answer_path(const char *path, const struct answer_source *source)
+{
+    if (strcmp(path, "/") == 0)
+        return make_page(source);
+    if (strcmp(path, "/metrics") == 0)
+        return make("text/plain; version=0.0.4; charset=utf-8", put_metrics, source);
+    if (strcmp(path, "/healthz") == 0)
+        return make(PLAIN, put_health, source);
+    if (strcmp(path, "/readyz") == 0)
+        return make(PLAIN, put_readiness, source);
+    if (strcmp(path, "/status") == 0)
+        return make("application/json", put_status, source);
+    return make(PLAIN, put_nothing, source);
+}
+
+struct answer answer_method(void)
+{
+    return make(PLAIN, put_refusal, NULL);
+}

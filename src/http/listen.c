@@ -1,0 +1,126 @@
+#include "http/listen.h"
+
+#include "base/bounded_call.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LOOKUP_MS 3000
+#define PENDING_MAX 64
+#define HOST_BYTES 256
+
+/* On a thread of its own, because a lookup has no time limit. */
+struct lookup {
+    char host[HOST_BYTES]; /* "": every interface */
+    char port[8];
+    int code;
+    struct addrinfo *found;
+};
+
+static void look_up(void *argument)
+{
+    struct lookup *lookup = argument;
+    const struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+
+    lookup->code = getaddrinfo(lookup->host[0] != '\0' ? lookup->host : NULL, lookup->port, &hints,
+                               &lookup->found);
+}
+
+static void drop(void *argument)
+{
+    struct lookup *lookup = argument;
+
+    if (lookup->found != NULL)
+        freeaddrinfo(lookup->found);
+    free(lookup);
+}
+
+static int fail(struct error *error, const char *address, const char *why)
+{
+    return error_set(error, ERROR_TRANSIENT, ERROR_SELF, "cannot listen on %s: %s", address, why);
+}
+
+/* "[::1]:80" without the brackets. */
+static void split(const char *address, struct lookup *lookup)
+{
+    const char *port = strrchr(address, ':');
+    size_t len = (size_t)(port - address);
+
+    if (len > 1 && address[0] == '[') {
+        address++;
+        len -= 2;
+    }
+    (void)snprintf(lookup->host, sizeof lookup->host, "%.*s", (int)len, address);
+    (void)snprintf(lookup->port, sizeof lookup->port, "%s", port + 1);
+}
+
+static int bind_to(const struct addrinfo *at)
+{
+    const int on = 1;
+    const int off = 0;
+    int fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at->ai_protocol);
+    int cause;
+
+    if (fd < 0)
+        return -1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (at->ai_family == AF_INET6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, PENDING_MAX) == 0)
+        return fd;
+    cause = errno;
+    (void)close(fd);
+    errno = cause;
+    return -1;
+}
+
+/* Of every interface IPv6 comes first, because that takes IPv4 as well. */
+static int bind_first(const char *address, const struct lookup *lookup, struct error *error)
+{
+    static const int families[] = {AF_INET6, AF_INET};
+    bool everywhere = lookup->host[0] == '\0';
+    int fd = -1;
+
+    errno = EADDRNOTAVAIL;
+    for (size_t i = 0; i < (everywhere ? 2 : 1) && fd < 0; i++)
+        for (const struct addrinfo *at = lookup->found; at != NULL && fd < 0; at = at->ai_next)
+            if (!everywhere || at->ai_family == families[i])
+                fd = bind_to(at);
+    if (fd >= 0)
+        return fd;
+    if (errno != EADDRINUSE)
+        return fail(error, address, strerror(errno));
+    (void)fail(error, address, "another program listens there");
+    return error_hint(error,
+                      "give each relay of a machine its own [http] listen, or \"\" for none");
+}
+
+int listen_open(const char *address, struct error *error)
+{
+    static struct bounded_call *late; /* one thread listens */
+    struct lookup *lookup = calloc(1, sizeof *lookup);
+    enum bounded_result result;
+    int fd = -1;
+
+    if (lookup == NULL)
+        return error_no_memory(error);
+    split(address, lookup);
+    result = bounded_call_run(&late, look_up, drop, lookup, clock_now_ms() + LOOKUP_MS);
+    if (result == BOUNDED_LATE)
+        return fail(error, address, "the lookup of its name hangs");
+    if (result != BOUNDED_DONE)
+        (void)fail(error, address, "its name could not be looked up");
+    else if (lookup->code != 0)
+        (void)fail(error, address, gai_strerror(lookup->code));
+    else
+        fd = bind_first(address, lookup, error);
+    drop(lookup);
+    return fd;
+}

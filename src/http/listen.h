@@ -1,0 +1,10 @@
+#ifndef HTTP_LISTEN_H
+#define HTTP_LISTEN_H
+
+#include "base/error.h"
+
+/* A socket that listens on "HOST:PORT", or on every interface for ":PORT". Takes a few seconds at
+ * most, also when the lookup of HOST hangs. -1 with *error set. */
+int listen_open(const char *address, struct error *error);
+
+#endif

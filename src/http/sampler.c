@@ -1,0 +1,169 @@
+#include "http/sampler.h"
+
+#include "base/clock.h"
+#include "wake/stop.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define SHARE 20 /* the time between two measurements is so many times that of one */
+#define CLOSE_MS 500
+#define RELAYS_MS 60000 /* for so long relays are asked after somebody wanted to know */
+#define ANSWER_MS 300
+
+struct sampler {
+    const struct relay_options *options;
+    const char *sinks[SINKS_MAX];
+    struct stop stop;
+    pthread_t thread;
+    _Atomic int64_t wanted_ms; /* when somebody last wanted to know of relays */
+    pthread_mutex_t lock;      /* of the sample */
+    struct sample sample;
+};
+
+static int measure(struct sampler *sampler, struct admin *admin, struct status *status,
+                   struct gauges *gauges, struct error *error)
+{
+    int64_t wanted_ms = atomic_load(&sampler->wanted_ms);
+    bool wanted = wanted_ms != 0 && clock_now_ms() - wanted_ms < RELAYS_MS;
+    const struct status_query query = {.routes = &sampler->options->routes,
+                                       .sinks = sampler->sinks,
+                                       .sink_count = sampler->options->sink_count,
+                                       .wait_ms = wanted ? ANSWER_MS : 0};
+
+    if (admin_status(admin, &query, status, error) < 0)
+        return -1;
+    return admin_gauges(admin, status->backlog_is_bound, gauges, error);
+}
+
+static void keep(struct sampler *sampler, struct status *status, const struct gauges *gauges,
+                 int64_t began_ms)
+{
+    struct sample *sample = &sampler->sample;
+    struct status before;
+
+    (void)pthread_mutex_lock(&sampler->lock);
+    before = sample->status;
+    if (sample->is_known)
+        status_compare(status, &before);
+    sample->status = *status;
+    sample->gauges = *gauges;
+    sample->is_known = true;
+    sample->has_failed = false;
+    sample->taken_ms = clock_now_ms();
+    sample->took_ms = sample->taken_ms - began_ms;
+    (void)pthread_mutex_unlock(&sampler->lock);
+    status_free(&before);
+}
+
+static void fail(struct sampler *sampler, bool is_connected, const struct error *error)
+{
+    (void)pthread_mutex_lock(&sampler->lock);
+    sampler->sample.has_failed = true;
+    sampler->sample.is_connected = is_connected;
+    sampler->sample.error = *error;
+    (void)pthread_mutex_unlock(&sampler->lock);
+}
+
+/* The connection lasts as long as measurements succeed: the next one describes the table anew. */
+static struct admin *sample(struct sampler *sampler, struct admin *admin)
+{
+    int64_t began_ms = clock_now_ms();
+    struct status status = {0};
+    struct gauges gauges;
+    struct error error;
+
+    if (admin == NULL) {
+        admin = admin_open(&sampler->options->outbox, &error);
+        if (admin == NULL) {
+            fail(sampler, false, &error);
+            return NULL;
+        }
+        if (admin_gauges_begin(admin, &error) < 0) {
+            fail(sampler, true, &error);
+            admin_close(admin);
+            return NULL;
+        }
+    }
+    if (measure(sampler, admin, &status, &gauges, &error) == 0) {
+        keep(sampler, &status, &gauges, began_ms);
+        return admin;
+    }
+    fail(sampler, true, &error);
+    status_free(&status);
+    admin_close(admin);
+    return NULL;
+}
+
+static void *run(void *argument)
+{
+    struct sampler *sampler = argument;
+    struct admin *admin = NULL;
+    int64_t wait_ms = 0;
+
+    while (!stop_wait(&sampler->stop, wait_ms)) {
+        int64_t began_ms = clock_now_ms();
+
+        admin = sample(sampler, admin);
+        wait_ms = SHARE * (clock_now_ms() - began_ms);
+        if (wait_ms < SAMPLER_MS)
+            wait_ms = SAMPLER_MS;
+    }
+    admin_close(admin);
+    return NULL;
+}
+
+struct sampler *sampler_open(const struct relay_options *options)
+{
+    struct sampler *sampler = calloc(1, sizeof *sampler);
+
+    if (sampler == NULL)
+        return NULL;
+    sampler->options = options;
+    for (int i = 0; i < options->sink_count; i++)
+        sampler->sinks[i] = options->sinks[i].name;
+    (void)pthread_mutex_init(&sampler->lock, NULL);
+    if (stop_init(&sampler->stop) == 0 && pthread_create(&sampler->thread, NULL, run, sampler) == 0)
+        return sampler;
+    stop_free(&sampler->stop);
+    free(sampler);
+    return NULL;
+}
+
+void sampler_close(struct sampler *sampler)
+{
+    struct timespec until;
+
+    if (sampler == NULL)
+        return;
+    stop_request(&sampler->stop);
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += CLOSE_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    if (pthread_timedjoin_np(sampler->thread, NULL, &until) != 0) {
+        (void)pthread_detach(sampler->thread);
+        return;
+    }
+    status_free(&sampler->sample.status);
+    stop_free(&sampler->stop);
+    (void)pthread_mutex_destroy(&sampler->lock);
+    free(sampler);
+}
+
+const struct sample *sampler_lock(struct sampler *sampler)
+{
+    (void)pthread_mutex_lock(&sampler->lock);
+    return &sampler->sample;
+}
+
+void sampler_unlock(struct sampler *sampler)
+{
+    (void)pthread_mutex_unlock(&sampler->lock);
+}
+
+void sampler_want_relays(struct sampler *sampler)
+{
+    atomic_store(&sampler->wanted_ms, clock_now_ms());
+}

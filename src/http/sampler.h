@@ -1,0 +1,41 @@
+#ifndef HTTP_SAMPLER_H
+#define HTTP_SAMPLER_H
+
+#include "admin/gauges.h"
+#include "admin/status.h"
+#include "relay/options.h"
+
+/*
+ * A thread that measures the database, on a connection of its own, and keeps the last result for
+ * all who ask. It measures every SAMPLER_MS, and less often where a measurement takes long, so that
+ * it is at work for at most a twentieth of the time.
+ */
+
+#define SAMPLER_MS 5000
+
+struct sample {
+    bool is_known;    /* at least one measurement succeeded: status and gauges are of the last */
+    int64_t taken_ms; /* when, clock_now_ms() */
+    int64_t took_ms;
+    struct status status;
+    struct gauges gauges;
+    bool has_failed;   /* the last measurement: */
+    bool is_connected; /* it has failed on a connection that works */
+    struct error error;
+};
+
+struct sampler;
+
+/* NULL: no memory, or no thread. */
+struct sampler *sampler_open(const struct relay_options *options);
+/* Within half a second; a thread that a query keeps longer goes on by itself, with its memory. */
+void sampler_close(struct sampler *sampler);
+
+/* The last result, valid until sampler_unlock(). */
+const struct sample *sampler_lock(struct sampler *sampler);
+void sampler_unlock(struct sampler *sampler);
+
+/* Somebody looks at the relays: for a while they are asked what they know of themselves. */
+void sampler_want_relays(struct sampler *sampler);
+
+#endif

@@ -1,0 +1,264 @@
+/*
+ * One thread serves all clients, each with one request a connection, from memory: libmicrohttpd is
+ * driven from outside, so that this thread alone runs its callbacks and can end a connection that
+ * takes too long. Clients are bounded in number, in bytes and in time, and a client that is cut off
+ * is nobody's loss.
+ */
+#include "http/http.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "http/answers.h"
+#include "http/history.h"
+#include "http/listen.h"
+#include "http/sampler.h"
+#include "wake/stop.h"
+
+#include <microhttpd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CONNECTIONS_MAX 64
+#define CONNECTION_BYTES ((size_t)(16 * 1024)) /* of a request's line and headers, and some more   \
+                                                */
+#define CONNECTION_S 10                        /* without a byte */
+#define CONNECTION_MS 15000                    /* from its first byte to its last */
+#define TURN_MS 1000
+#define LISTEN_RETRY_MS 5000
+#define LISTEN_LOG_MS 60000
+
+struct client {
+    bool used;
+    int fd;
+    int64_t since_ms;
+};
+
+struct http {
+    const char *address;
+    const struct report *report;
+    struct sampler *sampler;
+    struct history history;
+    struct stop stop;
+    pthread_t thread;
+    struct MHD_Daemon *daemon; /* NULL: not listening */
+    struct client clients[CONNECTIONS_MAX];
+    struct relay_report snapshot;
+};
+
+static void log_library(void *unused, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void log_library(void *unused, const char *format, va_list args)
+{
+    char text[256];
+
+    (void)unused;
+    (void)vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\r\n")] = '\0';
+    log_debug("libmicrohttpd: %s", text);
+}
+
+/* The library accepts no more than CONNECTIONS_MAX at a time. */
+static void on_connection(void *argument, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http *http = argument;
+    const union MHD_ConnectionInfo *info;
+    struct client *client = *context;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (client != NULL)
+            client->used = false;
+        return;
+    }
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (int i = 0; i < CONNECTIONS_MAX && info != NULL; i++) {
+        client = &http->clients[i];
+        if (client->used)
+            continue;
+        *client = (struct client){.used = true, .fd = info->connect_fd, .since_ms = clock_now_ms()};
+        *context = client;
+        return;
+    }
+}
+
+/* One that keeps sending a little, or reads slowly, is never idle to the library. */
+static void end_slow_clients(struct http *http)
+{
+    int64_t now_ms = clock_now_ms();
+
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        if (http->clients[i].used && now_ms - http->clients[i].since_ms > CONNECTION_MS)
+            (void)shutdown(http->clients[i].fd, SHUT_RDWR);
+}
+
+/* Takes `body`. */
+static enum MHD_Result respond(struct MHD_Connection *connection, const struct answer *answer)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(answer->len, answer->body, MHD_RESPMEM_MUST_FREE);
+    enum MHD_Result result;
+
+    if (response == NULL) {
+        free(answer->body);
+        return MHD_NO;
+    }
+    (void)MHD_add_response_header(response, "Content-Type", answer->type);
+    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    (void)MHD_add_response_header(response, "Connection", "close");
+    if (answer->policy[0] != '\0') {
+        (void)MHD_add_response_header(response, "Content-Security-Policy", answer->policy);
+        (void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+    }
+    if (answer->code == MHD_HTTP_METHOD_NOT_ALLOWED)
+        (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
+    result = MHD_queue_response(connection, (unsigned)answer->code, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result on_request(void *argument, struct MHD_Connection *connection,
+                                  const char *url, const char *method, const char *version,
+                                  const char *upload, size_t *upload_len, void **context)
+{
+    struct http *http = argument;
+    struct answer answer;
+
+    (void)version;
+    (void)upload;
+    (void)upload_len;
+    (void)context;
+    report_read(http->report, &http->snapshot);
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        answer = answer_method();
+    else
+        answer = answer_path(url, &(const struct answer_source){.options = http->report->options,
+                                                                .report = &http->snapshot,
+                                                                .sampler = http->sampler,
+                                                                .history = &http->history});
+    return answer.body != NULL ? respond(connection, &answer) : MHD_NO;
+}
+
+static int start(struct http *http, struct error *error)
+{
+    int fd = listen_open(http->address, error);
+
+    if (fd < 0)
+        return -1;
+    http->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
+        MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_S,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_END);
+    if (http->daemon != NULL)
+        return 0;
+    (void)close(fd);
+    return error_set(error, ERROR_TRANSIENT, ERROR_SELF, "libmicrohttpd does not start");
+}
+
+static void turn(struct http *http)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    struct pollfd events[2] = {{.fd = http->stop.fd, .events = POLLIN},
+                               {.fd = info != NULL ? info->epoll_fd : -1, .events = POLLIN}};
+    MHD_UNSIGNED_LONG_LONG library_ms;
+    int wait_ms = TURN_MS;
+
+    if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && library_ms < TURN_MS)
+        wait_ms = (int)library_ms;
+    (void)poll(events, 2, wait_ms);
+    end_slow_clients(http);
+    (void)MHD_run(http->daemon);
+}
+
+static void keep_history(struct http *http, int64_t *due_ms)
+{
+    const struct sample *sample;
+
+    if (clock_left_ms(*due_ms) > 0)
+        return;
+    *due_ms = clock_now_ms() + HISTORY_MS;
+    sample = sampler_lock(http->sampler);
+    history_add(&http->history, sample, report_total(http->report, REPORT_SENT));
+    sampler_unlock(http->sampler);
+}
+
+/* Until it listens: said at once, and then once a minute. */
+static void try_to_listen(struct http *http, int64_t *logged_ms)
+{
+    struct error error;
+
+    if (start(http, &error) == 0) {
+        log_info("http: serving on %s", http->address);
+        return;
+    }
+    if (*logged_ms == 0 || clock_now_ms() - *logged_ms >= LISTEN_LOG_MS) {
+        log_warn("http: %s; relaying goes on, and this is tried again%s%s", error.text,
+                 error.hint[0] != '\0' ? "; " : "", error.hint);
+        *logged_ms = clock_now_ms();
+    }
+}
+
+static void *run(void *argument)
+{
+    struct http *http = argument;
+    int64_t history_ms = 0;
+    int64_t logged_ms = 0;
+
+    while (!stop_requested(&http->stop)) {
+        keep_history(http, &history_ms);
+        if (http->daemon != NULL) {
+            turn(http);
+            continue;
+        }
+        try_to_listen(http, &logged_ms);
+        if (http->daemon == NULL)
+            (void)stop_wait(&http->stop, LISTEN_RETRY_MS);
+    }
+    if (http->daemon != NULL)
+        MHD_stop_daemon(http->daemon);
+    return NULL;
+}
+
+struct http *http_open(const char *listen, const struct report *report)
+{
+    struct http *http;
+    bool stops;
+
+    if (listen[0] == '\0')
+        return NULL;
+    http = calloc(1, sizeof *http);
+    if (http == NULL) {
+        log_warn("http: out of memory: nothing is served");
+        return NULL;
+    }
+    http->address = listen;
+    http->report = report;
+    stops = stop_init(&http->stop) == 0;
+    http->sampler = stops ? sampler_open(report->options) : NULL;
+    if (http->sampler != NULL && pthread_create(&http->thread, NULL, run, http) == 0)
+        return http;
+    log_warn("http: a thread could not be started: nothing is served");
+    sampler_close(http->sampler);
+    if (stops)
+        stop_free(&http->stop);
+    free(http);
+    return NULL;
+}
+
+void http_close(struct http *http)
+{
+    if (http == NULL)
+        return;
+    stop_request(&http->stop);
+    (void)pthread_join(http->thread, NULL);
+    sampler_close(http->sampler);
+    stop_free(&http->stop);
+    free(http);
+}
