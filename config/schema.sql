@@ -47,7 +47,7 @@ COMMIT;
 
 --[parked]
 CREATE TABLE @parked@ (
-    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- below 0: a copy of a sent row, made by replay
     id         @type:id@,
     event_id   @type:event_id@,
     topic      @type:topic@,

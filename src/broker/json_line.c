@@ -1,6 +1,6 @@
 /*
- * A message as a line of JSON: {"topic","key","id","type","created_at","headers":{},"payload"}. A
- * member whose value is NULL is left out.
+ * A message as a line of JSON: {"topic","key","id","type","created_at","replayed_at","headers":{},
+ * "payload"}. A member whose value is NULL is left out.
  *
  * A JSON payload is copied verbatim, except that newlines, which JSON allows only between tokens,
  * become spaces. Other UTF-8 text becomes a string, and other bytes become "payload_base64". In the
@@ -200,6 +200,7 @@ static int add_object(struct json_line *line, const struct message *message)
         add_member(line, text_of("id"), message->event_id) < 0 ||
         add_member(line, text_of("type"), message->type) < 0 ||
         add_member(line, text_of("created_at"), message->created_at) < 0 ||
+        add_member(line, text_of("replayed_at"), message->replayed_at) < 0 ||
         add_headers(line, message) < 0 || add_payload(line, message) < 0)
         return -1;
     return json_line_raw(line, "}\n", 2);

@@ -34,6 +34,7 @@ struct arguments {
     const char *since;     /* a duration, or what begins with a date */
     int64_t older_than_ms; /* -1: not given */
     const char *reason;
+    int64_t rate; /* rows a second; 0: not given */
     bool dry_run;
     bool defaults;
     bool all;
@@ -83,6 +84,7 @@ enum exit_status cli_dead(const struct arguments *arguments, struct config *conf
 enum exit_status cli_purge(const struct arguments *arguments, struct config *config);
 enum exit_status cli_pause(const struct arguments *arguments, struct config *config);
 enum exit_status cli_resume(const struct arguments *arguments, struct config *config);
+enum exit_status cli_replay(const struct arguments *arguments, struct config *config);
 enum exit_status cli_config(const struct arguments *arguments, struct config *config);
 enum exit_status cli_version(const struct arguments *arguments, struct config *config);
 enum exit_status cli_help(const struct arguments *arguments, struct config *config);

@@ -83,6 +83,20 @@ const struct command commands[] = {
      "example:\n"
      "  outbox-relay resume topic 'invoice.>'\n",
      "", 2, 2, true, cli_resume},
+    {"replay", "ID... | --topic T --since WHEN [--rate N] [--dry-run]", "send sent rows again",
+     "Copies the rows, and relays send the copies, with the header replayed_at and the same id. "
+     "It\n"
+     "needs on_sent = \"mark\" and reaches as far back as the retention. All ids are found, or\n"
+     "nothing is done; --topic and --since may be given alone. Ctrl-C ends it after the step in\n"
+     "hand and says how far it came.\n\n"
+     "  --topic T      with this topic; * and > by token as in routes\n"
+     "  --since WHEN   sent since: " SINCE_HELP "\n"
+     "  --rate N       rows a second; 1000 is the default\n"
+     "  --dry-run      show the first rows and count them\n\n" ID_HELP "\n"
+     "examples:\n"
+     "  outbox-relay replay 4711 4712\n"
+     "  outbox-relay replay --topic 'invoice.>' --since 2h --dry-run\n",
+     "topic since rate dry-run", 0, OPERANDS_MAX, true, cli_replay},
     {"config", "[--defaults]", "the effective configuration, secrets hidden",
      "  --defaults     every key with its default and what it means\n\n"
      "example:\n"

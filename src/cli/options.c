@@ -4,6 +4,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum option_code {
@@ -21,7 +22,8 @@ enum option_code {
     OPTION_ALL,
     OPTION_TOPIC,
     OPTION_SINCE,
-    OPTION_REASON
+    OPTION_REASON,
+    OPTION_RATE
 };
 
 static const struct option options[] = {{"config", required_argument, NULL, OPTION_CONFIG},
@@ -39,6 +41,7 @@ static const struct option options[] = {{"config", required_argument, NULL, OPTI
                                         {"topic", required_argument, NULL, OPTION_TOPIC},
                                         {"since", required_argument, NULL, OPTION_SINCE},
                                         {"reason", required_argument, NULL, OPTION_REASON},
+                                        {"rate", required_argument, NULL, OPTION_RATE},
                                         {NULL, 0, NULL, 0}};
 
 static const char *option_name(int code)
@@ -122,6 +125,12 @@ static bool apply_value(const struct command *command, struct arguments *argumen
     case OPTION_TOPIC:
         arguments->topic = value;
         return true;
+    case OPTION_RATE:
+        arguments->rate = strspn(value, "0123456789") == strlen(value) && strlen(value) < 8
+                              ? strtoll(value, NULL, 10)
+                              : 0;
+        return arguments->rate > 0 ||
+               complain(command, "--rate wants rows a second, 1 to 9999999, not", value);
     case OPTION_REASON:
         arguments->reason = value;
         return text_is_utf8(value, strlen(value)) ||

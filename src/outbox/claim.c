@@ -70,6 +70,24 @@ static void set_fields(const struct batch *batch, struct message *message, int r
     message->blocked = !PQgetisnull(result, row, CLAIM_BLOCKED);
 }
 
+/* "EVENT_ID/REPLAYED_AT": the same at each try of this copy, and of no other. A broker that has had
+ * the event drops what bears its id. */
+static void name_copy(struct batch *batch, struct message *message)
+{
+    struct text id = message->event_id;
+    struct text at = message->replayed_at;
+    char *text = at.data != NULL ? batch_alloc(batch, id.len + 1 + at.len) : NULL;
+
+    if (text == NULL) {
+        batch_refuse(batch, message, VERDICT_WAIT, "%s", row_no_memory);
+        return;
+    }
+    memcpy(text, id.data, id.len);
+    text[id.len] = '/';
+    memcpy(text + id.len + 1, at.data, at.len);
+    message->message_id = (struct text){text, id.len + 1 + at.len};
+}
+
 /* Sets the fields that are converted into the batch's memory. */
 static void convert_fields(const struct outbox *outbox, struct batch *batch,
                            struct message *message, int row, struct text headers)
@@ -90,13 +108,20 @@ static void convert_fields(const struct outbox *outbox, struct batch *batch,
             message->created_us = created_us + ROW_EPOCH_US;
         }
     }
+    if (batch->parked && !PQgetisnull(result, row, CLAIM_REPLAYED) &&
+        (text = batch_alloc(batch, ROW_TIME_BYTES)) != NULL) {
+        len = row_time(text, wire_int8(PQgetvalue(result, row, CLAIM_REPLAYED)));
+        message->replayed_at = (struct text){text, len};
+    }
     problem = row_headers(message, headers, batch);
     if (problem != NULL)
         batch_refuse(batch, message, problem == row_no_memory ? VERDICT_WAIT : VERDICT_REJECTED,
                      "%s", problem);
     if (message->event_id.data == NULL) {
         batch_refuse(batch, message, VERDICT_REJECTED, "the event id is NULL");
-    } else if (PQftype(result, CLAIM_EVENT_ID) == UUID_OID) {
+        return;
+    }
+    if (PQftype(result, CLAIM_EVENT_ID) == UUID_OID) {
         text = batch_alloc(batch, ROW_UUID_BYTES);
         if (text == NULL) {
             batch_refuse(batch, message, VERDICT_WAIT, "%s", row_no_memory);
@@ -105,6 +130,8 @@ static void convert_fields(const struct outbox *outbox, struct batch *batch,
         row_uuid(text, message->event_id.data);
         message->event_id = (struct text){text, ROW_UUID_BYTES - 1};
     }
+    if (batch->parked && !PQgetisnull(result, row, CLAIM_REPLAYED))
+        name_copy(batch, message);
 }
 
 /* The size of a claimed row. */

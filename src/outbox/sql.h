@@ -29,8 +29,9 @@ enum claim_column {
     CLAIM_LENGTHS,  /* NULL: the row is complete; else int8 payload length (-1: NULL), int8 rest */
     CLAIM_SLICE,    /* int4, binary; 0 without slices */
     CLAIM_BLOCKED,  /* not NULL: a row of its key is parked */
-    CLAIM_ATTEMPTS, /* int4, binary; this column and the next for parked rows only */
-    CLAIM_WAITED    /* int8, binary: ms since the row was parked */
+    CLAIM_ATTEMPTS, /* int4, binary; this column and the next two for parked rows only */
+    CLAIM_WAITED,   /* int8, binary: ms since the row was parked */
+    CLAIM_REPLAYED  /* timestamptz, binary: when `replay` made this copy; NULL: not a copy */
 };
 
 /* Takes the table lock that the settle needs, before anything is published. Otherwise a CREATE

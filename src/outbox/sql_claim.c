@@ -250,7 +250,8 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
     put_blocked(out, table, text, options);
     (void)fprintf(out, " AS blocked%s FROM ",
                   parked ? ", attempts, (extract(epoch FROM pg_catalog.clock_timestamp() -"
-                           " parked_at) * 1000)::bigint AS waited_ms"
+                           " parked_at) * 1000)::bigint AS waited_ms,"
+                           " CASE WHEN seq < 0 THEN parked_at END AS replayed_at"
                          : "");
     (void)fprintf(out, text->kind == CLAIM_SLICES ? "locked OFFSET 0" : "(%s) locked OFFSET 0",
                   source);
@@ -386,7 +387,8 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
         " CASE WHEN NOT whole THEN pg_catalog.int8send(coalesce(octet_length(payload), -1))"
         " || pg_catalog.int8send(" REST_LEN ") END, relay_slice, blocked%s"
         " FROM (SELECT *, ",
-        CLAIM_KEY_BYTES_MAX, text->kind == CLAIM_PARKED ? ", attempts, waited_ms" : "");
+        CLAIM_KEY_BYTES_MAX,
+        text->kind == CLAIM_PARKED ? ", attempts, waited_ms, replayed_at" : "");
     put_whole(writer.out, options, text->inline_bytes);
     (void)fprintf(writer.out, " FROM (");
     put_rows(writer.out, table, options, text, source);

@@ -9,7 +9,7 @@
 #define HEADERS_MAX 64
 #define HEADER_BYTES_MAX (16 * 1024)
 
-static const char *const relay_headers[] = {"id", "type", "created_at", NULL};
+static const char *const relay_headers[] = {"id", "type", "created_at", "replayed_at", NULL};
 
 static bool is_alphanumeric(char c)
 {
@@ -120,7 +120,7 @@ const char *rules_kafka_headers(const struct header *headers, int count)
         if (!is_token(headers[i].name))
             return "invalid header name: only letters, digits and !#$%&'*+-.^_`|~ are allowed";
         if (is_relay_header(headers[i].name))
-            return "reserved header: id, type and created_at are the relay's own";
+            return "reserved header: id, type, created_at and replayed_at are the relay's own";
         bytes += headers[i].name.len + headers[i].value.len;
     }
     return bytes > HEADER_BYTES_MAX ? "headers larger than 16 KiB" : NULL;

@@ -19,8 +19,8 @@ const char *rules_nats_subject(struct text subject);
 #define NATS_INBOX_PREFIX_BYTES_MAX 64
 const char *rules_nats_inbox_prefix(struct text prefix);
 
-/* At most 64 headers and 16 KiB; names are RFC 7230 tokens other than id, type and created_at,
- * which the relay sets itself. */
+/* At most 64 headers and 16 KiB; names are RFC 7230 tokens other than id, type, created_at and
+ * replayed_at, which the relay sets itself. */
 const char *rules_kafka_headers(const struct header *headers, int count);
 
 /* The same; in addition `key` is the relay's own, no name contains "Nats-", and values obey

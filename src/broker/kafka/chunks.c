@@ -49,7 +49,8 @@ static int64_t bytes_of(const struct message *message)
 {
     enum { OVERHEAD = 128, HEADER_OVERHEAD = 16 };
     size_t bytes = OVERHEAD + message->payload.len + message->route_key.len +
-                   message->event_id.len + message->type.len + message->created_at.len;
+                   message->event_id.len + message->type.len + message->created_at.len +
+                   message->replayed_at.len;
 
     for (int i = 0; i < message->header_count; i++)
         bytes += HEADER_OVERHEAD + message->headers[i].name.len + message->headers[i].value.len;

@@ -32,7 +32,7 @@
 #define POLL_MS 100
 #define START_MS 1
 #define PURGE_TIMEOUT_MS 1000
-#define HEADERS_OF_OURS 3
+#define HEADERS_OF_OURS 4
 #define GROUPS 4 /* the number of groups into which suspects are divided in each round */
 
 static void add_header(rd_kafka_headers_t *headers, const char *name, size_t name_len,
@@ -51,6 +51,7 @@ static rd_kafka_headers_t *make_headers(const struct message *message)
     add_header(headers, "id", 2, message->event_id);
     add_header(headers, "type", 4, message->type);
     add_header(headers, "created_at", 10, message->created_at);
+    add_header(headers, "replayed_at", 11, message->replayed_at);
     for (int i = 0; i < message->header_count; i++)
         add_header(headers, message->headers[i].name.data, message->headers[i].name.len,
                    message->headers[i].value);

@@ -26,8 +26,11 @@ void nats_own_headers(const struct message *message, const char *stream,
     own[1] = (struct header){TEXT("type"), message->type};
     own[2] = (struct header){TEXT("created_at"), message->created_at};
     own[3] = (struct header){TEXT("key"), message->route_key};
-    own[4] = (struct header){TEXT("Nats-Msg-Id"), message->event_id};
-    own[5] = (struct header){TEXT("Nats-Expected-Stream"), text_of(stream)};
+    own[4] = (struct header){TEXT("replayed_at"), message->replayed_at};
+    own[5] =
+        (struct header){TEXT("Nats-Msg-Id"),
+                        message->message_id.data != NULL ? message->message_id : message->event_id};
+    own[6] = (struct header){TEXT("Nats-Expected-Stream"), text_of(stream)};
 }
 
 static char *append(char *at, struct text text)

@@ -7,7 +7,7 @@
 
 /* Headers of the library's messages; only the files of this folder include this header. */
 
-#define NATS_OWN_HEADERS 6
+#define NATS_OWN_HEADERS 7
 
 /* The relay's own headers, followed by two for the server: the id by which it drops repeats, and
  * the stream that must answer. A NULL value means that the header is not sent. */

@@ -1,0 +1,246 @@
+/*
+ * The rows are looked at in the order of their ids, some thousands a step, so that no statement
+ * grows with their number. Each step commits: what has been copied is sent, whatever becomes of the
+ * rest.
+ */
+#include "admin/replay.h"
+
+#include "admin/admin_session.h"
+#include "admin/parked_sql.h"
+#include "admin/replay_sql.h"
+#include "base/text.h"
+#include "catalog/describe.h"
+#include "catalog/sql_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct replay {
+    struct admin *admin;
+    const struct replay_request *request;
+    char *ids;   /* an array; NULL: the filter chooses */
+    char *regex; /* of the topic; NULL: it is exact, or any */
+    char *low;   /* the last id that was looked at; NULL: none yet */
+    char *last;  /* the last id that was copied; NULL: none yet */
+    char since[64];
+    char until[64];
+    bool done;
+};
+
+static int check_outbox(const struct admin *admin, struct error *error)
+{
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
+        return -1;
+    if (admin->options->on_sent == ON_SENT_MARK)
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                    "replay needs on_sent = \"mark\": with \"delete\" the rows that were sent are"
+                    " gone");
+    return error_hint(error, "set [outbox] on_sent = \"mark\"; rows sent from then on can be"
+                             " replayed until the retention ends");
+}
+
+static int find_moments(struct replay *replay, struct error *error)
+{
+    const char *since = replay->request->since;
+    int64_t ago_ms = since != NULL ? text_parse_duration_ms(since) : -1;
+    char ago[32];
+    const char *params[2] = {ago_ms >= 0 ? ago : NULL, ago_ms >= 0 ? NULL : since};
+    PGresult *result;
+
+    (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
+    result = session_query(&replay->admin->session,
+                           "SELECT CASE WHEN $1::int8 IS NOT NULL THEN now() - $1::int8"
+                           " * interval '1 millisecond' ELSE $2::timestamptz END, now()",
+                           2, params, error);
+    if (result == NULL && since != NULL && error_is_sqlstate(error, "22"))
+        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
+                         "--since: not a duration or a timestamp: %s", since);
+    if (result == NULL)
+        return -1;
+    (void)snprintf(replay->since, sizeof replay->since, "%s", PQgetvalue(result, 0, 0));
+    (void)snprintf(replay->until, sizeof replay->until, "%s", PQgetvalue(result, 0, 1));
+    PQclear(result);
+    return 0;
+}
+
+/* An id of integers is looked up by its index. */
+static bool words_are_ids(const struct replay *replay)
+{
+    bool integers = table_has_integer_ids(&replay->admin->table);
+
+    for (int i = 0; i < replay->request->id_count && integers; i++) {
+        const char *word = replay->request->ids[i];
+        size_t len = strlen(word);
+
+        word += *word == '-';
+        integers = len <= 18 && *word != '\0' && strspn(word, "0123456789") == strlen(word);
+    }
+    return integers;
+}
+
+static int find_ids(struct replay *replay, struct error *error)
+{
+    char *words = sql_text_array(replay->request->ids, replay->request->id_count);
+    char *sql = sql_replay_ids(&replay->admin->table, words_are_ids(replay));
+    const char *params[1] = {words};
+    char safe[512];
+    PGresult *result;
+    int status = 0;
+
+    if (words == NULL || sql == NULL) {
+        free(words);
+        free(sql);
+        return error_no_memory(error);
+    }
+    result = session_query(&replay->admin->session, sql, 1, params, error);
+    free(words);
+    free(sql);
+    if (result == NULL)
+        return -1;
+    if (!PQgetisnull(result, 0, 0))
+        status = error_set(error, ERROR_PERMANENT, ERROR_SELF,
+                           "no row that has been sent has the id %s: nothing was done",
+                           text_escape(safe, sizeof safe, PQgetvalue(result, 0, 0),
+                                       strlen(PQgetvalue(result, 0, 0))));
+    else if ((replay->ids = strdup(PQgetvalue(result, 0, 1))) == NULL)
+        status = error_no_memory(error);
+    PQclear(result);
+    return status;
+}
+
+struct replay *admin_replay_open(struct admin *admin, const struct replay_request *request,
+                                 struct error *error)
+{
+    struct replay *replay = NULL;
+
+    if (check_outbox(admin, error) < 0)
+        return NULL;
+    replay = calloc(1, sizeof *replay);
+    if (replay == NULL) {
+        (void)error_no_memory(error);
+        return NULL;
+    }
+    replay->admin = admin;
+    replay->request = request;
+    if (find_moments(replay, error) == 0 &&
+        (request->id_count == 0 || find_ids(replay, error) == 0) &&
+        (request->topic == NULL || parked_topic_regex(request->topic, &replay->regex) == 0 ||
+         error_no_memory(error) == 0))
+        return replay;
+    admin_replay_close(replay);
+    return NULL;
+}
+
+void admin_replay_close(struct replay *replay)
+{
+    if (replay == NULL)
+        return;
+    free(replay->ids);
+    free(replay->regex);
+    free(replay->low);
+    free(replay->last);
+    free(replay);
+}
+
+static PGresult *ask(const struct replay *replay, bool dry_run, int limit, struct error *error)
+{
+    char rows[16];
+    const char *params[REPLAY_PARAMS] = {
+        [REPLAY_LOW] = replay->low,
+        [REPLAY_SINCE] = replay->since[0] != '\0' ? replay->since : NULL,
+        [REPLAY_UNTIL] = replay->until,
+        [REPLAY_TOPIC] = replay->regex == NULL ? replay->request->topic : NULL,
+        [REPLAY_REGEX] = replay->regex,
+        [REPLAY_IDS] = replay->ids,
+        [REPLAY_LIMIT] = rows};
+    char *sql = sql_replay(&replay->admin->table, replay->admin->options, dry_run);
+    PGresult *result;
+
+    if (sql == NULL) {
+        (void)error_no_memory(error);
+        return NULL;
+    }
+    (void)snprintf(rows, sizeof rows, "%d", limit);
+    result = session_query(&replay->admin->session, sql, REPLAY_PARAMS, params, error);
+    free(sql);
+    return result;
+}
+
+/* Replaces *kept, unless the value is NULL. */
+static int keep(char **kept, const PGresult *result, int column, struct error *error)
+{
+    char *text;
+
+    if (PQgetisnull(result, 0, column))
+        return 0;
+    text = strdup(PQgetvalue(result, 0, column));
+    if (text == NULL)
+        return error_no_memory(error);
+    free(*kept);
+    *kept = text;
+    return 0;
+}
+
+int64_t admin_replay_count(struct replay *replay, const struct replay_rows *rows,
+                           struct error *error)
+{
+    int64_t total = 0;
+    bool more = true;
+
+    while (more) {
+        PGresult *result = ask(replay, true, REPLAY_LOOKED_ROWS, error);
+
+        if (result == NULL)
+            return -1;
+        for (int row = 0; row < PQntuples(result) && total == 0 && rows != NULL; row++)
+            if (!PQgetisnull(result, row, 3))
+                rows->on_row(rows->closure, PQgetvalue(result, row, 3), PQgetvalue(result, row, 4),
+                             PQgetvalue(result, row, 5));
+        total += strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+        more = !PQgetisnull(result, 0, 1);
+        if (keep(&replay->low, result, 1, error) < 0)
+            more = false;
+        PQclear(result);
+    }
+    free(replay->low);
+    replay->low = NULL;
+    return total;
+}
+
+/* Two replays at once would give their copies the same numbers. */
+int admin_replay_step(struct replay *replay, int limit, struct error *error)
+{
+    struct session *session = &replay->admin->session;
+    struct error ignored;
+    PGresult *result = NULL;
+    int count;
+
+    if (session_execute(session, "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock(7246113, 2)",
+                        error) == 0)
+        result = ask(replay, false, limit, error);
+    if (result == NULL || session_execute(session, "COMMIT", error) < 0) {
+        PQclear(result);
+        if (session->conn != NULL)
+            (void)session_execute(session, "ROLLBACK", &ignored);
+        return -1;
+    }
+    count = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    replay->done = PQgetisnull(result, 0, 1);
+    if (keep(&replay->low, result, 1, error) < 0 || keep(&replay->last, result, 2, error) < 0)
+        count = -1;
+    PQclear(result);
+    return count;
+}
+
+bool admin_replay_is_done(const struct replay *replay)
+{
+    return replay->done;
+}
+
+const char *admin_replay_last_id(const struct replay *replay)
+{
+    return replay->last != NULL ? replay->last : "";
+}

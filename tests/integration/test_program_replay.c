@@ -1,0 +1,276 @@
+/* replay: rows that were sent are sent again, marked, and nothing else changes. */
+#include "integration/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEYED_CONFIG                                                                               \
+    "[database]\nurl = \"%s\"\n[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n"
+
+static void keep_order(struct fixture *fixture)
+{
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked");
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("keyed.toml", KEYED_CONFIG, fixture->url));
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+}
+
+static void drain(struct fixture *fixture)
+{
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+}
+
+/* What the last drain printed, in its order. */
+static void load_drained(struct fixture *fixture)
+{
+    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS printed");
+    load_printed(fixture, fixture->process.out);
+    sql(fixture->conn, "DROP TABLE IF EXISTS drained");
+    sql(fixture->conn,
+        "CREATE TEMP TABLE drained AS SELECT pg_catalog.row_number() OVER () AS number,"
+        " line->>'id' AS id, line->>'replayed_at' AS replayed_at, line FROM printed");
+}
+
+static void insert_and_send(struct fixture *fixture, int count)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, type, payload, headers) SELECT CASE WHEN i %% 2 = 0 THEN"
+        " 'shop.paid' ELSE 'mail' END, 'k' || i %% 5, 'T', to_jsonb(i), '{\"h\": \"1\"}'"
+        " FROM generate_series(1, %d) i",
+        count);
+    drain(fixture);
+}
+
+static void a_replayed_row_leaves_once_more_as_it_was_and_marked(void **state)
+{
+    struct fixture *fixture = *state;
+
+    insert_and_send(fixture, 10);
+    load_drained(fixture);
+    sql(fixture->conn, "CREATE TEMP TABLE before AS SELECT * FROM drained;"
+                       " CREATE TEMP TABLE rows AS SELECT o.*, xmin AS version FROM outbox o");
+    expect(fixture, run(fixture, "replay", "4", "-c", fixture->config), 0);
+    assert_string_equal(fixture->process.out, "replayed 1\n");
+    drain(fixture);
+    load_drained(fixture);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM drained d JOIN before b USING (id) WHERE"
+                                " d.replayed_at IS NOT NULL AND b.replayed_at IS NULL"
+                                " AND d.line - 'replayed_at' = b.line AND id = (SELECT"
+                                " event_id::text FROM outbox WHERE id = 4)"),
+                     1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM drained"), 1);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM (SELECT *, xmin FROM outbox EXCEPT SELECT *"
+                                " FROM rows) changed"),
+                     0);
+    drain(fixture);
+    assert_string_equal(fixture->process.out, "");
+}
+
+static void rows_are_chosen_by_topic_and_by_when_they_were_sent(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    insert_and_send(fixture, 50);
+    sql(fixture->conn, "UPDATE outbox SET sent_at = now() - interval '3 hours' WHERE id <= 20");
+    expect(fixture,
+           run(fixture, "replay", "--topic", "shop.*", "--since", "2h", "--dry-run", "-c",
+               fixture->config),
+           0);
+    assert_says(process->out, "22  sent 2");
+    assert_says(process->out, "  shop.paid\n");
+    assert_says(process->out, "would replay 15\n");
+    assert_int_equal(count_lines(process->out), 11);
+    drain(fixture);
+    assert_string_equal(process->out, "");
+    expect(fixture,
+           run(fixture, "replay", "--topic", "shop.*", "--since", "2h", "-c", fixture->config), 0);
+    assert_string_equal(process->out, "replayed 15\n");
+    drain(fixture);
+    load_drained(fixture);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM drained JOIN outbox ON event_id::text ="
+                                " drained.id WHERE outbox.id > 20 AND topic = 'shop.paid'"),
+                     15);
+    expect(fixture, run(fixture, "replay", "--topic", "mail", "-c", fixture->config), 0);
+    assert_string_equal(process->out, "replayed 25\n");
+    drain(fixture);
+    /* Copies that have been sent are no rows to replay. */
+    expect(fixture, run(fixture, "replay", "--since", "30d", "-c", fixture->config), 0);
+    assert_string_equal(process->out, "replayed 50\n");
+}
+
+static void copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet(void **state)
+{
+    struct fixture *fixture = *state;
+
+    keep_order(fixture);
+    insert_and_send(fixture, 3000);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 'new', 'k' || i %% 5,"
+                       " to_jsonb(i) FROM generate_series(1, 100) i");
+    expect(fixture,
+           run(fixture, "replay", "--since", "1h", "--rate", "100000", "-c", fixture->config), 0);
+    drain(fixture);
+    load_drained(fixture);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM drained"), 3100);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM (SELECT rows.id < lag(rows.id) OVER"
+                                " (PARTITION BY key ORDER BY number) AS late FROM drained JOIN"
+                                " (SELECT id, key, event_id FROM outbox UNION SELECT id, key,"
+                                " event_id FROM outbox_parked) rows"
+                                " ON event_id::text = drained.id) judged WHERE late"),
+                     0);
+}
+
+static void a_row_that_had_been_parked_before_it_was_sent_is_replayed_too(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, due, error)"
+        " VALUES (7, '00000000-0000-0000-0000-00000000000a', 't', now(), 'for now')");
+    drain(fixture);
+    expect(fixture,
+           run(fixture, "replay", "00000000-0000-0000-0000-00000000000A", "-c", fixture->config),
+           0);
+    drain(fixture);
+    load_drained(fixture);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM drained WHERE replayed_at IS NOT NULL"), 1);
+}
+
+static void one_id_that_was_not_sent_replays_none(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct process *process = &fixture->process;
+
+    insert_and_send(fixture, 3);
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+    expect(fixture, run(fixture, "replay", "1", "4", "-c", fixture->config), 1);
+    assert_says(process->err, "no row that has been sent has the id \"4\": nothing was done");
+    expect(fixture, run(fixture, "replay", "x'y", "1", "-c", fixture->config), 1);
+    expect(fixture, run(fixture, "replay", "-c", fixture->config), 2);
+    expect(fixture, run(fixture, "replay", "1", "--topic", "t", "-c", fixture->config), 2);
+    expect(fixture, run(fixture, "replay", "1", "--rate", "0", "-c", fixture->config), 2);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS), 0);
+}
+
+static void rows_that_were_deleted_cannot_be_replayed(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config(fixture, "on_sent = \"delete\"", STDOUT_SINK);
+    expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "replay needs on_sent = \"mark\"");
+    assert_says(fixture->process.err, "fix: set [outbox] on_sent = \"mark\"");
+}
+
+static void copies_are_made_at_the_rate_that_is_asked_for(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t began_ms;
+
+    insert_and_send(fixture, 250);
+    began_ms = harness_now_ms();
+    expect(fixture, run(fixture, "replay", "--since", "1h", "--rate", "100", "-c", fixture->config),
+           0);
+    assert_true(harness_now_ms() - began_ms >= 2000);
+    assert_string_equal(fixture->process.out, "replayed 250\n");
+}
+
+static void an_interrupt_ends_it_after_the_step_in_hand(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    insert_and_send(fixture, 500);
+    process_free(process);
+    process_start(process, NULL, "replay", "--since", "1h", "--rate", "10", "-c", fixture->config,
+                  NULL);
+    wait_for_number(fixture->conn, 20, "SELECT count(*) FROM outbox_parked WHERE seq < 0");
+    process_stop(process, SIGINT);
+    expect(fixture, process->status, 1);
+    assert_says(process->out, "replayed 20\n");
+    assert_says(process->err, "interrupted after 20 of 500 rows, up to id 20");
+}
+
+static void a_table_of_others_without_headers_and_with_uuids_is_replayed(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_their_events(fixture, "aggregatetype, aggregateid, type, payload",
+                      "'order', '7', 'Paid', '{\"a\": 1}'");
+    sql(fixture->conn, "ALTER TABLE their_events ADD COLUMN sent_at timestamptz");
+    write_config(fixture,
+                 "preset = \"debezium\"\ntable = \"public.their_events\"\nadopt = true\n"
+                 "on_sent = \"mark\"\n[outbox.columns]\nsent_at = \"sent_at\"",
+                 STDOUT_SINK);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
+    execute_printed(fixture);
+    drain(fixture);
+    expect(fixture, run(fixture, "replay", "--topic", "order", "-c", fixture->config), 0);
+    assert_string_equal(fixture->process.out, "replayed 1\n");
+    drain(fixture);
+    load_drained(fixture);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM drained JOIN their_events t ON t.id::text ="
+                                " drained.id WHERE replayed_at IS NOT NULL"),
+                     1);
+}
+
+/* JetStream drops what bears an id that it has had within its window. */
+static void jetstream_stores_a_replayed_row_again(void **state)
+{
+    struct fixture *fixture = *state;
+    char command[512];
+    char rest[512];
+    FILE *reader;
+    char line[4096];
+    int stored = 0;
+    int marked = 0;
+
+    (void)snprintf(rest, sizeof rest,
+                   "[sink.bus]\ntype = \"nats\"\nservers = [\"%s\"]\nstream = \"%s\"\n"
+                   "allow = [\"%s.>\"]\ncreate = true\n[[route]]\nmatch = \">\"\n"
+                   "topic = \"%s.{topic}\"",
+                   harness_env("TEST_NATS_URL"), fixture->name, fixture->name, fixture->name);
+    write_config(fixture, "", rest);
+    sql(fixture->conn, "INSERT INTO outbox (topic, headers) VALUES ('a', '{\"h\": \"1\"}'),"
+                       " ('b', NULL)");
+    drain(fixture);
+    expect(fixture, run(fixture, "replay", "1", "2", "-c", fixture->config), 0);
+    drain(fixture);
+    (void)snprintf(command, sizeof command, "build/reader nats %s %s", harness_env("TEST_NATS_URL"),
+                   fixture->name);
+    reader = popen(command, "r");
+    assert_non_null(reader);
+    while (fgets(line, sizeof line, reader) != NULL) {
+        stored++;
+        marked += strstr(line, "replayed_at") != NULL;
+    }
+    assert_int_equal(pclose(reader), 0);
+    assert_int_equal(stored, 4);
+    assert_int_equal(marked, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_replayed_row_leaves_once_more_as_it_was_and_marked),
+        TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent),
+        TEST(copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet),
+        TEST(a_row_that_had_been_parked_before_it_was_sent_is_replayed_too),
+        TEST(one_id_that_was_not_sent_replays_none),
+        TEST(rows_that_were_deleted_cannot_be_replayed),
+        TEST(copies_are_made_at_the_rate_that_is_asked_for),
+        TEST(an_interrupt_ends_it_after_the_step_in_hand),
+        TEST(a_table_of_others_without_headers_and_with_uuids_is_replayed),
+        TEST(jetstream_stores_a_replayed_row_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
