@@ -34,13 +34,14 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The rest of the first rule: rows that come meanwhile share a transaction, and none waits for it
+ * longer than REST_MS_MAX. */
 #define REST_ROWS 8
 #define REST_MS 2
 #define REST_MS_MAX 20
-#define BEHIND_MS                                                                                  \
-    10 /* another lane looks so much later when the one that keeps the time does not */
-#define CALLED_MS 1000
-#define RUSH_MS 100 /* between two times that a full batch makes the others look */
+#define BEHIND_MS 10   /* then another lane looks, when the one that keeps the time does not */
+#define CALLED_MS 1000 /* between two looks of lanes that every insert calls */
+#define RUSH_MS 100    /* between two times that a full batch makes the others look */
 
 /* A lane that waits. */
 struct sleeper {
