@@ -4,6 +4,7 @@
  */
 #include "admin/admin_session.h"
 
+#include "admin/inspect_cluster.h"
 #include "admin/inspect_slices.h"
 #include "catalog/adoption.h"
 #include "catalog/columns.h"
@@ -123,12 +124,6 @@ static bool inspect_table(struct admin *admin, struct findings *findings)
         return false;
     }
     (void)findings_add(findings, FINDING_OK, "table %s", table->quoted);
-    if (table->persistence == 'u') {
-        finding = findings_add(findings, FINDING_WARNING,
-                               "table %s is unlogged: its rows are lost on a crash", table->quoted);
-        (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s SET LOGGED;",
-                       table->quoted);
-    }
     return true;
 }
 
@@ -488,7 +483,8 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
         inspect_notify(admin, findings, error) < 0 ||
         inspect_sequence(admin, findings, error) < 0 ||
         inspect_row_security(admin, findings, error) < 0 ||
-        inspect_privileges(admin, findings, error) < 0)
+        inspect_privileges(admin, findings, error) < 0 ||
+        inspect_cluster(admin, findings, error) < 0)
         return -1;
     return inspect_adoption(admin, findings, error);
 }

@@ -82,9 +82,12 @@ static int fail_missing(const struct parked_request *request, const char *words,
 static int take_rows(struct walk *walk, const PGresult *result, struct error *error)
 {
     int count = PQgetisnull(result, 0, 1) ? 0 : PQntuples(result);
+    int limit = walk->request->limit;
 
     if (!PQgetisnull(result, 0, 0))
         return fail_missing(walk->request, PQgetvalue(result, 0, 0), error);
+    if (limit > 0 && walk->total + count > limit)
+        count = (int)(limit - walk->total);
     for (int row = 0; row < count && walk->rows->on_row != NULL; row++)
         hand_over(walk->rows, result, row);
     if (count > 0)
@@ -163,6 +166,8 @@ static int open_walk(struct walk *walk, struct admin *admin, struct error *error
         return -1;
     walk->shape = (struct parked_shape){sql_keeps_order(&admin->table, admin->options), bytea > 0,
                                         PARKED_PAGE_ROWS, PARKED_WHOLE};
+    if (request->limit > 0 && request->limit < PARKED_PAGE_ROWS)
+        walk->shape.page_rows = request->limit;
     if (make_sql(walk, admin, error) < 0)
         return -1;
     if (request->id_count > 0) {

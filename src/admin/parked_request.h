@@ -18,6 +18,7 @@ struct parked_request {
     int id_count;
     const char *type;  /* NULL: any */
     const char *topic; /* exact, or a pattern with the tokens * and > as in routes; NULL: any */
+    int limit;         /* PARKED_LIST: so many rows at most; 0: all */
     const char *since; /* parked since then: a duration back from now, or a timestamp; NULL: ever */
 };
 

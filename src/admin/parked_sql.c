@@ -14,9 +14,16 @@
 #define SHOWN_MAX 4097
 #define NO_MAX 0
 #define STATE "CASE WHEN due IS NULL THEN 'dead' ELSE 'waiting' END AS state"
-#define STATE_OR_TIME                                                                              \
-    "CASE WHEN due IS NULL THEN 'dead' WHEN due IN ('infinity', '-infinity') THEN 'waiting'"       \
-    " ELSE to_char(due, " TIME ") END AS state"
+#define LEFT_S "ceil(extract(epoch FROM due - clock_timestamp()))"
+/* A probe that is under way, and a row that is due, are next. */
+#define STATE_IN_WORDS                                                                             \
+    "CASE WHEN due IS NULL THEN 'dead' WHEN due = 'infinity' AND waits_for IS NULL"                \
+    " THEN 'waiting behind its key' WHEN due = 'infinity' THEN 'waiting for its topic'"            \
+    " WHEN due <= clock_timestamp() THEN 'waiting, next try now'"                                  \
+    " WHEN due < clock_timestamp() + interval '100 s' THEN 'waiting, next try in ' || " LEFT_S     \
+    " || ' s' WHEN due < clock_timestamp() + interval '100 min' THEN 'waiting, next try in '"      \
+    " || ceil(" LEFT_S " / 60) || ' min' ELSE 'waiting till ' || to_char(due, " TIME               \
+    ") END AS state"
 
 static bool changes(const struct parked_request *request)
 {
@@ -110,7 +117,7 @@ static void put_whole_row(FILE *out, const struct parked_shape *shape)
 static void put_shown_row(FILE *out, const struct parked_shape *shape)
 {
     put_ids(out, shape->detail);
-    (void)fprintf(out, STATE_OR_TIME ", ");
+    (void)fprintf(out, STATE_IN_WORDS ", ");
     put_texts(out, shape->detail, SHOWN_MAX);
     put_text(out, "created_at", shape->detail, NO_MAX);
     (void)fprintf(out, ", to_char(parked_at, " TIME ") AS parked_at, attempts, ");
@@ -149,7 +156,7 @@ static void put_values(FILE *out, const struct parked_request *request,
         return;
     }
     put_as_text(out, "id", shape->detail, NO_MAX);
-    (void)fprintf(out, ", " STATE_OR_TIME ", ");
+    (void)fprintf(out, ", " STATE_IN_WORDS ", ");
     put_as_text(out, "event_id", shape->detail, LISTED_MAX);
     (void)fprintf(out, ", ");
     put_texts(out, shape->detail, LISTED_MAX);

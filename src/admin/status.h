@@ -53,7 +53,7 @@ struct status_lane {
 
 struct status {
     int64_t taken_ms;
-    char table[272];       /* quoted */
+    char table[136];       /* schema.name */
     int64_t backlog;       /* unsent rows of the outbox */
     bool backlog_is_bound; /* there are at least so many */
     double backlog_oldest_s;

@@ -1,8 +1,10 @@
 #include "admin/status.h"
 
 #include "admin/admin_session.h"
+#include "admin/attention.h"
 #include "admin/oldest.h"
 #include "admin/status_relays.h"
+#include "admin/status_sinks.h"
 #include "catalog/describe.h"
 #include "catalog/sql_text.h"
 
@@ -141,7 +143,8 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
         return error_no_memory(error);
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    (void)snprintf(status->table, sizeof status->table, "%s", admin->table.quoted);
+    (void)snprintf(status->table, sizeof status->table, "%s.%s", admin->table.schema,
+                   admin->table.name);
     for (int i = 0; i < query->sink_count && i < STATUS_SINKS_MAX; i++) {
         struct status_sink *sink = &status->sinks[status->sink_count++];
 
@@ -150,7 +153,8 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
     }
     if (relays_ask(&asking, admin, status, query->wait_ms, error) < 0 ||
         read_tables(admin, status, error) < 0 || read_reasons(admin, status, error) < 0 ||
-        relays_hear(&asking, error) < 0)
+        status_count_sinks(admin, query, status, error) < 0 || relays_hear(&asking, error) < 0 ||
+        attention_fill(admin, status, error) < 0)
         result = -1;
     admin->session.notifications.on_arrival = NULL;
     return result;

@@ -29,6 +29,9 @@ struct arguments {
     bool notify;
     bool json;
     bool watch;
+    bool lanes;
+    const char *fail_if;
+    int limit; /* 0: none */
     const char *type;
     const char *topic;
     const char *since;     /* a duration, or what begins with a date */

@@ -28,12 +28,19 @@ const struct command commands[] = {
      "example:\n"
      "  outbox-relay check\n",
      "json", 0, 0, true, cli_check},
-    {"status", "[--json] [--watch]", "backlog, oldest age, parked and dead, who relays",
-     "  --json         one object\n"
-     "  --watch        again each second\n\n"
-     "example:\n"
-     "  outbox-relay status --watch\n",
-     "json watch", 0, 0, true, cli_status},
+    {"status", "[--json] [--watch] [--lanes] [--fail-if EXPR]",
+     "backlog, oldest age, sinks, parked and dead, who relays",
+     "  --watch          again every two seconds, until Ctrl-C\n"
+     "  --lanes          what each lane does\n"
+     "  --json           one object\n"
+     "  --fail-if EXPR   for cron and probes: print only why it holds, and exit with status 1\n"
+     "                   when it does. Fields: backlog, oldest, parked, parked_oldest, dead,\n"
+     "                   dead_oldest, rate, relays, lanes, sinks_away, attention. Compare with\n"
+     "                   < <= > >= = != and join with and, or; ages take durations\n\n"
+     "examples:\n"
+     "  outbox-relay status --watch\n"
+     "  outbox-relay status --fail-if 'oldest>60s or dead>0 or relays<1'\n",
+     "json watch lanes fail-if", 0, 0, true, cli_status},
     {"emit", "TOPIC [KEY] [PAYLOAD|-] [--type T]", "insert an event, or NDJSON from stdin",
      "Prints the id of each event, one a line. Without a PAYLOAD it is a tombstone; - reads it\n"
      "from standard input. Without a TOPIC, lines of JSON are read from standard input and\n"
@@ -53,6 +60,7 @@ const struct command commands[] = {
      "  --type T       of this type\n"
      "  --topic T      with this topic; * and > by token as in routes\n"
      "  --since WHEN   parked since: " SINCE_HELP "\n"
+     "  --limit N      list: the newest N of them\n"
      "  --all          every dead row (list: every row)\n"
      "  --dry-run      retry, drop: show what would be done\n"
      "  --json         one object a line\n\n" ID_HELP "\n"
@@ -60,7 +68,7 @@ const struct command commands[] = {
      "  outbox-relay dead list --topic 'invoice.*'\n"
      "  outbox-relay dead retry --since 2h --dry-run\n"
      "  outbox-relay dead drop 4711\n",
-     "json all type topic since dry-run", 1, OPERANDS_MAX, true, cli_dead},
+     "json all type topic since limit dry-run", 1, OPERANDS_MAX, true, cli_dead},
     {"purge", "[--older-than 7d] [--dry-run]", "delete sent rows older than the retention",
      "  --older-than D deletes rows that were sent longer ago than that\n"
      "  --dry-run      only count them\n\n"

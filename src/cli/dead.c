@@ -32,7 +32,7 @@ static int check_show(const struct arguments *arguments, struct error *error)
 {
     if (arguments->operand_count != 2)
         return refuse(error, "show", "give one row id or event_id");
-    if (arguments->all || arguments->dry_run || has_filter(arguments))
+    if (arguments->all || arguments->dry_run || arguments->limit > 0 || has_filter(arguments))
         return refuse(error, "show", "takes an id and --json, nothing else");
     return 0;
 }
@@ -43,6 +43,8 @@ static int check_change(const struct arguments *arguments, struct error *error)
     const char *verb = arguments->operands[0];
     bool chosen = arguments->all || has_filter(arguments);
 
+    if (arguments->limit > 0)
+        return refuse(error, verb, "--limit is for list");
     if (arguments->operand_count > 1 && chosen)
         return refuse(error, verb, "give ids, or --all or a filter, not both");
     if (arguments->operand_count == 1 && !chosen)
@@ -130,7 +132,8 @@ enum exit_status cli_dead(const struct arguments *arguments, struct config *conf
                                            .id_count = arguments->operand_count - 1,
                                            .type = arguments->type,
                                            .topic = arguments->topic,
-                                           .since = arguments->since};
+                                           .since = arguments->since,
+                                           .limit = arguments->limit};
     struct error error;
     int64_t count;
 

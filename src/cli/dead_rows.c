@@ -4,9 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#define CELL_BYTES_MAX 256
+#define CELL_BYTES_MAX 1024
 #define NAME_WIDTH 14
 
 void dead_print_json(void *closure, const struct parked_value *values, int count)
@@ -16,52 +15,68 @@ void dead_print_json(void *closure, const struct parked_value *values, int count
     terminal_print_json(values[0].value);
 }
 
-static int width_of(const char *name)
+static const char *value_named(const struct parked_value *values, int count, const char *name,
+                               char *out, size_t size)
 {
-    static const struct {
+    for (int i = 0; i < count; i++)
+        if (strcmp(values[i].name, name) == 0 && values[i].value.data != NULL)
+            return terminal_text(out, size, values[i].value, false);
+    return "-";
+}
+
+static void put_cell(const char *text, int width, bool cut)
+{
+    char fitted[CELL_BYTES_MAX];
+
+    if (cut)
+        text = terminal_fit(fitted, sizeof fitted, text, width);
+    width -= terminal_width(text);
+    (void)printf("%s%*s  ", text, width > 0 ? width : 0, "");
+}
+
+/* A row that has columns of its own, and below it its error; an id is never cut, as the other
+ * verbs want it. `dead show` and --json have the rest. */
+static void print_on_terminal(const struct parked_value *values, int count, bool heading)
+{
+    enum { ID = 8, STATE = 27, ATTEMPTS = 5, GAPS = 8 };
+    int columns = terminal_columns();
+    int room = columns > 80 ? columns - ID - STATE - ATTEMPTS - GAPS : 32;
+    const struct {
         const char *name;
         int width;
-    } widths[] = {{"id", 8},   {"state", 20}, {"event_id", 36}, {"topic", 20},
-                  {"key", 12}, {"type", 16},  {"attempts", 8},  {"error", 0}};
+    } cells[] = {{"id", ID}, {"state", STATE}, {"topic", room - room / 3}, {"key", room / 3}};
+    char text[CELL_BYTES_MAX];
+    char fitted[CELL_BYTES_MAX];
 
-    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
-        if (strcmp(widths[i].name, name) == 0)
-            return widths[i].width;
-    return 0;
-}
-
-/* A terminal counts characters where printf counts bytes. */
-static void pad(const char *text, int width)
-{
-    for (; *text != '\0'; text++)
-        width -= ((unsigned char)*text & 0xC0U) != 0x80U;
-    (void)printf("%*s", width > 0 ? width : 0, "");
-}
-
-static void print_cell(const char *text, const char *name, bool last, bool aligned)
-{
-    (void)printf("%s", text);
-    if (aligned && !last)
-        pad(text, width_of(name));
-    (void)printf("%s", last ? "\n" : aligned ? "  " : "\t");
+    for (size_t i = 0; heading && i < sizeof cells / sizeof *cells; i++)
+        put_cell(cells[i].name, cells[i].width, false);
+    (void)printf("%s", heading ? "tries\n" : "");
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        put_cell(value_named(values, count, cells[i].name, text, sizeof text), cells[i].width,
+                 i > 0);
+    (void)printf("%s\n", value_named(values, count, "attempts", text, sizeof text));
+    (void)printf("    %s\n",
+                 terminal_fit(fitted, sizeof fitted,
+                              value_named(values, count, "error", text, sizeof text), columns - 4));
 }
 
 void dead_print_line(void *closure, const struct parked_value *values, int count)
 {
     int *printed = closure;
-    bool aligned = isatty(STDOUT_FILENO) == 1;
 
-    for (int i = 0; i < count && aligned && *printed == 0; i++)
-        print_cell(values[i].name, values[i].name, i + 1 == count, true);
-    *printed = 1;
+    if (terminal_columns() > 0) {
+        print_on_terminal(values, count, *printed == 0);
+        *printed = 1;
+        return;
+    }
     for (int i = 0; i < count; i++) {
-        char safe[CELL_BYTES_MAX];
+        char safe[256];
         struct text value = values[i].value;
 
         if (value.data == NULL)
             value = text_of("-");
-        print_cell(terminal_text(safe, sizeof safe, value, false), values[i].name, i + 1 == count,
-                   aligned);
+        (void)printf("%s%s", terminal_text(safe, sizeof safe, value, false),
+                     i + 1 == count ? "\n" : "\t");
     }
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,9 @@ enum option_code {
     OPTION_NOTIFY,
     OPTION_JSON,
     OPTION_WATCH,
+    OPTION_LANES,
+    OPTION_FAIL_IF,
+    OPTION_LIMIT,
     OPTION_TYPE,
     OPTION_OLDER_THAN,
     OPTION_DRY_RUN,
@@ -33,6 +37,9 @@ static const struct option options[] = {{"config", required_argument, NULL, OPTI
                                         {"notify", no_argument, NULL, OPTION_NOTIFY},
                                         {"json", no_argument, NULL, OPTION_JSON},
                                         {"watch", no_argument, NULL, OPTION_WATCH},
+                                        {"lanes", no_argument, NULL, OPTION_LANES},
+                                        {"fail-if", required_argument, NULL, OPTION_FAIL_IF},
+                                        {"limit", required_argument, NULL, OPTION_LIMIT},
                                         {"type", required_argument, NULL, OPTION_TYPE},
                                         {"older-than", required_argument, NULL, OPTION_OLDER_THAN},
                                         {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
@@ -88,6 +95,8 @@ static bool apply_flag(struct arguments *arguments, int code)
         return arguments->json = true;
     case OPTION_WATCH:
         return arguments->watch = true;
+    case OPTION_LANES:
+        return arguments->lanes = true;
     case OPTION_DRY_RUN:
         return arguments->dry_run = true;
     case OPTION_DEFAULTS:
@@ -107,6 +116,15 @@ static bool is_moment(const char *value)
         if (date[i] == '0' ? value[i] < '0' || value[i] > '9' : value[i] != date[i])
             return text_parse_duration_ms(value) >= 0;
     return true;
+}
+
+/* 0: it is none. */
+static int parse_limit(const char *value)
+{
+    char *end;
+    long limit = strtol(value, &end, 10);
+
+    return value[0] >= '0' && value[0] <= '9' && *end == '\0' && limit <= INT_MAX ? (int)limit : 0;
 }
 
 static bool apply_value(const struct command *command, struct arguments *arguments, int code,
@@ -135,6 +153,13 @@ static bool apply_value(const struct command *command, struct arguments *argumen
         arguments->reason = value;
         return text_is_utf8(value, strlen(value)) ||
                complain(command, "--reason is not UTF-8", NULL);
+    case OPTION_FAIL_IF:
+        arguments->fail_if = value;
+        return true;
+    case OPTION_LIMIT:
+        arguments->limit = parse_limit(value);
+        return arguments->limit > 0 ||
+               complain(command, "--limit wants a number of rows from 1 on, not", value);
     case OPTION_SINCE:
         arguments->since = value;
         return is_moment(value) || complain(command,

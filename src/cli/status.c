@@ -1,44 +1,36 @@
+/*
+ * status: one look, or with --watch one after the other. On a terminal a watch has the alternate
+ * screen, and each look is written at once over the one before; a signal ends it, and the last look
+ * stays behind on the ordinary screen.
+ */
 #include "cli/cli.h"
 
 #include "admin/status.h"
+#include "base/clock.h"
+#include "cli/fail_if.h"
+#include "cli/status_text.h"
 #include "cli/terminal.h"
 
-#include <inttypes.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
-#define WATCH_S 2
+#define WATCH_MS 2000
 #define ANSWERS_MS 1000
 
-static void print_reasons(const struct status *status)
-{
-    char text[256];
-
-    for (int i = 0; i < status->reason_count; i++) {
-        const struct status_reason *reason = &status->reasons[i];
-
-        (void)printf("  %" PRId64 "  %s\n", reason->count,
-                     terminal_text(text, sizeof text, text_of(reason->text), false));
-    }
-}
-
-static void print_text(const struct status *status)
-{
-    (void)printf("backlog  %" PRId64 "%s\n", status->backlog,
-                 status->backlog_is_bound ? " or more" : "");
-    if (status->oldest_s >= 0)
-        (void)printf("oldest   %.1f s\n", status->oldest_s);
-    (void)printf("parked   %" PRId64 "\ndead     %" PRId64 "\n", status->parked, status->dead);
-    print_reasons(status);
-    if (status->per_s >= 0)
-        (void)printf("rate     %.0f/s\n", status->per_s);
-    for (int i = 0; i < status->sink_count; i++)
-        if (strcmp(status->sinks[i].state, "away") == 0)
-            (void)printf("%s: away\n", status->sinks[i].name);
-    (void)printf("relays   %" PRId64 " with %" PRId64 " lanes\n", status->relays, status->lanes);
-}
+struct look {
+    const struct arguments *arguments;
+    const struct outbox_options *options;
+    struct status_query query;
+    struct admin *admin; /* NULL: not connected */
+    struct status last;
+    bool has_last;
+};
 
 static void print_json(const struct status *status)
 {
@@ -48,59 +40,199 @@ static void print_json(const struct status *status)
     free(text);
 }
 
-static int look(struct admin *admin, const struct arguments *arguments,
-                const struct status_query *query, struct status *status,
-                const struct status *before, struct error *error)
+static int take(struct look *look, struct error *error)
 {
-    if (admin_status(admin, query, status, error) < 0)
+    struct status status = {0};
+
+    if (look->admin == NULL)
+        look->admin = admin_open(look->options, error);
+    if (look->admin == NULL || admin_status(look->admin, &look->query, &status, error) < 0) {
+        status_free(&status);
+        admin_close(look->admin);
+        look->admin = NULL;
         return -1;
-    if (before != NULL)
-        status_compare(status, before);
-    if (arguments->json)
-        print_json(status);
-    else
-        print_text(status);
-    cli_flush();
+    }
+    if (look->has_last && status.per_s < 0)
+        status_compare(&status, &look->last);
+    status_free(&look->last);
+    look->last = status;
+    look->has_last = true;
     return 0;
 }
 
-/* --watch: PostgreSQL publishes its counts about once a second, so a look every two seconds. */
-static int watch(struct admin *admin, const struct arguments *arguments,
-                 const struct status_query *query, struct error *error)
+static void print(const struct look *look)
 {
-    struct status looks[2] = {0};
-    int result = look(admin, arguments, query, &looks[0], NULL, error);
-    int i = 0;
+    const struct status_view view = {.columns = terminal_columns(),
+                                     .lanes = look->arguments->lanes};
 
-    while (result == 0 && arguments->watch && !ferror(stdout)) {
-        (void)sleep(WATCH_S);
-        if (!arguments->json && isatty(STDOUT_FILENO))
-            (void)printf("\033[H\033[2J");
-        status_free(&looks[1 - i]);
-        result = look(admin, arguments, query, &looks[1 - i], &looks[i], error);
-        i = 1 - i;
+    if (look->arguments->json)
+        print_json(&look->last);
+    else
+        status_print(&look->last, &view, stdout);
+    cli_flush();
+}
+
+/* ---- --fail-if ---- */
+
+static enum exit_status judge(const struct look *look, const struct fail_if *condition)
+{
+    char why[512];
+
+    if (look->arguments->json)
+        print_json(&look->last);
+    if (!fail_if_holds(condition, &look->last, why, sizeof why))
+        return EXIT_DONE;
+    (void)fprintf(stderr, "outbox-relay: --fail-if %s\n", why);
+    return EXIT_RUNTIME;
+}
+
+static enum exit_status complain(const char *why)
+{
+    struct error error;
+
+    (void)error_set(&error, ERROR_PERMANENT, ERROR_CONFIG, "status --fail-if: %s", why);
+    (void)error_hint(&error, "for example --fail-if 'oldest>60s or dead>0 or relays<1'");
+    return cli_fail(&error);
+}
+
+/* ---- --watch ---- */
+
+/* Readable when the watch is to end. The handlers were the default: to be killed. */
+static int open_signals(void)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* The lines that fit, each cut to the width and cleared behind its text, in one write. */
+static void draw(const char *text, int columns, int lines)
+{
+    char *frame = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&frame, &size);
+
+    if (out == NULL)
+        return;
+    (void)fprintf(out, "\033[H");
+    for (int i = 0; *text != '\0' && i < lines; i++) {
+        size_t len = strcspn(text, "\n");
+        char line[4096];
+        char fitted[sizeof line];
+
+        (void)snprintf(line, sizeof line, "%.*s", (int)len, text);
+        (void)fprintf(out, "%s%s\033[K", i > 0 ? "\n" : "",
+                      terminal_fit(fitted, sizeof fitted, line, columns));
+        text += len + (text[len] == '\n');
     }
-    status_free(&looks[0]);
-    status_free(&looks[1]);
-    return result;
+    (void)fprintf(out, "\033[J");
+    if (fclose(out) == 0)
+        (void)fwrite(frame, 1, size, stdout);
+    free(frame);
+    cli_flush();
+}
+
+/* What is to be drawn, to be free()d: the last look, below why there is no newer one. */
+static char *render(const struct look *look, const struct error *problem)
+{
+    const struct status_view view = {.columns = terminal_columns(),
+                                     .lanes = look->arguments->lanes};
+    char escaped[1024];
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    if (out == NULL)
+        return NULL;
+    if (problem != NULL)
+        (void)fprintf(out, "%s\ntrying again; the last look:\n",
+                      terminal_text(escaped, sizeof escaped, text_of(problem->text), false));
+    status_print(&look->last, &view, out);
+    return fclose(out) == 0 ? text : NULL;
+}
+
+static void watch_terminal(struct look *look, int signals)
+{
+    struct pollfd ended = {.fd = signals, .events = POLLIN};
+    struct error error;
+    char *text = render(look, NULL);
+
+    (void)printf("\033[?1049h\033[?25l");
+    while (text != NULL && !ferror(stdout)) {
+        int64_t due_ms = clock_now_ms() + WATCH_MS;
+
+        draw(text, terminal_columns(), terminal_lines());
+        if (poll(&ended, 1, clock_left_ms(due_ms)) > 0)
+            break;
+        free(text);
+        text = render(look, take(look, &error) < 0 ? &error : NULL);
+    }
+    (void)printf("\033[?25h\033[?1049l%s", text != NULL ? text : "");
+    free(text);
+    cli_flush();
+}
+
+static void watch_pipe(struct look *look, int signals)
+{
+    struct pollfd ended = {.fd = signals, .events = POLLIN};
+    struct error error;
+
+    print(look);
+    while (poll(&ended, 1, WATCH_MS) == 0 && !ferror(stdout)) {
+        if (take(look, &error) == 0)
+            print(look);
+        else
+            (void)cli_fail(&error);
+    }
+}
+
+static void watch(struct look *look)
+{
+    int signals = open_signals();
+
+    if (terminal_columns() > 0 && !look->arguments->json)
+        watch_terminal(look, signals);
+    else
+        watch_pipe(look, signals);
+    if (signals >= 0)
+        (void)close(signals);
 }
 
 enum exit_status cli_status(const struct arguments *arguments, struct config *config)
 {
     const char *sinks[SINKS_MAX];
-    const struct status_query query = {.routes = &config->relay.routes,
-                                       .sinks = sinks,
-                                       .sink_count = config->relay.sink_count,
-                                       .wait_ms = ANSWERS_MS};
+    struct look look = {.arguments = arguments,
+                        .options = &config->relay.outbox,
+                        .query = {.routes = &config->relay.routes,
+                                  .sinks = sinks,
+                                  .sink_count = config->relay.sink_count,
+                                  .wait_ms = ANSWERS_MS}};
+    enum exit_status status = EXIT_DONE;
+    struct fail_if condition;
     struct error error;
-    struct admin *admin;
-    int result = -1;
+    char why[512];
 
-    for (int i = 0; i < query.sink_count; i++)
+    if (arguments->fail_if != NULL && arguments->watch)
+        return complain("it looks once: without --watch");
+    if (arguments->fail_if != NULL &&
+        fail_if_parse(&condition, arguments->fail_if, why, sizeof why) < 0)
+        return complain(why);
+    for (int i = 0; i < look.query.sink_count; i++)
         sinks[i] = config->relay.sinks[i].name;
-    admin = admin_open(&config->relay.outbox, &error);
-    if (admin != NULL)
-        result = watch(admin, arguments, &query, &error);
-    admin_close(admin);
-    return result == 0 ? EXIT_DONE : cli_fail(&error);
+    if (take(&look, &error) < 0)
+        status = cli_fail(&error);
+    else if (arguments->fail_if != NULL)
+        status = judge(&look, &condition);
+    else if (arguments->watch)
+        watch(&look);
+    else
+        print(&look);
+    status_free(&look.last);
+    admin_close(look.admin);
+    return status;
 }

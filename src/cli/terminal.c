@@ -1,7 +1,12 @@
 #include "cli/terminal.h"
 
+#include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <wchar.h>
 
 static bool is_printable(struct text text, bool lines)
 {
@@ -36,6 +41,102 @@ char *terminal_text(char *out, size_t size, struct text text, bool lines)
     memcpy(out, text.data, len);
     (void)snprintf(out + len, size - len, "%s", text.len < size ? "" : "...");
     return out;
+}
+
+static wchar_t decode(const char *at, size_t len)
+{
+    wchar_t code = (unsigned char)*at;
+
+    if (len > 1)
+        code &= 0x7F >> len;
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | ((unsigned char)at[i] & 0x3F);
+    return code;
+}
+
+/* The character at `*at` in columns, and steps over it. */
+static int step_over(const char **at)
+{
+    size_t len = text_utf8_len(*at, strlen(*at));
+    int width = len > 0 ? wcwidth(decode(*at, len)) : 1;
+
+    *at += len > 0 ? len : 1;
+    return width >= 0 ? width : 1;
+}
+
+/* wcwidth(3) knows no character beyond ASCII in the locale "C". */
+static locale_t enter_utf8(void)
+{
+    static locale_t utf8;
+
+    if (utf8 == NULL)
+        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+    return utf8 != NULL ? uselocale(utf8) : NULL;
+}
+
+static void leave_utf8(locale_t before)
+{
+    if (before != NULL)
+        (void)uselocale(before);
+}
+
+int terminal_width(const char *text)
+{
+    locale_t before = enter_utf8();
+    int width = 0;
+
+    while (*text != '\0')
+        width += step_over(&text);
+    leave_utf8(before);
+    return width;
+}
+
+char *terminal_fit(char *out, size_t size, const char *text, int columns)
+{
+    static const char mark[] = "...";
+    int room = columns - (int)sizeof mark + 1;
+    const char *at = text;
+    locale_t before;
+    size_t len;
+
+    if (terminal_width(text) <= columns && strlen(text) < size) {
+        memmove(out, text, strlen(text) + 1);
+        return out;
+    }
+    before = enter_utf8();
+    for (len = 0; *at != '\0'; len = (size_t)(at - text)) {
+        room -= step_over(&at);
+        if (room < 0 || (size_t)(at - text) + sizeof mark > size)
+            break;
+    }
+    leave_utf8(before);
+    memmove(out, text, len);
+    (void)snprintf(out + len, size - len, "%.*s", columns, mark);
+    return out;
+}
+
+static int terminal_size(const char *variable, bool lines)
+{
+    struct winsize window = {0};
+    const char *given = getenv(variable);
+
+    if (isatty(STDOUT_FILENO) != 1)
+        return 0;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && window.ws_row > 0)
+        return lines ? window.ws_row : window.ws_col;
+    if (given != NULL && strtol(given, NULL, 10) > 0)
+        return (int)strtol(given, NULL, 10);
+    return lines ? 24 : 80;
+}
+
+int terminal_columns(void)
+{
+    return terminal_size("COLUMNS", false);
+}
+
+int terminal_lines(void)
+{
+    return terminal_size("LINES", true);
 }
 
 void terminal_print_json(struct text json)

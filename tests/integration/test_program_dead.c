@@ -59,32 +59,87 @@ static void list_shows_waiting_and_dead_rows_the_newest_first(void **state)
     expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
     assert_string_equal(
         fixture->process.out,
-        "3\twaiting\t00000000-0000-0000-0000-0000000000a3\tstock\t-\tPaid\t0\tno such stream\n"
-        "2\t2036-05-06T07:08:09Z\t00000000-0000-0000-0000-0000000000a2\torder.shipped\t-\t-\t3"
+        "3\twaiting behind its key\t00000000-0000-0000-0000-0000000000a3\tstock\t-\tPaid\t0\tno "
+        "such stream\n"
+        "2\twaiting till "
+        "2036-05-06T07:08:09Z\t00000000-0000-0000-0000-0000000000a2\torder.shipped\t-\t-\t3"
         "\taway\n"
         "1\tdead\t00000000-0000-0000-0000-0000000000a1\torder.paid\tk1\tPaid\t10\tbroken\n");
     assert_string_equal(LIST(fixture, "--all"), "3,2,1");
 }
 
-static void on_a_terminal_the_list_stands_in_columns_under_a_head(void **state)
+static void on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it(void **state)
 {
     struct fixture *fixture = *state;
     char command[1024];
     char head[256];
     char line[256];
+    char below[256];
     FILE *pipe;
 
     park_four(fixture);
+    sql(fixture->conn, "UPDATE outbox_parked SET topic = repeat('t', 100), key = repeat('k', 100),"
+                       " error = repeat('e', 200) WHERE id = 3");
     (void)snprintf(command, sizeof command,
-                   "script -qec '%s dead list -c %s --type Paid' /dev/null", harness_env("RELAY"),
-                   fixture->config);
+                   "script -qec 'stty cols 80 rows 24; %s dead list -c %s --type Paid --limit 1'"
+                   " /dev/null",
+                   harness_env("RELAY"), fixture->config);
     pipe = popen(command, "r");
     assert_non_null(pipe);
     assert_non_null(fgets(head, sizeof head, pipe));
     assert_non_null(fgets(line, sizeof line, pipe));
+    assert_non_null(fgets(below, sizeof below, pipe));
+    assert_null(fgets(command, sizeof command, pipe));
     (void)pclose(pipe);
-    assert_int_equal(strstr(head, "event_id") - head, strstr(line, "00000000-") - line);
-    assert_int_equal(strstr(head, "error") - head, strstr(line, "no such stream") - line);
+    assert_int_equal(strstr(head, "topic") - head, strstr(line, "ttt") - line);
+    assert_int_equal(strstr(head, "key") - head, strstr(line, "kkk") - line);
+    assert_in_range(strcspn(line, "\r\n"), 60, 80);
+    assert_int_equal(strcspn(below, "\r\n"), 80);
+    assert_memory_equal(below, "    eee", 7);
+}
+
+static void the_list_ends_at_its_limit(void **state)
+{
+    struct fixture *fixture = *state;
+
+    park_four(fixture);
+    assert_string_equal(LIST(fixture, "--limit", "2"), "3,2");
+    assert_string_equal(LIST(fixture, "--limit", "5000"), "3,2,1");
+    expect(fixture, run(fixture, "dead", "list", "--limit", "0", "-c", fixture->config), 2);
+    expect(fixture, run(fixture, "dead", "retry", "1", "--limit", "1", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "--limit is for list");
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, created_at) SELECT i, gen_random_uuid(),"
+        " 'many', now() FROM generate_series(1, 2500) i");
+    expect(
+        fixture,
+        run(fixture, "dead", "list", "--topic", "many", "--limit", "1500", "-c", fixture->config),
+        0);
+    assert_int_equal(count_lines(fixture->process.out), 1500);
+}
+
+static void a_waiting_row_says_when_it_is_tried_or_what_it_waits_for(void **state)
+{
+    static const struct {
+        const char *due;
+        const char *waits_for;
+        const char *words;
+    } cases[] = {{"now() + interval '30.5 s'", "NULL", "waiting, next try in 3"},
+                 {"now() + interval '9.5 min'", "NULL", "waiting, next try in 10 min"},
+                 {"now() - interval '1 s'", "NULL", "waiting, next try now"},
+                 {"'infinity'", "NULL", "waiting behind its key"},
+                 {"'infinity'", "'out stock'", "waiting for its topic"},
+                 {"NULL", "NULL", "dead"}};
+    struct fixture *fixture = *state;
+
+    park_four(fixture);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sql(fixture->conn, "UPDATE outbox_parked SET due = %s, waits_for = %s WHERE id = 1",
+            cases[i].due, cases[i].waits_for);
+        expect(fixture,
+               run(fixture, "dead", "list", "--topic", "order.paid", "-c", fixture->config), 0);
+        assert_says(fixture->process.out, cases[i].words);
+    }
 }
 
 static void list_is_filtered_by_type_topic_and_time(void **state)
@@ -255,11 +310,11 @@ static void show_prints_all_of_a_row(void **state)
         fixture,
         run(fixture, "dead", "show", "00000000-0000-0000-0000-0000000000A2", "-c", fixture->config),
         0);
-    assert_says(fixture->process.out, "state         2036-05-06T07:08:09Z\n");
+    assert_says(fixture->process.out, "state         waiting till 2036-05-06T07:08:09Z\n");
     assert_says(fixture->process.out, "key           (null)\n");
     assert_says(fixture->process.out, "payload       (null)\n");
     expect(fixture, run(fixture, "dead", "show", "3", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "state         waiting\n");
+    assert_says(fixture->process.out, "state         waiting behind its key\n");
     expect(fixture, run(fixture, "dead", "show", "4", "-c", fixture->config), 1);
     assert_says(fixture->process.err, "no parked or dead row has the id \"4\"");
 }
@@ -418,8 +473,11 @@ static void status_shows_the_most_frequent_reasons(void **state)
                        " SELECT i, gen_random_uuid(), 't', now(), 'sent', now()"
                        " FROM generate_series(6000, 8000) i");
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "parked   2532\ndead     2532\n  936  old\n  15  reason 7\n"
-                                      "  13  reason 6\n  11  reason 5\n  9  reason 4\nrelays");
+    assert_says(fixture->process.out, "parked   2,532, oldest ");
+    assert_says(fixture->process.out, "dead     2,532, oldest ");
+    assert_says(fixture->process.out,
+                ":\n  936: old\n  15: reason 7\n  13: reason 6\n  11: reason 5\n"
+                "  9: reason 4\n");
     expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
     status = load_line(fixture->process.out);
     reasons = json_object_get(status, "parked_reasons");
@@ -438,7 +496,7 @@ static void a_row_that_can_never_be_sent_shows_in_status_with_its_reason(void **
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "dead     1\n  1  ");
+    assert_says(fixture->process.out, "dead     1, oldest ");
     assert_says(fixture->process.out, sql_text(fixture->conn, "SELECT error FROM " PARKED_ROWS));
 }
 
@@ -537,7 +595,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(list_shows_waiting_and_dead_rows_the_newest_first),
-        TEST(on_a_terminal_the_list_stands_in_columns_under_a_head),
+        TEST(on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it),
+        TEST(the_list_ends_at_its_limit),
+        TEST(a_waiting_row_says_when_it_is_tried_or_what_it_waits_for),
         TEST(list_is_filtered_by_type_topic_and_time),
         TEST(a_time_that_postgresql_does_not_know_is_a_usage_error),
         TEST(a_topic_filter_chooses_what_a_route_would_match),

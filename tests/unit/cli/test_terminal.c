@@ -48,12 +48,37 @@ static void what_does_not_fit_is_cut_between_two_characters(void **state)
                         "012345678901234567890123456...");
 }
 
+static void width_is_counted_in_columns(void **state)
+{
+    (void)state;
+    assert_int_equal(terminal_width(""), 0);
+    assert_int_equal(terminal_width("Gr\xc3\xbc\xc3\x9f"), 4);
+    assert_int_equal(terminal_width("\xe6\xbc\xa2\xe5\xad\x97"), 4);
+    assert_int_equal(terminal_width("\xff\xfe"), 2);
+}
+
+static void what_is_wider_is_cut_between_two_characters(void **state)
+{
+    (void)state;
+    assert_string_equal(terminal_fit(out, sizeof out, "abcdef", 6), "abcdef");
+    assert_string_equal(terminal_fit(out, sizeof out, "abcdefg", 6), "abc...");
+    assert_string_equal(terminal_fit(out, sizeof out,
+                                     "\xe6\xbc\xa2\xe5\xad\x97"
+                                     "abcd",
+                                     6),
+                        "\xe6\xbc\xa2...");
+    assert_string_equal(terminal_fit(out, sizeof out, "abcdefg", 2), "..");
+    assert_string_equal(terminal_fit(out, 8, "abcdefghijkl", 80), "abcd...");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(printable_text_stays_as_it_is),
         cmocka_unit_test(what_a_terminal_obeys_is_escaped),
         cmocka_unit_test(what_does_not_fit_is_cut_between_two_characters),
+        cmocka_unit_test(width_is_counted_in_columns),
+        cmocka_unit_test(what_is_wider_is_cut_between_two_characters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

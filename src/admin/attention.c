@@ -1,0 +1,113 @@
+/* status, what needs somebody: each with the command or the SQL that mends it. */
+#include "admin/attention.h"
+
+#include "admin/inspect_cluster.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAITING_MAX "5"
+
+static struct findings *of(struct status *status)
+{
+    return &status->attention;
+}
+
+static void note_relays(struct status *status)
+{
+    struct finding *finding;
+
+    if (status->relays == 0 && status->backlog + status->parked > 0) {
+        finding = findings_add(
+            of(status), FINDING_ERROR, "no relay runs, and %" PRId64 "%s rows are to be sent",
+            status->backlog + status->parked, status->backlog_is_bound ? " or more" : "");
+        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay run");
+    }
+    for (int i = 0; i < status->process_count; i++)
+        if (!status->processes[i].answers) {
+            finding = findings_add(of(status), FINDING_WARNING,
+                                   "relay %s does not answer: it is of an older version, or hangs",
+                                   status->processes[i].name);
+            (void)snprintf(finding->fix, sizeof finding->fix,
+                           "read its log; start it anew when that says nothing");
+        }
+}
+
+static void note_sinks(struct status *status)
+{
+    for (int i = 0; i < status->sink_count; i++) {
+        const struct status_sink *sink = &status->sinks[i];
+        struct finding *finding;
+
+        if (strcmp(sink->state, "away") != 0)
+            continue;
+        finding =
+            findings_add(of(status), FINDING_ERROR,
+                         "sink %s cannot be published to: its rows wait, none is lost", sink->name);
+        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay check");
+    }
+}
+
+/* "SINK DESTINATION"; and the rows that wait behind another one of their key, which may be dead. */
+static int note_parked(struct admin *admin, struct status *status, struct error *error)
+{
+    char sql[768];
+    PGresult *result;
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*) FROM"
+                   " (SELECT waits_for FROM %s WHERE due IS NOT NULL AND (waits_for IS NOT NULL OR"
+                   " due = 'infinity') LIMIT %d) waiting GROUP BY 1 ORDER BY 2 DESC, 1"
+                   " LIMIT " WAITING_MAX,
+                   admin->table.parked_quoted, STATUS_COUNT_MAX);
+    result = session_query(&admin->session, sql, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++) {
+        const char *waits_for = PQgetvalue(result, row, 0);
+        const char *count = PQgetvalue(result, row, 1);
+        struct finding *finding;
+
+        if (waits_for[0] == '\0') {
+            finding = findings_add(of(status), FINDING_WARNING,
+                                   "%s rows wait behind an earlier row of their key", count);
+            (void)snprintf(finding->fix, sizeof finding->fix,
+                           "outbox-relay dead list, then dead retry or dead drop of the earlier"
+                           " ones");
+            continue;
+        }
+        finding = findings_add(of(status), FINDING_WARNING,
+                               "%s rows wait for a destination that is missing or refuses them: %s",
+                               count, waits_for);
+        (void)snprintf(finding->fix, sizeof finding->fix,
+                       "outbox-relay check says what it lacks; they leave once it is there");
+    }
+    PQclear(result);
+    return 0;
+}
+
+static void note_dead(struct status *status)
+{
+    struct finding *finding;
+
+    if (status->dead == 0)
+        return;
+    finding = findings_add(of(status), FINDING_ERROR,
+                           "%" PRId64 " rows are dead: nothing sends"
+                           " them by itself",
+                           status->dead);
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "outbox-relay dead list, then dead retry ID or dead drop ID");
+}
+
+int attention_fill(struct admin *admin, struct status *status, struct error *error)
+{
+    note_relays(status);
+    note_sinks(status);
+    note_dead(status);
+    if (note_parked(admin, status, error) < 0)
+        return -1;
+    return inspect_holders(admin, HOLDERS_LONG_S, of(status), error);
+}

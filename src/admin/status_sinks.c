@@ -1,0 +1,70 @@
+#include "admin/status_sinks.h"
+
+#include "catalog/sql_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TOPICS_MAX 1000 /* the most frequent */
+
+static char *topics_sql(const struct table *table)
+{
+    char *sql = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&sql, &len);
+
+    if (out == NULL)
+        return NULL;
+    (void)fprintf(out,
+                  "SELECT topic, count(*) FROM (SELECT pg_catalog.left(%s::text, 256) AS topic"
+                  " FROM %s WHERE true",
+                  table->columns[COLUMN_TOPIC].quoted, table->quoted);
+    sql_put_unsent(out, table);
+    (void)fprintf(out,
+                  " LIMIT %d) unsent WHERE topic IS NOT NULL GROUP BY topic ORDER BY 2 DESC"
+                  " LIMIT %d",
+                  STATUS_COUNT_MAX, TOPICS_MAX);
+    if (fclose(out) == 0)
+        return sql;
+    free(sql);
+    return NULL;
+}
+
+static int sink_of(const struct routes *routes, struct text topic)
+{
+    for (int i = 0; i < routes->count; i++)
+        if (match_topic(&routes->entries[i].match, topic))
+            return routes->entries[i].sink;
+    return -1;
+}
+
+int status_count_sinks(struct admin *admin, const struct status_query *query, struct status *status,
+                       struct error *error)
+{
+    char *sql;
+    PGresult *result;
+
+    for (int i = 0; i < query->sink_count && i < status->sink_count; i++)
+        status->sinks[i].rows = 0;
+    if (query->sink_count == 1 || status->backlog == 0) {
+        if (query->sink_count == 1)
+            status->sinks[0].rows = status->backlog;
+        return 0;
+    }
+    sql = topics_sql(&admin->table);
+    if (sql == NULL)
+        return error_no_memory(error);
+    result = session_query(&admin->session, sql, 0, NULL, error);
+    free(sql);
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct text topic = {PQgetvalue(result, row, 0), (size_t)PQgetlength(result, row, 0)};
+        int sink = sink_of(query->routes, topic);
+
+        if (sink >= 0 && sink < status->sink_count)
+            status->sinks[sink].rows += strtoll(PQgetvalue(result, row, 1), NULL, 10);
+    }
+    PQclear(result);
+    return 0;
+}

@@ -1,0 +1,383 @@
+/* status of real relays: what they answer, who may answer, --fail-if, --watch, what needs somebody.
+ */
+#include "admin/admin_session.h"
+#include "admin/inspect_cluster.h"
+#include "admin/relay_answer.h"
+#include "integration/program.h"
+
+#include <jansson.h>
+#include <signal.h>
+
+#define TWO_SINKS                                                                                  \
+    STDOUT_SINK "\n[sink.far]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n"                    \
+                "[[route]]\nmatch = \"far.*\"\nsink = \"far\"\n[[route]]\nmatch = \">\"\n"         \
+                "sink = \"out\"\n"
+
+static json_t *ask(struct fixture *fixture)
+{
+    json_t *status;
+
+    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    status = json_loads(fixture->process.out, 0, NULL);
+    assert_non_null(status);
+    return status;
+}
+
+static const json_t *named(const json_t *list, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "name")), name) == 0)
+            return json_array_get(list, i);
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+static const char *text_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text != NULL ? text : "";
+}
+
+static long long number_in(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+static void start_relay(struct fixture *fixture, struct process *relay)
+{
+    process_start(relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 2,
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE"
+                    " 'outbox-relay/%/_' AND datname = current_database()");
+}
+
+static void end_relay(struct process *relay)
+{
+    process_stop(relay, SIGTERM);
+    process_free(relay);
+}
+
+static void a_sink_that_is_away_shows_why_since_when_and_what_waits(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+    json_t *status;
+    const json_t *far;
+
+    write_config(fixture, "", TWO_SINKS);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 'far.a', '1'"
+                       " FROM generate_series(1, 5)");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('near', '1')");
+    start_relay(fixture, &relay);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name"
+                    " ~ '^outbox-relay/.*/away:far$' AND datname = current_database()");
+    status = ask(fixture);
+    far = named(json_object_get(status, "sinks"), "far");
+    assert_string_equal(text_in(far, "state"), "away");
+    assert_says(text_in(far, "error"), "Connection refused");
+    assert_int_equal(strlen(text_in(far, "since")), strlen("2026-01-01T00:00:00.000Z"));
+    assert_int_equal(number_in(far, "rows"), 5);
+    assert_string_equal(text_in(named(json_object_get(status, "sinks"), "out"), "state"), "up");
+    json_decref(status);
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "\nfar: away since ");
+    assert_says(fixture->process.out, "Connection refused");
+    assert_says(fixture->process.out, ", 5 rows wait\n");
+    assert_says(fixture->process.out, "- sink far cannot be published to");
+    end_relay(&relay);
+}
+
+static void a_relay_answers_with_what_it_did_and_what_its_lanes_do(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+    const json_t *process;
+    json_t *status;
+
+    start_relay(fixture, &relay);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', '1'"
+                       " FROM generate_series(1, 12)");
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    status = ask(fixture);
+    assert_int_equal(number_in(status, "relays"), 1);
+    process = json_array_get(json_object_get(status, "processes"), 0);
+    assert_true(json_is_true(json_object_get(process, "answers")));
+    assert_int_equal(number_in(process, "sent"), 12);
+    assert_true(json_number_value(json_object_get(status, "rate_per_second")) > 0);
+    assert_int_equal(json_array_size(json_object_get(status, "lane_states")), 2);
+    json_decref(status);
+    expect(fixture, run(fixture, "status", "--lanes", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, " 12 sent, ");
+    assert_says(fixture->process.out, "    lane 2  idle");
+    end_relay(&relay);
+}
+
+/* One relay each of two tables in one database. */
+static void relays_of_another_table_are_left_out(void **state)
+{
+    struct fixture *fixture = *state;
+    char other[256];
+    struct process relays[2];
+    json_t *status;
+
+    (void)snprintf(other, sizeof other, "%s",
+                   harness_file("other.toml",
+                                "[database]\nurl = \"%s\"\n[outbox]\ntable = \"other\"\n"
+                                "order = \"none\"\n" STDOUT_SINK "\n",
+                                fixture->url));
+    expect(fixture, run(fixture, "init", "-c", other), 0);
+    process_start(&relays[0], NULL, "run", "-c", other, NULL);
+    process_start(&relays[1], NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 6,
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name"
+                    " ~ '^outbox-relay/.*/([0-9]|watch)$' AND datname = current_database()");
+    process_await_words(&relays[0], "relaying from");
+    process_await_words(&relays[1], "relaying from");
+    status = ask(fixture);
+    assert_int_equal(number_in(status, "relays"), 1);
+    assert_int_equal(number_in(status, "lanes"), 2);
+    assert_int_equal(json_array_size(json_object_get(status, "lane_states")), 2);
+    json_decref(status);
+    end_relay(&relays[0]);
+    end_relay(&relays[1]);
+}
+
+/* The channel of the answer to the next question. */
+static void await_question(PGconn *conn, char channel[64])
+{
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    PGnotify *note = NULL;
+
+    while (note == NULL && harness_now_ms() < deadline_ms) {
+        harness_pause();
+        assert_int_equal(PQconsumeInput(conn), 1);
+        note = PQnotifies(conn);
+    }
+    assert_non_null(note);
+    assert_int_equal(strlen(note->extra), 32);
+    (void)snprintf(channel, 64, STATUS_ANSWER_CHANNEL "%s", note->extra);
+    PQfreemem(note);
+}
+
+/* A relay that is stopped says nothing, and somebody who overhears the question answers for it. */
+static void nobody_answers_for_a_relay(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+    struct process relay;
+    char channel[64];
+
+    start_relay(fixture, &relay);
+    sql(fixture->conn, "LISTEN " STATUS_CHANNEL);
+    assert_int_equal(kill(relay.pid, SIGSTOP), 0);
+    process_free(process);
+    process_start(process, NULL, "status", "-c", fixture->config, NULL);
+    await_question(fixture->conn, channel);
+    sql(fixture->conn,
+        "SELECT pg_notify('%s', json_build_object('table', 'outbox'::regclass::oid::int8,"
+        " 'version', 'forged', 'sent', 666)::text)",
+        channel);
+    process_wait(process);
+    assert_int_equal(process->status, 0);
+    assert_says(process->out, "2 lanes, does not answer");
+    assert_says(process->out, "does not answer: it is of an older version, or hangs");
+    assert_null(strstr(process->out, "forged"));
+    assert_null(strstr(process->out, "666"));
+    assert_int_equal(kill(relay.pid, SIGCONT), 0);
+    end_relay(&relay);
+}
+
+/* Anybody may give himself the name of a relay. */
+static void a_role_that_may_not_delete_from_the_outbox_is_no_relay(void **state)
+{
+    struct fixture *fixture = *state;
+    char url[512];
+    PGconn *impostor;
+    json_t *status;
+
+    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS impostor;"
+                       " CREATE ROLE impostor LOGIN");
+    (void)snprintf(url, sizeof url, "postgresql://impostor%s", strchr(fixture->url, '@'));
+    impostor = PQconnectdb(url);
+    assert_int_equal(PQstatus(impostor), CONNECTION_OK);
+    sql(impostor, "SET application_name = 'outbox-relay/x:1/1'");
+    status = ask(fixture);
+    assert_int_equal(number_in(status, "relays"), 0);
+    json_decref(status);
+    sql(fixture->conn, "GRANT DELETE ON outbox TO impostor");
+    status = ask(fixture);
+    assert_int_equal(number_in(status, "relays"), 1);
+    json_decref(status);
+    PQfinish(impostor);
+    sql(fixture->conn, "DROP OWNED BY impostor; DROP ROLE impostor");
+}
+
+static void noise_on_the_channels_neither_stops_a_relay_nor_its_answers(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+    json_t *status;
+
+    start_relay(fixture, &relay);
+    for (int i = 0; i < 50; i++)
+        sql(fixture->conn, "SELECT pg_notify('" STATUS_CHANNEL "', repeat('%c', %d))",
+            i % 2 == 0 ? 'a' : 'Z', i % 3 * 16);
+    status = ask(fixture);
+    assert_true(json_is_true(
+        json_object_get(json_array_get(json_object_get(status, "processes"), 0), "answers")));
+    json_decref(status);
+    end_relay(&relay);
+}
+
+static void rows_without_a_relay_need_attention(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "\nattention\n- no relay runs, and 1 rows are to be sent\n"
+                                      "  fix: outbox-relay run\n");
+}
+
+static void with_all_rows_parked_the_oldest_age_is_theirs(void **state)
+{
+    struct fixture *fixture = *state;
+    json_t *status;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, waits_for, error) SELECT"
+        " i, gen_random_uuid(), 'gone', now() - interval '1 hour', CASE WHEN i = 1 THEN now() +"
+        " interval '50 s' ELSE 'infinity' END, 'out gone', 'unknown topic'"
+        " FROM generate_series(1, 30) i");
+    status = ask(fixture);
+    assert_in_range(json_real_value(json_object_get(status, "oldest_seconds")), 3599, 3700);
+    assert_in_range(json_real_value(json_object_get(status, "next_try_seconds")), 10, 50);
+    assert_true(json_is_null(json_object_get(status, "backlog_oldest_seconds")));
+    json_decref(status);
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "parked   30, oldest 1 h 00 min, next try in ");
+    assert_says(fixture->process.out,
+                "- 30 rows wait for a destination that is missing or refuses them: out gone\n");
+    expect(fixture, run(fixture, "status", "--fail-if", "oldest>30m", "-c", fixture->config), 1);
+}
+
+static void fail_if_decides_the_exit_status(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
+    expect(fixture, run(fixture, "status", "--fail-if", "backlog>1", "-c", fixture->config), 0);
+    assert_string_equal(fixture->process.out, "");
+    expect(fixture,
+           run(fixture, "status", "--fail-if", "dead>0 or relays<1", "-c", fixture->config), 1);
+    assert_string_equal(fixture->process.out, "");
+    assert_string_equal(fixture->process.err, "outbox-relay: --fail-if relays<1: relays is 0\n");
+    expect(fixture,
+           run(fixture, "status", "--json", "--fail-if", "relays<1", "-c", fixture->config), 1);
+    assert_says(fixture->process.out, "\"backlog\":1,");
+    expect(fixture, run(fixture, "status", "--fail-if", "relay<1", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "unknown field \"relay\"; there are backlog, oldest,");
+    expect(fixture,
+           run(fixture, "status", "--watch", "--fail-if", "relays<1", "-c", fixture->config), 2);
+}
+
+static void a_watch_draws_in_place_and_ends_at_an_interrupt(void **state)
+{
+    struct fixture *fixture = *state;
+    char command[1024];
+    char all[65536];
+    size_t len;
+    FILE *pipe;
+
+    (void)snprintf(command, sizeof command,
+                   "script -qec 'stty cols 60 rows 5; timeout -s INT 5 %s status --watch -c %s;"
+                   " echo ended with $?' /dev/null",
+                   harness_env("RELAY"), fixture->config);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    len = fread(all, 1, sizeof all - 1, pipe);
+    all[len] = '\0';
+    (void)pclose(pipe);
+    assert_memory_equal(all, "\033[?1049h\033[?25l\033[H", 17);
+    assert_says(strstr(all, "\033[J"), "\033[Hpublic.outbox at "); /* a second frame */
+    assert_null(strstr(all, "\033[2J"));
+    assert_says(all, "\033[?25h\033[?1049lpublic.outbox at ");
+    assert_says(all, "relays   0 with 0 lanes\r\n");
+    assert_says(all, "ended with 124"); /* timeout(1) says so of each that it has interrupted */
+}
+
+static struct admin *open_admin(const struct fixture *fixture, struct outbox_options *options)
+{
+    struct error error;
+    struct admin *admin;
+
+    *options = (struct outbox_options){.url = (char *)fixture->url,
+                                       .table = (char *)"outbox",
+                                       .allow_plaintext = true,
+                                       .order = ORDER_NONE,
+                                       .publish_timeout_ms = 10000};
+    admin = admin_open(options, &error);
+    if (admin == NULL)
+        fail_msg("%s", error.text);
+    return admin;
+}
+
+static bool has_finding(const struct findings *findings, const char *text, const char *fix)
+{
+    for (int i = 0; i < findings->count; i++)
+        if (strstr(findings->items[i].text, text) != NULL &&
+            strstr(findings->items[i].fix, fix) != NULL)
+            return true;
+    for (int i = 0; i < findings->count; i++)
+        print_error("%s | %s\n", findings->items[i].text, findings->items[i].fix);
+    return false;
+}
+
+static void transactions_that_hold_the_horizon_are_named_with_what_ends_them(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *reader = harness_connect(fixture->url);
+    struct outbox_options options;
+    struct admin *admin;
+    struct findings findings;
+    struct error error;
+    char fix[96];
+
+    sql(fixture->conn, "GRANT pg_read_all_stats TO " HARNESS_RELAY);
+    sql(reader, "SET application_name = 'nightly'");
+    sql(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    sql(reader, "SELECT 1");
+    admin = open_admin(fixture, &options);
+    assert_int_equal(findings_init(&findings), 0);
+    assert_int_equal(inspect_holders(admin, HOLDERS_LONG_S, &findings, &error), 0);
+    assert_int_equal(findings.count, 0);
+    assert_int_equal(inspect_holders(admin, 0, &findings, &error), 0);
+    (void)snprintf(fix, sizeof fix, "SELECT pg_catalog.pg_terminate_backend(%d);",
+                   PQbackendPID(reader));
+    assert_true(has_finding(&findings, "nightly, idle in transaction) is open for 0 min", fix));
+    findings_free(&findings);
+    admin_close(admin);
+    PQfinish(reader);
+    sql(fixture->conn, "REVOKE pg_read_all_stats FROM " HARNESS_RELAY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_sink_that_is_away_shows_why_since_when_and_what_waits),
+        TEST(a_relay_answers_with_what_it_did_and_what_its_lanes_do),
+        TEST(relays_of_another_table_are_left_out),
+        TEST(nobody_answers_for_a_relay),
+        TEST(a_role_that_may_not_delete_from_the_outbox_is_no_relay),
+        TEST(noise_on_the_channels_neither_stops_a_relay_nor_its_answers),
+        TEST(rows_without_a_relay_need_attention),
+        TEST(with_all_rows_parked_the_oldest_age_is_theirs),
+        TEST(fail_if_decides_the_exit_status),
+        TEST(a_watch_draws_in_place_and_ends_at_an_interrupt),
+        TEST(transactions_that_hold_the_horizon_are_named_with_what_ends_them),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
