@@ -102,10 +102,30 @@ static void note_dead(struct status *status)
                    "outbox-relay dead list, then dead retry ID or dead drop ID");
 }
 
+static void note_pauses(struct status *status)
+{
+    for (int i = 0; i < status->pauses->count; i++) {
+        const struct pause_note *pause = &status->pauses->items[i];
+        bool has_reason = pause->reason[0] != '\0';
+        struct finding *finding = findings_add(
+            of(status), FINDING_WARNING, "%s %s is paused since %s by role %s%s%s", pause->what,
+            pause->name, pause->since, pause->by, has_reason ? ": " : "", pause->reason);
+
+        /* A name that is quoted could end the quotes in the shell that it is pasted into. */
+        if (strchr(pause->name, '\'') == NULL)
+            (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay resume %s '%s'",
+                           pause->what, pause->name);
+        else
+            (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay resume %s NAME",
+                           pause->what);
+    }
+}
+
 int attention_fill(struct admin *admin, struct status *status, struct error *error)
 {
     note_relays(status);
     note_sinks(status);
+    note_pauses(status);
     note_dead(status);
     if (note_parked(admin, status, error) < 0)
         return -1;

@@ -1,7 +1,7 @@
 #ifndef ADMIN_STATUS_H
 #define ADMIN_STATUS_H
 
-#include "admin/admin.h"
+#include "admin/pause.h"
 #include "route/route.h"
 
 /*
@@ -77,6 +77,7 @@ struct status {
     int process_count;
     struct status_lane *lane_list; /* the first STATUS_LANES_MAX */
     int lane_count;
+    struct pause_notes *pauses;
     struct findings attention; /* what needs somebody, each with what mends it */
 };
 

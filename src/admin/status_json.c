@@ -106,6 +106,21 @@ static json_t *pack_lanes(const struct status *status)
     return list;
 }
 
+static json_t *pack_pauses(const struct status *status)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; status->pauses != NULL && i < status->pauses->count; i++) {
+        const struct pause_note *pause = &status->pauses->items[i];
+
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "what", pack_text(pause->what), "name",
+                            pack_text(pause->name), "since", text_or_null(pause->since), "by",
+                            pack_text(pause->by), "reason", text_or_null(pause->reason)));
+    }
+    return list;
+}
+
 static json_t *pack_attention(const struct status *status)
 {
     json_t *list = json_array();
@@ -146,6 +161,7 @@ char *status_json(const struct status *status)
                   {"sinks", pack_sinks(status)},
                   {"processes", pack_processes(status)},
                   {"lane_states", pack_lanes(status)},
+                  {"pauses", pack_pauses(status)},
                   {"attention", pack_attention(status)}};
     bool whole = object != NULL;
 

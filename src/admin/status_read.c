@@ -138,7 +138,8 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
     status->sinks = calloc(STATUS_SINKS_MAX, sizeof *status->sinks);
     status->processes = calloc(STATUS_RELAYS_MAX, sizeof *status->processes);
     status->lane_list = calloc(STATUS_LANES_MAX, sizeof *status->lane_list);
-    if (findings_init(&status->attention) < 0 || status->sinks == NULL ||
+    status->pauses = calloc(1, sizeof *status->pauses);
+    if (findings_init(&status->attention) < 0 || status->pauses == NULL || status->sinks == NULL ||
         status->processes == NULL || status->lane_list == NULL)
         return error_no_memory(error);
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
@@ -153,6 +154,7 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
     }
     if (relays_ask(&asking, admin, status, query->wait_ms, error) < 0 ||
         read_tables(admin, status, error) < 0 || read_reasons(admin, status, error) < 0 ||
+        admin_list_pauses(admin, status->pauses, error) < 0 ||
         status_count_sinks(admin, query, status, error) < 0 || relays_hear(&asking, error) < 0 ||
         attention_fill(admin, status, error) < 0)
         result = -1;
@@ -165,6 +167,7 @@ void status_free(struct status *status)
     free(status->sinks);
     free(status->processes);
     free(status->lane_list);
+    free(status->pauses);
     findings_free(&status->attention);
     *status = (struct status){0};
 }

@@ -1,6 +1,6 @@
 #include "admin/status_sinks.h"
 
-#include "catalog/sql_parts.h"
+#include "catalog/sql_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

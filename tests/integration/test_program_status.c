@@ -120,6 +120,7 @@ static void relays_of_another_table_are_left_out(void **state)
     struct fixture *fixture = *state;
     char other[256];
     struct process relays[2];
+    int64_t deadline_ms;
     json_t *status;
 
     (void)snprintf(other, sizeof other, "%s",
@@ -133,9 +134,10 @@ static void relays_of_another_table_are_left_out(void **state)
     wait_for_number(fixture->conn, 6,
                     "SELECT count(*) FROM pg_stat_activity WHERE application_name"
                     " ~ '^outbox-relay/.*/([0-9]|watch)$' AND datname = current_database()");
-    process_await_words(&relays[0], "relaying from");
-    process_await_words(&relays[1], "relaying from");
-    status = ask(fixture);
+    deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    while ((status = ask(fixture)) != NULL && number_in(status, "relays") != 1 &&
+           harness_now_ms() < deadline_ms) /* it hears the question a moment after it connects */
+        json_decref(status);
     assert_int_equal(number_in(status, "relays"), 1);
     assert_int_equal(number_in(status, "lanes"), 2);
     assert_int_equal(json_array_size(json_object_get(status, "lane_states")), 2);
