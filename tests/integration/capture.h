@@ -1,9 +1,9 @@
 #ifndef INTEGRATION_CAPTURE_H
 #define INTEGRATION_CAPTURE_H
 
-/* From here on what is written to stderr is kept, until expect_in_stderr(), which fails the test,
- * and shows what was kept, unless the words are in it so many times. What a test that failed in
- * between has left, the reason with it, is shown too. */
+/* Captures stderr from here on, until expect_in_stderr(). That fails the test, and shows what was
+ * captured, unless the words occur in it exactly so many times. When a test fails in between, the
+ * next capture, or the end of the program, shows what was captured. */
 void capture_stderr(void);
 void expect_in_stderr(const char *words, int times);
 

@@ -150,7 +150,7 @@ static void make_database(PGconn *admin)
     assert_int_equal(atexit(drop_database), 0);
 }
 
-/* Those of the test before, and its settings. */
+/* Ends the sessions of the test before, and resets its settings. */
 static void end_sessions(PGconn *admin)
 {
     char others[256];
@@ -163,8 +163,8 @@ static void end_sessions(PGconn *admin)
     sql(admin, "ALTER DATABASE test_%d RESET ALL", (int)getpid());
 }
 
-/* What is in no schema stays, and so do privileges in pg_catalog: a test that changes them undoes
- * that. */
+/* Objects outside of schemas stay, and so do privileges in pg_catalog: a test that changes them
+ * undoes that. */
 static void drop_schemas(PGconn *conn)
 {
     sql(conn, "DO $$DECLARE name text; BEGIN SET LOCAL client_min_messages = warning;"

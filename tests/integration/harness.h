@@ -16,17 +16,19 @@
 #define HARNESS_WAIT_MS 40000
 #define HARNESS_RELAY "test_relay" /* the role of the relays */
 
-/* The variable's value; the test fails when it is not set: a server that is missing is no pass. */
+/* The variable's value. The test fails when it is not set, since a missing server must not count as
+ * a pass. */
 const char *harness_env(const char *name);
 
-/* This process's database on the test server; its URL, with the role HARNESS_RELAY, which owns the
- * database and is no superuser. The connection is the caller's, and a superuser's. Each call empties
- * the database, ending all its sessions: to make one and drop it would cost more than most tests. */
+/* Connects to this process's database on the test server as a superuser; the connection is the
+ * caller's. The URL is for HARNESS_RELAY, which owns the database and is no superuser. Each call
+ * ends all sessions of the database and empties it: dropping and creating one would take longer
+ * than most tests. */
 PGconn *harness_database(char url[256]);
 /* One more connection to the same database, as a superuser too. */
 PGconn *harness_connect(const char *url);
 
-/* The parked rows, without the note that says by which condition rows are sent. */
+/* The parked rows, without the row that notes by which condition rows are sent. */
 #define PARKED_ROWS                                                                                \
     "(SELECT * FROM outbox_parked WHERE sent_at IS DISTINCT FROM 'infinity') parked"
 
@@ -47,7 +49,7 @@ const char *harness_file(const char *name, const char *format, ...)
 const char *harness_folder(void);
 
 int64_t harness_now_ms(void);
-/* A few milliseconds, between two looks at something that is waited for. */
+/* Sleeps a few milliseconds, between two checks of a condition that is waited for. */
 void harness_pause(void);
 
 struct process {
@@ -64,11 +66,12 @@ struct process {
 void process_start(struct process *process, const char *in, ...);
 void process_wait(struct process *process);
 void process_free(struct process *process);
-/* Kills what a test that failed has left running. */
+/* Kills the programs that a failed test has left running. */
 void process_end_all(void);
 /* Start and wait in one. Returns the exit status; fails the test on a deadline. */
 int process_run(struct process *process, const char *in, ...);
-/* How often it has written this to stdout and stderr; polling until it is so often, or once. */
+/* How often the words occur in its stdout and stderr; and waiting until they occur so often, or
+ * once. */
 int process_count_words(const struct process *process, const char *words);
 void process_await_times(const struct process *process, const char *words, int times);
 void process_await_words(const struct process *process, const char *words);

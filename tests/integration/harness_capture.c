@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static FILE *captured; /* NULL: nothing is */
+static FILE *captured; /* NULL while nothing is captured */
 static int real_stderr;
 
 static void restore_stderr(void)

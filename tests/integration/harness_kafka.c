@@ -189,7 +189,8 @@ void remove_acls(const char *name)
     rd_kafka_AclBinding_destroy(filter);
 }
 
-/* Created is not yet announced: the first batch would wait for it. */
+/* A broker announces a topic a moment after it has created it. Without this wait the first batch of
+ * a test would wait. */
 void create_topic_with(int partitions, const char *setting, const char *value)
 {
     assert_int_equal(request_topic_with(topic, partitions, setting, value),
@@ -202,7 +203,7 @@ void create_topic(int partitions, const char *max_bytes)
     create_topic_with(partitions, "max.message.bytes", max_bytes);
 }
 
-/* The broker tells of a new partition's leader a moment before that one serves it. */
+/* The broker names the leader of a new partition a moment before that leader serves it. */
 static int64_t stored_in(int partition)
 {
     int64_t deadline_ms = clock_now_ms() + HARNESS_WAIT_MS;

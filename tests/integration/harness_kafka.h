@@ -28,15 +28,15 @@ rd_kafka_resp_err_t request_topic(const char *name, int partitions, const char *
 rd_kafka_resp_err_t request_topic_with(const char *name, int partitions, const char *setting,
                                        const char *value);
 void delete_topic(const char *name);
-/* Until the broker says this of the topic. */
+/* Waits until the broker answers with this error for the topic. */
 void await_topic_error(const char *name, rd_kafka_resp_err_t code);
-/* CreatePartitions on `topic`: so many in all. */
+/* Raises the number of partitions of `topic` to this. */
 void grow_topic(int partitions);
-/* For whoever comes without a name, as all do here. */
+/* An ACL for clients without a login, as all are here. */
 void add_acl(const char *name, rd_kafka_AclOperation_t operation,
              rd_kafka_AclPermissionType_t permission);
 void remove_acls(const char *name);
-/* The same for `topic`, and every partition has a leader. */
+/* Creates `topic` and waits until every partition has a leader. */
 void create_topic_with(int partitions, const char *setting, const char *value);
 void create_topic(int partitions, const char *max_bytes);
 int64_t stored(int partitions);
@@ -48,7 +48,7 @@ void assert_header(const rd_kafka_message_t *message, size_t at, const char *nam
                    const char *expected);
 void forget_consumed(void);
 
-/* The next answers of the mock to Produce requests. */
+/* Sets the next answers of the mock to Produce requests. */
 void inject(int count, rd_kafka_resp_err_t code);
 
 #endif

@@ -51,7 +51,8 @@ static void feed(int fd, const char *text)
     (void)close(fd);
 }
 
-/* A test program that is killed leaves no relay behind. It may have ended before the request. */
+/* The relay dies with the test program, also when that is killed. The parent may have ended before
+ * the request. */
 static void die_with(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)

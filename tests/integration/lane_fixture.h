@@ -130,7 +130,7 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-/* Into fixture->view. */
+/* Reads into fixture->view. */
 static inline void read_horizon(struct lane_fixture *fixture)
 {
     horizon_read(fixture->watched.horizon, &fixture->outbox->server, &fixture->view);
@@ -169,7 +169,7 @@ static inline bool is_starting(struct lane_fixture *fixture, const struct outbox
     return fixture->view.starting;
 }
 
-/* Behind each connect of a lane its process scans the table, and claims wait for that. */
+/* After each connect of a lane its process scans the table, and claims wait for the scan. */
 static inline void await_first_scan(struct lane_fixture *fixture, const struct outbox *outbox)
 {
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -198,7 +198,7 @@ static inline struct outbox *open_second(struct lane_fixture *fixture)
     return second;
 }
 
-/* A lane that keeps the order of keys, and takes all slices. */
+/* A lane that keeps the order of keys and may claim all slices at once. */
 static inline int open_ordered(void **state, enum on_sent on_sent, int slices)
 {
     struct lane_fixture *fixture;
@@ -207,7 +207,7 @@ static inline int open_ordered(void **state, enum on_sent on_sent, int slices)
         return -1;
     fixture = *state;
     fixture->outbox->slices.turns.width =
-        SLICES_PER_CLAIM_MAX; /* as a lane is that had too little */
+        SLICES_PER_CLAIM_MAX; /* as wide as a lane becomes when its claims find few rows */
     connect_lane(fixture, fixture->outbox);
     return 0;
 }

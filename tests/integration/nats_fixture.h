@@ -172,7 +172,8 @@ static inline int teardown(void **state)
     return 0;
 }
 
-/* What the relay believes until it asks again: the stream's subjects were changed since. */
+/* Changes what the client knows of the stream's subjects, as if they had been changed at the server
+ * since it asked. */
 static inline void say_stream_takes(const char *subject)
 {
     struct nats *nats = (struct nats *)broker;
@@ -197,7 +198,7 @@ static inline void use_stream(jsStreamConfig *config)
     assert_int_equal(broker_ready(broker, &error), 0);
 }
 
-/* Other event_ids than those of any batch before. */
+/* Event ids are unlike those of every batch before. */
 static inline void fill_batch_of(const char *subject, int count)
 {
     static int filled;
@@ -212,7 +213,7 @@ static inline void fill_batch_of(const char *subject, int count)
     }
 }
 
-/* Of the group: the library's threads end before OpenSSL cleans up behind them. */
+/* The teardown of the group: the library's threads end before OpenSSL frees what they use. */
 static inline int close_library(void **state)
 {
     (void)state;
@@ -244,7 +245,7 @@ static inline void open_own(void **state, const char *config, char *user)
     options.password = user;
 }
 
-/* Answers what the closure says, or, without one, what the request itself does. */
+/* Answers with the closure, or, without one, with the request's own payload. */
 static inline void on_request(natsConnection *from, natsSubscription *subscription,
                               natsMsg *request, void *closure)
 {

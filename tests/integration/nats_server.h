@@ -44,7 +44,7 @@ static inline void write_own_config(const char *config)
     write_own_file("conf", text);
 }
 
-/* The port behind these words in what the server announced. */
+/* The port that the server announced for this scheme. */
 static inline int own_port(const char *scheme)
 {
     const char *found = strstr(own_ports, scheme);
@@ -77,7 +77,7 @@ static inline void read_own_ports(void)
     (void)snprintf(own_url, sizeof own_url, "%.*s", (int)strcspn(found, "\""), found);
 }
 
-/* `config`: all but where it listens. */
+/* `config`: everything but the address to listen on. */
 static inline void start_own_server(const char *config)
 {
     char path[128];
@@ -119,7 +119,8 @@ static inline bool own_log_says(const char *words)
     return own_log_count(words) > 0;
 }
 
-/* The signal is one thread's to take: until that one runs, the others go on. */
+/* Waits until all threads have stopped: the others run on until the thread that takes the signal
+ * has run. */
 static inline void pause_own_server(void)
 {
     int status;

@@ -31,7 +31,7 @@ static inline int set_up(void **state)
     return fixture_open(state, configure);
 }
 
-/* Without arguments of its own. */
+/* A command without arguments of its own. */
 static inline int run_command(struct fixture *fixture, const char *command)
 {
     return run(fixture, command, "-c", fixture->config);
@@ -98,7 +98,7 @@ static inline void make_role(struct fixture *fixture, const char *role)
     sql(fixture->conn, "%s", fixture->process.out);
 }
 
-/* The role of every configuration that is written from here on. */
+/* Every configuration that is written from here on logs in as this role. */
 static inline void log_in_as(struct fixture *fixture, const char *role)
 {
     const char *at = strchr(fixture->url, '@');

@@ -8,9 +8,10 @@
  * deadline. A test program has these once, so they are its own file-scope state. */
 
 #define WAIT_MS 20000
-/* What must not wait for a library's own patience of five seconds and more. */
+/* The limit for what must not wait for a client library's own time-out, which is five seconds or
+ * more. */
 #define QUICK_MS 4000
-/* A deadline that passes, since nobody answers; what is answered comes long before it. */
+/* A deadline that is meant to pass. Whatever a server does answer arrives long before it. */
 #define LATE_MS 2000
 /* How much later than its deadline a wait may end on a machine that is busy. */
 #define SLACK_MS 2500

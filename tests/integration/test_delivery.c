@@ -83,7 +83,8 @@ static void load_from_nats(struct fixture *fixture)
                    shell("build/reader nats %s %s", harness_env("TEST_NATS_URL"), fixture->name));
 }
 
-/* `columns` of what was read back, and the same of the table's rows, repeats counted or not. */
+/* Compares `columns` of what was read back with `of_rows` of the table; `except` says whether
+ * repeats count. */
 static void assert_same(struct fixture *fixture, const char *columns, const char *of_rows,
                         const char *except)
 {
@@ -262,7 +263,7 @@ static void rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there(void **s
                     " AND attempts = 0 AND error LIKE 'unknown topic %'");
     wait_for_number(fixture->conn, 19,
                     "SELECT count(*) FROM outbox_parked WHERE due = 'infinity'"
-                    " AND waits_for LIKE 'k/%k.late'"); /* of this sink, and but for one */
+                    " AND waits_for LIKE 'k/%k.late'"); /* all but the one that is tried */
     make_topic(topic_of(fixture, "k.late"));
     wait_for_number(fixture->conn, 20,
                     "SELECT count(*) FROM outbox_parked WHERE sent_at < 'infinity'");
@@ -272,7 +273,7 @@ static void rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there(void **s
     assert_int_equal(count_in_kafka(topic_of(fixture, "k.late")), 20);
 }
 
-/* The second time it would find what the first had made. */
+/* If the first check created anything, the second would find it. */
 static void assert_check_only_tells_what_will_be_created(struct fixture *fixture)
 {
     for (int i = 0; i < 2; i++) {
@@ -329,7 +330,7 @@ static void check_reports_brokers_that_cannot_be_reached(void **state)
     assert_says(fixture->process.out, "error: [sink.n] nats at nats://127.0.0.1:1");
 }
 
-/* Of lanes; the session beside them asks its questions all the time. */
+/* Counts those of lanes: the watcher's session beside them is in one most of the time. */
 static long long open_transactions(struct fixture *fixture)
 {
     return sql_number(fixture->conn,

@@ -268,7 +268,7 @@ a_missing_topic_is_reported_with_the_command_that_creates_it_and_can_be_created(
     assert_int_equal(broker_make(broker, "shop.>", &error), 0);
     assert_int_equal(broker_make(broker, topic, &error), 0);
     assert_int_equal(broker_make(broker, topic, &error), 0);
-    /* Created is not yet announced. */
+    /* A broker announces a topic a moment after it has created it. */
     while (broker_inspect(broker, topic, warning, sizeof warning, &error) < 0)
         assert_true(clock_left_ms(deadline_ms) > 0);
     assert_non_null(strstr(warning, "replication factor 1"));
@@ -314,7 +314,7 @@ static void a_silent_broker_ends_the_wait_at_the_deadline(void **state)
     assert_true(clock_now_ms() - started_ms < 500 + SLACK_MS);
     assert_says(&error, "500 messages were not acknowledged");
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
-    /* The bytes of the batch are no longer the client's. */
+    /* The client must no longer use the bytes of the batch. */
     batch_reset(&batch);
     services("resume", "kafka");
     wait_until_ready();
@@ -323,7 +323,7 @@ static void a_silent_broker_ends_the_wait_at_the_deadline(void **state)
     assert_in_range(stored(1), BATCH + 1, 2 * BATCH + 1);
 }
 
-/* Those that nobody has read yet. */
+/* Delivery reports that have not been read yet. */
 static int reports(void)
 {
     rd_kafka_queue_t *queue = rd_kafka_queue_get_main(((struct kafka *)broker)->client);
@@ -363,7 +363,7 @@ static void a_record_batch_that_is_refused_once_rejects_no_message(void **state)
 static void only_a_message_that_is_refused_alone_is_rejected(void **state)
 {
     (void)state;
-    /* The three of them, then the first alone. */
+    /* One for the record batch of all three, one for the first message alone. */
     inject(2, RD_KAFKA_RESP_ERR_INVALID_RECORD);
     fill_batch(3);
     publish();
@@ -381,7 +381,8 @@ static void an_error_that_is_not_known_costs_an_attempt(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
 }
 
-/* The timestamp is this host's clock, and the rest is set for the topic or the sink. */
+/* A wrong timestamp comes from this host's clock, and the other two from settings of the topic or
+ * the sink. */
 static void an_error_that_no_message_causes_costs_no_attempt(void **state)
 {
     static const rd_kafka_resp_err_t codes[] = {RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP,

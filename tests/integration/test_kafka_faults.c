@@ -81,7 +81,7 @@ static void a_fatal_error_costs_one_batch_and_a_new_client(void **state)
     expect_recovery_from(RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH);
 }
 
-/* Before anything is claimed: ready() itself looks. */
+/* broker_ready() finds it, before anything is claimed. */
 static void a_client_that_became_fatal_while_idle_costs_no_batch(void **state)
 {
     struct kafka *kafka = (struct kafka *)broker;
@@ -108,7 +108,8 @@ static void a_client_that_becomes_fatal_between_ready_and_send_rejects_no_messag
     publish_ten();
 }
 
-/* As if librdkafka had lost one: the test counts a message that was never handed over. */
+/* Stands for a report that librdkafka has lost: the test counts a message that was never handed
+ * over. */
 static void a_missing_delivery_report_is_no_success(void **state)
 {
     (void)state;
@@ -187,7 +188,7 @@ static void a_topic_that_elects_a_leader_parks_nothing(void **state)
     (void)state;
     publish_ten();
     rd_kafka_mock_topic_set_error(mock, topic, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE);
-    /* Each client that is made meanwhile asks about the topic, and is told that. */
+    /* Each new client asks about the topic, and gets this answer. */
     become_fatal();
     for (int i = 0; i < 3; i++) {
         wait_until_ready();
@@ -228,7 +229,7 @@ static void publishing_goes_on_soon_after_a_restart(void **state)
     open_broker();
     publish_ten();
     services("kill", "kafka");
-    /* Nothing is sent: the idle client hears of it by itself. */
+    /* The client has nothing to send, and notices the end of the connection nevertheless. */
     while (ready_within_its_time() == 0)
         assert_true(clock_left_ms(deadline_ms) > 0);
     for (int i = 0; i < 3; i++)
@@ -376,7 +377,7 @@ static void a_cluster_without_tls_is_reported(void **state)
 {
     (void)state;
     expect_refused_connection("ssl", "in state SSL_HANDSHAKE");
-    assert_null(strstr(error.text, "after ")); /* or each attempt would be logged anew */
+    assert_null(strstr(error.text, "after ")); /* or each attempt would be logged */
 }
 
 static void a_cluster_that_takes_no_password_is_reported(void **state)

@@ -55,7 +55,7 @@ static void spoil(int key, int place)
     rows[place * KEYS + key].value = large;
 }
 
-/* Repeats do not count; what a key's first-seen values are must rise by one. */
+/* Repeats are ignored. The first occurrences of a key must count up by one. */
 static int first_seen(int key)
 {
     int next = 0;
@@ -91,7 +91,7 @@ static void expect_key_held_at(int partitions, int key, int place)
     assert_int_equal(count_rows(OUTCOME_BEHIND), KEY_ROWS - 1 - place);
 }
 
-/* In requests of one message each, so that those behind a refused one are on their way. */
+/* Sends one message a request, so that later messages are in flight when one is refused. */
 static void one_message_a_request(void)
 {
     set_property(&options, "batch.num.messages", "1");
@@ -106,7 +106,7 @@ static void expect_hold(int partitions, int key, int place)
     expect_key_held_at(partitions, key, place);
 }
 
-/* The broker knows nothing of the producer yet and would take any sequence number. */
+/* The broker knows no sequence number of the producer yet, and would accept any. */
 static void nothing_overtakes_the_very_first_message_that_is_refused(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void a_whole_batch_is_one_record_batch_and_is_refused_as_one(void **state
     expect_key_held_at(1, 2, KEY_ROWS - 1);
 }
 
-/* So do the chunks of a batch that is larger than a record batch may be. */
+/* The same holds for a batch that takes several record batches. */
 static void nothing_overtakes_a_refused_record_batch_of_several(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void nothing_overtakes_a_refused_record_batch_of_several(void **state)
     expect_hold(1, 0, 1);
 }
 
-/* Nobody is to blame: none of the messages is larger than the topic takes, only all together. */
+/* No single message is larger than the topic takes; only all of them together are. */
 static void messages_that_are_too_large_only_together_are_sent_in_smaller_chunks(void **state)
 {
     enum { BYTES = 500 };
@@ -231,7 +231,7 @@ static void after_some_seconds_without_a_refusal_whole_batches_are_sent_again(vo
     assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
     assert_false(broker_keeps_order(broker));
     kafka->chunks.one_per_key_until_ms = clock_now_ms();
-    assert_false(broker_keeps_order(broker)); /* as long as nobody else was acknowledged */
+    assert_false(broker_keeps_order(broker)); /* until another message is acknowledged */
     row_count = 0;
     add_rows();
     assert_int_equal(run_cycle(), 0);
@@ -244,7 +244,7 @@ static void after_some_seconds_without_a_refusal_whole_batches_are_sent_again(vo
     assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS);
 }
 
-/* Each request to a cluster that refuses all: nobody is sent, one of each key is to blame. */
+/* Every request is refused: no message is sent, and one of each key fails. */
 static void a_cluster_that_refuses_everything_fails_only_the_first_message_of_each_key(void **state)
 {
     (void)state;

@@ -74,7 +74,7 @@ static void of_a_refused_batch_only_the_guilty_message_is_blamed(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        /* All five; {0, 1}, {2, 3}, {4}; 2, 3. */
+        /* The requests in turn: all five messages; {0, 1}, {2, 3} and {4}; then 2 and 3 alone. */
         inject(1, codes[i]);
         inject(1, RD_KAFKA_RESP_ERR_NO_ERROR);
         inject(1, codes[i]);
@@ -149,7 +149,7 @@ static void a_topic_deleted_while_it_is_used_waits_until_it_is_there_again(void 
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 100);
 }
 
-/* The broker names the topic to us, and refuses what is produced to it. */
+/* Describing the topic is allowed, and writing to it is not. */
 static void a_topic_that_may_not_be_written_waits_until_it_may(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void a_topic_that_may_not_be_written_waits_until_it_may(void **state)
     publish_until_sent(other);
 }
 
-/* The broker does not even say that there is such a topic. */
+/* Even describing the topic is forbidden. */
 static void a_topic_that_may_not_be_seen_waits_until_it_may(void **state)
 {
     (void)state;
@@ -220,9 +220,9 @@ static void added_partitions_are_warned_of_once(void **state)
     capture_stderr();
     while (stored_beyond(1) == 0 && clock_left_ms(deadline_ms) > 0) {
         fill_keys(10);
-        (void)publish_within(WAIT_MS); /* what has no leader yet waits */
+        (void)publish_within(WAIT_MS); /* a partition without a leader yet makes messages wait */
     }
-    /* Three refreshes more, none of which has anything new to tell. */
+    /* Three more refreshes of the metadata find nothing new to warn of. */
     for (deadline_ms = clock_now_ms() + 3000; clock_left_ms(deadline_ms) > 0;)
         publish_keys(10);
     expect_in_stderr("the topic has 2 partitions instead of 1: a key's later messages may be in "
@@ -237,7 +237,7 @@ static void partitions_added_between_two_clients_are_warned_of(void **state)
     create_topic(1, NULL);
     open_broker();
     publish_keys(10);
-    services("pause", "kafka"); /* so that the client is given up */
+    services("pause", "kafka"); /* after which the client is replaced */
     fill_batch(10);
     assert_int_equal(publish_within(200), -1);
     services("resume", "kafka");

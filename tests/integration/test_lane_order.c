@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * A whole lane beside a real PostgreSQL, with a broker of the test's own: it refuses, is slow, goes
- * away or asks for a stop at the wave that the test names, and notes what it has stored.
+ * A whole lane with a real PostgreSQL and a broker of the test's own. That broker refuses, is slow,
+ * goes away or asks for a stop at the wave that the test names, and records what it has stored.
  */
 
 #define ROWS_MAX 600
@@ -20,9 +20,9 @@
 
 struct fake_broker {
     struct broker_base base;
-    int stop_at, lose_at; /* in the await of this wave */
+    int stop_at, lose_at; /* while this wave is awaited */
     bool is_slow;         /* each wave takes half of the time that is left */
-    int passes_over;      /* so many waves get no word, and nothing is wrong */
+    int passes_over;      /* this many waves end without a verdict and without an error */
     int sends;
     bool was_set_back[SENDS_NOTED]; /* the thread of this send, sched(7) */
     char stored[ROWS_MAX][16];      /* ids */
@@ -57,7 +57,7 @@ static void fake_destroy(struct broker *broker)
     (void)broker;
 }
 
-/* Whoever hands over two of one key at a time fails the test. */
+/* Fails the test when two messages of one key are handed over in one wave. */
 static void fake_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
     struct fake_broker *fake = (struct fake_broker *)broker;
@@ -162,7 +162,7 @@ static void insert_keyed(int count, int keys)
         keys, count - 1);
 }
 
-/* Parked rows have their turn too, and there are none that are due. */
+/* A step for the parked rows finds none that is due. */
 static void step(enum lane_result expected)
 {
     enum lane_result result = lane_step(&rig.lane);

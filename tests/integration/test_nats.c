@@ -288,7 +288,7 @@ static void a_killed_server_ends_the_wait_and_nothing_is_published_later(void **
     assert_int_equal(stored(stream), 20);
 }
 
-/* In the middle of the stream of batches, whatever is under way then. */
+/* Kills the server while batches are being published. */
 static pid_t kill_server_behind(uint64_t messages)
 {
     pid_t child;
@@ -316,8 +316,8 @@ static int publish_until_it_fails(void)
     return batches;
 }
 
-/* What was in the stream when the server came back is all that ever comes of the batches that were
- * reported as failed: neither the old connection nor the new one has anything left to say. */
+/* The stream never gets more of the failed batches than it held when the server came back: neither
+ * the old connection nor the new one sends anything more of them. */
 static void what_was_given_up_is_never_stored_after_a_restart(void **state)
 {
     uint64_t found;
@@ -536,8 +536,8 @@ static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)
     stop_own_server();
 }
 
-/* Text that is a protocol line as well: were it to follow a message that was cut short, the server
- * would obey it. */
+/* The payload looks like protocol lines: the server would obey them if they followed a message that
+ * was cut short. */
 static void fill_with_lines(char *payload, size_t len, int row)
 {
     char line[64];
@@ -563,7 +563,7 @@ static void assert_stored_as_sent(uint64_t sequence, char *const *payloads, cons
 
 #define ROWS 60
 
-/* A write that is given up in the middle of a message, again and again. */
+/* Writes are given up in the middle of a message, again and again. */
 static void after_interrupted_writes_every_stored_message_equals_its_row(void **state)
 {
     int64_t deadline_ms = clock_now_ms() + 2 * WAIT_MS;
@@ -613,7 +613,7 @@ static void after_interrupted_writes_every_stored_message_equals_its_row(void **
     stop_own_server();
 }
 
-/* Its socket buffers are full after a few of these: then each write waits for its deadline. */
+/* The socket buffers are full after a few of these, and then each write waits for its deadline. */
 static void a_stuck_server_costs_no_more_than_the_publish_timeout(void **state)
 {
     size_t len = 900000;

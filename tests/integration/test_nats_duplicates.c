@@ -260,7 +260,7 @@ static void a_consumed_message_of_a_work_queue_is_taken_for_a_repeat(void **stat
     natsSubscription_Destroy(worker);
 }
 
-/* The server answers such a repeat with number 0. */
+/* For such a repeat the server answers with sequence number 0. */
 static void a_message_that_no_consumer_wanted_is_taken_for_a_repeat(void **state)
 {
     jsStreamConfig config;
@@ -371,7 +371,7 @@ static void a_duplicate_that_cannot_be_compared_in_time_stays_pending(void **sta
     close_service();
 }
 
-/* Pending for ever would help nobody. */
+/* Otherwise the messages would stay pending for ever. */
 static void a_server_that_never_answers_is_asked_on_two_connections(void **state)
 {
     open_service(state);
@@ -410,7 +410,7 @@ static void an_answer_without_a_message_is_taken_for_a_repeat(void **state)
     close_service();
 }
 
-/* The stream may have been made anew, and have another message under that number. */
+/* A stream that was deleted and created again may hold another message under that number. */
 static void a_stored_message_with_another_id_proves_nothing(void **state)
 {
     static char *const answers[] = {
@@ -429,7 +429,7 @@ static void a_stored_message_with_another_id_proves_nothing(void **state)
     close_service();
 }
 
-/* It has the first message's id, and nothing else of it. */
+/* The stored message has the first message's id and nothing else of it. */
 static void a_stored_message_with_nothing_but_the_id_is_another_event(void **state)
 {
     static char answer[] =

@@ -30,7 +30,7 @@ static void acknowledge(natsConnection *forger, const char *reply, int sequence)
     (void)natsConnection_PublishString(forger, reply, text);
 }
 
-/* Sees the first message, and acknowledges those behind it. */
+/* On seeing the first message, acknowledges those that follow it. */
 static void forge_next(natsConnection *forger, natsSubscription *subscription, natsMsg *seen,
                        void *closure)
 {
@@ -76,7 +76,7 @@ static void the_reply_subject_of_one_message_does_not_let_anyone_acknowledge_the
     natsSubscription_Destroy(forger);
 }
 
-/* Acknowledges each message by its own subject, always under the same number. */
+/* Acknowledges each message under its own reply subject, always with the same sequence number. */
 static void forge_same_number(natsConnection *forger, natsSubscription *subscription, natsMsg *seen,
                               void *closure)
 {

@@ -5,7 +5,7 @@
  * neighbours neither their acknowledgement nor the connection.
  */
 
-/* Until the next batch, or for the life of the connection. */
+/* Nothing is kept for the next batch, or for the life of the connection. */
 static void assert_nothing_is_kept(void)
 {
     const struct nats *nats = (const struct nats *)broker;
@@ -245,7 +245,7 @@ static struct message *publish_large(size_t len)
     return large;
 }
 
-/* As if the connection had been made long ago. */
+/* Makes the limit as old as if the connection had been made long ago. */
 static void age_limit(void)
 {
     ((struct nats *)broker)->max_payload_read_ms -= 10000;
@@ -344,7 +344,7 @@ static void each_answer_of_a_server_has_its_verdict(void **state)
     natsSubscription_Destroy(service);
 }
 
-/* So does a stream that takes ">": it takes the question about itself as well. */
+/* A stream that takes ">" does the same: it takes the question about itself too. */
 static void an_answer_that_does_not_describe_the_stream_is_reported(void **state)
 {
     static char ack[] = "{\"stream\":\"S\",\"seq\":1}";
@@ -372,7 +372,7 @@ static struct header many_headers[65];
 static char long_value[17000];
 static char long_key[70000];
 
-/* A good one, and one to be spoiled. */
+/* Adds a good message and one that the caller spoils. */
 static struct message *add_between_good(const char *subject)
 {
     (void)add_message(&batch, subject_of("good"), NULL, "x");

@@ -3,7 +3,7 @@
 
 #include <sys/ioctl.h>
 
-/* When bytes leave and when they no longer do: what a lane's turns, rests and deadlines ask for. */
+/* When bytes are sent and when they no longer are: what batches, idle times and deadlines need. */
 
 static const char plain_server[] = "jetstream {store_dir: js}\ndebug: true\n";
 
@@ -16,7 +16,7 @@ static void open_plain(void **state)
     use_stream(&config);
 }
 
-/* Of no batch, so that it outlives one. */
+/* The subject, in memory that outlives every batch. */
 static const char *taken(void)
 {
     static char subject[64];
@@ -83,7 +83,8 @@ static struct broker *open_paused(void)
     return opened;
 }
 
-/* Both are sent to before either is awaited, and the first takes all the time there is. */
+/* Both sinks are sent to before either is awaited, and the paused one takes all the time there is.
+ */
 static void a_paused_server_costs_the_other_sinks_of_the_batch_no_acknowledgement(void **state)
 {
     struct broker *paused = open_paused();
@@ -118,7 +119,7 @@ static void await_kernel_written(void)
     assert_int_equal(unresolved, 0);
 }
 
-/* The server, paused while it was sent to, takes bytes again when the deadline has passed. */
+/* The server is paused during the send, and reads again once the deadline has passed. */
 static void nothing_is_written_after_the_deadline(void **state)
 {
     size_t len = 900000;
@@ -232,7 +233,8 @@ static void a_connection_that_the_server_closed_while_idle_costs_no_batch(void *
     stop_own_server();
 }
 
-/* A server that is about to leave says so, then leaves: more than one read finds. */
+/* A server that shuts down announces it and then closes: more than one read is needed to find the
+ * end. */
 static void
 a_closed_connection_is_found_before_the_next_batch_even_behind_unread_input(void **state)
 {

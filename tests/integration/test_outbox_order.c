@@ -26,7 +26,7 @@ static int set_up_deleting(void **state)
     return open_ordered(state, ON_SENT_DELETE, SLICES);
 }
 
-/* A lane as it begins, which leaves most slices to others. */
+/* A lane as it starts, which leaves most slices to others. */
 static int set_up_64(void **state)
 {
     struct lane_fixture *fixture;
@@ -55,7 +55,7 @@ static void insert(struct lane_fixture *fixture, const char *key)
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', '%s', '1')", key);
 }
 
-/* All there is to claim now, however many looks it takes: "KEY:ID KEY:ID ...". */
+/* Everything that can be claimed now, in as many claims as it takes: "KEY:ID KEY:ID ...". */
 static const char *claim_all(struct lane_fixture *fixture, bool parked)
 {
     static char text[4096];
@@ -284,7 +284,8 @@ static void few_large_rows_do_not_raise_the_limit_of_the_next_claim(void **state
     "SELECT FROM pg_stat_activity WHERE application_name = 'outbox-relay/test/1'"                  \
     " AND wait_event_type = 'Lock' AND datname = current_database()"
 
-/* An operator in a process of his own: touches row 2, says so, and commits when the lane waits. */
+/* An operator in a process of its own updates row 2, tells the test, and commits once the lane
+ * waits for the row. */
 static _Noreturn void operate(const char *url, int told)
 {
     PGconn *conn = PQconnectdb(url);
@@ -376,7 +377,7 @@ static int64_t last_id(struct lane_fixture *fixture)
     return sql_number(fixture->conn, "SELECT last_value FROM outbox_id_seq");
 }
 
-/* Rows of other keys in every slice, settled by the lane. */
+/* Rows of other keys in every slice are settled by the lane, so that all bounds rise. */
 static void let_bounds_pass(struct lane_fixture *fixture)
 {
     for (int i = 0; i < 30; i++)
@@ -397,7 +398,7 @@ static void the_bounds_of_an_idle_lane_come_to_the_end_of_the_table(void **state
     assert_int_equal(lowest_bound(fixture, true), 102);
 }
 
-/* Of ids that are stable; what is newer waits for the watcher. */
+/* Bounds rise up to ids that are stable; newer ids wait for the watcher. */
 static void the_bounds_of_a_busy_lane_follow_its_claims_at_once(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -459,7 +460,7 @@ static void claim_late_and_later(struct lane_fixture *fixture, PGconn *writer)
     PQfinish(writer);
 }
 
-/* An INSERT has its id, and its transaction no number yet: nothing is to be seen but its lock. */
+/* The INSERT has drawn its id and its transaction has no number yet: only its lock shows. */
 static void no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -523,7 +524,7 @@ static void a_row_below_the_bound_is_found_by_a_full_scan(void **state)
     assert_text(fixture->batch.messages[0].id, "-5");
 }
 
-/* While the lane is busy with a backlog, of which no claim takes more than one row. */
+/* The lane is busy with a backlog, of which each claim takes one row. */
 static void the_full_scans_come_to_each_slice_of_a_backlog(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -541,7 +542,7 @@ static void the_full_scans_come_to_each_slice_of_a_backlog(void **state)
     assert_true(sql_number(fixture->conn, "SELECT count(*) FROM outbox") > 0);
 }
 
-/* Claims that met other lanes' leavings in between are no reason to rest. */
+/* A claim that finds rows of other lanes only is no reason to wait. */
 static void single_row_claims_go_on_until_no_row_is_left(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -585,7 +586,7 @@ static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more
     send_all(fixture);
 }
 
-/* Rows of the batch by slice, the slices in the order in which they came. */
+/* Counts the rows of each slice, in the order in which the slices came. */
 static int count_by_slice(const struct batch *batch, int counts[])
 {
     const PGresult *rows = batch->rows;
@@ -883,7 +884,7 @@ static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
     assert_non_null(strstr(fixture->error.text, "not in order at id 1"));
 }
 
-/* The server's own records may come in between, now and then. */
+/* Records of the server's own may come in between now and then. */
 static void rows_that_are_on_disk_already_are_claimed_without_a_flush(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -1034,7 +1035,7 @@ static void with_delete_beside_marked_rows_every_statement_goes_by_its_index(voi
     assert_plans(fixture);
 }
 
-/* Left to itself PostgreSQL plans each claim anew. */
+/* Without plan_cache_mode PostgreSQL would plan each claim anew. */
 static void a_lane_keeps_the_plans_of_its_statements(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -1059,7 +1060,8 @@ static void a_lane_keeps_the_plans_of_its_statements(void **state)
     PQclear(result);
 }
 
-/* What was prepared finds the new table by its name, but knows the locks and ids of the old one. */
+/* The prepared statements find the new table by its name, but the lane's locks and ids are those of
+ * the old one. */
 static void a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim(void **state)
 {
     struct lane_fixture *fixture = *state;

@@ -28,7 +28,7 @@ static void park_four(struct fixture *fixture)
         "  NULL, NULL, now(), now())");
 }
 
-/* The first value of each line of what `dead list` wrote, parted by commas. */
+/* The first column of each line of `dead list`, separated by commas. */
 static const char *listed(struct fixture *fixture)
 {
     static char ids[4096];
@@ -533,7 +533,7 @@ static void check_compares_the_types_of_the_parked_columns(void **state)
                 " payload TYPE pg_catalog.jsonb USING payload::pg_catalog.jsonb;\n");
 }
 
-/* Executes what check says, until it says nothing more is wrong. */
+/* Executes the fixes that check prints until it reports no error. */
 static void mend(struct fixture *fixture)
 {
     const char *fix = fixture->process.out;

@@ -23,7 +23,7 @@ static int run_in_shell(struct fixture *fixture, const char *command, const char
     return (int)strtol(line + 7, NULL, 10);
 }
 
-/* The relay, in the background. */
+/* Starts the relay with these redirections. */
 static void start_without(struct fixture *fixture, const char *redirections)
 {
     char relay[256];
@@ -42,7 +42,8 @@ static long long count_sent(struct fixture *fixture)
     return sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
 }
 
-/* They would be written to the connection to PostgreSQL, which got the closed number. */
+/* Without the check they would be written to the connection to PostgreSQL, which got the number of
+ * the closed descriptor. */
 static void results_without_a_stdout_are_an_error(void **state)
 {
     static const char *const commands[] = {"status", "status --json", "check", "dead list"};
@@ -98,7 +99,7 @@ static void a_stdin_that_cannot_be_read_emits_nothing(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
 }
 
-/* The pipe never blocks and its writer stays, so that behind these bytes a read fails. */
+/* The pipe does not block and its writer stays open, so that the read after these bytes fails. */
 static int emit_before_a_read_error(struct fixture *fixture, const char *lines)
 {
     int saved = dup(STDIN_FILENO);

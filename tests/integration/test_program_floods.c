@@ -1,4 +1,5 @@
-/* What others in the database do in a loop costs the relay little: warnings, notifications. */
+/* What others in the database repeat endlessly, warnings and notifications, costs the relay little.
+ */
 #include "integration/program.h"
 
 #include <poll.h>
@@ -85,7 +86,7 @@ static void poll_and_listen(struct fixture *fixture)
     process_free(&fixture->process);
 }
 
-/* How often the threads of the relay went to sleep: what it cost them to be woken. */
+/* How often the relay's threads have gone to sleep, which counts how often they were woken. */
 static long count_waits(pid_t pid)
 {
     char line[256];
@@ -175,7 +176,7 @@ static PGconn *listen_too(struct fixture *fixture)
     return conn;
 }
 
-/* Those of a flood; the inserts' own are short. */
+/* Counts those of a flood; the inserts' own have no payload. */
 static void read_notifications(PGconn *conn, int count)
 {
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;

@@ -1,5 +1,5 @@
-/* A sink that hangs, wherever it hangs, costs its own rows only: those of another sink
- * arrive, SIGTERM is obeyed, and `check` ends. One that is away floods no log. */
+/* A sink that hangs, wherever it hangs, holds up only its own rows: rows of another sink arrive,
+ * SIGTERM is obeyed, and `check` ends. A sink that is away does not flood the log. */
 #include "integration/program.h"
 
 #include <arpa/inet.h>
@@ -52,7 +52,7 @@ static int listener = -1;
 static pid_t greeter = -1;
 static int fillers[8];
 
-/* Connects until the kernel takes no more: whoever comes then hears nothing at all. */
+/* Connects until the kernel accepts no more: a client that comes then gets no answer at all. */
 static void fill_backlog(const struct sockaddr_in *address)
 {
     for (size_t i = 0; i < sizeof fillers / sizeof *fillers; i++) {
@@ -262,7 +262,7 @@ static void a_plugin_that_does_not_start_is_refused_in_time(void **state)
     }
 }
 
-/* Until so many connections have come. */
+/* Accepts and closes so many connections. */
 static void close_connections(int count)
 {
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -296,7 +296,7 @@ static void a_broker_that_closes_each_connection_costs_a_line(void **state)
     close_listener();
 }
 
-/* With one lane nobody else would try the other server. */
+/* With a single lane no other lane tries the other server. */
 static void a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_away(void **state)
 {
     struct fixture *fixture = *state;

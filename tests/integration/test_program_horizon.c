@@ -15,7 +15,7 @@
 #define SLOW_KEYS 4
 #define FOR_EVER 1000000000
 #define WRITERS_OF_A_ROUND 16
-#define IDS_OF_A_ROUND 600 /* to draw them takes these writers half a second, for they rest */
+#define IDS_OF_A_ROUND 600 /* these writers take half a second for them */
 
 /* $1 is the key, $2 the number of its event, $3 a time in seconds. */
 #define QUICK "INSERT INTO outbox (topic, key, payload) VALUES ('t', $1, to_jsonb($2))"
@@ -41,8 +41,8 @@ static const char *unsent; /* a query: how many rows are */
 
 /* ---- the application ---- */
 
-/* The number of an event is read and counted behind the lock of its key. (0, 0) is a gate that a
- * test can close. A writer rests a little after each event, because many share a machine. */
+/* The number of an event is read and counted while the lock of its key is held. (0, 0) is a gate
+ * that a test can close. A writer pauses a little after each event, since many share a machine. */
 static const char application[] =
     "CREATE TABLE counted (key text PRIMARY KEY, n bigint, truncated bigint DEFAULT 0);"
     "CREATE TABLE work (is_over bool);"
@@ -149,7 +149,7 @@ static PGconn *write_key(struct fixture *fixture, const char *key, const char *s
     return write_in_turn(fixture, keys, statement, seconds, times);
 }
 
-/* Whenever the key is free. */
+/* Writes whenever the key is free. */
 static void follow(struct fixture *fixture, const char *key)
 {
     (void)write_key(fixture, key, QUICK, "{0}", FOR_EVER);
@@ -286,8 +286,9 @@ static void close_sessions(void)
         PQfinish(writers[--writer_count]);
 }
 
-/* What a test that failed has left prepared would keep the next one from emptying the database. A
- * session whose client has gone may still prepare something, so all are ended first. */
+/* A transaction that a failed test has left prepared would keep the next test from emptying the
+ * database. A session whose client has gone may still prepare one, so all sessions are ended first.
+ */
 static void roll_back_prepared(struct fixture *fixture)
 {
     PGconn *conn = harness_connect(fixture->url);
@@ -392,7 +393,8 @@ static void assert_in_order(struct fixture *fixture)
     print_message("%lld events, all in order\n", events);
 }
 
-/* The writers and then the relays come to their end, and all that was written must have arrived. */
+/* Waits for the writers and then the relays to finish; everything that was written must have
+ * arrived. */
 static void finish_in_order(struct fixture *fixture)
 {
     sql(fixture->conn, "UPDATE work SET is_over = true");
@@ -499,8 +501,8 @@ static void a_prepared_transaction_that_commits_late_is_not_overtaken(void **sta
     finish_in_order(fixture);
 }
 
-/* What was truncated away, sent or not, nobody waits for. Once TRUNCATE has its lock, no event is
- * in the making: those that are counted are those that are gone. */
+/* Truncated events, sent or not, are not waited for. Once TRUNCATE has its lock no event is being
+ * written, so those that are counted are exactly those that are gone. */
 static void order_survives_a_truncate_that_restarts_the_ids(void **state)
 {
     struct fixture *fixture = *state;
@@ -539,7 +541,8 @@ static void a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay(void *
     finish_in_order(fixture);
 }
 
-/* The table is empty then: an id is free, and no event stands above the next one of its key. */
+/* The table is empty at that time, so each id is free and no event has a higher id than the next
+ * one of its key. */
 static void order_survives_a_sequence_that_is_set_back(void **state)
 {
     struct fixture *fixture = *state;
@@ -568,7 +571,7 @@ static void ids_far_above_neither_delay_nor_overtake_the_others(void **state)
         sql(fixture->conn, "SELECT add_event('far-%d', $_$" FAR_ABOVE "$_$, 0)", i % 4);
     }
     finish_in_order(fixture);
-    /* It is counted from the beginning of the transaction, so the truth is less. */
+    /* The time counts from the beginning of the transaction, so the real delay is shorter. */
     late_ms = sql_number(fixture->conn,
                          "SELECT max(stored_ms - extract(epoch FROM created_at) * 1000)::bigint"
                          " FROM arrived");

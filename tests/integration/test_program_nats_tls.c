@@ -96,7 +96,7 @@ static void start_server(const struct server *server)
     start_own_server(config);
 }
 
-/* What all its streams hold, as the server says over HTTP. */
+/* The number of messages in all its streams, as its HTTP monitoring says. */
 static long long stored_messages(void)
 {
     static const char request[] = "GET /jsz HTTP/1.0\r\n\r\n";
@@ -157,7 +157,7 @@ static void expect_row_arrives(struct fixture *fixture)
     assert_int_equal(stored_messages(), 1);
 }
 
-/* `check` says both and fails; `run` says the key and goes on, and the row stays. */
+/* `check` prints both and fails; `run` logs the key and goes on, and the row stays. */
 static void expect_refusal(struct fixture *fixture, const char *cause, const char *key)
 {
     int status = run(fixture, "check", "-c", fixture->config);

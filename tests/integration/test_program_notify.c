@@ -1,5 +1,5 @@
-/* Inserts that wake an idle relay. The poll interval is a minute: what arrives within the deadline
- * of a test after the relay has armed itself was not found by polling. */
+/* Inserts wake an idle relay. The poll interval is a minute, so a row that arrives within the
+ * deadline of a test was not found by polling. */
 #include "integration/program.h"
 
 #include <signal.h>
@@ -138,7 +138,8 @@ static void a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it(void **s
     stop_relay(fixture, &fixture->process);
 }
 
-/* It has the lock in common with nobody yet, so it does not notify; the relay cannot arm. */
+/* The insert does not notify, since no relay was armed when it began; and while it is open the
+ * relay cannot arm. */
 static void an_insert_that_was_open_before_the_relay_came_is_not_lost(void **state)
 {
     struct fixture *fixture = *state;
@@ -158,7 +159,7 @@ static void an_insert_that_was_open_before_the_relay_came_is_not_lost(void **sta
     assert_int_equal(count_lines(fixture->process.out), 2);
 }
 
-/* Claims wait for the first scan of the table, and an idle relay looks once a minute. */
+/* Claims wait for the first scan of the table, and an idle relay polls once a minute. */
 static void what_was_there_before_the_relay_is_found_at_once(void **state)
 {
     struct fixture *fixture = *state;

@@ -1,5 +1,5 @@
-/* The built program's `dead retry` and `dead drop`: which rows, what becomes of them, and what they
- * leave alone. */
+/* `dead retry` and `dead drop`: which rows they choose, what becomes of them, and what they leave
+ * alone. */
 #include "integration/program.h"
 
 #include <jansson.h>
@@ -34,7 +34,7 @@ static const char *ids_where(struct fixture *fixture, const char *condition)
 #define DEAD(fixture, status, ...)                                                                 \
     expect(fixture, run(fixture, "dead", "-c", (fixture)->config, __VA_ARGS__), status)
 
-/* What the parked table holds, to tell that nothing has changed. */
+/* The content of the parked table, to prove that nothing has changed. */
 static const char *digest(struct fixture *fixture)
 {
     return sql_text(fixture->conn, "SELECT md5(string_agg(p::text, '' ORDER BY seq))"

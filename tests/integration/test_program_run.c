@@ -87,8 +87,8 @@ static void a_relay_killed_in_flight_loses_nothing(void **state)
                 100000 + 2 * 500); /* lanes x batch */
 }
 
-/* The sequence counts the attempts: it is not rolled back. Seven with the back-off growing between
- * them take more than three seconds; slower machines take longer, so the bound cannot be missed. */
+/* The sequence counts the attempts, since it is not rolled back. With the growing back-off seven
+ * attempts take more than three seconds; a slow machine only takes longer. */
 static void a_mark_that_is_swallowed_repeats_its_neighbours_less_and_less(void **state)
 {
     struct fixture *fixture = *state;
@@ -225,7 +225,7 @@ static void rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes(voi
     assert_says(fixture->process.out, "purged 6");
 }
 
-/* In a round the janitor first lets rows go that wait behind none, and then purges. */
+/* In each round the janitor first releases rows that wait behind no other, and then purges. */
 static void await_round(struct fixture *fixture)
 {
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, due)"
@@ -249,7 +249,7 @@ static void a_relay_that_deletes_leaves_what_was_marked(void **state)
     process_free(&relay);
 }
 
-/* Its rows would never be relayed. */
+/* Otherwise rows of such a table would never be relayed. */
 static void a_sent_at_that_every_row_has_is_not_the_relays(void **state)
 {
     static const char *const definitions[] = {"NOT NULL", "DEFAULT now()"};

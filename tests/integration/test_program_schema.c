@@ -118,7 +118,8 @@ static void an_absent_optional_column_is_reported_at_the_start(void **state)
     sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN headers");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
-    assert_says(fixture->process.err, "has no column \"headers\": its messages are sent without it");
+    assert_says(fixture->process.err,
+                "has no column \"headers\": its messages are sent without it");
     told = strstr(fixture->process.err, "its messages are sent without it");
     assert_null(strstr(told + 1, "its messages are sent without it")); /* not by each lane */
     assert_int_equal(count_lines(fixture->process.out), 1);
@@ -188,7 +189,8 @@ static void assert_does_not_relay(struct fixture *fixture)
                      1);
 }
 
-/* A trigger of the outbox runs as the relay, and may SET ROLE to what the relay is a member of. */
+/* A trigger on the outbox runs as the relay's role, and may SET ROLE to any role of which that one
+ * is a member. */
 static void a_superuser_relays_only_where_a_key_allows_it(void **state)
 {
     struct fixture *fixture = *state;
@@ -392,7 +394,8 @@ static void check_warns_of_an_encoding_that_utf8_may_not_hold(void **state)
     assert_says(fixture->process.out, "has the encoding WIN1252: a row that holds bytes without");
 }
 
-/* What it would print could not be executed, and what it had made would be left. */
+/* The SQL that init would print could not be executed, and what it had created would be left
+ * behind. */
 static void what_is_no_plain_table_is_refused_before_anything_is_made(void **state)
 {
     static const char *const others[] = {

@@ -35,7 +35,7 @@ static const char functions[] =
     "f.args));"
     " END LOOP; END$$";
 
-/* Those that are variadic, or whose result is polymorphic, and the like. */
+/* Functions for which no copy can be made: variadic ones, polymorphic results, and the like. */
 static const char more_functions[] =
     "CREATE FUNCTION evil.format(text, VARIADIC text[]) RETURNS text LANGUAGE plpgsql AS"
     " $$BEGIN PERFORM evil.called('format'); RETURN pg_catalog.format($1, VARIADIC $2); END$$;"
@@ -128,7 +128,7 @@ static void nothing_was_called(struct fixture *fixture, const char *after)
                  fixture->process.err != NULL ? fixture->process.err : "");
 }
 
-/* What is printed is run as a DBA runs it, with the search_path of the database. */
+/* Printed SQL is executed as a DBA would, with the search_path of the database. */
 static void run_printed(struct fixture *fixture)
 {
     PGconn *dba = harness_connect(fixture->url);
@@ -322,7 +322,7 @@ static void give_to_planter(struct fixture *fixture, const char *table)
         table, table);
 }
 
-/* Whoever owns such a table may have its triggers run as whoever writes to it. */
+/* The owner of such a table may have its triggers run as the role that writes to it. */
 static void a_table_of_another_owner_beside_the_outbox_is_not_touched(void **state)
 {
     static const char *const planted[] = {"outbox_parked", "outbox_slice"};
@@ -371,7 +371,7 @@ static void a_name_without_a_schema_is_refused_where_the_search_path_has_none(vo
     assert_says(fixture->process.out, "fix: write table = \"SCHEMA.outbox\" in [outbox]");
 }
 
-/* The traps are laid where they would be stepped into: an unqualified call finds them. */
+/* Proves that the traps work: an unqualified call does reach them. */
 static void what_is_planted_would_be_called(void **state)
 {
     static const char *const statements[] = {"SELECT quote_ident('a')",

@@ -1,4 +1,4 @@
-/* Whatever the program is asked to do, and however a secret is written down, no output holds it. */
+/* However a secret is configured, and whatever the program is asked to do, no output holds it. */
 #include "integration/program.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Every secret holds it, and so does each of their spellings. */
+/* Part of every secret in all of its spellings. */
 #define CANARY "anary7f3a"
 
 /* "run" is not here: it does not end by itself. */
@@ -47,7 +47,7 @@ struct spelling {
 #define PRINTED "\"topic\":\"a\""
 
 static const struct spelling spellings[] = {
-    /* The role is let in, or is not there. */
+    /* Whether the server accepts the login, or has no such role. */
     {"url = \"postgresql://" HARNESS_RELAY ":canary7f3a@%s/%s\"", STDOUT_SINK, PRINTED},
     {"url = \"postgresql://nobody:canary7f3a@%s/%s\"", STDOUT_SINK, "role \"nobody\""},
     {"url = \"postgresql://" HARNESS_RELAY ":%%63anary7f3a%%2F%%40@%s/%s\"", STDOUT_SINK, PRINTED},
@@ -205,7 +205,7 @@ static bool leaves_core(struct fixture *fixture)
     assert_int_equal(prlimit(pid, RLIMIT_CORE, NULL, &found), 0);
     assert_int_equal(found.rlim_cur, 0);
     assert_int_equal(found.rlim_max, 0);
-    (void)prlimit(pid, RLIMIT_CORE, &unlimited, NULL); /* as root does: the kernel refuses still */
+    (void)prlimit(pid, RLIMIT_CORE, &unlimited, NULL); /* root could; the kernel still refuses */
     assert_int_equal(kill(pid, SIGABRT), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     (void)close(out[0]);

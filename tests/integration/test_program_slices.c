@@ -39,7 +39,7 @@ static void expect_init_then_ready(struct fixture *fixture)
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
-/* The index would be over the id alone, and not be the one that the added column needs. */
+/* Such an index would cover the id alone, and would not be the one that the added column needs. */
 static void check_prints_no_index_while_a_mapped_column_is_missing(void **state)
 {
     struct fixture *fixture = *state;
@@ -100,7 +100,7 @@ static void a_table_that_deletes_has_the_same_index_over_all_rows(void **state)
     expect(fixture, run_command(fixture, "check"), 3);
 }
 
-/* By the index of the unsent rows, or by one over all of them. */
+/* With the index of the unsent rows, or with one over all rows. */
 static void a_table_that_was_marked_keeps_its_index_when_rows_are_deleted(void **state)
 {
     static const char unsent[] = " WHERE (sent_at IS NULL)";
@@ -223,7 +223,7 @@ static void init_prints_what_a_table_made_for_order_none_lacks(void **state)
     assert_null(strstr(fixture->process.out, "order = \"none\""));
 }
 
-/* What is printable stays as it is, to be pasted. */
+/* Printable text stays unescaped, so that it can be pasted. */
 static void check_prints_the_names_in_a_fix_escaped(void **state)
 {
     struct fixture *fixture = *state;
@@ -356,7 +356,7 @@ static void expect_refusal_by_each(struct fixture *fixture, const char *why, con
     }
 }
 
-/* In the relay's statements these stand for something else. */
+/* In the relay's statements these strings are placeholders. */
 static void a_table_may_have_any_name(void **state)
 {
     static const char *const names[] = {"candidate", "chosen",  "taken",   "locked", "keys",  "wal",
@@ -399,7 +399,7 @@ static void a_key_whose_text_depends_on_settings_is_refused(void **state)
     expect_init_then_ready(fixture);
 }
 
-/* An earlier release took it, and made an index that goes by bytea_output. */
+/* An earlier release accepted such a key, and created an index that depends on bytea_output. */
 static void a_key_that_is_a_domain_over_bytea_is_refused(void **state)
 {
     struct fixture *fixture = *state;

@@ -206,7 +206,7 @@ static void a_table_that_init_created_needs_no_adopt(void **state)
     assert_int_equal(count_lines(fixture->process.out), 10);
 }
 
-/* The one that runs has left the note of its condition. */
+/* The relay that runs has left the note of its condition. */
 static void a_condition_is_refused_beside_a_relay_without_one(void **state)
 {
     static const char *const tables[] = {"", "CREATE"};
@@ -233,7 +233,7 @@ static void a_condition_is_refused_beside_a_relay_without_one(void **state)
     }
 }
 
-/* It left no comment, and the application may have added columns since. */
+/* An earlier init left no comment, and the application may have added columns since. */
 static void a_table_that_an_earlier_init_created_needs_no_adopt(void **state)
 {
     struct fixture *fixture = *state;
@@ -302,7 +302,7 @@ static void relays_that_start_at_once_settle_a_table_together(void **state)
                      0);
 }
 
-/* psql goes on behind an error, unless it is told otherwise. */
+/* psql goes on after an error unless it is told otherwise. */
 static void sql_that_init_prints_for_another_database_marks_no_table_that_is_there(void **state)
 {
     struct fixture *fixture = *state;
@@ -435,7 +435,7 @@ static void the_index_holds_the_condition_and_no_other_serves(void **state)
     assert_says(fixture->process.out, "is relayed by another condition");
 }
 
-/* Without order the index costs speed only. */
+/* With order = "none" a missing index only costs speed. */
 static void without_order_the_index_holds_the_condition_too(void **state)
 {
     struct fixture *fixture = *state;
@@ -519,7 +519,7 @@ static void a_new_table_is_made_with_the_condition(void **state)
                      1);
 }
 
-/* Its id is below every bound by then (docs/horizon.md). */
+/* By then its id is below every bound (docs/horizon.md). */
 static void a_row_that_an_update_brings_within_where_is_sent(void **state)
 {
     struct fixture *fixture = *state;
@@ -574,7 +574,7 @@ static void a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left(
     process_free(&relay);
 }
 
-/* What nobody can compare with the configuration is not called unused. */
+/* An index that cannot be compared with the configuration is not reported as unused. */
 static void a_mistyped_condition_or_column_drops_no_index_in_use(void **state)
 {
     struct fixture *fixture = *state;

@@ -154,7 +154,7 @@ static void assert_parked(struct fixture *fixture, const struct bad_row *bad, in
         behind);
 }
 
-/* What stands behind it is not due while it is dead, and leaves behind it. */
+/* Rows behind the dead one are not due while it is dead, and leave after it. */
 static void mend_and_retry(struct fixture *fixture, const struct bad_row *bad)
 {
     sql(fixture->conn, "UPDATE outbox_parked SET %s WHERE due IS NULL", bad->mend);
@@ -253,8 +253,8 @@ static void beside_many_of_them_all_others_are_delivered(void **state)
     }
 }
 
-/* Each of them is refused by itself: behind the first of its key it would wait for ever, and be
- * refused then. */
+/* Each of them is refused by itself. Kept behind the first of its key it would wait for ever, only
+ * to be refused in the end. */
 static void rows_whose_key_cannot_be_handed_over_hold_up_no_other_key(void **state)
 {
     struct fixture *fixture = *state;
@@ -337,7 +337,7 @@ static void assert_shown(struct fixture *fixture, const struct bad_row *bad)
     }
 }
 
-/* It is dead again, and has lost nothing. */
+/* The row is dead again and has lost nothing. */
 static void assert_retried(struct fixture *fixture)
 {
     DEAD(fixture, "retry", BAD, "--dry-run");
@@ -398,7 +398,7 @@ static void start_relay(struct fixture *fixture)
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
 }
 
-/* The parked table takes no values, but an id. */
+/* The parked table refuses rows with values, and accepts a bare id. */
 static void open_refusing(struct fixture *fixture, const char *sqlstate)
 {
     open_coded(fixture, "SQL_ASCII");
@@ -411,7 +411,7 @@ static void open_refusing(struct fixture *fixture, const char *sqlstate)
         sqlstate);
 }
 
-/* Whoever is in the way is gone some day, and then the row is parked with all that it holds. */
+/* Once the obstacle is gone the row is parked with everything that it holds. */
 static void a_row_that_cannot_be_parked_stays_as_it_is(void **state)
 {
     struct fixture *fixture = *state;
@@ -435,7 +435,7 @@ static void a_row_that_cannot_be_parked_stays_as_it_is(void **state)
     close_coded(fixture);
 }
 
-/* Nobody can copy it, as what it held is lost: its id is told. */
+/* Its values are lost and cannot be copied, so only its id is parked. */
 static void of_a_row_whose_values_are_damaged_the_id_is_parked(void **state)
 {
     struct fixture *fixture = *state;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is logged goes to a file in the place of stderr, which is back before anything is asserted.
- */
+/* The log is written to a file in the place of stderr, which is restored before anything is
+ * asserted. */
 
 #define START_MS 5000000
 #define THREADS 4

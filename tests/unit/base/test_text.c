@@ -280,7 +280,7 @@ static const int64_t values[] = {
     1048576, 8388608, 10485761, 604800000, 864000000, 999999936, 1073741824, INT64_MAX,
 };
 
-/* No whole number of any unit that means `value` may be spelt with fewer bytes than `len`. */
+/* No shorter text of a whole number and a unit may mean the same value. */
 static void assert_shortest(int64_t value, size_t len, const char *const units[],
                             const int64_t factors[])
 {

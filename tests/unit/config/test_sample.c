@@ -35,7 +35,7 @@ static const char *find_line(const char *part, const char *name, bool *commented
     return NULL;
 }
 
-/* Where the sample begins to speak of a section. */
+/* Where the sample's part on a section begins. */
 static const char *find_part(enum section section)
 {
     static const char *const marks[SECTION_COUNT] = {[SECTION_DATABASE] = "\n[database]",

@@ -85,7 +85,7 @@ static void each_sink_has_an_order_of_its_own(void **state)
     assert_links((const int[]){-1, -1, 0}, (const int[]){0, 0, 1});
 }
 
-/* It may belong to any sink once the routes are mended. */
+/* Once the routes are corrected it may belong to any sink. */
 static void a_row_without_a_route_stands_in_the_order_of_every_sink(void **state)
 {
     (void)state;

@@ -219,7 +219,7 @@ static void a_row_that_stays_keeps_its_key_where_it_is(void **state)
     assert_int_equal(third->attempts, 1);
 }
 
-/* It is told when its turn comes; until then it would be dead before its time. */
+/* It is judged when its turn comes; judged now, it would be dead too early. */
 static void a_held_row_is_not_judged_by_its_own_verdict(void **state)
 {
     struct message *second;

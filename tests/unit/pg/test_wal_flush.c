@@ -50,7 +50,7 @@ static void *wait_here(void *argument)
     return NULL;
 }
 
-/* Waits are numbered; this many have begun by then. */
+/* Waits are numbered; this returns when so many have begun. */
 static void begin_waits(int first, int count)
 {
     int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
@@ -103,12 +103,12 @@ static void one_flush_serves_all_lanes_that_wait(void **state)
     assert_true(is_told());
     wal_flush_done(flush, wal_flush_wanted(flush), &here, NULL);
     end_waits(0, LANES, 0);
-    assert_true(clock_now_ms() - began_ms < WAL_FLUSH_MS_MAX); /* they are told */
+    assert_true(clock_now_ms() - began_ms < WAL_FLUSH_MS_MAX); /* they were notified */
     assert_int_equal(wal_flush_wanted(flush), 0);
     assert_false(is_told());
 }
 
-/* Its commit may be behind what that flush has written. */
+/* The lane's commit may come after what that flush has written. */
 static void a_wait_that_begins_during_a_flush_needs_the_next(void **state)
 {
     uint64_t number;

@@ -1,4 +1,4 @@
-/* Idle lanes as threads that do nothing but wait and count their looks. */
+/* Lanes are threads that only wait and count how often they look for rows. */
 #include "wake/wake.h"
 
 #include "base/clock.h"
@@ -135,7 +135,7 @@ static void await_quiet(struct fixture *fixture)
         pause_before(deadline_ms);
 }
 
-/* Arms, and lets the look pass that this is worth. */
+/* Arms, and waits until the look that this causes is over. */
 static void arm(struct fixture *fixture)
 {
     int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;

@@ -15,7 +15,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* Of messages of about a KiB. */
+/* Messages have about 1 KiB each. */
 static int fill_chunk(void)
 {
     static const char payload[900];
@@ -71,7 +71,7 @@ static void several_that_are_too_large_together_make_the_next_chunk_smaller(void
     assert_false(chunks.one_per_key);
 }
 
-/* One message less than that was refused would else be handed over again and again. */
+/* Otherwise one message less than was refused would be sent again and again. */
 static void after_a_refusal_half_of_the_refused_size_is_tried(void **state)
 {
     (void)state;

@@ -209,7 +209,7 @@ static void a_queue_holds_the_largest_message(void **state)
     assert_says(&error, "at least 5");
 }
 
-/* With these two properties. */
+/* Sets these two properties. */
 static const char *warning_of(char *protocol, char *name, char *value)
 {
     struct sink_options options = kafka_sink();

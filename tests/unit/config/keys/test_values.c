@@ -15,7 +15,7 @@ static bool is_ranged(const struct key *key)
     return key->type == KEY_INTEGER || key->type == KEY_DURATION || key->type == KEY_SIZE;
 }
 
-/* What a rule between two keys wants beside a key at the edge of its range. */
+/* What a rule between two keys requires beside a key at the edge of its range. */
 static const char *companion(const char *name)
 {
     if (strcmp(name, "backoff") == 0)

@@ -191,7 +191,7 @@ static const struct secret secrets[] = {
     {KAFKA "\"sasl.password_file\" = \"/x\"\n", NULL},
 };
 
-/* The client may have more to say about a property than its place in the file. */
+/* The client may have other complaints about the property too. */
 static bool mentions(const struct parsed *parsed, const char *part)
 {
     for (int i = 0; i < parsed->problems.count; i++)

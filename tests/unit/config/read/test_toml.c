@@ -110,7 +110,7 @@ static void a_value_is_not_repeated_by_the_parser(void **state)
     assert_not_shown("password = 0123456", "0123");
 }
 
-/* Each of these met an assertion or undefined behaviour in the parser itself at some time. */
+/* Each of these once hit an assertion or undefined behaviour in the parser. */
 static void malformed_keys_are_reported_and_do_not_abort(void **state)
 {
     static const char *const texts[] = {"[.",

@@ -225,7 +225,7 @@ static void the_oldest_holder_counts(void **state)
     assert_stable(200, 200);
 }
 
-/* The transaction that it had before is another one. */
+/* The transaction that the session had before is another one. */
 static void a_prepared_transaction_that_turns_up_has_the_stable_id_of_before(void **state)
 {
     (void)state;
@@ -522,7 +522,7 @@ static void a_claim_that_began_above_the_bound_raises_nothing(void **state)
     assert_bound(0, 101, 101);
 }
 
-/* As in a window behind the rows of a sink that is away. */
+/* As a claim does that begins behind the rows of a sink that is away. */
 static void a_claim_that_does_not_begin_at_the_bound_leaves_it_alone(void **state)
 {
     struct claim asked;
@@ -582,7 +582,7 @@ static void a_full_scan_raises_a_bound_too(void **state)
     assert_bound(0, 101, 101);
 }
 
-/* Its id was drawn before its INSERT. */
+/* The row's id was drawn before its INSERT took the lock. */
 static void a_full_scan_that_finds_a_row_below_the_bound_takes_it_back(void **state)
 {
     (void)state;
@@ -595,7 +595,7 @@ static void a_full_scan_that_finds_a_row_below_the_bound_takes_it_back(void **st
     assert_bound(0, 30, 30);
 }
 
-/* The row may have become visible behind their snapshots. */
+/* The row may have become visible only after their snapshots. */
 static void a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing(void **state)
 {
     struct claim asked;
@@ -612,7 +612,7 @@ static void a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing(
     assert_bound(0, 50, 50);
 }
 
-/* While it was under way a claim has taken the rows that it found, and those above. */
+/* During the scan a claim has taken the rows that the scan found, and those above. */
 static void a_full_scan_lowers_no_bound_for_what_was_there_when_it_began(void **state)
 {
     struct claim before;
@@ -626,7 +626,7 @@ static void a_full_scan_lowers_no_bound_for_what_was_there_when_it_began(void **
     assert_bound(0, 101, 101);
 }
 
-/* A scan that came in one round trip with a tick, and behind it. */
+/* A scan that was sent together with a tick, and ran after it. */
 static void a_tick_brings_the_stamp_up_to_date(void **state)
 {
     (void)state;
@@ -686,7 +686,7 @@ static void a_holder_of_the_first_tick_is_left_out_after_a_quarter_of_a_second(v
     assert_left_out(1, 7);
 }
 
-/* Nothing of it is in a snapshot, and it may have drawn an id. */
+/* Such a holder is in no snapshot, and may have drawn an id. */
 static void a_holder_without_an_xid_is_never_left_out(void **state)
 {
     (void)state;
@@ -845,7 +845,8 @@ static void when_one_of_two_leaves_high_falls_back_too(void **state)
     assert_stable(100, 400);
 }
 
-/* Another one that turns long at the same tick makes up the number, and not for it. */
+/* A second holder that becomes long at the same tick keeps the number of long holders the same, but
+ * does not replace the first. */
 static void high_falls_back_when_one_long_holder_leaves_and_another_comes(void **state)
 {
     (void)state;
@@ -962,7 +963,7 @@ static void look_at_part(uint64_t sinks)
     horizon_read_for_sinks(part, horizon, sinks, &here, &view);
 }
 
-/* Without what a sink that is away leaves, which all claims leave then, the slice is empty. */
+/* Apart from the rows of the sink that is away, which all claims then skip, the slice is empty. */
 static void raise_part(int64_t last, bool from_high)
 {
     look_at_part(1);
@@ -1025,7 +1026,7 @@ static void a_part_forgets_when_an_epoch_begins(void **state)
     assert_part(1, UNKNOWN, UNKNOWN);
 }
 
-/* It stands below the part's bound, and no scan of the part looks there. */
+/* The row is below the part's bound, and no scan of the part looks there. */
 static void a_part_forgets_when_a_bound_is_taken_back(void **state)
 {
     struct horizon_stamp before;

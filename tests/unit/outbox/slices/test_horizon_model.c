@@ -48,7 +48,7 @@ struct writer {
     bool begun, prepared, ended;
     bool holds_table;
     uint64_t transaction, xid;
-    int key;                  /* NOBODY: it has the lock of none */
+    int key;                  /* the key whose lock it has, or NOBODY */
     int64_t drawn[DRAWN_MAX]; /* ids of that key, not inserted yet */
     int drawn_count;
 };
@@ -180,14 +180,14 @@ static void begin(struct writer *writer)
     writer->holds_table = is_strict(key) || one_in(2);
 }
 
-/* The next id comes again to what was drawn before. */
+/* Sets the sequence back to below what was drawn before. */
 static bool comes_to(int64_t drawn)
 {
     return drawn == world.last_value + 1;
 }
 
-/* Ids that were set back and pass what was drawn before can be told by nobody who has not looked
- * meanwhile. That is outside of the contract. */
+/* A sequence that was set back and has passed its old value is noticed only by who has looked in
+ * between. That is outside of the contract. */
 static bool would_hide(void)
 {
     struct horizon_view *view = &world.lanes[LANES].view;
@@ -248,7 +248,7 @@ static void end(struct writer *writer)
     writer->drawn_count = 0;
 }
 
-/* Its locks go one after the other, when others see already what it has done. */
+/* Locks are released one after the other, after others can see what the transaction has done. */
 static void let_go(struct writer *writer)
 {
     if (writer->holds_table && writer->key != NOBODY && one_in(2))

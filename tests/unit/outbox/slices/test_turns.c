@@ -89,7 +89,7 @@ static void the_slice_that_is_furthest_behind_comes_first(void **state)
     bounds[2].high = 200;
     bounds[3].high = -7;
     assert_string_equal(choose(4), "1 3 2 0");
-    claim(1); /* it counts for nothing where the bounds differ */
+    claim(1); /* it does not matter where the bounds differ */
     claim(3);
     assert_string_equal(choose(4), "1 3 2 0");
 }
@@ -199,7 +199,7 @@ static void a_claim_that_is_half_full_keeps_the_floor_and_doubles_more(void **st
     assert_int_equal(turns.width, 4 * FLOOR);
 }
 
-/* So few had rows, or were free: the other lanes are to have some of these. */
+/* Only so few slices had rows or were free, so the other lanes are to have some of them. */
 static void a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them(void **state)
 {
     (void)state;
