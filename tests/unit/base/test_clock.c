@@ -3,34 +3,6 @@
 
 #include <limits.h>
 
-static void the_clock_never_steps_back(void **state)
-{
-    int64_t last = clock_now_ms();
-
-    (void)state;
-    for (int i = 0; i < 100000; i++) {
-        int64_t now = clock_now_ms();
-
-        assert_true(now >= last);
-        last = now;
-    }
-}
-
-static void the_clock_counts_milliseconds(void **state)
-{
-    int64_t start = clock_now_ms();
-    int64_t steps = 0;
-
-    (void)state;
-    for (int64_t last = start; last < start + 20;) {
-        int64_t now = clock_now_ms();
-
-        steps += now != last;
-        last = now;
-    }
-    assert_in_range(steps, 1, 20);
-}
-
 static void nothing_is_left_of_a_deadline_that_has_passed(void **state)
 {
     int64_t now = clock_now_ms();
@@ -63,8 +35,6 @@ static void a_far_deadline_still_fits_poll(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_clock_never_steps_back),
-        cmocka_unit_test(the_clock_counts_milliseconds),
         cmocka_unit_test(nothing_is_left_of_a_deadline_that_has_passed),
         cmocka_unit_test(what_is_left_of_a_deadline_shrinks_from_its_distance),
         cmocka_unit_test(a_far_deadline_still_fits_poll),

@@ -45,23 +45,11 @@ static void past_the_limit_the_last_finding_is_replaced(void **state)
     findings_free(&findings);
 }
 
-static void freed_findings_are_empty(void **state)
-{
-    struct findings findings;
-
-    (void)state;
-    assert_int_equal(findings_init(&findings), 0);
-    findings_free(&findings);
-    assert_int_equal(findings.count, 0);
-    assert_null(findings.items);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(findings_stand_in_order_with_level_text_and_fix),
         cmocka_unit_test(past_the_limit_the_last_finding_is_replaced),
-        cmocka_unit_test(freed_findings_are_empty),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,15 +103,6 @@ static void a_destination_is_asked_for_less_and_less_often(void **state)
     }
 }
 
-static void a_rejected_message_is_dead_at_once(void **state)
-{
-    struct message *message = add(VERDICT_REJECTED, 0);
-
-    (void)state;
-    outcome_decide(&batch, &options, 1);
-    assert_int_equal(message->outcome, OUTCOME_DEAD);
-}
-
 static void each_message_is_judged_by_its_own_verdict(void **state)
 {
     static const struct {
@@ -268,7 +259,6 @@ int main(void)
         TEST(more_attempts_than_allowed_are_dead_too),
         TEST(waiting_for_a_destination_costs_nothing_however_often),
         TEST(a_destination_is_asked_for_less_and_less_often),
-        TEST(a_rejected_message_is_dead_at_once),
         TEST(each_message_is_judged_by_its_own_verdict),
         TEST(the_delay_doubles_with_the_attempts_up_to_the_cap),
         TEST(the_delays_of_one_batch_are_spread),

@@ -207,16 +207,6 @@ static void a_full_batch_is_routed_to_its_last_message(void **state)
         assert_routed(&batch.messages[i], 4, "order");
 }
 
-static void freed_routes_are_an_empty_table(void **state)
-{
-    (void)state;
-    add_route("re:^a", 0, "{topic}", "{key}");
-    add_route("b.*", 0, "{topic}", "{key}");
-    routes_free(&routes);
-    assert_int_equal(routes.count, 0);
-    assert_null(routes.entries);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -232,7 +222,6 @@ int main(void)
         TEST(a_destination_built_from_a_null_column_is_rejected),
         TEST(messages_that_have_a_verdict_are_left_alone),
         TEST(a_full_batch_is_routed_to_its_last_message),
-        TEST(freed_routes_are_an_empty_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
