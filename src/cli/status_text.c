@@ -112,7 +112,6 @@ static void put_summary(const struct status *status, const struct status_view *v
     char count[32];
     char age[32];
     char next[64] = "";
-    char rate[64] = "unknown";
     char now[32];
     char table[sizeof status->table];
     int columns = view->columns;
@@ -139,9 +138,8 @@ static void put_summary(const struct status *status, const struct status_view *v
              status->dead_oldest_s >= 0 ? ", oldest " : "",
              status->dead_oldest_s >= 0 ? status_age(age, sizeof age, status->dead_oldest_s) : "");
     if (status->per_s >= 0)
-        (void)snprintf(rate, sizeof rate, "%s/s",
-                       status_count(count, sizeof count, (int64_t)(status->per_s + 0.5)));
-    put_line(out, columns, "rate     %s", rate);
+        put_line(out, columns, "rate     %s/s",
+                 status_count(count, sizeof count, (int64_t)(status->per_s + 0.5)));
 }
 
 /* "[sink.events] kafka at HOST:PORT: " stands before what happened: both are known here. */
@@ -156,6 +154,7 @@ static void put_sink(const struct status *status, const struct status_sink *sink
                      const struct status_view *view, FILE *out)
 {
     bool away = strcmp(sink->state, "away") == 0;
+    bool unknown = strcmp(sink->state, "unknown") == 0;
     char name[256];
     char error[1024];
     char since[32];
@@ -170,7 +169,10 @@ static void put_sink(const struct status *status, const struct status_sink *sink
         (void)snprintf(rows, sizeof rows, ", %s%s rows wait",
                        status_count(count, sizeof count, sink->rows),
                        status->backlog_is_bound ? " or more" : "");
-    (void)snprintf(line, sizeof line, "%s: %s%s%s%s%s%s", name, sink->state,
+    if (unknown && sink->rows <= 0)
+        return;
+    (void)snprintf(line, sizeof line, "%s: %s%s%s%s%s%s", name,
+                   unknown ? "no relay says how it is" : sink->state,
                    sink->since_ms > 0 ? " since " : "", sink->since_ms > 0 ? since : "",
                    away && error[0] != '\0' ? ", " : "", away ? error : "", rows);
     if (!away || view->columns == 0 || terminal_width(line) <= view->columns) {
