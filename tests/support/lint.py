@@ -158,6 +158,15 @@ def name_of(path):
     return str(path.relative_to(ROOT / "src").with_suffix(""))
 
 
+def check_unit_tests():
+    """Each stands in the folder of what it tests, or includes the fixture of the folder above."""
+    for path in (ROOT / "tests/unit").rglob("test_*.c"):
+        room = str(path.parent.relative_to(ROOT / "tests/unit"))
+        used = {name.rpartition("/")[0] for name in re.findall(r'#include "(?:unit/)?(.+)\.h"', path.read_text())}
+        if room not in ROOMS or not used & {room, room.partition("/")[0]}:
+            complain(path, 1, f"includes nothing of {room}/")
+
+
 def main():
     files = sorted(p for p in (ROOT / "src").rglob("*") if p.suffix in (".c", ".h", ".cpp"))
     for path in files:
@@ -165,6 +174,7 @@ def main():
         check_includes(path, name_of(path), text)
         check_text(path, name_of(path), text)
     check_circles(files)
+    check_unit_tests()
     for folder in sys.argv[1:]:
         check_symbols(pathlib.Path(folder).resolve())
     for problem in problems:
