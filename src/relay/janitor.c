@@ -8,8 +8,8 @@
 #define ROUND_MS_MIN 1000
 #define ROUND_MS_MAX 60000
 
-/* Until no row at the front of the table is old enough. A relay that deletes has marked none: they
- * may be the application's own. */
+/* Purges batches until one finds no row that is old enough. With on_sent = "delete" the relay has
+ * marked no rows, so marked rows may be the application's own and are kept. */
 static int purge(struct admin *admin, const struct outbox_options *options, const struct stop *stop,
                  struct error *error)
 {
@@ -28,8 +28,9 @@ static int purge(struct admin *admin, const struct outbox_options *options, cons
     return 0;
 }
 
-/* The connection lives as long as the round. */
-static int work(const struct outbox_options *options, const struct stop *stop, struct error *error)
+/* One round, on a connection of its own. */
+static int run_round(const struct outbox_options *options, const struct stop *stop,
+                     struct error *error)
 {
     struct admin *admin = admin_open(options, error);
     struct error other;
@@ -37,7 +38,8 @@ static int work(const struct outbox_options *options, const struct stop *stop, s
 
     if (admin == NULL)
         return -1;
-    /* Another table may have the name by now. */
+    /* Checked in every round, because the table may have been replaced by another one of that
+     * name. */
     if (admin_settle_adoption(admin, error) < 0) {
         admin_close(admin);
         return -1;
@@ -64,7 +66,7 @@ void janitor_run(const struct outbox_options *options, const struct stop *stop)
     struct error error;
 
     while (!stop_wait(stop, round_ms))
-        if (work(options, stop, &error) < 0)
+        if (run_round(options, stop, &error) < 0)
             log_event(LOG_WARN, LOG_FIELDS(.error = error.text, .hint = error.hint),
-                      "the janitor failed");
+                      "the janitor's round failed");
 }

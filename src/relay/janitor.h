@@ -4,9 +4,9 @@
 #include "catalog/options.h"
 #include "wake/stop.h"
 
-/* Until a stop is requested, each minute or more often, on a connection of its own: purges marked
- * rows that are older than the retention, in small batches, and sees to rows that wait for a
- * destination which nothing probes any more. */
+/* Runs until a stop is requested. Every minute or more often, on a connection of its own, it purges
+ * marked rows older than the retention in small batches, and gives a new probe to rows that wait
+ * for a destination which no row probes any more. */
 void janitor_run(const struct outbox_options *options, const struct stop *stop);
 
 #endif

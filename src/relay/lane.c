@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PARKED_LOOK_MS 900 /* so that each look of a lane that is called once a second counts */
+#define PARKED_CLAIM_MS 900 /* less than the second after which an idle lane polls */
 #define PAUSES_LOOK_MS 200
 #define AWAITED_BYTES_MAX 1000 /* an entry of the index may have about 2,700 */
 
@@ -24,9 +24,9 @@ static int settle(struct lane *lane);
 static enum lane_result after_empty_claim(struct lane *lane);
 static bool claim_ahead(const struct lane *lane);
 static void note_outcomes(struct lane *lane);
-static enum lane_result conclude(struct lane *lane);
+static enum lane_result finish_step(struct lane *lane);
 static void abandon(struct lane *lane);
-static enum lane_result break_off(struct lane *lane);
+static enum lane_result fail_step(struct lane *lane);
 
 enum lane_result lane_step(struct lane *lane)
 {
@@ -34,26 +34,26 @@ enum lane_result lane_step(struct lane *lane)
     int published;
 
     if (ready(lane) < 0)
-        return break_off(lane);
+        return fail_step(lane);
     if (sinks_are_all_paused(&lane->sinks))
         return LANE_IDLE;
     if (claim(lane) < 0)
-        return break_off(lane);
+        return fail_step(lane);
     if (note_pauses(lane) < 0)
-        return break_off(lane);
+        return fail_step(lane);
     if (batch->count == 0)
         return after_empty_claim(lane);
 
     if (route(lane) < 0)
-        return break_off(lane);
+        return fail_step(lane);
     pauses_hold(&lane->pauses, batch, lane->sinks.away);
     published = publish(lane);
     outcome_decide(batch, &lane->options->retry, ++lane->random);
     lane->claimed_ahead = published == 0 && claim_ahead(lane);
     if (settle(lane) < 0)
-        return break_off(lane);
+        return fail_step(lane);
     note_outcomes(lane);
-    return published == 0 ? conclude(lane) : break_off(lane);
+    return published == 0 ? finish_step(lane) : fail_step(lane);
 }
 
 static int ready(struct lane *lane)
@@ -61,12 +61,13 @@ static int ready(struct lane *lane)
     lane_report_enter(&lane->report, LANE_IS_CONNECTING);
     if (outbox_ready(lane->outbox, &lane->error) < 0)
         return -1;
-    if (!lane->unclaimed && !lane->unsettled)
+    if (!lane->claim_failed && !lane->settle_failed)
         lane_report_up(&lane->report, REPORT_DATABASE);
     return look_for_resumed(lane) < 0 ? -1 : sinks_ready(&lane->sinks, &lane->error);
 }
 
-/* What the claim in hand has read: all that was paused before it began. */
+/* Takes over the pauses that the current claim has read, which are all that existed before it
+ * began. */
 static int note_pauses(struct lane *lane)
 {
     int changed = pauses_read(&lane->pauses, outbox_pauses(lane->outbox));
@@ -79,8 +80,8 @@ static int note_pauses(struct lane *lane)
     return 0;
 }
 
-/* While a sink is paused there may be nothing to claim, and so nobody who reads that it is no more.
- * A claim under way reads it too. */
+/* Reads the pauses while a sink is paused, because there may be nothing to claim that would read
+ * them. A claim sent ahead reads them anyway. */
 static int look_for_resumed(struct lane *lane)
 {
     if (lane->sinks.paused == 0 || lane->claimed_ahead || clock_left_ms(lane->pauses_look_ms) > 0)
@@ -93,7 +94,7 @@ static int look_for_resumed(struct lane *lane)
 
 static int route(struct lane *lane)
 {
-    uint64_t kept = 0; /* a bit for each sink that keeps the order of what it is given */
+    uint64_t kept = 0; /* a bit for each sink whose client keeps the order of a key's messages */
 
     route_batch(&lane->options->routes, &lane->batch);
     if (lane->options->outbox.order != ORDER_KEY)
@@ -104,7 +105,8 @@ static int route(struct lane *lane)
     return order_link(&lane->batch, kept) < 0 ? error_no_memory(&lane->error) : 0;
 }
 
-/* A lane that slept has lost its locks, or will before it could settle. */
+/* After a sleep of the process, the lane has lost its row locks or will lose them before it can
+ * settle. */
 static int64_t publish_deadline_ms(struct lane *lane)
 {
     int64_t left_ms =
@@ -112,7 +114,7 @@ static int64_t publish_deadline_ms(struct lane *lane)
 
     if (left_ms <= 0 || outbox_claim_is_lost(lane->outbox)) {
         (void)error_set(&lane->error, ERROR_TRANSIENT, ERROR_SELF,
-                        "the lane slept since its claim, which is abandoned");
+                        "the process was suspended after the claim, which is abandoned");
         return 0;
     }
     if (left_ms > lane->options->publish_timeout_ms)
@@ -130,8 +132,9 @@ static bool sent_to(const struct lane *lane, int sink)
     return false;
 }
 
-/* "SINK/DESTINATION"; a row without a destination waits for its time only. */
-static void note_awaited(const struct lane *lane, struct batch *batch)
+/* Sets what each waiting message waits for: "SINK/DESTINATION". A message without a destination
+ * only waits until it is due again. */
+static void set_waits_for(const struct lane *lane, struct batch *batch)
 {
     for (int i = 0; i < batch->count; i++) {
         struct message *message = &batch->messages[i];
@@ -158,8 +161,8 @@ static void hand_over(struct lane *lane, int sink, int64_t deadline_ms)
     broker_send(lane->sinks.brokers[sink], &lane->batch, sink, deadline_ms);
 }
 
-/* Every sink's messages are under way before the first acknowledgement is waited for. A sink that
- * is away does not keep the others' acknowledgements from being settled. */
+/* Sends to every sink before it waits for the first acknowledgement. When a sink fails, the
+ * messages that the others have acknowledged are settled all the same. */
 static int publish_wave(struct lane *lane, int64_t deadline_ms)
 {
     struct lane_sinks *sinks = &lane->sinks;
@@ -173,19 +176,19 @@ static int publish_wave(struct lane *lane, int64_t deadline_ms)
         if (sinks_is_away(sinks, i))
             continue;
         if (broker_await(sinks->brokers[i], &lane->batch, i, deadline_ms, &error) < 0) {
-            sinks_lose(sinks, i, &error);
+            sinks_mark_away(sinks, i, &error);
             lane->error = error;
             status = -1;
         } else if (sinks->states[i].failures > 0 && sent_to(lane, i)) {
-            sinks_trust(sinks, i);
+            sinks_mark_working(sinks, i);
         }
         atomic_store(&lane->report.handed[i], 0);
     }
     return status;
 }
 
-/* A wave that has begun gets at least half of the publish timeout, or a slow one would look like a
- * broker that is away. What is left to later waves stays as it is, and is claimed again. */
+/* A wave begins only while at least half of the publish timeout is left; with less, a slow broker
+ * would seem to be away. Messages of waves that do not begin stay unsent and are claimed again. */
 static bool wave_may_begin(const struct lane *lane, int64_t deadline_ms)
 {
     if (lane->batch.wave > lane->batch.last_wave)
@@ -208,13 +211,13 @@ static int publish(struct lane *lane)
     for (batch->wave = 0; wave_may_begin(lane, deadline_ms); batch->wave++)
         if (publish_wave(lane, deadline_ms) < 0)
             status = -1;
-    note_awaited(lane, batch);
+    set_waits_for(lane, batch);
     lane_report_time(&lane->report, REPORT_PUBLISH, clock_now_us() - began_us);
     lane_report_delivered(&lane->report, batch);
     return status;
 }
 
-/* Of the outbox. A row whose payload no sink takes comes without it. */
+/* A claim of outbox rows. A payload too large for every sink is not fetched. */
 static struct claim_request claim_outbox(const struct lane *lane)
 {
     struct claim_request claim = {.away = lane->sinks.away};
@@ -233,9 +236,9 @@ static int settle(struct lane *lane)
     int64_t began_us = clock_now_us();
 
     lane_report_enter(&lane->report, LANE_IS_SETTLING);
-    lane->unsettled = outbox_settle(lane->outbox, &lane->batch, lane->claimed_ahead ? &next : NULL,
-                                    &lane->error) < 0;
-    if (lane->unsettled)
+    lane->settle_failed = outbox_settle(lane->outbox, &lane->batch,
+                                        lane->claimed_ahead ? &next : NULL, &lane->error) < 0;
+    if (lane->settle_failed)
         return -1;
     lane_report_time(&lane->report, REPORT_SETTLE, clock_now_us() - began_us);
     lane_report_claim(&lane->report, lane->claimed_ahead);
@@ -246,7 +249,7 @@ static int settle(struct lane *lane)
 /* Parked rows and the outbox take turns, so that neither holds up the other. */
 static bool parked_is_due(const struct lane *lane)
 {
-    return !lane->outbox_next && clock_now_ms() >= lane->parked_look_ms;
+    return !lane->is_outbox_turn && clock_now_ms() >= lane->parked_claim_ms;
 }
 
 static struct claim_request next_claim(struct lane *lane)
@@ -255,9 +258,9 @@ static struct claim_request next_claim(struct lane *lane)
 
     claim.parked = !lane->claimed_ahead && parked_is_due(lane);
     lane->claimed_ahead = false;
-    lane->outbox_next = claim.parked;
+    lane->is_outbox_turn = claim.parked;
     if (claim.parked)
-        lane->parked_look_ms = clock_now_ms() + PARKED_LOOK_MS;
+        lane->parked_claim_ms = clock_now_ms() + PARKED_CLAIM_MS;
     else
         lane->outbox_empty = false;
     return claim;
@@ -272,8 +275,8 @@ static int claim(struct lane *lane)
     lane_report_enter(&lane->report, LANE_IS_CLAIMING);
     if (!is_sent)
         lane_report_claim(&lane->report, true);
-    lane->unclaimed = outbox_claim(lane->outbox, &lane->batch, &claim, &lane->error) < 0;
-    if (lane->unclaimed)
+    lane->claim_failed = outbox_claim(lane->outbox, &lane->batch, &claim, &lane->error) < 0;
+    if (lane->claim_failed)
         return -1;
     if (lane->batch.count == 0) {
         lane_report_claim(&lane->report, false);
@@ -285,18 +288,18 @@ static int claim(struct lane *lane)
     return 0;
 }
 
-/* Nothing was found. Behind such a rest the outbox comes first: who woke the lane waits for that.
- */
+/* The claim found nothing. After an idle wait the outbox is claimed first, because the lane may
+ * have been woken for a new outbox row. */
 static enum lane_result after_empty_claim(struct lane *lane)
 {
-    bool rest = lane->outbox_next ? lane->outbox_empty : !parked_is_due(lane);
+    bool rest = lane->is_outbox_turn ? lane->outbox_empty : !parked_is_due(lane);
 
     if (lane->batch.has_more)
         return LANE_MORE;
-    if (!lane->outbox_next)
+    if (!lane->is_outbox_turn)
         lane->outbox_empty = true;
     if (rest)
-        lane->outbox_next = true;
+        lane->is_outbox_turn = true;
     return rest ? LANE_IDLE : LANE_MORE;
 }
 
@@ -309,18 +312,19 @@ static int count_outcome(const struct batch *batch, enum outcome outcome)
     return count;
 }
 
-/* Then the lane may rest behind this step, which nobody does with a claim under way. */
-static bool leaves_all(const struct lane *lane)
+/* Whether every row stays unsent. The lane may then wait after this step, so no claim may be in
+ * flight. */
+static bool leaves_all_unsent(const struct lane *lane)
 {
     return count_outcome(&lane->batch, OUTCOME_UNSENT) == lane->batch.count;
 }
 
-/* A claim ahead locks rows, so it is made only when the next step will certainly be taken, at once.
- */
+/* Whether to send the next claim together with the settlement. It locks rows, so it is sent only
+ * when the next step is certain to follow at once. */
 static bool claim_ahead(const struct lane *lane)
 {
     return lane->batch.has_more && !parked_is_due(lane) && !stop_requested(lane->stop) &&
-           !leaves_all(lane);
+           !leaves_all_unsent(lane);
 }
 
 static void log_dead(const struct lane *lane, const struct message *message)
@@ -341,7 +345,7 @@ static void note_outcomes(struct lane *lane)
 
     lane_report_settled(&lane->report, batch);
     if (batch->has_more && batch->parked)
-        lane->parked_look_ms = 0; /* the rest has waited long enough too */
+        lane->parked_claim_ms = 0; /* more parked rows are due already */
     if (batch->park_failure != NULL)
         return;
     for (int i = 0; i < batch->count; i++) {
@@ -352,16 +356,16 @@ static void note_outcomes(struct lane *lane)
     }
 }
 
-/* Rows that cannot be parked come back with each claim. As long as others leave with them that is a
- * price; when they are alone, the lane rests as if there was nothing. */
-static enum lane_result conclude(struct lane *lane)
+/* Rows that cannot be parked are claimed again each time. While other rows of the batch are sent,
+ * the lane goes on; when nothing was sent, it waits as if it had found nothing. */
+static enum lane_result finish_step(struct lane *lane)
 {
     const struct batch *batch = &lane->batch;
 
-    /* All rows are left when their sink went away meanwhile, or, with nobody away, when a broker
-     * has refused them together: they are sent one by one at once. */
+    /* All rows stay unsent if their sink has just gone away, or if a broker has refused their
+     * record batch; in the latter case they are sent again at once, one message per key. */
     if (batch->park_failure == NULL)
-        return leaves_all(lane) && lane->sinks.away != 0 ? LANE_IDLE : LANE_MORE;
+        return leaves_all_unsent(lane) && lane->sinks.away != 0 ? LANE_IDLE : LANE_MORE;
     (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
                     "rows that can never be sent could not be parked: %s", batch->park_failure);
     lane_report_error(&lane->report, REPORT_DATABASE, &lane->error);
@@ -371,7 +375,7 @@ static enum lane_result conclude(struct lane *lane)
     return LANE_IDLE;
 }
 
-/* No transaction stays open while something is waited for. */
+/* Ends the transaction, so that none stays open while the lane waits. */
 static void abandon(struct lane *lane)
 {
     outbox_abandon(lane->outbox);
@@ -379,7 +383,7 @@ static void abandon(struct lane *lane)
     lane_report_claim(&lane->report, false);
 }
 
-static enum lane_result break_off(struct lane *lane)
+static enum lane_result fail_step(struct lane *lane)
 {
     if (lane->error.origin == ERROR_DATABASE)
         lane_report_away(&lane->report, REPORT_DATABASE, &lane->error);
@@ -387,7 +391,7 @@ static enum lane_result break_off(struct lane *lane)
     return LANE_BROKEN;
 }
 
-/* Of a long host name the end, because replicas differ there. */
+/* A long host name is cut at its beginning, because the names of replicas differ at the end. */
 void lane_name_session(char *out, size_t size, const char *part)
 {
     enum { SHOWN = 23 };

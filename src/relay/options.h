@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* What the configuration says of the relay as a whole; config/ fills it. */
+/* The configuration of the whole relay, filled in by config/. */
 
 #define SINKS_MAX 16
 #define LANES_MAX 64

@@ -1,9 +1,9 @@
 /*
- * Lanes as threads, the janitor and the watcher beside them, and the main thread as the only one
- * that hears signals. No signal handlers: the signals are blocked before the first thread starts
- * and read from a file descriptor. The first SIGTERM or SIGINT lets each lane finish the batch in
- * hand; a second one, or the shutdown timeout, leaves at once, and PostgreSQL rolls back what was
- * claimed.
+ * Runs the lanes, the janitor and the watcher as threads. Only the main thread receives signals.
+ * There are no signal handlers: signals are blocked before the first thread starts and read from a
+ * file descriptor. After the first SIGTERM or SIGINT each lane finishes its current batch. After a
+ * second one, or the shutdown timeout, the process exits at once, and PostgreSQL rolls back the
+ * claims.
  */
 #include "relay/relay.h"
 
@@ -48,9 +48,10 @@ struct relay {
     pthread_t watcher;
     bool janitor_started;
     bool watcher_started;
-    struct stop watcher_stop; /* later than that of the lanes: it flushes for their last batches */
-    atomic_int running;       /* threads */
-    atomic_int lanes_running;
+    struct stop
+        watcher_stop;   /* requested after the lanes have ended, which need the watcher's flushes */
+    atomic_int running; /* running threads */
+    atomic_int lanes_running; /* running threads that are lanes */
     struct report report;
     int ended_fd;   /* eventfd(2): readable when a lane has ended */
     int signals_fd; /* signalfd(2) */
@@ -71,7 +72,8 @@ static void *run_worker(void *argument)
     struct relay *relay = worker->relay;
 
     worker->end = lane_run(&worker->lane, relay->drain);
-    lane_close(&worker->lane); /* bounded, but slow when a server is away: still watched */
+    lane_close(
+        &worker->lane); /* may take seconds when a server is away, so watch() still counts it */
     lane_report_enter(&worker->lane.report, LANE_IS_ENDED);
     (void)atomic_fetch_sub(&relay->lanes_running, 1);
     note_end(relay);
@@ -139,7 +141,7 @@ static int start_lanes(struct relay *relay, struct error *error)
     return 0;
 }
 
-/* A relay without a janitor still relays. */
+/* The relay works without a janitor, so a failure is only logged. */
 static void start_janitor(struct relay *relay)
 {
     (void)atomic_fetch_add(&relay->running, 1);
@@ -147,7 +149,7 @@ static void start_janitor(struct relay *relay)
     if (relay->janitor_started)
         return;
     (void)atomic_fetch_sub(&relay->running, 1);
-    log_warn("a thread could not be started: nothing is purged");
+    log_warn("cannot start the janitor's thread: sent rows are not purged");
 }
 
 static int start_watcher(struct relay *relay, struct error *error)
@@ -203,7 +205,7 @@ static bool a_lane_failed(const struct relay *relay)
     return atomic_load(&relay->lanes_running) < relay->options->lanes && !relay->drain;
 }
 
-/* Reads one signal if there is one; whether it asks for the end. */
+/* Reads a pending signal, if any. Returns whether it asks the process to end. */
 static bool was_signalled(struct relay *relay)
 {
     struct signalfd_siginfo info;
@@ -226,7 +228,7 @@ static void wait_for_event(struct relay *relay, int64_t wait_ms)
         (void)!read(relay->ended_fd, &ended, sizeof ended);
 }
 
-/* Watches until all lanes have ended. false: leave at once. */
+/* Waits until all threads have ended. False: the process must exit at once. */
 static bool watch(struct relay *relay)
 {
     int64_t report_ms = clock_now_ms();
@@ -246,7 +248,7 @@ static bool watch(struct relay *relay)
         if (was_signalled(relay)) {
             if (stop_requested(&relay->stop))
                 return false;
-            log_info("stopping: finishing the batches in hand");
+            log_info("stopping: finishing the current batches");
             leave_ms = now_ms + relay->options->shutdown_timeout_ms;
             request_stop(relay);
         }
@@ -264,7 +266,8 @@ static bool watch(struct relay *relay)
     return true;
 }
 
-/* Asked once the last lane has ended: what one lane saw parked, another may have sent since. */
+/* Counts again after the last lane has ended, because a row that one lane saw parked may have been
+ * sent by another. */
 static enum relay_result judge_drained(const struct relay *relay, struct error *error)
 {
     struct outbox *outbox = outbox_open(&relay->options->outbox, NULL, "drain");

@@ -6,8 +6,8 @@
 #include "relay/report.h"
 
 enum relay_result {
-    RELAY_STOPPED,  /* asked to stop; nothing was left half done */
-    RELAY_DRAINED,  /* --drain: nothing is left */
+    RELAY_STOPPED,  /* stopped on request; all current batches were finished */
+    RELAY_DRAINED,  /* --drain: no row is left */
     RELAY_LEFTOVER, /* --drain: parked or dead rows remain */
     RELAY_ABORTED,  /* a second signal, or the shutdown timeout: leave at once */
     RELAY_FAILED    /* *error says why */
@@ -15,18 +15,21 @@ enum relay_result {
 
 struct relay;
 
-/* Allocates; no network, no thread. Blocks SIGTERM, SIGINT and SIGHUP in the calling thread for
- * ever, so call it before another thread starts. The options outlive it. NULL with *error set. */
+/* Allocates; uses no network and starts no thread. Blocks SIGTERM, SIGINT and SIGHUP in the calling
+ * thread for good, so call it before any other thread starts. The options must outlive the relay.
+ * NULL with *error set on failure. */
 struct relay *relay_open(const struct relay_options *options, bool drain, struct error *error);
 
-/* Relays, once, until SIGTERM or SIGINT; with `drain` until nothing is left. A schema or permission
- * problem at the start is RELAY_FAILED; a server that cannot be reached is waited for. */
+/* Relays until SIGTERM or SIGINT, or with `drain` until nothing is left. Call it once. A schema or
+ * permission problem at the start is RELAY_FAILED; an unreachable server is tried again for
+ * ever. */
 enum relay_result relay_run(struct relay *relay, struct error *error);
 
 /* What it knows of itself, for any thread from relay_open to relay_close. */
 const struct report *relay_report(const struct relay *relay);
 
-/* Not after RELAY_ABORTED: threads still use it, and the process leaves. NULL is allowed. */
+/* Must not be called after RELAY_ABORTED, because threads still use the relay while the process
+ * exits. NULL is allowed. */
 void relay_close(struct relay *relay);
 
 #endif

@@ -4,10 +4,10 @@
 #include "base/log.h"
 #include "message/backoff.h"
 
-/* While the rows of other sinks wait for the probe: a server that refuses says so at once, one that
- * is only slow to connect gets its time now and then. */
-#define PROBE_PATIENCE_MS 250
-#define PROBE_PATIENCE_SLOW_MS 1000
+/* The rows of other sinks wait during a probe, so it is short: a server that refuses answers at
+ * once. A server that is merely slow to connect gets a longer probe from time to time. */
+#define PROBE_TIMEOUT_MS 250
+#define PROBE_TIMEOUT_SLOW_MS 1000
 #define PROBES_QUICK 4
 
 #define QUIET_MS 60000
@@ -32,8 +32,8 @@ static bool others_work(const struct lane_sinks *sinks, int sink)
     return (sinks->away | bit(sink)) != all_sinks(sinks);
 }
 
-/* When no sink is left the lane breaks, and lane_run() tells it. */
-void sinks_lose(struct lane_sinks *sinks, int sink, const struct error *error)
+/* When all sinks are away, lane_run() logs the error instead. */
+void sinks_mark_away(struct lane_sinks *sinks, int sink, const struct error *error)
 {
     struct sink_state *state = &sinks->states[sink];
 
@@ -46,7 +46,7 @@ void sinks_lose(struct lane_sinks *sinks, int sink, const struct error *error)
         log_event(LOG_WARN,
                   LOG_FIELDS(.lane = sinks->lane, .sink = sinks->options->sinks[sink].name,
                              .error = error->text, .hint = error->hint),
-                  "the sink is away: its rows wait, those of other sinks go on");
+                  "the sink is away: its rows wait, other sinks go on");
     }
     sinks->away |= bit(sink);
     sinks->random = sinks->random * 1664525U + 1013904223U;
@@ -54,7 +54,7 @@ void sinks_lose(struct lane_sinks *sinks, int sink, const struct error *error)
         clock_now_ms() + backoff_ms(RETRY_FIRST_MS, RETRY_MAX_MS, ++state->failures, sinks->random);
 }
 
-void sinks_trust(struct lane_sinks *sinks, int sink)
+void sinks_mark_working(struct lane_sinks *sinks, int sink)
 {
     struct sink_state *state = &sinks->states[sink];
 
@@ -74,10 +74,11 @@ static int connect_timeout_ms(const struct lane_sinks *sinks, int sink)
 
     if (failures == 0 || !others_work(sinks, sink))
         return BROKER_CONNECT_TIMEOUT_MS;
-    return failures % PROBES_QUICK == 0 ? PROBE_PATIENCE_SLOW_MS : PROBE_PATIENCE_MS;
+    return failures % PROBES_QUICK == 0 ? PROBE_TIMEOUT_SLOW_MS : PROBE_TIMEOUT_MS;
 }
 
-/* With every sink away lane_run() keeps the pace. */
+/* Connects a sink unless its back-off is running. When all sinks are away, the back-off is
+ * lane_run()'s. */
 static void ready(struct lane_sinks *sinks, int sink, struct error *error)
 {
     struct error problem;
@@ -93,7 +94,7 @@ static void ready(struct lane_sinks *sinks, int sink, struct error *error)
                      broker_recognise_ms(sinks->brokers[sink]));
         return;
     }
-    sinks_lose(sinks, sink, &problem);
+    sinks_mark_away(sinks, sink, &problem);
     *error = problem;
 }
 

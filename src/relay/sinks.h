@@ -6,45 +6,46 @@
 #include "relay/report.h"
 
 /*
- * Which sinks a lane can publish to. One that is away is probed with a back-off; meanwhile no row
- * is claimed for it, and the rows of the others go on.
+ * Which sinks a lane can publish to. A sink that is away is probed with a back-off. Meanwhile none
+ * of its rows is claimed, and the rows of other sinks are sent.
  */
 
 struct sink_state {
-    int failures; /* in a row, until a message has been acknowledged */
+    int failures; /* since the last acknowledged message */
     int64_t away_since_ms;
-    int64_t probe_ms; /* when it is tried again */
-    int64_t quiet_ms; /* until then one that comes and goes is not told again */
+    int64_t probe_ms; /* when the sink is probed next */
+    int64_t quiet_ms; /* until then no further warning is logged, as the sink may come and go */
 };
 
-/* What is away is tried again after RETRY_FIRST_MS, doubled up to RETRY_MAX_MS: with the probe
- * behind it, 5 s after a server is back. */
+/* A server that is away is tried again after RETRY_FIRST_MS, doubled each time up to RETRY_MAX_MS.
+ * Including the probe, the lane works again within 5 s after the server is back. */
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS 4000
 
 struct lane_sinks {
-    int lane; /* its number, for the log */
+    int lane; /* the lane's number, for the log */
     const struct relay_options *options;
-    struct lane_report *report; /* of the lane */
+    struct lane_report *report; /* the lane's report */
     struct broker *brokers[SINKS_MAX];
     struct sink_state states[SINKS_MAX];
-    uint64_t away;   /* a bit for each sink that takes nothing now, be it because it is paused */
+    uint64_t away;   /* a bit for each sink that is away or paused */
     uint64_t paused; /* a bit for each sink that an operator has paused */
     uint32_t random;
 };
 
-/* Connects what is due for it. 0 when at least one sink takes messages, or all are paused; -1:
- * *error says why the last one does not. */
+/* Connects the sinks whose probe is due. 0: at least one sink can be published to, or all are
+ * paused. -1: none can, and *error is that of the last one. */
 int sinks_ready(struct lane_sinks *sinks, struct error *error);
 
-/* These sinks are paused from now on, and no others. One that is no longer is probed next. */
+/* Sets which sinks are paused. A sink that is no longer paused is probed at the next
+ * sinks_ready. */
 void sinks_pause(struct lane_sinks *sinks, uint64_t paused);
 bool sinks_are_all_paused(const struct lane_sinks *sinks);
 
 bool sinks_is_away(const struct lane_sinks *sinks, int sink);
 
-/* After a publish that failed for the sink's own reason, and after one that succeeded. */
-void sinks_lose(struct lane_sinks *sinks, int sink, const struct error *error);
-void sinks_trust(struct lane_sinks *sinks, int sink);
+/* Marks the sink as away after a failure of its own, or as working after an acknowledgement. */
+void sinks_mark_away(struct lane_sinks *sinks, int sink, const struct error *error);
+void sinks_mark_working(struct lane_sinks *sinks, int sink);
 
 #endif

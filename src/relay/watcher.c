@@ -1,17 +1,18 @@
 /*
- * The thread beside the lanes. Each wait ends for what comes first: a tick of the horizon, a lane
- * that waits for a flush, a notification, or the time to arm.
+ * The watcher, a thread with a session of its own. It waits for the earliest of four events: the
+ * next tick of the horizon, a lane that needs a WAL flush, a notification, and the time to arm.
  *
- * It takes the listener's lock (armed: every insert notifies) when all lanes wait, and keeps it
- * while notifications are few. CALLS_MAX of them within CALLS_MS are too many: those who insert
- * wait for each other at each commit that notifies, and lanes that look every few milliseconds cost
- * them less. How long it then stays unarmed grows where being armed is always brief.
+ * It arms the listener (takes the lock that makes every insert notify) when all lanes are idle, and
+ * keeps it armed while notifications are few. More than NOTIFICATIONS_MAX of them within COUNT_MS
+ * are too many: commits that notify wait for each other, so that lanes which poll every few
+ * milliseconds cost the inserting applications less. The listener is then disarmed, and for longer
+ * each time if it never stays armed for long.
  *
- * Anybody may NOTIFY, so hearing costs credit. One read costs 1 for all empty notifications in it,
- * which is what the trigger sends, and 1 for each other one. Credit comes back: 1 for each look
- * that found rows, 1 for each id drawn, because another relay may have taken its row, and 1 as
- * often as a relay polls. Without credit the session stops listening for a while and lanes poll:
- * the answers that lanes wait for come behind what was notified.
+ * Anyone may NOTIFY, so notifications cost credit. A read costs 1 for all empty notifications in
+ * it, which the trigger sends, plus 1 for each other notification. Credit is earned: 1 for each
+ * claim that found rows, 1 for each id drawn from the sequence, because another relay may have
+ * taken that row, and 1 every CREDIT_MS. Without credit the session stops listening for a while and
+ * the lanes poll, because the answers that lanes wait for would queue behind the notifications.
  */
 #include "relay/watcher.h"
 
@@ -26,82 +27,84 @@
 #include <unistd.h>
 
 #define ARM_MS 20
-#define CALLS_MS 100 /* 400 a second */
-#define CALLS_MAX 40
-#define HOLD_MS_MAX 320
-#define BRIEF_MS (2 * CALLS_MS)
-#define ARM_MS_MAX 1000 /* while others hold the lock: inserters, or another relay */
-#define RENEW_MS 5000   /* well within the lease */
-#define RETRY_MS 250    /* to connect, doubled */
+#define COUNT_MS 100 /* with NOTIFICATIONS_MAX: 400 notifications per second */
+#define NOTIFICATIONS_MAX 40
+#define DISARMED_MS_MAX 320
+#define BRIEF_MS (2 * COUNT_MS)
+#define ARM_MS_MAX 1000 /* between attempts to arm while inserts or another relay hold the lock */
+#define RENEW_MS 5000   /* well within the listener's lease */
+#define RETRY_MS 250    /* before reconnecting; doubled after each failure */
 #define RETRY_MS_MAX 2000
-#define LASTING_MS 5000
-#define CREDIT_MAX 400 /* what is drawn is known a second or two later */
-#define CREDIT_MS 250  /* as a relay polls by default */
-#define DEAF_MS 5000   /* without credit, doubled */
-#define DEAF_MS_MAX 60000
-#define ABSENT_MS 30000 /* until the trigger is looked for again */
+#define LASTING_MS 5000 /* a connection that lasted this long counts as healthy */
+#define CREDIT_MAX 400  /* enough for the second or two until drawn ids are known */
+#define CREDIT_MS 250   /* the default poll interval */
+#define MUTED_MS 5000   /* without listening when credit has run out; doubled each time */
+#define MUTED_MS_MAX 60000
+#define ABSENT_MS 30000 /* before looking for a missing trigger again */
 
 struct watcher {
     const struct watched *shared;
     struct watch *watch;
-    struct listener *listener; /* on the session of the watch */
-    int failures;              /* to connect, or to stay connected for LASTING_MS, in a row */
-    int64_t connected_ms;
-    bool has_input;  /* the session has sent something, or has ended */
-    int64_t tick_ms; /* when the horizon is looked at */
-    uint64_t away;   /* the sinks that the session's name shows as away */
+    struct listener *listener; /* uses the session of `watch` */
+    int failures;              /* consecutive connections that failed or did not last LASTING_MS */
+    int64_t connected_ms;      /* when the session was connected last */
+    bool has_input;            /* the socket is readable: data, or the end of the session */
+    int64_t tick_ms;           /* when the next tick of the horizon is due */
+    uint64_t away;             /* the sinks that the session's name shows as away */
     struct answers answers;
-    bool answering;    /* it listens for the questions of `status`, */
-    int64_t answer_ms; /* or tries to from then on */
-    bool listening;    /* for inserts */
-    bool warned;       /* that nothing is heard here */
-    int64_t listen_ms; /* when it is tried to listen, unless it does */
-    int64_t pause_ms;  /* between two tries to arm */
-    int64_t arm_ms;    /* when it may be tried again */
-    int64_t renew_ms;
-    int64_t armed_ms; /* since when it is, or was */
-    int64_t hold_ms;  /* how long it then stays unarmed */
-    int calls;        /* notifications */
-    int64_t calls_ms; /* since then */
+    bool answering;       /* the session listens for the questions of `status` */
+    int64_t answer_ms;    /* when to try to listen for questions next */
+    bool listening;       /* the session listens for notifications of inserts */
+    bool warned;          /* a warning that inserts do not wake this relay has been logged */
+    int64_t listen_ms;    /* when to try to listen for inserts next */
+    int64_t arm_retry_ms; /* between attempts to arm */
+    int64_t arm_ms;       /* when the next attempt to arm is due */
+    int64_t renew_ms;     /* when the lease is renewed next */
+    int64_t armed_ms;     /* when the listener was armed last */
+    int64_t disarmed_ms;  /* how long it stays disarmed after too many notifications */
+    int notifications;    /* notifications since counted_since_ms */
+    int64_t counted_since_ms;
     int64_t credit;
-    int64_t credit_ms; /* when it grows next */
-    int64_t drawn;     /* the highest id, for which credit was given */
-    int64_t deaf_ms;   /* how long it does not listen without credit */
-    int64_t heard_ms;  /* since when it listens, or did */
+    int64_t credit_ms;          /* when the credit grows by time next */
+    int64_t drawn;              /* the highest id for which credit was given */
+    int64_t muted_ms;           /* how long not to listen when credit has run out */
+    int64_t listening_since_ms; /* when the session began to listen */
 };
 
-/* Where being armed is always brief, inserts are so many that polling is as fast, and cheaper for
- * them. */
-static void arm_soon(struct watcher *watcher)
+/* If the listener never stays armed for long, inserts are so frequent that polling is as fast, and
+ * cheaper for the applications. So it stays disarmed for longer each time. */
+static void arm_later(struct watcher *watcher)
 {
     int64_t lasted_ms = clock_now_ms() - watcher->armed_ms;
-    int64_t longer_ms = 2 * watcher->hold_ms < HOLD_MS_MAX ? 2 * watcher->hold_ms : HOLD_MS_MAX;
+    int64_t longer_ms =
+        2 * watcher->disarmed_ms < DISARMED_MS_MAX ? 2 * watcher->disarmed_ms : DISARMED_MS_MAX;
 
-    watcher->hold_ms = lasted_ms < BRIEF_MS ? longer_ms : ARM_MS;
-    watcher->pause_ms = ARM_MS;
-    watcher->arm_ms = clock_now_ms() + watcher->hold_ms;
+    watcher->disarmed_ms = lasted_ms < BRIEF_MS ? longer_ms : ARM_MS;
+    watcher->arm_retry_ms = ARM_MS;
+    watcher->arm_ms = clock_now_ms() + watcher->disarmed_ms;
 }
 
-static int let_go(struct watcher *watcher, struct error *error)
+static int disarm(struct watcher *watcher, struct error *error)
 {
-    arm_soon(watcher);
+    arm_later(watcher);
     wake_disarm(watcher->shared->wake);
     return listener_disarm(watcher->listener, error);
 }
 
-static bool calls_are_many(struct watcher *watcher, int heard)
+static bool too_many_notifications(struct watcher *watcher, int heard)
 {
     int64_t now_ms = clock_now_ms();
 
-    if (now_ms - watcher->calls_ms >= CALLS_MS) {
-        watcher->calls_ms = now_ms;
-        watcher->calls = 0;
+    if (now_ms - watcher->counted_since_ms >= COUNT_MS) {
+        watcher->counted_since_ms = now_ms;
+        watcher->notifications = 0;
     }
-    watcher->calls += heard;
-    return watcher->calls > CALLS_MAX;
+    watcher->notifications += heard;
+    return watcher->notifications > NOTIFICATIONS_MAX;
 }
 
-/* While the lock cannot be had the pauses grow: an insert that is open for long costs little. */
+/* The pauses between attempts grow, so that a long transaction with an insert costs few
+ * attempts. */
 static int try_to_arm(struct watcher *watcher, struct error *error)
 {
     bool another;
@@ -110,10 +113,11 @@ static int try_to_arm(struct watcher *watcher, struct error *error)
         return -1;
     watcher->armed_ms = clock_now_ms();
     if (listener_is_armed(watcher->listener))
-        return wake_arm(watcher->shared->wake) ? 0 : let_go(watcher, error);
+        return wake_arm(watcher->shared->wake) ? 0 : disarm(watcher, error);
     wake_cover(watcher->shared->wake, another);
-    watcher->arm_ms = clock_now_ms() + watcher->pause_ms;
-    watcher->pause_ms = 2 * watcher->pause_ms < ARM_MS_MAX ? 2 * watcher->pause_ms : ARM_MS_MAX;
+    watcher->arm_ms = clock_now_ms() + watcher->arm_retry_ms;
+    watcher->arm_retry_ms =
+        2 * watcher->arm_retry_ms < ARM_MS_MAX ? 2 * watcher->arm_retry_ms : ARM_MS_MAX;
     return 0;
 }
 
@@ -139,31 +143,32 @@ static void grow_credit(struct watcher *watcher, int64_t now_ms)
         watcher->credit = CREDIT_MAX;
 }
 
-/* For longer each time, unless it has listened for as long as it may not. */
+/* Stops listening, for twice as long as the last time, or for MUTED_MS if it had listened for
+ * MUTED_MS_MAX. */
 static int stop_listening(struct watcher *watcher, struct error *error)
 {
     int64_t now_ms = clock_now_ms();
 
-    watcher->deaf_ms *= 2;
-    if (now_ms - watcher->heard_ms >= DEAF_MS_MAX || watcher->deaf_ms < DEAF_MS)
-        watcher->deaf_ms = DEAF_MS;
-    if (watcher->deaf_ms > DEAF_MS_MAX)
-        watcher->deaf_ms = DEAF_MS_MAX;
+    watcher->muted_ms *= 2;
+    if (now_ms - watcher->listening_since_ms >= MUTED_MS_MAX || watcher->muted_ms < MUTED_MS)
+        watcher->muted_ms = MUTED_MS;
+    if (watcher->muted_ms > MUTED_MS_MAX)
+        watcher->muted_ms = MUTED_MS_MAX;
     watcher->answering = false;
-    watcher->answer_ms = now_ms + watcher->deaf_ms;
+    watcher->answer_ms = now_ms + watcher->muted_ms;
     if (watcher->listening) {
         if (!watcher->warned)
-            log_warn("inserts do not wake this relay, it polls: more notifications come than"
+            log_warn("inserts do not wake this relay, it polls: more notifications arrive than"
                      " inserts send");
         watcher->warned = true;
         watcher->listening = false;
-        watcher->listen_ms = now_ms + watcher->deaf_ms;
+        watcher->listen_ms = now_ms + watcher->muted_ms;
         wake_disarm(watcher->shared->wake);
     }
     return listener_stop(watcher->listener, error);
 }
 
-static int hear(struct watcher *watcher, struct error *error)
+static int handle_notifications(struct watcher *watcher, struct error *error)
 {
     struct listener *listener = watcher->listener;
     int arrived;
@@ -179,20 +184,21 @@ static int hear(struct watcher *watcher, struct error *error)
     if (!watcher->listening)
         return 0;
     if (heard > 0 && !listener_is_armed(listener))
-        watcher->pause_ms = ARM_MS;
-    if (calls_are_many(watcher, heard) && listener_is_armed(listener))
-        return let_go(watcher, error);
+        watcher->arm_retry_ms = ARM_MS;
+    if (too_many_notifications(watcher, heard) && listener_is_armed(listener))
+        return disarm(watcher, error);
     return 0;
 }
 
-/* 0, or -1 when the session is lost or inserts do not notify any more. */
-static int attend(struct watcher *watcher, struct error *error)
+/* Handles notifications, the lease and arming. 0, or -1: the session is lost or the trigger is
+ * gone. */
+static int serve_listener(struct watcher *watcher, struct error *error)
 {
     struct listener *listener = watcher->listener;
     int64_t now_ms = clock_now_ms();
 
     grow_credit(watcher, now_ms);
-    if (hear(watcher, error) < 0)
+    if (handle_notifications(watcher, error) < 0)
         return -1;
     if (!watcher->listening)
         return 0;
@@ -203,11 +209,11 @@ static int attend(struct watcher *watcher, struct error *error)
     return now_ms >= watcher->arm_ms && wants_to_arm(watcher) ? try_to_arm(watcher, error) : 0;
 }
 
-static void begin_to_hear(struct watcher *watcher)
+static void reset_credit(struct watcher *watcher)
 {
     watcher->credit = CREDIT_MAX;
     watcher->drawn = HORIZON_UNKNOWN;
-    watcher->heard_ms = clock_now_ms();
+    watcher->listening_since_ms = clock_now_ms();
 }
 
 static int answer_if_due(struct watcher *watcher, struct error *error)
@@ -218,22 +224,22 @@ static int answer_if_due(struct watcher *watcher, struct error *error)
         clock_now_ms() < watcher->answer_ms)
         return 0;
     if (!watcher->listening)
-        begin_to_hear(watcher);
+        reset_credit(watcher);
     watcher->answering = true;
     return answers_listen(&watcher->answers, session, error);
 }
 
-static void begin_to_listen(struct watcher *watcher)
+static void start_listening(struct watcher *watcher)
 {
     if (watcher->warned)
         log_info("inserts wake this relay again");
     watcher->listening = true;
     watcher->warned = false;
-    watcher->pause_ms = ARM_MS;
-    watcher->hold_ms = ARM_MS;
+    watcher->arm_retry_ms = ARM_MS;
+    watcher->disarmed_ms = ARM_MS;
     watcher->arm_ms = clock_now_ms();
     watcher->renew_ms = clock_now_ms() + RENEW_MS;
-    begin_to_hear(watcher);
+    reset_credit(watcher);
 }
 
 static int listen_if_due(struct watcher *watcher, struct error *error)
@@ -243,7 +249,7 @@ static int listen_if_due(struct watcher *watcher, struct error *error)
     watcher->listen_ms = clock_now_ms() + ABSENT_MS;
     switch (listener_start(watcher->listener, error)) {
     case LISTENER_READY:
-        begin_to_listen(watcher);
+        start_listening(watcher);
         return 0;
     case LISTENER_ABSENT:
         return 0;
@@ -259,7 +265,8 @@ static int listen_if_due(struct watcher *watcher, struct error *error)
     return -1;
 }
 
-/* Who was called, or looked, while claims waited for the first scan found nothing. */
+/* Claims find nothing until the horizon's first scan is done. Lanes that were woken or polled
+ * before are woken again. */
 static int tick(struct watcher *watcher, struct error *error)
 {
     bool opened;
@@ -270,7 +277,8 @@ static int tick(struct watcher *watcher, struct error *error)
     return status;
 }
 
-/* "HOST:PID/away:SINK,SINK" in place of "HOST:PID/watch", cut where PostgreSQL would cut it. */
+/* Renames the session from "HOST:PID/watch" to "HOST:PID/away:SINK,SINK", truncated as PostgreSQL
+ * would do it. */
 static int show_away(struct watcher *watcher, struct error *error)
 {
     const struct report *report = watcher->shared->report;
@@ -292,7 +300,7 @@ static int show_away(struct watcher *watcher, struct error *error)
     return watch_rename(watcher->watch, name, error);
 }
 
-/* A flush comes first: a lane waits for it with rows in hand. */
+/* The flush is done first, because a lane that has claimed rows waits for it. */
 static int work(struct watcher *watcher, struct error *error)
 {
     if (watcher->has_input && watch_read_input(watcher->watch, error) < 0)
@@ -300,7 +308,7 @@ static int work(struct watcher *watcher, struct error *error)
     watcher->has_input = false;
     if (watch_flush(watcher->watch, error) < 0 || answer_if_due(watcher, error) < 0 ||
         listen_if_due(watcher, error) < 0 ||
-        ((watcher->listening || watcher->answering) && attend(watcher, error) < 0) ||
+        ((watcher->listening || watcher->answering) && serve_listener(watcher, error) < 0) ||
         answers_send(&watcher->answers, watch_session(watcher->watch),
                      watch_table(watcher->watch)->oid, error) < 0)
         return -1;
@@ -316,7 +324,7 @@ static int64_t next_event_ms(struct watcher *watcher)
     int64_t until_ms = watcher->tick_ms;
 
     if (!watcher->listening)
-        return until_ms; /* a tick is due within a second */
+        return until_ms; /* at most a second away */
     if (watcher->renew_ms < until_ms)
         until_ms = watcher->renew_ms;
     if (wants_to_arm(watcher) && watcher->arm_ms < until_ms)
@@ -350,12 +358,12 @@ static void wait_for_event(struct watcher *watcher)
         return;
     (void)take_event(&events[1]);
     (void)take_event(&events[2]);
-    if (take_event(&events[3])) /* an epoch has begun: nothing is known */
+    if (take_event(&events[3])) /* a new epoch has begun, in which the horizon is unknown */
         watcher->tick_ms = 0;
     watcher->has_input = events[0].revents != 0;
 }
 
-static void rest(struct watcher *watcher, const struct error *error)
+static void wait_to_reconnect(struct watcher *watcher, const struct error *error)
 {
     int64_t retry_ms = RETRY_MS;
 
@@ -363,15 +371,15 @@ static void rest(struct watcher *watcher, const struct error *error)
         retry_ms *= 2;
     if (++watcher->failures == 6)
         log_event(LOG_WARN, LOG_FIELDS(.error = error->text, .hint = error->hint),
-                  "the connection beside the lanes fails");
+                  "the watcher cannot stay connected");
     (void)stop_wait(watcher->shared->stop, retry_ms);
 }
 
-/* What was not heard meanwhile is looked for. A session that ends before its first tick is no
- * better than none. */
-static void lose(struct watcher *watcher, const struct error *error)
+/* Ends the session. Lanes are woken, because notifications may have been missed. A session that did
+ * not last counts as a failure to connect. */
+static void end_session(struct watcher *watcher, const struct error *error)
 {
-    log_event(LOG_DEBUG, LOG_FIELDS(.error = error->text), "the watching connection ends");
+    log_event(LOG_DEBUG, LOG_FIELDS(.error = error->text), "the watcher's connection has ended");
     listener_forget(watcher->listener);
     watch_disconnect(watcher->watch);
     watch_fail_flush(watcher->watch, error);
@@ -384,13 +392,13 @@ static void lose(struct watcher *watcher, const struct error *error)
     if (clock_now_ms() - watcher->connected_ms >= LASTING_MS)
         watcher->failures = 0;
     if (watcher->failures > 0)
-        rest(watcher, error);
+        wait_to_reconnect(watcher, error);
     else
         watcher->failures = 1;
 }
 
-/* The lanes say first that the database is away. */
-static void connect_again(struct watcher *watcher)
+/* A failure is not logged at once, because the lanes log that the database is away. */
+static void reconnect(struct watcher *watcher)
 {
     struct error error;
 
@@ -403,7 +411,7 @@ static void connect_again(struct watcher *watcher)
         return;
     }
     watch_fail_flush(watcher->watch, &error);
-    rest(watcher, &error);
+    wait_to_reconnect(watcher, &error);
 }
 
 void watcher_run(const struct watched *watched)
@@ -425,9 +433,9 @@ void watcher_run(const struct watched *watched)
         if (watched->report != NULL)
             atomic_store(&watched->report->watched_ms, clock_now_ms());
         if (!watch_is_connected(watcher.watch))
-            connect_again(&watcher);
+            reconnect(&watcher);
         else if (work(&watcher, &error) < 0)
-            lose(&watcher, &error);
+            end_session(&watcher, &error);
         else
             wait_for_event(&watcher);
     }

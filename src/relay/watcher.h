@@ -7,21 +7,21 @@
 #include "wake/stop.h"
 #include "wake/wake.h"
 
-/* What the threads of a process share. */
+/* What the watcher shares with the other threads. */
 struct watched {
     const struct outbox_options *options;
     struct horizon *horizon;
     struct wal_flush *flush;
-    struct wake *wake;     /* NULL: nobody waits for inserts */
-    struct report *report; /* of the process; NULL: nobody asks for it */
+    struct wake *wake;     /* NULL: no lane waits for inserts */
+    struct report *report; /* the process's report; NULL: none */
     const struct stop *stop;
 };
 
 /*
- * Until a stop is requested, on a connection of its own: keeps the horizon, flushes the WAL for the
- * lanes, shows in its session's name which sinks are away, and calls idle lanes when PostgreSQL
- * notifies of an insert. It sees to it that inserts notify while all lanes are idle and hardly ever
- * else (wake/listener.h); without the trigger, or behind a pooler, lanes poll.
+ * Runs until a stop is requested. On a connection of its own, the watcher maintains the horizon,
+ * flushes the WAL for the lanes, shows in its session's name which sinks are away, and wakes idle
+ * lanes when an insert notifies. It makes inserts notify while all lanes are idle and hardly ever
+ * otherwise (wake/listener.h). Without the trigger, or behind a connection pooler, lanes poll.
  */
 void watcher_run(const struct watched *watched);
 
