@@ -10,37 +10,40 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What the commands ask of the database: a connection of their own, away from the hot path. */
+/* The commands' operations on the database. Each command has a connection of its own, apart from
+ * the lanes. */
 
 struct admin;
 
-/* Connects and describes the table (which need not exist). NULL with *error set. */
+/* Connects and describes the table, which need not exist. NULL with *error set on failure. */
 struct admin *admin_open(const struct outbox_options *options, struct error *error);
 void admin_close(struct admin *admin);
 
-/* Creates what is missing, once an existing outbox fits. 0; -1: failed, or an existing table lacks
- * something: `missing` (if not NULL after the call; free() it) is the SQL that adds it. */
+/* Creates the missing tables, provided that an existing outbox table is usable. 0, or -1: failed,
+ * or an existing table lacks something. *missing is then the SQL that adds it, or NULL; the caller
+ * frees it. */
 int admin_init(struct admin *admin, char **missing, struct error *error);
-/* Whether `run` would begin with the rows that the table holds (adoption.h); it must be whole. Only
- * reads. 0: it would. 1: it would not, and *error says why. -1: that cannot be said. */
+/* Whether `run` would accept the rows that are already in the table (adoption.h), which must be
+ * complete. Only reads. 0: it would. 1: it would not, and *error says why. -1: the check failed. */
 int admin_foresee_adoption(struct admin *admin, struct error *error);
-/* Settles it, as `run` does. 0, or -1: no row may be purged. */
+/* Decides about the existing rows as `run` does. 0, or -1: no row may be purged. */
 int admin_settle_adoption(struct admin *admin, struct error *error);
-/* The SQL of a complete set-up. NULL with *error set. free() it. */
+/* The SQL of a complete set-up, which the caller frees. NULL with *error set on failure. */
 char *admin_schema_sql(struct admin *admin, struct error *error);
-/* Adds the trigger that lets inserts wake idle relays, or its SQL. 0 or -1; NULL: no memory. */
+/* Adds the trigger by which inserts wake idle relays. 0 or -1. */
 int admin_init_notify(struct admin *admin, struct error *error);
+/* The SQL that adds it, which the caller frees. NULL: out of memory. */
 char *admin_notify_sql(struct admin *admin);
-/* The grants that a role needs. NULL with *error set. free() it. */
+/* The grants that a role needs, as SQL, which the caller frees. NULL with *error set on failure. */
 char *admin_grant_sql(struct admin *admin, const char *role, struct error *error);
 
-/* Adds an error for each column of the outbox that is missing or has a type that will not do. */
+/* Adds an error for each column of the outbox that is missing or has an unsuitable type. */
 void admin_inspect_columns(struct admin *admin, struct findings *findings);
-/* Every problem of the table, the role and the server. Returns 0, or -1 when the look-up failed. */
+/* Adds every problem of the table, the role and the server. 0, or -1: the inspection failed. */
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
 
-/* One unsent row of each topic among the oldest 1,000 (of all slices in equal parts), for `check`:
- * topic, key, type and ids, in the batch's memory, as many as it has room for. 0 or -1. */
+/* Samples rows for `check`: one unsent row per topic among the oldest 1,000, taken equally from all
+ * slices. Adds topic, key, type and ids to the batch, up to its capacity. 0 or -1. */
 int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
 
 struct event {
@@ -62,18 +65,20 @@ struct emitted_ids {
 
 int admin_emit(struct admin *admin, const struct event *event, const struct emitted_ids *ids,
                struct error *error);
-/* One JSON object: topic, and optionally key, type, payload, headers. */
+/* `json`: an object with topic and, optionally, key, type, payload and headers. */
 int admin_emit_json(struct admin *admin, const char *json, const struct emitted_ids *ids,
                     struct error *error);
 
-/* Deletes sent rows older than this in batches, once it is settled whose they are; or only counts
- * them. Returns their number, or -1. */
+/* Deletes sent rows older than `age_ms` in batches, unless adoption forbids it
+ * (admin_settle_adoption), or only counts them. Returns their number, or -1. */
 int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error);
 
-/* One purge batch for the running relay; *purged is 0 when nothing old enough was at the front. */
+/* Deletes one batch, for the running relay. *purged is 0 when none of the first rows was old
+ * enough. */
 int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, struct error *error);
 
-/* Parked rows that wait for a destination, and whose probe was dropped, get another. 0 or -1. */
+/* Chooses a new probe for destinations whose probe row was dropped while other rows wait. 0 or
+ * -1. */
 int admin_adopt_waiting(struct admin *admin, struct error *error);
 
 #endif

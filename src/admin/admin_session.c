@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* The janitor opens one round after round: a lookup that hangs holds one thread of its, not one a
- * round. */
+/* Kept from one session to the next, because the janitor opens one in every round: a hanging name
+ * lookup then holds one thread and not one per round. */
 static _Thread_local struct bounded_call *late;
 
 struct admin *admin_open(const struct outbox_options *options, struct error *error)

@@ -4,7 +4,7 @@
 #include "admin/admin.h"
 #include "catalog/table.h"
 
-/* Shared by the files behind admin.h, and by them alone. */
+/* Shared by the files that implement admin.h; no other file includes this header. */
 
 struct admin {
     const struct outbox_options *options;

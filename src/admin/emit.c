@@ -40,7 +40,8 @@ static bool is_bytea(const struct table *table)
     return strcmp(table->columns[COLUMN_PAYLOAD].base, "bytea") == 0;
 }
 
-/* A value that the column's type does not take is the caller's mistake. */
+/* SQLSTATE class 22 means that a value does not fit its column's type, which is the caller's
+ * mistake. */
 static int insert(struct admin *admin, const char *sql, int count, const char *const *values,
                   const int *lengths, const int *formats, const struct emitted_ids *ids,
                   struct error *error)
@@ -68,7 +69,7 @@ static int insert(struct admin *admin, const char *sql, int count, const char *c
     return 0;
 }
 
-/* Text parameters take the column's type; bytea takes the bytes as they are. */
+/* Text parameters are converted to the column's type; for bytea the bytes are sent unchanged. */
 int admin_emit(struct admin *admin, const struct event *event, const struct emitted_ids *ids,
                struct error *error)
 {
@@ -83,10 +84,10 @@ int admin_emit(struct admin *admin, const struct event *event, const struct emit
     if (event->payload != NULL && formats[1] == 0 &&
         memchr(event->payload, '\0', event->payload_len) != NULL)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "the payload holds a NUL byte; column %s of type %s cannot",
+                         "the payload contains a NUL byte, which column %s of type %s cannot store",
                          admin->table.columns[COLUMN_PAYLOAD].quoted,
                          admin->table.columns[COLUMN_PAYLOAD].type);
-    /* A column that the table lacks may only be left out when there is nothing to put into it. */
+    /* A column that the table lacks is skipped only when the event has no value for it. */
     for (int i = 0; i < 4; i++) {
         if (!table_has(&admin->table, columns[i])) {
             if (values[i] != NULL)
@@ -111,7 +112,8 @@ static const enum column emitted[] = {COLUMN_TOPIC, COLUMN_KEY, COLUMN_TYPE, COL
                                       COLUMN_HEADERS};
 #define EMITTED (sizeof emitted / sizeof *emitted)
 
-/* A misspelt field would otherwise be an event without its payload. */
+/* Unknown fields are refused, because a misspelt "payload" would mean an event without a
+ * payload. */
 static int check_field(const struct admin *admin, const char *name, struct error *error)
 {
     for (size_t i = 0; i < EMITTED; i++) {
@@ -148,8 +150,9 @@ static int check_fields(const struct admin *admin, const char *json, struct erro
     return status;
 }
 
-/* How a field of `line` becomes the column's value. Text needs no cast, and an explicit one would
- * cut what is longer than a varchar; a JSON null is no payload at all. */
+/* Writes the expression that makes the column's value from a field of `line`. Text needs no cast,
+ * and an explicit one would truncate a value that is too long for a varchar. A JSON null means no
+ * payload. */
 static void put_value(FILE *out, enum column column, const struct table_column *described)
 {
     const char *name = column_name(column);
@@ -190,7 +193,7 @@ static void put_insert(const struct admin *admin, FILE *out)
     (void)fprintf(out, " FROM (SELECT $1::jsonb AS line) input");
 }
 
-/* PostgreSQL takes the line apart, so that no digit of a number is lost. */
+/* PostgreSQL parses the line, so that no digit of a number is lost. */
 int admin_emit_json(struct admin *admin, const char *json, const struct emitted_ids *ids,
                     struct error *error)
 {

@@ -1,8 +1,8 @@
 /*
  * init: creates what does not exist.
  *
- * An existing table is never altered: what it lacks is handed back as SQL, of the relay's own too.
- * Two inits at once are kept apart by an advisory lock.
+ * An existing table is never altered, not even one of the relay's own: what it lacks is returned as
+ * SQL. An advisory lock keeps two inits from running at the same time.
  */
 #include "admin/admin_session.h"
 
@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Before anything is made or printed that PostgreSQL would refuse for the condition. */
+/* Checks [outbox] where before anything is created or printed that PostgreSQL would refuse because
+ * of it. */
 static int check_where(struct admin *admin, struct error *error)
 {
     if (filter_try_index(&admin->table, &admin->session, error) < 0)
@@ -43,7 +44,8 @@ char *admin_schema_sql(struct admin *admin, struct error *error)
     return sql;
 }
 
-/* 1, 0, or -1. A role that is yet to be made will have what everybody has. */
+/* Whether the role may call the identity function: 1, 0, or -1 on failure. A role that does not
+ * exist yet will have the privileges of PUBLIC. */
 static int may_identify(struct admin *admin, const char *role, struct error *error)
 {
     static const char sql[] =
@@ -54,7 +56,8 @@ static int may_identify(struct admin *admin, const char *role, struct error *err
     return (int)admin_number(admin, sql, 1, &role, error);
 }
 
-/* Of a table that is yet to be made: the one that PostgreSQL will make for its identity column. */
+/* The sequence of the id column. For a table that does not exist yet, the name that PostgreSQL will
+ * give to the sequence of its identity column. */
 static int find_sequence(struct admin *admin, struct sequence *sequence, struct error *error)
 {
     const struct table *table = &admin->table;
@@ -103,7 +106,8 @@ static int execute_sections(struct admin *admin, const char *const *sections, st
     return status;
 }
 
-/* With the condition of [outbox] where, which may name a column that the new table has not. */
+/* The index contains the condition of [outbox] where, which may name a column that the new table
+ * lacks. */
 static int create_outbox(struct admin *admin, struct error *error)
 {
     const char *sections[] = {"outbox", NULL};
@@ -112,7 +116,7 @@ static int create_outbox(struct admin *admin, struct error *error)
     if (admin->options->preset != PRESET_DEFAULT)
         return error_set(
             error, ERROR_PERMANENT, ERROR_DATABASE,
-            "table %s does not exist; init creates the default table only, not a preset's",
+            "table %s does not exist; init creates only the default table, not that of a preset",
             admin->table.quoted);
     schema_foresee(&admin->table, admin->options);
     if (execute_sections(admin, sections, error) < 0)
@@ -124,14 +128,14 @@ static int create_outbox(struct admin *admin, struct error *error)
                      admin->options->where != NULL ? "[outbox] where: " : "", cause.text);
 }
 
-/* Whether the relay can send from the table that is there. What no SQL adds makes it an error, too:
- * other types of id and key, a missing privilege. */
+/* Refuses an existing table from which the relay cannot send, and problems that the returned SQL
+ * would not solve: unsuitable types of id and key, or a missing privilege. */
 static int refuse(const struct table *table, const struct outbox_options *options,
                   struct error *error)
 {
     if (columns_check(table, options, error) < 0)
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                         "nothing was created: table %s does not fit", table->quoted);
+                         "nothing was created: table %s cannot be used as it is", table->quoted);
     if (options->order != ORDER_KEY)
         return 0;
     if (slices_check(SLICES_COLUMNS, table, options, error) < 0)
@@ -139,8 +143,8 @@ static int refuse(const struct table *table, const struct outbox_options *option
     return table->slice_exists ? slices_check(SLICES_TABLE, table, options, error) : 0;
 }
 
-/* Where a column is missing nothing is created; what it takes is told once the transaction is over.
- */
+/* If a column is missing, nothing is created; admin_init reports the SQL for it after the
+ * transaction. */
 static int create_missing(struct admin *admin, struct error *error)
 {
     const char *sections[4] = {NULL};
@@ -163,17 +167,18 @@ static int create_missing(struct admin *admin, struct error *error)
     return sections[0] != NULL ? execute_sections(admin, sections, error) : 0;
 }
 
-/* The SQL drops the index of the relays that run, when their condition is another one. */
+/* The SQL is withheld when the running relays use another condition, because it would drop their
+ * index. */
 static int tell_missing(struct admin *admin, struct error *error)
 {
     const struct table *table = &admin->table;
     struct adoption adoption;
-    struct error ignored; /* the SQL may add what the note is read by */
+    struct error ignored; /* reading the note may fail because something is still missing */
 
     if (!table_has_needed(table, admin->options) && !table->parked_exists)
         return error_set(
             error, ERROR_PERMANENT, ERROR_DATABASE,
-            "nothing was created: table %s lacks what this SQL adds; then run init again:",
+            "nothing was created: table %s lacks what the SQL below adds; run it, then init again:",
             table->quoted);
     if (adoption_read_note(&adoption, table, &admin->session, &ignored) == 0 &&
         adoption.state == ADOPTION_CONDITION) {
@@ -184,7 +189,7 @@ static int tell_missing(struct admin *admin, struct error *error)
         slices_check(SLICES_NUMBER, table, admin->options, error) < 0)
         return -1;
     return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                     "what exists of %s and %s is not altered; it lacks what this SQL adds:",
+                     "%s and %s exist and are not altered; they lack what this SQL adds:",
                      table->quoted, table->parked_quoted);
 }
 
@@ -238,7 +243,7 @@ char *admin_notify_sql(struct admin *admin)
     return schema_sections_sql(&admin->table, admin->options, sections);
 }
 
-/* The lock that CREATE TRIGGER waits for is waited for briefly: inserts queue behind it. */
+/* CREATE TRIGGER waits for its lock only briefly, because inserts queue behind it. */
 static int create_notify(struct admin *admin, const char *section, struct error *error)
 {
     const char *const sections[] = {section, NULL};
@@ -249,13 +254,13 @@ static int create_notify(struct admin *admin, const char *section, struct error 
     free(sql);
     if (status < 0 && error_is_sqlstate(error, "55P03"))
         (void)error_hint(error,
-                         "a transaction that uses %s has been open for more than a second:"
-                         " run it again",
+                         "a transaction that uses %s has been open for more than a second;"
+                         " run the command again",
                          admin->table.quoted);
     return status;
 }
 
-/* CREATE OR REPLACE TRIGGER came with PostgreSQL 14 only. */
+/* CREATE OR REPLACE TRIGGER exists only since PostgreSQL 14. */
 int admin_init_notify(struct admin *admin, struct error *error)
 {
     struct notify notify;

@@ -1,6 +1,6 @@
 /*
- * What `init` does not do itself: the statements that alter tables which exist, in the order in
- * which they can be run while relays work.
+ * The statements that alter existing tables, which `init` only prints, in an order in which they
+ * can be run while relays are working.
  */
 #include "admin/missing.h"
 
@@ -24,8 +24,8 @@ static void put_columns(const struct admin *admin, FILE *out)
             continue;
         if (i == COLUMN_SENT_AT)
             (void)fprintf(out,
-                          "-- Rows that are there are unsent then, and will be sent: in the same"
-                          " transaction mark those that are not to be.\n");
+                          "-- The existing rows then count as unsent and will be sent. Mark those"
+                          " that must not be sent in the same transaction.\n");
         (void)fprintf(out, "ALTER TABLE %s ADD COLUMN %s %s%s%s;\n", admin->table.quoted,
                       column->quoted, sql_type_schema(type), type,
                       i == COLUMN_EVENT_ID ? " NOT NULL DEFAULT pg_catalog.gen_random_uuid()" : "");
@@ -41,7 +41,7 @@ static int put_and_free(char *sql, FILE *out, struct error *error)
     return 0;
 }
 
-/* The index may be over a column that is missing too. */
+/* The table with its missing columns, one of which the index may contain. */
 static struct table with_columns(const struct admin *admin)
 {
     struct table table = admin->table;
@@ -66,8 +66,9 @@ static int put_index(struct admin *admin, FILE *out, struct error *error)
     return put_and_free(schema_index_sql(&table, admin->options), out, error);
 }
 
-/* The relays of the old number stop when the table changes, and those of the new one start only
- * then: so the new index is there before, and the old one goes after. */
+/* When the slice table changes, relays with the old number of slices stop, and only then can relays
+ * with the new number start. So the new index is created before the change, and the old one is
+ * dropped after it. */
 static int put_slices(struct admin *admin, FILE *out, struct error *error)
 {
     const struct table *table = &admin->table;

@@ -3,8 +3,8 @@
 
 #include "admin/admin_session.h"
 
-/* The SQL that adds what the existing tables lack, a statement a line; *sql is "" when that is
- * nothing, and to be free()d. Run outside a transaction block. 0 or -1. */
+/* Makes the SQL that adds what the existing tables lack, one statement per line, to be run outside
+ * a transaction block. *sql is "" when nothing is missing; the caller frees it. 0 or -1. */
 int missing_sql(struct admin *admin, char **sql, struct error *error);
 
 #endif

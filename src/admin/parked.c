@@ -1,11 +1,12 @@
 /*
- * The parked rows, for `dead`. Ids are looked up, locked and changed in one statement, so that a
- * missing one leaves everything as it was. A filter may choose a million rows: it goes through them
- * by seq in pages that commit each, so that no statement and no transaction grows with their number
- * and a row that dies again meanwhile is not met twice.
+ * The parked rows, for `dead`. Rows named by id are looked up, locked and changed in one statement,
+ * so that an unknown id leaves everything unchanged. A filter may match a million rows: they are
+ * processed in the order of seq, in pages that each commit, so that no statement or transaction
+ * grows with their number, and a row that dies again meanwhile is not processed twice.
  *
- * A row may be dead because PostgreSQL cannot hand over its values, and then fails the page that it
- * is in. The rows of that page are asked for one by one, and such a row with care.
+ * A row may be dead because PostgreSQL cannot return its values, which makes the statement of its
+ * page fail. The rows of that page are then processed one by one, and the values of such a row are
+ * escaped or left out.
  */
 #include "admin/parked.h"
 
@@ -25,14 +26,14 @@
 
 enum param { PARAM_LOW, PARAM_HIGH, PARAM_TYPE, PARAM_TOPIC, PARAM_REGEX, PARAM_SINCE, PARAMS };
 
-/* Where a walk over the rows is, and what it is asked. */
+/* The state of one request. */
 struct walk {
     const struct parked_request *request;
     const struct parked_rows *rows;
     struct parked_shape shape;
-    int singles; /* rows that are left of a page that failed */
+    int singles; /* rows of a failed page that are still to be processed one by one */
     char *sql;
-    char *array; /* of the ids */
+    char *array; /* the ids, as a text[] literal */
     char *regex;
     char since[64];
     char low[32];
@@ -73,12 +74,12 @@ static int fail_missing(const struct parked_request *request, const char *words,
 {
     char safe[512];
 
-    return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row has the id %s%s",
+    return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row has id %s%s",
                      text_escape(safe, sizeof safe, words, strlen(words)),
                      request->verb == PARKED_SHOW ? "" : ": nothing was done");
 }
 
-/* Hands the rows of one result over. Their number, or -1. */
+/* Passes the rows of one result to the callback. Returns their number, or -1. */
 static int take_rows(struct walk *walk, const PGresult *result, struct error *error)
 {
     int count = PQgetisnull(result, 0, 1) ? 0 : PQntuples(result);
@@ -114,7 +115,8 @@ static int step(struct walk *walk, struct admin *admin, struct error *error)
     return count;
 }
 
-/* The end of the walk, so that it ends although rows die meanwhile, and --since as one moment. */
+/* Fixes the range of seq, so that the request ends although rows die meanwhile, and turns --since
+ * into a timestamp. */
 static int find_bounds(struct walk *walk, struct admin *admin, struct error *error)
 {
     const char *since = walk->request->since;
@@ -179,14 +181,16 @@ static int open_walk(struct walk *walk, struct admin *admin, struct error *error
     return find_bounds(walk, admin, error);
 }
 
-/* Of its encoding, its cast, or what is damaged. */
+/* Whether a row's value caused the error: wrong encoding, a failing cast (22, P0) or corruption
+ * (XX). */
 static bool is_of_a_value(const struct error *error)
 {
     return error_is_sqlstate(error, "22") || error_is_sqlstate(error, "P0") ||
            error_is_sqlstate(error, "XX");
 }
 
-/* 0: the statement is another one now; -1: there is no other. */
+/* Makes a more cautious statement: single rows, then escaped values, then none. -1: there is no
+ * other. */
 static int take_care(struct walk *walk, const struct admin *admin, struct error *error)
 {
     if (walk->request->id_count == 0 && walk->shape.page_rows > 1) {
@@ -200,7 +204,7 @@ static int take_care(struct walk *walk, const struct admin *admin, struct error 
     return make_sql(walk, admin, error);
 }
 
-/* Behind a page. */
+/* After a page. When the last single row of a failed page is done, whole pages follow again. */
 static int go_on(struct walk *walk, const struct admin *admin, struct error *error)
 {
     if (walk->singles == 0)
@@ -211,7 +215,7 @@ static int go_on(struct walk *walk, const struct admin *admin, struct error *err
     return make_sql(walk, admin, error);
 }
 
-/* 1: there is more; 0: that was all; -1. */
+/* 1: there may be more rows; 0: done; -1: failed. */
 static int walk_page(struct walk *walk, struct admin *admin, struct error *error)
 {
     int count = step(walk, admin, error);
@@ -231,7 +235,7 @@ static int64_t explain(const struct walk *walk, struct error *error)
 
     if (error_is_sqlstate(error, "55P03"))
         (void)error_set(&cause, ERROR_TRANSIENT, ERROR_DATABASE,
-                        "database: another session holds these rows or the table locked, most"
+                        "database: another session has locked these rows or the table, most"
                         " likely a relay that is sending them; try again in a moment");
     if (walk->total > 0 && walk->request->verb != PARKED_LIST)
         return error_set(error, cause.kind, cause.origin, "%.500s (%" PRId64 " rows were done)",

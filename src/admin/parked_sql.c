@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define TIME "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'" /* the session's time zone is UTC */
-/* A row may be here because a text is too large: a page of a thousand stays bounded. */
+/* Texts are cut to this length, because a row may be parked for a huge text, and a page has 1,000
+ * rows. */
 #define LISTED_MAX 1024
 #define SHOWN_MAX 4097
 #define NO_MAX 0
@@ -57,7 +58,8 @@ static void put_text(FILE *out, const char *column, enum parked_detail detail, i
         put_as_text(out, column, detail, max);
 }
 
-/* As JSON has it, when it can be had. */
+/* The value itself, which becomes JSON, if PostgreSQL can return it; else its escaped text or
+ * NULL. */
 static void put_value(FILE *out, const char *column, enum parked_detail detail)
 {
     if (detail == PARKED_WHOLE)
@@ -84,7 +86,8 @@ static void put_texts(FILE *out, enum parked_detail detail, int max)
     }
 }
 
-/* It says why, and is the relay's own: never left out. */
+/* The error is never left out: the relay itself has written it, and it says why the row is
+ * parked. */
 static void put_error(FILE *out, enum parked_detail detail, int max)
 {
     put_as_text(out, "error", detail, max);
@@ -164,8 +167,8 @@ static void put_values(FILE *out, const struct parked_request *request,
     put_error(out, shape->detail, LISTED_MAX);
 }
 
-/* The parked row, or with a JSON object of its values without seq. A change that tells of no row
- * depends on none of them. */
+/* Selects seq and the row's values, or one JSON object of these values. A change without --json
+ * reports no values, so that it cannot fail because of one. */
 static void put_row(FILE *out, const struct parked_request *request,
                     const struct parked_shape *shape)
 {
@@ -177,7 +180,7 @@ static void put_row(FILE *out, const struct parked_request *request,
     (void)fprintf(out, "%s", request->json ? ") r) AS json" : "");
 }
 
-/* An id of type uuid is compared as PostgreSQL spells it; any other one as it stands. */
+/* A uuid is compared in PostgreSQL's spelling, which is lower case; any other id literally. */
 static void put_hits(FILE *out, const struct table *table, enum column column)
 {
     bool uuid = strcmp(schema_type(table, column), "uuid") == 0;
@@ -188,7 +191,8 @@ static void put_hits(FILE *out, const struct table *table, enum column column)
                   table->parked_quoted, column_name(column), uuid ? "lower(word)" : "word");
 }
 
-/* Joined by each column on its own, so that many ids hash; locked before anything is decided. */
+/* There is a separate join for each id column, so that PostgreSQL can use a hash join for many ids.
+ * The rows are locked before anything is decided. */
 static void put_chosen_by_id(FILE *out, const struct table *table, bool lock)
 {
     (void)fprintf(
@@ -230,7 +234,7 @@ static void put_chosen_by_filter(FILE *out, const struct table *table,
                   page_rows, changes(request) ? " FOR UPDATE" : "");
 }
 
-/* What waits behind a dropped row of its key may go now. */
+/* Makes the next row of a dropped row's key due. */
 static void put_freed(FILE *out, const struct table *table)
 {
     const char *parked = table->parked_quoted;
@@ -250,7 +254,7 @@ static void put_freed(FILE *out, const struct table *table)
                        " ORDER BY id LIMIT 1) nexts))");
 }
 
-/* A row behind another of its key has its turn when that one has left. */
+/* A row with an earlier parked row of its key becomes due only when that row has left. */
 static void put_retried(FILE *out, const struct table *table, bool keeps_order)
 {
     (void)fprintf(out, "UPDATE %s retried SET due = CASE WHEN true", table->parked_quoted);

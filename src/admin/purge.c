@@ -15,7 +15,7 @@ static void name_error(const struct admin *admin, struct error *error)
 {
     if (error_is_sqlstate(error, "22008"))
         (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                        "rows of that age: further back than PostgreSQL's dates reach");
+                        "the age of the rows to purge is before the earliest date of PostgreSQL");
     else
         filter_name_error(&admin->table, error);
 }
@@ -81,7 +81,7 @@ int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct er
     return purged;
 }
 
-/* Takes ownership of the text. */
+/* Executes the statement and frees it. */
 static int adopt(struct admin *admin, char *sql, struct error *error)
 {
     int status =

@@ -7,8 +7,8 @@
 
 #define CUTOFF "pg_catalog.clock_timestamp() - $1::int8 * interval '1 millisecond'"
 
-/* Ids that are handed out in order let the purge stop at the first young rows; others need a look
- * at every row. */
+/* With sequential ids the purge reads only the rows with the lowest ids; otherwise it may read
+ * every row. */
 static bool has_sequential_ids(const struct table *table)
 {
     const char *type = table->columns[COLUMN_ID].type;
@@ -80,9 +80,9 @@ char *sql_purgeable(const struct table *table)
     return writer_end(&writer);
 }
 
-/* ---- rows that wait for nobody ---- */
+/* ---- rows that nothing would make due ---- */
 
-/* Without order a row waits behind none. */
+/* Without order = "key" no row waits for another, so all such rows become due. */
 char *sql_adopt_behind(const struct table *table, const struct outbox_options *options)
 {
     struct writer writer;

@@ -3,16 +3,18 @@
 
 #include "catalog/table.h"
 
-/* The statements of the janitor and of `purge`, as texts. NULL: no memory. free() them. */
+/* The SQL of the janitor and of `purge`, which the caller frees. NULL: out of memory. */
 
-/* $1 ms: deletes sent rows that are older, at most `limit` of each table, and returns the number.
- * With sequential ids it looks only at the `limit` oldest rows, and needs no index on sent_at. */
+/* Deletes sent rows older than $1 ms, at most `limit` of each table, and returns their number. With
+ * sequential ids it reads only the `limit` oldest rows of the outbox and needs no index on
+ * sent_at. */
 char *sql_purge(const struct table *table, int limit);
-/* $1 ms: how many there are in all. */
+/* Counts all sent rows older than $1 ms. */
 char *sql_purgeable(const struct table *table);
 
-/* Rows that wait for a destination which has lost its probe (its row was dropped) get another; and
- * the first of those that wait behind a row of their key which is gone falls due. */
+/* sql_adopt_probes makes one row due for each destination that rows wait for but whose probe was
+ * dropped. sql_adopt_behind makes the first row of a key due when the row that it waited for is
+ * gone. */
 char *sql_adopt_probes(const struct table *table, const struct outbox_options *options);
 char *sql_adopt_behind(const struct table *table, const struct outbox_options *options);
 

@@ -258,7 +258,7 @@ static void mistakes_on_the_command_line_exit_2(void **state)
     assert_says(fixture->process.err, "SQLSTATE 22P02");
     expect(fixture, run(fixture, "purge", "--older-than", "106751991167d", "-c", fixture->config),
            2);
-    assert_says(fixture->process.err, "further back than PostgreSQL's dates reach");
+    assert_says(fixture->process.err, "before the earliest date of PostgreSQL");
     expect(fixture, run(fixture, "init", "--grant", "", "-c", fixture->config), 2);
     expect(fixture, run(fixture, "help"), 0);
     expect(fixture, run(fixture, "run", "--help"), 0);

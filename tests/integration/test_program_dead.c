@@ -316,7 +316,7 @@ static void show_prints_all_of_a_row(void **state)
     expect(fixture, run(fixture, "dead", "show", "3", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "state         waiting behind its key\n");
     expect(fixture, run(fixture, "dead", "show", "4", "-c", fixture->config), 1);
-    assert_says(fixture->process.err, "no parked or dead row has the id \"4\"");
+    assert_says(fixture->process.err, "no parked or dead row has id \"4\"");
 }
 
 static void show_as_json_holds_the_payload_as_it_is(void **state)

@@ -26,8 +26,8 @@ static void init_says_that_rows_without_a_sent_at_will_be_sent(void **state)
     expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
     assert_says(
         fixture->process.out,
-        "-- Rows that are there are unsent then, and will be sent: in the same transaction"
-        " mark those that are not to be.\n"
+        "-- The existing rows then count as unsent and will be sent. Mark those that must not"
+        " be sent in the same transaction.\n"
         "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"sent_at\" pg_catalog.timestamptz;\n");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, "(sent_at) is missing in \"public\".\"outbox\":"

@@ -742,7 +742,7 @@ static void init_creates_nothing_beside_a_table_with_columns_of_other_types(void
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         assert_says(fixture->process.err, said[i]);
     assert_says(fixture->process.err,
-                "nothing was created: table \"public\".\"events\" does not fit");
+                "nothing was created: table \"public\".\"events\" cannot be used as it is");
     assert_says(fixture->process.err,
                 "  ALTER TABLE \"public\".\"events\" ALTER COLUMN \"topic\" TYPE"
                 " pg_catalog.text USING \"topic\"::pg_catalog.text;\n");
