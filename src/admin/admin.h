@@ -46,6 +46,10 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
  * slices. Adds topic, key, type and ids to the batch, up to its capacity. 0 or -1. */
 int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
 
+/* Unsent rows, and parked ones that will be tried again. -1: too many to count, or *error says why.
+ */
+int64_t admin_count_unsent(struct admin *admin, struct error *error);
+
 struct event {
     const char *topic;
     const char *key;  /* NULL: none */

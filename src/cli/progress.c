@@ -1,10 +1,13 @@
 #include "cli/progress.h"
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/log.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define DRAW_MS 200
@@ -12,7 +15,9 @@
 
 static bool draws(void)
 {
-    return isatty(STDERR_FILENO) == 1;
+    const char *terminal = getenv("TERM");
+
+    return isatty(STDERR_FILENO) == 1 && terminal != NULL && strcmp(terminal, "dumb") != 0;
 }
 
 void progress_begin(struct progress *progress, const char *what, int64_t total)
@@ -46,13 +51,16 @@ void progress_show(struct progress *progress, int64_t done, int64_t left_ms)
         (void)snprintf(total, sizeof total, " of %" PRId64, progress->total);
     if (left_ms >= 0)
         (void)snprintf(left, sizeof left, ", about %" PRId64 " s left", (left_ms + 999) / 1000);
-    (void)fprintf(stderr, "%s%s %" PRId64 "%s%s%s", draws() ? "\r" : "", progress->what, done,
-                  total, left, draws() ? "\033[K" : "\n");
+    /* The cursor goes back, so that a line of the log takes this one's place. */
+    if (draws())
+        (void)fprintf(stderr, "%s %" PRId64 "%s%s\033[K\r", progress->what, done, total, left);
+    else
+        log_info("%s %" PRId64 "%s%s", progress->what, done, total, left);
     (void)fflush(stderr);
 }
 
 void progress_end(struct progress *progress)
 {
     if (progress->shown > 0 && draws())
-        (void)fprintf(stderr, "\r\033[K");
+        (void)fprintf(stderr, "\033[K");
 }

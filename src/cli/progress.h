@@ -5,7 +5,7 @@
 
 /*
  * How far something is, on standard error: on a terminal one line that is drawn anew each time,
- * else a line now and then.
+ * else a line of the log now and then.
  */
 
 struct progress {

@@ -1,16 +1,44 @@
 #include "cli/cli.h"
 
+#include "admin/admin.h"
 #include "base/clock.h"
 #include "base/log_limit.h"
+#include "cli/progress.h"
 #include "http/http.h"
 #include "relay/relay.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
+/* How far a drain is. */
+struct drain {
+    struct progress progress;
+    const struct report *report;
+};
+
+static void show_drain(void *closure)
+{
+    struct drain *drain = closure;
+
+    progress_show(&drain->progress, (int64_t)report_total(drain->report, REPORT_SENT), -1);
+}
+
+/* -1: unknown, and why is the relay's to complain of. */
+static int64_t count_unsent(const struct outbox_options *options)
+{
+    struct error ignored;
+    struct admin *admin = admin_open(options, &ignored);
+    int64_t total = admin != NULL ? admin_count_unsent(admin, &ignored) : -1;
+
+    admin_close(admin);
+    return total;
+}
+
 static enum exit_status run(const struct arguments *arguments, struct config *config)
 {
+    struct drain drain;
     struct error error;
+    int64_t total = arguments->drain ? count_unsent(&config->relay.outbox) : -1;
     struct relay *relay = relay_open(&config->relay, arguments->drain, &error);
     enum relay_result result = RELAY_FAILED;
     struct http *http = NULL;
@@ -18,6 +46,11 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     /* A drain is over soon, beside relays that serve. */
     if (relay != NULL && !arguments->drain)
         http = http_open(config->http_listen, relay_report(relay));
+    if (relay != NULL && arguments->drain) {
+        progress_begin(&drain.progress, "sent", total);
+        drain.report = relay_report(relay);
+        relay_on_turn(relay, show_drain, &drain);
+    }
     if (relay != NULL)
         result = relay_run(relay, &error);
     if (result != RELAY_ABORTED) {

@@ -1,5 +1,6 @@
 #include "config/config.h"
 
+#include "catalog/options.h"
 #include "config/keys/loader.h"
 #include "config/keys/value.h"
 #include "config/sample.h"
@@ -97,6 +98,27 @@ static void print_section(FILE *out, enum section section, const struct config *
     (void)fputc('\n', out);
 }
 
+/* What the preset fills in stands there as a comment: as a key, it would make the column one that
+ * the table must have. */
+static void print_columns(FILE *out, const struct config *config)
+{
+    const struct outbox_options *options = &config->relay.outbox;
+
+    (void)fprintf(out, "[%s]\n", section_title(SECTION_COLUMNS));
+    print_keys(out, SECTION_COLUMNS, config);
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        const char *name = outbox_column(options, (enum column)i);
+
+        if (options->columns[i] != NULL)
+            continue;
+        (void)fprintf(out, "# %s = ", column_name((enum column)i));
+        if (name != NULL)
+            print_quoted(out, name);
+        (void)fprintf(out, "%s\n", name != NULL ? " (by the preset)" : "(none)");
+    }
+    (void)fputc('\n', out);
+}
+
 static void print_sink(FILE *out, const struct sink_options *sink)
 {
     unsigned type = sink->type != NULL ? sink_type_flag(sink->type) : (unsigned)KEY_ANY_SINK;
@@ -138,7 +160,7 @@ void config_print(const struct config *config, FILE *out)
 
     print_section(out, SECTION_DATABASE, config);
     print_section(out, SECTION_OUTBOX, config);
-    print_section(out, SECTION_COLUMNS, config);
+    print_columns(out, config);
     print_section(out, SECTION_RELAY, config);
     print_section(out, SECTION_RETRY, config);
     for (int i = 0; i < relay->sink_count; i++)

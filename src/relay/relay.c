@@ -39,6 +39,8 @@ struct worker {
 struct relay {
     const struct relay_options *options;
     bool drain;
+    void (*on_turn)(void *closure); /* NULL: nobody wants to know */
+    void *closure;
     struct stop stop;
     struct worker *workers;
     struct wake *wake;
@@ -245,6 +247,8 @@ static bool watch(struct relay *relay)
         log_limit_tick(now_ms);
         atomic_store(&relay->report.turned_ms, now_ms);
         atomic_store(&relay->report.still_ms, horizon_stands_still_ms(relay->horizon));
+        if (relay->on_turn != NULL)
+            relay->on_turn(relay->closure);
         if (was_signalled(relay)) {
             if (stop_requested(&relay->stop))
                 return false;
@@ -314,6 +318,12 @@ static void join(struct relay *relay)
     stop_request(&relay->watcher_stop);
     if (relay->watcher_started)
         (void)pthread_join(relay->watcher, NULL);
+}
+
+void relay_on_turn(struct relay *relay, void (*on_turn)(void *closure), void *closure)
+{
+    relay->on_turn = on_turn;
+    relay->closure = closure;
 }
 
 enum relay_result relay_run(struct relay *relay, struct error *error)

@@ -15,8 +15,9 @@ LINE_MAX = 100
 # A room is a folder of src/, or one file of it without its ending. Beside itself it may use these, and no others.
 ROOMS = {
     "main": {"cli"},
-    "cli": {"config", "config/read", "http", "relay", "admin", "broker/clients", "broker", "route", "message", "base"},
-    "config": {"config/check", "config/keys", "config/read", "pg", "route", "base"},
+    "cli": {"config", "config/read", "http", "relay", "relay/report", "admin", "broker/clients", "broker", "route",
+            "message", "base"},
+    "config": {"catalog", "config/check", "config/keys", "config/read", "pg", "route", "base"},
     "config/check": {"config/keys", "config/read", "broker/clients", "catalog", "pg", "base"},
     "config/keys": {"config/read", "relay/options", "base"},
     "config/read": {"base"},

@@ -69,6 +69,22 @@ static void only_the_keys_of_a_sinks_type_are_printed(void **state)
     free_parsed(parsed);
 }
 
+static void the_columns_that_a_preset_fills_in_are_shown(void **state)
+{
+    struct parsed *parsed =
+        parse_accepted("[outbox]\npreset = \"debezium\"\norder = \"none\"\n[outbox.columns]\n"
+                       "type = \"kind\"\n[sink.out]\ntype = \"stdout\"\n");
+    char *text = printed(&parsed->config);
+
+    (void)state;
+    assert_non_null(strstr(text, "[outbox.columns]\ntype = \"kind\"\n# id = \"id\" (by the"
+                                 " preset)\n# event_id = \"id\" (by the preset)\n"));
+    assert_non_null(strstr(text, "\n# headers = (none)\n"));
+    assert_null(strstr(text, "# type"));
+    free(text);
+    free_parsed(parsed);
+}
+
 static void a_refused_configuration_can_be_printed_too(void **state)
 {
     struct parsed *parsed = parse_text("[sink.a]\n[sink.b]\ntype = \"x\"\n[[route]]\nmatch = 1\n");
@@ -134,6 +150,7 @@ int main(void)
         cmocka_unit_test(a_printed_configuration_reads_back_the_same),
         cmocka_unit_test(secrets_are_masked),
         cmocka_unit_test(only_the_keys_of_a_sinks_type_are_printed),
+        cmocka_unit_test(the_columns_that_a_preset_fills_in_are_shown),
         cmocka_unit_test(a_refused_configuration_can_be_printed_too),
         cmocka_unit_test(the_reference_has_every_section_and_key),
         cmocka_unit_test(every_row_of_the_reference_has_four_cells),

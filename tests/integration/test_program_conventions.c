@@ -1,0 +1,157 @@
+/* What users of any command line expect: help, usage, exit statuses, ids to go on with, progress.
+ */
+#include "integration/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void without_a_command_the_usage_goes_to_stderr_with_status_2(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    process_free(process);
+    expect(fixture, process_run(process, NULL, NULL), 2);
+    assert_string_equal(process->out, "");
+    assert_says(process->err, "usage: outbox-relay COMMAND");
+    expect(fixture, run(fixture, "help"), 0);
+    assert_says(process->out, "usage: outbox-relay COMMAND");
+    assert_string_equal(process->err, "");
+}
+
+/* The commands are those that `help` lists. */
+static void the_help_of_each_command_has_its_options_and_an_example(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+    char *list;
+    char *rest;
+    char *line;
+    int commands = 0;
+
+    expect(fixture, run(fixture, "help"), 0);
+    rest = list = strdup(process->out);
+    assert_non_null(list);
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        char name[16];
+        char example[64];
+
+        if (sscanf(line, "  %15s", name) != 1 || strncmp(line, "  ", 2) != 0)
+            continue;
+        commands++;
+        (void)snprintf(example, sizeof example, "\n  outbox-relay %s", name);
+        expect(fixture, run(fixture, name, "--help"), 0);
+        assert_says(process->out, "usage: outbox-relay ");
+        if (strcmp(name, "version") != 0 && strcmp(name, "help") != 0)
+            assert_says(process->out, example);
+        for (const char *at = process->out; *at != '\0'; at = strchr(at, '\n') + 1)
+            assert_true(strchr(at, '\n') - at <= 100);
+    }
+    free(list);
+    assert_true(commands >= 12);
+}
+
+static void emit_prints_the_ids(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    expect(fixture, run(fixture, "emit", "a", "-c", fixture->config), 0);
+    assert_string_equal(process->out, "1\n");
+    process_free(process);
+    expect(fixture,
+           process_run(process, "{\"topic\":\"a\"}\n{\"topic\":\"b\"}\n", "emit", "-c",
+                       fixture->config, NULL),
+           0);
+    assert_string_equal(process->out, "2\n3\n");
+    expect(fixture, run(fixture, "emit", "a", "--json", "-c", fixture->config), 0);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM outbox WHERE id = 4 AND '%s'::json ->>"
+                                " 'event_id' = event_id::text",
+                                process->out),
+                     1);
+    process_free(process);
+    expect(fixture,
+           process_run(process, "{\"topic\":\"a\"}\n{\"topic\":1,}\n", "emit", "-c",
+                       fixture->config, NULL),
+           2);
+    assert_string_equal(process->out, "");
+}
+
+static void a_role_that_may_only_insert_emits_without_ids(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_role(fixture, "test_emitter");
+    sql(fixture->conn, "REVOKE SELECT, UPDATE, DELETE ON outbox FROM test_emitter;"
+                       "REVOKE UPDATE (sent_at) ON outbox FROM test_emitter;"
+                       "GRANT INSERT ON outbox TO test_emitter");
+    log_in_as(fixture, "test_emitter");
+    configure(fixture);
+    expect(fixture, run(fixture, "emit", "a", "-c", fixture->config), 0);
+    assert_string_equal(fixture->process.out, "");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 1);
+}
+
+/* script(1) gives the program a terminal. */
+static void drain(struct fixture *fixture, bool on_a_terminal)
+{
+    char command[1024];
+    char shell[600];
+
+    (void)snprintf(shell, sizeof shell, "%s run --drain -c %s >%s/events", harness_env("RELAY"),
+                   fixture->config, harness_folder());
+    if (on_a_terminal)
+        (void)snprintf(command, sizeof command, "TERM=xterm script -qec '%s' %s/seen >%s/shown",
+                       shell, harness_folder(), harness_folder());
+    else
+        (void)snprintf(command, sizeof command, "%s 2>%s/seen", shell, harness_folder());
+    assert_int_equal(system(command), 0);
+}
+
+static void read_seen(char *seen, size_t size)
+{
+    char path[300];
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "%s/seen", harness_folder());
+    file = fopen(path, "r");
+    assert_non_null(file);
+    seen[fread(seen, 1, size - 1, file)] = '\0';
+    (void)fclose(file);
+}
+
+static void a_drain_shows_how_far_it_is_on_a_terminal(void **state)
+{
+    struct fixture *fixture = *state;
+    static char seen[65536];
+
+    write_config(fixture, "", "lanes = 1\nbatch = 10\n" STDOUT_SINK);
+    sql(fixture->conn, "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
+                       " 'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END';"
+                       "CREATE TRIGGER slow AFTER UPDATE ON outbox EXECUTE FUNCTION slow();"
+                       "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 120)");
+    drain(fixture, true);
+    read_seen(seen, sizeof seen);
+    assert_says(seen, " of 120, about ");
+    assert_says(seen, " s left\033[K\r");
+    sql(fixture->conn, "UPDATE outbox SET sent_at = NULL");
+    drain(fixture, false);
+    read_seen(seen, sizeof seen);
+    assert_null(strchr(seen, '\033'));
+    assert_null(strchr(seen, '\r'));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_a_command_the_usage_goes_to_stderr_with_status_2),
+        TEST(the_help_of_each_command_has_its_options_and_an_example),
+        TEST(emit_prints_the_ids),
+        TEST(a_role_that_may_only_insert_emits_without_ids),
+        TEST(a_drain_shows_how_far_it_is_on_a_terminal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
