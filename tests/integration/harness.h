@@ -28,6 +28,8 @@ PGconn *harness_database(char url[256]);
 /* One more connection to the same database, as a superuser too. */
 PGconn *harness_connect(const char *url);
 
+/* How many rows of the outbox are unsent. */
+#define UNSENT "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
 /* The parked rows, without the row that notes by which condition rows are sent. */
 #define PARKED_ROWS                                                                                \
     "(SELECT * FROM outbox_parked WHERE sent_at IS DISTINCT FROM 'infinity') parked"
@@ -68,8 +70,9 @@ void process_wait(struct process *process);
 void process_free(struct process *process);
 /* Kills the programs that a failed test has left running. */
 void process_end_all(void);
-/* Start and wait in one. Returns the exit status; fails the test on a deadline. */
-int process_run(struct process *process, const char *in, ...);
+/* Start and wait in one: the exit status. Fails the test on a deadline. */
+#define process_run(process, in, ...)                                                              \
+    (process_start(process, in, __VA_ARGS__), process_wait(process), (process)->status)
 /* How often the words occur in its stdout and stderr; and waiting until they occur so often, or
  * once. */
 int process_count_words(const struct process *process, const char *words);

@@ -91,24 +91,18 @@ static void start(struct process *process, const char *in, char **argv)
     feed(stdin_pipe[1], in != NULL ? in : "");
 }
 
-static void collect_arguments(char **argv, va_list args)
-{
-    int count = 0;
-
-    argv[count++] = (char *)harness_env("RELAY");
-    while (count < ARGUMENTS_MAX && (argv[count] = va_arg(args, char *)) != NULL)
-        count++;
-    assert_true(count < ARGUMENTS_MAX);
-}
-
 void process_start(struct process *process, const char *in, ...)
 {
     char *argv[ARGUMENTS_MAX];
     va_list args;
+    int count = 0;
 
+    argv[count++] = (char *)harness_env("RELAY");
     va_start(args, in);
-    collect_arguments(argv, args);
+    while (count < ARGUMENTS_MAX && (argv[count] = va_arg(args, char *)) != NULL)
+        count++;
     va_end(args);
+    assert_true(count < ARGUMENTS_MAX);
     start(process, in, argv);
 }
 
@@ -186,19 +180,6 @@ void process_free(struct process *process)
     free(process->err);
     process->out = NULL;
     process->err = NULL;
-}
-
-int process_run(struct process *process, const char *in, ...)
-{
-    char *argv[ARGUMENTS_MAX];
-    va_list args;
-
-    va_start(args, in);
-    collect_arguments(argv, args);
-    va_end(args);
-    start(process, in, argv);
-    process_wait(process);
-    return process->status;
 }
 
 /* Frees the text. */

@@ -11,6 +11,12 @@
 
 #define STDOUT_SINK "[sink.out]\ntype = \"stdout\""
 
+/* How many relays rely on notifications, and so do not poll at their interval. */
+#define ARMED                                                                                      \
+    "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"                     \
+    " WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.classid = 7246114"    \
+    " AND l.mode = 'ExclusiveLock' AND l.granted"
+
 static inline void write_config(struct fixture *fixture, const char *outbox, const char *rest)
 {
     (void)snprintf(

@@ -134,8 +134,7 @@ static void the_next_claim_travels_with_the_settle(void **state)
     decide_all(&fixture->batch, OUTCOME_SENT);
     settle(fixture, true);
     claim_count(fixture, 0);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
-                     0);
+    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
 }
 
 static void an_abandoned_claim_is_due_again(void **state)
@@ -191,8 +190,7 @@ static void a_connection_lost_between_claim_and_commit_rolls_back(void **state)
     assert_int_equal(settle_all(fixture, true), -1);
     assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
     assert_int_equal(fixture->error.origin, ERROR_DATABASE);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
-                     5);
+    assert_int_equal(sql_number(fixture->conn, UNSENT), 5);
     claim_count(fixture, 5);
 }
 

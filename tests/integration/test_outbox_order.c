@@ -857,7 +857,7 @@ static void rows_that_share_an_id_are_claimed(void **state)
     for (int i = 0; i < 3; i++)
         sql(fixture->conn, "INSERT INTO outbox (id, topic, key) OVERRIDING SYSTEM VALUE"
                            " VALUES (7, 't', 'k'), (8, 't', 'l')");
-    while (sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL") > 0) {
+    while (sql_number(fixture->conn, UNSENT) > 0) {
         assert_int_equal(claim(fixture), 0);
         assert_true(fixture->batch.count > 0);
         send_all(fixture);

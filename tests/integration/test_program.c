@@ -27,8 +27,7 @@ static void emit_then_drain_prints_the_event_and_marks_the_row(void **state)
     assert_string_equal(json_string_value(json_object_get(event, "id")),
                         sql_text(fixture->conn, "SELECT event_id FROM outbox"));
     json_decref(event);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
-                     0);
+    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
 }
 
 static void emit_reads_a_payload_and_ndjson_from_stdin(void **state)

@@ -113,11 +113,6 @@ static void notify(PGconn *conn, const char *payload, int times)
         PQclear(PQexec(conn, text));
 }
 
-#define ARMED                                                                                      \
-    "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"                     \
-    " WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.classid = 7246114"    \
-    " AND l.mode = 'ExclusiveLock' AND l.granted"
-
 /* Each of 20,000 notifications is a transaction of its own. A relay that polls as often as by
  * default would have waited a few dozen times in that time; the first 400 are taken for inserts. */
 static void a_loop_of_notifications_costs_no_more_than_polling(void **state)
@@ -219,7 +214,7 @@ static void large_notifications_delay_no_row(void **state)
         read_notifications(listening, 2000);
         to_read_all += count_cpu(getpid());
     }
-    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    wait_for_number(fixture->conn, 0, UNSENT);
     cpu = count_cpu(process->pid) - cpu;
     printf("%ld hundredths of a second, %ld to read all\n", cpu, to_read_all);
     assert_in_range(cpu, 0, to_read_all / 2);

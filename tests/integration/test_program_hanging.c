@@ -161,7 +161,7 @@ static void expect_only_its_own_rows_to_wait(struct fixture *fixture, const stru
     process_await_words(&fixture->process, "its rows wait, other sinks go on");
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 'near', to_jsonb(i)"
                        " FROM generate_series(1, 100) i");
-    wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    wait_for_number(fixture->conn, 1, UNSENT);
     expect_status_to_name_the_sink(fixture);
     started_ms = harness_now_ms();
     process_stop(&fixture->process, SIGTERM);
@@ -311,7 +311,7 @@ static void a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_awa
     preload("build/hanging.so");
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     preload_nothing();
-    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    wait_for_number(fixture->conn, 0, UNSENT);
     process_stop(&fixture->process, SIGTERM);
     expect(fixture, fixture->process.status, 0);
 }

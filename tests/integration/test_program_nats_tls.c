@@ -144,7 +144,7 @@ static void emit_row(struct fixture *fixture)
 
 static long long unsent(struct fixture *fixture)
 {
-    return sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    return sql_number(fixture->conn, UNSENT);
 }
 
 static void expect_row_arrives(struct fixture *fixture)

@@ -7,14 +7,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define ARMED                                                                                      \
-    "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"                     \
-    " WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.classid = 7246114"    \
-    " AND l.mode = 'ExclusiveLock' AND l.granted"
 #define LISTENERS                                                                                  \
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"                     \
     " AND application_name LIKE 'outbox-relay/%/watch'"
-#define UNSENT "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
 
 static void poll_every(struct fixture *fixture, const char *interval, const char *order)
 {

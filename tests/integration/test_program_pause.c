@@ -10,7 +10,6 @@
 #define SENT_ROWS                                                                                  \
     "(SELECT id, topic, key, sent_at, xmin FROM outbox WHERE sent_at IS NOT NULL UNION ALL"        \
     " SELECT id, topic, key, sent_at, xmin FROM outbox_parked WHERE sent_at < 'infinity') sent"
-#define UNSENT "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
 
 /* Configures order = "key". */
 static void keep_order(struct fixture *fixture)

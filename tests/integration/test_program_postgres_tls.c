@@ -185,8 +185,7 @@ static void expect_refusal(struct fixture *fixture, const char *cause, const cha
     assert_says(fixture->process.err, cause);
     assert_says(fixture->process.err, fix);
     assert_null(strstr(fixture->process.err, "hunter2"));
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
-                     1);
+    assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
 }
 
 static void a_server_that_is_wrong_is_refused_by_every_way(void **state)

@@ -80,8 +80,7 @@ static void a_relay_killed_in_flight_loses_nothing(void **state)
     load_printed(fixture, process->out);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
     load_printed(fixture, process->out);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE sent_at IS NULL"),
-                     0);
+    assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
     assert_all_printed(fixture);
     assert_true(sql_number(fixture->conn, "SELECT count(*) FROM printed") <=
                 100000 + 2 * 500); /* lanes x batch */

@@ -99,7 +99,7 @@ static void a_relay_answers_with_what_it_did_and_what_its_lanes_do(void **state)
     start_relay(fixture, &relay);
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 't', '1'"
                        " FROM generate_series(1, 12)");
-    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    wait_for_number(fixture->conn, 0, UNSENT);
     status = ask(fixture);
     assert_int_equal(number_in(status, "relays"), 1);
     process = json_array_get(json_object_get(status, "processes"), 0);
