@@ -16,7 +16,7 @@ SUPPORT     := build/reader build/hanging.so
 
 .PHONY: help-tests built test-unit test-integration test-waiting test-with-kafka test-programs test-without-kafka \
 	test-no-kafka
-.PHONY: test-audit test-debian asan tsan tsan-run valgrind services readme
+.PHONY: test-audit test-debian test-page asan tsan tsan-run valgrind services readme
 
 # What is set of these names, as options of a program: BROKER=nats is --broker nats.
 options = $(foreach name,$(1),$(if $($(name)),--$(shell echo $(name) | tr A-Z_ a-z-) $($(name))))
@@ -55,11 +55,16 @@ test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench
 	@tests/bench/figures_test
 	@tests/support/services_test
 	@tests/support/run_tests_test
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/monitoring_test
 	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- tests/docs/commands_test
 
 test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) ## all that need neither Kafka nor Java
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
 		$(filter-out $(WITH_KAFKA) %/test_program_kafka_tls,$(INTEGRATION))
+
+test-page: $(BINARY) ## the status page in Chromium; pictures of it are left in build/tests/
+	@tests/support/deps --page
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/page_test
 
 test-debian: ## built and tested in another Debian, as root: RELEASE=trixie|forky ONLY=nats
 	@tests/support/deps --debian

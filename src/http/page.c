@@ -213,40 +213,31 @@ static void put_item(const struct page *page, const char *text, const char *fix)
     (void)fprintf(page->out, "</li>");
 }
 
-static void put_peer_item(const struct page *page, const struct peer_report *peer)
-{
-    char text[256 + sizeof peer->error.text];
-    char lasted[32];
-
-    if (peer->state != PEER_AWAY)
-        return;
-    (void)snprintf(text, sizeof text, "%s%s has been away for %s: %s",
-                   peer == &page->report->database ? "the " : "sink ", peer->name,
-                   span(lasted, (double)peer->state_for_ms / 1000), peer->error.text);
-    put_item(page, text, peer->error.hint);
-}
-
 /* What this process knows best comes first; the rest is what `status` says. */
 static void put_attention(const struct page *page)
 {
     const struct sample *sample = page->sample;
     const struct findings *findings = &sample->status.attention;
+    const struct peer_report *database = &page->report->database;
+    char text[256 + sizeof database->error.text];
+    char lasted[32];
     char why[256];
     bool healthy = report_is_healthy(page->report, page->options, why, sizeof why);
-    bool database_away = page->report->database.state == PEER_AWAY;
+    bool database_away = database->state == PEER_AWAY;
     int listed = sample->is_known ? findings->count : 0;
 
-    if (healthy && !database_away && !sample->has_failed && listed == 0 &&
-        sinks_away(page->report) == 0)
+    if (healthy && !database_away && !sample->has_failed && listed == 0)
         return;
     (void)fprintf(page->out, "<section class=\"card attention\"><h2>Needs attention</h2><ul>");
     if (!healthy)
         put_item(page, why, "");
-    put_peer_item(page, &page->report->database);
+    if (database_away) {
+        (void)snprintf(text, sizeof text, "the database has been away for %s: %s",
+                       span(lasted, (double)database->state_for_ms / 1000), database->error.text);
+        put_item(page, text, database->error.hint);
+    }
     if (sample->has_failed && !database_away)
         put_item(page, sample->error.text, sample->error.hint);
-    for (int i = 0; i < page->report->sink_count; i++)
-        put_peer_item(page, &page->report->sinks[i].peer);
     for (int i = 0; i < listed; i++)
         put_item(page, findings->items[i].text, findings->items[i].fix);
     (void)fprintf(page->out, "</ul></section>");
@@ -367,6 +358,16 @@ static void put_sink(const struct page *page, int number)
     put_number_cell(page, "retried", counts[REPORT_RETRIED]);
     put_number_cell(page, "connections", sink->peer.connects);
     (void)fprintf(page->out, "</tr>");
+    if (sink->peer.state == PEER_UP || sink->peer.error_for_ms < 0)
+        return;
+    (void)fprintf(page->out, "<tr class=\"why\"><td colspan=\"8\" class=\"bad\">");
+    page_put_text(page->out, sink->peer.error.text);
+    if (sink->peer.error.hint[0] != '\0') {
+        (void)fprintf(page->out, "<pre>");
+        page_put_text(page->out, sink->peer.error.hint);
+        (void)fprintf(page->out, "</pre>");
+    }
+    (void)fprintf(page->out, "</td></tr>");
 }
 
 static void put_sinks(const struct page *page)
@@ -453,7 +454,7 @@ static void put_database(const struct page *page)
         put_term(page, "dead tuples", "%s", group(a, gauges->dead_tuples));
         put_term(page, "parked table", "%s", size(a, gauges->parked_bytes));
         if (gauges->held_rows > 0)
-            put_term(page, "behind dead rows", "%s rows of %s keys", group(a, gauges->held_rows),
+            put_term(page, "behind dead rows", "%s rows, keys: %s", group(a, gauges->held_rows),
                      group(b, gauges->held_keys));
         if (gauges->xmin_for_s >= XMIN_NOTE_S || (gauges->xmin_age > 0 && gauges->xmin_for_s < 0))
             put_term(page, "vacuum is held by", "%s %s, for %s, %" PRId64 " transactions",
