@@ -15,7 +15,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct log_limit *limits;
 
 /* FNV-1a. Two texts of one hash in one minute: the second is counted, not written. */
-static uint64_t hash_without_digits(const char *text)
+uint64_t log_limit_hash(const char *text)
 {
     uint64_t hash = 14695981039346656037U;
 
@@ -80,7 +80,7 @@ void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_m
     va_end(args);
     (void)pthread_mutex_lock(&mutex);
     list(limit);
-    if (admits(limit, hash_without_digits(text), now_ms)) {
+    if (admits(limit, log_limit_hash(text), now_ms)) {
         write_count(limit, now_ms);
         log_event(level, NULL, "%s", text);
     } else {

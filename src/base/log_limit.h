@@ -31,6 +31,9 @@ struct log_limit {
 void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_ms,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The same for texts that differ in digits only. */
+uint64_t log_limit_hash(const char *text);
+
 /* Writes the counts of all minutes that have ended; to be called about once a second. */
 void log_limit_tick(int64_t now_ms);
 /* Writes all counts: the program ends. */

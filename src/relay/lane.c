@@ -151,6 +151,23 @@ static void set_waits_for(const struct lane *lane, struct batch *batch)
     }
 }
 
+static void note_missing(const struct lane *lane)
+{
+    int64_t now_ms = clock_now_ms();
+
+    for (int i = 0; lane->missing != NULL && i < lane->batch.count; i++) {
+        const struct message *message = &lane->batch.messages[i];
+
+        if (message->sink < 0 || message->destination.data == NULL)
+            continue;
+        if (message->verdict == VERDICT_WAIT)
+            missing_note(lane->missing, message->sink, message->destination, message->reason,
+                         now_ms);
+        else if (message->verdict == VERDICT_SENT)
+            missing_end(lane->missing, message->sink, message->destination, now_ms);
+    }
+}
+
 static void hand_over(struct lane *lane, int sink, int64_t deadline_ms)
 {
     int handed = 0;
@@ -212,6 +229,7 @@ static int publish(struct lane *lane)
         if (publish_wave(lane, deadline_ms) < 0)
             status = -1;
     set_waits_for(lane, batch);
+    note_missing(lane);
     lane_report_time(&lane->report, REPORT_PUBLISH, clock_now_us() - began_us);
     lane_report_delivered(&lane->report, batch);
     return status;

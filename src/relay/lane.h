@@ -3,6 +3,7 @@
 
 #include "broker/broker.h"
 #include "outbox/outbox.h"
+#include "relay/missing.h"
 #include "relay/options.h"
 #include "relay/pauses.h"
 #include "relay/report.h"
@@ -20,6 +21,7 @@ struct lane {
     const struct relay_options *options;
     const struct stop *stop;
     struct wake *wake; /* what an idle lane waits on; NULL: it polls every poll_interval */
+    struct missing *missing; /* NULL: nobody keeps a list */
     struct outbox *outbox;
     struct lane_sinks sinks;
     struct pauses pauses;

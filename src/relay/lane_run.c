@@ -6,13 +6,10 @@
 
 #include "base/background.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_limit.h"
 #include "message/backoff.h"
 
-#include <string.h>
-
 #define RETRY_PERMANENT_MAX_MS 30000
-#define REPEAT_LOG_MS 60000
 #define DRAIN_LOOK_MS 20
 #define BACKLOG_BATCHES 8
 #define REST_MS                                                                                    \
@@ -21,47 +18,39 @@
 struct run_state {
     int failures; /* consecutive failed steps */
     bool worked;  /* at least one step has succeeded */
-    int64_t
-        pace_ms; /* wait after the last step that had rows; 0: none had rows since the last wait */
+    int64_t pace_ms;  /* wait after the last step with rows; 0: no rows since the last wait */
     int full_batches; /* full batches since the last wait, up to BACKLOG_BATCHES */
     int policy;       /* scheduling policy before the backlog switched the thread to SCHED_BATCH */
-    int64_t broken_since_ms;
-    int64_t logged_ms;
-    char logged[sizeof((struct error *)0)->text];
 };
 
-static void log_failure(const struct lane *lane, struct run_state *run_state)
-{
-    int64_t now_ms = clock_now_ms();
-    bool repeats = strcmp(run_state->logged, lane->error.text) == 0;
+static struct log_limit limit = {.lines = "failures of lanes"};
 
-    if (repeats && now_ms - run_state->logged_ms < REPEAT_LOG_MS)
-        return;
-    log_event(LOG_ERROR,
-              LOG_FIELDS(.lane = lane->number, .error = lane->error.text, .hint = lane->error.hint),
-              "the lane cannot work");
-    run_state->logged_ms = now_ms;
-    memcpy(run_state->logged, lane->error.text, sizeof run_state->logged);
+/* The main thread logs what a lane reports of the database and the sinks. */
+static void log_failure(const struct lane *lane)
+{
+    const struct error *error = &lane->error;
+
+    if (error->origin == ERROR_DATABASE || error->origin == ERROR_BROKER)
+        log_event(LOG_DEBUG,
+                  LOG_FIELDS(.lane = lane->number, .error = error->text, .hint = error->hint),
+                  "the lane waits");
+    else
+        log_limit_line(&limit, LOG_WARN, clock_now_ms(), "the lane waits: %s", error->text);
 }
 
 static void note_success(const struct lane *lane, struct run_state *run_state)
 {
     /* An empty claim is no success while published rows cannot be settled. */
-    if (run_state->failures == 0 || lane->settle_failed)
-        return;
-    log_event(LOG_INFO, LOG_FIELDS(.lane = lane->number), "working again after %lld ms",
-              (long long)(clock_now_ms() - run_state->broken_since_ms));
-    run_state->failures = 0;
-    run_state->logged[0] = '\0';
+    if (!lane->settle_failed)
+        run_state->failures = 0;
 }
 
 static void wait_after_failure(struct lane *lane, struct run_state *run_state)
 {
     int64_t max_ms = lane->error.kind == ERROR_TRANSIENT ? RETRY_MAX_MS : RETRY_PERMANENT_MAX_MS;
 
-    if (run_state->failures++ == 0)
-        run_state->broken_since_ms = clock_now_ms();
-    log_failure(lane, run_state);
+    run_state->failures++;
+    log_failure(lane);
     lane_report_enter(&lane->report, LANE_IS_WAITING);
     lane->random = lane->random * 1664525U + 1013904223U;
     (void)stop_wait(lane->stop,
@@ -160,7 +149,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             lane->batch.count > 0) /* an empty claim of parked rows proves little */
             note_success(lane, &run_state);
         if (lane->batch.park_failure != NULL)
-            log_failure(lane, &run_state);
+            log_limit_line(&limit, LOG_ERROR, clock_now_ms(), "%s", lane->error.text);
         if (result == LANE_MORE && lane->batch.count > 0) {
             run_state.pace_ms = wake_rest_ms(lane->batch.count);
             if (lane->wake != NULL)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "broker/clients.h"
+#include "relay/changes.h"
 #include "relay/janitor.h"
 #include "relay/lane.h"
 #include "relay/watcher.h"
@@ -26,13 +27,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define REPORT_MS 10000
+#define TURN_MS 1000
+#define STARTING_MS 50 /* until a lane has tried */
 
 struct worker {
     pthread_t thread;
     struct lane lane;
     struct relay *relay;
-    enum lane_end end;
+    _Atomic enum lane_end end;
     bool started;
 };
 
@@ -55,6 +57,9 @@ struct relay {
     atomic_int running; /* running threads */
     atomic_int lanes_running; /* running threads that are lanes */
     struct report report;
+    struct changes changes;
+    bool known; /* what the first try of a lane has shown */
+    struct missing missing;
     int ended_fd;   /* eventfd(2): readable when a lane has ended */
     int signals_fd; /* signalfd(2) */
 };
@@ -191,15 +196,18 @@ static struct totals add_up(const struct report *report)
     };
 }
 
-static void log_totals(const struct relay *relay, uint64_t *reported, int64_t elapsed_ms)
+/* The error for which the process ends is logged at its end. */
+static void log_changes(struct relay *relay, int64_t now_ms)
 {
-    struct totals totals = add_up(&relay->report);
-    uint64_t per_s = (totals.sent - *reported) * 1000 / (uint64_t)(elapsed_ms > 0 ? elapsed_ms : 1);
+    struct relay_report report;
 
-    if (totals.sent != *reported)
-        log_info("sent %" PRIu64 " (%" PRIu64 "/s), parked %" PRIu64 ", dead %" PRIu64, totals.sent,
-                 per_s, totals.parked, totals.dead);
-    *reported = totals.sent;
+    for (int i = 0; i < relay->options->lanes; i++)
+        if (atomic_load(&relay->workers[i].end) == LANE_FAILED)
+            return;
+    report_read(&relay->report, &report);
+    changes_log(&relay->changes, &report);
+    relay->known = relay->known || changes_are_known(&report);
+    missing_tick(&relay->missing, now_ms);
 }
 
 static bool a_lane_failed(const struct relay *relay)
@@ -233,16 +241,14 @@ static void wait_for_event(struct relay *relay, int64_t wait_ms)
 /* Waits until all threads have ended. False: the process must exit at once. */
 static bool watch(struct relay *relay)
 {
-    int64_t report_ms = clock_now_ms();
     int64_t leave_ms = INT64_MAX;
-    uint64_t reported = 0;
 
     while (atomic_load(&relay->running) > 0) {
         int64_t now_ms;
 
         if (atomic_load(&relay->lanes_running) == 0)
             stop_request(&relay->watcher_stop);
-        wait_for_event(relay, REPORT_MS / 10);
+        wait_for_event(relay, relay->known ? TURN_MS : STARTING_MS);
         now_ms = clock_now_ms();
         log_limit_tick(now_ms);
         atomic_store(&relay->report.turned_ms, now_ms);
@@ -262,10 +268,7 @@ static bool watch(struct relay *relay)
         }
         if (now_ms > leave_ms)
             return false;
-        if (now_ms - report_ms >= REPORT_MS) {
-            log_totals(relay, &reported, now_ms - report_ms);
-            report_ms = now_ms;
-        }
+        log_changes(relay, now_ms);
     }
     return true;
 }
@@ -335,18 +338,17 @@ enum relay_result relay_run(struct relay *relay, struct error *error)
         started = start_lanes(relay, error);
     if (started == 0 && !relay->drain)
         start_janitor(relay);
-    if (started == 0) {
-        log_info("relaying from %s with %d lanes of %d rows", relay->options->outbox.table,
-                 relay->options->lanes, relay->options->outbox.batch);
-        if (!watch(relay))
-            return RELAY_ABORTED;
-    }
+    if (started == 0 && !watch(relay))
+        return RELAY_ABORTED;
+    if (started == 0)
+        log_changes(relay, clock_now_ms());
     join(relay);
     if (started < 0)
         return RELAY_FAILED;
     totals = add_up(&relay->report);
-    log_info("sent %" PRIu64 " in all, parked %" PRIu64 ", dead %" PRIu64, totals.sent,
-             totals.parked, totals.dead);
+    if (relay->changes.relaying)
+        log_info("sent %" PRIu64 " in all, parked %" PRIu64 ", dead %" PRIu64, totals.sent,
+                 totals.parked, totals.dead);
     return judge(relay, error);
 }
 
@@ -359,6 +361,7 @@ static int open_lanes(struct relay *relay, struct error *error)
         if (lane_init(&worker->lane, i + 1, relay->options, &relay->stop, error) < 0)
             return -1;
         worker->lane.wake = relay->wake;
+        worker->lane.missing = &relay->missing;
         if (outbox_share(worker->lane.outbox, relay->horizon, relay->flush) < 0)
             return error_no_memory(error);
         report_add_lane(&relay->report, &worker->lane.report);
@@ -418,6 +421,8 @@ struct relay *relay_open(const struct relay_options *options, bool drain, struct
                             .stop.fd = -1,
                             .watcher_stop.fd = -1};
     report_init(&relay->report, options);
+    changes_init(&relay->changes, options);
+    missing_init(&relay->missing, options);
     if (open_all(relay, error) == 0)
         return relay;
     relay_close(relay);

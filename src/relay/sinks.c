@@ -1,7 +1,6 @@
 #include "relay/sinks.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "message/backoff.h"
 
 /* The rows of other sinks wait during a probe, so it is short: a server that refuses answers at
@@ -9,8 +8,6 @@
 #define PROBE_TIMEOUT_MS 250
 #define PROBE_TIMEOUT_SLOW_MS 1000
 #define PROBES_QUICK 4
-
-#define QUIET_MS 60000
 
 static uint64_t bit(int sink)
 {
@@ -32,22 +29,11 @@ static bool others_work(const struct lane_sinks *sinks, int sink)
     return (sinks->away | bit(sink)) != all_sinks(sinks);
 }
 
-/* When all sinks are away, lane_run() logs the error instead. */
 void sinks_mark_away(struct lane_sinks *sinks, int sink, const struct error *error)
 {
     struct sink_state *state = &sinks->states[sink];
 
     lane_report_away(sinks->report, sink, error);
-    if (state->failures == 0)
-        state->away_since_ms = clock_now_ms();
-    if (!sinks_is_away(sinks, sink) && others_work(sinks, sink) &&
-        clock_left_ms(state->quiet_ms) == 0) {
-        state->quiet_ms = clock_now_ms() + QUIET_MS;
-        log_event(LOG_WARN,
-                  LOG_FIELDS(.lane = sinks->lane, .sink = sinks->options->sinks[sink].name,
-                             .error = error->text, .hint = error->hint),
-                  "the sink is away: its rows wait, other sinks go on");
-    }
     sinks->away |= bit(sink);
     sinks->random = sinks->random * 1664525U + 1013904223U;
     state->probe_ms =
@@ -56,16 +42,7 @@ void sinks_mark_away(struct lane_sinks *sinks, int sink, const struct error *err
 
 void sinks_mark_working(struct lane_sinks *sinks, int sink)
 {
-    struct sink_state *state = &sinks->states[sink];
-
-    if (state->failures == 0)
-        return;
-    state->failures = 0;
-    if (sinks->options->sink_count > 1)
-        log_event(LOG_INFO,
-                  LOG_FIELDS(.lane = sinks->lane, .sink = sinks->options->sinks[sink].name),
-                  "the sink works again after %lld ms",
-                  (long long)(clock_now_ms() - state->away_since_ms));
+    sinks->states[sink].failures = 0;
 }
 
 static int connect_timeout_ms(const struct lane_sinks *sinks, int sink)

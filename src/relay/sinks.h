@@ -12,9 +12,7 @@
 
 struct sink_state {
     int failures; /* since the last acknowledged message */
-    int64_t away_since_ms;
     int64_t probe_ms; /* when the sink is probed next */
-    int64_t quiet_ms; /* until then no further warning is logged, as the sink may come and go */
 };
 
 /* A server that is away is tried again after RETRY_FIRST_MS, doubled each time up to RETRY_MAX_MS.

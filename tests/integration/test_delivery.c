@@ -424,7 +424,7 @@ static void while_every_broker_is_away_no_transaction_is_open(void **state)
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     insert_rows(fixture, "k.a", 100);
     insert_rows(fixture, "n.a", 100);
-    process_await_words(&relay, "the lane cannot work");
+    process_await_words(&relay, "is away: its rows wait");
     for (int i = 0; i < 50; i++)
         assert_int_equal(open_transactions(fixture), 0);
     services("start", "nats");

@@ -73,21 +73,21 @@ static const struct spelling spellings[] = {
     {"url = \"postgresql://%s/%s?pasword=canary7f3a\"", STDOUT_SINK, NULL},
     {"url = \"canary7f3a %s %s\"", STDOUT_SINK, NULL},
 
-    {PLAIN, NATS "username = \"u\"\npassword = \"canary7f3a\"", "the lane cannot work"},
-    {PLAIN, NATS "username = \"u\"\npassword = \"${SINK_SECRET}\"", "the lane cannot work"},
-    {PLAIN, NATS "username = \"u\"\npassword_file = \"${SECRET_FILE}\"", "the lane cannot work"},
-    {PLAIN, NATS "token = \"canary7f3a\"", "the lane cannot work"},
-    {PLAIN, NATS "token_file = \"${SECRET_FILE}\"", "the lane cannot work"},
+    {PLAIN, NATS "username = \"u\"\npassword = \"canary7f3a\"", "level=error"},
+    {PLAIN, NATS "username = \"u\"\npassword = \"${SINK_SECRET}\"", "level=error"},
+    {PLAIN, NATS "username = \"u\"\npassword_file = \"${SECRET_FILE}\"", "level=error"},
+    {PLAIN, NATS "token = \"canary7f3a\"", "level=error"},
+    {PLAIN, NATS "token_file = \"${SECRET_FILE}\"", "level=error"},
     {PLAIN, NATS "token = [\"canary7f3a\"]", NULL},
     {PLAIN,
      "[sink.out]\ntype = \"nats\"\nservers = [\"nats://u:canary7f3a@127.0.0.1:1\"]\n"
      "stream = \"S\"",
      NULL},
 
-    {PLAIN, KAFKA SASL "\"sasl.password\" = \"canary7f3a\"", "the lane cannot work"},
-    {PLAIN, KAFKA SASL "\"sasl.password\" = \"${SINK_SECRET}\"", "the lane cannot work"},
-    {PLAIN, KAFKA SASL "\"sasl.password_file\" = \"${SECRET_FILE}\"", "the lane cannot work"},
-    {PLAIN, KAFKA "\"ssl.key.password\" = \"canary7f3a\"", "the lane cannot work"},
+    {PLAIN, KAFKA SASL "\"sasl.password\" = \"canary7f3a\"", "level=error"},
+    {PLAIN, KAFKA SASL "\"sasl.password\" = \"${SINK_SECRET}\"", "level=error"},
+    {PLAIN, KAFKA SASL "\"sasl.password_file\" = \"${SECRET_FILE}\"", "level=error"},
+    {PLAIN, KAFKA "\"ssl.key.password\" = \"canary7f3a\"", "level=error"},
     {PLAIN, KAFKA SASL "\"sasl.pasword\" = \"canary7f3a\"", NULL},
 };
 

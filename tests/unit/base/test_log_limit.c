@@ -1,78 +1,34 @@
 #include "base/log_limit.h"
-#include "test.h"
+#include "unit/logged.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* The log is written to a file in the place of stderr, which is restored before anything is
- * asserted. */
 
 #define START_MS 5000000
 #define THREADS 4
 #define LINES_A_THREAD 1000
 
-static FILE *file;
-static int stderr_before;
-static char *written;
 static struct log_limit *limit; /* of this test; the list of all limits keeps it */
 
 static int set_up(void **state)
 {
     (void)state;
-    log_configure(LOG_INFO, LOG_TEXT);
     limit = calloc(1, sizeof *limit);
     assert_non_null(limit);
     limit->lines = "warnings of the database";
-    file = tmpfile();
-    assert_non_null(file);
-    stderr_before = dup(STDERR_FILENO);
-    assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+    log_to_file();
     return 0;
-}
-
-static void show_stderr(void)
-{
-    if (stderr_before < 0)
-        return;
-    (void)dup2(stderr_before, STDERR_FILENO);
-    (void)close(stderr_before);
-    stderr_before = -1;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    show_stderr();
-    (void)fclose(file);
-    free(written);
-    written = NULL;
+    forget_logged();
     log_configure(LOG_ERROR, LOG_TEXT);
     log_limit_flush(START_MS); /* no count is left for the next test */
     return 0;
-}
-
-static const char *logged(void)
-{
-    size_t len;
-
-    show_stderr();
-    len = (size_t)lseek(fileno(file), 0, SEEK_END);
-    written = calloc(1, len + 1);
-    assert_non_null(written);
-    assert_int_equal(pread(fileno(file), written, len, 0), len);
-    return written;
-}
-
-static int count(const char *text, const char *words)
-{
-    int times = 0;
-
-    for (; (text = strstr(text, words)) != NULL; text++)
-        times++;
-    return times;
 }
 
 static void the_same_text_is_written_once_a_minute(void **state)
@@ -81,9 +37,10 @@ static void the_same_text_is_written_once_a_minute(void **state)
     for (int i = 0; i < 3000; i++)
         log_limit_line(limit, LOG_WARN, START_MS + i, "row %d is odd", i);
     log_limit_line(limit, LOG_WARN, START_MS + LOG_LIMIT_MS, "row 9 is odd");
-    assert_int_equal(count(logged(), "is odd"), 2);
-    assert_int_equal(count(written, "2999 more warnings of the database in the last 60 s"), 1);
-    assert_int_equal(count(written, "\n"), 3);
+    assert_int_equal(count_words(logged(), "is odd"), 2);
+    assert_int_equal(
+        count_words(logged_text, "2999 more warnings of the database in the last 60 s"), 1);
+    assert_int_equal(count_words(logged_text, "\n"), 3);
 }
 
 static void the_count_is_written_before_the_next_text(void **state)
@@ -105,7 +62,7 @@ static void a_minute_takes_no_more_than_so_many_texts(void **state)
     for (int i = 0; i < 1000; i++)
         log_limit_line(limit, LOG_WARN, START_MS + i, "%c%c", 'a' + i / 26 % 26, 'a' + i % 26);
     log_limit_tick(START_MS + LOG_LIMIT_MS);
-    assert_int_equal(count(logged(), "\n"), LOG_LIMIT_TEXTS + 1);
+    assert_int_equal(count_words(logged(), "\n"), LOG_LIMIT_TEXTS + 1);
 }
 
 static void a_source_that_falls_silent_is_counted_when_its_minute_ends(void **state)
@@ -116,8 +73,8 @@ static void a_source_that_falls_silent_is_counted_when_its_minute_ends(void **st
     log_limit_tick(START_MS + LOG_LIMIT_MS - 1);
     log_limit_tick(START_MS + LOG_LIMIT_MS);
     log_limit_tick(START_MS + 3 * LOG_LIMIT_MS);
-    assert_int_equal(count(logged(), "1 more warnings of the database in the last 60 s"), 1);
-    assert_int_equal(count(written, "\n"), 2);
+    assert_int_equal(count_words(logged(), "1 more warnings of the database in the last 60 s"), 1);
+    assert_int_equal(count_words(logged_text, "\n"), 2);
 }
 
 static void what_is_left_is_counted_at_the_end(void **state)
@@ -129,8 +86,8 @@ static void what_is_left_is_counted_at_the_end(void **state)
     log_limit_line(limit, LOG_WARN, START_MS, "text");
     log_limit_flush(START_MS + 20);
     log_limit_flush(START_MS + 30);
-    assert_int_equal(count(logged(), "1 more warnings"), 2);
-    assert_int_equal(count(written, "\n"), 3);
+    assert_int_equal(count_words(logged(), "1 more warnings"), 2);
+    assert_int_equal(count_words(logged_text, "\n"), 3);
 }
 
 static void each_source_has_its_own_limit(void **state)
@@ -143,9 +100,9 @@ static void each_source_has_its_own_limit(void **state)
         log_limit_line(&other, LOG_WARN, START_MS, "text");
     }
     log_limit_flush(START_MS);
-    assert_int_equal(count(logged(), "=\"text\""), 2);
-    assert_int_equal(count(written, "1 more warnings of the database"), 1);
-    assert_int_equal(count(written, "1 more lines of another"), 1);
+    assert_int_equal(count_words(logged(), "=\"text\""), 2);
+    assert_int_equal(count_words(logged_text, "1 more warnings of the database"), 1);
+    assert_int_equal(count_words(logged_text, "1 more lines of another"), 1);
 }
 
 static void lines_below_the_level_do_not_count(void **state)
@@ -178,8 +135,8 @@ static void threads_lose_no_count(void **state)
     log_limit_flush(START_MS);
     for (const char *line = logged(); (line = strstr(line, "=warn msg=\"")) != NULL; line++)
         held += strtol(line + strlen("=warn msg=\""), NULL, 10);
-    assert_int_equal(count(written, "same"), 1);
-    assert_int_equal(count(written, "other"), 1);
+    assert_int_equal(count_words(logged_text, "same"), 1);
+    assert_int_equal(count_words(logged_text, "other"), 1);
     assert_int_equal(held, THREADS * LINES_A_THREAD - 2);
 }
 

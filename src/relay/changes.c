@@ -1,0 +1,278 @@
+/*
+ * Times are those of the snapshots: milliseconds since the process began.
+ *
+ * A lane that probes a broker calls it up when the connection stands and away when the next publish
+ * fails. A peer is back when it has been up for SETTLED_MS, or has taken messages.
+ */
+#include "relay/changes.h"
+
+#include "base/log_limit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REPEAT_MS 60000
+#define FIGURES_MS 60000
+#define SETTLED_MS 3000
+
+void changes_init(struct changes *changes, const struct relay_options *options)
+{
+    *changes = (struct changes){.options = options};
+}
+
+static const struct peer_report *peer_of(const struct relay_report *report, int peer)
+{
+    return peer == REPORT_DATABASE ? &report->database : &report->sinks[peer].peer;
+}
+
+static uint64_t sent_to(const struct relay_report *report, int peer)
+{
+    uint64_t sent = 0;
+
+    if (peer != REPORT_DATABASE)
+        return report->counts[peer][REPORT_SENT];
+    for (int sink = 0; sink < report->sink_count; sink++)
+        sent += report->counts[sink][REPORT_SENT];
+    return sent;
+}
+
+/* "sink events", "the database". */
+static const char *name_of(char out[80], const struct relay_report *report, int peer)
+{
+    if (peer == REPORT_DATABASE)
+        (void)snprintf(out, 80, "the database");
+    else
+        (void)snprintf(out, 80, "sink %s", report->sinks[peer].peer.name);
+    return out;
+}
+
+/* Statements fail, on a connection that stands: a privilege, a lock, a table. The codes of classes
+ * 08, 28, 3D, 53 and 57 are those of a server that cannot be used at all. */
+static bool is_refusal(const struct error *error)
+{
+    static const char *const away[] = {"08", "28", "3D", "53", "57", NULL};
+
+    if (error->sqlstate[0] == '\0')
+        return error->kind != ERROR_TRANSIENT;
+    for (int i = 0; away[i] != NULL; i++)
+        if (error_is_sqlstate(error, away[i]))
+            return false;
+    return true;
+}
+
+/* A first try that times out often says less than the next one. */
+static bool is_another_reason(struct peer_change *change, const char *reason)
+{
+    uint64_t hash = log_limit_hash(reason);
+
+    for (int i = 0; i < change->reason_count; i++)
+        if (change->reasons[i] == hash)
+            return false;
+    if (change->reason_count == CHANGE_REASONS)
+        return false;
+    change->reasons[change->reason_count++] = hash;
+    return true;
+}
+
+static void log_away(struct changes *changes, const struct relay_report *report, int peer,
+                     bool again)
+{
+    static const char *const words[2][2] = {{"is away", "has been away"},
+                                            {"refuses the relay", "has refused the relay"}};
+    struct peer_change *change = &changes->peers[peer];
+    const struct peer_report *now = peer_of(report, peer);
+    int64_t lasted_ms = report->up_for_ms - change->began_ms;
+    char name[80];
+    char lasted[40] = "";
+    char lanes[48] = "";
+
+    if (again)
+        (void)snprintf(lasted, sizeof lasted, " for %" PRId64 " s", lasted_ms / 1000);
+    if (again && now->lanes_away < report->lane_count)
+        (void)snprintf(lanes, sizeof lanes, " (%d of %d lanes)", now->lanes_away,
+                       report->lane_count);
+    change->logged = true;
+    change->logged_ms = report->up_for_ms;
+    (void)is_another_reason(change, now->error.text);
+    log_event(LOG_ERROR,
+              LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL,
+                         .error = now->error.text, .hint = now->error.hint,
+                         .since_ms = report->now_ms - lasted_ms),
+              "%s %s%s%s%s", name_of(name, report, peer), words[change->refuses][again], lasted,
+              lanes, peer != REPORT_DATABASE ? ": its rows wait" : "");
+}
+
+static void log_back(struct changes *changes, const struct relay_report *report, int peer)
+{
+    struct peer_change *change = &changes->peers[peer];
+    const struct peer_report *now = peer_of(report, peer);
+    int64_t began_ms = report->now_ms - (report->up_for_ms - change->began_ms);
+    int64_t lasted_ms = report->up_for_ms - now->state_for_ms - change->began_ms;
+    char name[80];
+
+    log_event(LOG_INFO,
+              LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL, .since_ms = began_ms),
+              "%s is back after %" PRId64 " s", name_of(name, report, peer),
+              (lasted_ms > 0 ? lasted_ms + 999 : 0) / 1000);
+}
+
+static void note_away(struct changes *changes, const struct relay_report *report, int peer)
+{
+    struct peer_change *change = &changes->peers[peer];
+    const struct peer_report *now = peer_of(report, peer);
+    bool quiet = change->logged_ms != 0 && report->up_for_ms - change->logged_ms < REPEAT_MS;
+
+    if (!change->away) {
+        change->away = true;
+        change->logged = false;
+        change->began_ms = report->up_for_ms - now->state_for_ms;
+        change->sent = sent_to(report, peer);
+        change->reason_count = 0;
+        change->refuses = peer == REPORT_DATABASE && is_refusal(&now->error);
+    }
+    if (!quiet || (change->logged && is_another_reason(change, now->error.text)))
+        log_away(changes, report, peer, change->logged);
+}
+
+static void note_up(struct changes *changes, const struct relay_report *report, int peer)
+{
+    struct peer_change *change = &changes->peers[peer];
+
+    if (!change->away ||
+        (peer_of(report, peer)->state_for_ms < SETTLED_MS && sent_to(report, peer) == change->sent))
+        return;
+    if (change->logged)
+        log_back(changes, report, peer);
+    change->away = false;
+}
+
+/* A lane of a short drain may have ended since. */
+static void note_connected(struct changes *changes, const struct relay_report *report, int peer)
+{
+    struct peer_change *change = &changes->peers[peer];
+    const struct peer_report *now = peer_of(report, peer);
+    char name[80];
+
+    if (change->connected || now->connects == 0)
+        return;
+    change->connected = true;
+    if (!change->away)
+        log_event(LOG_INFO, LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL),
+                  "%s is connected", name_of(name, report, peer));
+}
+
+static uint64_t total(const struct relay_report *report, enum report_count count)
+{
+    uint64_t sum = 0;
+
+    for (int peer = 0; peer < REPORT_PEERS; peer++)
+        sum += report->counts[peer][count];
+    return sum;
+}
+
+static uint64_t count_of(const struct histogram_sum *times)
+{
+    uint64_t count = 0;
+
+    for (int i = 0; i <= HISTOGRAM_BOUNDS_MAX; i++)
+        count += times->counts[i];
+    return count;
+}
+
+/* " publish 3.2 ms": the mean since the last line; nothing when there was none. */
+static void put_mean(char *out, size_t size, const struct histogram_sum *before,
+                     const struct histogram_sum *now, const char *name)
+{
+    uint64_t count = count_of(now) - count_of(before);
+    size_t len = strlen(out);
+
+    if (count > 0)
+        (void)snprintf(out + len, size - len, ", %s %.1f ms", name,
+                       (double)(now->sum - before->sum) / (double)count / 1000);
+}
+
+static void log_figures(struct changes *changes, const struct relay_report *report)
+{
+    const struct relay_report *before = &changes->figures;
+    uint64_t sent = total(report, REPORT_SENT);
+    uint64_t lasted_ms = (uint64_t)(report->up_for_ms - changes->figures_ms);
+    uint64_t parked = total(report, REPORT_PARKED_REFUSED) +
+                      total(report, REPORT_PARKED_NO_DESTINATION) +
+                      total(report, REPORT_PARKED_BEHIND);
+    uint64_t dead = total(report, REPORT_DEAD_REJECTED) + total(report, REPORT_DEAD_ATTEMPTS);
+    char means[160] = "";
+
+    put_mean(means, sizeof means, &before->times[REPORT_CLAIM], &report->times[REPORT_CLAIM],
+             "claim");
+    put_mean(means, sizeof means, &before->times[REPORT_PUBLISH], &report->times[REPORT_PUBLISH],
+             "publish");
+    put_mean(means, sizeof means, &before->times[REPORT_SETTLE], &report->times[REPORT_SETTLE],
+             "settle");
+    log_info("sent %" PRIu64 " (%" PRIu64 "/s), parked %" PRIu64 ", dead %" PRIu64 "%s", sent,
+             (sent - total(before, REPORT_SENT)) * 1000 / (lasted_ms > 0 ? lasted_ms : 1), parked,
+             dead, means);
+    changes->figures_ms = report->up_for_ms;
+    changes->figures = *report;
+}
+
+static bool a_sink_has_been_up(const struct changes *changes, const struct relay_report *report)
+{
+    for (int sink = 0; sink < report->sink_count; sink++)
+        if (changes->peers[sink].connected)
+            return true;
+    return false;
+}
+
+void changes_log(struct changes *changes, const struct relay_report *report)
+{
+    for (int i = 0; i <= report->sink_count; i++) {
+        int peer = i == 0 ? REPORT_DATABASE : i - 1;
+        enum peer_state state = peer_of(report, peer)->state;
+
+        note_connected(changes, report, peer);
+        if (state == PEER_AWAY)
+            note_away(changes, report, peer);
+        else if (state == PEER_UP)
+            note_up(changes, report, peer);
+    }
+    if (!changes->relaying && changes->peers[REPORT_DATABASE].connected &&
+        a_sink_has_been_up(changes, report)) {
+        changes->relaying = true;
+        log_info("relaying from %s with %d lanes of %d rows", changes->options->outbox.table,
+                 changes->options->lanes, changes->options->outbox.batch);
+    }
+    if (report->up_for_ms - changes->figures_ms >= FIGURES_MS)
+        log_figures(changes, report);
+}
+
+void changes_describe(const struct changes *changes, const struct relay_report *report, char *out,
+                      size_t size)
+{
+    char name[80];
+    size_t len;
+
+    (void)snprintf(out, size, "%s, sent %" PRIu64, changes->relaying ? "relaying" : "starting",
+                   total(report, REPORT_SENT));
+    for (int i = 0; i <= report->sink_count; i++) {
+        int peer = i == 0 ? REPORT_DATABASE : i - 1;
+        const struct peer_change *change = &changes->peers[peer];
+
+        len = strlen(out);
+        if (change->away)
+            (void)snprintf(out + len, size - len, "; %s %s for %" PRId64 " s",
+                           name_of(name, report, peer),
+                           change->refuses ? "has refused the relay" : "has been away",
+                           (report->up_for_ms - change->began_ms) / 1000);
+    }
+}
+
+bool changes_are_known(const struct relay_report *report)
+{
+    bool a_sink_is_known = false;
+
+    for (int sink = 0; sink < report->sink_count; sink++)
+        a_sink_is_known = a_sink_is_known || report->sinks[sink].peer.state != PEER_UNKNOWN;
+    return report->database.state == PEER_AWAY ||
+           (report->database.state == PEER_UP && a_sink_is_known);
+}

@@ -1,0 +1,45 @@
+#ifndef RELAY_CHANGES_H
+#define RELAY_CHANGES_H
+
+#include "relay/report.h"
+
+/*
+ * The log of what changes in a running process, made by comparing one snapshot with what was said
+ * before: the database or a sink is connected, is away, is still away (once a minute), is back.
+ * Said once for all lanes, and again for another reason. One that comes and goes is said once a
+ * minute.
+ */
+
+#define CHANGE_REASONS 4 /* of one peer while it is away; further ones wait for the minute */
+
+struct peer_change {
+    bool connected; /* it has been up */
+    bool away;      /* and has not been back for good */
+    bool logged;    /* the log says so */
+    bool refuses;   /* the database is there, but takes no statement of the relay's */
+    int64_t began_ms;
+    int64_t logged_ms;                /* when the log said last that it is away; 0: never */
+    uint64_t sent;                    /* rows that had been sent when it went away */
+    uint64_t reasons[CHANGE_REASONS]; /* hashes of those that the log has given since */
+    int reason_count;
+};
+
+struct changes {
+    const struct relay_options *options;
+    struct peer_change peers[REPORT_PEERS];
+    bool relaying; /* the log says so: the database and a sink have been up */
+    int64_t figures_ms;
+    struct relay_report figures; /* the snapshot of the last line of figures */
+};
+
+void changes_init(struct changes *changes, const struct relay_options *options);
+/* To be called about once a second, and before the process ends. */
+void changes_log(struct changes *changes, const struct relay_report *report);
+/* What the process does, in one line: "relaying", "waiting: sink events is away". */
+void changes_describe(const struct changes *changes, const struct relay_report *report, char *out,
+                      size_t size);
+/* Whether each lane's first try has shown something: rows can be claimed and published, or a server
+ * that cannot be reached is waited for. */
+bool changes_are_known(const struct relay_report *report);
+
+#endif

@@ -1,0 +1,264 @@
+#include "relay/changes.h"
+
+#include "unit/logged.h"
+
+static char table[] = "public.outbox";
+static char events_name[] = "events";
+static char bus_name[] = "bus";
+static const struct relay_options options = {
+    .lanes = 2,
+    .outbox = {.table = table, .batch = 500},
+    .sinks = {{.name = events_name}, {.name = bus_name}},
+    .sink_count = 2,
+};
+static struct changes changes;
+static struct relay_report report;
+
+/* A process of two lanes, in which everything is up from its first second on. */
+static int set_up(void **state)
+{
+    (void)state;
+    changes_init(&changes, &options);
+    report = (struct relay_report){.now_ms = 1769897700000, .sink_count = 2, .lane_count = 2};
+    report.database = (struct peer_report){
+        .name = "database", .state = PEER_UP, .connects = 2, .error_for_ms = -1};
+    for (int i = 0; i < 2; i++) {
+        report.sinks[i].peer = report.database;
+        report.sinks[i].peer.name = options.sinks[i].name;
+    }
+    log_to_file();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    forget_logged();
+    return 0;
+}
+
+/* Second by second, as the main thread does. */
+static void pass(int seconds)
+{
+    for (int i = 0; i < seconds; i++) {
+        report.now_ms += 1000;
+        report.up_for_ms += 1000;
+        report.database.state_for_ms += 1000;
+        for (int sink = 0; sink < 2; sink++)
+            report.sinks[sink].peer.state_for_ms += 1000;
+        changes_log(&changes, &report);
+    }
+}
+
+static void enter(struct peer_report *peer, enum peer_state state, const char *why)
+{
+    peer->state = state;
+    peer->state_for_ms = 0;
+    peer->lanes_away = state == PEER_AWAY ? 2 : 0;
+    if (state == PEER_AWAY)
+        (void)error_set(&peer->error, ERROR_TRANSIENT, ERROR_BROKER, "%s", why);
+    else
+        peer->connects += 2;
+}
+
+static void what_is_connected_is_logged_once_and_then_that_it_relays(void **state)
+{
+    const char *connected;
+
+    (void)state;
+    pass(30);
+    connected = strstr(logged(), "msg=\"sink bus is connected\" sink=bus\n");
+    assert_non_null(connected);
+    assert_non_null(strstr(connected, "relaying from public.outbox with 2 lanes of 500 rows"));
+    assert_non_null(strstr(logged_text, "msg=\"the database is connected\"\n"));
+    assert_int_equal(count_words(logged_text, "\n"), 4);
+}
+
+static void nothing_is_called_connected_before_it_was(void **state)
+{
+    (void)state;
+    report.database.connects = 0;
+    enter(&report.database, PEER_AWAY, "connection refused");
+    for (int i = 0; i < 2; i++)
+        report.sinks[i].peer = (struct peer_report){.name = "x", .error_for_ms = -1};
+    pass(10);
+    assert_non_null(strstr(logged(), "level=error msg=\"the database is away\""
+                                     " error=\"connection refused\" since="));
+    assert_int_equal(count_words(logged_text, "\n"), 1);
+    assert_int_equal(count_words(logged_text, "relaying"), 0);
+}
+
+static void a_sink_that_is_away_costs_a_line_a_minute(void **state)
+{
+    (void)state;
+    pass(1);
+    enter(&report.sinks[0].peer, PEER_AWAY, "connection refused");
+    pass(600);
+    assert_int_equal(
+        count_words(logged(), "msg=\"sink events is away: its rows wait\" sink=events"), 1);
+    assert_int_equal(count_words(logged_text, "sink events has been away for 61 s"), 1);
+    assert_int_equal(count_words(logged_text, "sink events "), 1 + 1 + 9); /* connected, away */
+    assert_int_equal(count_words(logged_text, "level=info msg=\"sent 0 (0/s), parked 0, dead 0\""),
+                     10);
+    assert_int_equal(count_words(logged_text, "\n"), 4 + 10 + 10);
+}
+
+static void its_end_has_the_same_name_and_how_long_it_was(void **state)
+{
+    (void)state;
+    pass(1);
+    enter(&report.sinks[0].peer, PEER_AWAY, "connection refused");
+    pass(40);
+    enter(&report.sinks[0].peer, PEER_UP, NULL);
+    pass(10);
+    assert_int_equal(count_words(logged(), "msg=\"sink events is back after 40 s\" sink=events"
+                                           " since="),
+                     1);
+    assert_int_equal(count_words(logged_text, "sink events is"), 3);
+}
+
+static void another_reason_is_logged_at_once_and_once(void **state)
+{
+    static const char *const reasons[] = {"timed out after 3 ms", "timed out after 7 ms",
+                                          "refused"};
+
+    (void)state;
+    pass(1);
+    for (int i = 0; i < 30; i++) {
+        enter(&report.sinks[0].peer, PEER_AWAY, reasons[i % 3]);
+        pass(1);
+    }
+    assert_int_equal(count_words(logged(), "error=\"timed out after 3 ms\""), 1);
+    assert_int_equal(count_words(logged_text, "error=refused"), 1);
+    assert_int_equal(count_words(logged_text, "after 7 ms"), 0);
+    assert_non_null(strstr(logged_text, "sink events has been away for 3 s: its rows wait"));
+}
+
+/* A probe connects, and the next publish fails. */
+static void a_probe_is_no_end(void **state)
+{
+    (void)state;
+    pass(1);
+    for (int i = 0; i < 12; i++) {
+        enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
+        pass(3);
+        enter(&report.sinks[0].peer, PEER_UP, NULL);
+        pass(1);
+    }
+    assert_int_equal(count_words(logged(), "is back"), 0);
+    assert_int_equal(count_words(logged_text, "is away"), 1);
+}
+
+static void messages_that_are_taken_are_its_end(void **state)
+{
+    (void)state;
+    pass(1);
+    enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
+    pass(10);
+    enter(&report.sinks[0].peer, PEER_UP, NULL);
+    report.counts[0][REPORT_SENT] = 500;
+    pass(1);
+    assert_int_equal(count_words(logged(), "sink events is back after 10 s"), 1);
+}
+
+/* Its end is not logged when its beginning was not. */
+static void one_that_comes_and_goes_is_logged_once_a_minute(void **state)
+{
+    (void)state;
+    pass(1);
+    for (int i = 0; i < 18; i++) {
+        enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
+        pass(5);
+        enter(&report.sinks[0].peer, PEER_UP, NULL);
+        pass(5);
+    }
+    assert_in_range(count_words(logged(), "sink events is away"), 3, 4);
+    assert_int_equal(count_words(logged_text, "sink events is away"),
+                     count_words(logged_text, "sink events is back"));
+}
+
+static void a_database_that_refuses_is_not_away(void **state)
+{
+    (void)state;
+    pass(1);
+    enter(&report.database, PEER_AWAY, "permission denied");
+    report.database.error.kind = ERROR_PERMANENT;
+    memcpy(report.database.error.sqlstate, "42501", 6);
+    pass(70);
+    enter(&report.database, PEER_UP, NULL);
+    pass(5);
+    assert_int_equal(count_words(logged(), "msg=\"the database refuses the relay\""), 1);
+    assert_int_equal(count_words(logged_text, "msg=\"the database has refused the relay for 61 s"),
+                     1);
+    assert_int_equal(count_words(logged_text, "msg=\"the database is back after 70 s\""), 1);
+}
+
+static void the_line_of_figures_has_rate_and_means(void **state)
+{
+    static const struct histogram_scale scale = {{1000000}, 1};
+
+    (void)state;
+    pass(1);
+    report.counts[0][REPORT_SENT] = 6000;
+    report.counts[1][REPORT_PARKED_BEHIND] = 2;
+    report.counts[REPORT_NO_SINK][REPORT_DEAD_REJECTED] = 1;
+    report.times[REPORT_PUBLISH] = (struct histogram_sum){&scale, {2}, 6400};
+    pass(119);
+    assert_int_equal(
+        count_words(logged(), "msg=\"sent 6000 (100/s), parked 2, dead 1, publish 3.2 ms\""), 1);
+    assert_int_equal(count_words(logged_text, "msg=\"sent 6000 (0/s), parked 2, dead 1\""), 1);
+}
+
+static void what_the_process_does_fits_a_line(void **state)
+{
+    char text[200];
+
+    (void)state;
+    changes_describe(&changes, &report, text, sizeof text);
+    assert_string_equal(text, "starting, sent 0");
+    report.counts[1][REPORT_SENT] = 7;
+    pass(1);
+    enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
+    pass(9);
+    changes_describe(&changes, &report, text, sizeof text);
+    assert_string_equal(text, "relaying, sent 7; sink events has been away for 9 s");
+    (void)logged();
+}
+
+static void a_server_that_is_waited_for_is_known(void **state)
+{
+    (void)state;
+    assert_true(changes_are_known(&report));
+    report.database.state = PEER_UNKNOWN;
+    assert_false(changes_are_known(&report));
+    report.database.state = PEER_AWAY;
+    assert_true(changes_are_known(&report));
+    report.database.state = PEER_UP;
+    report.sinks[0].peer.state = PEER_UNKNOWN;
+    assert_true(changes_are_known(&report));
+    report.sinks[1].peer.state = PEER_UNKNOWN;
+    assert_false(changes_are_known(&report));
+    (void)logged();
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_connected_is_logged_once_and_then_that_it_relays),
+        TEST(nothing_is_called_connected_before_it_was),
+        TEST(a_sink_that_is_away_costs_a_line_a_minute),
+        TEST(its_end_has_the_same_name_and_how_long_it_was),
+        TEST(another_reason_is_logged_at_once_and_once),
+        TEST(a_probe_is_no_end),
+        TEST(messages_that_are_taken_are_its_end),
+        TEST(one_that_comes_and_goes_is_logged_once_a_minute),
+        TEST(a_database_that_refuses_is_not_away),
+        TEST(the_line_of_figures_has_rate_and_means),
+        TEST(what_the_process_does_fits_a_line),
+        TEST(a_server_that_is_waited_for_is_known),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+#include "relay/missing.h"
+
+#include "unit/logged.h"
+
+#define START_MS 5000000
+#define MINUTE_MS 60000
+
+static char events_name[] = "events";
+static char events_type[] = "kafka";
+static char bus_name[] = "bus";
+static char bus_type[] = "nats";
+static const struct relay_options options = {
+    .retry.backoff_max_ms = 300000,
+    .sinks = {{.name = events_name, .type = events_type}, {.name = bus_name, .type = bus_type}},
+    .sink_count = 2,
+};
+static struct missing missing;
+
+static int set_up(void **state)
+{
+    (void)state;
+    missing_init(&missing, &options);
+    log_to_file();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    forget_logged();
+    return 0;
+}
+
+static void note(const char *destination, int64_t now_ms)
+{
+    missing_note(&missing, 0, text_of(destination), "unknown topic", now_ms);
+}
+
+static void a_destination_is_logged_once_with_what_mends_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        note("shop.order", START_MS + i);
+    assert_int_equal(count_words(logged(), "\n"), 1);
+    assert_non_null(strstr(logged_text,
+                           " level=warn msg=\"the destination takes no messages: its rows wait\""
+                           " sink=events destination=shop.order error=\"unknown topic\""
+                           " hint=\"create the topic, or set create = true in [sink.events]; "));
+}
+
+static void it_is_repeated_once_a_minute(void **state)
+{
+    (void)state;
+    note("shop.order", START_MS);
+    for (int s = 0; s <= 150; s++) {
+        note("shop.order", START_MS + s * 1000);
+        missing_tick(&missing, START_MS + s * 1000);
+    }
+    assert_int_equal(count_words(logged(), "the destination still takes no messages after 60 s"),
+                     1);
+    assert_int_equal(count_words(logged_text, "\n"), 3);
+}
+
+static void its_end_is_logged_once(void **state)
+{
+    (void)state;
+    note("shop.order", START_MS);
+    for (int i = 0; i < 2; i++)
+        missing_end(&missing, 0, text_of("shop.order"), START_MS + 93000);
+    missing_tick(&missing, START_MS + 2 * MINUTE_MS);
+    assert_non_null(strstr(logged(), " level=info msg=\"the destination takes messages again after"
+                                     " 93 s\" sink=events destination=shop.order since="));
+    assert_int_equal(count_words(logged_text, "\n"), 2);
+}
+
+static void another_destination_does_not_end_it(void **state)
+{
+    (void)state;
+    note("shop.order", START_MS);
+    missing_end(&missing, 0, text_of("shop.orders"), START_MS);
+    missing_end(&missing, 1, text_of("shop.order"), START_MS);
+    assert_int_equal(count_words(logged(), "\n"), 1);
+    assert_int_equal(missing.count, 1);
+}
+
+static void a_subject_gets_the_words_of_nats(void **state)
+{
+    (void)state;
+    missing_note(&missing, 1, text_of("a.b"), "no stream takes subject \"a.b\"", START_MS);
+    assert_non_null(strstr(logged(), "hint=\"have the stream of [sink.bus] take this subject; "));
+}
+
+static void what_nobody_tries_any_more_is_forgotten(void **state)
+{
+    (void)state;
+    note("shop.order", START_MS);
+    missing_tick(&missing, START_MS + 12 * MINUTE_MS);
+    missing_tick(&missing, START_MS + 13 * MINUTE_MS);
+    assert_int_equal(count_words(logged(), "no row is tried for the destination any more"), 1);
+    assert_int_equal(count_words(logged_text, "\n"), 2);
+}
+
+static void only_so_many_are_named(void **state)
+{
+    char name[600];
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        memset(name, 'x', sizeof name);
+        (void)snprintf(name + i, sizeof name - (size_t)i, "%d", i);
+        note(name, START_MS);
+    }
+    for (int i = 0; i < 100; i++) {
+        memset(name, 'x', sizeof name);
+        (void)snprintf(name + i, sizeof name - (size_t)i, "%d", i);
+        missing_end(&missing, 0, text_of(name), START_MS);
+    }
+    assert_int_equal(count_words(logged(), "takes no messages"), MISSING_MAX);
+    assert_int_equal(count_words(logged_text, "takes messages again"), MISSING_MAX);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_destination_is_logged_once_with_what_mends_it),
+        TEST(it_is_repeated_once_a_minute),
+        TEST(its_end_is_logged_once),
+        TEST(another_destination_does_not_end_it),
+        TEST(a_subject_gets_the_words_of_nats),
+        TEST(what_nobody_tries_any_more_is_forgotten),
+        TEST(only_so_many_are_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
