@@ -45,8 +45,7 @@ static void load_top_level(struct loader *loader, struct toml_node *node)
         load_section(loader, section, node, loader->config);
 }
 
-/* What the modules need from keys of another section. */
-static void derive_fields(struct relay_options *relay)
+void config_derive_fields(struct relay_options *relay)
 {
     relay->outbox.publish_timeout_ms = relay->publish_timeout_ms;
     for (int i = 0; i < relay->sink_count; i++) {
@@ -73,7 +72,7 @@ static void load_tree(struct loader *loader)
         load_top_level(loader, &loader->root->children[i]);
     if (routes != NULL)
         load_routes(loader, routes);
-    derive_fields(&loader->config->relay);
+    config_derive_fields(&loader->config->relay);
     check_config(loader);
     check_secrets(loader);
 }

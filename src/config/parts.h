@@ -5,6 +5,9 @@
 
 /* The parts of a file: what load.c goes through. */
 
+/* Sets what the modules need from keys of another section. */
+void config_derive_fields(struct relay_options *relay);
+
 /* Reads each key of a [section] into `base`. */
 void load_section(struct loader *loader, enum section section, struct toml_node *node, void *base);
 void load_sinks(struct loader *loader, struct toml_node *node);

@@ -59,23 +59,30 @@ static void print_sinks(FILE *out, unsigned flags)
                                              : "nats");
 }
 
-static void print_row(FILE *out, const struct key *key)
+static void print_row(FILE *out, const struct key *key, bool reloads)
 {
     (void)fprintf(out, "| `%s` | ", key->name);
     print_type(out, key);
     (void)fputs(" | ", out);
     print_default(out, key);
     (void)fputs(" | ", out);
+    if (reloads)
+        (void)fputs((key->flags & KEY_RELOAD) != 0 ? "yes | " : "| ", out);
     print_sinks(out, key->flags);
     (void)fprintf(out, "%s |\n", key->help);
 }
 
 static void print_table(FILE *out, enum section section)
 {
-    (void)fputs("\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", out);
+    bool reloads = false;
+
+    for (size_t i = 0; i < key_count; i++)
+        reloads = reloads || (keys[i].section == section && (keys[i].flags & KEY_RELOAD) != 0);
+    (void)fprintf(out, "\n| key | value | default |%s meaning |\n| --- | --- | --- |%s --- |\n",
+                  reloads ? " SIGHUP |" : "", reloads ? " --- |" : "");
     for (size_t i = 0; i < key_count; i++)
         if (keys[i].section == section)
-            print_row(out, &keys[i]);
+            print_row(out, &keys[i], reloads);
 }
 
 void config_print_reference(FILE *out)

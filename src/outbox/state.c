@@ -54,6 +54,16 @@ int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flus
     return outbox->slices.away_horizon != NULL ? 0 : -1;
 }
 
+void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
+                   const struct routes *routes)
+{
+    outbox_abandon(outbox);
+    pipeline_close(&outbox->pipeline);
+    outbox->options = options;
+    outbox->routes = routes;
+    outbox->slices.options = options;
+}
+
 void outbox_close(struct outbox *outbox)
 {
     if (outbox == NULL)

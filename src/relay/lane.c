@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -342,7 +343,7 @@ static bool leaves_all_unsent(const struct lane *lane)
 static bool claim_ahead(const struct lane *lane)
 {
     return lane->batch.has_more && !parked_is_due(lane) && !stop_requested(lane->stop) &&
-           !leaves_all_unsent(lane);
+           atomic_load(&lane->next) == NULL && !leaves_all_unsent(lane);
 }
 
 static void log_dead(const struct lane *lane, const struct message *message)
@@ -423,6 +424,95 @@ void lane_name_session(char *out, size_t size, const char *part)
                    part);
 }
 
+int lane_offer_options(struct lane *lane, const struct relay_options *options)
+{
+    struct relay_options *copy = malloc(sizeof *copy);
+
+    if (copy == NULL)
+        return -1;
+    *copy = *options;
+    free(atomic_exchange(&lane->next, copy)); /* an earlier one that was not taken yet */
+    return 0;
+}
+
+/* What statements, sessions and clients were made with. */
+static bool needs_connections(const struct relay_options *before, const struct relay_options *after)
+{
+    return before->outbox.batch != after->outbox.batch ||
+           before->outbox.batch_bytes != after->outbox.batch_bytes ||
+           before->outbox.synchronous_commit != after->outbox.synchronous_commit ||
+           before->publish_timeout_ms != after->publish_timeout_ms;
+}
+
+static void close_brokers(struct broker **brokers)
+{
+    for (int i = 0; i < SINKS_MAX; i++) {
+        if (brokers[i] != NULL)
+            broker_close(brokers[i]);
+        brokers[i] = NULL;
+    }
+}
+
+static int open_brokers(struct broker **brokers, const struct relay_options *options,
+                        struct error *error)
+{
+    for (int i = 0; i < options->sink_count; i++) {
+        brokers[i] = broker_open(&options->sinks[i], error);
+        if (brokers[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+/* All that can fail comes first. */
+static int make_anew(struct lane *lane, const struct relay_options *options, struct error *error)
+{
+    struct broker *brokers[SINKS_MAX] = {NULL};
+    struct batch batch = {0};
+
+    if (open_brokers(brokers, options, error) < 0 ||
+        batch_init(&batch, options->outbox.batch) < 0) {
+        close_brokers(brokers);
+        return -1;
+    }
+    outbox_reopen(lane->outbox, &options->outbox, &options->routes);
+    close_brokers(lane->sinks.brokers);
+    memcpy(lane->sinks.brokers, brokers, sizeof brokers);
+    batch_free(&lane->batch);
+    lane->batch = batch;
+    return 0;
+}
+
+void lane_take_options(struct lane *lane)
+{
+    struct relay_options *next;
+    struct error error;
+
+    if (lane->claimed_ahead)
+        return;
+    next = atomic_exchange(&lane->next, NULL);
+    if (next == NULL)
+        return;
+    if (needs_connections(lane->options, next)) {
+        if (make_anew(lane, next, &error) < 0) {
+            log_event(LOG_ERROR, LOG_FIELDS(.lane = lane->number, .error = error.text),
+                      "the lane keeps its old configuration");
+            free(next);
+            return;
+        }
+        free(lane->own);
+        lane->own = next;
+    } else if (lane->own != NULL) { /* the connections point into it */
+        *lane->own = *next;
+        free(next);
+    } else {
+        lane->own = next;
+    }
+    lane->options = lane->own;
+    lane->sinks.options = lane->own;
+    log_event(LOG_DEBUG, LOG_FIELDS(.lane = lane->number), "the lane has the new configuration");
+}
+
 int lane_init(struct lane *lane, int number, const struct relay_options *options,
               const struct stop *stop, struct error *error)
 {
@@ -439,12 +529,7 @@ int lane_init(struct lane *lane, int number, const struct relay_options *options
     lane->outbox = outbox_open(&options->outbox, &options->routes, name);
     if (lane->outbox == NULL || batch_init(&lane->batch, options->outbox.batch) < 0)
         return error_no_memory(error);
-    for (int i = 0; i < options->sink_count; i++) {
-        lane->sinks.brokers[i] = broker_open(&options->sinks[i], error);
-        if (lane->sinks.brokers[i] == NULL)
-            return -1;
-    }
-    return 0;
+    return open_brokers(lane->sinks.brokers, options, error);
 }
 
 void lane_close(struct lane *lane)
@@ -453,9 +538,8 @@ void lane_close(struct lane *lane)
     pauses_free(&lane->pauses);
     outbox_close(lane->outbox);
     lane->outbox = NULL;
-    for (int i = 0; i < SINKS_MAX; i++) {
-        if (lane->sinks.brokers[i] != NULL)
-            broker_close(lane->sinks.brokers[i]);
-        lane->sinks.brokers[i] = NULL;
-    }
+    close_brokers(lane->sinks.brokers);
+    free(atomic_exchange(&lane->next, NULL));
+    free(lane->own);
+    lane->own = NULL;
 }

@@ -19,6 +19,8 @@
 struct lane {
     int number; /* from 1 */
     const struct relay_options *options;
+    struct relay_options *own; /* the same, when they are not the first ones; else NULL */
+    _Atomic(struct relay_options *) next; /* to go on with; NULL: none */
     const struct stop *stop;
     struct wake *wake; /* what an idle lane waits on; NULL: it polls every poll_interval */
     struct missing *missing; /* NULL: nobody keeps a list */
@@ -54,6 +56,13 @@ void lane_close(struct lane *lane);
 /* Builds a session name for pg_stat_activity: "HOST:PID/PART". PART is a lane's number or another
  * role. */
 void lane_name_session(char *out, size_t size, const char *part);
+
+/* From any thread: the lane goes on with a copy of these, which name the same sinks and the same
+ * table, after the batch in hand. 0, or -1: no memory. */
+int lane_offer_options(struct lane *lane, const struct relay_options *options);
+/* Between two steps: takes over what was offered. Where connections or statements depend on it the
+ * lane connects anew. */
+void lane_take_options(struct lane *lane);
 
 /* One batch: claim, route, publish, settle. */
 enum lane_result lane_step(struct lane *lane);

@@ -41,7 +41,7 @@ const struct key keys[] = {
      "\"mark\" sets sent_at; \"delete\" removes the row. A row whose sent_at is set counts as sent "
      "with either, where the table has that column."},
     {SECTION_OUTBOX, "retention", KEY_DURATION, IN_OUTBOX(retention_ms), "7d", SECONDS(1),
-     DAYS(3650), NULL, KEY_ZERO,
+     DAYS(3650), NULL, KEY_ZERO | KEY_RELOAD,
      "With on_sent = \"mark\" rows sent longer ago are purged, in small batches; \"0\" keeps "
      "them."},
     {SECTION_OUTBOX, "order", KEY_WORD, IN_OUTBOX(order), "key", 0, 0, order_words, 0,
@@ -87,28 +87,29 @@ const struct key keys[] = {
 
     {SECTION_RELAY, "lanes", KEY_INTEGER, IN_CONFIG(relay.lanes), "2", 1, LANES_MAX, NULL, 0,
      "Lanes work in parallel, each on a database connection of its own; a process has two more."},
-    {SECTION_RELAY, "batch", KEY_INTEGER, IN_OUTBOX(batch), "500", 1, 10000, NULL, 0,
+    {SECTION_RELAY, "batch", KEY_INTEGER, IN_OUTBOX(batch), "500", 1, 10000, NULL, KEY_RELOAD,
      "Rows a claim."},
-    {SECTION_RELAY, "batch_bytes", KEY_SIZE, IN_OUTBOX(batch_bytes), "8MiB", KIB(64), GIB, NULL, 0,
-     "Bytes a claim: what a lane holds in memory."},
+    {SECTION_RELAY, "batch_bytes", KEY_SIZE, IN_OUTBOX(batch_bytes), "8MiB", KIB(64), GIB, NULL,
+     KEY_RELOAD, "Bytes a claim: what a lane holds in memory."},
     {SECTION_RELAY, "poll_interval", KEY_DURATION, IN_CONFIG(relay.poll_interval_ms), "250ms", 1,
-     HOUR, NULL, 0, "How long an idle lane waits at most before it looks again."},
+     HOUR, NULL, KEY_RELOAD, "How long an idle lane waits at most before it looks again."},
     {SECTION_RELAY, "publish_timeout", KEY_DURATION, IN_CONFIG(relay.publish_timeout_ms), "10s",
-     100, SECONDS(600), NULL, 0, "How long a batch waits for the broker's acknowledgements."},
+     100, SECONDS(600), NULL, KEY_RELOAD,
+     "How long a batch waits for the broker's acknowledgements."},
     {SECTION_RELAY, "shutdown_timeout", KEY_DURATION, IN_CONFIG(relay.shutdown_timeout_ms), "15s",
-     0, HOUR, NULL, 0,
+     0, HOUR, NULL, KEY_RELOAD,
      "How long a stopping relay may finish its batches: at least publish_timeout; \"0\" leaves at "
      "once."},
     {SECTION_RELAY, "synchronous_commit", KEY_SWITCH, IN_OUTBOX(synchronous_commit), "on", 0, 0,
-     switch_words, 0,
+     switch_words, KEY_RELOAD,
      "Of the relay's own session; \"off\" is faster and repeats messages after a database crash."},
 
     {SECTION_RETRY, "max_attempts", KEY_INTEGER, IN_CONFIG(relay.retry.max_attempts), "10", 1, 1000,
-     NULL, 0, "A message is dead after as many tries."},
+     NULL, KEY_RELOAD, "A message is dead after as many tries."},
     {SECTION_RETRY, "backoff", KEY_DURATION, IN_CONFIG(relay.retry.backoff_ms), "1s", 1, HOUR, NULL,
-     0, "The wait before the second try; doubled at each further one, jittered."},
+     KEY_RELOAD, "The wait before the second try; doubled at each further one, jittered."},
     {SECTION_RETRY, "backoff_max", KEY_DURATION, IN_CONFIG(relay.retry.backoff_max_ms), "5m", 1,
-     HOUR, NULL, 0, "The longest wait between two tries."},
+     HOUR, NULL, KEY_RELOAD, "The longest wait between two tries."},
 
     {SECTION_SINK, "type", KEY_STRING, IN_SINK(type), NULL, 1, 0, NULL, KEY_ANY_SINK,
      "\"kafka\", \"nats\" or \"stdout\"; required."},
@@ -172,9 +173,9 @@ const struct key keys[] = {
      "\":PORT\" is every interface, \"\" is none. A port in use is tried again and again, and "
      "relaying goes on."},
 
-    {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, 0,
+    {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, KEY_RELOAD,
      "The least urgent lines that are written."},
-    {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words, 0,
+    {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words, KEY_RELOAD,
      "\"json\" writes an object a line."},
 };
 

@@ -49,7 +49,7 @@ int64_t value_number(const struct key *key, const void *base)
     }
 }
 
-static void set_number(const struct key *key, void *base, int64_t number)
+void value_set_number(const struct key *key, void *base, int64_t number)
 {
     void *field = field_of(key, base);
 
@@ -227,7 +227,7 @@ static void store_number(const struct key *key, struct toml_node *node, int64_t 
     if (has_range(key) && !is_in_range(key, number))
         refuse_range(key, node, written, report);
     else
-        set_number(key, base, number);
+        value_set_number(key, base, number);
 }
 
 static void read_number_text(const struct key *key, struct toml_node *node, void *base,
@@ -264,7 +264,7 @@ static void read_number(const struct key *key, struct toml_node *node, void *bas
         (void)snprintf(written, sizeof written, "%" PRId64, node->integer);
         store_number(key, node, node->integer, written, base, report);
     } else if (node->type == TOML_BOOLEAN && key->type == KEY_BOOLEAN) {
-        set_number(key, base, node->boolean);
+        value_set_number(key, base, node->boolean);
     } else {
         refuse_type(key, node, report);
     }
@@ -363,7 +363,7 @@ static int set_default(const struct key *key, void *base)
     if (key->initial == NULL)
         return 0;
     if (key->type != KEY_STRING) {
-        set_number(key, base, parse_number(key, key->initial));
+        value_set_number(key, base, parse_number(key, key->initial));
         return 0;
     }
     copy = strdup(key->initial);

@@ -23,6 +23,8 @@ char *value_expand(const char *key, struct toml_node *node, struct report *repor
 char *value_string(const struct key *key, const void *base);
 struct text_list *value_list(const struct key *key, const void *base);
 int64_t value_number(const struct key *key, const void *base);
+/* For each type but strings and lists. */
+void value_set_number(const struct key *key, void *base, int64_t number);
 
 /* A number in the key's own spelling: `250ms`, `8MiB`, `mark`, `true`, `64`. Returns `out`. */
 char *value_format(char *out, size_t size, const struct key *key, int64_t number);

@@ -127,11 +127,12 @@ static void the_reference_has_every_section_and_key(void **state)
     free(text);
 }
 
-static void every_row_of_the_reference_has_four_cells(void **state)
+static void the_rows_of_a_table_of_the_reference_have_as_many_cells_as_its_head(void **state)
 {
     char *text = reference();
     char *rest = text;
     char *line;
+    int head = 0; /* bars of the table's first line; 0: outside a table */
 
     (void)state;
     while ((line = strsep(&rest, "\n")) != NULL) {
@@ -139,7 +140,9 @@ static void every_row_of_the_reference_has_four_cells(void **state)
 
         for (const char *c = line; *c != '\0'; c++)
             bars += *c == '|';
-        assert_true(bars == 0 || bars == 5);
+        if (head == 0 || bars == 0)
+            head = bars;
+        assert_int_equal(bars, head);
     }
     free(text);
 }
@@ -153,7 +156,7 @@ int main(void)
         cmocka_unit_test(the_columns_that_a_preset_fills_in_are_shown),
         cmocka_unit_test(a_refused_configuration_can_be_printed_too),
         cmocka_unit_test(the_reference_has_every_section_and_key),
-        cmocka_unit_test(every_row_of_the_reference_has_four_cells),
+        cmocka_unit_test(the_rows_of_a_table_of_the_reference_have_as_many_cells_as_its_head),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
