@@ -1,18 +1,18 @@
--- The tables of outbox-relay. A word between @ signs is replaced by outbox-relay when it creates the
--- tables or prints this text: a quoted name, or a column's type. Whoever runs the printed text may have any
--- search_path, so every type, function and operator is named in full; bigint and int are words of the grammar.
+-- The tables of outbox-relay. When outbox-relay creates the tables or prints this text, it replaces each word
+-- between @ signs by a quoted name, a column's type or other SQL. The printed text may be run with any search_path, so
+-- every type, function and operator is schema-qualified; bigint and int are words of the grammar.
 
 --[outbox]
 CREATE TABLE @outbox@ (
     @id@         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY@key_room@,
     @event_id@   pg_catalog.uuid        NOT NULL DEFAULT pg_catalog.gen_random_uuid(), -- the id consumers deduplicate by
-    @topic@      pg_catalog.text        NOT NULL,                 -- what it is about: routes to topic or subject
-    @key@        pg_catalog.text,                                 -- per-key order and partition; NULL: none
+    @topic@      pg_catalog.text        NOT NULL,                 -- selects the route, and so the topic or subject
+    @key@        pg_catalog.text,                                 -- rows of a key stay in order; NULL: no order
     @type@       pg_catalog.text,                                 -- header "type"
     @payload@    pg_catalog.jsonb,                                -- NULL is a tombstone
     @headers@    pg_catalog.jsonb,                                -- flat object of strings
     @created_at@ pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()@sent_at_column@
-) WITH ( -- every row is soon dead: vacuum by their number, without pauses
+) WITH ( -- rows become dead soon: vacuum after a fixed number of them, without pauses
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold    = 10000,
     autovacuum_vacuum_cost_delay   = 0
@@ -20,7 +20,7 @@ CREATE TABLE @outbox@ (
 COMMENT ON TABLE @outbox@ IS 'outbox-relay: created by init';
 
 --[begin]
-BEGIN; -- where the table exists already, it gets no comment either
+BEGIN; -- if CREATE TABLE fails because the table exists, it must not get the comment either
 
 --[commit]
 COMMIT;
@@ -34,7 +34,7 @@ COMMIT;
 --[slice]
 CREATE TABLE @slice@ (
     slice  int PRIMARY KEY,
-    slices int NOT NULL     -- how many there are, the same in each row
+    slices int NOT NULL     -- the number of slices, the same in each row
 );
 INSERT INTO @slice@ SELECT slice, @slices@ FROM pg_catalog.generate_series(0, @last_slice@) slice;
 
@@ -57,11 +57,11 @@ CREATE TABLE @parked@ (
     headers    @type:headers@,
     created_at @type:created_at@,
     attempts   int         NOT NULL DEFAULT 0,
-    due        pg_catalog.timestamptz,             -- the next try; NULL: dead, or sent
-    waits_for  pg_catalog.text,                    -- a missing destination; its first row probes it, the rest is due at 'infinity'
-    error      pg_catalog.text,                    -- why it is here
+    due        pg_catalog.timestamptz,             -- time of the next attempt; NULL: dead, or sent
+    waits_for  pg_catalog.text,                    -- a missing destination; one row probes it, the others have due = infinity
+    error      pg_catalog.text,                    -- why the row is here
     parked_at  pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(),
-    sent_at    pg_catalog.timestamptz              -- sent after all; kept until the retention ends
+    sent_at    pg_catalog.timestamptz              -- when it was sent after all; kept until the retention ends
 );
 CREATE INDEX ON @parked@ (due) WHERE due IS NOT NULL;
 CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
@@ -71,9 +71,9 @@ CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX ON @parked@ (@parked_key@) WHERE sent_at IS NULL AND key IS NOT NULL;
 
 --[notify]
--- An insert notifies only while an idle relay holds this lock alone. It runs as whoever inserts; every name
--- is qualified and there is no operator, so that no search_path matters (SET would cost each insert more than
--- all the rest).
+-- An insert notifies only while an idle relay holds this advisory lock in exclusive mode. The function runs as the
+-- role that inserts. Every name is qualified and no operator is used, so search_path does not matter; a SET clause
+-- would cost each insert more than everything else here.
 CREATE OR REPLACE FUNCTION @schema@.@notify@() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT pg_catalog.pg_try_advisory_xact_lock_shared(7246114, TG_RELID::int) THEN
@@ -98,5 +98,5 @@ GRANT SELECT, UPDATE (slices) ON @slice@ TO @role@;
 GRANT SELECT ON SEQUENCE @sequence@ TO @role@;
 
 --[grant_identity]
--- A superuser's to give: taken from PUBLIC here, and the relay tells clusters apart by it.
+-- Only a superuser can grant this. The relay identifies the cluster by it; here PUBLIC may not execute it.
 GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO @role@;

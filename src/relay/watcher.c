@@ -178,7 +178,7 @@ static int handle_notifications(struct watcher *watcher, struct error *error)
         return -1;
     watcher->credit -= arrived - heard + (heard > 0);
     if (heard > 0 && watcher->listening)
-        wake_call(watcher->shared->wake);
+        wake_notify(watcher->shared->wake);
     if (watcher->credit <= 0)
         return stop_listening(watcher, error);
     if (!watcher->listening)
@@ -273,7 +273,7 @@ static int tick(struct watcher *watcher, struct error *error)
     int status = watch_tick(watcher->watch, &watcher->tick_ms, &opened, error);
 
     if (opened && watcher->shared->wake != NULL)
-        wake_call(watcher->shared->wake);
+        wake_notify(watcher->shared->wake);
     return status;
 }
 
@@ -387,7 +387,7 @@ static void end_session(struct watcher *watcher, const struct error *error)
     if (watcher->listening) {
         watcher->listening = false;
         wake_disarm(watcher->shared->wake);
-        wake_call(watcher->shared->wake);
+        wake_notify(watcher->shared->wake);
     }
     if (clock_now_ms() - watcher->connected_ms >= LASTING_MS)
         watcher->failures = 0;

@@ -1,15 +1,15 @@
 /*
- * NOTIFY costs those who insert dearly: each commit that notifies takes one lock of the whole
- * cluster. So the trigger (config/schema.sql, [notify]) notifies only while a relay wants it to,
- * and the wish is an advisory lock. Each insert tries to share that lock for its transaction; when
- * it cannot, because an idle relay holds it alone, it notifies.
+ * NOTIFY is expensive for inserts: each commit that notifies takes a lock of the whole cluster. So
+ * the trigger (config/schema.sql, [notify]) notifies only while an idle relay holds an advisory
+ * lock in exclusive mode. Each insert tries to take that lock in share mode for its transaction,
+ * and notifies when it cannot get it.
  *
- * Whoever gets the lock alone knows that no transaction is open that has inserted without
- * notifying: PostgreSQL makes a transaction visible before it lets go of its locks. So one look
- * after that finds all there was before, and all that comes later notifies.
+ * When a relay gets the exclusive lock, no transaction is open that has inserted without notifying:
+ * PostgreSQL makes a transaction visible before it releases its locks. So one poll after that finds
+ * every earlier row, and every later insert notifies.
  *
- * The session is hardly ever inside a transaction, which would keep the notifications back, and it
- * is not trusted to live: the lock ends with it.
+ * The session is hardly ever inside a transaction, which would delay notifications. If the session
+ * ends, the lock is released with it.
  */
 #include "wake/listener.h"
 
@@ -24,12 +24,12 @@
 #include <unistd.h>
 
 #define LEASE_MS 10000
-#define READS_MAX 64 /* of a socket that others fill as fast as it is read */
-#define ECHO_MS 1000 /* how long our own notification may take */
+#define READS_MAX 64 /* bounds the reading when notifications arrive as fast as they are read */
+#define ECHO_MS 1000 /* how long the session's own notification may take to arrive */
 
 struct listener {
-    struct session *session;   /* the watch's, */
-    const struct table *table; /* and its table */
+    struct session *session;   /* the session of the watch */
+    const struct table *table; /* the table that the watch has described */
     struct notify notify;
     bool armed;
 };
@@ -65,7 +65,7 @@ static int read_input(struct listener *listener, struct error *error)
     return 0;
 }
 
-/* libpq reads one piece of what has arrived at a time. */
+/* libpq reads only part of what has arrived at a time. */
 int listener_hear(struct listener *listener, int *arrived, int *heard, struct error *error)
 {
     int before = -1;
@@ -89,7 +89,7 @@ bool listener_has_heard(const struct listener *listener)
     return listener->session->notifications.arrived > 0;
 }
 
-/* The first value of a query, a number; -1: *error. */
+/* Returns the first value of a query, which is a number; -1 with *error set. */
 static int ask(struct listener *listener, const char *sql, struct error *error)
 {
     PGresult *result = session_query(listener->session, sql, 0, NULL, error);
@@ -102,7 +102,7 @@ static int ask(struct listener *listener, const char *sql, struct error *error)
     return answer;
 }
 
-/* What keeps even a share of the lock from us is a relay that has it alone. */
+/* If not even the share lock is available, another relay holds the exclusive lock. */
 int listener_arm(struct listener *listener, bool *another, struct error *error)
 {
     enum { SHARED, OURS, ANOTHERS };
@@ -130,7 +130,7 @@ int listener_disarm(struct listener *listener, struct error *error)
     return ask(listener, sql, error) < 0 ? -1 : 0;
 }
 
-/* The lease ends too: without renewals nothing may keep this session busy. */
+/* Resets the lease too, because nothing keeps this session busy while it does not listen. */
 int listener_stop(struct listener *listener, struct error *error)
 {
     bool has_lease = PQserverVersion(listener->session->conn) >= 140000;
@@ -151,7 +151,7 @@ bool listener_is_armed(const struct listener *listener)
 
 int listener_renew(struct listener *listener, struct error *error)
 {
-    uint32_t oid = listener->notify.oid; /* another table may have taken its name */
+    uint32_t oid = listener->notify.oid; /* the table may have been replaced by another */
 
     if (notify_describe(&listener->notify, listener->session, listener->table, error) < 0)
         return -1;
@@ -161,7 +161,7 @@ int listener_renew(struct listener *listener, struct error *error)
                      listener->table->quoted, listener->notify.name);
 }
 
-/* A pooler gives a client a process number of its own making. */
+/* A connection pooler makes up the backend pid that it reports to its clients. */
 static int is_direct(struct listener *listener, struct error *error)
 {
     char sql[96];
@@ -188,7 +188,7 @@ static int await_echo(struct listener *listener, struct error *error)
     return 1;
 }
 
-/* Whether a notification from here arrives here: 1, 0, or -1. */
+/* Whether the session receives its own notification: 1, 0, or -1 with *error set. */
 static int hears_itself(struct listener *listener, struct error *error)
 {
     char sql[160];
@@ -216,8 +216,9 @@ static enum listener_result try_to_listen(struct listener *listener, struct erro
     if (hears == 1)
         return LISTENER_READY;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    direct == 0 ? "a connection pooler stands before the database: connect directly"
-                                : "something swallows notifications: connect directly");
+                    direct == 0
+                        ? "the connection goes through a connection pooler: connect directly"
+                        : "notifications do not arrive: connect to PostgreSQL directly");
     return LISTENER_DEAF;
 }
 

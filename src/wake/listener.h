@@ -6,52 +6,54 @@
 #include <stdbool.h>
 
 /*
- * Hears of inserts into the outbox on a session that somebody else keeps connected. A hint only: a
- * row is delivered without it too, later. Used by one thread; no call takes longer than a few
- * statement timeouts.
+ * Listens for notifications of inserts into the outbox, on a session that the caller keeps
+ * connected. Notifications only speed things up: without them a row is delivered too, but later.
+ * Used by one thread; no call takes longer than a few statement timeouts.
  */
 
 struct listener;
 
-/* On this session, to this table, which must have been described. NULL: no memory. */
+/* `table` must have been described. NULL: no memory. */
 struct listener *listener_open(struct session *session, const struct table *table);
 void listener_close(struct listener *listener);
 
 enum listener_result {
     LISTENER_READY,
-    LISTENER_ABSENT, /* the table has no trigger that notifies */
-    LISTENER_DEAF,   /* something between swallows notifications or shares sessions: *error */
-    LISTENER_FAILED  /* *error; the session may be lost */
+    LISTENER_ABSENT, /* the table has no notify trigger, or it is disabled */
+    LISTENER_DEAF,   /* notifications do not arrive, because of a pooler, say; *error is set */
+    LISTENER_FAILED  /* *error is set; the session may be lost */
 };
 
-/* Listens when there is something to hear. */
+/* Starts to listen if the table has the notify trigger. */
 enum listener_result listener_start(struct listener *listener, struct error *error);
-/* The session has ended. */
+/* To be called when the session has ended. */
 void listener_forget(struct listener *listener);
 
-/* The functions below return 0, or -1 with *error set: then the session is to be closed. */
+/* Functions below that return int return 0, or -1 with *error set; then close the session. */
 
-/* Reads what has arrived, without waiting; *arrived: how many notifications, *heard: how many of
- * them as inserts send them. */
+/* Reads what has arrived, without waiting. *arrived: the number of notifications; *heard: how many
+ * of them came from the trigger. */
 int listener_hear(struct listener *listener, int *arrived, int *heard, struct error *error);
-/* One has arrived together with an answer: listener_hear before the socket is polled. */
+/* Whether a notification has arrived together with a query result. Then call listener_hear() before
+ * polling the socket. */
 bool listener_has_heard(const struct listener *listener);
 
 /*
- * Armed: every transaction that has not yet inserted will notify when it does, and what others have
- * inserted is either visible now or rolled back. Disarmed: inserts may do without. Arming fails
- * without error while a transaction is open that inserted unarmed, or while another relay is armed,
- * so that inserts notify all the same.
+ * While the listener is armed, every insert notifies, and all rows inserted before it was armed are
+ * either visible or rolled back. While it is disarmed, inserts do not notify. Arming fails without
+ * an error while a transaction is open that has inserted without notifying, or while another relay
+ * is armed (*another; then inserts notify all the same).
  */
 int listener_arm(struct listener *listener, bool *another, struct error *error);
 int listener_disarm(struct listener *listener, struct error *error);
 bool listener_is_armed(const struct listener *listener);
 
-/* Listens no more, and is disarmed; what has arrived is dropped. */
+/* Disarms and stops listening. Notifications that have arrived are dropped. */
 int listener_stop(struct listener *listener, struct error *error);
 
-/* Every few seconds: keeps the lease, by whose end PostgreSQL frees the inserters of a relay that
- * is frozen (from PostgreSQL 14 on), and makes sure that the trigger is still there. */
+/* To be called every few seconds: checks that the trigger still exists, and renews the lease. From
+ * PostgreSQL 14 on, when the lease of a frozen relay expires, the server ends its session, so that
+ * inserts need not notify any more. */
 int listener_renew(struct listener *listener, struct error *error);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The request to stop, seen by all threads; every idle wait ends when it comes. */
+/* A request to stop that all threads see and that ends every idle wait. */
 struct stop {
     atomic_bool requested;
     int fd; /* eventfd(2): readable once requested */
@@ -17,7 +17,7 @@ void stop_free(struct stop *stop);
 void stop_request(struct stop *stop);
 bool stop_requested(const struct stop *stop);
 
-/* Waits at most so long. true: a stop is requested. */
+/* Waits for at most `wait_ms`. Returns whether a stop was requested. */
 bool stop_wait(const struct stop *stop, int64_t wait_ms);
 
 #endif

@@ -1,27 +1,27 @@
 /*
- * Idle lanes, and what makes one of them look. The rule:
+ * When idle lanes poll the outbox again. A poll is an attempt to claim. The rules:
  *
- *   - A lane that took all there was rests for a millisecond for every REST_ROWS rows of it, at
- * least REST_MS and at most REST_MS_MAX, and looks again: the more rows come, the more share a
- *     transaction. A lane that could not take all there was does not rest.
- *   - Each look that finds nothing doubles the time to the next one, up to the poll interval.
- *   - While every insert is known to call (armed, or covered by another relay that is), a lane
- * looks at each call, and by itself once a second only.
+ *   - A lane that claimed all rows there were rests for one millisecond for every REST_ROWS of
+ *     them, at least REST_MS and at most REST_MS_MAX, and polls again: the more rows arrive, the
+ *     more of them share a transaction. A lane that could not claim all rows does not rest.
+ *   - Each poll that finds nothing doubles the time to the next one, up to the poll interval.
+ *   - While every insert notifies (this relay is armed, or another one is and covers it), a lane
+ *     polls at each notification, and otherwise only once a second.
  *
- * A look costs a claim or two, so one lane looks on behalf of all: whoever is first to see that a
- * look is due takes it. The lane that waited last keeps the time, and is the one that a call wakes:
- * its caches, and those of its server process, are warm, and the others, which would be in its way,
- * sleep through its looks. They are there for when it is held up, so one that fell asleep for a
- * longer time is told when looks come sooner again. While a lane waits that has lost a sink, a call
- * wakes all: it may be for a row that this one leaves to the others.
+ * A poll costs a claim or two, so one lane polls on behalf of all: the first one to notice that a
+ * poll is due. The lane that began to wait last sets the pace, and is the one that a notification
+ * wakes: its caches, and those of its server process, are warm, and the other lanes, which would be
+ * in its way, sleep on. They take over when it is held up, so a lane that fell asleep for a longer
+ * time is woken when polls become more frequent again. While one of the waiting lanes has a sink
+ * that is away, a notification wakes all lanes: the row may be one that this lane does not claim.
  *
- * No call is lost, by construction. A call adds to `wanted`, the number of looks that are owed,
- * under the mutex, and only a lane that leaves its wait takes one off: its look begins afterwards
- * and so sees every row committed before the call. A lane that was at work when the call came finds
- * `wanted` above zero before it waits, never after. A lane whose look breaks looks again by itself
- * when its back-off ends, while the others go on.
+ * No notification is lost. Under the mutex it raises `wanted`, the number of polls to do, and only
+ * a lane that ends its wait lowers it: its poll begins afterwards, and so sees every row committed
+ * before the notification. A lane that was working when the notification came finds `wanted` above
+ * zero before it waits. A lane whose poll fails polls again after its back-off, while the others
+ * continue.
  *
- * What is not promised: that anybody calls. Without calls a row is found by the looks.
+ * Notifications are not guaranteed to come. Without them rows are found by polling.
  */
 #include "wake/wake.h"
 
@@ -39,35 +39,36 @@
 #define REST_ROWS 8
 #define REST_MS 2
 #define REST_MS_MAX 20
-#define BEHIND_MS 10   /* then another lane looks, when the one that keeps the time does not */
-#define CALLED_MS 1000 /* between two looks of lanes that every insert calls */
-#define RUSH_MS 100    /* between two times that a full batch makes the others look */
+#define BEHIND_MS 10 /* how much later another lane polls if the one that sets the pace does not   \
+                      */
+#define NOTIFIED_MS 1000 /* poll interval while every insert notifies */
+#define RUSH_MS 100      /* a full batch makes the other lanes poll at most once in this time */
 
 /* A lane that waits. */
 struct sleeper {
     pthread_cond_t changed;
-    struct sleeper *before; /* who waited before it */
-    uint64_t wait;          /* its number */
+    struct sleeper *previous; /* the lane that began to wait before this one */
+    uint64_t wait;            /* the number of this wait */
 };
 
 struct wake {
     pthread_mutex_t mutex;
-    struct sleeper *latest;
-    int fd; /* eventfd(2) */
-    int lanes;
-    int waiting;   /* lanes, */
-    int partial;   /* and those of them that leave rows to the others */
-    uint64_t last; /* the number of the latest wait: its lane keeps the time */
-    int wanted;    /* looks that are owed */
-    int found;     /* looks that had rows, since the watcher asked */
-    bool busy;     /* the last lane to wait had had rows, and looks again: it may find more */
-    bool armed;
-    bool covered; /* by another relay, which is armed */
-    int64_t poll_ms;
-    int64_t pace_ms;
-    int64_t look_ms;  /* when a look is due that nobody called for */
-    int64_t sleep_ms; /* no lane sleeps longer than until then for such a look */
-    int64_t rush_ms;  /* when a full batch counts again */
+    struct sleeper *latest; /* the lane that began to wait last */
+    int fd;                 /* eventfd(2) */
+    int lanes;              /* number of lanes */
+    int waiting;            /* how many of them wait */
+    int partial;            /* how many of those do not claim all rows, because a sink is away */
+    uint64_t latest_wait;   /* the number of the latest wait; its lane sets the pace */
+    int wanted;             /* polls to do at once */
+    int found;              /* polls that found rows since wake_take_found() */
+    bool busy;        /* the lane that began to wait last had rows: its next poll may find more */
+    bool armed;       /* every insert notifies this relay */
+    bool covered;     /* another relay is armed: every insert notifies */
+    int64_t poll_ms;  /* the configured poll interval */
+    int64_t pace_ms;  /* the current poll interval */
+    int64_t due_ms;   /* when the next poll is due without a notification */
+    int64_t sleep_ms; /* no lane sleeps for such a poll beyond this time */
+    int64_t rush_ms;  /* when a full batch may wake the other lanes again */
 };
 
 int64_t wake_rest_ms(int rows)
@@ -79,17 +80,17 @@ int64_t wake_rest_ms(int rows)
     return rest_ms < REST_MS_MAX ? rest_ms : REST_MS_MAX;
 }
 
-static int64_t slowest_ms(const struct wake *wake)
+static int64_t max_pace_ms(const struct wake *wake)
 {
-    bool called = wake->armed || wake->covered;
+    bool notified = wake->armed || wake->covered;
 
-    return called && wake->poll_ms < CALLED_MS ? CALLED_MS : wake->poll_ms;
+    return notified && wake->poll_ms < NOTIFIED_MS ? NOTIFIED_MS : wake->poll_ms;
 }
 
 static void set_pace(struct wake *wake, int64_t pace_ms)
 {
-    wake->pace_ms = pace_ms < slowest_ms(wake) ? pace_ms : slowest_ms(wake);
-    wake->look_ms = clock_now_ms() + wake->pace_ms;
+    wake->pace_ms = pace_ms < max_pace_ms(wake) ? pace_ms : max_pace_ms(wake);
+    wake->due_ms = clock_now_ms() + wake->pace_ms;
 }
 
 struct wake *wake_open(int lanes, int64_t poll_ms)
@@ -124,14 +125,14 @@ static void signal_watcher(const struct wake *wake)
 {
     uint64_t one = 1;
 
-    (void)!write(wake->fd, &one, sizeof one); /* full: it is readable already */
+    (void)!write(wake->fd, &one, sizeof one); /* EAGAIN: it is readable already */
 }
 
-/* Whether the lane that asks is to look now; then one look less is owed, and the next is timed. */
-static bool take_look(struct wake *wake, int64_t rested_ms)
+/* Whether the calling lane is to poll now. If so, counts the poll and schedules the next one. */
+static bool take_poll(struct wake *wake, int64_t rested_ms)
 {
     int64_t now_ms = clock_now_ms();
-    bool due = now_ms >= wake->look_ms;
+    bool due = now_ms >= wake->due_ms;
 
     if (wake->wanted == 0 && !due && now_ms < rested_ms)
         return false;
@@ -150,40 +151,41 @@ static void sleep_until(struct wake *wake, struct sleeper *sleeper, int64_t dead
     (void)pthread_cond_clockwait(&sleeper->changed, &wake->mutex, CLOCK_MONOTONIC, &deadline);
 }
 
-static void sleep_for_look(struct wake *wake, struct sleeper *sleeper, int64_t rested_ms)
+static void sleep_until_poll(struct wake *wake, struct sleeper *sleeper, int64_t rested_ms)
 {
-    int64_t look_ms = sleeper->wait == wake->last ? wake->look_ms : wake->look_ms + BEHIND_MS;
+    int64_t due_ms = sleeper->wait == wake->latest_wait ? wake->due_ms : wake->due_ms + BEHIND_MS;
 
-    if (look_ms > wake->sleep_ms)
-        wake->sleep_ms = look_ms;
-    sleep_until(wake, sleeper, look_ms < rested_ms ? look_ms : rested_ms);
+    if (due_ms > wake->sleep_ms)
+        wake->sleep_ms = due_ms;
+    sleep_until(wake, sleeper, due_ms < rested_ms ? due_ms : rested_ms);
 }
 
-static void tell_all(struct wake *wake)
+static void wake_all(struct wake *wake)
 {
-    for (struct sleeper *sleeper = wake->latest; sleeper != NULL; sleeper = sleeper->before)
+    for (struct sleeper *sleeper = wake->latest; sleeper != NULL; sleeper = sleeper->previous)
         (void)pthread_cond_signal(&sleeper->changed);
 }
 
-/* In a steady flow nobody is told: then the others do not sleep longer than this anyway. */
-static void tell_late_sleepers(struct wake *wake)
+/* Wakes the other lanes when polls have become more frequent. In a steady flow no lane sleeps that
+ * long, so none is woken. */
+static void wake_late_sleepers(struct wake *wake)
 {
-    if (wake->sleep_ms <= wake->look_ms + REST_MS_MAX + BEHIND_MS)
+    if (wake->sleep_ms <= wake->due_ms + REST_MS_MAX + BEHIND_MS)
         return;
     wake->sleep_ms = 0;
-    tell_all(wake);
+    wake_all(wake);
 }
 
-/* A lane rests behind its work. It does not put off a look that another's work has made due. */
-static void rest_behind_work(struct wake *wake, int64_t rest_ms)
+/* Schedules the next poll after a lane had rows, but not later than another lane's work has. */
+static void rest_after_work(struct wake *wake, int64_t rest_ms)
 {
     int64_t now_ms = clock_now_ms();
-    int64_t look_ms = wake->look_ms;
+    int64_t due_ms = wake->due_ms;
 
     set_pace(wake, rest_ms);
-    if (look_ms > now_ms && look_ms < wake->look_ms)
-        wake->look_ms = look_ms;
-    tell_late_sleepers(wake);
+    if (due_ms > now_ms && due_ms < wake->due_ms)
+        wake->due_ms = due_ms;
+    wake_late_sleepers(wake);
 }
 
 static bool is_quiet(const struct wake *wake)
@@ -191,10 +193,10 @@ static bool is_quiet(const struct wake *wake)
     return wake->waiting == wake->lanes && !wake->busy;
 }
 
-static void enter(struct wake *wake, struct sleeper *sleeper, bool whole)
+static void add_sleeper(struct wake *wake, struct sleeper *sleeper, bool whole)
 {
-    sleeper->wait = ++wake->last;
-    sleeper->before = wake->latest;
+    sleeper->wait = ++wake->latest_wait;
+    sleeper->previous = wake->latest;
     wake->latest = sleeper;
     wake->waiting++;
     wake->partial += !whole;
@@ -202,13 +204,13 @@ static void enter(struct wake *wake, struct sleeper *sleeper, bool whole)
         signal_watcher(wake);
 }
 
-static void leave(struct wake *wake, const struct sleeper *sleeper, bool whole)
+static void remove_sleeper(struct wake *wake, const struct sleeper *sleeper, bool whole)
 {
     struct sleeper **at = &wake->latest;
 
     while (*at != sleeper)
-        at = &(*at)->before;
-    *at = sleeper->before;
+        at = &(*at)->previous;
+    *at = sleeper->previous;
     wake->waiting--;
     wake->partial -= !whole;
 }
@@ -221,22 +223,22 @@ void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wa
     (void)pthread_mutex_lock(&wake->mutex);
     wake->busy = wait->pace_ms > 0 && !wake->armed && !wake->covered;
     if (wake->busy)
-        rest_behind_work(wake, wait->pace_ms);
-    enter(wake, &sleeper, wait->whole);
-    while (!stop_requested(stop) && !take_look(wake, rested_ms))
-        sleep_for_look(wake, &sleeper, rested_ms);
-    leave(wake, &sleeper, wait->whole);
+        rest_after_work(wake, wait->pace_ms);
+    add_sleeper(wake, &sleeper, wait->whole);
+    while (!stop_requested(stop) && !take_poll(wake, rested_ms))
+        sleep_until_poll(wake, &sleeper, rested_ms);
+    remove_sleeper(wake, &sleeper, wait->whole);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
-static void owe_a_look(struct wake *wake)
+static void request_poll(struct wake *wake)
 {
-    int looks = wake->partial > 0 ? wake->waiting : 1;
+    int polls = wake->partial > 0 ? wake->waiting : 1;
 
-    if (wake->wanted < looks)
-        wake->wanted = looks;
+    if (wake->wanted < polls)
+        wake->wanted = polls;
     if (wake->partial > 0)
-        tell_all(wake);
+        wake_all(wake);
     else if (wake->latest != NULL)
         (void)pthread_cond_signal(&wake->latest->changed);
 }
@@ -251,7 +253,7 @@ void wake_found(struct wake *wake, bool more)
     if (more && wake->waiting > 0 && now_ms >= wake->rush_ms) {
         wake->rush_ms = now_ms + RUSH_MS;
         wake->wanted = wake->waiting;
-        tell_all(wake);
+        wake_all(wake);
     }
     (void)pthread_mutex_unlock(&wake->mutex);
 }
@@ -267,10 +269,10 @@ int wake_take_found(struct wake *wake)
     return found;
 }
 
-void wake_call(struct wake *wake)
+void wake_notify(struct wake *wake)
 {
     (void)pthread_mutex_lock(&wake->mutex);
-    owe_a_look(wake);
+    request_poll(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
@@ -280,14 +282,14 @@ void wake_disarm(struct wake *wake)
     wake->armed = false;
     wake->covered = false;
     set_pace(wake, REST_MS);
-    tell_all(wake);
+    wake_all(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
 void wake_stop(struct wake *wake)
 {
     (void)pthread_mutex_lock(&wake->mutex);
-    tell_all(wake);
+    wake_all(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
@@ -309,8 +311,8 @@ bool wake_arm(struct wake *wake)
     armed = is_quiet(wake);
     if (armed) {
         wake->armed = true;
-        set_pace(wake, slowest_ms(wake));
-        owe_a_look(wake);
+        set_pace(wake, max_pace_ms(wake));
+        request_poll(wake);
     }
     (void)pthread_mutex_unlock(&wake->mutex);
     return armed;
@@ -322,11 +324,11 @@ void wake_cover(struct wake *wake, bool covered)
     if (wake->covered && !covered) {
         wake->covered = false;
         set_pace(wake, REST_MS);
-        tell_all(wake);
+        wake_all(wake);
     }
     if (!wake->covered && covered && is_quiet(wake)) {
         wake->covered = true;
-        set_pace(wake, slowest_ms(wake));
+        set_pace(wake, max_pace_ms(wake));
     }
     (void)pthread_mutex_unlock(&wake->mutex);
 }

@@ -164,7 +164,7 @@ static void a_notification_ends_a_wait_of_an_hour(void **state)
     for (int i = 0; i < 20; i++) {
         arm(fixture);
         before = looks(fixture);
-        wake_call(fixture->wake);
+        wake_notify(fixture->wake);
         await_looks(fixture, before + 1);
     }
     end(fixture);
@@ -198,7 +198,7 @@ static void a_lane_that_another_relay_covers_looks_when_called(void **state)
     for (int i = 0; i < 3; i++) {
         wake_cover(fixture->wake, i < 2);
         before = looks(fixture);
-        wake_call(fixture->wake);
+        wake_notify(fixture->wake);
         await_looks(fixture, before + 2);
     }
     end(fixture);
@@ -214,7 +214,7 @@ static void a_lane_that_has_done_its_work_tells_the_watcher(void **state)
     start(fixture, 1);
     arm(fixture);
     assert_int_equal(read(wake_fd(fixture->wake), &told, sizeof told), sizeof told);
-    wake_call(fixture->wake);
+    wake_notify(fixture->wake);
     while (!watcher_is_told(fixture))
         pause_before(deadline_ms);
     end(fixture);
@@ -284,7 +284,7 @@ static void the_wakeup_can_be_armed_after_work_of_a_lane_that_another_relay_cove
     wake_cover(fixture->wake, true);
     before = looks(fixture);
     atomic_store(&fixture->rows, 1);
-    wake_call(fixture->wake);
+    wake_notify(fixture->wake);
     await_looks(fixture, before + 1);
     arm(fixture);
     end(fixture);
@@ -312,7 +312,7 @@ static void a_lane_that_rests_after_work_looks_once_for_each_notification(void *
     start(fixture, 1);
     await_looks(fixture, 1); /* at its start it hurries */
     for (int i = 0; i < 20; i++) {
-        wake_call(fixture->wake);
+        wake_notify(fixture->wake);
         await_looks(fixture, i + 2);
     }
     assert_int_equal(looks(fixture), 21);
@@ -357,7 +357,7 @@ static void let_sleep_for_an_hour(struct fixture *fixture)
     atomic_store(&fixture->rows, 1);
     start(fixture, 1);
     await_looks(fixture, 1);
-    wake_call(fixture->wake);
+    wake_notify(fixture->wake);
     await_looks(fixture, 2);
     await_quiet(fixture);
 }
@@ -387,7 +387,7 @@ static void the_lane_that_began_to_wait_last_takes_the_notifications(void **stat
     for (int i = 0; i < CALLS; i++) {
         int seen = looks(fixture);
 
-        wake_call(fixture->wake);
+        wake_notify(fixture->wake);
         await_looks(fixture, seen + 1);
         arm(fixture);
     }
@@ -406,7 +406,7 @@ static int call_and_hold_up(struct fixture *fixture)
     atomic_store(&fixture->holds, true);
     atomic_store(&fixture->to_hold, 1);
     before = looks(fixture);
-    wake_call(fixture->wake);
+    wake_notify(fixture->wake);
     return before;
 }
 
@@ -419,7 +419,7 @@ static void while_the_notified_lane_is_held_up_the_next_notification_wakes_anoth
     start(fixture, 2);
     before = call_and_hold_up(fixture);
     await_looks(fixture, before + 1);
-    wake_call(fixture->wake);
+    wake_notify(fixture->wake);
     await_looks(fixture, before + 2);
     atomic_store(&fixture->holds, false);
     end(fixture);
@@ -486,7 +486,7 @@ static void every_row_that_is_notified_of_is_taken(void **state)
 
         (void)wake_arm(fixture->wake);
         (void)atomic_fetch_add(&fixture->rows, 1);
-        wake_call(fixture->wake);
+        wake_notify(fixture->wake);
         while (i % 100 == 99 && atomic_load(&fixture->rows) > 0)
             pause_before(deadline_ms);
     }
