@@ -58,7 +58,7 @@ CREATE TABLE @parked@ (
     created_at @type:created_at@,
     attempts   int         NOT NULL DEFAULT 0,
     due        pg_catalog.timestamptz,             -- time of the next attempt; NULL: dead, or sent
-    waits_for  pg_catalog.text,                    -- a missing destination; one row probes it, the others have due = infinity
+    waits_for  pg_catalog.text,                    -- a missing destination; one row probes it, the rest have due = infinity
     error      pg_catalog.text,                    -- why the row is here
     parked_at  pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(),
     sent_at    pg_catalog.timestamptz              -- when it was sent after all; kept until the retention ends

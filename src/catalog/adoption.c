@@ -1,23 +1,24 @@
 /*
- * A table that exists may hold rows that another program has sent, and says so in a column that
- * the relay does not know. So the relay asks before it sends anything from a table that it did not
- * create. How it knows that:
+ * An existing table may contain rows that another program has sent already, and that it marks in a
+ * column unknown to the relay. So the relay sends nothing from a table that it did not create until
+ * the operator has confirmed it. The rules:
  *
- * `init` leaves a comment on a table that it creates. One that an earlier `init` created is known
- * by its columns: init's identity and default, and nothing beside them that looks like a mark.
+ * `init` puts a comment on a table that it creates. A table of an earlier `init` is recognised by
+ * its columns: init's identity and default, and no other column that looks like a sent mark.
  *
- * What was settled is noted in the parked table, which every relay may write and pg_dump keeps: in
- * a row that counts as sent for ever (sent_at = 'infinity'), so that nothing else sees it. It says
- * by which condition rows are sent. Relays with another condition are refused: parked rows are
- * shared and hold only the mapped columns, so nobody could tell whose they are.
+ * A decision is kept as a note in the parked table, which every relay can write and pg_dump saves.
+ * The note is a row with sent_at = 'infinity', which all other statements ignore. It contains the
+ * condition by which rows are sent. Relays with another condition are refused: parked rows are
+ * shared and have only the mapped columns, so it would be unknown to which condition they belong.
  *
- * Earlier relays left no note. Where one has locked a slice or parked a row, the table is adopted.
+ * Earlier relays left no note. If one has locked a slice or parked a row, the table counts as
+ * adopted.
  *
- * A table with nothing to send or to purge is settled by the first relay that finds it so: rows
- * that are committed later are meant for the relay.
+ * A table with no row to send or to purge is adopted by the first relay that finds it so, because
+ * rows that are committed later are meant for the relay.
  *
- * `adopt = true` is the operator's word for the rest. To change the condition of a table the
- * operator deletes the note, and everything is asked anew.
+ * In all other cases the operator has to confirm with `adopt = true`. To change the condition of a
+ * table the operator deletes the note; then everything is decided again.
  */
 #include "catalog/adoption.h"
 
@@ -34,7 +35,7 @@
 
 #define NOTE_ROW "sent_at = 'infinity' AND waits_for IS NULL" /* else it is a pause (pauses.h) */
 
-/* By which condition rows are sent, as text. */
+/* Writes the note: the condition by which rows are sent. */
 static int make_note(char *note, size_t size, const struct table *table, struct error *error)
 {
     struct writer writer;
@@ -54,7 +55,7 @@ static int make_note(char *note, size_t size, const struct table *table, struct 
     return 0;
 }
 
-/* 1: there is a note; 0: there is none; -1. */
+/* Returns 1 if there is a note, 0 if there is none, -1 with *error set. */
 static int read_note(char *note, size_t size, const struct table *table, struct session *session,
                      struct error *error)
 {
@@ -88,13 +89,14 @@ static char *list_mapped(const struct table *table)
     return sql_text_array(names, count);
 }
 
-/* A boolean whatever its name: more often than not it says something of the event's state. */
+/* Any boolean counts: more often than not it records a state of the event. */
 #define LOOKS_LIKE_A_MARK                                                                          \
     "(atttypid = 'pg_catalog.bool'::pg_catalog.regtype OR attname ~* '(^|_)(status|state"          \
     "|processed|published|sent|delivered|dispatched|done)(_|$)' OR attname ~ '(_at|At)$')"
 
-/* $1 the table; $2 text[], the columns that are mapped; $3 the id, $4 the event_id. Columns that
- * the application has added since may not look like a mark, and init's settings are still there. */
+/* Whether `init` created the table. $1 the table; $2 text[] the mapped columns; $3 the id column,
+ * $4 the event_id column. Columns that the application has added must not look like a sent mark,
+ * and the table must still have init's storage settings. */
 static const char own_sql[] =
     "SELECT coalesce(pg_catalog.obj_description($1::oid, 'pg_class') LIKE 'outbox-relay:%', false)"
     " OR (EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = $1::oid AND attname = $3"
@@ -141,7 +143,8 @@ static int is_own(const struct table *table, struct session *session, const char
     return is_true(session, own_sql, 4, params, error);
 }
 
-/* By a relay of a version that left no note. It knew no condition. */
+/* Whether a relay of an earlier version, which left no note, has used the table. Such a relay had
+ * no [outbox] where. */
 static int was_relayed(const struct table *table, struct session *session, struct error *error)
 {
     char sql[4 * QUOTED_BYTES_MAX + 256];
@@ -156,7 +159,7 @@ static int was_relayed(const struct table *table, struct session *session, struc
     return is_true(session, sql, 0, NULL, error);
 }
 
-/* -1 in *count: it took too long, which is no failure. */
+/* *count is -1 when counting took too long, which is not an error. */
 static int count_rows(struct session *session, char *sql, int64_t *count, struct error *error)
 {
     PGresult *result;
@@ -309,8 +312,8 @@ void adoption_explain(const struct adoption *adoption, const struct table *table
     if (adoption->state == ADOPTION_CONDITION) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "[outbox] where: table %s is relayed by another condition: \"%.200s\", not"
-                        " \"%.200s\" (on_sent and sent_at count too); all relays of a table have"
-                        " the same, because they share its parked rows",
+                        " \"%.200s\" (on_sent and sent_at count too); all relays of a table must"
+                        " have the same one, because they share its parked rows",
                         table->quoted, adoption->note, adoption->wanted);
         (void)error_hint(
             error,
@@ -326,13 +329,13 @@ void adoption_explain(const struct adoption *adoption, const struct table *table
         adoption->to_purge != 0 ? ", and " : "",
         adoption->to_purge != 0 ? number(to_purge, adoption->to_purge) : "",
         adoption->to_purge != 0 ? " marked as sent would be purged by [outbox] retention" : "",
-        adoption->marks[0] != '\0' ? "; columns that look like a mark of what was sent: " : "",
+        adoption->marks[0] != '\0' ? "; columns that may mark rows as sent: " : "",
         adoption->marks);
-    (void)error_hint(error, "set [outbox] adopt = true when all these rows are meant for the relay;"
-                            " [outbox] where = \"...\" leaves other rows alone");
+    (void)error_hint(error, "set [outbox] adopt = true if all these rows are meant for the relay;"
+                            " [outbox] where = \"...\" excludes other rows");
 }
 
-/* Of two relays that begin at the same time the first one notes its condition. */
+/* Of two relays that start at the same time the first one writes its condition. */
 static int write_note(const struct adoption *adoption, const struct table *table,
                       struct session *session, struct error *error)
 {
@@ -362,8 +365,8 @@ static int write_note(const struct adoption *adoption, const struct table *table
     return status;
 }
 
-/* As long as the configuration says it, nobody misses a note that cannot be written. A table that
- * is known otherwise goes on without: all its rows are sent. */
+/* Writes the note. If it cannot be written, adopt = true in the configuration takes its place. The
+ * relay's own table without a condition needs no note: all its rows are sent. */
 static int remember(const struct adoption *adoption, const struct table *table,
                     struct session *session, const struct outbox_options *options,
                     struct error *error)
@@ -376,11 +379,11 @@ static int remember(const struct adoption *adoption, const struct table *table,
         return 0;
     if (!options->adopt)
         return error_hint(error,
-                          "set [outbox] adopt = true: that rows of %s are sent cannot be"
-                          " noted in %s",
+                          "set [outbox] adopt = true: the adoption of %s cannot be recorded in"
+                          " %s",
                           table->quoted, table->parked_quoted);
     log_event(LOG_WARN, LOG_FIELDS(.error = error->text),
-              "keep [outbox] adopt = true: that rows of %s are sent cannot be noted in %s",
+              "keep [outbox] adopt = true: the adoption of %s cannot be recorded in %s",
               table->quoted, table->parked_quoted);
     return 0;
 }

@@ -1,8 +1,8 @@
 /*
- * The types of the mapped columns: `init`, `check` and `run` judge them here.
+ * Checks the types of the mapped columns for `init`, `check` and `run`.
  *
- * A type is judged by PostgreSQL's own category of types, so that citext, a domain or an enum will
- * do where text does.
+ * Types are compared by PostgreSQL's type categories, so that citext, a domain or an enum is
+ * accepted where text is.
  */
 #include "catalog/columns.h"
 
@@ -41,7 +41,7 @@ const char *column_wanted(enum column column, const struct table_column *describ
     bool is_document = is_one_of(type, documents);
 
     switch (column) {
-    case COLUMN_ID: /* with order = "key" slices_check() wants more */
+    case COLUMN_ID: /* with order = "key" slices_check() requires more */
         if (options->order == ORDER_KEY || (has_category(described, "DENSU") && !is_document))
             return NULL;
         return "bigint, integer, smallint; with order = \"none\" also numeric, uuid, text or"
@@ -53,7 +53,7 @@ const char *column_wanted(enum column column, const struct table_column *describ
     case COLUMN_TOPIC:
         return has_category(described, "ES") ? NULL : "text, varchar or an enum";
     case COLUMN_KEY:
-        /* json keeps its spelling: two texts of one value would be two keys. */
+        /* json keeps the original text, so equal values could be different keys. */
         if (has_category(described, "BDENSU") && !begins(type, "xml") && strcmp(type, "json") != 0)
             return NULL;
         return "text, varchar, uuid, an integer, bytea or an enum";
@@ -63,11 +63,11 @@ const char *column_wanted(enum column column, const struct table_column *describ
         return has_category(described, "ESU") ? NULL : "jsonb, json, text or bytea";
     case COLUMN_HEADERS:
         return has_category(described, "S") || is_one_of(type, json) ? NULL : "jsonb, json or text";
-    case COLUMN_CREATED_AT: /* a text that is no time makes its row dead */
+    case COLUMN_CREATED_AT: /* a row whose text is not a time becomes dead */
         if (begins(type, "timestamp") || begins(type, "date") || has_category(described, "S"))
             return NULL;
         return "timestamptz or timestamp";
-    case COLUMN_SENT_AT: /* with "delete" only asked whether it is NULL */
+    case COLUMN_SENT_AT: /* with on_sent = "delete" only compared with NULL */
         if (options->on_sent == ON_SENT_DELETE || begins(type, "timestamp"))
             return NULL;
         return "timestamptz or timestamp with on_sent = \"mark\"";
@@ -77,7 +77,7 @@ const char *column_wanted(enum column column, const struct table_column *describ
     return NULL;
 }
 
-/* Headers that are no JSON become JSON by no cast. */
+/* Writes the SQL that changes the column's type, if a cast can do that. */
 static void put_fix(char *fix, size_t size, const struct table *table, enum column column)
 {
     const struct table_column *described = &table->columns[column];
@@ -92,7 +92,7 @@ static void put_fix(char *fix, size_t size, const struct table *table, enum colu
 }
 
 #define MISFIT                                                                                     \
-    "column %s (%s) of %s has type %s; it must be %s: change it, or name another in"               \
+    "column %s (%s) of %s has type %s; it must be %s: change the type, or map another column in"   \
     " [outbox.columns]"
 
 static void inspect_missing(const struct table *table, const struct outbox_options *options,
@@ -106,7 +106,7 @@ static void inspect_missing(const struct table *table, const struct outbox_optio
         return;
     finding = findings_add(findings, FINDING_ERROR, "column %s (%s) is missing in %s%s",
                            described->quoted, column_name(column), table->quoted,
-                           column == COLUMN_SENT_AT ? ": rows that are there will be sent" : "");
+                           column == COLUMN_SENT_AT ? ": all existing rows will be sent" : "");
     (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s ADD COLUMN %s %s%s%s;",
                    table->quoted, described->quoted, sql_type_schema(type), type,
                    column == COLUMN_EVENT_ID ? " NOT NULL DEFAULT pg_catalog.gen_random_uuid()"

@@ -4,18 +4,18 @@
 #include "base/finding.h"
 #include "catalog/table.h"
 
-/* Whether the outbox has the columns that the configuration names, of types that can be sent. */
+/* Checks that the outbox has the configured columns, and that their types can be sent. */
 
-/* NULL when this type will do; else what would, for a message. */
+/* Returns NULL when the column's type is accepted; otherwise the accepted types, for a message. */
 const char *column_wanted(enum column column, const struct table_column *described,
                           const struct outbox_options *options);
 
-/* An error for each column that is missing or has a type that will not do, with the SQL that mends
+/* Adds an error for each column that is missing or has an unsuitable type, with the SQL that fixes
  * it. */
 void columns_inspect(const struct table *table, const struct outbox_options *options,
                      struct findings *findings);
 
-/* 0, or -1: the first of them whose type will not do. */
+/* Returns 0, or -1 with *error set for the first column that has an unsuitable type. */
 int columns_check(const struct table *table, const struct outbox_options *options,
                   struct error *error);
 

@@ -1,4 +1,4 @@
-/* What the catalog says of the tables, put together; and whether that will do. */
+/* Describes the tables from the catalog, and checks that the relay can use them. */
 #include "catalog/describe.h"
 
 #include "catalog/columns.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An unqualified name is looked up on the role's own search_path, as its other tools do: in the
- * first schema that has the name, else in the first. */
+/* Finds the schema of an unqualified name on the role's own search_path: the first schema that has
+ * a relation of that name, or else the first schema. */
 static const char schema_sql[] =
     "SELECT place.schema FROM pg_catalog.unnest($1::pg_catalog.name[]) WITH ORDINALITY"
     " AS place (schema, number) ORDER BY EXISTS (SELECT FROM pg_catalog.pg_class c"
@@ -39,8 +39,8 @@ static const char columns_sql[] =
     "WHERE a.attrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
     "  AND a.attnum > 0 AND NOT a.attisdropped";
 
-/* Indexes by id. With "mark" the index must leave sent rows out; with "delete" one over all rows
- * will do too. */
+/* Indexes by id. With on_sent = "mark" the index must exclude sent rows; with "delete" an index
+ * over all rows is accepted too. */
 static const char indexes_sql[] =
     "SELECT CASE WHEN i.indpred IS NULL THEN $5 = 'delete'"
     "           ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
@@ -87,7 +87,7 @@ static void name_columns(struct table *table, PGconn *conn, const struct outbox_
     }
 }
 
-/* An unqualified name stays in the schema where it was found first. */
+/* `schema` is not changed for an unqualified name: the table stays in the schema found first. */
 static void split_name(const char *configured, char schema[64], const char **name)
 {
     const char *dot = strchr(configured, '.');
@@ -155,13 +155,14 @@ static int find(struct table *table, struct session *session, const struct outbo
     return 0;
 }
 
-/* Its text, where bytea has its own function, goes by bytea_output. */
+/* A domain over bytea is converted by a cast to text, which depends on bytea_output. */
 static bool is_domain_of_bytes(const struct table_column *column)
 {
     return strcmp(column->base, "bytea") == 0 && strcmp(column->type, "bytea") != 0;
 }
 
-/* The relay's mark is NULL at first: what each new row may have a value in is somebody's own. */
+/* With on_sent = "delete", a sent_at column that is NOT NULL or has a default is not the relay's:
+ * the relay's column is NULL in every new row. */
 static bool is_others(const PGresult *result, int row, enum column column, enum on_sent on_sent)
 {
     return column == COLUMN_SENT_AT && on_sent == ON_SENT_DELETE &&
@@ -199,7 +200,7 @@ static int find_columns(struct table *table, struct session *session, enum on_se
     return 0;
 }
 
-/* TABLE_unsent_idx may be there, without the condition or with another. */
+/* Chooses another name if TABLE_unsent_idx exists already with another condition. */
 static int choose_index_name(struct table *table, struct session *session, struct error *error)
 {
     char name[QUOTED_BYTES_MAX];
@@ -259,7 +260,8 @@ int describe_table(struct table *table, struct session *session,
         return 0;
     if (find_columns(table, session, options->on_sent, error) < 0)
         return -1;
-    if (table_plain(table, &not_plain) < 0) /* to plan a view may run its owner's functions */
+    if (table_plain(table, &not_plain) <
+        0) /* planning a query on a view may run its owner's functions */
         return 0;
     if (table->where != NULL && filter_check(table, session, error) < 0)
         return -1;

@@ -1,10 +1,11 @@
 /*
- * The condition of [outbox] where, as PostgreSQL understands it.
+ * The condition of [outbox] where, checked by PostgreSQL itself.
  *
- * It is pasted into statements between brackets. A text that PostgreSQL parses both without and
- * with brackets around it closes every bracket that it opens, ends no statement and hides nothing
- * behind a comment. That an index is over the same rows is judged by PostgreSQL too: both
- * predicates are planned as a value of the table's rows, and the plans must be the same text.
+ * The condition is put into statements in parentheses. If PostgreSQL parses it both with and
+ * without parentheses around it, it closes every parenthesis that it opens, does not end the
+ * statement, and comments nothing out. To find out whether an index covers the same rows, both
+ * predicates are planned as an expression over the table's rows, and the plans must be the same
+ * text.
  */
 #include "catalog/filter.h"
 
@@ -16,7 +17,7 @@
 
 #define NO_PRIVILEGE "42501"
 
-/* The plan of a value that is true for the rows of a predicate. NULL with *error set. */
+/* The plan of an expression that is true for the rows of a predicate. NULL with *error set. */
 static PGresult *plan(const struct table *table, struct session *session, const char *predicate,
                       struct error *error)
 {
@@ -101,13 +102,13 @@ int filter_is_predicate(const struct table *table, struct session *session, cons
     found = wanted != NULL ? plan(table, session, shown, error) : NULL;
     *is = found != NULL && strcmp(PQgetvalue(wanted, 0, 0), PQgetvalue(found, 0, 0)) == 0;
     PQclear(wanted);
-    if (found == NULL) /* one that this role may not evaluate is none that it needs */
+    if (found == NULL) /* an index whose predicate this role may not evaluate is not used */
         return error->kind == ERROR_PERMANENT ? 0 : -1;
     PQclear(found);
     return 0;
 }
 
-/* Data exceptions, and what PL/pgSQL raises. */
+/* Handles data exceptions and errors raised by PL/pgSQL. */
 void filter_name_error(const struct table *table, struct error *error)
 {
     const struct error cause = *error;
@@ -120,7 +121,7 @@ void filter_name_error(const struct table *table, struct error *error)
                     cause.text);
 }
 
-/* The table has the outbox's name, which the condition may use. */
+/* The temporary table has the outbox's name, because the condition may use it. */
 int filter_try_index(struct table *table, struct session *session, struct error *error)
 {
     char name[QUOTED_BYTES_MAX];
@@ -150,6 +151,7 @@ int filter_try_index(struct table *table, struct session *session, struct error 
         return 0;
     (void)session_execute(session, "ROLLBACK", &ignored);
     if (take_problem(table, error) == 0 || error_is_sqlstate(error, NO_PRIVILEGE))
-        return 0; /* a role that may make no temporary table learns it from CREATE INDEX */
+        return 0; /* the role may not create temporary tables: CREATE INDEX will report the problem
+                   */
     return -1;
 }

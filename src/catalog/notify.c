@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A name that is too long is cut by PostgreSQL, here as when it is created. */
+/* The cast to name truncates a long name as CREATE TRIGGER does. */
 static const char trigger_sql[] =
     "SELECT c.oid, t.tgname IS NOT NULL, coalesce(t.tgenabled IN ('O', 'A'), false)"
     " FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_trigger t ON t.tgrelid = c.oid"

@@ -7,8 +7,8 @@
 
 /* The trigger that `init --notify` adds to the outbox table (config/schema.sql, [notify]). */
 
-/* With the table's oid, the advisory lock whose holder wants notifications; the trigger has it too.
- */
+/* The first key of the advisory lock whose exclusive holder wants notifications; the second key is
+ * the table's oid. The trigger contains the same number. */
 #define NOTIFY_LOCK 7246114
 
 struct notify {
@@ -16,7 +16,7 @@ struct notify {
     uint32_t oid;     /* the table's; 0: there is no table */
     char channel[32]; /* outbox_relay_OID */
     bool exists;      /* the table has a trigger of this name */
-    bool fires;       /* and it is enabled */
+    bool fires;       /* the trigger exists and is enabled */
 };
 
 int notify_describe(struct notify *notify, struct session *session, const struct table *table,

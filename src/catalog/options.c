@@ -5,7 +5,7 @@
 
 #define IDENTIFIER_BYTES_MAX 63 /* NAMEDATALEN - 1 */
 
-/* The relay's own tables are named after the outbox: "<table>_parked" must fit too. */
+/* The names of the relay's own tables and indexes begin with the outbox's name and must fit too. */
 #define TABLE_BYTES_MAX (IDENTIFIER_BYTES_MAX - (int)sizeof "_parked_due_idx" + 1)
 
 static const char *const names[COLUMN_COUNT] = {

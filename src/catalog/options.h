@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The columns of an outbox table by what they mean, whatever the table calls them. */
+/* The columns of an outbox table by their meaning; the table may use other names. */
 enum column {
     COLUMN_ID,
     COLUMN_EVENT_ID,
@@ -27,7 +27,7 @@ enum on_sent { ON_SENT_MARK, ON_SENT_DELETE };
 enum order { ORDER_KEY, ORDER_NONE };
 enum preset { PRESET_DEFAULT, PRESET_DEBEZIUM };
 
-/* What a claim transaction may take beside the publish: PostgreSQL ends one that idles longer. */
+/* How long a claim transaction may idle in addition to publish_timeout: see idle_ms. */
 #define OUTBOX_SLACK_MS 5000
 
 struct outbox_options {
@@ -37,27 +37,27 @@ struct outbox_options {
     bool allow_plaintext;
     char *table; /* "table" or "schema.table", literal names */
     enum preset preset;
-    char *columns[COLUMN_COUNT]; /* NULL: what the preset says */
-    char *where; /* an SQL condition: other rows are not the relay's; NULL: all are */
-    bool adopt;  /* the rows of a table that the relay did not create are meant for it */
+    char *columns[COLUMN_COUNT]; /* NULL: the preset's name */
+    char *where;                 /* an SQL condition: only these rows are sent; NULL: all rows */
+    bool adopt; /* the operator confirms a table that the relay did not create (adoption.h) */
     enum on_sent on_sent;
     enum order order;
     int slices;
     bool durable_before_publish;
-    int64_t retention_ms; /* 0: for ever */
-    int batch;            /* rows a claim */
+    int64_t retention_ms; /* 0: sent rows are kept forever */
+    int batch;            /* maximum number of rows of a claim */
     int64_t batch_bytes;
     bool synchronous_commit;
-    int64_t publish_timeout_ms; /* bounds the claim transaction */
+    int64_t publish_timeout_ms; /* limits the claim transaction */
 };
 
-/* The column's name in the table: mapped, or the preset's; NULL: the preset has no such column. */
+/* The column's name in the table, as configured or from the preset; NULL: the preset has none. */
 const char *outbox_column(const struct outbox_options *options, enum column column);
 
-/* How a session for these options connects; its strings are theirs. */
+/* The session options of an outbox; the strings still belong to `options`. */
 struct session_options outbox_session_options(const struct outbox_options *options);
 
-/* NULL, or why this cannot be the name of a table ("table" or "schema.table") or of a column. */
+/* Return NULL, or why this is not a valid name of a table ("table" or "schema.table") or column. */
 const char *outbox_table_name_problem(const char *name);
 const char *outbox_column_name_problem(const char *name);
 

@@ -1,6 +1,6 @@
 /*
- * The parked table beside what config/schema.sql makes of it: `init` prints what an older one
- * lacks, `check` reports it too, and the types that do not fit.
+ * Compares the parked table with the one of config/schema.sql. `init` prints the SQL for what an
+ * older table lacks; `check` reports that, and columns of another type.
  */
 #include "catalog/parked_table.h"
 
@@ -21,7 +21,7 @@ static const char indexes_sql[] =
     " FROM pg_catalog.pg_index WHERE indrelid = $1::pg_catalog.regclass AND indisvalid"
     "   AND indpred IS NOT NULL";
 
-/* What the relay itself keeps of a parked row. */
+/* The columns in which the relay keeps the state of a parked row. */
 static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
     {"seq", "bigint", "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", ""},
     {"attempts", "integer", "int NOT NULL DEFAULT 0", ""},
@@ -39,8 +39,8 @@ static const struct parked_index indexes[] = {
 };
 #define INDEX_COUNT (int)(sizeof indexes / sizeof *indexes)
 
-/* A row is parked as it stands, so each column has the type that it has in the outbox; a domain
- * and what it is over are one, as a value of either can be put into both. */
+/* A row is parked unchanged, so each column must have the same type as in the outbox. A domain and
+ * its base type count as the same. */
 static void expect(struct parked_table *parked, const struct table *table)
 {
     for (int i = 0; i < COLUMN_SENT_AT; i++) {
@@ -109,7 +109,7 @@ bool parked_column_differs(const struct parked_column *column)
            strcmp(column->has_type, column->type) != 0;
 }
 
-/* A cast between bytea and anything else would go by the bytes' spelling, so they are converted. */
+/* A cast between bytea and text would use bytea's text format, so the bytes are converted. */
 int parked_type_sql(const struct parked_column *column, const struct table *table, char *sql,
                     size_t size)
 {

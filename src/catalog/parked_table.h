@@ -3,7 +3,7 @@
 
 #include "catalog/table.h"
 
-/* What the parked table ought to have, and what an existing one has. */
+/* What the parked table should have, and what the existing one has. */
 
 #define PARKED_OWN_COUNT 7
 #define PARKED_COLUMN_COUNT (COLUMN_SENT_AT + PARKED_OWN_COUNT)
@@ -11,16 +11,16 @@
 
 struct parked_column {
     const char *name;
-    const char *type; /* as format_type() spells it, a domain as what it is over; NULL: any */
-    const char *added_as;
-    char has_type[128]; /* "": it is missing */
+    const char *type;     /* the expected type, as format_type() shows it; NULL: any */
+    const char *added_as; /* type and constraints for ADD COLUMN */
+    char has_type[128]; /* the actual type, a domain as its base type; "": the column is missing */
 };
 
 /* A partial index. */
 struct parked_index {
     const char *columns;
     const char *predicate;
-    bool exists; /* and is valid */
+    bool exists; /* a valid index of this kind exists */
 };
 
 struct parked_table {
@@ -29,15 +29,16 @@ struct parked_table {
     int index_count;
 };
 
-/* Of a table that exists. The names live as long as the table. 0 or -1. */
+/* Describes an existing parked table. The strings live as long as `table`. Returns 0, or -1 with
+ * *error set. */
 int parked_describe(struct parked_table *parked, const struct table *table, struct session *session,
                     struct error *error);
 
-/* Whether an existing column has another type than the rows that are to be parked. */
+/* Whether the column exists with another type than the rows that are to be parked. */
 bool parked_column_differs(const struct parked_column *column);
 
-/* The SQL that gives it the right type, or that adds one, with its semicolon and no newline;
- * returns what snprintf() does. */
+/* Write the SQL that changes a column's type, adds a column, or creates an index, with a semicolon
+ * and without a newline. Return what snprintf() does. */
 int parked_type_sql(const struct parked_column *column, const struct table *table, char *sql,
                     size_t size);
 int parked_column_sql(const struct parked_column *column, const struct table *table, char *sql,

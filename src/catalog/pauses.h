@@ -6,20 +6,20 @@
 #include <stdio.h>
 
 /*
- * How a pause stands in the database: as a row of the parked table that counts as sent for ever
- * (sent_at = 'infinity'), so that nothing else sees it, and that every relay may read without
- * another grant. Its waits_for is "sink NAME", "topic PATTERN" or "key KEY", without control
- * characters; its error is who paused it and, after a line end, why; parked_at is since when.
+ * A pause is stored as a row of the parked table with sent_at = 'infinity', which all other
+ * statements ignore; every relay can read it without a further grant. Its waits_for is "sink NAME",
+ * "topic PATTERN" or "key KEY", without control characters; its error says who paused and,
+ * after a line break, the reason; parked_at is the time of the pause.
  */
 
 #define PAUSE_ROW_SQL "sent_at = 'infinity' AND waits_for IS NOT NULL"
-#define PAUSE_NAME_MAX 512 /* bytes: rows that wait for it are found by an index over it */
+#define PAUSE_NAME_MAX 512 /* bytes; an index on it finds the rows that wait */
 
-/* What rows that a pause keeps back wait for: this word, and the pause's own waits_for. No sink has
- * a blank in its name, so no destination is taken for it. */
+/* The waits_for of rows that a pause holds back is this prefix and the waits_for of the pause. A
+ * sink's name contains no blank, so it cannot be mistaken for a destination. */
 #define PAUSED_PREFIX "paused "
 
-/* SELECT of one text: what is paused, one thing a line; NULL: nothing. */
+/* A SELECT of one text: what is paused, one item a line; NULL: nothing. */
 void sql_put_pauses(FILE *out, const struct table *table);
 
 #endif

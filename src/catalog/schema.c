@@ -15,8 +15,8 @@ static const char *const default_types[COLUMN_COUNT] = {
 struct expansion {
     const struct table *table;
     const struct outbox_options *options;
-    const char *role;     /* quoted; NULL outside --grant, */
-    const char *sequence; /* as this one */
+    const char *role;     /* quoted; only for init --grant, otherwise NULL */
+    const char *sequence; /* quoted; only for init --grant, otherwise NULL */
     bool concurrently;
 };
 
@@ -49,7 +49,7 @@ static const char *find_column(const struct table *table, const char *word, size
     return "";
 }
 
-/* A name or a text of the whole; NULL when the word is none of them. */
+/* The replacement of a word that is not a column; NULL when the word is unknown here. */
 static const char *find_name(const struct expansion *expansion, const char *word, size_t len)
 {
     const struct table *table = expansion->table;
@@ -67,7 +67,7 @@ static const char *find_name(const struct expansion *expansion, const char *word
         {"notify", table->notify_quoted},
         {"role", expansion->role},
         {"sequence", expansion->sequence},
-        /* The condition's names are those of the relay, whose search_path is empty. */
+        /* The relay evaluates the condition with an empty search_path. */
         {"where_path", table->where != NULL ? "SET search_path = '';\n" : ""},
         {"concurrently", expansion->concurrently ? "CONCURRENTLY " : ""},
         {"lock_column", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted},
@@ -79,7 +79,7 @@ static const char *find_name(const struct expansion *expansion, const char *word
     return NULL;
 }
 
-/* The index's predicate: that of sql_put_unsent(). */
+/* The predicate of the claim index, which must match sql_put_unsent(). */
 static void put_unsent(FILE *out, const struct table *table, bool marked)
 {
     if (marked)
@@ -112,7 +112,8 @@ static void put_word(const struct expansion *expansion, FILE *out, const char *w
     else if (is_word(word, len, "unsent"))
         put_unsent(out, table, marked);
     else if (is_word(word, len, "key_room") && mark)
-        (void)fprintf(out, " WITH (fillfactor = 50)"); /* marking adds a second entry to each */
+        (void)fprintf(out,
+                      " WITH (fillfactor = 50)"); /* marking a row adds a second entry for its id */
     else if (is_word(word, len, "sent_at_column") && marked)
         (void)fprintf(out, ",\n    %s    pg_catalog.timestamptz -- NULL: not sent yet", sent_at);
     else if (len > 5 && memcmp(word, "type:", 5) == 0)
@@ -139,7 +140,7 @@ static void expand(const struct expansion *expansion, FILE *out, const char *tex
     }
 }
 
-/* The part of the file between "--[name]" and the next such line. */
+/* Writes the part of the file between "--[name]" and the next such line. */
 static void put_section(const struct expansion *expansion, FILE *out, const char *name)
 {
     char heading[32];
@@ -193,7 +194,7 @@ static void add_section(const char **sections, const char *name)
     *sections = name;
 }
 
-/* The table as it is, or as `init` would make it. */
+/* Fills in the columns as `init` would create them, unless the table exists. */
 void schema_foresee(struct table *table, const struct outbox_options *options)
 {
     for (int i = 0; i < COLUMN_COUNT && !table->exists; i++) {
@@ -237,7 +238,8 @@ char *schema_slices_sql(const struct table *table, const struct outbox_options *
 char *schema_complete_sql(const struct table *existing, const struct outbox_options *options)
 {
     static const char *const outbox[] = {"begin", "outbox", "commit"};
-    /* Of somebody else's table only the relay's own part is ours to create. */
+    /* With another preset the outbox belongs to the application: only the other tables are created.
+     */
     bool ours = options->preset == PRESET_DEFAULT;
     struct table table = *existing;
     const struct expansion expansion = {.table = &table, .options = options, .concurrently = !ours};

@@ -3,12 +3,12 @@
 
 #include "catalog/table.h"
 
-/* The sequence that the id column draws from: its own (an identity column) or its default's. */
+/* The sequence that the id column draws from: that of an identity column, or of its default. */
 
 struct sequence {
-    char quoted[2 * QUOTED_BYTES_MAX]; /* "": the column draws from none that the catalog knows */
+    char quoted[2 * QUOTED_BYTES_MAX]; /* "": the catalog knows no sequence of this column */
     uint32_t oid;
-    bool readable; /* this role may SELECT it */
+    bool readable; /* this role has SELECT on it */
     bool cycles;
     int64_t cache;
     int64_t increment;

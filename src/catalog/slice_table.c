@@ -1,10 +1,10 @@
 /*
  * The slice table and the claim index of order = "key", as the catalog shows them.
  *
- * The index must be over the very expression of sql_put_slice(), then the id: a claim that finds no
- * such index would read the whole table, so without it the relay does not start. What an index is
- * over is compared as text, with what the server's spelling adds left out; an index that is right
- * but spelt otherwise would be asked for again, never the other way round.
+ * The index must be on exactly the expression of sql_put_slice(), followed by the id. Without it
+ * each claim would read the whole table, so the relay does not start. Index expressions are
+ * compared as text (sql_expression_equal). A suitable index with another spelling is not
+ * recognised, but an unsuitable one is never accepted.
  */
 #include "catalog/slice_table.h"
 
@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* To read a view, or a column whose type has casts of its own, may run its owner's code. */
+/* The slice table must be a plain table with int columns, because reading a view, or casting a type
+ * of someone else, may run its owner's code. */
 static const char table_sql[] =
     "SELECT c.oid IS NOT NULL, coalesce(pg_catalog.has_table_privilege(c.oid, 'SELECT'), false),"
     " c.relkind = 'r' AND (SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid"
@@ -27,8 +28,8 @@ static const char table_sql[] =
                   " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
                   " LEFT JOIN pg_catalog.pg_class o ON o.oid = $2::pg_catalog.regclass";
 
-/* Indexes over an expression first: of which number of slices, valid, and all else as it must be.
- */
+/* All indexes whose first column is an expression, and whether everything but that expression is as
+ * claims need it. */
 static const char indexes_sql[] =
     "SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
     "       pg_catalog.pg_get_indexdef(i.indexrelid, 1, true),"
@@ -51,7 +52,7 @@ static void name_index(const struct table *table, int slices, char *out, size_t 
     (void)snprintf(out, size, "%s_slice_idx_%d", table->name, slices);
 }
 
-/* TABLE_slice_idx, or with the number of slices when that name is taken. */
+/* Chooses TABLE_slice_idx, or TABLE_slice_idx_N with the number of slices when that is taken. */
 static int choose_name(struct table *table, struct session *session,
                        const struct outbox_options *options, struct error *error)
 {
@@ -122,7 +123,7 @@ static PGresult *find_indexes(const struct table *table, struct session *session
     return session_query(session, indexes_sql, 6, params, error);
 }
 
-/* The slice's expression for so many slices. NULL: no memory. free() it. */
+/* The expression for a row's slice, given the number of slices. NULL: no memory. free() it. */
 static char *expression(const struct table *table, int slices)
 {
     struct writer writer;
@@ -133,7 +134,7 @@ static char *expression(const struct table *table, int slices)
     return writer_end(&writer);
 }
 
-/* 1, 0, or -1 when the database could not be asked. */
+/* Whether claims can use the index: 1, 0, or -1 when the database could not be asked. */
 static int serves(const struct table *table, struct session *session, const PGresult *result,
                   int row, const char *wanted, struct error *error)
 {
@@ -175,7 +176,7 @@ int slices_describe(struct table *table, struct session *session,
     return table->has_claim_index ? 0 : choose_name(table, session, options, error);
 }
 
-/* Over the slice of any number of slices: the text up to that number is the same. */
+/* Whether the expression is that of a row's slice, for any number of slices. */
 static bool is_over_slices(const char *shown, const struct table *table)
 {
     const char *number = strrchr(shown, '%');
@@ -199,7 +200,7 @@ int slices_put_drops(FILE *out, enum slices_drop which, const struct table *tabl
     int rows;
     int status;
 
-    /* Which index is in use cannot be told beside a condition or a column that is not there. */
+    /* With a refused condition or a missing column it is unknown which index claims would use. */
     if (table->where_problem[0] != '\0' || !table_has_needed(table, options))
         return 0;
     result = find_indexes(table, session, options, error);
@@ -224,7 +225,7 @@ int slices_put_drops(FILE *out, enum slices_drop which, const struct table *tabl
     return status;
 }
 
-/* Within a slice rows are claimed by id, so ids must grow as rows are inserted. */
+/* Within a slice rows are claimed by id, so ids must ascend in the order of insertion. */
 static int check_columns(const struct table *table, const struct outbox_options *options,
                          struct error *error)
 {
@@ -240,13 +241,13 @@ static int check_columns(const struct table *table, const struct outbox_options 
         grows = grows || strcmp(id->type, types[i]) == 0;
     if (!grows)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "order = \"key\" needs ids that grow in the order of insertion (bigint,"
+                        "order = \"key\" needs ids that ascend in the order of insertion (bigint,"
                         " integer, smallint); column %s of %s is %s",
                         id->quoted, table->quoted, id->type);
     else if (table_has(table, COLUMN_KEY) && !key->immutable)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "order = \"key\" needs a key whose text is always the same; that of column"
-                        " %s of %s, %s, depends on settings",
+                        "order = \"key\" needs a key whose text is always the same; the text of"
+                        " column %s of %s, type %s, depends on settings",
                         key->quoted, table->quoted, key->type);
     else
         return 0;
@@ -277,7 +278,7 @@ static int check_number(const struct table *table, const struct outbox_options *
         return 0;
     if (table->slices == 0) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "the rows of table %s are not those of %d slices", table->slice_quoted,
+                        "table %s does not have the rows of %d slices", table->slice_quoted,
                         options->slices);
         return error_hint(error, "run the SQL that outbox-relay init prints");
     }
@@ -292,7 +293,7 @@ static int check_number(const struct table *table, const struct outbox_options *
 static int check_index(const struct table *table, const struct outbox_options *options,
                        struct error *error)
 {
-    /* Without the key, say, it would be another index. */
+    /* If a column is missing, another problem is reported, and the index would be another one. */
     if (table->has_claim_index || !table_has_needed(table, options) ||
         table->where_problem[0] != '\0')
         return 0;

@@ -13,8 +13,8 @@ static const char *name_of(const struct table *table, enum column column, bool p
 }
 
 /* The hash of a key decides which slice row a lane must lock before it claims the key's rows.
- * hashtext() has been the same since PostgreSQL 8.4: hash partitions and hash indexes rest on it.
- */
+ * hashtext() has not changed since PostgreSQL 8.4, because hash indexes and hash partitions depend
+ * on it. */
 static void put_slice(FILE *out, const struct table *table, int slices, bool parked, bool in_full)
 {
     const char *id = name_of(table, COLUMN_ID, parked);
@@ -80,7 +80,7 @@ char *sql_text_array(const char *const *words, int count)
     return NULL;
 }
 
-/* Names hold letters, digits, "_" and "$" only, so nothing of a name is skipped. */
+/* Names consist of letters, digits, "_" and "$", so no part of a name is skipped. */
 static const char *skip_noise(const char *text)
 {
     static const char *const noise[] = {" ",      "\"",       "::pg_catalog.text",
@@ -119,7 +119,7 @@ bool sql_keeps_order(const struct table *table, const struct outbox_options *opt
     return options->order == ORDER_KEY && table_has(table, COLUMN_KEY);
 }
 
-/* A row that was marked stays sent, also for relays that delete. */
+/* A marked row counts as sent even with on_sent = "delete". */
 void sql_put_unsent(FILE *out, const struct table *table)
 {
     if (table_has(table, COLUMN_SENT_AT))
@@ -127,7 +127,7 @@ void sql_put_unsent(FILE *out, const struct table *table)
     sql_put_where(out, table);
 }
 
-/* PostgreSQL has parsed it alone (filter.c), so what it opens it closes. */
+/* The condition is safe in parentheses, because PostgreSQL has parsed it alone (filter.c). */
 void sql_put_where(FILE *out, const struct table *table)
 {
     if (table->where != NULL)
@@ -141,7 +141,7 @@ void sql_put_key_text(FILE *out, const struct table *table, const char *key)
     (void)fprintf(out, bytea ? "pg_catalog.encode(%s, 'hex')" : "%s::text", key);
 }
 
-/* Keys may be longer than an entry of an index, so their hash is what the index holds. */
+/* A key may be too long for an index entry, so the index contains its hash. */
 void sql_put_key_is(FILE *out, const struct table *table, const char *key, const char *text)
 {
     (void)fprintf(out, "%s IS NOT NULL AND pg_catalog.hashtextextended(", key);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Statements are built in memory streams: a failed write shows when the stream is closed. */
+/* Statements are built in memory streams. A failed write is detected when the stream is closed. */
 struct writer {
     FILE *out;
     char *text;
@@ -21,7 +21,7 @@ static inline bool writer_begin(struct writer *writer)
     return writer->out != NULL;
 }
 
-/* The text, to be freed; NULL: no memory. */
+/* Returns the text; free() it. NULL: no memory. */
 static inline char *writer_end(struct writer *writer)
 {
     if (fclose(writer->out) == 0)
@@ -30,7 +30,7 @@ static inline char *writer_end(struct writer *writer)
     return NULL;
 }
 
-/* The same, or NULL when a part of the text could not be made. */
+/* The same; NULL also when `status` is not 0, because a part of the text could not be made. */
 static inline char *writer_end_if(struct writer *writer, int status)
 {
     char *text = writer_end(writer);
@@ -41,41 +41,45 @@ static inline char *writer_end_if(struct writer *writer, int status)
     return NULL;
 }
 
-/* The slice of a row, from 0: of its key, or of its id when it has no key. `slices`: their number.
- * The claim index is over this very expression. `parked`: of a parked row. */
+/* Appends the expression for a row's slice, from 0: the hash of its key, or of its id when the key
+ * is NULL, modulo `slices`. The claim index is on this expression. `parked`: for a parked row. */
 void sql_put_slice(FILE *out, const struct table *table, int slices, bool parked);
-/* The same of an outbox row for a statement that is printed: right whatever search_path is. */
+/* The same for an outbox row in a printed statement, which must not depend on search_path. */
 void sql_put_slice_in_full(FILE *out, const struct table *table, int slices);
 
-/* What stands before a type of format_type() or config/schema.sql in a statement that is printed:
- * "pg_catalog." or, for a type of another schema and for a word of the grammar, "". */
+/* The prefix of a type name in a printed statement: "pg_catalog.", or "" for a qualified name and
+ * for a type that is a keyword of the grammar. */
 const char *sql_type_schema(const char *type);
 
 /* A text[] literal. NULL: no memory. free() it. */
 char *sql_text_array(const char *const *words, int count);
 
-/* Whether PostgreSQL's pg_get_indexdef(..., pretty) shows what was written: it leaves out or adds
- * casts to text and bigint, quotes and schemas of its own. Parentheses and the rest count. */
+/* Whether an expression as shown by pg_get_indexdef(..., pretty) is the one that was written.
+ * Ignores spaces, quotes, the schema pg_catalog, and casts to text and bigint, which PostgreSQL
+ * adds or omits. */
 bool sql_expression_equal(const char *shown, const char *written);
 
-/* Parts of conditions, appended to a statement's text. Those that begin with " AND" may be empty.
- */
+/* Functions that append parts of conditions to a statement. A part that begins with " AND" may be
+ * empty. */
 
-/* Whether rows of one key leave in their order. */
+/* Whether rows of one key are sent in order. */
 bool sql_keeps_order(const struct table *table, const struct outbox_options *options);
 
-/* " AND ...": of the outbox, not sent yet, and within [outbox] where; the latter alone. */
+/* sql_put_unsent(): " AND ...", the row of the outbox is unsent and satisfies [outbox] where.
+ * sql_put_where(): only the latter. */
 void sql_put_unsent(FILE *out, const struct table *table);
 void sql_put_where(FILE *out, const struct table *table);
 
-/* A key as text; and: this key of the parked table has this text, found by the table's index. */
+/* sql_put_key_text(): a key as text. sql_put_key_is(): the condition that a key of the parked table
+ * has this text, in the form that its index supports. */
 void sql_put_key_text(FILE *out, const struct table *table, const char *key);
 void sql_put_key_is(FILE *out, const struct table *table, const char *key, const char *text);
 
-/* " AND ...": this row of the parked table, by its alias, is the first unsent one of its key. */
+/* " AND ...": the row of the parked table with this alias is the first unsent one of its key. */
 void sql_put_head(FILE *out, const struct table *table, const char *row);
 
-/* A probe of this destination: whether a row waits for it and comes to be tried. */
+/* The condition that the destination has a probe: a parked row that waits for it and will become
+ * due. */
 void sql_put_probe(FILE *out, const struct table *table, const struct outbox_options *options,
                    const char *destination);
 

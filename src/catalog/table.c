@@ -24,7 +24,7 @@ bool table_has_integer_ids(const struct table *table)
            strcmp(type, "smallint") == 0;
 }
 
-/* A column that the user named must be there; one that only a preset names may be absent. */
+/* A configured column is required; an optional column that only the preset names may be missing. */
 bool table_needs(const struct outbox_options *options, enum column column)
 {
     if (column == COLUMN_SENT_AT)
@@ -55,9 +55,8 @@ int table_plain(const struct table *table, struct error *error)
 int table_refuse_other(const char *quoted, struct error *error)
 {
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "%s is not the table that outbox-relay init makes, or its owner is neither the"
-                    " outbox's nor this role: drop or rename it",
+                    "%s is not the table that outbox-relay init creates, or its owner is neither"
+                    " the outbox's owner nor this role: drop or rename it",
                     quoted);
-    return error_hint(error, "where it is yours: ALTER TABLE %s OWNER TO the outbox's owner",
-                      quoted);
+    return error_hint(error, "if it is yours: ALTER TABLE %s OWNER TO the outbox's owner", quoted);
 }

@@ -20,8 +20,8 @@ void wake_close(struct wake *wake);
 int64_t wake_rest_ms(int rows);
 
 struct wait {
-    int64_t rest_ms; /* when the lane polls in any case, whatever the others do */
-    int64_t pace_ms; /* when the next poll is due, if the lane has had rows; otherwise 0 */
+    int64_t rest_ms; /* ms until the lane polls in any case, whatever the others do */
+    int64_t pace_ms; /* ms until the next poll of any lane, if this one has had rows; else 0 */
     bool whole;      /* the lane claims rows of all sinks: none is away */
 };
 

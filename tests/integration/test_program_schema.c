@@ -31,7 +31,7 @@ static void init_says_that_rows_without_a_sent_at_will_be_sent(void **state)
         "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"sent_at\" pg_catalog.timestamptz;\n");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, "(sent_at) is missing in \"public\".\"outbox\":"
-                                      " rows that are there will be sent");
+                                      " all existing rows will be sent");
 }
 
 /* As an earlier release made it. */

@@ -325,7 +325,7 @@ static void slices_whose_rows_do_not_agree_are_refused(void **state)
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         sql(fixture->conn, "%s", damages[i]);
         expect(fixture, run_command(fixture, "run"), 3);
-        assert_says(fixture->process.err, "are not those of 64 slices");
+        assert_says(fixture->process.err, "does not have the rows of 64 slices");
         expect_init_then_ready(fixture);
     }
 }
