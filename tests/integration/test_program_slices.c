@@ -409,7 +409,7 @@ static void a_key_that_is_a_domain_over_bytea_is_refused(void **state)
                        " CREATE INDEX ON outbox (((hashtext(coalesce(key::text, id::text)) &"
                        " 2147483647) %% 64), id) WHERE sent_at IS NULL");
     expect_refusal_by_each(fixture,
-                           "column \"key\" of \"public\".\"outbox\", public.bytes, depends on",
+                           "column \"key\" of \"public\".\"outbox\", type public.bytes, depends on",
                            "or give the column another type");
 }
 

@@ -86,16 +86,15 @@ static void rows_that_another_program_has_sent_are_not_sent_by_a_first_run(void 
     init(fixture);
     assert_says(fixture->process.err, "warning: table \"public\".\"events\" was not created by"
                                       " outbox-relay: 1000 rows would be sent and deleted; columns"
-                                      " that look like a mark of what was sent: status (text),"
+                                      " that may mark rows as sent: status (text),"
                                       " processed_at (timestamp with time zone), urgent (boolean)");
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "error: table \"public\".\"events\" was not created by"
                                       " outbox-relay: 1000 rows would be sent and deleted;");
     expect(fixture, drain(fixture), 3);
     assert_string_equal(fixture->process.out, "");
-    assert_says(fixture->process.err,
-                "1000 rows would be sent and deleted; columns that look like a"
-                " mark of what was sent: status (text), processed_at");
+    assert_says(fixture->process.err, "1000 rows would be sent and deleted; columns that may mark "
+                                      "rows as sent: status (text), processed_at");
     assert_says(fixture->process.err, "set [outbox] adopt = true");
     expect(fixture, run_command(fixture, "run"), 3);
     assert_string_equal(fixture->process.out, "");
@@ -115,7 +114,7 @@ static void what_is_counted_is_bounded_and_the_retention_counts_too(void **state
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out,
                 "more than 100000 rows would be sent and marked, and 12 rows marked as sent would"
-                " be purged by [outbox] retention; columns that look like a mark of what was sent:"
+                " be purged by [outbox] retention; columns that may mark rows as sent:"
                 " status (text)");
     init(fixture);
     sql(fixture->conn, "DELETE FROM events WHERE sent_at IS NULL");
