@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * One TOML file -> option structs. One table of keys (keys/keys.c) loads, documents and prints.
- * Every problem of a file is reported, not the first.
+ * Loads one TOML file into option structs. One table of keys (keys/keys.c) serves for loading,
+ * documentation and printing. All problems of a file are reported, not only the first.
  */
 
 /*
@@ -17,7 +17,7 @@
  * (config_problems_free).
  */
 int config_load(struct config *config, const char *path, struct config_problems *problems);
-/* The same from memory; `name` stands before the line numbers. */
+/* The same from memory. `name` is used as the file name in messages. */
 int config_parse(struct config *config, const char *name, const char *text, size_t len,
                  struct config_problems *problems);
 void config_free(struct config *config);

@@ -77,7 +77,8 @@ static void load_tree(struct loader *loader)
     check_secrets(loader);
 }
 
-/* The parser repeats keys as they are. Its own escapes stay, so text_escape would double them. */
+/* The parser's messages quote keys unchanged. text_escape is not used, because it would escape the
+ * parser's own escapes again. */
 static void make_printable(char *text)
 {
     size_t len = strlen(text);

@@ -3,7 +3,7 @@
 
 #include "config/keys/loader.h"
 
-/* The parts of a file: what load.c goes through. */
+/* The parts of a configuration file, which load.c reads one after another. */
 
 /* Sets what the modules need from keys of another section. */
 void config_derive_fields(struct relay_options *relay);
@@ -12,7 +12,7 @@ void config_derive_fields(struct relay_options *relay);
 void load_section(struct loader *loader, enum section section, struct toml_node *node, void *base);
 void load_sinks(struct loader *loader, struct toml_node *node);
 void free_sink(struct sink_options *sink);
-/* After the sinks: a route names one. */
+/* Call after load_sinks, because a route refers to a sink by its name. */
 void load_routes(struct loader *loader, struct toml_node *node);
 
 #endif

@@ -12,7 +12,8 @@
 
 #define MASK "***"
 
-/* A basic string (TOML 1.0, "String"); a "${" that is meant literally is doubled again. */
+/* Prints a basic string (TOML 1.0, "String"). A literal "${" is written "$${", as config_load
+ * expects it. */
 static void print_quoted(FILE *out, const char *string)
 {
     (void)fputc('"', out);

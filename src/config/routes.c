@@ -53,7 +53,7 @@ static void refuse_sink(const struct loader *loader, struct toml_node *node, con
         report_refusal(loader->report, node, "there is no sink \"%s\"; known: %s", shown, known);
 }
 
-/* -1 after a report, or when another problem hides which sink it is. */
+/* The index of the route's sink. -1: a problem was reported, now or before. */
 static int find_sink(const struct loader *loader, struct toml_node *node,
                      const struct route_source *source)
 {
@@ -117,7 +117,8 @@ static bool is_allowed(const struct sink_options *sink, struct text topic)
     return sink->allow.count == 0;
 }
 
-/* A topic without a placeholder is known now: every message of the route would be rejected. */
+/* Checks a topic without placeholders: if it is invalid, every message of the route would be
+ * rejected. */
 static void check_constant(const struct loader *loader, struct toml_node *node,
                            const struct route *route)
 {
@@ -134,7 +135,7 @@ static void check_constant(const struct loader *loader, struct toml_node *node,
     else if (type == KEY_NATS)
         problem = rules_nats_subject(topic);
     if (problem == NULL && !is_allowed(sink, topic))
-        problem = "not in the list \"allow\" of its sink";
+        problem = "the sink's allow list does not permit this topic";
     if (problem != NULL)
         report_refusal(loader->report, node_of(node, "topic"), "topic: %s", problem);
 }

@@ -1,7 +1,7 @@
 #ifndef CONFIG_SAMPLE_H
 #define CONFIG_SAMPLE_H
 
-/* config/relay.toml, turned into a C file by the build; terminated. */
+/* The text of config/relay.toml, embedded by the build; NUL-terminated. */
 extern const char sample_toml[];
 
 #endif

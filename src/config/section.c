@@ -1,4 +1,4 @@
-/* A [section]: each key into its field, by the table of keys. */
+/* Reads a [section]: stores the value of each key in its field, as the table of keys says. */
 #include "config/parts.h"
 
 #include "base/text.h"
@@ -11,7 +11,7 @@
 
 #define NAME_SHOWN_BYTES 80
 
-/* A bare key with dots is a table in TOML: spell out what was meant. */
+/* In TOML an unquoted key with dots is a nested table, so the message shows the quoted spelling. */
 static void refuse_dotted(struct loader *loader, struct toml_node *node)
 {
     char path[NAME_SHOWN_BYTES * 2];
@@ -29,7 +29,7 @@ static void refuse_dotted(struct loader *loader, struct toml_node *node)
                    shown, shown);
 }
 
-/* NULL after a report. */
+/* NULL when a problem has been reported. */
 static char *property_text(struct loader *loader, struct toml_node *node)
 {
     char shown[NAME_SHOWN_BYTES];

@@ -46,7 +46,7 @@ static void load_sink(struct loader *loader, struct toml_node *node)
 
     if (node->type != TOML_TABLE) {
         report_refusal(loader->report, node,
-                       "\"%s\" stands in [sink] itself; a sink has a name: [sink.NAME]",
+                       "\"%s\" is set in [sink] itself, but a sink needs a name: [sink.NAME]",
                        text_escape(shown, sizeof shown, node->key, strlen(node->key)));
         return;
     }
@@ -69,7 +69,7 @@ static void load_sink(struct loader *loader, struct toml_node *node)
 void load_sinks(struct loader *loader, struct toml_node *node)
 {
     if (node->type != TOML_TABLE) {
-        report_refusal(loader->report, node, "sink: a sink has a name: [sink.NAME]");
+        report_refusal(loader->report, node, "sink: a sink needs a name: [sink.NAME]");
         return;
     }
     for (int i = 0; i < node->count; i++)

@@ -8,7 +8,7 @@
 #define IPV6_BYTES "0123456789abcdefABCDEF:.%"
 #define PORT_MAX 65535
 
-/* The bytes of a host name or of "[IPv6]" at the start; 0: neither. */
+/* The length of the host name or "[IPv6]" at the beginning; 0: neither. */
 static size_t host_len(const char *address)
 {
     size_t len;
@@ -32,7 +32,7 @@ const char *broker_address_problem(const char *address)
     size_t len = host_len(address);
 
     if (len == 0 || address[len] != ':' || !is_port(address + len + 1))
-        return "must be \"HOST:PORT\", one broker an item";
+        return "must be \"HOST:PORT\", one broker per item";
     return NULL;
 }
 
@@ -65,7 +65,7 @@ const char *server_url_problem(const char *url)
     if (len > 0 && host[len] == '\0')
         return NULL;
     if (len == 0 || host[len] != ':' || !is_port(host + len + 1))
-        return "must be \"nats://HOST:PORT\" or \"tls://HOST:PORT\", one server an item";
+        return "must be \"nats://HOST:PORT\" or \"tls://HOST:PORT\", one server per item";
     return NULL;
 }
 

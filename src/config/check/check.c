@@ -18,8 +18,8 @@ static bool is_refused(const struct loader *loader, const char *section, const c
     return node != NULL && node->refused;
 }
 
-/* A password never crosses a network in the clear, and a server that does not prove who it is may
- * be another. */
+/* Refuses to send a password across a network without TLS, and warns when the server's identity is
+ * not verified. */
 static void check_transport(const struct loader *loader, const struct toml_node *node)
 {
     const struct outbox_options *outbox = &loader->config->relay.outbox;
@@ -31,8 +31,9 @@ static void check_transport(const struct loader *loader, const struct toml_node 
     has_password = transport.has_password || outbox->password_file != NULL;
     if (transport.risk == TRANSPORT_UNVERIFIED)
         report_warning(loader->report, node,
-                       "url: sslmode=%s does not tell the server from one in between, which could "
-                       "read and change everything; write sslmode=verify-full and sslrootcert=FILE",
+                       "url: sslmode=%s does not verify the server, so that an attacker on the "
+                       "network could read and change everything; write sslmode=verify-full and "
+                       "sslrootcert=FILE",
                        transport.sslmode);
     else if (outbox->allow_plaintext)
         report_warning(loader->report, node,
@@ -40,23 +41,23 @@ static void check_transport(const struct loader *loader, const struct toml_node 
                        transport.sslmode);
     else if (has_password)
         report_problem(loader->report, node,
-                       "url: with sslmode=%s the password could be read on its way to a host that "
-                       "is not local; write sslmode=verify-full, or allow_plaintext = true to say "
-                       "that this network is trusted",
+                       "url: with sslmode=%s the password could be read on its way to another "
+                       "host; write sslmode=verify-full, or allow_plaintext = true to say that "
+                       "this network is trusted",
                        transport.sslmode);
     else if (strcmp(transport.sslmode, "disable") == 0)
         report_warning(loader->report, node,
-                       "url: sslmode=disable trusts the network; elsewhere write "
+                       "url: sslmode=disable trusts the network; if it is not trusted, write "
                        "sslmode=verify-full");
     else
         report_problem(
             loader->report, node,
-            "url: with sslmode=%s whoever is in between can turn encryption off; write "
+            "url: with sslmode=%s an attacker on the network can turn encryption off; write "
             "sslmode=verify-full, or sslmode=disable to say that this network is trusted",
             transport.sslmode);
 }
 
-/* The url itself never stands in a message. */
+/* The url itself never appears in a message. */
 static void check_url(const struct loader *loader)
 {
     const struct outbox_options *outbox = &loader->config->relay.outbox;
@@ -69,7 +70,7 @@ static void check_url(const struct loader *loader)
         report_problem(loader->report, node, "url: %s", problem);
     else if (conninfo_has_secret(outbox->url) && outbox->password_file != NULL)
         report_problem(loader->report, loader_locate(loader, "database", "password_file"),
-                       "password_file: the url holds a password too; keep one of them");
+                       "password_file: the url contains a password too; keep only one of them");
     else
         check_transport(loader, node);
 }
@@ -96,7 +97,7 @@ static void check_names(const struct loader *loader)
     }
 }
 
-/* It becomes a part of SQL that is shown in one line. What it says is PostgreSQL's to judge. */
+/* The condition becomes part of SQL that is shown on one line. PostgreSQL checks its content. */
 static void check_where(const struct loader *loader)
 {
     const char *where = loader->config->relay.outbox.where;
@@ -104,12 +105,12 @@ static void check_where(const struct loader *loader)
     for (const char *at = where; at != NULL && *at != '\0'; at++)
         if ((unsigned char)*at < ' ' || *at == 0x7f) {
             report_problem(loader->report, loader_locate(loader, "outbox", "where"),
-                           "where: a condition in one line, without tabs");
+                           "where: must be one line without tabs");
             return;
         }
 }
 
-/* Two durations of one section, of which the first may not be the longer. */
+/* Checks that the first of two durations of a section is not longer than the second. */
 static void check_pair(const struct loader *loader, const char *section, const char *shorter,
                        int64_t shorter_ms, const char *longer, int64_t longer_ms)
 {
@@ -149,8 +150,8 @@ static void check_listen(const struct loader *loader)
                        text_escape(shown, sizeof shown, address, strlen(address)), problem);
     else if (listen_is_everywhere(address))
         report_warning(loader->report, node,
-                       "listen: every machine that reaches this one could read the metrics; "
-                       "127.0.0.1 keeps them here");
+                       "listen: every machine that can reach this one can read the metrics; with "
+                       "127.0.0.1 only this machine can");
 }
 
 static void check_sinks(const struct loader *loader)
@@ -163,7 +164,7 @@ static void check_sinks(const struct loader *loader)
                        "there is no sink; add [sink.NAME] with a type: %s", broker_types());
     else if (relay->sink_count > 1 && toml_find(loader->root, "route") == NULL)
         report_problem(loader->report, loader_sink(loader, 1),
-                       "more than one sink needs at least one [[route]] to say what goes where");
+                       "with more than one sink at least one [[route]] must say what goes where");
     for (int i = 0; i < relay->sink_count; i++)
         check_sink(loader, i);
 }

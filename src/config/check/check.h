@@ -3,11 +3,12 @@
 
 #include "config/keys/loader.h"
 
-/* What no single key can tell. Each reports what it finds. */
+/* Checks that involve more than the value of one key. Each function reports the problems that it
+ * finds. */
 
 void check_config(const struct loader *loader);
 void check_sink(const struct loader *loader, int sink);
-/* Secrets that are written in a file which others can read. */
+/* Reports secrets in a file that others can read. */
 void check_secrets(const struct loader *loader);
 
 #endif

@@ -47,7 +47,7 @@ static void check_foreign_keys(const struct loader *loader, const struct sink_op
 
         if ((flags & type) == 0)
             report_problem(
-                loader->report, child, "%s: a sink of type \"%s\" does not take it, only %s%s",
+                loader->report, child, "%s: not a key of a sink of type \"%s\", only of %s%s",
                 child->key, sink->type, format_types(takers, sizeof takers, flags),
                 type == KEY_KAFKA ? "; librdkafka's own settings go into properties" : "");
     }
@@ -86,15 +86,15 @@ static void refuse_both(const struct loader *loader, struct toml_node *node, con
                         const char *other)
 {
     if (toml_find(node, key) != NULL && toml_find(node, other) != NULL)
-        report_problem(loader->report, node_of(node, key), "%s: there is %s too; keep one of them",
-                       key, other);
+        report_problem(loader->report, node_of(node, key),
+                       "%s: %s is given too; keep only one of them", key, other);
 }
 
 static void require_other(const struct loader *loader, struct toml_node *node, const char *key,
                           const char *other)
 {
     if (toml_find(node, key) != NULL && toml_find(node, other) == NULL)
-        report_problem(loader->report, node_of(node, key), "%s: needs %s too", key, other);
+        report_problem(loader->report, node_of(node, key), "%s: requires %s", key, other);
 }
 
 static void check_login(const struct loader *loader, struct toml_node *node)
@@ -125,7 +125,8 @@ static void check_login(const struct loader *loader, struct toml_node *node)
         require_other(loader, node, "username", "password_file");
 }
 
-/* The subjects of a stream that is created are the allow list. */
+/* A stream is created with the patterns of allow as its subjects, so they must be usable as
+ * such. */
 static void check_create(const struct loader *loader, const struct sink_options *sink,
                          struct toml_node *node)
 {
@@ -135,16 +136,17 @@ static void check_create(const struct loader *loader, const struct sink_options 
         return;
     if (list == NULL)
         report_problem(loader->report, node_of(node, "create"),
-                       "create: needs allow too: its patterns become the stream's subjects");
+                       "create: requires allow, whose patterns become the stream's subjects");
     else if (!list->refused)
         for (int i = 0; i < sink->allow.count; i++)
             if (sink->allowed[i].is_regex)
                 report_problem(loader->report, &list->children[i],
                                "allow: a regular expression cannot be a subject of the stream that "
-                               "create makes");
+                               "is created");
 }
 
-/* A .creds file is no such credential: it signs what the server asks, and its seed stays here. */
+/* A .creds file and an NKey need no TLS: they sign the server's challenge, and the seed is never
+ * sent. */
 static void check_plaintext(const struct loader *loader, const struct sink_options *sink,
                             struct toml_node *node)
 {
@@ -173,17 +175,16 @@ static void check_nats(const struct loader *loader, const struct sink_options *s
     require(loader, node, "servers",
             "a sink of type \"nats\" needs servers = [\"nats://HOST:PORT\"]");
     require(loader, node, "stream",
-            "no JetStream stream: a sink of type \"nats\" needs stream = \"NAME\"; at-most-once "
-            "delivery "
-            "without a stream is not supported");
+            "a sink of type \"nats\" needs stream = \"NAME\", a JetStream stream; at-most-once "
+            "delivery without a stream is not supported");
     check_addresses(loader, node, "servers", &sink->servers, server_url_problem);
     check_login(loader, node);
     check_plaintext(loader, sink, node);
     check_create(loader, sink, node);
 }
 
-/* librdkafka runs sasl.kerberos.kinit.cmd in a shell, with the other two put into it, and loads the
- * libraries that the rest name: a plugin as soon as the property is set. */
+/* librdkafka runs sasl.kerberos.kinit.cmd in a shell, with keytab and principal inserted, and loads
+ * the libraries that the other properties name (a plugin as soon as its property is set). */
 static void check_code(const struct loader *loader, struct toml_node *node)
 {
     static const char *const names[] = {"plugin.library.paths", "sasl.kerberos.kinit.cmd",
@@ -197,10 +198,11 @@ static void check_code(const struct loader *loader, struct toml_node *node)
         struct toml_node *property = toml_find(properties, names[i]);
 
         if (property != NULL && !loader->is_own)
-            report_problem(loader->report, property,
-                           "%s: librdkafka runs or loads what it names, and others can change this "
-                           "file; let root or the relay's user own it and run chmod go-w %s",
-                           names[i], path);
+            report_problem(
+                loader->report, property,
+                "%s: librdkafka runs or loads what this names, and others can change this "
+                "file; make root or the relay's user its owner and run chmod go-w %s",
+                names[i], path);
     }
 }
 
@@ -212,7 +214,7 @@ static void check_kafka(const struct loader *loader, const struct sink_options *
     check_code(loader, node);
 }
 
-/* Whether no part of it was refused. */
+/* Whether no part of the node was refused. */
 static bool is_sound(const struct toml_node *node)
 {
     if (node->refused)
@@ -228,7 +230,8 @@ static bool quotes_value(const char *text, const char *secret)
     return secret != NULL && secret[0] != '\0' && strstr(text, secret) != NULL;
 }
 
-/* A client library may repeat what it does not understand. */
+/* Whether a message contains a secret, since a client library may quote a value that it does not
+ * understand. */
 static bool quotes_secret(const char *text, const struct sink_options *sink)
 {
     for (int i = 0; i < sink->property_count; i++)
@@ -238,7 +241,7 @@ static bool quotes_secret(const char *text, const struct sink_options *sink)
     return quotes_value(text, sink->password) || quotes_value(text, sink->token);
 }
 
-/* The property a message speaks of: the first whose name it quotes; -1: none. */
+/* The property that a message is about, which is the first whose name it quotes; -1: none. */
 static int find_named_property(const struct sink_options *sink, const char *text)
 {
     const char *first = NULL;
@@ -258,7 +261,7 @@ static int find_named_property(const struct sink_options *sink, const char *text
     return found;
 }
 
-/* `name`: the property that the message speaks of; NULL: none. */
+/* `name`: the property that the message is about; NULL: none. */
 static void report_client(const struct loader *loader, const struct sink_options *sink,
                           struct toml_node *node, const struct error *error, const char *name)
 {
@@ -268,8 +271,8 @@ static void report_client(const struct loader *loader, const struct sink_options
 
     if (quotes_secret(error->text, sink) || quotes_secret(error->hint, sink))
         report_problem(loader->report, at,
-                       "%s: refused; the reason is not shown, because it contains the text of a "
-                       "secret. Read the secret from a file (\"..._file\"), and it is shown",
+                       "%s: refused; the reason is not shown because it contains a secret. To see "
+                       "it, read the secret from a file (\"..._file\")",
                        name != NULL ? name : sink->name);
     else
         report_problem(loader->report, at, "%s%s%s",
@@ -278,7 +281,8 @@ static void report_client(const struct loader *loader, const struct sink_options
                        text_escape(hint, sizeof hint, error->hint, strlen(error->hint)));
 }
 
-/* A client stops at the first problem; without the property that it names it finds the next. */
+/* A client reports only its first problem. To find the next one, the check is repeated without the
+ * property that the message is about. */
 static void check_client(const struct loader *loader, const struct sink_options *sink,
                          struct toml_node *node, const struct broker_ops *ops)
 {

@@ -5,8 +5,8 @@
 #define DAYS(n) ((n)*24 * HOUR)
 #define KIB(n) ((int64_t)(n)*1024)
 #define GIB (KIB(1024) * 1024)
-#define WHERE_BYTES_MAX 512 /* the index's SQL, which holds it, is shown in full */
-#define PATTERN_MAX 1024    /* bytes: the compiler of regular expressions recurses */
+#define WHERE_BYTES_MAX 512 /* messages show the SQL of the index, which contains it */
+#define PATTERN_MAX 1024    /* bytes; limits the recursion of the regular expression compiler */
 
 #define IN_CONFIG(field) offsetof(struct config, field)
 #define IN_OUTBOX(field) offsetof(struct config, relay.outbox.field)
@@ -22,18 +22,19 @@ static const char *const format_words[] = {"text", "json", NULL};
 
 const struct key keys[] = {
     {SECTION_DATABASE, "url", KEY_STRING, IN_OUTBOX(url), "", 0, 0, NULL, KEY_SECRET,
-     "A libpq connection string: a URI, or words such as host=... dbname=... What it leaves out is "
-     "taken from the PG* variables. A host that is not local needs an sslmode."},
+     "A libpq connection string: a URI, or parameters such as host=... dbname=... Parameters that "
+     "it "
+     "omits come from the PG* variables. A host that is not local needs an sslmode."},
     {SECTION_DATABASE, "password_file", KEY_STRING, IN_OUTBOX(password_file), NULL, 1, 0, NULL, 0,
      "A file that holds the password, read again at each connection."},
     {SECTION_DATABASE, "allow_plaintext", KEY_BOOLEAN, IN_OUTBOX(allow_plaintext), "false", 0, 0,
      NULL, 0,
-     "The network is trusted: a password may go to another host with sslmode=disable, allow or "
+     "Trust the network: a password may be sent to another host with sslmode=disable, allow or "
      "prefer."},
     {SECTION_DATABASE, "allow_superuser", KEY_BOOLEAN, IN_OUTBOX(allow_superuser), "false", 0, 0,
      NULL, 0,
-     "`run` goes on as a superuser, or as a role that may become one. Triggers and functions that "
-     "others put on the outbox would have all its rights."},
+     "Let `run` work as a superuser, or as a role that may become one. Triggers and functions that "
+     "others attach to the outbox would run with all its rights."},
 
     {SECTION_OUTBOX, "table", KEY_STRING, IN_OUTBOX(table), "public.outbox", 1, 0, NULL, 0,
      "The outbox, as \"table\" or \"schema.table\"."},
@@ -42,26 +43,29 @@ const struct key keys[] = {
      "with either, where the table has that column."},
     {SECTION_OUTBOX, "retention", KEY_DURATION, IN_OUTBOX(retention_ms), "7d", SECONDS(1),
      DAYS(3650), NULL, KEY_ZERO | KEY_RELOAD,
-     "With on_sent = \"mark\" rows sent longer ago are purged, in small batches; \"0\" keeps "
-     "them."},
+     "With on_sent = \"mark\", rows that were sent longer ago are deleted in small batches; \"0\" "
+     "keeps them."},
     {SECTION_OUTBOX, "order", KEY_WORD, IN_OUTBOX(order), "key", 0, 0, order_words, 0,
-     "\"key\": the events of a key are sent in the order of their ids, whatever number of relays "
-     "there is; ids must be integers that grow. \"none\": first come."},
+     "\"key\": the events of a key are sent in the order of their ids, however many relays there "
+     "are; ids must be integers that grow. \"none\": in no particular order."},
     {SECTION_OUTBOX, "slices", KEY_INTEGER, IN_OUTBOX(slices), "64", 1, 1024, NULL, 0,
-     "Hash slices of the keys: with order = \"key\" a busy lane locks up to four of them, so have "
-     "four for each lane of all relays. `init` makes them; every relay must say the same number."},
+     "Hash slices of the keys. With order = \"key\" a busy lane locks up to four of them, so "
+     "choose "
+     "at least four per lane of all relays. `init` creates them; all relays must have the same "
+     "number."},
     {SECTION_OUTBOX, "durable_before_publish", KEY_BOOLEAN, IN_OUTBOX(durable_before_publish),
      "true", 0, 0, NULL, 0,
      "A row is published only after the commit that made it visible is flushed to disk."},
     {SECTION_OUTBOX, "where", KEY_STRING, IN_OUTBOX(where), NULL, 1, WHERE_BYTES_MAX, NULL, 0,
-     "An SQL condition, such as \"status = 'NEW'\": rows for which it is not true are left alone. "
-     "It must be immutable, as `init` makes it a part of the index; all relays of a table have the "
-     "same."},
+     "An SQL condition, such as \"status = 'NEW'\". Rows for which it is not true are ignored. It "
+     "must be immutable, because `init` makes it part of the index. All relays of a table must "
+     "have "
+     "the same condition."},
     {SECTION_OUTBOX, "adopt", KEY_BOOLEAN, IN_OUTBOX(adopt), "false", 0, 0, NULL, 0,
-     "Needed once, before anything is sent from a table that `init` did not create: its unsent "
-     "rows are meant for the relay."},
+     "Confirms that the unsent rows of a table that `init` did not create are meant for the relay. "
+     "Needed once, before anything is sent from it."},
     {SECTION_OUTBOX, "preset", KEY_WORD, IN_OUTBOX(preset), "default", 0, 0, preset_words, 0,
-     "Whose table it is: \"debezium\" knows the column names of its outbox event router."},
+     "The column names of the table: \"debezium\" has those of Debezium's outbox event router."},
 
     {SECTION_COLUMNS, "id", KEY_STRING, IN_OUTBOX(columns[COLUMN_ID]), NULL, 1, 0, NULL, 0,
      "The primary key."},
@@ -81,35 +85,35 @@ const struct key keys[] = {
      NULL, 0, "When the event was inserted."},
     {SECTION_COLUMNS, "sent_at", KEY_STRING, IN_OUTBOX(columns[COLUMN_SENT_AT]), NULL, 1, 0, NULL,
      0,
-     "NULL until the row is sent. With on_sent = \"delete\" it may be absent; one that is NOT NULL "
-     "or "
-     "has a default is not the relay's, and is left alone."},
+     "NULL until the row is sent. With on_sent = \"delete\" it may be absent; a column that is NOT "
+     "NULL or has a default is not the relay's and is ignored."},
 
     {SECTION_RELAY, "lanes", KEY_INTEGER, IN_CONFIG(relay.lanes), "2", 1, LANES_MAX, NULL, 0,
      "Lanes work in parallel, each on a database connection of its own; a process has two more."},
     {SECTION_RELAY, "batch", KEY_INTEGER, IN_OUTBOX(batch), "500", 1, 10000, NULL, KEY_RELOAD,
-     "Rows a claim."},
+     "Rows per claim."},
     {SECTION_RELAY, "batch_bytes", KEY_SIZE, IN_OUTBOX(batch_bytes), "8MiB", KIB(64), GIB, NULL,
-     KEY_RELOAD, "Bytes a claim: what a lane holds in memory."},
+     KEY_RELOAD, "Bytes per claim, which a lane holds in memory."},
     {SECTION_RELAY, "poll_interval", KEY_DURATION, IN_CONFIG(relay.poll_interval_ms), "250ms", 1,
-     HOUR, NULL, KEY_RELOAD, "How long an idle lane waits at most before it looks again."},
+     HOUR, NULL, KEY_RELOAD, "The longest time an idle lane waits before it polls again."},
     {SECTION_RELAY, "publish_timeout", KEY_DURATION, IN_CONFIG(relay.publish_timeout_ms), "10s",
      100, SECONDS(600), NULL, KEY_RELOAD,
      "How long a batch waits for the broker's acknowledgements."},
     {SECTION_RELAY, "shutdown_timeout", KEY_DURATION, IN_CONFIG(relay.shutdown_timeout_ms), "15s",
      0, HOUR, NULL, KEY_RELOAD,
-     "How long a stopping relay may finish its batches: at least publish_timeout; \"0\" leaves at "
-     "once."},
+     "How long a stopping relay may take to finish its batches; at least publish_timeout. \"0\" "
+     "exits at once."},
     {SECTION_RELAY, "synchronous_commit", KEY_SWITCH, IN_OUTBOX(synchronous_commit), "on", 0, 0,
      switch_words, KEY_RELOAD,
-     "Of the relay's own session; \"off\" is faster and repeats messages after a database crash."},
+     "The setting of the relay's own sessions; \"off\" is faster and repeats messages after a "
+     "database crash."},
 
     {SECTION_RETRY, "max_attempts", KEY_INTEGER, IN_CONFIG(relay.retry.max_attempts), "10", 1, 1000,
-     NULL, KEY_RELOAD, "A message is dead after as many tries."},
+     NULL, KEY_RELOAD, "A message is dead after this many attempts."},
     {SECTION_RETRY, "backoff", KEY_DURATION, IN_CONFIG(relay.retry.backoff_ms), "1s", 1, HOUR, NULL,
-     KEY_RELOAD, "The wait before the second try; doubled at each further one, jittered."},
+     KEY_RELOAD, "The wait before the second attempt; doubled for each further one, with jitter."},
     {SECTION_RETRY, "backoff_max", KEY_DURATION, IN_CONFIG(relay.retry.backoff_max_ms), "5m", 1,
-     HOUR, NULL, KEY_RELOAD, "The longest wait between two tries."},
+     HOUR, NULL, KEY_RELOAD, "The longest wait between two attempts."},
 
     {SECTION_SINK, "type", KEY_STRING, IN_SINK(type), NULL, 1, 0, NULL, KEY_ANY_SINK,
      "\"kafka\", \"nats\" or \"stdout\"; required."},
@@ -119,22 +123,21 @@ const struct key keys[] = {
      "\"nats://HOST:PORT\" or \"tls://HOST:PORT\" of one or more servers; tls:// needs nats.c 3.11 "
      "or later; required."},
     {SECTION_SINK, "stream", KEY_STRING, IN_SINK(stream), NULL, 1, 0, NULL, KEY_NATS,
-     "The JetStream stream; an acknowledgement from any other is a failure; required."},
+     "The JetStream stream; an acknowledgement from another one is a failure; required."},
     {SECTION_SINK, "inbox_prefix", KEY_STRING, IN_SINK(inbox_prefix), "_INBOX", 1, 0, NULL,
      KEY_NATS,
-     "Acknowledgements come back to subjects below it. Who else may publish there could forge "
-     "them: "
-     "give each relay a prefix of its own."},
+     "The prefix of the subjects to which acknowledgements are sent. Anyone else who may publish "
+     "there could forge them, so give each relay its own prefix."},
     {SECTION_SINK, "allow", KEY_LIST, IN_SINK(allow), NULL, 1, PATTERN_MAX, NULL, KEY_ANY_SINK,
-     "Patterns of the destinations that may be published to; anything else is rejected. "
-     "Not given: any valid, unreserved one."},
+     "Patterns of the destinations that may be published to; all others are rejected. "
+     "Without it, all valid, unreserved ones are permitted."},
     {SECTION_SINK, "create", KEY_BOOLEAN, IN_SINK(create), "false", 0, 0, NULL,
      KEY_KAFKA | KEY_NATS,
      "`init` and `run` create missing topics, or the stream with the subjects in allow."},
     {SECTION_SINK, "allow_plaintext", KEY_BOOLEAN, IN_SINK(allow_plaintext), "false", 0, 0, NULL,
      KEY_KAFKA | KEY_NATS,
-     "Passwords and tokens may cross a network without TLS, readable by whoever is in between. "
-     "Without it such a sink is refused, unless its servers are on this machine."},
+     "Passwords and tokens may cross a network without TLS, where others can read them. Otherwise "
+     "such a sink is refused, unless its servers are on this machine."},
     {SECTION_SINK, "username", KEY_STRING, IN_SINK(username), NULL, 1, 0, NULL, KEY_NATS,
      "The user to log in as."},
     {SECTION_SINK, "password", KEY_STRING, IN_SINK(password), NULL, 1, 0, NULL,
@@ -150,9 +153,9 @@ const struct key keys[] = {
     {SECTION_SINK, "nkey", KEY_STRING, IN_SINK(nkey), NULL, 1, 0, NULL, KEY_NATS,
      "The public NKey of the user, \"U...\", in place of user and password."},
     {SECTION_SINK, "nkey_file", KEY_STRING, IN_SINK(nkey_file), NULL, 1, 0, NULL, KEY_NATS,
-     "A file that holds its seed, \"SU...\", read again at each connection."},
+     "A file with the NKey's seed, \"SU...\", read again at each connection."},
     {SECTION_SINK, "tls_ca_file", KEY_STRING, IN_SINK(tls_ca_file), NULL, 1, 0, NULL, KEY_NATS,
-     "Trusted certificates, PEM. Not given: those of the system."},
+     "Trusted certificates, PEM. Without it, those of the system."},
     {SECTION_SINK, "tls_cert_file", KEY_STRING, IN_SINK(tls_cert_file), NULL, 1, 0, NULL, KEY_NATS,
      "The client's certificate, PEM."},
     {SECTION_SINK, "tls_key_file", KEY_STRING, IN_SINK(tls_key_file), NULL, 1, 0, NULL, KEY_NATS,
@@ -166,7 +169,8 @@ const struct key keys[] = {
     {SECTION_ROUTE, "topic", KEY_STRING, IN_ROUTE(topic), "{topic}", 1, PATTERN_MAX, NULL, 0,
      "The destination: text and {topic} {key} {type} {id} {event_id}."},
     {SECTION_ROUTE, "key", KEY_STRING, IN_ROUTE(key), "{key}", 1, PATTERN_MAX, NULL, 0,
-     "The message's key, written in the same way. Not empty: all rows would have one key."},
+     "The message's key, written in the same way. It must not be empty, or all rows would have the "
+     "same key."},
 
     {SECTION_HTTP, "listen", KEY_STRING, IN_CONFIG(http_listen), "127.0.0.1:9464", 0, 0, NULL, 0,
      "\"HOST:PORT\" where `run` serves its status page, /metrics, /healthz, /readyz and /status; "
@@ -174,7 +178,7 @@ const struct key keys[] = {
      "relaying goes on."},
 
     {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, KEY_RELOAD,
-     "The least urgent lines that are written."},
+     "The least urgent level that is written."},
     {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words, KEY_RELOAD,
      "\"json\" writes an object a line."},
 };

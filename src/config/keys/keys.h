@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* The one table of keys: it loads (value.c), documents (reference.c) and prints (print.c). */
+/* The only table of keys. It is used for loading (value.c), the reference (reference.c) and
+ * printing (print.c). */
 
 enum section {
     SECTION_DATABASE,
@@ -18,7 +19,7 @@ enum section {
     SECTION_ROUTE,
     SECTION_HTTP,
     SECTION_LOG,
-    SECTION_COUNT /* also: none, the top level */
+    SECTION_COUNT /* also stands for the top level, and for no section */
 };
 
 enum key_type {
@@ -33,9 +34,9 @@ enum key_type {
 };
 
 enum key_flags {
-    KEY_SECRET = 1U << 0, /* its value is never shown */
-    KEY_ZERO = 1U << 1,   /* 0 is allowed below the minimum */
-    KEY_KAFKA = 1U << 2,  /* sinks: the types that take the key */
+    KEY_SECRET = 1U << 0, /* the value is never shown */
+    KEY_ZERO = 1U << 1,   /* 0 is allowed although it is below the minimum */
+    KEY_KAFKA = 1U << 2,  /* this and the next two: the sink types that have the key */
     KEY_NATS = 1U << 3,
     KEY_STDOUT = 1U << 4,
     KEY_RELOAD = 1U << 5, /* SIGHUP applies it; a number, so that no string changes its owner */
@@ -47,15 +48,15 @@ struct key {
     const char *name;
     enum key_type type;
     size_t offset;            /* in struct config, struct sink_options or struct route_source */
-    const char *initial;      /* the default as text; NULL: not given */
-    int64_t min;              /* of a number; in bytes of a string or of a list's items */
-    int64_t max;              /* the same; 0: strings of any length */
+    const char *initial;      /* the default as text; NULL: none */
+    int64_t min;              /* least value of a number; least bytes of a string or list item */
+    int64_t max;              /* greatest value or bytes; 0: no limit for strings */
     const char *const *words; /* NULL-terminated */
     unsigned flags;           /* enum key_flags */
-    const char *help;         /* one sentence or two, for the reference */
+    const char *help;         /* one or two sentences for the reference */
 };
 
-/* A [[route]] as it is written. */
+/* A [[route]] as the file has it. */
 struct route_source {
     char *match;
     char *sink;
@@ -68,7 +69,7 @@ extern const size_t key_count;
 
 /* NULL: unknown. */
 const struct key *key_find(enum section section, const char *name);
-/* In whichever section has it, sinks and routes left out; NULL: none has. */
+/* Searches all sections except sinks, routes and columns. NULL: none has the key. */
 const struct key *key_find_anywhere(const char *name);
 /* The section called `name` inside `parent` (SECTION_COUNT: the top level); SECTION_COUNT: none. */
 enum section section_find(enum section parent, const char *name);
@@ -81,9 +82,10 @@ unsigned sink_type_flag(const char *type);
 
 /* `did you mean "batch"?` or `known: "lanes", "batch"`, of the keys and sections in `section`. */
 char *suggest_name(char *out, size_t size, enum section section, const char *name);
-/* "password", "ssl.key.pem", ...: a property of librdkafka whose value is not to be shown. */
+/* Whether a librdkafka property ("password", "ssl.key.pem", ...) has a value that must not be
+ * shown. */
 bool is_secret_property(const char *name);
-/* Whether `name` is likely to be a slip for `known`. */
+/* Whether `name` is probably a misspelling of `known`. */
 bool is_slip(const char *name, const char *known);
 
 #endif

@@ -15,9 +15,9 @@ struct section_info {
 static const struct section_info sections[SECTION_COUNT] = {
     [SECTION_DATABASE] = {SECTION_COUNT, "database", "database", "Where the outbox table is."},
     [SECTION_OUTBOX] = {SECTION_COUNT, "outbox", "outbox",
-                        "The table, and how its rows are settled."},
+                        "The outbox table, and what happens to its rows."},
     [SECTION_COLUMNS] = {SECTION_OUTBOX, "columns", "outbox.columns",
-                         "The names of the table's columns where they differ from the preset's."},
+                         "The names of columns that differ from the preset's."},
     [SECTION_RELAY] = {SECTION_COUNT, "relay", "relay", "This process."},
     [SECTION_RETRY] = {SECTION_COUNT, "retry", "retry", "What happens to a message that fails."},
     [SECTION_SINK] =
@@ -25,12 +25,12 @@ static const struct section_info sections[SECTION_COUNT] = {
          "A broker; any number up to 16, named with letters, digits, \"_\" and \"-\". At "
          "least one is required."},
     [SECTION_PROPERTIES] = {SECTION_SINK, "properties", "sink.NAME.properties",
-                            "Of a Kafka sink: passed to librdkafka as they are, such as "
+                            "Properties of a Kafka sink, passed to librdkafka unchanged, such as "
                             "`\"compression.type\" = \"lz4\"`. At most 32."},
     [SECTION_ROUTE] =
         {SECTION_COUNT, "route", "[route]",
-         "Which messages go where; the first match wins. Without a route everything goes "
-         "to the only sink, topic \"{topic}\". At most 128."},
+         "Which messages go where; the first match wins. Without a route, everything goes "
+         "to the only sink, to topic \"{topic}\". At most 128."},
     [SECTION_HTTP] =
         {SECTION_COUNT, "http", "http",
          "The status page, metrics and health of a running relay. Nobody has to log in."},
@@ -88,7 +88,8 @@ bool is_slip(const char *name, const char *known)
     return distance <= 2 || distance <= strlen(known) / 3;
 }
 
-/* The candidates for a misspelt name, and the list of them all for one that resembles none. */
+/* The known name nearest to an unknown one, and the list of all known names in case none is
+ * near. */
 struct suggestion {
     const char *name;
     const char *nearest;

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "relay/options.h"
 
-/* What a file says: the structs that the table of keys fills. */
+/* The configuration: the structs whose fields the table of keys fills. */
 
 struct config {
     char *path; /* NULL: no file was read */

@@ -85,7 +85,7 @@ static int64_t parse_integer(const char *text)
     return errno != 0 || *end != '\0' || end == text || number < 0 ? -1 : number;
 }
 
-/* Not negative, or -1: not of this type. */
+/* A number that is not negative. -1: the text is not of this type. */
 static int64_t parse_number(const struct key *key, const char *text)
 {
     static const char *const boolean_words[] = {"false", "true", NULL};
@@ -220,7 +220,7 @@ static bool is_in_range(const struct key *key, int64_t number)
     return number >= key->min && number <= key->max;
 }
 
-/* `written` is the value as the file has it: what a variable stood for is not shown. */
+/* `written` is the value as the file has it, so that messages do not show a variable's value. */
 static void store_number(const struct key *key, struct toml_node *node, int64_t number,
                          const char *written, void *base, struct report *report)
 {
@@ -270,7 +270,7 @@ static void read_number(const struct key *key, struct toml_node *node, void *bas
     }
 }
 
-/* NULL after a report. */
+/* NULL when a problem has been reported. */
 static char *read_text(const struct key *key, struct toml_node *node, struct report *report)
 {
     char *text = value_expand(key->name, node, report);
@@ -309,7 +309,7 @@ static void free_list(struct text_list *list)
     *list = (struct text_list){0};
 }
 
-/* NULL after a report. */
+/* NULL when a problem has been reported. */
 static char *read_item(const struct key *key, struct toml_node *node, struct report *report)
 {
     char found[SHOWN_BYTES + 32];

@@ -4,20 +4,22 @@
 #include "config/keys/keys.h"
 #include "config/read/report.h"
 
-/* One value: TOML -> the field of its key, and back. `base` is the struct of key->offset. */
+/* Converts a value between TOML and the field of its key. `base` is the struct that key->offset
+ * refers to. */
 
-#define SHOWN_BYTES 96 /* of a value in a message */
+#define SHOWN_BYTES 96 /* how much of a value a message shows */
 
-/* Reads `node` into the field, or reports why not and leaves the field alone. */
+/* Reads `node` into the field, or reports a problem and leaves the field unchanged. */
 void value_read(const struct key *key, struct toml_node *node, void *base, struct report *report);
 
-/* Sets every key of a section to its default. 0, or -1 when there is no memory. */
+/* Sets every key of a section to its default. 0, or -1: out of memory. */
 int value_set_defaults(enum section section, void *base);
 
 /* Frees the strings and lists of a section's keys. */
 void value_free(enum section section, void *base);
 
-/* A string with its variables expanded, to free(); NULL after a report, in which `key` names it. */
+/* Returns the string with its variables expanded, which the caller frees. NULL: a problem was
+ * reported under the name `key`. */
 char *value_expand(const char *key, struct toml_node *node, struct report *report);
 
 char *value_string(const struct key *key, const void *base);
@@ -28,10 +30,11 @@ void value_set_number(const struct key *key, void *base, int64_t number);
 
 /* A number in the key's own spelling: `250ms`, `8MiB`, `mark`, `true`, `64`. Returns `out`. */
 char *value_format(char *out, size_t size, const struct key *key, int64_t number);
-/* Whether that spelling stands in quotes. */
+/* Whether that spelling needs quotes in TOML. */
 bool value_is_quoted(const struct key *key);
 
-/* "an integer 5", `a string "100"`, "a list"; as much of it as may be shown. Returns `out`. */
+/* Describes a value: "an integer 5", `a string "100"`, "a list". For a secret only its type.
+ * Returns `out`. */
 char *value_describe(char *out, size_t size, const struct toml_node *node, bool secret);
 
 #endif

@@ -15,7 +15,7 @@ struct expander {
     const char *at;
     char *out; /* owned until it is handed out */
     size_t len;
-    bool literal; /* leave the environment out */
+    bool literal; /* treat all variables as unset */
     char *why;
     size_t why_size;
 };
@@ -63,7 +63,7 @@ static int append_value(struct expander *expander, const char *name, const char 
     return append(expander, value, strlen(value));
 }
 
-/* At "${". */
+/* Expands the variable at `at`, which points to "${". */
 static int expand_variable(struct expander *expander)
 {
     const char *name = expander->at + 2;
@@ -79,9 +79,9 @@ static int expand_variable(struct expander *expander)
     if (strncmp(name + len, ":-", 2) == 0)
         fallback = name + len + 2;
     else if (name + len != end)
-        return refuse(expander, "only ${VAR} and ${VAR:-default} are known");
+        return refuse(expander, "only ${VAR} and ${VAR:-default} are supported");
     if (fallback != NULL && memmem(fallback, (size_t)(end - fallback), "${", 2) != NULL)
-        return refuse(expander, "a default cannot hold another variable");
+        return refuse(expander, "a default cannot contain another variable");
     memcpy(copy, name, len);
     copy[len] = '\0';
     expander->at = end + 1;

@@ -9,13 +9,15 @@
  * empty; "$${" is a literal "${"; any other "$" stands for itself. Values are not expanded again.
  */
 
-/* A new string to free(), or NULL with a message in `why`, which never holds a variable's value. */
+/* Returns a new string, which the caller frees, or NULL with a message in `why`. The message never
+ * contains a variable's value. */
 char *expand(const char *source, char *why, size_t why_size);
 
-/* What stands in the file itself: variables give nothing, defaults stay. NULL: malformed. */
+/* Like expand, but as if all variables were unset: what the file itself contains. NULL:
+ * malformed. */
 char *expand_literal(const char *source);
 
-/* Whether a variable is used. */
+/* Whether the text refers to a variable. */
 bool expand_has_variable(const char *source);
 
 #endif

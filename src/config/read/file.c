@@ -39,7 +39,8 @@ static int wait_for_bytes(int fd, int64_t deadline_ms)
     return poll(&in, 1, clock_left_ms(deadline_ms));
 }
 
-/* One byte more than the limit is read, so that guard_text sees that the limit is passed. */
+/* Reads up to one byte more than the limit, by which guard_text recognizes a file that is too
+ * large. */
 static int read_bytes(struct file *file, int fd)
 {
     int64_t deadline_ms = clock_now_ms() + PIPE_WAIT_MS;
@@ -61,7 +62,7 @@ static int read_bytes(struct file *file, int fd)
     return 0;
 }
 
-/* Whoever owns a file can change its mode, too. */
+/* The owner matters as well as the mode, because the owner can change the mode. */
 static bool is_own(const struct stat *status)
 {
     return (status->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&

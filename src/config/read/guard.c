@@ -14,7 +14,7 @@ static int refuse(struct toml_error *error, int line, int column, const char *te
     return -1;
 }
 
-/* Characters, not bytes, as the parser counts columns. */
+/* Counts columns in characters, not in bytes, like the parser. */
 static int refuse_at(struct toml_error *error, const char *text, const char *at, const char *what)
 {
     int line = 1;
@@ -56,14 +56,14 @@ static bool is_quote_run(const struct scan *scan, char quote)
            scan->at[2] == quote;
 }
 
-/* One or two quotes may stand right before the closing three. */
+/* A multi-line string may end in one or two quotes, followed by the three closing ones. */
 static void skip_closing(struct scan *scan, char quote)
 {
     for (int i = 0; i < 5 && scan->at < scan->end && *scan->at == quote; i++)
         scan->at++;
 }
 
-/* A malformed string ends the parser's work too, so nothing behind it matters. */
+/* What follows a malformed string does not matter, because the parser stops there too. */
 static void skip_string(struct scan *scan)
 {
     char quote = *scan->at;
@@ -91,7 +91,7 @@ static void skip_comment(struct scan *scan)
 
 struct nesting {
     int brackets;
-    int dots; /* of the key in hand: its parts nest too */
+    int dots; /* dots of the current key, whose parts are nested tables */
 };
 
 static void count_nesting(struct nesting *nesting, char c)

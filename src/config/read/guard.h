@@ -4,13 +4,14 @@
 #include "config/read/toml.h"
 
 /*
- * What must hold before a text is shown to the TOML parser: at most CONFIG_FILE_BYTES_MAX, no NUL,
- * valid UTF-8, and nesting that no recursion in the parser or in its destructors can drown in.
+ * Checks a text before it is given to the TOML parser: at most CONFIG_FILE_BYTES_MAX, no NUL, valid
+ * UTF-8, and nesting so shallow that recursion in the parser and its destructors cannot overflow
+ * the stack.
  */
 
 #define GUARD_DEPTH_MAX 32
 
-/* 0, or -1 with *error set; line 0: the problem has no position. */
+/* 0, or -1 with *error set; its line is 0 when the problem has no position. */
 int guard_text(const char *text, size_t len, struct toml_error *error);
 
 #endif

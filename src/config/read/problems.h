@@ -1,7 +1,7 @@
 #ifndef CONFIG_READ_PROBLEMS_H
 #define CONFIG_READ_PROBLEMS_H
 
-/* What is wrong with a file, in lines for a person. */
+/* The problems of a configuration file, as lines to print. */
 
 #define CONFIG_PROBLEMS_MAX 64
 
@@ -9,7 +9,7 @@
 struct config_problems {
     char *lines[CONFIG_PROBLEMS_MAX]; /* owned */
     int count;
-    char *warnings[CONFIG_PROBLEMS_MAX]; /* owned: the configuration is usable all the same */
+    char *warnings[CONFIG_PROBLEMS_MAX]; /* owned; they do not make the configuration unusable */
     int warning_count;
 };
 

@@ -9,7 +9,7 @@
 
 #define NAME_BYTES_MAX 512
 
-/* A text that was cut may end in the middle of a character. */
+/* Truncation may have left an incomplete UTF-8 character at the end. */
 static void drop_partial_character(char *text)
 {
     size_t len = strlen(text);

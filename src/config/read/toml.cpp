@@ -80,7 +80,8 @@ static bool precedes(const struct toml_node &a, const struct toml_node &b)
     return a.line != b.line ? a.line < b.line : a.column < b.column;
 }
 
-/* A [header] or [[header]] begins before the key in it; an inline value behind its key. */
+/* A [header] or [[header]] begins before the key inside it; an inline value begins after its key.
+ */
 static toml::source_position position_of(const toml::key &key, const toml::node &value)
 {
     const toml::table *table = value.as_table();
@@ -152,7 +153,8 @@ static bool fill_node(struct toml_node *node, const toml::node &value, struct to
     }
 }
 
-/* toml++ quotes a number that it cannot represent, and a password may look like one. */
+/* Removes the number that toml++ quotes when it cannot represent it, because it might be a
+ * password. */
 static std::string without_value(std::string text)
 {
     static constexpr std::string_view prefix = "Error while parsing ";

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * TOML 1.0 text -> a plain tree with positions. The parser behind it is toml++, and toml.cpp is the
- * only file that knows. Strings and keys are UTF-8 without NUL; children stand in file order.
+ * Parses TOML 1.0 into a plain tree with positions. The parser is toml++, which only toml.cpp
+ * includes. Strings and keys are UTF-8 without NUL; children are in file order.
  */
 
 #ifdef __cplusplus
@@ -21,20 +21,20 @@ enum toml_type {
     TOML_INTEGER,
     TOML_FLOAT,
     TOML_BOOLEAN,
-    TOML_DATE /* a date, a time or both; its value is not kept */
+    TOML_DATE /* a date, a time or both; the value is not stored */
 };
 
 struct toml_node {
     enum toml_type type;
-    int line; /* of the key, of the [header], or of an array's value; 1-based */
+    int line; /* position of the key, the [header] or the array item; 1-based */
     int column;
     char *key;    /* owned; NULL for the root and in an array */
     char *string; /* owned; TOML_STRING only */
     int64_t integer;
     double real;
     bool boolean;
-    bool refused;               /* set by whoever reported a problem with the value */
-    struct toml_node *children; /* owned; of a table or an array */
+    bool refused;               /* a problem with the value has been reported */
+    struct toml_node *children; /* owned; items of a table or an array */
     int count;
 };
 
@@ -44,11 +44,12 @@ struct toml_error {
     char text[256]; /* may quote keys and single characters, never a value */
 };
 
-/* `text` has passed guard_text. NULL with *error set; toml_free() the result. */
+/* `text` must have passed guard_text. The caller frees the result with toml_free(). NULL with
+ * *error set on failure. */
 struct toml_node *toml_parse(const char *text, size_t len, struct toml_error *error);
 void toml_free(struct toml_node *root);
 
-/* The child of that key; NULL when there is none, or `table` is NULL or no table. */
+/* The child with that key. NULL: there is none, or `table` is NULL or not a table. */
 struct toml_node *toml_find(const struct toml_node *table, const char *key);
 
 #ifdef __cplusplus

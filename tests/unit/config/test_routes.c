@@ -37,8 +37,8 @@ static void the_only_sink_need_not_be_named(void **state)
 static void a_route_says_what_is_wrong_with_it(void **state)
 {
     static const struct refusal refusals[] = {
-        {TWO, "relay.toml:7:1: more than one sink needs at least one [[route]] to say what goes "
-              "where"},
+        {TWO,
+         "relay.toml:7:1: with more than one sink at least one [[route]] must say what goes where"},
         {TWO "[[route]]\nmatch = \">\"", "relay.toml:9:1: a route needs a sink: there are 2"},
         {TWO "[[route]]\nsink = \"bus\"",
          "relay.toml:9:1: a route needs a match; \">\" matches every topic"},
@@ -91,7 +91,7 @@ static void a_topic_without_placeholders_is_checked_at_once(void **state)
          "relay.toml:12:1: topic: invalid topic name: only letters, digits, \".\", \"_\" and \"-\" "
          "are allowed"},
         {TWO "[[route]]\nmatch = \">\"\nsink = \"events\"\ntopic = \"other\"",
-         "relay.toml:12:1: topic: not in the list \"allow\" of its sink"},
+         "relay.toml:12:1: topic: the sink's allow list does not permit this topic"},
         {"[outbox]\norder = \"none\"\n[sink.n]\ntype = \"nats\"\nservers = [\"nats://a\"]\n"
          "stream = \"S\"\n[[route]]\nmatch = \">\"\ntopic = \"$JS.API\"",
          "relay.toml:9:1: topic: reserved subject: \"$...\" and \"_INBOX\" belong to NATS"},

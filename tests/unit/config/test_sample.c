@@ -110,7 +110,7 @@ static void every_example_in_the_sample_is_a_real_key(void **state)
 
     (void)state;
     for (int i = 0; i < parsed->problems.count; i++)
-        if (strstr(parsed->problems.lines[i], "keep one of them") == NULL &&
+        if (strstr(parsed->problems.lines[i], "keep only one of them") == NULL &&
             strstr(parsed->problems.lines[i], "is not set") == NULL)
             fail_msg("%s", parsed->problems.lines[i]);
     assert_int_equal(parsed->config.relay.sink_count, 3);

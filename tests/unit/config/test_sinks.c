@@ -22,8 +22,8 @@ static void a_sink_has_a_name(void **state)
 #define BAD_NAME " is not a name for a sink; use 1 to 64 letters, digits, \"_\" and \"-\""
     static const struct refusal refusals[] = {
         {ORDER "[sink]\ntype = \"stdout\"",
-         "relay.toml:4:1: \"type\" stands in [sink] itself; a sink has a name: [sink.NAME]"},
-        {ORDER "[[sink]]", "relay.toml:3:1: sink: a sink has a name: [sink.NAME]"},
+         "relay.toml:4:1: \"type\" is set in [sink] itself, but a sink needs a name: [sink.NAME]"},
+        {ORDER "[[sink]]", "relay.toml:3:1: sink: a sink needs a name: [sink.NAME]"},
         {ORDER "[sink]",
          "relay.toml:1:1: there is no sink; add [sink.NAME] with a type: \"kafka\", \"nats\", "
          "\"stdout\""},
@@ -56,26 +56,27 @@ static void there_are_at_most_16_sinks(void **state)
 static void each_type_needs_and_takes_its_own_keys(void **state)
 {
 #define NO_STREAM                                                                                  \
-    "no JetStream stream: a sink of type \"nats\" needs stream = \"NAME\"; at-most-once delivery " \
-    "without a stream is not supported"
+    "a sink of type \"nats\" needs stream = \"NAME\", a JetStream stream; at-most-once "           \
+    "delivery without a stream is not supported"
     static const struct refusal refusals[] = {
         {ORDER "[sink.k]\ntype = \"kafka\"",
          "relay.toml:3:1: a sink of type \"kafka\" needs brokers = [\"HOST:PORT\"]"},
         {KAFKA "stream = \"S\"",
-         "relay.toml:6:1: stream: a sink of type \"kafka\" does not take it, only \"nats\"; "
+         "relay.toml:6:1: stream: not a key of a sink of type \"kafka\", only of \"nats\"; "
          "librdkafka's own settings go into properties"},
         {KAFKA "username = \"u\"",
-         "relay.toml:6:1: username: a sink of type \"kafka\" does not take it, only \"nats\"; "
+         "relay.toml:6:1: username: not a key of a sink of type \"kafka\", only of \"nats\"; "
          "librdkafka's own settings go into properties"},
         {ORDER "[sink.n]\ntype = \"nats\"\nservers = [\"nats://a\"]", "relay.toml:3:1: " NO_STREAM},
         {ORDER "[sink.n]\ntype = \"nats\"\nstream = \"S\"",
-         "relay.toml:3:1: a sink of type \"nats\" needs servers = [\"nats://HOST:PORT\"]"},
+         "relay.toml:3:1: a sink of type \"nats\" needs servers = "
+         "[\"nats://HOST:PORT\"]"},
         {NATS "brokers = [\"a:1\"]",
-         "relay.toml:7:1: brokers: a sink of type \"nats\" does not take it, only \"kafka\""},
+         "relay.toml:7:1: brokers: not a key of a sink of type \"nats\", only of \"kafka\""},
         {NATS "properties = {}",
-         "relay.toml:7:1: properties: a sink of type \"nats\" does not take it, only \"kafka\""},
+         "relay.toml:7:1: properties: not a key of a sink of type \"nats\", only of \"kafka\""},
         {MINIMAL "create = true",
-         "relay.toml:5:1: create: a sink of type \"stdout\" does not take it, only \"kafka\" and "
+         "relay.toml:5:1: create: not a key of a sink of type \"stdout\", only of \"kafka\" and "
          "\"nats\""},
         {NATS "stream2 = 1", "relay.toml:7:1: unknown key \"stream2\" in [sink.n]; did you mean "
                              "\"stream\"?"},
@@ -125,7 +126,7 @@ static void brokers_are_host_and_port(void **state)
                        bad[i]);
         (void)snprintf(
             line, sizeof line,
-            "relay.toml:5:12: brokers: \"%s\": must be \"HOST:PORT\", one broker an item", bad[i]);
+            "relay.toml:5:12: brokers: \"%s\": must be \"HOST:PORT\", one broker per item", bad[i]);
         assert_only_problem(text, line);
     }
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -176,19 +177,20 @@ static void there_is_one_way_to_log_in(void **state)
 {
     static const struct refusal refusals[] = {
         {NATS "username = \"u\"\npassword = \"hunter2\"\npassword_file = \"/x\"",
-         "relay.toml:9:1: password_file: there is password too; keep one of them"},
+         "relay.toml:9:1: password_file: password is given too; keep only one of them"},
         {NATS "token = \"hunter2\"\ntoken_file = \"/x\"",
-         "relay.toml:8:1: token_file: there is token too; keep one of them"},
+         "relay.toml:8:1: token_file: token is given too; keep only one of them"},
         {NATS "token_file = \"/x\"\ncredentials_file = \"/x\"",
-         "relay.toml:8:1: credentials_file: there is token_file too; keep one of them"},
+         "relay.toml:8:1: credentials_file: token_file is given too; keep only one of "
+         "them"},
         {NATS "nkey = \"U\"\nnkey_file = \"/x\"\ncredentials_file = \"/x\"",
-         "relay.toml:7:1: nkey: there is credentials_file too; keep one of them"},
-        {NATS "nkey = \"U\"", "relay.toml:7:1: nkey: needs nkey_file too"},
-        {NATS "nkey_file = \"/x\"", "relay.toml:7:1: nkey_file: needs nkey too"},
-        {NATS "username = \"u\"", "relay.toml:7:1: username: needs password_file too"},
-        {NATS "password_file = \"/x\"", "relay.toml:7:1: password_file: needs username too"},
-        {NATS "tls_cert_file = \"/x\"", "relay.toml:7:1: tls_cert_file: needs tls_key_file too"},
-        {NATS "tls_key_file = \"/x\"", "relay.toml:7:1: tls_key_file: needs tls_cert_file too"},
+         "relay.toml:7:1: nkey: credentials_file is given too; keep only one of them"},
+        {NATS "nkey = \"U\"", "relay.toml:7:1: nkey: requires nkey_file"},
+        {NATS "nkey_file = \"/x\"", "relay.toml:7:1: nkey_file: requires nkey"},
+        {NATS "username = \"u\"", "relay.toml:7:1: username: requires password_file"},
+        {NATS "password_file = \"/x\"", "relay.toml:7:1: password_file: requires username"},
+        {NATS "tls_cert_file = \"/x\"", "relay.toml:7:1: tls_cert_file: requires tls_key_file"},
+        {NATS "tls_key_file = \"/x\"", "relay.toml:7:1: tls_key_file: requires tls_cert_file"},
         {NATS "token = \"\"", "relay.toml:7:1: token: must not be empty"},
         {NATS "token = 5", "relay.toml:7:1: token: expected a string, got an integer"},
     };
@@ -238,11 +240,10 @@ static void a_stream_is_created_with_subjects(void **state)
 {
     static const struct refusal refusals[] = {
         {NATS "create = true",
-         "relay.toml:7:1: create: needs allow too: its patterns become the stream's subjects"},
+         "relay.toml:7:1: create: requires allow, whose patterns become the stream's subjects"},
         {NATS "create = true\nallow = [\"a\", \"re:b\"]",
-         "relay.toml:8:15: allow: a regular expression cannot be a subject of the stream that "
-         "create "
-         "makes"},
+         "relay.toml:8:15: allow: a regular expression cannot be a subject of the stream that is "
+         "created"},
     };
 
     (void)state;

@@ -5,15 +5,18 @@
 
 #define AT "relay.toml:6:1: url: "
 #define DOWNGRADE(mode)                                                                            \
-    AT "with sslmode=" mode " whoever is in between can turn encryption off; write "               \
-       "sslmode=verify-full, or sslmode=disable to say that this network is trusted"
+    AT "with sslmode=" mode                                                                        \
+       " an attacker on the network can turn encryption off; write sslmode=verify-full, or "       \
+       "sslmode=disable to say that this network is trusted"
 #define IN_THE_CLEAR(mode)                                                                         \
-    AT "with sslmode=" mode " the password could be read on its way to a host that is not local; " \
-       "write sslmode=verify-full, or allow_plaintext = true to say that this network is trusted"
+    AT "with sslmode=" mode                                                                        \
+       " the password could be read on its way to another host; write sslmode=verify-full, or "    \
+       "allow_plaintext = true to say that this network is trusted"
 #define UNVERIFIED                                                                                 \
-    AT "sslmode=require does not tell the server from one in between, which could read and "       \
-       "change everything; write sslmode=verify-full and sslrootcert=FILE"
-#define TRUSTED AT "sslmode=disable trusts the network; elsewhere write sslmode=verify-full"
+    AT "sslmode=require does not verify the server, so that an attacker on the network could "     \
+       "read and change everything; write sslmode=verify-full and sslrootcert=FILE"
+#define TRUSTED                                                                                    \
+    AT "sslmode=disable trusts the network; if it is not trusted, write sslmode=verify-full"
 
 static void assert_only_warning(const char *text, const char *line)
 {
@@ -138,8 +141,8 @@ static void a_password_stands_in_one_place_only(void **state)
     (void)state;
     assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://u:hunter2@localhost\"\n"
                                 "password_file = \"/x\"\n",
-                        "relay.toml:7:1: password_file: the url holds a password too; keep one of "
-                        "them");
+                        "relay.toml:7:1: password_file: the url contains a password too; "
+                        "keep only one of them");
 }
 
 int main(void)

@@ -310,7 +310,7 @@ static void a_condition_is_one_line_of_512_bytes_at_most(void **state)
                    where);
     assert_refused(text, "relay.toml:4:1: where: longer than 512 bytes");
     assert_refused("[sink.out]\ntype = \"stdout\"\n[outbox]\nwhere = \"a\\nOR b\"\n",
-                   "relay.toml:4:1: where: a condition in one line, without tabs");
+                   "relay.toml:4:1: where: must be one line without tabs");
     assert_refused("[sink.out]\ntype = \"stdout\"\n[outbox]\nwhere = \"\"\n",
                    "relay.toml:4:1: where: must not be empty");
 }

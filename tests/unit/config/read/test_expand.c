@@ -71,9 +71,9 @@ static void what_cannot_be_expanded_is_explained(void **state)
         {"${}", "\"${\" without the name of a variable"},
         {"${1A}", "\"${\" without the name of a variable"},
         {"${:-x}", "\"${\" without the name of a variable"},
-        {"${RELAY_A-x}", "only ${VAR} and ${VAR:-default} are known"},
-        {"${RELAY A}", "only ${VAR} and ${VAR:-default} are known"},
-        {"${RELAY_A:-${X}}", "a default cannot hold another variable"},
+        {"${RELAY_A-x}", "only ${VAR} and ${VAR:-default} are supported"},
+        {"${RELAY A}", "only ${VAR} and ${VAR:-default} are supported"},
+        {"${RELAY_A:-${X}}", "a default cannot contain another variable"},
     };
 
     (void)state;

@@ -250,8 +250,8 @@ static void one_reader_too_many_makes_a_file_unsafe(void **state)
 }
 
 #define CHANGEABLE                                                                                 \
-    ": librdkafka runs or loads what it names, and others can change this file; let root or the "  \
-    "relay's user own it and run chmod go-w other.toml"
+    ": librdkafka runs or loads what this names, and others can change this file; make root or "   \
+    "the relay's user its owner and run chmod go-w other.toml"
 
 static void what_librdkafka_would_run_is_refused_in_a_file_that_others_can_change(void **state)
 {
