@@ -28,7 +28,7 @@ static void log_problems(const struct config_problems *problems)
                   "the configuration is refused");
     for (int i = 0; i < problems->warning_count; i++)
         log_event(LOG_WARN, LOG_FIELDS(.error = problems->warnings[i]),
-                  "the configuration is doubtful");
+                  "the configuration has a problem");
 }
 
 static enum exit_status run_with_config(const struct command *command,
@@ -82,8 +82,9 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* A connection would take the place of one that is closed, and get what is printed. Opened the
- * wrong way round, so that a read, or a write that matters, fails. */
+/* Opens standard descriptors that are closed, because otherwise a connection would get the
+ * descriptor and receive what is printed. They are opened in the wrong direction, so that reading
+ * from stdin or writing to stdout fails. */
 static bool hold_standard_descriptors(void)
 {
     static const int flags[] = {
@@ -95,8 +96,8 @@ static bool hold_standard_descriptors(void)
     return true;
 }
 
-/* Memory holds secrets: it is not written to a core file, nor shown to other programs of this user.
- * A debugger of root attaches as ever. */
+/* Memory contains secrets, so no core file is written and other programs of this user cannot read
+ * it. Root's debugger can still attach. */
 static void keep_memory_private(void)
 {
     const struct rlimit no_core = {0, 0};

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* argv, stdout and exit statuses live in this folder only. */
+/* Only this folder deals with argv, stdout and exit statuses. */
 
 enum exit_status {
     EXIT_DONE = 0,
@@ -15,14 +15,14 @@ enum exit_status {
     EXIT_USAGE = 2,
     EXIT_DATABASE = 3,
     EXIT_BROKER = 4,
-    EXIT_BY_HAND = 5 /* init: SQL is left to be run */
+    EXIT_BY_HAND = 5 /* init: the printed SQL must be run by hand */
 };
 
-#define OPERANDS_MAX 16384 /* as many row ids as one xargs hands over */
+#define OPERANDS_MAX 16384 /* as many row ids as xargs may pass in one call */
 
-/* What the command line said. Pointers are into argv. */
+/* The parsed command line. Strings point into argv. */
 struct arguments {
-    const char *config; /* -c; NULL: look in the usual places */
+    const char *config; /* -c; NULL: the default paths of config_load */
     bool drain;
     bool print;
     const char *grant;
@@ -34,7 +34,7 @@ struct arguments {
     int limit; /* 0: none */
     const char *type;
     const char *topic;
-    const char *since;     /* a duration, or what begins with a date */
+    const char *since;     /* a duration, or a timestamp that begins with a date */
     int64_t older_than_ms; /* -1: not given */
     const char *reason;
     int64_t rate; /* rows a second; 0: not given */
@@ -47,10 +47,10 @@ struct arguments {
 
 struct command {
     const char *name;
-    const char *synopsis; /* what follows the name */
+    const char *synopsis; /* the arguments, as --help shows them after the name */
     const char *summary;  /* one line */
-    const char *details;  /* options and examples, lines of their own; "": none */
-    const char *options;  /* the long options it takes, parted by blanks */
+    const char *details;  /* lines on options and examples; "": none */
+    const char *options;  /* the command's long options, separated by blanks */
     int operands_min;
     int operands_max;
     bool needs_config; /* loads the configuration before it runs; config is NULL otherwise */
@@ -61,21 +61,23 @@ extern const struct command commands[]; /* ends with a NULL name */
 
 enum exit_status cli_main(int argc, char **argv);
 
-/* Fills *arguments from what follows the command's name, permuted options and operands; "--" ends
- * the options. false: the mistake has been printed. */
+/* Parses the arguments after the command's name. Options and operands may be mixed; "--" ends the
+ * options. False: an error message has been printed. */
 bool cli_parse(const struct command *command, int argc, char **argv, struct arguments *arguments);
 
-/* All commands, a line each. */
+/* Prints all commands, one per line. */
 void cli_print_commands(FILE *out);
 
-/* The status that fits. */
+/* The exit status for an error's origin. */
 enum exit_status cli_status_of(const struct error *error);
-/* "outbox-relay: ..." to stderr, with the hint on a line of its own; the status that fits. */
+/* Prints "outbox-relay: ..." and the hint on a line of its own to stderr. Returns the exit
+ * status. */
 enum exit_status cli_fail(const struct error *error);
 
-/* What stands on stdout goes out now; why it could not is told when the command has ended. */
+/* Flushes stdout. cli_check_output reports a failure when the command has ended. */
 void cli_flush(void);
-/* Flushes too; says so when not all of it could be written, which is then the exit status. */
+/* Flushes stdout, and reports if anything could not be written. Returns `status`, or EXIT_RUNTIME
+ * after such a failure of a command that had succeeded. */
 enum exit_status cli_check_output(enum exit_status status);
 
 enum exit_status cli_run(const struct arguments *arguments, struct config *config);

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Loads the file by itself: with --defaults there need not be one. */
+/* This command loads the file itself, because with --defaults no file is needed. */
 enum exit_status cli_config(const struct arguments *arguments, struct config *unused)
 {
     struct config config;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The ids of what was inserted, kept until it is committed. */
+/* Collects the ids of inserted events, which are printed after the commit. */
 struct output {
     FILE *lines;
     bool json;
@@ -31,7 +31,8 @@ static void note_id(void *closure, const char *id, const char *event_id)
 
 #define PAYLOAD_BYTES_MAX (256 * 1024 * 1024)
 
-/* All of stdin, terminated; NULL when it cannot be read or is too large. */
+/* Reads all of stdin, terminated by NUL. NULL with *error set: it cannot be read or is too
+ * large. */
 static char *read_stdin(size_t *len, struct error *error)
 {
     size_t size = 65536;
@@ -100,7 +101,7 @@ static int emit_line(struct admin *admin, const char *line, long number,
                      cause.text);
 }
 
-/* A last line that a read error cut counts as an error too. */
+/* Refuses input that ended with a read error, even if getline returned a truncated last line. */
 static int check_read_to_the_end(struct error *error)
 {
     int read_errno = errno;
@@ -111,7 +112,7 @@ static int check_read_to_the_end(struct error *error)
                      strerror(read_errno));
 }
 
-/* All lines or none. */
+/* Inserts all lines in one transaction: all or none. */
 static int emit_lines(struct admin *admin, const struct emitted_ids *ids, struct error *error)
 {
     char *line = NULL;

@@ -15,8 +15,8 @@ static enum exit_status print_and_free(char *sql)
     return EXIT_DONE;
 }
 
-/* Why `run` would not begin is told, but is no reason to create nothing. `run` notes what is
- * settled: it has fewer rights than whoever runs `init`. */
+/* Warns when `run` would refuse to start because of existing rows; this is no reason not to create
+ * the tables. The decision itself is left to `run`, which records it. */
 static enum exit_status warn_of_adoption(struct admin *admin)
 {
     struct error error;
@@ -29,7 +29,7 @@ static enum exit_status warn_of_adoption(struct admin *admin)
     return EXIT_DONE;
 }
 
-/* Each column for which `init` has created nothing. */
+/* Prints the problem of each column because of which `init` has created nothing. */
 static void print_misfits(struct admin *admin)
 {
     struct findings findings;
@@ -71,7 +71,7 @@ static enum exit_status create(struct admin *admin, bool notify)
     return EXIT_BY_HAND;
 }
 
-/* With create = true a sink's missing topics or stream are made here, so that `run` finds them. */
+/* Creates a sink's missing topics or stream if it has create = true, so that `run` finds them. */
 static enum exit_status make_destinations(const struct sink_options *options)
 {
     struct error error;

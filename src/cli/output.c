@@ -1,4 +1,4 @@
-/* What all commands print with. */
+/* Output functions that all commands share. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ enum exit_status cli_fail(const struct error *error)
     return cli_status_of(error);
 }
 
-/* stdio keeps that it failed, not why. */
+/* stdio remembers that a write failed, but not why. */
 static int output_errno;
 
 void cli_flush(void)
@@ -37,13 +37,13 @@ void cli_flush(void)
         output_errno = errno;
 }
 
-/* A list that did not fit on the disk is no list. */
+/* An incomplete output, for example on a full disk, makes the command fail. */
 enum exit_status cli_check_output(enum exit_status status)
 {
     cli_flush();
     if (output_errno == 0 && !ferror(stdout))
         return status;
     (void)fprintf(stderr, "outbox-relay: stdout: %s\n",
-                  output_errno != 0 ? strerror(output_errno) : "not all of it could be written");
+                  output_errno != 0 ? strerror(output_errno) : "not all output could be written");
     return status == EXIT_DONE ? EXIT_RUNTIME : status;
 }

@@ -66,8 +66,8 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
                   "parked or dead rows remain");
         return EXIT_RUNTIME;
     case RELAY_ABORTED:
-        log_warn("left at once: what was not settled will be sent again");
-        _exit(EXIT_RUNTIME); /* threads may be anywhere: nothing of theirs is torn down */
+        log_warn("exiting at once: events that were not settled will be sent again");
+        _exit(EXIT_RUNTIME); /* threads are still running, so nothing can be freed */
     case RELAY_FAILED:
         break;
     }

@@ -23,7 +23,8 @@ static bool is_printable(struct text text, bool lines)
     return true;
 }
 
-/* Text that is printable is UTF-8, so a character begins at most three bytes before. */
+/* Moves `len` back to the beginning of a character. Printable text is UTF-8, so this is at most
+ * three bytes. */
 static size_t cut(struct text text, size_t len)
 {
     while (len > 0 && ((unsigned char)text.data[len] & 0xC0U) == 0x80U)

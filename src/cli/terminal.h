@@ -4,9 +4,9 @@
 #include "base/text.h"
 
 /*
- * The text as it is when a terminal can show it without obeying it (UTF-8 without control
- * characters; with `lines`, newlines and tabs are fine), escaped by text_escape() otherwise. What
- * does not fit is cut, and marked with "...". Returns `out`.
+ * Makes a text safe to print on a terminal. UTF-8 without control characters is copied unchanged
+ * (with `lines`, newlines and tabs are allowed); any other text is escaped by text_escape(). A text
+ * that is too long is cut and ends with "...". Returns `out`.
  */
 char *terminal_text(char *out, size_t size, struct text text, bool lines);
 
@@ -21,8 +21,8 @@ char *terminal_fit(char *out, size_t size, const char *text, int columns);
 int terminal_columns(void);
 int terminal_lines(void);
 
-/* A line on stdout. JSON leaves DEL and U+0080 to U+009F as they are, which terminals obey; they
- * stand in its strings only, where they can be escaped. */
+/* Prints JSON as a line on stdout. DEL and U+0080 to U+009F, which JSON does not require to be
+ * escaped but terminals interpret, are escaped; they occur only inside JSON strings. */
 void terminal_print_json(struct text json);
 
 #endif
