@@ -44,21 +44,21 @@ say = @printf '  %-5s %s\n'
 
 all: $(BINARY) ## build build/outbox-relay
 
-build-deps: ## install what building needs and this machine lacks (Debian, Ubuntu); elsewhere: name it
+build-deps: ## install what building needs (Debian, Ubuntu); on other systems, list it
 	@tests/support/deps --build
 
-deps: ## the same, and what demo and tests need: the servers, cmocka, Java for Kafka
+deps: ## also install what demo and tests need: the servers, cmocka, Java for Kafka
 	@tests/support/deps
 
-demo: deps ## real transactions -> outbox -> relays -> NATS and Kafka, audited
+demo: deps ## run real transactions through relays to NATS and Kafka, and audit them
 	@$(MAKE) --no-print-directory all build/reader
 	@tests/support/services run -- tests/demo/demo
 
-test: deps ## unit and integration tests, against real servers
+test: deps ## run unit and integration tests against real servers
 	@$(MAKE) --no-print-directory -j$(shell nproc) built
 	@$(MAKE) --no-print-directory test-unit test-integration test-audit
 
-lint: $(BINARY) ## include directions, banned calls, length of lines, hardening
+lint: $(BINARY) ## check include directions, banned calls, line lengths, hardening
 	@python3 tests/support/lint.py $(BUILD)/obj
 	@tests/chaos/faults --matrix
 	@readelf -hdl $(BINARY) > $(BUILD)/elf.txt; for want in 'DYN (Position-Independent' BIND_NOW GNU_RELRO; do \
@@ -72,7 +72,7 @@ install: all ## install the program and the sample configuration under $(PREFIX)
 clean: ## remove build/
 	rm -rf build
 
-help: ## this list
+help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 	@echo '  make help-tests       the targets of tests and benchmarks'
 
@@ -96,7 +96,7 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp
 	$(say) CXX $@
 	@$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
-# A file of config/ as an array of bytes.
+# Embeds a file of config/ as an array of bytes.
 embed = { printf 'extern const char $(1)[];\nconst char $(1)[] = {\n'; od -An -v -tu1 $(2) | \
 	sed 's/\([0-9][0-9]*\)/\1,/g'; printf '0};\n'; }
 
@@ -117,6 +117,6 @@ $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	$(say) CC $@
 	@$(CC) $(CFLAGS) -c -o $@ $<
 
-# A tree without tests/ builds the program all the same.
+# The program also builds in a tree without tests/.
 -include tests/tests.mk
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Who may only insert is not told the ids: RETURNING takes the right to SELECT. */
+/* A role that may only insert gets no ids, because RETURNING requires the SELECT privilege. */
 static int may_return(struct admin *admin, struct error *error)
 {
     const char *params[3] = {admin->table.quoted, admin->table.columns[COLUMN_ID].name,

@@ -19,11 +19,11 @@
 struct lane {
     int number; /* from 1 */
     const struct relay_options *options;
-    struct relay_options *own; /* the same, when they are not the first ones; else NULL */
-    _Atomic(struct relay_options *) next; /* to go on with; NULL: none */
+    struct relay_options *own; /* owned copy behind `options` after a reload; NULL: none */
+    _Atomic(struct relay_options *) next; /* options to change to between two steps; NULL: none */
     const struct stop *stop;
-    struct wake *wake; /* what an idle lane waits on; NULL: it polls every poll_interval */
-    struct missing *missing; /* NULL: nobody keeps a list */
+    struct wake *wake;       /* what an idle lane waits on; NULL: it polls every poll_interval */
+    struct missing *missing; /* the list of missing destinations; NULL: none is kept */
     struct outbox *outbox;
     struct lane_sinks sinks;
     struct pauses pauses;
@@ -57,11 +57,11 @@ void lane_close(struct lane *lane);
  * role. */
 void lane_name_session(char *out, size_t size, const char *part);
 
-/* From any thread: the lane goes on with a copy of these, which name the same sinks and the same
- * table, after the batch in hand. 0, or -1: no memory. */
+/* Callable from any thread. After its current batch the lane uses a copy of these options, which
+ * must have the same sinks and the same table. 0, or -1: out of memory. */
 int lane_offer_options(struct lane *lane, const struct relay_options *options);
-/* Between two steps: takes over what was offered. Where connections or statements depend on it the
- * lane connects anew. */
+/* Call between two steps. Changes to the offered options, and reconnects where connections or
+ * statements depend on them. */
 void lane_take_options(struct lane *lane);
 
 /* One batch: claim, route, publish, settle. */

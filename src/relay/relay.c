@@ -41,7 +41,7 @@ struct worker {
 struct relay {
     const struct relay_options *options;
     bool drain;
-    void (*on_turn)(void *closure); /* NULL: nobody wants to know */
+    void (*on_turn)(void *closure); /* called about once a second; NULL: none */
     void *closure;
     struct stop stop;
     struct worker *workers;

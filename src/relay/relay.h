@@ -28,7 +28,7 @@ enum relay_result relay_run(struct relay *relay, struct error *error);
 /* Called about once a second in the thread of relay_run, until the lanes have ended. */
 void relay_on_turn(struct relay *relay, void (*on_turn)(void *closure), void *closure);
 
-/* What it knows of itself, for any thread from relay_open to relay_close. */
+/* The relay's report on itself. Any thread may read it from relay_open to relay_close. */
 const struct report *relay_report(const struct relay *relay);
 
 /* Must not be called after RELAY_ABORTED, because threads still use the relay while the process
