@@ -63,7 +63,7 @@ static inline int setup_mock(void **state)
     if (mock == NULL || setup_brokers(rd_kafka_mock_cluster_bootstraps(mock)) < 0)
         return -1;
     /* Long enough for a batch to be one request: errors are injected by requests. */
-    set_property(&options, "linger.ms", "50");
+    set_property(&options, "linger.ms", "100");
     if (rd_kafka_mock_topic_create(mock, topic, 1, 1) != RD_KAFKA_RESP_ERR_NO_ERROR)
         return -1;
     open_broker();
