@@ -43,7 +43,8 @@ void admin_inspect_columns(struct admin *admin, struct findings *findings);
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
 
 /* Samples rows for `check`: one unsent row per topic among the oldest 1,000, taken equally from all
- * slices. Adds topic, key, type and ids to the batch, up to its capacity. 0 or -1. */
+ * slices, and 1,000 parked ones that will be tried again. Adds topic, key, type and ids to the
+ * batch, up to its capacity. 0 or -1. */
 int admin_sample(struct admin *admin, struct batch *batch, struct error *error);
 
 /* Unsent rows, and parked ones that will be tried again. -1: too many to count, or *error says why.

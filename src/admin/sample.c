@@ -19,7 +19,12 @@ static void put_sample_sql(const struct admin *admin, FILE *out, int size)
                       table_has(table, columns[i]) ? table->columns[columns[i]].quoted : "NULL",
                       column_name(columns[i]));
     oldest_put_sql(admin, out, by_slice ? SAMPLE_ROWS / admin->options->slices + 1 : SAMPLE_ROWS);
-    (void)fprintf(out, ") sample WHERE topic IS NOT NULL ORDER BY topic LIMIT %d", size);
+    (void)fprintf(out,
+                  " UNION ALL (SELECT left(topic::text, 256), left(key::text, 256),"
+                  " left(type::text, 256), left(id::text, 256), left(event_id::text, 256) FROM %s"
+                  " WHERE due IS NOT NULL ORDER BY due LIMIT %d)) sample WHERE topic IS NOT NULL"
+                  " ORDER BY topic LIMIT %d",
+                  table->parked_quoted, SAMPLE_ROWS, size);
 }
 
 static struct text copy_field(struct batch *batch, const PGresult *result, int row, int column)

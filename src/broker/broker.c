@@ -54,11 +54,10 @@ int64_t broker_payload_max(const struct broker *broker)
     return ops_of(broker)->payload_max(broker);
 }
 
-int broker_inspect(struct broker *broker, const char *destination, char *warning,
-                   size_t warning_size, struct error *error)
+int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
+                   struct error *error)
 {
-    warning[0] = '\0';
-    return ops_of(broker)->inspect(broker, destination, warning, warning_size, error);
+    return ops_of(broker)->inspect(broker, destination, findings, error);
 }
 
 int broker_make(struct broker *broker, const char *destination, struct error *error)

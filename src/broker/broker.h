@@ -2,6 +2,7 @@
 #define BROKER_BROKER_H
 
 #include "base/error.h"
+#include "base/finding.h"
 #include "broker/sink.h"
 #include "message/batch.h"
 
@@ -58,11 +59,11 @@ struct broker_ops {
     /* The largest payload that the broker accepts, in bytes; larger ones are not fetched from the
      * table. */
     int64_t (*payload_max)(const struct broker *broker);
-    /* Checks that `destination` (NULL: the sink itself) exists; creates nothing. 0, or -1: it
-     * cannot be published to. `warning` says what weakens the guarantee or will be created; "" for
-     * nothing. */
-    int (*inspect)(struct broker *broker, const char *destination, char *warning,
-                   size_t warning_size, struct error *error);
+    /* Checks that `destination` (NULL: the sink itself, and what holds for all destinations)
+     * exists; creates nothing. 0, or -1: it cannot be published to. Adds a warning, with what mends
+     * it, for each thing that weakens the guarantee, and one for what will be created. */
+    int (*inspect)(struct broker *broker, const char *destination, struct findings *findings,
+                   struct error *error);
 
     /* Creates the destination if it is missing. 0 also when it exists or is a pattern. */
     int (*make)(struct broker *broker, const char *destination, struct error *error);
@@ -99,8 +100,8 @@ bool broker_keeps_order(const struct broker *broker);
 /* For how long it recognises a repeated message and drops it; 0: not known, or it never does. */
 int64_t broker_recognise_ms(const struct broker *broker);
 int64_t broker_payload_max(const struct broker *broker);
-int broker_inspect(struct broker *broker, const char *destination, char *warning,
-                   size_t warning_size, struct error *error);
+int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
+                   struct error *error);
 int broker_make(struct broker *broker, const char *destination, struct error *error);
 
 #endif

@@ -275,13 +275,12 @@ static int64_t payload_max(const struct broker *broker)
     return PAYLOAD_BYTES_MAX;
 }
 
-static int inspect(struct broker *broker, const char *destination, char *warning,
-                   size_t warning_size, struct error *error)
+static int inspect(struct broker *broker, const char *destination, struct findings *findings,
+                   struct error *error)
 {
     const struct sink_options *options = ((struct stdout_sink *)broker)->base.options;
 
-    (void)warning;
-    (void)warning_size;
+    (void)findings;
     if (destination == NULL || sink_allows(options, text_of(destination)))
         return 0;
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,

@@ -66,33 +66,26 @@ static enum exit_status check_database(const struct config *config, struct findi
     return has_error(findings) ? EXIT_DATABASE : EXIT_DONE;
 }
 
-/* NULL: what the sink has of itself, a server and a stream. -1: nothing else can be asked. */
+/* -1: nothing else can be asked. */
 static int check_sink(struct broker *broker, const struct sink_options *options,
                       struct findings *findings, struct error *error)
 {
-    char warning[512];
-
-    if (broker_inspect(broker, NULL, warning, sizeof warning, error) < 0)
+    if (broker_inspect(broker, NULL, findings, error) < 0)
         return -1;
     (void)findings_add(findings, FINDING_OK, "sink %s (%s): reachable", options->name,
                        options->type);
-    if (warning[0] != '\0')
-        (void)findings_add(findings, FINDING_WARNING, "sink %s: %s", options->name, warning);
     return 0;
 }
 
 static void check_destination(struct broker *broker, const char *sink, const char *destination,
                               struct findings *findings)
 {
-    char warning[512];
+    int before = findings->count;
     struct error error;
 
-    if (broker_inspect(broker, destination, warning, sizeof warning, &error) < 0)
+    if (broker_inspect(broker, destination, findings, &error) < 0)
         add_error(findings, &error);
-    else if (warning[0] != '\0')
-        (void)findings_add(findings, FINDING_WARNING, "sink %s, \"%s\": %s", sink, destination,
-                           warning);
-    else
+    else if (findings->count == before)
         (void)findings_add(findings, FINDING_OK, "sink %s, \"%s\"", sink, destination);
 }
 

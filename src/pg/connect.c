@@ -140,6 +140,16 @@ static const struct refusal refusals[] = {
     {"invalid sslmode value", NULL},
 };
 
+/* The same of messages after which the server may yet come: these say what else it may be. */
+static const struct refusal doubts[] = {
+    {"invalid response to SSL negotiation", "is this a PostgreSQL server? Something else answers at"
+                                            " that address; correct host and port in database.url"},
+    {"expected authentication request", "is this a PostgreSQL server? Something else answers at"
+                                        " that address; correct host and port in database.url"},
+    {"timeout expired", "is this a PostgreSQL server? Nothing answers as one does; correct host and"
+                        " port in database.url, or let the connection through the firewall"},
+};
+
 static int refuse(const PGconn *conn, struct error *error)
 {
     const char *text = PQerrorMessage(conn);
@@ -150,7 +160,11 @@ static int refuse(const PGconn *conn, struct error *error)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "database: %s", text);
         return refusals[i].fix != NULL ? error_hint(error, "%s", refusals[i].fix) : -1;
     }
-    return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
+    (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: %s", text);
+    for (size_t i = 0; i < sizeof doubts / sizeof *doubts; i++)
+        if (strstr(text, doubts[i].says) != NULL)
+            return error_hint(error, "%s", doubts[i].fix);
+    return -1;
 }
 
 /* Returns 0, or -1 when the connection failed or may not be used. */

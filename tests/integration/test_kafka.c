@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "broker/clients.h"
 #include "broker/kafka/kafka.h"
+#include "integration/found.h"
 #include "integration/publishing_kafka.h"
 
 #include <poll.h>
@@ -254,24 +255,26 @@ static void create_makes_unknown_topics_as_they_are_met(void **state)
 static void
 a_missing_topic_is_reported_with_the_command_that_creates_it_and_can_be_created(void **state)
 {
-    char warning[512];
+    struct findings findings;
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
     (void)state;
+    assert_int_equal(findings_init(&findings), 0);
     open_broker();
-    assert_int_equal(broker_inspect(broker, topic, warning, sizeof warning, &error), -1);
+    assert_int_equal(broker_inspect(broker, topic, &findings, &error), -1);
     assert_says(&error, "unknown topic");
     assert_non_null(strstr(error.hint, "kafka-topics.sh"));
     assert_non_null(strstr(error.hint, topic));
-    assert_int_equal(broker_inspect(broker, "a/b", warning, sizeof warning, &error), -1);
+    assert_int_equal(broker_inspect(broker, "a/b", &findings, &error), -1);
     assert_says(&error, "invalid topic name");
     assert_int_equal(broker_make(broker, "shop.>", &error), 0);
     assert_int_equal(broker_make(broker, topic, &error), 0);
     assert_int_equal(broker_make(broker, topic, &error), 0);
     /* A broker announces a topic a moment after it has created it. */
-    while (broker_inspect(broker, topic, warning, sizeof warning, &error) < 0)
+    while (broker_inspect(broker, topic, &findings, &error) < 0)
         assert_true(clock_left_ms(deadline_ms) > 0);
-    assert_non_null(strstr(warning, "replication factor 1"));
+    assert_true(found(&findings, "replication factor 1", "kafka-reassign-partitions.sh"));
+    findings_free(&findings);
 }
 
 static void a_killed_broker_ends_the_wait_and_nothing_is_published_later(void **state)

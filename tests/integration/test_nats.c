@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "broker/clients.h"
+#include "integration/found.h"
 #include "integration/nats_fixture.h"
 
 /* Publishing, waiting and inspecting, against the real server. */
@@ -410,37 +411,40 @@ static void a_missing_stream_is_reported_with_the_command_that_adds_it(void **st
 static void the_printed_command_works_without_an_allow_list_too(void **state)
 {
     char expected[96];
-    char warning[512];
+    struct findings findings;
 
+    assert_int_equal(findings_init(&findings), 0);
     (void)open_broker(state);
     assert_int_equal(broker_ready(broker, &error), -1);
     (void)snprintf(expected, sizeof expected, "--subjects '%s.>' ", stream);
     assert_non_null(strstr(error.hint, expected));
     assert_says(&error, "so write your own in place of");
-    assert_int_equal(broker_inspect(broker, "orders.new", warning, sizeof warning, &error), -1);
+    assert_int_equal(broker_inspect(broker, "orders.new", &findings, &error), -1);
     assert_non_null(strstr(error.hint, "--subjects 'orders.new' "));
     allow(&options, "re:^orders");
-    assert_int_equal(broker_inspect(broker, "orders.new", warning, sizeof warning, &error), -1);
+    assert_int_equal(broker_inspect(broker, "orders.new", &findings, &error), -1);
     assert_non_null(strstr(error.hint, "--subjects 'orders.new' "));
+    findings_free(&findings);
 }
 
 static void create_adds_the_missing_stream(void **state)
 {
-    char warning[512];
+    struct findings findings;
 
+    assert_int_equal(findings_init(&findings), 0);
     (void)open_broker(state);
     allow(&options, subject_of(">"));
     options.create = true;
     assert_int_equal(broker_make(broker, subject_of(">"), &error), 0);
     assert_int_equal(broker_make(broker, subject_of("order"), &error), 0);
     assert_int_equal(broker_ready(broker, &error), 0);
-    assert_int_equal(broker_inspect(broker, subject_of("order"), warning, sizeof warning, &error),
-                     0);
+    assert_int_equal(broker_inspect(broker, subject_of("order"), &findings, &error), 0);
     delete_stream(stream);
     broker_close(broker);
     broker = broker_open(&options, &error);
     assert_int_equal(broker_ready(broker, &error), 0);
     assert_int_equal(stored(stream), 0);
+    findings_free(&findings);
 }
 
 static void a_stream_that_never_acknowledges_is_refused(void **state)
@@ -458,7 +462,8 @@ static void a_stream_that_never_acknowledges_is_refused(void **state)
 
 static void a_weak_stream_is_warned_about(void **state)
 {
-    char warning[512];
+    struct findings findings;
+    char fix[128];
     jsStreamConfig config;
 
     (void)open_broker(state);
@@ -467,24 +472,34 @@ static void a_weak_stream_is_warned_about(void **state)
     config.Duplicates = 1000000000;
     config.AllowRollup = true;
     config.Retention = js_InterestPolicy;
+    config.MaxBytes = 1000000;
     add_stream(stream, &config, subject_of(">"));
-    assert_int_equal(broker_inspect(broker, subject_of("a"), warning, sizeof warning, &error), 0);
-    assert_non_null(strstr(warning, "memory storage"));
-    assert_non_null(strstr(warning, "1 replica"));
-    assert_non_null(strstr(warning, "duplicate window of 1000 ms"));
-    assert_non_null(strstr(warning, "allow_rollup"));
-    assert_non_null(strstr(warning, "retention"));
+    assert_int_equal(findings_init(&findings), 0);
+    assert_int_equal(broker_inspect(broker, subject_of("a"), &findings, &error), 0);
+    assert_int_equal(findings.count, 0); /* they are the stream's, whatever the subject */
+    assert_int_equal(broker_inspect(broker, NULL, &findings, &error), 0);
+    assert_true(found(&findings, "memory storage", "--storage file"));
+    assert_true(found(&findings, "1 replica", " --replicas 3"));
+    (void)snprintf(fix, sizeof fix, "nats stream edit %s --dupe-window %llds", stream,
+                   2 * options.publish_timeout_ms / 1000LL);
+    assert_true(found(&findings, "duplicate window of 1000 ms", fix));
+    assert_true(found(&findings, "allow_rollup", ""));
+    assert_true(found(&findings, "retention", ""));
+    assert_true(found(&findings, "max_bytes = 1000000 with discard \"old\"", " --discard new"));
+    findings_free(&findings);
 }
 
 static void a_subject_that_the_stream_does_not_take_is_reported(void **state)
 {
-    char warning[512];
+    struct findings findings;
 
     (void)state;
-    assert_int_equal(broker_inspect(broker, "else.where", warning, sizeof warning, &error), -1);
+    assert_int_equal(findings_init(&findings), 0);
+    assert_int_equal(broker_inspect(broker, "else.where", &findings, &error), -1);
     assert_says(&error, "has no subject that matches \"else.where\"");
-    assert_int_equal(broker_inspect(broker, "not a subject", warning, sizeof warning, &error), -1);
+    assert_int_equal(broker_inspect(broker, "not a subject", &findings, &error), -1);
     assert_says(&error, "invalid subject");
+    findings_free(&findings);
 }
 
 static const char two_users[] = "jetstream {store_dir: js}\n"

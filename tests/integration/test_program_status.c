@@ -3,6 +3,7 @@
 #include "admin/admin_session.h"
 #include "admin/inspect_cluster.h"
 #include "admin/relay_answer.h"
+#include "integration/found.h"
 #include "integration/program.h"
 
 #include <jansson.h>
@@ -326,17 +327,6 @@ static struct admin *open_admin(const struct fixture *fixture, struct outbox_opt
     return admin;
 }
 
-static bool has_finding(const struct findings *findings, const char *text, const char *fix)
-{
-    for (int i = 0; i < findings->count; i++)
-        if (strstr(findings->items[i].text, text) != NULL &&
-            strstr(findings->items[i].fix, fix) != NULL)
-            return true;
-    for (int i = 0; i < findings->count; i++)
-        print_error("%s | %s\n", findings->items[i].text, findings->items[i].fix);
-    return false;
-}
-
 static void transactions_that_hold_the_horizon_are_named_with_what_ends_them(void **state)
 {
     struct fixture *fixture = *state;
@@ -358,7 +348,7 @@ static void transactions_that_hold_the_horizon_are_named_with_what_ends_them(voi
     assert_int_equal(inspect_holders(admin, 0, &findings, &error), 0);
     (void)snprintf(fix, sizeof fix, "SELECT pg_catalog.pg_terminate_backend(%d);",
                    PQbackendPID(reader));
-    assert_true(has_finding(&findings, "nightly, idle in transaction) is open for 0 min", fix));
+    assert_true(found(&findings, "nightly, idle in transaction) is open for 0 min", fix));
     findings_free(&findings);
     admin_close(admin);
     PQfinish(reader);

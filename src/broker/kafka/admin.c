@@ -77,7 +77,13 @@ int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, st
     return status;
 }
 
-static int min_insync_of(rd_kafka_event_t *event)
+/* Of a topic's configuration. */
+struct topic_settings {
+    int min_insync;      /* -1: the broker does not say */
+    bool unclean_leader; /* a replica that lags may become the leader */
+};
+
+static void read_settings(rd_kafka_event_t *event, struct topic_settings *settings)
 {
     const rd_kafka_DescribeConfigs_result_t *result = rd_kafka_event_DescribeConfigs_result(event);
     const rd_kafka_ConfigResource_t **resources;
@@ -86,35 +92,39 @@ static int min_insync_of(rd_kafka_event_t *event)
     size_t entry_count = 0;
 
     if (result == NULL)
-        return -1;
+        return;
     resources = rd_kafka_DescribeConfigs_result_resources(result, &count);
     entries = count == 1 ? rd_kafka_ConfigResource_configs(resources[0], &entry_count) : NULL;
-    for (size_t i = 0; i < entry_count; i++)
-        if (strcmp(rd_kafka_ConfigEntry_name(entries[i]), "min.insync.replicas") == 0 &&
-            rd_kafka_ConfigEntry_value(entries[i]) != NULL)
-            return (int)strtol(rd_kafka_ConfigEntry_value(entries[i]), NULL, 10);
-    return -1;
+    for (size_t i = 0; i < entry_count; i++) {
+        const char *name = rd_kafka_ConfigEntry_name(entries[i]);
+        const char *value = rd_kafka_ConfigEntry_value(entries[i]);
+
+        if (value != NULL && strcmp(name, "min.insync.replicas") == 0)
+            settings->min_insync = (int)strtol(value, NULL, 10);
+        if (value != NULL && strcmp(name, "unclean.leader.election.enable") == 0)
+            settings->unclean_leader = strcmp(value, "true") == 0;
+    }
 }
 
-/* -1 when unknown. */
-static int ask_min_insync(struct kafka *kafka, const char *name)
+static struct topic_settings ask_settings(struct kafka *kafka, const char *name)
 {
+    struct topic_settings settings = {.min_insync = -1};
     rd_kafka_ConfigResource_t *resource =
         rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
     rd_kafka_AdminOptions_t *options =
         make_options(kafka, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, ASK_TIMEOUT_MS);
     rd_kafka_queue_t *answers = rd_kafka_queue_new(kafka->client);
     rd_kafka_event_t *event;
-    int min_insync;
 
     rd_kafka_DescribeConfigs(kafka->client, &resource, 1, options, answers);
     event = rd_kafka_queue_poll(answers, ASK_TIMEOUT_MS);
-    min_insync = event != NULL ? min_insync_of(event) : -1;
+    if (event != NULL)
+        read_settings(event, &settings);
     rd_kafka_event_destroy(event);
     rd_kafka_queue_destroy(answers);
     rd_kafka_AdminOptions_destroy(options);
     rd_kafka_ConfigResource_destroy(resource);
-    return min_insync;
+    return settings;
 }
 
 static int fewest_replicas(const struct rd_kafka_metadata_topic *topic)
@@ -127,36 +137,60 @@ static int fewest_replicas(const struct rd_kafka_metadata_topic *topic)
     return fewest;
 }
 
-static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topic, char *warning,
-                 size_t size)
+static struct finding *add_warning(const struct kafka *kafka, struct findings *findings,
+                                   const char *topic, const char *text)
 {
-    int replicas = fewest_replicas(topic);
-    int min_insync;
+    return findings_add(findings, FINDING_WARNING, "sink %s, topic \"%s\": %s",
+                        kafka->base.options->name, topic, text);
+}
 
-    if (replicas < 2) {
-        (void)snprintf(
-            warning, size,
-            "topic \"%s\" has replication factor 1: losing one disk loses acknowledged messages",
-            topic->topic);
+static void set_fix(const struct kafka *kafka, struct finding *finding, const char *topic,
+                    const char *setting)
+{
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "kafka-configs.sh --bootstrap-server %s --alter --topic %s --add-config %s",
+                   kafka->base.options->brokers.items[0], topic, setting);
+}
+
+/* What the cluster may do to messages that it has acknowledged. */
+static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topic,
+                 struct findings *findings)
+{
+    const char *name = topic->topic;
+    struct topic_settings settings;
+    struct finding *finding;
+
+    if (fewest_replicas(topic) < 2) {
+        finding = add_warning(kafka, findings, name,
+                              "replication factor 1: losing one disk loses acknowledged messages");
+        (void)snprintf(finding->fix, sizeof finding->fix,
+                       "add replicas with kafka-reassign-partitions.sh, and set"
+                       " min.insync.replicas=2");
         return;
     }
-    min_insync = ask_min_insync(kafka, topic->topic);
-    if (min_insync >= 0 && min_insync < 2)
-        (void)snprintf(
-            warning, size,
-            "topic \"%s\" has min.insync.replicas = %d: a message acknowledged by only one "
-            "replica is lost with that replica; set it to 2",
-            topic->topic, min_insync);
+    settings = ask_settings(kafka, name);
+    if (settings.min_insync >= 0 && settings.min_insync < 2)
+        set_fix(kafka,
+                add_warning(kafka, findings, name,
+                            "min.insync.replicas is 1: a message acknowledged by only one replica"
+                            " is lost with that replica"),
+                name, "min.insync.replicas=2");
+    if (settings.unclean_leader)
+        set_fix(kafka,
+                add_warning(kafka, findings, name,
+                            "unclean.leader.election.enable is true: a replica that lacks"
+                            " acknowledged messages may become the leader, and they are lost"),
+                name, "unclean.leader.election.enable=false");
 }
 
 static int report_missing(struct kafka *kafka, const char *name, rd_kafka_resp_err_t code,
-                          char *warning, size_t warning_size, struct error *error)
+                          struct findings *findings, struct error *error)
 {
     char text[REASON_BYTES_MAX];
     bool unknown = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 
     if (unknown && kafka->base.options->create) {
-        (void)snprintf(warning, warning_size, "the topic is missing; init or run will create it");
+        (void)add_warning(kafka, findings, name, "it is missing; init or run will create it");
         return 0;
     }
     (void)snprintf(text, sizeof text, "%s \"%s\"%s%s", unknown ? "unknown topic" : "topic", name,
@@ -180,7 +214,7 @@ static int check_destination(struct kafka *kafka, const char *name, struct error
                      kafka->base.options->name, name, broken);
 }
 
-static int inspect_topic(struct kafka *kafka, const char *name, char *warning, size_t warning_size,
+static int inspect_topic(struct kafka *kafka, const char *name, struct findings *findings,
                          struct error *error)
 {
     rd_kafka_topic_t *topic = rd_kafka_topic_new(kafka->client, name, NULL);
@@ -199,15 +233,15 @@ static int inspect_topic(struct kafka *kafka, const char *name, char *warning, s
                                 metadata->topic_cnt == 1 && metadata->topics[0].err
                                     ? metadata->topics[0].err
                                     : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
-                                warning, warning_size, error);
+                                findings, error);
     else
-        warn(kafka, &metadata->topics[0], warning, warning_size);
+        warn(kafka, &metadata->topics[0], findings);
     rd_kafka_metadata_destroy(metadata);
     return status;
 }
 
-int kafka_inspect(struct broker *broker, const char *destination, char *warning,
-                  size_t warning_size, struct error *error)
+int kafka_inspect(struct broker *broker, const char *destination, struct findings *findings,
+                  struct error *error)
 {
     struct kafka *kafka = (struct kafka *)broker;
 
@@ -215,7 +249,7 @@ int kafka_inspect(struct broker *broker, const char *destination, char *warning,
         return kafka_ready(broker, error);
     if (check_destination(kafka, destination, error) < 0 || kafka_ready(broker, error) < 0)
         return -1;
-    return inspect_topic(kafka, destination, warning, warning_size, error);
+    return inspect_topic(kafka, destination, findings, error);
 }
 
 /* Topics that match a pattern are created when they are first used. */

@@ -122,8 +122,8 @@ void kafka_topics_empty(struct kafka *kafka);
 
 /* admin.c */
 int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error);
-int kafka_inspect(struct broker *broker, const char *destination, char *warning,
-                  size_t warning_size, struct error *error);
+int kafka_inspect(struct broker *broker, const char *destination, struct findings *findings,
+                  struct error *error);
 int kafka_make(struct broker *broker, const char *destination, struct error *error);
 
 #endif

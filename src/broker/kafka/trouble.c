@@ -58,6 +58,10 @@ static const struct {
     {"mechanism handshake failed",
      "the broker does not accept this kind of login on that port; see "
      "properties.\"sasl.mechanism\" and \"security.protocol\""},
+    {"Invalid response size",
+     "is this a Kafka broker? Something else answers at that address; correct brokers"},
+    {"ApiVersionRequest failed: Local: Timed out",
+     "is this a Kafka broker? It takes the connection and answers nothing; correct brokers"},
     {"SASL authentication error",
      "see properties.\"sasl.username\" and \"sasl.password_file\" (or \"sasl.password\")"},
 };

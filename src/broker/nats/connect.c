@@ -417,8 +417,13 @@ static int fail_to_connect(struct nats *nats, const struct dial *dial, struct er
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "[sink.%s] tls_ca_file, tls_cert_file or tls_key_file: %s", name,
                          dial->text);
-    if (key == NULL)
-        return nats_fail(nats, error, kind_of(dial->status, dial->text), dial->text);
+    if (key == NULL) {
+        (void)nats_fail(nats, error, kind_of(dial->status, dial->text), dial->text);
+        if (dial->status == NATS_TIMEOUT || dial->status == NATS_PROTOCOL_ERROR)
+            return error_hint(error, "is this a NATS server? Nothing greets there as one does;"
+                                     " correct servers");
+        return -1;
+    }
     if (strncmp(key, "password", strlen("password")) == 0)
         (void)snprintf(also, sizeof also, " or [sink.%.64s] username", name);
     (void)snprintf(text, sizeof text, "%s; change [sink.%s] %s%s%s%s", dial->text, name, key,

@@ -120,7 +120,7 @@ bool nats_stream_takes(const struct nats *nats, struct text destination);
 void nats_forget_subjects(struct nats *nats);
 /* Whether the stream's subjects may have changed and were not read within the last second. */
 bool nats_subjects_need_refresh(const struct nats *nats);
-int nats_inspect(struct broker *broker, const char *destination, char *warning, size_t warning_size,
+int nats_inspect(struct broker *broker, const char *destination, struct findings *findings,
                  struct error *error);
 int nats_make(struct broker *broker, const char *destination, struct error *error);
 

@@ -343,44 +343,80 @@ static int check_subject(struct nats *nats, const json_t *info, const char *dest
     return fail_subject(nats, destination, error);
 }
 
-static void add_warning(char *warning, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static struct finding *add_warning(const struct nats *nats, struct findings *findings,
+                                   const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-static void add_warning(char *warning, size_t size, const char *format, ...)
+static struct finding *add_warning(const struct nats *nats, struct findings *findings,
+                                   const char *format, ...)
 {
-    size_t len = strlen(warning);
+    char text[TEXT_BYTES_MAX];
     va_list args;
 
-    if (len > 0 && len + 3 < size) {
-        memcpy(warning + len, "; ", 3);
-        len += 2;
-    }
     va_start(args, format);
-    (void)vsnprintf(warning + len, size - len, format, args);
+    (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    return findings_add(findings, FINDING_WARNING, "sink %s, stream \"%s\": %s",
+                        nats->base.options->name, nats->base.options->stream, text);
 }
 
-static void warn(const struct nats *nats, const json_t *info, char *warning, size_t size)
+static void set_fix(const struct nats *nats, struct finding *finding, const char *option)
+{
+    (void)snprintf(finding->fix, sizeof finding->fix, "nats stream edit %s %s",
+                   nats->base.options->stream, option);
+}
+
+static void warn_of_limits(const struct nats *nats, const json_t *info, struct findings *findings)
+{
+    static const char *const limits[] = {"max_bytes", "max_msgs", "max_msgs_per_subject"};
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        json_int_t limit = json_integer_value(setting(info, limits[i]));
+
+        if (limit > 0 && strcmp(text_of_setting(info, "discard"), "new") != 0)
+            set_fix(nats,
+                    add_warning(nats, findings,
+                                "%s = %lld with discard \"old\": a full stream drops its oldest"
+                                " messages, whether they were consumed or not",
+                                limits[i], (long long)limit),
+                    "--discard new");
+    }
+}
+
+/* What the stream's configuration may do to messages that it has acknowledged. */
+static void warn(const struct nats *nats, const json_t *info, struct findings *findings)
 {
     int64_t window_ms = duplicate_window_ms(info);
     int64_t wanted_ms = 2 * nats->base.options->publish_timeout_ms;
+    struct finding *finding;
+    char option[64];
 
-    if (strcmp(text_of_setting(info, "storage"), "memory") == 0)
-        add_warning(warning, size, "memory storage: the stream is lost when the server restarts");
+    if (strcmp(text_of_setting(info, "storage"), "memory") == 0) {
+        finding = add_warning(nats, findings,
+                              "memory storage: the stream is lost when the server restarts");
+        (void)snprintf(finding->fix, sizeof finding->fix,
+                       "storage cannot be edited: add a stream with --storage file, and move the"
+                       " subjects to it");
+    }
     if (json_integer_value(setting(info, "num_replicas")) < 2)
-        add_warning(warning, size, "1 replica: losing one disk loses messages");
-    if (window_ms < wanted_ms)
-        add_warning(
-            warning, size,
-            "duplicate window of %lld ms: an event repeated after up to %lld ms may be stored "
-            "twice",
-            (long long)window_ms, (long long)wanted_ms);
+        set_fix(nats, add_warning(nats, findings, "1 replica: losing one disk loses messages"),
+                "--replicas 3");
+    if (window_ms < wanted_ms) {
+        (void)snprintf(option, sizeof option, "--dupe-window %llds",
+                       (long long)(wanted_ms + 999) / 1000);
+        set_fix(nats,
+                add_warning(nats, findings,
+                            "duplicate window of %lld ms: an event repeated after up to %lld ms may"
+                            " be stored twice",
+                            (long long)window_ms, (long long)wanted_ms),
+                option);
+    }
     if (json_is_true(setting(info, "allow_rollup_hdrs")))
-        add_warning(warning, size, "allow_rollup: a message header can purge the stream");
+        (void)add_warning(nats, findings, "allow_rollup: a message header can purge the stream");
     if (strcmp(text_of_setting(info, "retention"), "limits") != 0)
-        add_warning(
-            warning, size,
-            "retention is not \"limits\": a restarted server forgets the ids of consumed messages");
+        (void)add_warning(nats, findings,
+                          "retention is not \"limits\": a restarted server forgets the ids of"
+                          " consumed messages");
+    warn_of_limits(nats, info, findings);
 }
 
 static int check_destination(struct nats *nats, const char *destination, struct error *error)
@@ -395,7 +431,7 @@ static int check_destination(struct nats *nats, const char *destination, struct 
                      nats->base.options->name, destination, broken);
 }
 
-int nats_inspect(struct broker *broker, const char *destination, char *warning, size_t warning_size,
+int nats_inspect(struct broker *broker, const char *destination, struct findings *findings,
                  struct error *error)
 {
     struct nats *nats = (struct nats *)broker;
@@ -408,14 +444,15 @@ int nats_inspect(struct broker *broker, const char *destination, char *warning, 
     if (info == NULL && !nats->base.options->create)
         return fail_missing(nats, destination, error);
     if (info == NULL) {
-        add_warning(warning, warning_size, "the stream is missing; init or run will create it");
+        if (destination == NULL)
+            (void)add_warning(nats, findings, "it is missing; init or run will create it");
         return 0;
     }
     status = check_config(nats, info, error);
     if (status == 0 && destination != NULL)
         status = check_subject(nats, info, destination, error);
-    if (status == 0 && destination != NULL)
-        warn(nats, info, warning, warning_size);
+    if (status == 0 && destination == NULL)
+        warn(nats, info, findings);
     json_decref(info);
     return status;
 }

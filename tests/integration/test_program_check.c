@@ -1,0 +1,121 @@
+/* check as a doctor: what threatens the outbox from outside, and servers of another kind. */
+#include "integration/program.h"
+
+static const char *check(struct fixture *fixture, int status)
+{
+    expect(fixture, run(fixture, "check", "-c", fixture->config), status);
+    return fixture->process.out;
+}
+
+static void a_healthy_system_has_no_warning_but_the_known_ones(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *said = check(fixture, 0);
+
+    assert_null(strstr(said, " is off"));
+    assert_null(strstr(said, "unlogged"));
+    assert_null(strstr(said, "autovacuum"));
+    assert_null(strstr(said, "error: "));
+    assert_says(said, "does not see how long transactions of others are open\n"
+                      "  fix: GRANT pg_read_all_stats TO \"" HARNESS_RELAY "\";\n");
+}
+
+static void settings_that_lose_commits_or_keep_sent_rows_are_named(void **state)
+{
+    static const char *const settings[] = {"fsync", "full_page_writes", "autovacuum",
+                                           "track_counts"};
+    struct fixture *fixture = *state;
+    const char *said;
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        sql(fixture->conn, "ALTER SYSTEM SET %s = off", settings[i]);
+    sql(fixture->conn, "SELECT pg_reload_conf()");
+    sql(fixture->conn, "ALTER ROLE " HARNESS_RELAY " SET synchronous_commit = off");
+    wait_for_number(fixture->conn, 1, "SELECT (current_setting('autovacuum') = 'off')::int");
+    said = check(fixture, 0);
+    sql(fixture->conn, "ALTER ROLE " HARNESS_RELAY " RESET synchronous_commit");
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        sql(fixture->conn, "ALTER SYSTEM RESET %s", settings[i]);
+    sql(fixture->conn, "SELECT pg_reload_conf()");
+    assert_says(said, "warning: fsync is off: ");
+    assert_says(said, "warning: full_page_writes is off: ");
+    assert_says(said, "warning: synchronous_commit is off: ");
+    assert_says(said, "warning: autovacuum is off: ");
+    assert_says(said, "warning: track_counts is off: ");
+    assert_says(said, "  fix: ALTER SYSTEM SET fsync = on; SELECT pg_catalog.pg_reload_conf();\n");
+}
+
+/* Also of the relay's own tables: parked rows are nowhere else. The printed SQL mends it. */
+static void tables_that_a_crash_empties_or_that_nobody_vacuums_are_named(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *said;
+
+    sql(fixture->conn, "ALTER TABLE outbox SET (autovacuum_enabled = off)");
+    sql(fixture->conn, "ALTER TABLE outbox_parked SET UNLOGGED");
+    said = check(fixture, 0);
+    assert_says(said, "warning: autovacuum is off for table \"public\".\"outbox\"");
+    assert_says(said, "  fix: ALTER TABLE \"public\".\"outbox\" RESET (autovacuum_enabled);\n");
+    assert_says(said, "warning: table \"public\".\"outbox_parked\" is unlogged");
+    assert_says(said, "  fix: ALTER TABLE \"public\".\"outbox_parked\" SET LOGGED;\n");
+    sql(fixture->conn, "ALTER TABLE public.outbox RESET (autovacuum_enabled);"
+                       " ALTER TABLE public.outbox_parked SET LOGGED");
+    said = check(fixture, 0);
+    assert_null(strstr(said, "autovacuum"));
+    assert_null(strstr(said, "unlogged"));
+}
+
+static void destinations_of_parked_rows_are_looked_at_too(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config(fixture, "", STDOUT_SINK "\nallow = [\"known\"]\n");
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, waits_for, error) VALUES"
+        " (1, gen_random_uuid(), 'unknown', now(), 'infinity', 'out unknown', 'unknown topic')");
+    check(fixture, 4);
+    assert_says(fixture->process.out, "topic \"unknown\": the sink's allow list does not permit");
+    sql(fixture->conn, "UPDATE outbox_parked SET due = NULL");
+    check(fixture, 0);
+}
+
+static void expect_hint(struct fixture *fixture, int status, const char *hint)
+{
+    check(fixture, status);
+    assert_says(fixture->process.out, hint);
+}
+
+static void a_server_of_another_kind_is_recognised(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *postgres = harness_env("TEST_PG_PORT");
+    const char *nats = strrchr(harness_env("TEST_NATS_URL"), ':') + 1;
+    char sink[256];
+
+    (void)snprintf(sink, sizeof sink, "[sink.k]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:%s\"]\n",
+                   postgres);
+    write_config(fixture, "", sink);
+    expect_hint(fixture, 4, "  fix: is this a Kafka broker?");
+    (void)snprintf(sink, sizeof sink,
+                   "[sink.n]\ntype = \"nats\"\nstream = \"S\"\n"
+                   "servers = [\"nats://127.0.0.1:%s\"]\n",
+                   postgres);
+    write_config(fixture, "", sink);
+    expect_hint(fixture, 4, "  fix: is this a NATS server?");
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://relay@127.0.0.1:%s/shop", nats);
+    configure(fixture);
+    expect_hint(fixture, 3, "  fix: is this a PostgreSQL server?");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_healthy_system_has_no_warning_but_the_known_ones),
+        TEST(settings_that_lose_commits_or_keep_sent_rows_are_named),
+        TEST(tables_that_a_crash_empties_or_that_nobody_vacuums_are_named),
+        TEST(destinations_of_parked_rows_are_looked_at_too),
+        TEST(a_server_of_another_kind_is_recognised),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
