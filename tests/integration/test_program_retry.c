@@ -464,7 +464,7 @@ static void a_row_that_waits_for_a_destination_is_listed_and_retried(void **stat
     sql(fixture->conn,
         "UPDATE outbox_parked SET waits_for = 'shop.x', due = 'infinity' WHERE id = 3");
     DEAD(fixture, 0, "list");
-    assert_says(fixture->process.out, "3\twaiting\t");
+    assert_says(fixture->process.out, "3\twaiting for its topic\t");
     DEAD(fixture, 0, "show", "3", "--json");
     DEAD(fixture, 0, "retry", "3");
     assert_string_equal(ids_where(fixture, RETRIED), "3");
