@@ -21,7 +21,7 @@ static void print_problems(const struct config_problems *problems)
         (void)fprintf(stderr, "warning: %s\n", problems->warnings[i]);
 }
 
-static void log_problems(const struct config_problems *problems)
+void cli_log_problems(const struct config_problems *problems)
 {
     for (int i = 0; i < problems->count; i++)
         log_event(LOG_ERROR, LOG_FIELDS(.error = problems->lines[i]),
@@ -41,7 +41,7 @@ static enum exit_status run_with_config(const struct command *command,
 
     log_configure(config.log_level, config.log_format);
     if (command->run == cli_run)
-        log_problems(&problems);
+        cli_log_problems(&problems);
     else
         print_problems(&problems);
     config_problems_free(&problems);

@@ -68,6 +68,9 @@ bool cli_parse(const struct command *command, int argc, char **argv, struct argu
 /* Prints all commands, one per line. */
 void cli_print_commands(FILE *out);
 
+/* For `run`, whose every line is one of the log. */
+void cli_log_problems(const struct config_problems *problems);
+
 /* The exit status for an error's origin. */
 enum exit_status cli_status_of(const struct error *error);
 /* Prints "outbox-relay: ..." and the hint on a line of its own to stderr. Returns the exit

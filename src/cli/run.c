@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log_limit.h"
 #include "cli/progress.h"
+#include "config/reload.h"
 #include "http/http.h"
 #include "relay/relay.h"
 
@@ -34,8 +35,47 @@ static int64_t count_unsent(const struct outbox_options *options)
     return total;
 }
 
+/* What SIGHUP reads again. */
+struct reloading {
+    const char *path;     /* as given with -c; NULL: look in the usual places */
+    struct config config; /* as it is now; its strings are those of the first one */
+};
+
+static void log_change(const struct config_change *change, void *closure)
+{
+    (void)closure;
+    if (change->applied)
+        log_info("%s = %s, was %s", change->key, change->after, change->before);
+    else
+        log_warn("%s = %s needs a restart, because connections, threads or statements were made"
+                 " with it; it stays %s",
+                 change->key, change->after, change->before);
+}
+
+static const struct relay_options *reload(void *closure)
+{
+    struct reloading *reloading = closure;
+    struct config *config = &reloading->config;
+    struct config_problems problems;
+    struct config next;
+    int loaded = config_load(&next, reloading->path, &problems);
+
+    cli_log_problems(&problems);
+    config_problems_free(&problems);
+    if (loaded == 0) {
+        log_info("SIGHUP: %s is read again", next.path);
+        config_reload(config, &next, log_change, NULL);
+        log_configure(config->log_level, config->log_format);
+    } else {
+        log_error("SIGHUP: the running configuration stays");
+    }
+    config_free(&next);
+    return loaded == 0 ? &config->relay : NULL;
+}
+
 static enum exit_status run(const struct arguments *arguments, struct config *config)
 {
+    struct reloading reloading = {.path = arguments->config, .config = *config};
     struct drain drain;
     struct error error;
     int64_t total = arguments->drain ? count_unsent(&config->relay.outbox) : -1;
@@ -51,6 +91,8 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
         drain.report = relay_report(relay);
         relay_on_turn(relay, show_drain, &drain);
     }
+    if (relay != NULL)
+        relay_on_hangup(relay, reload, &reloading);
     if (relay != NULL)
         result = relay_run(relay, &error);
     if (result != RELAY_ABORTED) {

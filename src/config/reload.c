@@ -43,6 +43,14 @@ static bool differs(const struct key *key, const void *before, const void *after
     return value_number(key, before) != value_number(key, after);
 }
 
+static void show_list(char *out, size_t size, const struct text_list *list)
+{
+    (void)snprintf(out, size, "%s", list->count == 0 ? "not given" : "");
+    for (int i = 0; i < list->count; i++)
+        (void)snprintf(out + strlen(out), size - strlen(out), "%s%s", i > 0 ? ", " : "",
+                       list->items[i]);
+}
+
 static void show(char *out, size_t size, const struct key *key, const void *base)
 {
     const char *string = key->type == KEY_STRING ? value_string(key, base) : NULL;
@@ -50,7 +58,7 @@ static void show(char *out, size_t size, const struct key *key, const void *base
     if ((key->flags & KEY_SECRET) != 0)
         (void)snprintf(out, size, MASK);
     else if (key->type == KEY_LIST)
-        (void)snprintf(out, size, "%d items", value_list(key, base)->count);
+        show_list(out, size, value_list(key, base));
     else if (key->type == KEY_STRING)
         (void)snprintf(out, size, "%s", string != NULL ? string : "not given");
     else

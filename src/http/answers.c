@@ -24,7 +24,7 @@ static int put_metrics(FILE *out, const struct answer_source *source)
 static int put_health(FILE *out, const struct answer_source *source)
 {
     char why[256];
-    bool healthy = report_is_healthy(source->report, source->options, why, sizeof why);
+    bool healthy = report_is_healthy(source->report, why, sizeof why);
 
     (void)fprintf(out, "%s\n", healthy ? "ok" : why);
     return healthy ? 200 : 503;

@@ -132,7 +132,7 @@ static void put_verdict(const struct page *page)
     const char *style = "bad";
     const char *text;
 
-    if (!report_is_healthy(page->report, page->options, why, sizeof why))
+    if (!report_is_healthy(page->report, why, sizeof why))
         text = "A thread is stuck";
     else if (page->report->database.state == PEER_AWAY || sample->has_failed)
         text = "The database is away";
@@ -222,7 +222,7 @@ static void put_attention(const struct page *page)
     char text[256 + sizeof database->error.text];
     char lasted[32];
     char why[256];
-    bool healthy = report_is_healthy(page->report, page->options, why, sizeof why);
+    bool healthy = report_is_healthy(page->report, why, sizeof why);
     bool database_away = database->state == PEER_AWAY;
     int listed = sample->is_known ? findings->count : 0;
 

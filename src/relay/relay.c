@@ -43,6 +43,10 @@ struct relay {
     bool drain;
     void (*on_turn)(void *closure); /* called about once a second; NULL: none */
     void *closure;
+    const struct relay_options *(*read_options)(void *closure); /* NULL: SIGHUP changes nothing */
+    void *read_closure;
+    int64_t shutdown_timeout_ms;
+    _Atomic int64_t retention_ms;
     struct stop stop;
     struct worker *workers;
     struct wake *wake;
@@ -91,7 +95,7 @@ static void *run_janitor(void *argument)
 {
     struct relay *relay = argument;
 
-    janitor_run(&relay->options->outbox, &relay->stop);
+    janitor_run(&relay->options->outbox, &relay->retention_ms, &relay->stop);
     note_end(relay);
     return NULL;
 }
@@ -215,6 +219,22 @@ static bool a_lane_failed(const struct relay *relay)
     return atomic_load(&relay->lanes_running) < relay->options->lanes && !relay->drain;
 }
 
+static void reload(struct relay *relay)
+{
+    const struct relay_options *options =
+        relay->read_options != NULL ? relay->read_options(relay->read_closure) : NULL;
+
+    if (options == NULL)
+        return;
+    relay->shutdown_timeout_ms = options->shutdown_timeout_ms;
+    atomic_store(&relay->retention_ms, options->outbox.retention_ms);
+    wake_set_poll(relay->wake, options->poll_interval_ms);
+    report_set_limits(&relay->report, options);
+    for (int i = 0; i < relay->options->lanes; i++)
+        if (lane_offer_options(&relay->workers[i].lane, options) < 0)
+            log_error("out of memory: lane %d keeps its old configuration", i + 1);
+}
+
 /* Reads a pending signal, if any. Returns whether it asks the process to end. */
 static bool was_signalled(struct relay *relay)
 {
@@ -224,7 +244,7 @@ static bool was_signalled(struct relay *relay)
         return false;
     if (info.ssi_signo != SIGHUP)
         return true;
-    log_warn("SIGHUP is ignored: the configuration is read at the start only");
+    reload(relay);
     return false;
 }
 
@@ -259,11 +279,11 @@ static bool watch(struct relay *relay)
             if (stop_requested(&relay->stop))
                 return false;
             log_info("stopping: finishing the current batches");
-            leave_ms = now_ms + relay->options->shutdown_timeout_ms;
+            leave_ms = now_ms + relay->shutdown_timeout_ms;
             request_stop(relay);
         }
         if (a_lane_failed(relay) && !stop_requested(&relay->stop)) {
-            leave_ms = now_ms + relay->options->shutdown_timeout_ms;
+            leave_ms = now_ms + relay->shutdown_timeout_ms;
             request_stop(relay);
         }
         if (now_ms > leave_ms)
@@ -327,6 +347,13 @@ void relay_on_turn(struct relay *relay, void (*on_turn)(void *closure), void *cl
 {
     relay->on_turn = on_turn;
     relay->closure = closure;
+}
+
+void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(void *closure),
+                     void *closure)
+{
+    relay->read_options = read;
+    relay->read_closure = closure;
 }
 
 enum relay_result relay_run(struct relay *relay, struct error *error)
@@ -420,6 +447,8 @@ struct relay *relay_open(const struct relay_options *options, bool drain, struct
                             .signals_fd = -1,
                             .stop.fd = -1,
                             .watcher_stop.fd = -1};
+    relay->shutdown_timeout_ms = options->shutdown_timeout_ms;
+    atomic_init(&relay->retention_ms, options->outbox.retention_ms);
     report_init(&relay->report, options);
     changes_init(&relay->changes, options);
     missing_init(&relay->missing, options);

@@ -28,6 +28,11 @@ enum relay_result relay_run(struct relay *relay, struct error *error);
 /* Called about once a second in the thread of relay_run, until the lanes have ended. */
 void relay_on_turn(struct relay *relay, void (*on_turn)(void *closure), void *closure);
 
+/* SIGHUP calls `read`, in the thread of relay_run, and the lanes go on with the options that it
+ * returns: their numbers may differ from those of before. NULL: with those of before. */
+void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(void *closure),
+                     void *closure);
+
 /* The relay's report on itself. Any thread may read it from relay_open to relay_close. */
 const struct report *relay_report(const struct relay *relay);
 

@@ -141,6 +141,19 @@ void report_init(struct report *report, const struct relay_options *options)
     *report = (struct report){.options = options, .started_ms = now_ms};
     atomic_store(&report->turned_ms, now_ms);
     atomic_store(&report->watched_ms, now_ms);
+    report_set_limits(report, options);
+}
+
+static void raise(_Atomic int64_t *limit, int64_t value)
+{
+    if (value > atomic_load(limit))
+        atomic_store(limit, value);
+}
+
+void report_set_limits(struct report *report, const struct relay_options *options)
+{
+    raise(&report->publish_timeout_ms, options->publish_timeout_ms);
+    raise(&report->poll_interval_ms, options->poll_interval_ms);
 }
 
 void report_add_lane(struct report *report, struct lane_report *lane)
@@ -234,6 +247,8 @@ void report_read(const struct report *report, struct relay_report *out)
     *out = (struct relay_report){
         .now_ms = clock_wall_us() / 1000,
         .up_for_ms = now_ms - report->started_ms,
+        .publish_timeout_ms = atomic_load(&report->publish_timeout_ms),
+        .poll_interval_ms = atomic_load(&report->poll_interval_ms),
         .turned_for_ms = now_ms - atomic_load(&report->turned_ms),
         .watched_for_ms = now_ms - atomic_load(&report->watched_ms),
         .still_for_ms = atomic_load(&report->still_ms),
@@ -277,13 +292,13 @@ const char *lane_state_name(enum lane_state state)
 #define REST_MS 90000 /* the longest wait of a lane is 30 s */
 
 /* Beyond this a lane is stuck in this state; 0: never. */
-static int64_t state_ms_max(enum lane_state state, const struct relay_options *options)
+static int64_t state_ms_max(enum lane_state state, const struct relay_report *report)
 {
     switch (state) {
     case LANE_IS_PUBLISHING:
-        return options->publish_timeout_ms + CALL_MS;
+        return report->publish_timeout_ms + CALL_MS;
     case LANE_IS_IDLE:
-        return options->poll_interval_ms + REST_MS;
+        return report->poll_interval_ms + REST_MS;
     case LANE_IS_WAITING:
         return REST_MS;
     case LANE_IS_ENDED:
@@ -298,8 +313,7 @@ static int64_t state_ms_max(enum lane_state state, const struct relay_options *o
     return CALL_MS;
 }
 
-bool report_is_healthy(const struct relay_report *report, const struct relay_options *options,
-                       char *why, size_t size)
+bool report_is_healthy(const struct relay_report *report, char *why, size_t size)
 {
     why[0] = '\0';
     if (report->turned_for_ms > TURN_MS || report->watched_for_ms > CALL_MS) {
@@ -312,7 +326,7 @@ bool report_is_healthy(const struct relay_report *report, const struct relay_opt
     }
     for (int i = 0; i < report->lane_count; i++) {
         const struct lane_snapshot *lane = &report->lanes[i];
-        int64_t max_ms = state_ms_max(lane->state, options);
+        int64_t max_ms = state_ms_max(lane->state, report);
 
         if (max_ms == 0 || lane->state_for_ms <= max_ms)
             continue;

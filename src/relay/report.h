@@ -100,12 +100,16 @@ struct report {
     int64_t started_ms;
     struct lane_report *lanes[LANES_MAX]; /* all are there before the first thread starts */
     int lane_count;
-    _Atomic int64_t turned_ms;  /* when the main thread has turned last */
-    _Atomic int64_t watched_ms; /* when the watcher has */
-    _Atomic int64_t still_ms;   /* horizon_stands_still_ms() */
+    _Atomic int64_t publish_timeout_ms; /* the longest of those that lanes may work with */
+    _Atomic int64_t poll_interval_ms;   /* the same */
+    _Atomic int64_t turned_ms;          /* when the main thread has turned last */
+    _Atomic int64_t watched_ms;         /* when the watcher has */
+    _Atomic int64_t still_ms;           /* horizon_stands_still_ms() */
 };
 
 void report_init(struct report *report, const struct relay_options *options);
+/* From here on lanes may work with these. */
+void report_set_limits(struct report *report, const struct relay_options *options);
 void report_add_lane(struct report *report, struct lane_report *lane);
 uint64_t report_total(const struct report *report, enum report_count count);
 /* A bit for each sink that a lane cannot use. */
@@ -141,6 +145,8 @@ struct lane_snapshot {
 struct relay_report {
     int64_t now_ms; /* milliseconds since 1970 */
     int64_t up_for_ms;
+    int64_t publish_timeout_ms;
+    int64_t poll_interval_ms;
     int64_t turned_for_ms;  /* since the main thread turned, which does so each second */
     int64_t watched_for_ms; /* since the watcher did */
     int64_t still_for_ms;   /* how long the highest stable id has not moved; 0: it is level */
@@ -161,7 +167,6 @@ const char *lane_state_name(enum lane_state state);
  * Whether every thread turns: false when one has been in one state for longer than the
  * configuration and the program's own deadlines allow; `why` says which one and for how long.
  */
-bool report_is_healthy(const struct relay_report *report, const struct relay_options *options,
-                       char *why, size_t size);
+bool report_is_healthy(const struct relay_report *report, char *why, size_t size);
 
 #endif

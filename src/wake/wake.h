@@ -15,6 +15,8 @@ struct wake;
  * descriptor. */
 struct wake *wake_open(int lanes, int64_t poll_ms);
 void wake_close(struct wake *wake);
+/* Another poll_ms, from the next wait on. */
+void wake_set_poll(struct wake *wake, int64_t poll_ms);
 
 /* How long a lane rests after a batch of `rows` rows that were all there were: see wake.c. */
 int64_t wake_rest_ms(int rows);

@@ -155,10 +155,10 @@ static void a_lane_that_publishes_for_longer_than_its_deadlines_allow_is_stuck(v
     (void)state;
     lane_report_enter(&lanes[1], LANE_IS_PUBLISHING);
     report_read(&report, &snapshot);
-    assert_true(report_is_healthy(&snapshot, &options, why, sizeof why));
+    assert_true(report_is_healthy(&snapshot, why, sizeof why));
     atomic_store(&lanes[1].state_ms, clock_now_ms() - 120000);
     report_read(&report, &snapshot);
-    assert_false(report_is_healthy(&snapshot, &options, why, sizeof why));
+    assert_false(report_is_healthy(&snapshot, why, sizeof why));
     assert_non_null(strstr(why, "lane 2 has been publishing for 120 s"));
 }
 
@@ -170,7 +170,7 @@ static void a_lane_that_has_ended_is_not_stuck(void **state)
     lane_report_enter(&lanes[1], LANE_IS_ENDED);
     atomic_store(&lanes[1].state_ms, clock_now_ms() - 1200000);
     report_read(&report, &snapshot);
-    assert_true(report_is_healthy(&snapshot, &options, why, sizeof why));
+    assert_true(report_is_healthy(&snapshot, why, sizeof why));
 }
 
 static void a_main_thread_that_does_not_turn_is_unhealthy(void **state)
@@ -180,7 +180,7 @@ static void a_main_thread_that_does_not_turn_is_unhealthy(void **state)
     (void)state;
     atomic_store(&report.turned_ms, clock_now_ms() - 45000);
     report_read(&report, &snapshot);
-    assert_false(report_is_healthy(&snapshot, &options, why, sizeof why));
+    assert_false(report_is_healthy(&snapshot, why, sizeof why));
     assert_non_null(strstr(why, "main thread"));
 }
 
