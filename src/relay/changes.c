@@ -216,6 +216,27 @@ static void log_figures(struct changes *changes, const struct relay_report *repo
     changes->figures = *report;
 }
 
+static void log_stuck(struct changes *changes, const struct relay_report *report)
+{
+    char why[256];
+
+    if (report_is_healthy(report, why, sizeof why)) {
+        if (changes->stuck)
+            log_info("no thread is stuck any more, after %" PRId64 " s",
+                     (report->up_for_ms - changes->stuck_ms) / 1000);
+        changes->stuck = false;
+        return;
+    }
+    if (changes->stuck && report->up_for_ms - changes->stuck_logged_ms < REPEAT_MS)
+        return;
+    if (!changes->stuck)
+        changes->stuck_ms = report->up_for_ms;
+    changes->stuck = true;
+    changes->stuck_logged_ms = report->up_for_ms;
+    log_event(LOG_ERROR, LOG_FIELDS(.error = why, .hint = "restart the relay"),
+              "a thread is stuck");
+}
+
 static bool a_sink_has_been_up(const struct changes *changes, const struct relay_report *report)
 {
     for (int sink = 0; sink < report->sink_count; sink++)
@@ -242,6 +263,7 @@ void changes_log(struct changes *changes, const struct relay_report *report)
         log_info("relaying from %s with %d lanes of %d rows", changes->options->outbox.table,
                  changes->options->lanes, changes->options->outbox.batch);
     }
+    log_stuck(changes, report);
     if (report->up_for_ms - changes->figures_ms >= FIGURES_MS)
         log_figures(changes, report);
 }

@@ -27,6 +27,9 @@ struct peer_change {
 struct changes {
     const struct relay_options *options;
     struct peer_change peers[REPORT_PEERS];
+    bool stuck; /* the log says that a thread is */
+    int64_t stuck_ms;
+    int64_t stuck_logged_ms;
     bool relaying; /* the log says so: the database and a sink have been up */
     int64_t figures_ms;
     struct relay_report figures; /* the snapshot of the last line of figures */

@@ -16,8 +16,8 @@
     30000 /* maximum wait of a lane while others poll for it; it then checks its servers */
 
 struct run_state {
-    int failures; /* consecutive failed steps */
-    bool worked;  /* at least one step has succeeded */
+    int failures;     /* consecutive failed steps */
+    bool worked;      /* at least one step has succeeded */
     int64_t pace_ms;  /* wait after the last step with rows; 0: no rows since the last wait */
     int full_batches; /* full batches since the last wait, up to BACKLOG_BATCHES */
     int policy;       /* scheduling policy before the backlog switched the thread to SCHED_BATCH */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "base/supervisor.h"
 #include "broker/clients.h"
 #include "relay/changes.h"
 #include "relay/janitor.h"
@@ -62,7 +63,8 @@ struct relay {
     atomic_int lanes_running; /* running threads that are lanes */
     struct report report;
     struct changes changes;
-    bool known; /* what the first try of a lane has shown */
+    bool known;    /* what the first try of a lane has shown */
+    bool is_ready; /* the supervisor knows */
     struct missing missing;
     int ended_fd;   /* eventfd(2): readable when a lane has ended */
     int signals_fd; /* signalfd(2) */
@@ -200,6 +202,21 @@ static struct totals add_up(const struct report *report)
     };
 }
 
+/* systemd is told that the relay is ready when the first lane has reached the database and a
+ * broker, or waits for one of them: waiting is its work, and a start that fails would be no help.
+ */
+static void tell_supervisor(struct relay *relay, const struct relay_report *report)
+{
+    char status[400];
+
+    if (!relay->known)
+        return;
+    changes_describe(&relay->changes, report, status, sizeof status);
+    supervisor_notify("%s%sSTATUS=%s", relay->is_ready ? "" : "READY=1\n",
+                      relay->changes.stuck ? "" : "WATCHDOG=1\n", status);
+    relay->is_ready = true;
+}
+
 /* The error for which the process ends is logged at its end. */
 static void log_changes(struct relay *relay, int64_t now_ms)
 {
@@ -212,6 +229,7 @@ static void log_changes(struct relay *relay, int64_t now_ms)
     changes_log(&relay->changes, &report);
     relay->known = relay->known || changes_are_known(&report);
     missing_tick(&relay->missing, now_ms);
+    tell_supervisor(relay, &report);
 }
 
 static bool a_lane_failed(const struct relay *relay)
@@ -221,9 +239,11 @@ static bool a_lane_failed(const struct relay *relay)
 
 static void reload(struct relay *relay)
 {
-    const struct relay_options *options =
-        relay->read_options != NULL ? relay->read_options(relay->read_closure) : NULL;
+    const struct relay_options *options;
 
+    supervisor_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_now_us());
+    options = relay->read_options != NULL ? relay->read_options(relay->read_closure) : NULL;
+    relay->is_ready = false;
     if (options == NULL)
         return;
     relay->shutdown_timeout_ms = options->shutdown_timeout_ms;
@@ -279,6 +299,7 @@ static bool watch(struct relay *relay)
             if (stop_requested(&relay->stop))
                 return false;
             log_info("stopping: finishing the current batches");
+            supervisor_notify("STOPPING=1\nSTATUS=finishing the current batches");
             leave_ms = now_ms + relay->shutdown_timeout_ms;
             request_stop(relay);
         }

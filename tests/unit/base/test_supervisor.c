@@ -1,0 +1,110 @@
+#include "base/supervisor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static int receiver = -1;
+static char received[1024];
+
+/* Binds to the address; '@' stands for the zero byte of an abstract one. */
+static void listen_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t len = strlen(path);
+
+    memcpy(address.sun_path, path, len);
+    if (path[0] == '@')
+        address.sun_path[0] = '\0';
+    receiver = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    assert_true(receiver >= 0);
+    assert_int_equal(bind(receiver, (struct sockaddr *)&address,
+                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)),
+                     0);
+    assert_int_equal(setenv("NOTIFY_SOCKET", path, 1), 0);
+}
+
+static const char *receive(void)
+{
+    ssize_t len = recv(receiver, received, sizeof received - 1, 0);
+
+    received[len > 0 ? len : 0] = '\0';
+    return received;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    (void)close(receiver);
+    return unsetenv("NOTIFY_SOCKET");
+}
+
+static void a_message_arrives_at_a_path(void **state)
+{
+    char path[64];
+
+    (void)state;
+    (void)snprintf(path, sizeof path, "/tmp/supervisor-%d", (int)getpid());
+    listen_at(path);
+    supervisor_notify("READY=1\nSTATUS=sent %d", 7);
+    assert_string_equal(receive(), "READY=1\nSTATUS=sent 7");
+    (void)unlink(path);
+}
+
+static void a_message_arrives_at_an_abstract_name(void **state)
+{
+    char name[64];
+
+    (void)state;
+    (void)snprintf(name, sizeof name, "@supervisor-%d", (int)getpid());
+    listen_at(name);
+    supervisor_notify("WATCHDOG=1");
+    assert_string_equal(receive(), "WATCHDOG=1");
+}
+
+/* alarm(2) would end a call that blocked. */
+static void a_supervisor_that_does_not_read_blocks_nobody(void **state)
+{
+    char name[64];
+
+    (void)state;
+    (void)snprintf(name, sizeof name, "@supervisor-full-%d", (int)getpid());
+    listen_at(name);
+    (void)alarm(20);
+    for (int i = 0; i < 10000; i++)
+        supervisor_notify("WATCHDOG=1");
+    (void)alarm(0);
+    assert_string_equal(receive(), "WATCHDOG=1");
+}
+
+static void without_a_supervisor_nothing_happens(void **state)
+{
+    static const char *const odd[] = {"", "nowhere", "/nonexistent/socket", "@nobody-listens"};
+
+    (void)state;
+    receiver = -1;
+    supervisor_notify("READY=1");
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        assert_int_equal(setenv("NOTIFY_SOCKET", odd[i], 1), 0);
+        supervisor_notify("READY=1");
+    }
+}
+
+#define TEST(test) cmocka_unit_test_teardown(test, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_message_arrives_at_a_path),
+        TEST(a_message_arrives_at_an_abstract_name),
+        TEST(a_supervisor_that_does_not_read_blocks_nobody),
+        TEST(without_a_supervisor_nothing_happens),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
