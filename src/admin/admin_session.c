@@ -18,6 +18,7 @@ struct admin *admin_open(const struct outbox_options *options, struct error *err
         return NULL;
     }
     admin->options = options;
+    admin->unsent_from = INT64_MIN;
     admin->session.late = late;
     late = NULL;
     if (session_open(&admin->session, &session, "admin", error) < 0 ||

@@ -10,7 +10,8 @@ struct admin {
     const struct outbox_options *options;
     struct session session;
     struct table table;
-    bool returns_ids; /* of the events that are emitted */
+    bool returns_ids;    /* of the events that are emitted */
+    int64_t unsent_from; /* no unsent row has a lower id; INT64_MIN: not known */
 };
 
 /* The first value of a query as a number; -1 with *error set. */

@@ -15,7 +15,7 @@ static struct findings *of(struct status *status)
     return &status->attention;
 }
 
-static void note_relays(struct status *status)
+static void note_relays(struct status *status, bool asked)
 {
     struct finding *finding;
 
@@ -26,7 +26,7 @@ static void note_relays(struct status *status)
         (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay run");
     }
     for (int i = 0; i < status->process_count; i++)
-        if (!status->processes[i].answers) {
+        if (asked && !status->processes[i].answers) {
             finding = findings_add(of(status), FINDING_WARNING,
                                    "relay %s does not answer: it is of an older version, or hangs",
                                    status->processes[i].name);
@@ -121,9 +121,10 @@ static void note_pauses(struct status *status)
     }
 }
 
-int attention_fill(struct admin *admin, struct status *status, struct error *error)
+int attention_fill(struct admin *admin, const struct status_query *query, struct status *status,
+                   struct error *error)
 {
-    note_relays(status);
+    note_relays(status, query->wait_ms > 0);
     note_sinks(status);
     note_pauses(status);
     note_dead(status);

@@ -12,11 +12,19 @@
 
 int admin_gauges_begin(struct admin *admin, struct error *error)
 {
-    return session_execute(&admin->session,
-                           "SET default_transaction_read_only = on;"
-                           " SET statement_timeout = '4s'; SET lock_timeout = '1s';"
-                           " SET max_parallel_workers_per_gather = 0",
-                           error);
+    return session_execute(
+        &admin->session,
+        "SET default_transaction_read_only = on;"
+        " SET statement_timeout = '4s'; SET lock_timeout = '1s';"
+        " SET max_parallel_workers_per_gather = 0; SET jit = off;"
+        /* What is asked of the outbox has an index, whatever statistics say. */
+        " SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off",
+        error);
+}
+
+void admin_gauges_unsent_from(struct admin *admin, int64_t id)
+{
+    admin->unsent_from = table_has_integer_ids(&admin->table) ? id : INT64_MIN;
 }
 
 static PGresult *query_text(struct admin *admin, char **sql, FILE *out, struct error *error)

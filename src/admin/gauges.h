@@ -24,6 +24,9 @@ struct gauges {
 /* Before the first measurement, on a connection that measures only: read-only, no statement takes
  * longer than a few seconds. 0 or -1. */
 int admin_gauges_begin(struct admin *admin, struct error *error);
+/* No unsent row has a lower id, as far as the relay knows: none is looked for below it from here
+ * on, where sent rows may be that nothing can vacuum. INT64_MIN: not known. */
+void admin_gauges_unsent_from(struct admin *admin, int64_t id);
 /* `backlog_is_bound`: counting stopped, so that the backlog is worth an estimate. 0 or -1. */
 int admin_gauges(struct admin *admin, bool backlog_is_bound, struct gauges *gauges,
                  struct error *error);

@@ -9,6 +9,9 @@
  * there are. */
 void oldest_put_sql(const struct admin *admin, FILE *out, int limit);
 
+/* " FROM the unsent rows LIMIT", with the table's columns. */
+void oldest_put_unsent_sql(const struct admin *admin, FILE *out, int limit);
+
 /* With order = "key" the oldest rows are found by the slices' index or not at all. */
 bool oldest_can_be_found(const struct admin *admin);
 

@@ -32,12 +32,10 @@ static void put_sql(const struct admin *admin, FILE *out)
     bool mark = admin->options->on_sent == ON_SENT_MARK;
     const char *time = parked_time(table);
 
-    (void)fprintf(out,
-                  "SELECT extract(epoch FROM pg_catalog.clock_timestamp()),"
-                  " (SELECT count(*) FROM (SELECT FROM %s WHERE true",
-                  table->quoted);
-    sql_put_unsent(out, table);
-    (void)fprintf(out, " LIMIT %d) counted), ", STATUS_COUNT_MAX);
+    (void)fprintf(out, "SELECT extract(epoch FROM pg_catalog.clock_timestamp()),"
+                       " (SELECT count(*) FROM (SELECT");
+    oldest_put_unsent_sql(admin, out, STATUS_COUNT_MAX);
+    (void)fprintf(out, ") counted), ");
     if (table_has(table, COLUMN_CREATED_AT) && oldest_can_be_found(admin)) {
         (void)fprintf(out, "(SELECT " AGE_SQL "%s::timestamptz)",
                       table->columns[COLUMN_CREATED_AT].quoted);
@@ -156,7 +154,7 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
         read_tables(admin, status, error) < 0 || read_reasons(admin, status, error) < 0 ||
         admin_list_pauses(admin, status->pauses, error) < 0 ||
         status_count_sinks(admin, query, status, error) < 0 || relays_hear(&asking, error) < 0 ||
-        attention_fill(admin, status, error) < 0)
+        attention_fill(admin, query, status, error) < 0)
         result = -1;
     admin->session.notifications.on_arrival = NULL;
     return result;

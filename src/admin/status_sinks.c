@@ -1,13 +1,13 @@
 #include "admin/status_sinks.h"
 
-#include "catalog/sql_text.h"
+#include "admin/oldest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define TOPICS_MAX 1000 /* the most frequent */
 
-static char *topics_sql(const struct table *table)
+static char *topics_sql(const struct admin *admin)
 {
     char *sql = NULL;
     size_t len = 0;
@@ -16,14 +16,11 @@ static char *topics_sql(const struct table *table)
     if (out == NULL)
         return NULL;
     (void)fprintf(out,
-                  "SELECT topic, count(*) FROM (SELECT pg_catalog.left(%s::text, 256) AS topic"
-                  " FROM %s WHERE true",
-                  table->columns[COLUMN_TOPIC].quoted, table->quoted);
-    sql_put_unsent(out, table);
-    (void)fprintf(out,
-                  " LIMIT %d) unsent WHERE topic IS NOT NULL GROUP BY topic ORDER BY 2 DESC"
-                  " LIMIT %d",
-                  STATUS_COUNT_MAX, TOPICS_MAX);
+                  "SELECT topic, count(*) FROM (SELECT pg_catalog.left(%s::text, 256) AS topic",
+                  admin->table.columns[COLUMN_TOPIC].quoted);
+    oldest_put_unsent_sql(admin, out, STATUS_COUNT_MAX);
+    (void)fprintf(out, ") counted WHERE topic IS NOT NULL GROUP BY topic ORDER BY 2 DESC LIMIT %d",
+                  TOPICS_MAX);
     if (fclose(out) == 0)
         return sql;
     free(sql);
@@ -51,7 +48,7 @@ int status_count_sinks(struct admin *admin, const struct status_query *query, st
             status->sinks[0].rows = status->backlog;
         return 0;
     }
-    sql = topics_sql(&admin->table);
+    sql = topics_sql(admin);
     if (sql == NULL)
         return error_no_memory(error);
     result = session_query(&admin->session, sql, 0, NULL, error);

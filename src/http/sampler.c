@@ -9,10 +9,13 @@
 
 #define SHARE 20 /* the time between two measurements is so many times that of one */
 #define CLOSE_MS 500
+#define START_LOOKS 50
+#define START_LOOK_MS 200
 #define RELAYS_MS 60000 /* for so long relays are asked after somebody wanted to know */
 #define ANSWER_MS 300
 
 struct sampler {
+    const struct report *report; /* until a stop is requested */
     const struct relay_options *options;
     const char *sinks[SINKS_MAX];
     struct stop stop;
@@ -69,6 +72,7 @@ static void fail(struct sampler *sampler, bool is_connected, const struct error 
 /* The connection lasts as long as measurements succeed: the next one describes the table anew. */
 static struct admin *sample(struct sampler *sampler, struct admin *admin)
 {
+    int64_t unsent_from = atomic_load(&sampler->report->unsent_from);
     int64_t began_ms = clock_now_ms();
     struct status status = {0};
     struct gauges gauges;
@@ -86,6 +90,7 @@ static struct admin *sample(struct sampler *sampler, struct admin *admin)
             return NULL;
         }
     }
+    admin_gauges_unsent_from(admin, unsent_from);
     if (measure(sampler, admin, &status, &gauges, &error) == 0) {
         keep(sampler, &status, &gauges, began_ms);
         return admin;
@@ -102,6 +107,10 @@ static void *run(void *argument)
     struct admin *admin = NULL;
     int64_t wait_ms = 0;
 
+    /* Until it is known where the unsent rows begin, the first measurement might take long. */
+    for (int i = 0; i < START_LOOKS && atomic_load(&sampler->report->unsent_from) == INT64_MIN; i++)
+        if (stop_wait(&sampler->stop, START_LOOK_MS))
+            return NULL;
     while (!stop_wait(&sampler->stop, wait_ms)) {
         int64_t began_ms = clock_now_ms();
 
@@ -109,17 +118,21 @@ static void *run(void *argument)
         wait_ms = SHARE * (clock_now_ms() - began_ms);
         if (wait_ms < SAMPLER_MS)
             wait_ms = SAMPLER_MS;
+        if (wait_ms > SAMPLER_MS_MAX)
+            wait_ms = SAMPLER_MS_MAX;
     }
     admin_close(admin);
     return NULL;
 }
 
-struct sampler *sampler_open(const struct relay_options *options)
+struct sampler *sampler_open(const struct report *report)
 {
+    const struct relay_options *options = report->options;
     struct sampler *sampler = calloc(1, sizeof *sampler);
 
     if (sampler == NULL)
         return NULL;
+    sampler->report = report;
     sampler->options = options;
     for (int i = 0; i < options->sink_count; i++)
         sampler->sinks[i] = options->sinks[i].name;

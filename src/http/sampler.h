@@ -3,15 +3,16 @@
 
 #include "admin/gauges.h"
 #include "admin/status.h"
-#include "relay/options.h"
+#include "relay/report.h"
 
 /*
  * A thread that measures the database, on a connection of its own, and keeps the last result for
- * all who ask. It measures every SAMPLER_MS, and less often where a measurement takes long, so that
- * it is at work for at most a twentieth of the time.
+ * all who ask. It measures every SAMPLER_MS, and less often where a measurement takes long: then it
+ * is at work for a twentieth of the time, or rests for SAMPLER_MS_MAX.
  */
 
 #define SAMPLER_MS 5000
+#define SAMPLER_MS_MAX 30000
 
 struct sample {
     bool is_known;    /* at least one measurement succeeded: status and gauges are of the last */
@@ -26,8 +27,8 @@ struct sample {
 
 struct sampler;
 
-/* NULL: no memory, or no thread. */
-struct sampler *sampler_open(const struct relay_options *options);
+/* NULL: no memory, or no thread. The report must live until sampler_close, its options for ever. */
+struct sampler *sampler_open(const struct report *report);
 /* Within half a second; a thread that a query keeps longer goes on by itself, with its memory. */
 void sampler_close(struct sampler *sampler);
 

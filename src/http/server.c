@@ -23,10 +23,11 @@
 #include <unistd.h>
 
 #define CONNECTIONS_MAX 64
-#define CONNECTION_BYTES ((size_t)(16 * 1024)) /* of a request's line and headers, and some more   \
-                                                */
-#define CONNECTION_S 10                        /* without a byte */
-#define CONNECTION_MS 15000                    /* from its first byte to its last */
+#define CONNECTION_BYTES                                                                           \
+    ((size_t)(16 * 1024))   /* of a request's line and headers, and some more                      \
+                             */
+#define CONNECTION_S 10     /* without a byte */
+#define CONNECTION_MS 15000 /* from its first byte to its last */
 #define TURN_MS 1000
 #define LISTEN_RETRY_MS 5000
 #define LISTEN_LOG_MS 60000
@@ -241,7 +242,7 @@ struct http *http_open(const char *listen, const struct report *report)
     http->address = listen;
     http->report = report;
     stops = stop_init(&http->stop) == 0;
-    http->sampler = stops ? sampler_open(report->options) : NULL;
+    http->sampler = stops ? sampler_open(report) : NULL;
     if (http->sampler != NULL && pthread_create(&http->thread, NULL, run, http) == 0)
         return http;
     log_warn("http: a thread could not be started: nothing is served");

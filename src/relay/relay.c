@@ -293,6 +293,7 @@ static bool watch(struct relay *relay)
         log_limit_tick(now_ms);
         atomic_store(&relay->report.turned_ms, now_ms);
         atomic_store(&relay->report.still_ms, horizon_stands_still_ms(relay->horizon));
+        atomic_store(&relay->report.unsent_from, horizon_lowest(relay->horizon));
         if (relay->on_turn != NULL)
             relay->on_turn(relay->closure);
         if (was_signalled(relay)) {

@@ -140,6 +140,7 @@ void report_init(struct report *report, const struct relay_options *options)
 
     *report = (struct report){.options = options, .started_ms = now_ms};
     atomic_store(&report->turned_ms, now_ms);
+    atomic_store(&report->unsent_from, INT64_MIN);
     atomic_store(&report->watched_ms, now_ms);
     report_set_limits(report, options);
 }

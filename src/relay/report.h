@@ -105,6 +105,7 @@ struct report {
     _Atomic int64_t turned_ms;          /* when the main thread has turned last */
     _Atomic int64_t watched_ms;         /* when the watcher has */
     _Atomic int64_t still_ms;           /* horizon_stands_still_ms() */
+    _Atomic int64_t unsent_from;        /* horizon_lowest() */
 };
 
 void report_init(struct report *report, const struct relay_options *options);

@@ -467,6 +467,17 @@ bool horizon_tick(struct horizon *horizon, const struct horizon_tick *tick,
     return taken;
 }
 
+int64_t horizon_lowest(struct horizon *horizon)
+{
+    int64_t lowest = INT64_MAX;
+
+    (void)pthread_mutex_lock(&horizon->mutex);
+    for (int i = 0; i < horizon->count; i++)
+        lowest = min_id(lowest, horizon->bounds[i].low);
+    (void)pthread_mutex_unlock(&horizon->mutex);
+    return lowest;
+}
+
 int64_t horizon_stands_still_ms(struct horizon *horizon)
 {
     int64_t still_ms = 0;

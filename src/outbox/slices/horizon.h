@@ -115,6 +115,8 @@ void horizon_note_first_scan(struct horizon *horizon, uint64_t epoch, bool done)
 /* Returns the highest id claimed in this epoch; HORIZON_UNKNOWN: none. *has_claimed: whether rows
  * were claimed since the last call. */
 int64_t horizon_highest_claimed(struct horizon *horizon, bool *has_claimed);
+/* Returns an id below which no slice has an unsent row; HORIZON_UNKNOWN: one may have. */
+int64_t horizon_lowest(struct horizon *horizon);
 /* Returns for how many milliseconds the highest stable id has not moved although higher ids were
  * drawn; 0 when it is level with them. */
 int64_t horizon_stands_still_ms(struct horizon *horizon);

@@ -1,0 +1,162 @@
+#include "http/metrics.h"
+
+#include "base/clock.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char sink_name[] = "bus";
+static char sink_type[] = "nats";
+static const struct relay_options options = {
+    .publish_timeout_ms = 10000,
+    .sinks = {{.name = sink_name, .type = sink_type}},
+    .sink_count = 1,
+};
+static struct lane_report lane;
+static struct report report;
+static struct relay_report snapshot;
+static struct sample sample;
+static char *text;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&lane, 0, sizeof lane);
+    memset(&sample, 0, sizeof sample);
+    report_init(&report, &options);
+    lane_report_init(&lane, 1);
+    report_add_lane(&report, &lane);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    free(text);
+    text = NULL;
+    return 0;
+}
+
+static void expose(void)
+{
+    size_t len;
+    FILE *out;
+
+    free(text);
+    out = open_memstream(&text, &len);
+    assert_non_null(out);
+    report_read(&report, &snapshot);
+    metrics_put(out, &snapshot, &sample, &options);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void assert_line(const char *line)
+{
+    char whole[256];
+
+    (void)snprintf(whole, sizeof whole, "\n%s\n", line);
+    if (strstr(text, whole) == NULL)
+        fail_msg("no line \"%s\" in %s", line, text);
+}
+
+static void a_histogram_is_cumulative_and_ends_with_its_count(void **state)
+{
+    (void)state;
+    lane_report_time(&lane, REPORT_CLAIM, 400);      /* microseconds */
+    lane_report_time(&lane, REPORT_CLAIM, 600);      /* the next bucket */
+    lane_report_time(&lane, REPORT_CLAIM, 60000000); /* above all bounds */
+    expose();
+    assert_line("# TYPE outbox_relay_claim_duration_seconds histogram");
+    assert_line("outbox_relay_claim_duration_seconds_bucket{le=\"0.00025\"} 0");
+    assert_line("outbox_relay_claim_duration_seconds_bucket{le=\"0.0005\"} 1");
+    assert_line("outbox_relay_claim_duration_seconds_bucket{le=\"0.001\"} 2");
+    assert_line("outbox_relay_claim_duration_seconds_bucket{le=\"30\"} 2");
+    assert_line("outbox_relay_claim_duration_seconds_bucket{le=\"+Inf\"} 3");
+    assert_line("outbox_relay_claim_duration_seconds_sum 60.001");
+    assert_line("outbox_relay_claim_duration_seconds_count 3");
+}
+
+static void every_metric_is_described_once(void **state)
+{
+    int described = 0;
+
+    (void)state;
+    sample.is_known = true;
+    sample.taken_ms = clock_now_ms();
+    expose();
+    for (const char *at = text; (at = strstr(at, "# TYPE ")) != NULL; at++) {
+        char again[128];
+        const char *name = at + strlen("# TYPE ");
+
+        (void)snprintf(again, sizeof again, "# TYPE %.*s ", (int)strcspn(name, " "), name);
+        assert_null(strstr(name, again));
+        described++;
+    }
+    assert_true(described > 30);
+}
+
+static void what_is_not_measured_is_left_out(void **state)
+{
+    (void)state;
+    expose();
+    assert_line("outbox_relay_sample_ok 0");
+    assert_null(strstr(text, "outbox_relay_backlog_rows"));
+    sample.is_known = true;
+    sample.status.backlog = 5;
+    sample.status.backlog_oldest_s = -1; /* the table has no created_at */
+    expose();
+    assert_line("outbox_relay_sample_ok 1");
+    assert_line("outbox_relay_backlog_rows 5");
+    assert_null(strstr(text, "outbox_relay_backlog_oldest_seconds"));
+    sample.status.backlog = 0;
+    expose();
+    assert_line("outbox_relay_backlog_oldest_seconds 0");
+}
+
+static void an_estimate_replaces_the_bound(void **state)
+{
+    (void)state;
+    sample.is_known = true;
+    sample.status.backlog = STATUS_COUNT_MAX;
+    sample.status.backlog_is_bound = true;
+    sample.gauges.backlog = 10000000;
+    expose();
+    assert_line("outbox_relay_backlog_rows 10000000");
+    assert_line("outbox_relay_backlog_is_estimate 1");
+    sample.gauges.backlog = -1;
+    expose();
+    assert_line("outbox_relay_backlog_rows 100000");
+}
+
+static void a_sink_is_up_or_not(void **state)
+{
+    struct error error;
+
+    (void)state;
+    expose();
+    assert_line("outbox_relay_sink_up{sink=\"bus\"} 0");
+    lane_report_up(&lane, 0);
+    expose();
+    assert_line("outbox_relay_sink_up{sink=\"bus\"} 1");
+    (void)error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "refused");
+    lane_report_away(&lane, 0, &error);
+    expose();
+    assert_line("outbox_relay_sink_up{sink=\"bus\"} 0");
+    assert_line("outbox_relay_sink_connects_total{sink=\"bus\"} 1");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_histogram_is_cumulative_and_ends_with_its_count),
+        TEST(every_metric_is_described_once),
+        TEST(what_is_not_measured_is_left_out),
+        TEST(an_estimate_replaces_the_bound),
+        TEST(a_sink_is_up_or_not),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
