@@ -66,6 +66,7 @@ CREATE TABLE @parked@ (
 CREATE INDEX ON @parked@ (due) WHERE due IS NOT NULL;
 CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
+CREATE INDEX ON @parked@ (seq) WHERE due IS NULL AND sent_at IS NULL; -- the dead
 
 --[parked_key]
 CREATE INDEX ON @parked@ (@parked_key@) WHERE sent_at IS NULL AND key IS NOT NULL;

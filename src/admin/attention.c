@@ -2,6 +2,7 @@
 #include "admin/attention.h"
 
 #include "admin/inspect_cluster.h"
+#include "catalog/pauses.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,12 +57,14 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
     char sql[768];
     PGresult *result;
 
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*) FROM"
-                   " (SELECT waits_for FROM %s WHERE due IS NOT NULL AND (waits_for IS NOT NULL OR"
-                   " due = 'infinity') LIMIT %d) waiting GROUP BY 1 ORDER BY 2 DESC, 1"
-                   " LIMIT " WAITING_MAX,
-                   admin->table.parked_quoted, STATUS_COUNT_MAX);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*) FROM"
+        " (SELECT waits_for FROM %s WHERE due IS NOT NULL AND (waits_for NOT LIKE '" PAUSED_PREFIX
+        "%%' OR waits_for IS NULL AND due = 'infinity') LIMIT %d) waiting GROUP BY 1 ORDER BY 2 "
+        "DESC, 1"
+        " LIMIT " WAITING_MAX,
+        admin->table.parked_quoted, STATUS_COUNT_MAX);
     result = session_query(&admin->session, sql, 0, NULL, error);
     if (result == NULL)
         return -1;

@@ -1,5 +1,6 @@
 #include "admin/parked_sql.h"
 
+#include "catalog/pauses.h"
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
 #include "route/match.h"
@@ -19,7 +20,8 @@
 /* A probe that is under way, and a row that is due, are next. */
 #define STATE_IN_WORDS                                                                             \
     "CASE WHEN due IS NULL THEN 'dead' WHEN due = 'infinity' AND waits_for IS NULL"                \
-    " THEN 'waiting behind its key' WHEN due = 'infinity' THEN 'waiting for its topic'"            \
+    " THEN 'waiting behind its key' WHEN waits_for LIKE '" PAUSED_PREFIX "%%' THEN 'paused'"       \
+    " WHEN due = 'infinity' THEN 'waiting for its topic'"                                          \
     " WHEN due <= clock_timestamp() THEN 'waiting, next try now'"                                  \
     " WHEN due < clock_timestamp() + interval '100 s' THEN 'waiting, next try in ' || " LEFT_S     \
     " || ' s' WHEN due < clock_timestamp() + interval '100 min' THEN 'waiting, next try in '"      \

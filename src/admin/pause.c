@@ -152,7 +152,8 @@ int admin_list_pauses(struct admin *admin, struct pause_notes *pauses, struct er
         " pg_catalog.strpos(waits_for, ' ') + 1), pg_catalog.to_char(parked_at,"
         " 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM pg_catalog.clock_timestamp()"
         " - parked_at), pg_catalog.split_part(error, E'\\n', 1), pg_catalog.substr(error,"
-        " pg_catalog.strpos(error, E'\\n') + 1) FROM %s WHERE " PAUSE_ROW_SQL " ORDER BY seq",
+        " pg_catalog.strpos(error, E'\\n') + 1) FROM %s WHERE " PAUSE_ROW_SQL
+        " ORDER BY seq + 0", /* not by the primary key, which has a million other rows */
         admin->table.parked_quoted);
     result = session_query(&admin->session, sql, 0, NULL, error);
     if (result == NULL)

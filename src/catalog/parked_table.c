@@ -36,6 +36,7 @@ static const struct parked_index indexes[] = {
     {"due", "due IS NOT NULL", false},
     {"waits_for, due, seq", "waits_for IS NOT NULL", false},
     {"sent_at", "sent_at IS NOT NULL", false},
+    {"seq", "(due IS NULL) AND (sent_at IS NULL)", false},
 };
 #define INDEX_COUNT (int)(sizeof indexes / sizeof *indexes)
 

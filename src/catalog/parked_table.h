@@ -7,7 +7,7 @@
 
 #define PARKED_OWN_COUNT 7
 #define PARKED_COLUMN_COUNT (COLUMN_SENT_AT + PARKED_OWN_COUNT)
-#define PARKED_INDEXES_MAX 4
+#define PARKED_INDEXES_MAX 5
 
 struct parked_column {
     const char *name;
