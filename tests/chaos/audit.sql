@@ -19,6 +19,14 @@ CREATE TABLE audit.delivered (
 );
 \copy audit.delivered FROM pstdin
 
+-- What was sent again because the operator asked for it is judged by itself.
+CREATE TABLE audit.replayed AS
+    SELECT *, row_number() OVER (PARTITION BY id, replayed_at ORDER BY stored_ms, position) AS occurrence
+    FROM (SELECT *, substring(others FROM '(?:^|&)replayed_at=([^&]*)') AS replayed_at
+          FROM audit.delivered) marked
+    WHERE replayed_at IS NOT NULL;
+DELETE FROM audit.delivered WHERE others ~ '(^|&)replayed_at=';
+
 -- The messages as they ought to be: the relay's promise, written a second time.
 CREATE TABLE audit.expected AS
     SELECT event_id::text AS id, topic, key, type, payload::text AS payload, created_at, poison,
@@ -105,6 +113,31 @@ CALL audit.find('misrouted', 0, 'on another topic or subject',
 CALL audit.find('split keys', 0, 'keys on several partitions',
     'SELECT count(*) FROM (SELECT FROM audit.delivered WHERE key IS NOT NULL
                            GROUP BY destination, key HAVING count(DISTINCT partition) > 1) split');
+
+CALL audit.find('replays lost', 0, 'rows that replay had copied, not delivered again',
+    'SELECT coalesce(sum(greatest(asked.done - coalesce(came, 0), 0)), 0) FROM (
+         SELECT event_id::text AS id, count(*) FILTER (WHERE done) AS done FROM asked GROUP BY 1) asked
+     LEFT JOIN (SELECT id, count(*) AS came FROM audit.replayed WHERE occurrence = 1 GROUP BY 1) r
+     USING (id)');
+CALL audit.find('replays unasked', 0, 'messages marked as replayed that nobody asked for',
+    'SELECT coalesce(sum(greatest(came - coalesce(times, 0), 0)), 0) FROM (
+         SELECT id, count(*) AS came FROM audit.replayed WHERE occurrence = 1 GROUP BY 1) r
+     LEFT JOIN (SELECT event_id::text AS id, count(*) AS times FROM asked GROUP BY 1) a USING (id)');
+CALL audit.find('replays altered', 0, 'messages marked as replayed, unlike their row otherwise',
+    'SELECT count(*) FROM audit.replayed d JOIN audit.expected e USING (id)
+     WHERE (d.destination, d.key, d.type, d.payload, trim(''&'' FROM regexp_replace(d.others,
+               ''(^|&)(Nats-Expected-Stream|replayed_at)=[^&]*'', '''', ''g'')), d.message_id,
+            audit.instant(d.created_at))
+         IS DISTINCT FROM (e.topic, e.key, e.type, e.payload, e.others,
+            CASE WHEN e.message_id <> '''' THEN e.message_id || ''/'' || d.replayed_at ELSE '''' END,
+            e.created_at)');
+CALL audit.find('replays out of order', :order_allowed,
+    'of one replay, behind a later one of the key',
+    'SELECT count(*) FROM (
+        SELECT place, max(place) OVER (PARTITION BY destination, partition, r.key, replayed_at
+            ORDER BY position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+        FROM audit.replayed r JOIN audit.place p USING (id) WHERE occurrence = 1) e
+     WHERE place < before');
 
 CALL audit.find('poison alive', 0, 'poison rows that are not dead',
     'SELECT count(*) FROM audit.expected e WHERE poison

@@ -117,6 +117,9 @@ INSERT INTO elsewhere VALUES (0);
 CREATE TABLE held (key text PRIMARY KEY, seq bigint NOT NULL DEFAULT 0);
 CREATE TABLE dropped (event_id uuid, error text);
 
+-- What the operator asked to be sent again; done: the command said so.
+CREATE TABLE asked (event_id uuid, attempt bigint, done boolean);
+
 CREATE FUNCTION post_held(held_key text, count int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE next bigint;
 BEGIN

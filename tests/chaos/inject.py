@@ -44,6 +44,7 @@ class Injector:
         self.lock = threading.Lock()
         self.local = threading.local()
         self.forgotten = 0  # commits
+        self.pauses = []    # (what, name, begin, end) in wall ms: nothing of it may be published
         self.log = open(lab.folder / "faults.log", "w", buffering=1)
 
     # ---- one fault after the other, in each group ----
@@ -360,6 +361,49 @@ class Injector:
         workload.hold_keys(self.lab, self.options.brokers)
         return None if taken == rows else f"PostgreSQL took {taken} of {rows} rows"
 
+    # ---- the operator ----
+
+    def _operator(self):
+        return self.lab.relay(0, self.options.first, self.options.relay)
+
+    def _resume(self, what, name):
+        try:
+            self._operator().command("resume", what, name)
+        except Failure as failure:
+            return "is not paused" in str(failure)
+        return True
+
+    def pause(self, fault):
+        """Ended whatever happens, also when the command lost its session after it had committed."""
+        what = fault.kind.split(" ", 1)[0]
+        broker = self.options.brokers[fault.number % len(self.options.brokers)]
+        name = {"topic": f"{broker}.>", "sink": {"kafka": "ledger", "nats": "bus"}[broker],
+                "key": self.lab.sql("SELECT key FROM ledger WHERE key IS NOT NULL AND NOT poison"
+                                    " ORDER BY id DESC LIMIT 1")}[what]
+        try:
+            self._operator().command("pause", what, name)
+            begin = time.time() * 1000
+            time.sleep(fault.seconds)
+            self.pauses.append((what, name, begin, time.time() * 1000))
+        finally:
+            wait_until(lambda: self._resume(what, name), 60, f"{what} {name} is resumed")
+
+    def replay(self, _):
+        """What was asked for is kept, and whether the command has said that it was done."""
+        if self.options.on_sent != "mark":
+            return "rows that were sent are gone"
+        attempt = int(time.monotonic() * 1000)
+        ids = self.lab.sql(
+            "WITH chosen AS (SELECT id, event_id FROM outbox WHERE sent_at IS NOT NULL"
+            " ORDER BY id DESC LIMIT 40), noted AS (INSERT INTO asked SELECT event_id,"
+            f" {attempt}, false FROM chosen) SELECT id FROM chosen").split()
+        if not ids:
+            return "no row was sent"
+        self._operator().command("replay", *ids)
+        self.lab.sql(f"UPDATE asked SET done = true WHERE attempt = {attempt} AND event_id IN"
+                     f" (SELECT event_id FROM ledger WHERE id IN ({', '.join(ids)}))")
+        return None
+
     # ---- brokers ----
 
     def _without_broker(self, fault, end, begin):
@@ -402,6 +446,10 @@ METHODS = {
     "old snapshot held": Injector.hold_snapshot,
     "no connections left": Injector.no_connections,
     "poison rows": Injector.insert_poison,
+    "topic paused": Injector.pause,
+    "key paused": Injector.pause,
+    "sink paused": Injector.pause,
+    "rows replayed": Injector.replay,
     **{name: Injector.wire_postgres for name, kind in schedule.KINDS.items()
        if kind.group == "postgres" and name.startswith("PostgreSQL ")
        and name not in ("PostgreSQL restarted", "PostgreSQL killed")},

@@ -183,6 +183,24 @@ def judge_faults(planned, records, impossible=()):
     ]
 
 
+def judge_pauses(lab, pauses, records):
+    """Nothing paused is published from when the command has returned. A relay or a connection that
+    was broken may still have had it on its way, so only pauses are judged beside which nothing
+    was."""
+    others = [record for record in records if record.kind.group not in ("operator", "rows")]
+    alone = [pause for pause in pauses
+             if not any(window_of(record)[0] < pause[3] and window_of(record)[1] > pause[2]
+                        for record in others)]
+    found = 0
+    for what, name, begin, end in alone:
+        which = {"topic": f"destination LIKE '{name[:-1]}%'", "key": f"key = '{name}'",
+                 "sink": f"destination LIKE '{'kafka' if name == 'ledger' else 'nats'}.%'"}[what]
+        found += int(lab.sql(f"SELECT count(*) FROM audit.delivered WHERE {which}"
+                             f" AND stored_ms > {begin} AND stored_ms < {end}"))
+    return Finding("published while paused", found, 0,
+                   f"beside {len(alone)} of {len(pauses)} pauses: those while nothing was broken")
+
+
 def judge_load(came):
     """came: {kind of event or holder: how often}"""
     absent = [kind for kind, count in came.items() if count == 0]

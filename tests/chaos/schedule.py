@@ -83,6 +83,10 @@ KINDS = {
     "old snapshot held": Kind("postgres", 3, 6, 0.2, "all", never, *BACK),
     "no connections left": Kind("postgres", 1, 3, 0.5, "all", once, *BACK),
     "poison rows": Kind("rows", 0, 0, 0.5, "all", never, *GONE),
+    "topic paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
+    "key paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
+    "sink paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
+    "rows replayed": Kind("operator", 0, 0, 1, "all", never, *BACK),
     "relays doubled": Kind("fleet", 0, 0, 0.5, "some", never, *GONE),
     "relays halved": Kind("fleet", 0, 0, 0.5, "some", once, *GONE),
 }
@@ -103,7 +107,8 @@ for name, title, hits, cost in (("nats", "NATS", "one", 2), ("kafka", "Kafka", "
 
 # The tier for each push: the kill points and the connection faults.
 SHORT = [f"relay crashes at {point}" for point in POINTS] + [
-    "relay killed while it stops", "relay killed", "relay paused", "poison rows",
+    "relay killed while it stops", "relay killed", "relay paused", "poison rows", "topic paused",
+    "rows replayed",
     "sessions terminated, of one relay", "PostgreSQL connection reset", "COMMIT reply lost",
     "COMMIT request lost", "PostgreSQL restarted", "NATS killed", "NATS connection reset",
     "NATS black hole, replies", "Kafka connection reset", "Kafka black hole, replies"]
