@@ -81,9 +81,9 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
                            " ones");
             continue;
         }
-        finding = findings_add(of(status), FINDING_WARNING,
-                               "%s rows wait for a destination that is missing or refuses them: %s",
-                               count, waits_for);
+        finding =
+            findings_add(of(status), FINDING_WARNING,
+                         "%s rows wait for %s, which is missing or refuses them", count, waits_for);
         (void)snprintf(finding->fix, sizeof finding->fix,
                        "outbox-relay check says what it lacks; they leave once it is there");
     }

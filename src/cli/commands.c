@@ -24,7 +24,7 @@ const struct command commands[] = {
      "print grant notify", 0, 0, true, cli_init},
     {"check", "[--json]", "test configuration, database and brokers: every problem",
      "Each problem comes with the SQL, command or key that mends it.\n\n"
-     "  --json         one object\n\n"
+     "  --json         one object a line\n\n"
      "example:\n"
      "  outbox-relay check\n",
      "json", 0, 0, true, cli_check},

@@ -97,17 +97,50 @@ static enum exit_status complain(const char *why)
 
 /* ---- --watch ---- */
 
-/* Readable when the watch is to end. The handlers were the default: to be killed. */
+static const char leave_screen[] = "\033[?25h\033[?1049l";
+static volatile sig_atomic_t has_screen;
+
+/* A database that hangs keeps nobody waiting. */
+static void leave_at_once(int signal)
+{
+    (void)signal;
+    if (has_screen)
+        (void)!write(STDOUT_FILENO, leave_screen, sizeof leave_screen - 1);
+    _exit(EXIT_DONE);
+}
+
+static void fill_signals(sigset_t *set)
+{
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGHUP);
+}
+
+/* Readable when the watch is to end. Between two looks signals only make it so. */
 static int open_signals(void)
 {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction leave = {.sa_handler = leave_at_once};
     sigset_t set;
 
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGHUP);
+    fill_signals(&set);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        (void)sigaction(signals[i], &leave, NULL);
     return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int take_again(struct look *look, struct error *error)
+{
+    sigset_t set;
+    int status;
+
+    fill_signals(&set);
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+    status = take(look, error);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    return status;
 }
 
 /* The lines that fit, each cut to the width and cleared behind its text, in one write. */
@@ -162,6 +195,7 @@ static void watch_terminal(struct look *look, int signals)
     struct error error;
     char *text = render(look, NULL);
 
+    has_screen = 1;
     (void)printf("\033[?1049h\033[?25l");
     while (text != NULL && !ferror(stdout)) {
         int64_t due_ms = clock_now_ms() + WATCH_MS;
@@ -170,9 +204,9 @@ static void watch_terminal(struct look *look, int signals)
         if (poll(&ended, 1, clock_left_ms(due_ms)) > 0)
             break;
         free(text);
-        text = render(look, take(look, &error) < 0 ? &error : NULL);
+        text = render(look, take_again(look, &error) < 0 ? &error : NULL);
     }
-    (void)printf("\033[?25h\033[?1049l%s", text != NULL ? text : "");
+    (void)printf("%s%s", leave_screen, text != NULL ? text : "");
     free(text);
     cli_flush();
 }
@@ -184,7 +218,7 @@ static void watch_pipe(struct look *look, int signals)
 
     print(look);
     while (poll(&ended, 1, WATCH_MS) == 0 && !ferror(stdout)) {
-        if (take(look, &error) == 0)
+        if (take_again(look, &error) == 0)
             print(look);
         else
             (void)cli_fail(&error);

@@ -252,7 +252,7 @@ static void with_all_rows_parked_the_oldest_age_is_theirs(void **state)
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, waits_for, error) SELECT"
         " i, gen_random_uuid(), 'gone', now() - interval '1 hour', CASE WHEN i = 1 THEN now() +"
-        " interval '50 s' ELSE 'infinity' END, 'out gone', 'unknown topic'"
+        " interval '50 s' ELSE 'infinity' END, 'out/gone', 'unknown topic'"
         " FROM generate_series(1, 30) i");
     status = ask(fixture);
     assert_in_range(json_real_value(json_object_get(status, "oldest_seconds")), 3599, 3700);
@@ -262,7 +262,7 @@ static void with_all_rows_parked_the_oldest_age_is_theirs(void **state)
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "parked   30, oldest 1 h 00 min, next try in ");
     assert_says(fixture->process.out,
-                "- 30 rows wait for a destination that is missing or refuses them: out gone\n");
+                "- 30 rows wait for out/gone, which is missing or refuses them\n");
     expect(fixture, run(fixture, "status", "--fail-if", "oldest>30m", "-c", fixture->config), 1);
 }
 

@@ -419,6 +419,19 @@ static void warn(const struct nats *nats, const json_t *info, struct findings *f
     warn_of_limits(nats, info, findings);
 }
 
+/* Whoever uses TLS is refused long before. */
+static void note_library(const struct nats *nats, struct findings *findings)
+{
+    struct finding *finding;
+
+    if (nats_tls_is_safe())
+        return;
+    finding = findings_add(findings, FINDING_OK, "sink %s: nats.c %s is too old for TLS to NATS",
+                           nats->base.options->name, nats_GetVersion());
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "build with nats.c 3.11 or later, or use the container image");
+}
+
 static int check_destination(struct nats *nats, const char *destination, struct error *error)
 {
     const char *broken = rules_nats_subject(text_of(destination));
@@ -451,8 +464,10 @@ int nats_inspect(struct broker *broker, const char *destination, struct findings
     status = check_config(nats, info, error);
     if (status == 0 && destination != NULL)
         status = check_subject(nats, info, destination, error);
-    if (status == 0 && destination == NULL)
+    if (status == 0 && destination == NULL) {
         warn(nats, info, findings);
+        note_library(nats, findings);
+    }
     json_decref(info);
     return status;
 }
