@@ -57,6 +57,7 @@ static void put_counts(FILE *out, const struct relay_report *report)
     describe(out, "parked_total", "counter", "Rows that were parked, each counted once.");
     put_count(out, report, "parked_total", "refused", REPORT_PARKED_REFUSED);
     put_count(out, report, "parked_total", "no_destination", REPORT_PARKED_NO_DESTINATION);
+    put_count(out, report, "parked_total", "paused", REPORT_PARKED_PAUSED);
     put_count(out, report, "parked_total", "behind", REPORT_PARKED_BEHIND);
     describe(out, "dead_total", "counter", "Rows that are given up until somebody decides.");
     put_count(out, report, "dead_total", "rejected", REPORT_DEAD_REJECTED);

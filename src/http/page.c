@@ -353,7 +353,7 @@ static void put_sink(const struct page *page, int number)
     put_number_cell(page, "sent", counts[REPORT_SENT]);
     put_number_cell(page, "parked",
                     counts[REPORT_PARKED_REFUSED] + counts[REPORT_PARKED_NO_DESTINATION] +
-                        counts[REPORT_PARKED_BEHIND]);
+                        counts[REPORT_PARKED_PAUSED] + counts[REPORT_PARKED_BEHIND]);
     put_number_cell(page, "dead", counts[REPORT_DEAD_REJECTED] + counts[REPORT_DEAD_ATTEMPTS]);
     put_number_cell(page, "retried", counts[REPORT_RETRIED]);
     put_number_cell(page, "connections", sink->peer.connects);

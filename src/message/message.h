@@ -16,7 +16,9 @@ enum verdict {
     VERDICT_PENDING, /* nothing is known: the row stays unsent, and no attempt is counted */
     VERDICT_SENT,    /* the broker acknowledged this very message */
     VERDICT_RETRY,   /* the message itself caused a temporary failure: an attempt is counted */
-    VERDICT_WAIT,    /* its topic or stream does not exist: no attempt is counted */
+    VERDICT_WAIT, /* it must wait (the destination is missing or forbidden, or memory is short): no
+                     attempt is counted */
+    VERDICT_PAUSED,  /* an operator has paused its topic or key: no attempt is counted */
     VERDICT_REJECTED /* the message can never be sent as it is: the row becomes dead */
 };
 

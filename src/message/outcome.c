@@ -15,8 +15,8 @@ static uint32_t next_random(uint32_t *state)
     return x;
 }
 
-/* No attempt is counted while a destination is missing. The delay grows with the time the row has
- * waited instead. */
+/* No attempt is counted while a row waits. The delay grows with the time that it has waited
+ * instead. */
 static int64_t wait_again_ms(const struct message *message, const struct retry_options *options,
                              uint32_t random)
 {
@@ -40,6 +40,7 @@ static void decide(struct message *message, const struct retry_options *options,
         message->outcome = message->attempts >= options->max_attempts ? OUTCOME_DEAD : OUTCOME_PARK;
         break;
     case VERDICT_WAIT:
+    case VERDICT_PAUSED:
         message->outcome = OUTCOME_PARK;
         message->retry_ms = wait_again_ms(message, options, random);
         return;

@@ -199,7 +199,7 @@ static void log_figures(struct changes *changes, const struct relay_report *repo
     uint64_t lasted_ms = (uint64_t)(report->up_for_ms - changes->figures_ms);
     uint64_t parked = total(report, REPORT_PARKED_REFUSED) +
                       total(report, REPORT_PARKED_NO_DESTINATION) +
-                      total(report, REPORT_PARKED_BEHIND);
+                      total(report, REPORT_PARKED_PAUSED) + total(report, REPORT_PARKED_BEHIND);
     uint64_t dead = total(report, REPORT_DEAD_REJECTED) + total(report, REPORT_DEAD_ATTEMPTS);
     char means[160] = "";
 

@@ -134,7 +134,7 @@ static void hold(const struct pause *pause, struct batch *batch, struct message 
     struct text waits_for;
     char *text = batch_alloc(batch, sizeof PAUSED_PREFIX + pause->line.len);
 
-    batch_refuse(batch, message, VERDICT_WAIT, "paused: %.*s", (int)pause->line.len,
+    batch_refuse(batch, message, VERDICT_PAUSED, "paused: %.*s", (int)pause->line.len,
                  pause->line.data);
     if (text == NULL) /* it waits for its time only */
         return;

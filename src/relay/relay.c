@@ -196,6 +196,7 @@ static struct totals add_up(const struct report *report)
         .sent = report_total(report, REPORT_SENT),
         .parked = report_total(report, REPORT_PARKED_REFUSED) +
                   report_total(report, REPORT_PARKED_NO_DESTINATION) +
+                  report_total(report, REPORT_PARKED_PAUSED) +
                   report_total(report, REPORT_PARKED_BEHIND),
         .dead =
             report_total(report, REPORT_DEAD_REJECTED) + report_total(report, REPORT_DEAD_ATTEMPTS),
@@ -282,6 +283,7 @@ static void wait_for_event(struct relay *relay, int64_t wait_ms)
 static bool watch(struct relay *relay)
 {
     int64_t leave_ms = INT64_MAX;
+    bool signalled = false; /* only a signal counts here: a lane that fails requests a stop too */
 
     while (atomic_load(&relay->running) > 0) {
         int64_t now_ms;
@@ -297,11 +299,13 @@ static bool watch(struct relay *relay)
         if (relay->on_turn != NULL)
             relay->on_turn(relay->closure);
         if (was_signalled(relay)) {
-            if (stop_requested(&relay->stop))
+            if (signalled)
                 return false;
+            signalled = true;
             log_info("stopping: finishing the current batches");
             supervisor_notify("STOPPING=1\nSTATUS=finishing the current batches");
-            leave_ms = now_ms + relay->shutdown_timeout_ms;
+            if (!stop_requested(&relay->stop))
+                leave_ms = now_ms + relay->shutdown_timeout_ms;
             request_stop(relay);
         }
         if (a_lane_failed(relay) && !stop_requested(&relay->stop)) {

@@ -31,6 +31,7 @@ enum report_count {
     REPORT_RETRIED,               /* tries of rows that were parked before */
     REPORT_PARKED_REFUSED,        /* rows parked for the first time: the broker refused them, */
     REPORT_PARKED_NO_DESTINATION, /* their topic or stream is missing, */
+    REPORT_PARKED_PAUSED,         /* their topic or key is paused, */
     REPORT_PARKED_BEHIND,         /* or an earlier row of their key is parked */
     REPORT_DEAD_REJECTED,         /* they can never be sent as they are */
     REPORT_DEAD_ATTEMPTS,         /* they failed max_attempts times */

@@ -184,6 +184,18 @@ static void a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards(void **sta
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
+/* One key of a topic is paused, another is sent meanwhile. */
+static void a_pause_is_not_reported_as_a_missing_destination(void **state)
+{
+    struct fixture *fixture = *state;
+
+    command(fixture, 0, "pause", "key", "k");
+    sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('t', 'k'), ('t', 'other')");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    assert_null(strstr(fixture->process.err, "the destination"));
+}
+
 static void two_pauses_hold_a_row_until_both_are_over(void **state)
 {
     struct fixture *fixture = *state;
@@ -280,6 +292,7 @@ int main(void)
         TEST(rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed),
         TEST(a_pause_returns_when_what_was_claimed_before_is_settled),
         TEST(a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards),
+        TEST(a_pause_is_not_reported_as_a_missing_destination),
         TEST(two_pauses_hold_a_row_until_both_are_over),
         TEST(pause_lists_what_is_paused_since_when_by_whom_and_why),
         TEST(what_cannot_be_paused_is_refused_with_the_way_out),

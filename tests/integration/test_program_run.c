@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void sigterm_settles_what_was_sent_and_exits_0(void **state)
 {
@@ -180,6 +181,42 @@ static void a_closed_stdout_ends_the_relay_with_the_broker_status(void **state)
     assert_string_equal(command, "4\n");
 }
 
+/* One lane is in the middle of its settlement while the other fails: its output file may not grow
+ * any more. */
+static void the_first_signal_after_a_lane_has_failed_still_lets_the_others_settle(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+    const struct rlimit limited = {.rlim_cur = 64 * 1024, .rlim_max = RLIM_INFINITY};
+    struct rlimit before;
+
+    write_config(fixture, "", "batch = 1\nlanes = 2\n" STDOUT_SINK);
+    sql(fixture->conn, "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
+                       " 'BEGIN PERFORM pg_sleep(4); RETURN NEW; END';"
+                       "CREATE TRIGGER slow BEFORE UPDATE ON outbox FOR EACH ROW EXECUTE FUNCTION"
+                       " slow(); INSERT INTO outbox (topic) VALUES ('small')");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limited), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+                    " AND datname = current_database()");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) SELECT 'large',"
+                       " to_jsonb(repeat('x', 1000000))");
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                    " AND application_name ~ '^outbox-relay/.*/[12]$'");
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 4);
+    assert_says(process->err, "File too large");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE topic = 'small'"
+                                               " AND sent_at IS NOT NULL"),
+                     1);
+}
+
 static void a_running_relay_purges_by_itself(void **state)
 {
     struct fixture *fixture = *state;
@@ -295,6 +332,7 @@ int main(void)
         TEST(a_schema_problem_at_the_start_exits_3_with_the_remedy),
         TEST(an_unreachable_database_is_waited_for),
         TEST(a_closed_stdout_ends_the_relay_with_the_broker_status),
+        TEST(the_first_signal_after_a_lane_has_failed_still_lets_the_others_settle),
         TEST(a_running_relay_purges_by_itself),
         TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes),
         TEST(a_relay_that_deletes_leaves_what_was_marked),

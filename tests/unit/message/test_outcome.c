@@ -70,10 +70,11 @@ static void more_attempts_than_allowed_are_dead_too(void **state)
     assert_int_equal(message->outcome, OUTCOME_DEAD);
 }
 
-static void waiting_for_a_destination_costs_nothing_however_often(void **state)
+static void waiting_costs_no_attempt_however_often(void **state)
 {
     struct message *fresh = add(VERDICT_WAIT, 0);
     struct message *spent = add(VERDICT_WAIT, 1000);
+    struct message *paused = add(VERDICT_PAUSED, 1000);
 
     (void)state;
     for (int i = 0; i < 100; i++)
@@ -83,6 +84,8 @@ static void waiting_for_a_destination_costs_nothing_however_often(void **state)
     assert_true(fresh->retry_ms >= 1);
     assert_int_equal(spent->outcome, OUTCOME_PARK);
     assert_int_equal(spent->attempts, 1000);
+    assert_int_equal(paused->outcome, OUTCOME_PARK);
+    assert_int_equal(paused->attempts, 1000);
 }
 
 static void a_destination_is_asked_for_less_and_less_often(void **state)
@@ -257,7 +260,7 @@ int main(void)
         TEST(a_failed_message_is_parked_until_its_tries_are_spent),
         TEST(with_one_attempt_the_first_failure_is_the_end),
         TEST(more_attempts_than_allowed_are_dead_too),
-        TEST(waiting_for_a_destination_costs_nothing_however_often),
+        TEST(waiting_costs_no_attempt_however_often),
         TEST(a_destination_is_asked_for_less_and_less_often),
         TEST(each_message_is_judged_by_its_own_verdict),
         TEST(the_delay_doubles_with_the_attempts_up_to_the_cap),

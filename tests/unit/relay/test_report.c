@@ -113,6 +113,7 @@ static void rows_are_counted_by_sink_and_reason(void **state)
     add(&batch, 0, VERDICT_SENT, OUTCOME_SENT);
     add(&batch, 1, VERDICT_SENT, OUTCOME_SENT);
     add(&batch, 1, VERDICT_WAIT, OUTCOME_PARK);
+    add(&batch, 1, VERDICT_PAUSED, OUTCOME_PARK);
     add(&batch, 1, VERDICT_RETRY, OUTCOME_PARK);
     add(&batch, 1, VERDICT_PENDING, OUTCOME_BEHIND);
     add(&batch, -1, VERDICT_REJECTED, OUTCOME_DEAD);
@@ -123,6 +124,7 @@ static void rows_are_counted_by_sink_and_reason(void **state)
     assert_int_equal(snapshot.counts[0][REPORT_SENT], 1);
     assert_int_equal(snapshot.counts[1][REPORT_SENT], 1);
     assert_int_equal(snapshot.counts[1][REPORT_PARKED_NO_DESTINATION], 1);
+    assert_int_equal(snapshot.counts[1][REPORT_PARKED_PAUSED], 1);
     assert_int_equal(snapshot.counts[1][REPORT_PARKED_REFUSED], 1);
     assert_int_equal(snapshot.counts[1][REPORT_PARKED_BEHIND], 1);
     assert_int_equal(snapshot.counts[REPORT_NO_SINK][REPORT_DEAD_REJECTED], 1);
