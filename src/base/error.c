@@ -24,6 +24,7 @@ int error_set(struct error *error, enum error_kind kind, enum error_origin origi
     error->kind = kind;
     error->origin = origin;
     error->hint[0] = '\0';
+    error->is_schema = false;
     error->sqlstate[0] = '\0';
     va_start(args, format);
     (void)vsnprintf(error->text, sizeof error->text, format, args);
@@ -41,6 +42,12 @@ int error_hint(struct error *error, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(error->hint, sizeof error->hint, format, args);
     va_end(args);
+    return -1;
+}
+
+int error_mark_schema(struct error *error)
+{
+    error->is_schema = true;
     return -1;
 }
 

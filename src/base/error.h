@@ -22,6 +22,7 @@ struct error {
     char text[768];   /* one line, never empty once set */
     char hint[1024];  /* how to fix it, such as an SQL statement or a command; "" when there is
                          nothing to say */
+    bool is_schema;   /* the tables are not as the configuration says, until a person changes one */
     char sqlstate[6]; /* PostgreSQL's error code; "" when there is none */
 };
 
@@ -29,6 +30,9 @@ struct error {
 int error_set(struct error *error, enum error_kind kind, enum error_origin origin,
               const char *format, ...) __attribute__((format(printf, 4, 5)));
 int error_hint(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Sets is_schema. Returns -1. */
+int error_mark_schema(struct error *error);
 
 int error_no_memory(struct error *error);
 

@@ -276,24 +276,27 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
     if (!table->exists) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
                         table->quoted);
-        return error_hint(error, "outbox-relay init");
+        (void)error_hint(error, "outbox-relay init");
+        return error_mark_schema(error);
     }
     if (table_plain(table, error) < 0)
         return -1;
     for (int i = 0; i < COLUMN_COUNT; i++) {
         if (!table_needs(options, (enum column)i) || table_has(table, (enum column)i))
             continue;
-        return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                         "table %s has no column \"%s\" (%s)", table->quoted,
-                         table->columns[i].name != NULL ? table->columns[i].name : "",
-                         column_name((enum column)i));
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "table %s has no column \"%s\" (%s)", table->quoted,
+                        table->columns[i].name != NULL ? table->columns[i].name : "",
+                        column_name((enum column)i));
+        return error_mark_schema(error);
     }
     if (table->where_problem[0] != '\0')
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", table->where_problem);
     if (!table->parked_exists) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
                         table->parked_quoted);
-        return error_hint(error, "outbox-relay init");
+        (void)error_hint(error, "outbox-relay init");
+        return error_mark_schema(error);
     }
     return 0;
 }
@@ -312,10 +315,13 @@ int describe_check_usable(const struct table *table, const struct outbox_options
 int describe_check_unchanged(const struct table *table, const struct table *before,
                              struct error *error)
 {
-    for (int i = 0; i < COLUMN_COUNT; i++)
-        if (table_has(before, (enum column)i) && !table_has(table, (enum column)i))
-            return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                             "table %s has lost its column \"%s\" (%s)", table->quoted,
-                             table->columns[i].name, column_name((enum column)i));
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        if (!table_has(before, (enum column)i) || table_has(table, (enum column)i))
+            continue;
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "table %s has lost its column \"%s\" (%s)", table->quoted,
+                        table->columns[i].name, column_name((enum column)i));
+        return error_mark_schema(error);
+    }
     return 0;
 }

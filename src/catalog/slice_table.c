@@ -268,7 +268,8 @@ static int check_table(const struct table *table, const struct outbox_options *o
     }
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s does not exist; order = \"key\" needs it", table->slice_quoted);
-    return error_hint(error, "outbox-relay init");
+    (void)error_hint(error, "outbox-relay init");
+    return error_mark_schema(error);
 }
 
 static int check_number(const struct table *table, const struct outbox_options *options,
@@ -280,14 +281,16 @@ static int check_number(const struct table *table, const struct outbox_options *
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "table %s does not have the rows of %d slices", table->slice_quoted,
                         options->slices);
-        return error_hint(error, "run the SQL that outbox-relay init prints");
+        (void)error_hint(error, "run the SQL that outbox-relay init prints");
+        return error_mark_schema(error);
     }
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s has %d slices, the configuration says %d", table->slice_quoted,
                     table->slices, options->slices);
-    return error_hint(error,
-                      "set [outbox] slices = %d, or run the SQL that outbox-relay init prints",
-                      table->slices);
+    (void)error_hint(error,
+                     "set [outbox] slices = %d, or run the SQL that outbox-relay init prints",
+                     table->slices);
+    return error_mark_schema(error);
 }
 
 static int check_index(const struct table *table, const struct outbox_options *options,

@@ -10,17 +10,19 @@
 #include "message/backoff.h"
 
 #define RETRY_PERMANENT_MAX_MS 30000
+#define SCHEMA_MS 5000
 #define DRAIN_LOOK_MS 20
 #define BACKLOG_BATCHES 8
 #define REST_MS                                                                                    \
     30000 /* maximum wait of a lane while others poll for it; it then checks its servers */
 
 struct run_state {
-    int failures;     /* consecutive failed steps */
-    bool worked;      /* at least one step has succeeded */
-    int64_t pace_ms;  /* wait after the last step with rows; 0: no rows since the last wait */
-    int full_batches; /* full batches since the last wait, up to BACKLOG_BATCHES */
-    int policy;       /* scheduling policy before the backlog switched the thread to SCHED_BATCH */
+    int failures;      /* consecutive failed steps */
+    bool worked;       /* at least one step has succeeded */
+    int64_t schema_ms; /* since when each step fails because of the schema; 0: none does */
+    int64_t pace_ms;   /* wait after the last step with rows; 0: no rows since the last wait */
+    int full_batches;  /* full batches since the last wait, up to BACKLOG_BATCHES */
+    int policy;        /* scheduling policy before the backlog switched the thread to SCHED_BATCH */
 };
 
 static struct log_limit limit = {.lines = "failures of lanes"};
@@ -57,14 +59,30 @@ static void wait_after_failure(struct lane *lane, struct run_state *run_state)
                     backoff_ms(RETRY_FIRST_MS, max_ms, run_state->failures, lane->random));
 }
 
-/* A missing table or a wrong password ends the relay only before the first success. Later it may be
- * repaired while the relay runs. */
-static bool is_final(const struct lane *lane, const struct run_state *run_state)
+/* The table, one of its columns or its schema is gone, or the number of slices is another one. */
+static bool is_schema_error(const struct error *error)
 {
-    if (lane->error.kind == ERROR_FATAL)
+    return error->is_schema || error_is_sqlstate(error, "42P01") ||
+           error_is_sqlstate(error, "42703") || error_is_sqlstate(error, "3F000");
+}
+
+/* Before the first success a permanent error of the database ends the relay at once. Later a
+ * privilege, a password or an index may come back while the relay waits; a schema that stays
+ * another one for SCHEMA_MS, longer than a migration leaves it broken, does not. */
+static bool is_final(const struct lane *lane, struct run_state *run_state)
+{
+    const struct error *error = &lane->error;
+    int64_t now_ms = clock_now_ms();
+
+    if (error->kind == ERROR_FATAL)
         return true;
-    return !run_state->worked && lane->error.kind == ERROR_PERMANENT &&
-           lane->error.origin != ERROR_BROKER;
+    if (!run_state->worked)
+        return error->kind == ERROR_PERMANENT && error->origin != ERROR_BROKER;
+    if (!is_schema_error(error))
+        run_state->schema_ms = 0;
+    else if (run_state->schema_ms == 0)
+        run_state->schema_ms = now_ms;
+    return run_state->schema_ms != 0 && now_ms - run_state->schema_ms >= SCHEMA_MS;
 }
 
 /* A drain is complete when no unsent row is left, not even one that another relay has locked, and
@@ -148,6 +166,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             continue;
         }
         run_state.worked = true;
+        run_state.schema_ms = 0;
         if (result == LANE_IDLE ||
             lane->batch.count > 0) /* an empty claim of parked rows proves little */
             note_success(lane, &run_state);

@@ -136,7 +136,8 @@ static int check_table(const struct slice_lock *lock, const PGresult *result, st
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s now says %d slices, the configuration says %d: nothing is claimed",
                     lock->table->slice_quoted, count, lock->options->slices);
-    return error_hint(error, "set slices = %d in [outbox] and restart the relay", count);
+    (void)error_hint(error, "set slices = %d in [outbox] and restart the relay", count);
+    return error_mark_schema(error);
 }
 
 int slice_lock_read(struct slice_lock *lock, const struct claim_request *request,
