@@ -24,6 +24,7 @@ struct lane {
     const struct stop *stop;
     struct wake *wake;       /* what an idle lane waits on; NULL: it polls every poll_interval */
     struct missing *missing; /* the list of missing destinations; NULL: none is kept */
+    _Atomic bool *worked;    /* a step of any lane of the process has succeeded; NULL: unknown */
     struct outbox *outbox;
     struct lane_sinks sinks;
     struct pauses pauses;

@@ -76,7 +76,7 @@ static bool is_final(const struct lane *lane, struct run_state *run_state)
 
     if (error->kind == ERROR_FATAL)
         return true;
-    if (!run_state->worked)
+    if (!run_state->worked && (lane->worked == NULL || !atomic_load(lane->worked)))
         return error->kind == ERROR_PERMANENT && error->origin != ERROR_BROKER;
     if (!is_schema_error(error))
         run_state->schema_ms = 0;
@@ -165,6 +165,8 @@ enum lane_end lane_run(struct lane *lane, bool drain)
             wait_after_failure(lane, &run_state);
             continue;
         }
+        if (!run_state.worked && lane->worked != NULL)
+            atomic_store(lane->worked, true);
         run_state.worked = true;
         run_state.schema_ms = 0;
         if (result == LANE_IDLE ||

@@ -66,8 +66,9 @@ struct relay {
     bool known;    /* what the first try of a lane has shown */
     bool is_ready; /* the supervisor knows */
     struct missing missing;
-    int ended_fd;   /* eventfd(2): readable when a lane has ended */
-    int signals_fd; /* signalfd(2) */
+    _Atomic bool worked; /* a step of a lane has succeeded */
+    int ended_fd;        /* eventfd(2): readable when a lane has ended */
+    int signals_fd;      /* signalfd(2) */
 };
 
 static void note_end(struct relay *relay)
@@ -415,6 +416,7 @@ static int open_lanes(struct relay *relay, struct error *error)
             return -1;
         worker->lane.wake = relay->wake;
         worker->lane.missing = &relay->missing;
+        worker->lane.worked = &relay->worked;
         if (outbox_share(worker->lane.outbox, relay->horizon, relay->flush) < 0)
             return error_no_memory(error);
         report_add_lane(&relay->report, &worker->lane.report);
