@@ -1,26 +1,31 @@
-# outbox-relay on Debian 13, run by a user without rights.
+# outbox-relay on Debian, run by a user without rights, in an image that holds nothing else.
 #
 #   docker build -t outbox-relay .
 #   docker run --rm outbox-relay config --defaults > relay.toml
-#   docker run -v "$PWD/relay.toml:/etc/outbox-relay/relay.toml:ro" --stop-timeout 20 outbox-relay
+#   docker run --read-only -v "$PWD/relay.toml:/etc/outbox-relay/relay.toml:ro" --stop-timeout 20 outbox-relay
 #
-# The NATS client library and what it needs come from the next release of Debian, because TLS needs nats.c 3.11 or
-# later and Debian 13 has 3.10. Everything else is Debian 13's, which has security updates.
+# The image is the program, the libraries that it is linked with and the certificates of public authorities: there is no
+# shell, no package manager and nothing else to keep up to date. Scanners find the packages in /var/lib/dpkg/status.d.
 #
 # A relay that is told to stop finishes its batches for up to relay.shutdown_timeout (15 s), hence the
-# --stop-timeout. There is no HEALTHCHECK, because the image holds no HTTP client. To let an orchestrator
-# ask /healthz and /readyz from outside the container, write [http] listen = ":9464".
+# --stop-timeout. To let others ask for metrics, health and readiness, write [http] listen = ":9464".
 
-FROM debian:trixie-slim AS base
-RUN sed '/^$/,$d; s/ trixie-updates//; s/trixie/forky/' /etc/apt/sources.list.d/debian.sources \
-      > /etc/apt/sources.list.d/next.sources \
- && printf '%s\n' 'Package: *' 'Pin: release n=forky' 'Pin-Priority: -1' '' \
-      'Package: libnats3.14 libnats-dev libsodium26' 'Pin: release n=forky' 'Pin-Priority: 990' \
-      > /etc/apt/preferences.d/nats
+# Any Debian from 12 on, for example --build-arg BASE=debian:forky-slim.
+ARG BASE=debian:trixie-slim
 
-FROM base AS build
-RUN apt-get update \
- && apt-get install -y --no-install-recommends gcc g++ make pkg-config libc6-dev \
+FROM ${BASE} AS build
+# TLS to NATS needs nats.c 3.11 or later, and Debian 13 has 3.10: there the library and the libsodium that it needs
+# come from the next release. Everything else is Debian 13's, which gets security updates, as testing does not.
+RUN . /etc/os-release \
+ && if [ "$VERSION_CODENAME" = trixie ]; then \
+        sed '/^$/,$d; s/ trixie-updates//; s/trixie/forky/' /etc/apt/sources.list.d/debian.sources \
+            > /etc/apt/sources.list.d/next.sources \
+     && printf '%s\n' 'Package: *' 'Pin: release n=forky' 'Pin-Priority: -1' '' \
+            'Package: libnats3.14 libnats-dev libsodium26' 'Pin: release n=forky' 'Pin-Priority: 990' \
+            > /etc/apt/preferences.d/nats; \
+    fi \
+ && apt-get update \
+ && apt-get install -y --no-install-recommends gcc g++ make pkg-config libc6-dev ca-certificates \
         libpq-dev librdkafka-dev libnats-dev libjansson-dev libmicrohttpd-dev libtomlplusplus-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
@@ -29,17 +34,33 @@ COPY config config
 COPY src src
 RUN make -j"$(nproc)" all && strip build/outbox-relay
 
-FROM base
-RUN apt-get update \
- && apt-get install -y --no-install-recommends ca-certificates \
-        libpq5 librdkafka1 libnats3.14 libjansson4 libmicrohttpd12t64 libstdc++6 \
- && rm -rf /var/lib/apt/lists/* \
- && groupadd --gid 10001 outbox-relay \
- && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent \
-        --shell /usr/sbin/nologin outbox-relay
-COPY --from=build /build/build/outbox-relay /usr/local/bin/
+# The root of the image: the program, each library with its licence, and what name lookups and TLS read.
+RUN set -eu; mkdir -p /image/usr/local/bin /image/var/lib/dpkg/status.d /image/etc/outbox-relay; cd /image; \
+    cp /build/build/outbox-relay usr/local/bin/; \
+    for library in $(ldd usr/local/bin/outbox-relay | grep -o '/[^ ]*'); do \
+        cp --parents -L "$library" .; \
+        package=$(dpkg -S "$(realpath "$library")" 2>/dev/null || dpkg -S "$library"); \
+        package=${package%%:*}; \
+        dpkg-query -s "$package" > "var/lib/dpkg/status.d/$package"; \
+        cp --parents -L "/usr/share/doc/$package/copyright" .; \
+    done; \
+    cp --parents -L /etc/ssl/certs/ca-certificates.crt .; \
+    mkdir -p usr/lib/ssl; ln -s /etc/ssl/certs/ca-certificates.crt usr/lib/ssl/cert.pem; \
+    echo 'hosts: files dns' > etc/nsswitch.conf; \
+    echo 'outbox-relay:x:10001:10001::/nonexistent:/nonexistent' > etc/passwd; \
+    echo 'outbox-relay:x:10001:' > etc/group
+
+FROM scratch
+ARG VERSION=unreleased
+LABEL org.opencontainers.image.title="outbox-relay" \
+      org.opencontainers.image.description="From a transactional outbox in PostgreSQL to Kafka or NATS JetStream" \
+      org.opencontainers.image.version="${VERSION}"
+COPY --from=build /image /
+ENV PATH=/usr/local/bin
 # By number, so that an orchestrator can tell that it is not root.
 USER 10001:10001
 STOPSIGNAL SIGTERM
+# Whether each of its threads turns, not whether a server is away: a restart would not bring that back.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["outbox-relay", "health"]
 ENTRYPOINT ["outbox-relay"]
 CMD ["run"]

@@ -87,6 +87,7 @@ enum exit_status cli_run(const struct arguments *arguments, struct config *confi
 enum exit_status cli_init(const struct arguments *arguments, struct config *config);
 enum exit_status cli_check(const struct arguments *arguments, struct config *config);
 enum exit_status cli_status(const struct arguments *arguments, struct config *config);
+enum exit_status cli_health(const struct arguments *arguments, struct config *config);
 enum exit_status cli_emit(const struct arguments *arguments, struct config *config);
 enum exit_status cli_dead(const struct arguments *arguments, struct config *config);
 enum exit_status cli_purge(const struct arguments *arguments, struct config *config);

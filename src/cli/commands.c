@@ -41,6 +41,12 @@ const struct command commands[] = {
      "  outbox-relay status --watch\n"
      "  outbox-relay status --fail-if 'oldest>60s or dead>0 or relays<1'\n",
      "json watch lanes fail-if", 0, 0, true, cli_status},
+    {"health", "", "ask the relay of this machine whether its threads turn",
+     "For health checks of containers: prints what /healthz answers, and exits with status 1 when\n"
+     "a thread is stuck or no relay answers at [http] listen.\n\n"
+     "example:\n"
+     "  outbox-relay health\n",
+     "", 0, 0, true, cli_health},
     {"emit", "TOPIC [KEY] [PAYLOAD|-] [--type T]", "insert an event, or NDJSON from stdin",
      "Prints the id of each event, one a line. Without a PAYLOAD it is a tombstone; - reads it\n"
      "from standard input. Without a TOPIC, lines of JSON are read from standard input and\n"

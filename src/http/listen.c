@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define LOOKUP_MS 3000
@@ -18,8 +19,9 @@
 
 /* On a thread of its own, because a lookup has no time limit. */
 struct lookup {
-    char host[HOST_BYTES]; /* "": every interface */
+    char host[HOST_BYTES]; /* "": every interface, or this machine's loopback to connect to */
     char port[8];
+    int flags;
     int code;
     struct addrinfo *found;
 };
@@ -27,7 +29,7 @@ struct lookup {
 static void look_up(void *argument)
 {
     struct lookup *lookup = argument;
-    const struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+    const struct addrinfo hints = {.ai_flags = lookup->flags, .ai_socktype = SOCK_STREAM};
 
     lookup->code = getaddrinfo(lookup->host[0] != '\0' ? lookup->host : NULL, lookup->port, &hints,
                                &lookup->found);
@@ -42,9 +44,9 @@ static void drop(void *argument)
     free(lookup);
 }
 
-static int fail(struct error *error, const char *address, const char *why)
+static int fail(struct error *error, const char *what, const char *address, const char *why)
 {
-    return error_set(error, ERROR_TRANSIENT, ERROR_SELF, "cannot listen on %s: %s", address, why);
+    return error_set(error, ERROR_TRANSIENT, ERROR_SELF, "cannot %s %s: %s", what, address, why);
 }
 
 /* "[::1]:80" without the brackets. */
@@ -96,31 +98,74 @@ static int bind_first(const char *address, const struct lookup *lookup, struct e
     if (fd >= 0)
         return fd;
     if (errno != EADDRINUSE)
-        return fail(error, address, strerror(errno));
-    (void)fail(error, address, "another program listens there");
+        return fail(error, "listen on", address, strerror(errno));
+    (void)fail(error, "listen on", address, "another program listens there");
     return error_hint(error,
                       "give each relay of a machine its own [http] listen, or \"\" for none");
 }
 
-int listen_open(const char *address, struct error *error)
+/* What getaddrinfo(3) finds; NULL with *error set. */
+static struct lookup *find(const char *address, int flags, const char *what, struct error *error)
 {
     static struct bounded_call *late; /* one thread listens */
     struct lookup *lookup = calloc(1, sizeof *lookup);
     enum bounded_result result;
+
+    if (lookup == NULL) {
+        (void)error_no_memory(error);
+        return NULL;
+    }
+    lookup->flags = flags;
+    split(address, lookup);
+    result = bounded_call_run(&late, look_up, drop, lookup, clock_now_ms() + LOOKUP_MS);
+    if (result == BOUNDED_LATE) {
+        (void)fail(error, what, address, "the lookup of its name hangs");
+        return NULL;
+    }
+    if (result == BOUNDED_DONE && lookup->code == 0)
+        return lookup;
+    (void)fail(error, what, address,
+               result == BOUNDED_DONE ? gai_strerror(lookup->code)
+                                      : "its name could not be looked up");
+    drop(lookup);
+    return NULL;
+}
+
+int listen_open(const char *address, struct error *error)
+{
+    struct lookup *lookup = find(address, AI_PASSIVE, "listen on", error);
+    int fd;
+
+    if (lookup == NULL)
+        return -1;
+    fd = bind_first(address, lookup, error);
+    drop(lookup);
+    return fd;
+}
+
+int listen_reach(const char *address, int timeout_ms, struct error *error)
+{
+    const struct timeval timeout = {.tv_sec = timeout_ms / 1000,
+                                    .tv_usec = timeout_ms % 1000 * 1000};
+    struct lookup *lookup = find(address, 0, "reach", error);
     int fd = -1;
 
     if (lookup == NULL)
-        return error_no_memory(error);
-    split(address, lookup);
-    result = bounded_call_run(&late, look_up, drop, lookup, clock_now_ms() + LOOKUP_MS);
-    if (result == BOUNDED_LATE)
-        return fail(error, address, "the lookup of its name hangs");
-    if (result != BOUNDED_DONE)
-        (void)fail(error, address, "its name could not be looked up");
-    else if (lookup->code != 0)
-        (void)fail(error, address, gai_strerror(lookup->code));
-    else
-        fd = bind_first(address, lookup, error);
+        return -1;
+    (void)fail(error, "reach", address, "no socket");
+    for (const struct addrinfo *at = lookup->found; at != NULL && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+        if (fd < 0)
+            continue;
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout,
+                         sizeof timeout); /* of connect, too */
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+        if (connect(fd, at->ai_addr, at->ai_addrlen) == 0)
+            break;
+        (void)fail(error, "reach", address, strerror(errno));
+        (void)close(fd);
+        fd = -1;
+    }
     drop(lookup);
     return fd;
 }

@@ -412,6 +412,41 @@ static void a_thousand_clients_that_say_nothing_disturb_nobody_who_relays(void *
         (void)close(crowd[i]);
 }
 
+static void health_asks_the_relay_of_this_machine(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+    int listener;
+
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    await_answer("/healthz", 200, "ok");
+    expect(fixture, run(fixture, "health", "-c", fixture->config), 0);
+    assert_string_equal(fixture->process.out, "ok\n");
+    process_stop(&relay, SIGTERM);
+    process_free(&relay);
+    expect(fixture, run(fixture, "health", "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "Connection refused");
+
+    listener = take_port();
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("silent.toml",
+                                "[http]\nlisten = \"127.0.0.1:%d\"\n[sink.out]\n"
+                                "type = \"stdout\"\n",
+                                port));
+    expect(fixture, run(fixture, "health", "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "does not answer");
+    (void)close(listener);
+}
+
+static void health_without_an_address_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config(fixture, "", STDOUT_SINK);
+    expect(fixture, run(fixture, "health", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "[http] listen");
+}
+
 #define TEST_HTTP(name) cmocka_unit_test_setup_teardown(name, set_up_http, fixture_close)
 #define TEST_AWAY(name) cmocka_unit_test_setup_teardown(name, set_up_away, fixture_close)
 
@@ -428,6 +463,8 @@ int main(void)
         TEST_AWAY(a_large_backlog_is_estimated),
         TEST_HTTP(a_port_in_use_is_a_warning_and_is_taken_once_it_is_free),
         TEST_HTTP(without_an_address_nothing_is_served),
+        TEST_HTTP(health_asks_the_relay_of_this_machine),
+        TEST_HTTP(health_without_an_address_says_so),
         TEST_HTTP(a_header_of_a_megabyte_is_refused),
         TEST_HTTP(a_client_that_sends_a_byte_now_and_then_is_cut_off),
         TEST_HTTP(a_thousand_clients_that_say_nothing_disturb_nobody_who_relays),
