@@ -1,7 +1,8 @@
 """Which fault comes when: a pure function of the options, so that a seed replays its run.
 
 A fault belongs to a group. Faults of one group follow each other; those of different groups may
-overlap. No fault begins in a calm: there the run proves that nothing is repeated without a cause.
+overlap. No fault begins in a calm: there the run proves that nothing is repeated without a cause,
+and, by one pause in it, that nothing paused is published.
 The last fault of each group stands alone, so that a recovery of each is measured in any run. With
 churn the fleet doubles and halves all the time, beside the other faults.
 """
@@ -116,6 +117,7 @@ PROFILES = {"full": [name for name in KINDS if name not in CHURN], "short": SHOR
             "calm": ["poison rows"]}  # for --churn and nothing else
 ALONE = ("relay killed", "sessions terminated, of one relay")  # and a connection of a broker
 ALONE_S = 8  # between two of them, and before the first
+PAUSE_S = 4  # in a calm, when what was broken before it is over
 PLANS = 200  # how many are drawn until one holds every kind
 
 # count: how often, or how many; for CHURN: how many relays there are then.
@@ -173,6 +175,8 @@ def plan(seed, profile, seconds, faults_a_minute, relays, brokers, churn=False):
         if churn:
             lull = calms(seconds)
             faults += churn_faults(draw, lull[0][1], end, lull)
+        if profile == "full" and len(calms(seconds)) == 3:
+            faults.append((sum(calms(seconds)[1]) / 2 + 2, "topic paused", 1, PAUSE_S, 1))
         if profile == "full":
             faults += last_faults(draw, seconds, relays, brokers)
         faults = [Fault(number, *fault) for number, fault in enumerate(sorted(faults), 1)]

@@ -1,0 +1,109 @@
+#include "relay/pauses.h"
+#include "unit/batch.h"
+
+#include <string.h>
+
+static struct pauses pauses;
+
+static int open_all(void **state)
+{
+    pauses = (struct pauses){0};
+    return open_batch(state);
+}
+
+static int close_all(void **state)
+{
+    pauses_free(&pauses);
+    return close_batch(state);
+}
+
+static struct message *add(const char *topic, const char *key, int sink)
+{
+    struct message *message = batch_add(&batch);
+
+    message->topic = text_of(topic);
+    message->key = key != NULL ? text_of(key) : (struct text){NULL, 0};
+    message->sink = sink;
+    return message;
+}
+
+static void a_text_is_read_once(void **state)
+{
+    (void)state;
+    assert_int_equal(pauses_read(&pauses, NULL), 0);
+    assert_int_equal(pauses_read(&pauses, "topic a.>\nkey k"), 1);
+    assert_int_equal(pauses_read(&pauses, "topic a.>\nkey k"), 0);
+    assert_int_equal(pauses.count, 2);
+    assert_int_equal(pauses_read(&pauses, "key k"), 1);
+    assert_int_equal(pauses.count, 1);
+    assert_int_equal(pauses_read(&pauses, NULL), 1);
+    assert_int_equal(pauses.count, 0);
+}
+
+static void rows_of_a_paused_topic_or_key_wait_for_it(void **state)
+{
+    struct message *by_topic = add("a.b", "k", 0);
+    struct message *by_key = add("b", "a key", 0);
+    struct message *free_one = add("a", "a ke", 0);
+    struct message *keyless = add("b", NULL, 0);
+
+    (void)state;
+    assert_int_equal(pauses_read(&pauses, "topic a.>\nsink out\nkey a key"), 1);
+    pauses_hold(&pauses, &batch, 0);
+    assert_int_equal(by_topic->verdict, VERDICT_PAUSED);
+    assert_string_equal(by_topic->reason, "paused: topic a.>");
+    assert_true(text_equal(by_topic->waits_for, text_of("paused topic a.>")));
+    assert_int_equal(by_key->verdict, VERDICT_PAUSED);
+    assert_true(text_equal(by_key->waits_for, text_of("paused key a key")));
+    assert_int_equal(free_one->verdict, VERDICT_PENDING);
+    assert_int_equal(keyless->verdict, VERDICT_PENDING);
+}
+
+static void rows_that_are_refused_or_whose_sink_is_away_stay_as_they_are(void **state)
+{
+    struct message *refused = add("a", NULL, -1);
+    struct message *away = add("a", NULL, 1);
+
+    (void)state;
+    refused->verdict = VERDICT_REJECTED;
+    assert_int_equal(pauses_read(&pauses, "topic a"), 1);
+    pauses_hold(&pauses, &batch, 2);
+    assert_int_equal(refused->verdict, VERDICT_REJECTED);
+    assert_int_equal(away->verdict, VERDICT_PENDING);
+}
+
+static void paused_sinks_are_told_by_their_names(void **state)
+{
+    const struct relay_options options = {.sinks = {{.name = "a"}, {.name = "ab"}, {.name = "b"}},
+                                          .sink_count = 3};
+
+    (void)state;
+    assert_int_equal(pauses_sinks(&pauses, &options), 0);
+    assert_int_equal(pauses_read(&pauses, "sink b\ntopic a\nsink ab\nsink unknown\nsink "), 1);
+    assert_int_equal(pauses_sinks(&pauses, &options), 6);
+}
+
+static void what_pause_would_have_refused_pauses_nothing(void **state)
+{
+    (void)state;
+    add("a", "k", 0);
+    assert_int_equal(pauses_read(&pauses, "topic re:(\nnonsense\n\nkeyk"), 1);
+    pauses_hold(&pauses, &batch, 0);
+    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_text_is_read_once, open_all, close_all),
+        cmocka_unit_test_setup_teardown(rows_of_a_paused_topic_or_key_wait_for_it, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(
+            rows_that_are_refused_or_whose_sink_is_away_stay_as_they_are, open_all, close_all),
+        cmocka_unit_test_setup_teardown(paused_sinks_are_told_by_their_names, open_all, close_all),
+        cmocka_unit_test_setup_teardown(what_pause_would_have_refused_pauses_nothing, open_all,
+                                        close_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
