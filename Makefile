@@ -65,9 +65,19 @@ lint: $(BINARY) ## check include directions, banned calls, line lengths, hardeni
 		grep -q "$$want" $(BUILD)/elf.txt || { echo "$(BINARY): no $$want"; exit 1; }; done
 	@nm -D $(BINARY) | grep -q __stack_chk_fail || { echo "$(BINARY): no stack protector"; exit 1; }
 
-install: all ## install the program and the sample configuration under $(PREFIX)
-	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/outbox-relay
-	install -D -m 644 config/relay.toml $(DESTDIR)$(PREFIX)/share/doc/outbox-relay/relay.toml
+install: all $(BUILD)/outbox-relay.1 ## program, man page, systemd units, completion, sample: DESTDIR= PREFIX=/usr/local
+	@$(call put,755,$(BINARY),bin/outbox-relay)
+	@$(call put,644,config/relay.toml,share/doc/outbox-relay/relay.toml)
+	@$(call put,644,$(BUILD)/outbox-relay.1,share/man/man1/outbox-relay.1)
+	@$(call put,644,config/completion/outbox-relay.bash,share/bash-completion/completions/outbox-relay)
+	@$(call put,644,config/completion/_outbox-relay,share/zsh/site-functions/_outbox-relay)
+	@$(call put,644,config/systemd/outbox-relay.sysusers,lib/sysusers.d/outbox-relay.conf)
+	@for unit in outbox-relay outbox-relay@; do \
+		sed 's|/usr/local/bin|$(PREFIX)/bin|' config/systemd/$$unit.service > $(BUILD)/$$unit.service && \
+		$(call put,644,$(BUILD)/$$unit.service,lib/systemd/system/$$unit.service) || exit 1; done
+
+# MODE, file, its place below PREFIX.
+put = install -D -m $(1) $(2) $(DESTDIR)$(PREFIX)/$(3) && echo '  $(DESTDIR)$(PREFIX)/$(3)'
 
 clean: ## remove build/
 	rm -rf build
@@ -81,6 +91,9 @@ help: ## show this list
 $(BINARY): $(BUILD)/obj/main.c.o $(LIBRARY)
 	$(say) LINK $@
 	@$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/outbox-relay.1: $(BINARY) config/man/generate
+	@config/man/generate $(BINARY) > $@
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@

@@ -55,6 +55,7 @@ test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench
 	@tests/bench/figures_test
 	@tests/support/services_test
 	@tests/support/run_tests_test
+	@tests/support/install_test
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/monitoring_test
 	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- tests/docs/commands_test
 
