@@ -16,7 +16,7 @@ static int put_metrics(FILE *out, const struct answer_source *source)
 {
     const struct sample *sample = sampler_lock(source->sampler);
 
-    metrics_put(out, source->report, sample, source->options);
+    metrics_put(out, source->report, sample);
     sampler_unlock(source->sampler);
     return 200;
 }

@@ -140,8 +140,7 @@ static double handed(const struct peer_report *peer)
     return peer->handed;
 }
 
-static void put_peers(FILE *out, const struct relay_report *report,
-                      const struct relay_options *options)
+static void put_peers(FILE *out, const struct relay_report *report)
 {
     put_by_sink(out, report, "sink_up", "gauge",
                 "1 when every lane can publish to the sink, as far as it has tried.", is_up);
@@ -161,7 +160,7 @@ static void put_peers(FILE *out, const struct relay_report *report,
                           (double)report->sinks[i].peer.recognise_ms / 1000);
     put(out, "worst_redelivery_seconds", "gauge",
         "How much later a message may be sent again after a fault: twice the publish timeout.",
-        (double)options->publish_timeout_ms / 500);
+        (double)report->publish_timeout_ms / 500);
     put(out, "database_up", "gauge", "1 when every lane can use the database.",
         is_up(&report->database));
     put(out, "database_connects_total", "counter", "Connections of lanes to the database.",
@@ -243,8 +242,7 @@ static void put_sample(FILE *out, const struct sample *sample)
     put_gauges(out, &sample->gauges);
 }
 
-void metrics_put(FILE *out, const struct relay_report *report, const struct sample *sample,
-                 const struct relay_options *options)
+void metrics_put(FILE *out, const struct relay_report *report, const struct sample *sample)
 {
     describe(out, "build_info", "gauge", "1, with the version as a label.");
     (void)fprintf(out, "outbox_relay_build_info{version=\"%s\"} 1\n", RELAY_VERSION);
@@ -253,7 +251,7 @@ void metrics_put(FILE *out, const struct relay_report *report, const struct samp
     put_counts(out, report);
     put_times(out, report);
     put_lanes(out, report);
-    put_peers(out, report, options);
+    put_peers(out, report);
     put(out, "stable_id_still_seconds", "gauge",
         "How long the highest id below which no row can appear any more has not moved.",
         (double)report->still_for_ms / 1000);

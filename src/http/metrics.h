@@ -7,8 +7,7 @@
 #include <stdio.h>
 
 /* Writes all metrics in Prometheus' text format, version 0.0.4. A figure that is not known is left
- * out. `options` say which sinks there are. */
-void metrics_put(FILE *out, const struct relay_report *report, const struct sample *sample,
-                 const struct relay_options *options);
+ * out. */
+void metrics_put(FILE *out, const struct relay_report *report, const struct sample *sample);
 
 #endif

@@ -1,6 +1,7 @@
 #include "http/sampler.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "wake/stop.h"
 
 #include <pthread.h>
@@ -48,6 +49,8 @@ static void keep(struct sampler *sampler, struct status *status, const struct ga
 
     (void)pthread_mutex_lock(&sampler->lock);
     before = sample->status;
+    if (sample->has_failed && sample->is_connected)
+        log_info("http: the figures of the database are up to date again");
     if (sample->is_known)
         status_compare(status, &before);
     sample->status = *status;
@@ -62,6 +65,10 @@ static void keep(struct sampler *sampler, struct status *status, const struct ga
 
 static void fail(struct sampler *sampler, bool is_connected, const struct error *error)
 {
+    /* When there is no connection, the lanes say so. */
+    if (is_connected && !sampler->sample.has_failed)
+        log_event(LOG_WARN, LOG_FIELDS(.error = error->text, .hint = error->hint),
+                  "http: the figures of the database are not up to date");
     (void)pthread_mutex_lock(&sampler->lock);
     sampler->sample.has_failed = true;
     sampler->sample.is_connected = is_connected;

@@ -200,8 +200,8 @@ static void try_to_listen(struct http *http, int64_t *logged_ms)
         return;
     }
     if (*logged_ms == 0 || clock_now_ms() - *logged_ms >= LISTEN_LOG_MS) {
-        log_warn("http: %s; relaying goes on, and this is tried again%s%s", error.text,
-                 error.hint[0] != '\0' ? "; " : "", error.hint);
+        log_event(LOG_WARN, LOG_FIELDS(.error = error.text, .hint = error.hint),
+                  "http: nothing is served; relaying goes on, and this is tried again");
         *logged_ms = clock_now_ms();
     }
 }

@@ -47,7 +47,7 @@ static void expose(void)
     out = open_memstream(&text, &len);
     assert_non_null(out);
     report_read(&report, &snapshot);
-    metrics_put(out, &snapshot, &sample, &options);
+    metrics_put(out, &snapshot, &sample);
     assert_int_equal(fclose(out), 0);
 }
 
