@@ -14,7 +14,7 @@
 #define STATUS_RELAYS_MAX 64
 #define STATUS_LANES_MAX 256
 #define STATUS_REASONS_MAX 5
-#define STATUS_COUNT_MAX 100000 /* counting stops here */
+#define STATUS_COUNT_MAX 100000 /* a command counts so far */
 
 /* Why rows are parked or dead, and how many are for this reason. */
 struct status_reason {
@@ -86,7 +86,8 @@ struct status_query {
     const struct routes *routes;
     const char *const *sinks; /* names */
     int sink_count;
-    int wait_ms; /* how long relays may take to answer */
+    int wait_ms;   /* how long relays may take to answer; 0: they are not asked */
+    int count_max; /* counting unsent rows stops here */
 };
 
 /* 0, or -1 with *error set. status_free() it in either case. */

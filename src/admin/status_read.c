@@ -25,8 +25,8 @@ static const char *parked_time(const struct table *table)
 
 #define AGE_SQL "extract(epoch FROM pg_catalog.clock_timestamp() - "
 
-/* Counting stops at STATUS_COUNT_MAX: count(*) over ten million rows takes more than a second. */
-static void put_sql(const struct admin *admin, FILE *out)
+/* Counting stops at `count_max`: count(*) over ten million rows takes more than a second. */
+static void put_sql(const struct admin *admin, int count_max, FILE *out)
 {
     const struct table *table = &admin->table;
     bool mark = admin->options->on_sent == ON_SENT_MARK;
@@ -34,7 +34,7 @@ static void put_sql(const struct admin *admin, FILE *out)
 
     (void)fprintf(out, "SELECT extract(epoch FROM pg_catalog.clock_timestamp()),"
                        " (SELECT count(*) FROM (SELECT");
-    oldest_put_unsent_sql(admin, out, STATUS_COUNT_MAX);
+    oldest_put_unsent_sql(admin, out, count_max);
     (void)fprintf(out, ") counted), ");
     if (table_has(table, COLUMN_CREATED_AT) && oldest_can_be_found(admin)) {
         (void)fprintf(out, "(SELECT " AGE_SQL "%s::timestamptz)",
@@ -67,7 +67,8 @@ static double read_age(const PGresult *result, int column)
     return age_s > 0 ? age_s : 0;
 }
 
-static int read_tables(struct admin *admin, struct status *status, struct error *error)
+static int read_tables(struct admin *admin, int count_max, struct status *status,
+                       struct error *error)
 {
     const char *params[1] = {admin->table.quoted};
     char *sql = NULL;
@@ -77,7 +78,7 @@ static int read_tables(struct admin *admin, struct status *status, struct error 
 
     if (out == NULL)
         return error_no_memory(error);
-    put_sql(admin, out);
+    put_sql(admin, count_max, out);
     if (fclose(out) != 0) {
         free(sql);
         return error_no_memory(error);
@@ -88,7 +89,7 @@ static int read_tables(struct admin *admin, struct status *status, struct error 
         return -1;
     status->taken_ms = (int64_t)(strtod(PQgetvalue(result, 0, NOW), NULL) * 1000);
     status->backlog = strtoll(PQgetvalue(result, 0, BACKLOG), NULL, 10);
-    status->backlog_is_bound = status->backlog == STATUS_COUNT_MAX;
+    status->backlog_is_bound = status->backlog == count_max;
     status->backlog_oldest_s = read_age(result, OLDEST);
     status->parked = strtoll(PQgetvalue(result, 0, PARKED), NULL, 10);
     status->parked_oldest_s = read_age(result, PARKED_OLDEST);
@@ -151,7 +152,8 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
         (void)snprintf(sink->name, sizeof sink->name, "%s", query->sinks[i]);
     }
     if (relays_ask(&asking, admin, status, query->wait_ms, error) < 0 ||
-        read_tables(admin, status, error) < 0 || read_reasons(admin, status, error) < 0 ||
+        read_tables(admin, query->count_max, status, error) < 0 ||
+        read_reasons(admin, status, error) < 0 ||
         admin_list_pauses(admin, status->pauses, error) < 0 ||
         status_count_sinks(admin, query, status, error) < 0 || relays_hear(&asking, error) < 0 ||
         attention_fill(admin, query, status, error) < 0)

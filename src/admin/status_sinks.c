@@ -7,7 +7,7 @@
 
 #define TOPICS_MAX 1000 /* the most frequent */
 
-static char *topics_sql(const struct admin *admin)
+static char *topics_sql(const struct admin *admin, int count_max)
 {
     char *sql = NULL;
     size_t len = 0;
@@ -18,7 +18,7 @@ static char *topics_sql(const struct admin *admin)
     (void)fprintf(out,
                   "SELECT topic, count(*) FROM (SELECT pg_catalog.left(%s::text, 256) AS topic",
                   admin->table.columns[COLUMN_TOPIC].quoted);
-    oldest_put_unsent_sql(admin, out, STATUS_COUNT_MAX);
+    oldest_put_unsent_sql(admin, out, count_max);
     (void)fprintf(out, ") counted WHERE topic IS NOT NULL GROUP BY topic ORDER BY 2 DESC LIMIT %d",
                   TOPICS_MAX);
     if (fclose(out) == 0)
@@ -48,7 +48,7 @@ int status_count_sinks(struct admin *admin, const struct status_query *query, st
             status->sinks[0].rows = status->backlog;
         return 0;
     }
-    sql = topics_sql(admin);
+    sql = topics_sql(admin, query->count_max);
     if (sql == NULL)
         return error_no_memory(error);
     result = session_query(&admin->session, sql, 0, NULL, error);

@@ -245,7 +245,8 @@ enum exit_status cli_status(const struct arguments *arguments, struct config *co
                         .query = {.routes = &config->relay.routes,
                                   .sinks = sinks,
                                   .sink_count = config->relay.sink_count,
-                                  .wait_ms = ANSWERS_MS}};
+                                  .wait_ms = ANSWERS_MS,
+                                  .count_max = STATUS_COUNT_MAX}};
     enum exit_status status = EXIT_DONE;
     struct fail_if condition;
     struct error error;

@@ -34,7 +34,8 @@ static int measure(struct sampler *sampler, struct admin *admin, struct status *
     const struct status_query query = {.routes = &sampler->options->routes,
                                        .sinks = sampler->sinks,
                                        .sink_count = sampler->options->sink_count,
-                                       .wait_ms = wanted ? ANSWER_MS : 0};
+                                       .wait_ms = wanted ? ANSWER_MS : 0,
+                                       .count_max = SAMPLER_COUNT_MAX};
 
     if (admin_status(admin, &query, status, error) < 0)
         return -1;

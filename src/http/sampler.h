@@ -13,6 +13,7 @@
 
 #define SAMPLER_MS 5000
 #define SAMPLER_MS_MAX 30000
+#define SAMPLER_COUNT_MAX 10000 /* a larger backlog is estimated */
 
 struct sample {
     bool is_known;    /* at least one measurement succeeded: status and gauges are of the last */

@@ -142,6 +142,7 @@ static void await_answer(const char *path, int status, const char *words)
 
 static void start(struct fixture *fixture)
 {
+    process_free(&fixture->process); /* what was run before */
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     await_answer("/healthz", 200, "ok");
 }

@@ -118,7 +118,7 @@ static void an_estimate_replaces_the_bound(void **state)
 {
     (void)state;
     sample.is_known = true;
-    sample.status.backlog = STATUS_COUNT_MAX;
+    sample.status.backlog = SAMPLER_COUNT_MAX;
     sample.status.backlog_is_bound = true;
     sample.gauges.backlog = 10000000;
     expose();
@@ -126,7 +126,7 @@ static void an_estimate_replaces_the_bound(void **state)
     assert_line("outbox_relay_backlog_is_estimate 1");
     sample.gauges.backlog = -1;
     expose();
-    assert_line("outbox_relay_backlog_rows 100000");
+    assert_line("outbox_relay_backlog_rows 10000");
 }
 
 static void a_sink_is_up_or_not(void **state)
