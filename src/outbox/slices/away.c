@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-#define SCAN_MS 250     /* minimum pause between two scans of all slices, or of a window */
-#define RESTART_MS 5000 /* how long a row committed late in an earlier window may wait */
-#define STEP_MS 1000    /* how long scans may delay a claim */
+#define PAUSE_MS_MIN 250 /* between two rounds of scans */
+#define RESTART_MS 5000  /* then the window moves back to the bound, for rows committed late */
+#define STEP_MS 1000     /* scans that have delayed a claim for this long go on after it */
 
 static bool applies(const struct slice_lock *lock, const struct claim_request *request)
 {
@@ -28,7 +28,8 @@ static int64_t read_id(const PGresult *result, int row, int column)
     return strtoll(PQgetvalue(result, row, column), NULL, 10);
 }
 
-/* A scan proves something only if it began at the bound; a later window leaves rows unseen. */
+/* Only a scan that began at the bound can raise it: one of a later window has not seen the rows
+ * before that window. */
 static void take_scanned(struct slice_lock *lock, const PGresult *result)
 {
     struct away_walk *walk = &lock->walk;
@@ -50,7 +51,7 @@ static int scan_slices(struct slice_lock *lock, const struct claim_request *requ
 {
     struct round *round = &lock->walk.round;
     int slices = lock->turns.count;
-    struct scan scan = {.first = round->next, .sinks = request->away};
+    struct scan scan = {.first = round->next, .away = request->away};
     int64_t began_ms = clock_now_ms();
     PGresult *result = NULL;
 
@@ -74,7 +75,7 @@ static void rest(struct away_walk *walk)
 
     walk->round.next = 0;
     walk->scanned_all = true;
-    walk->round.due_ms = clock_now_ms() + (rest_ms > SCAN_MS ? rest_ms : SCAN_MS);
+    walk->round.due_ms = clock_now_ms() + (rest_ms > PAUSE_MS_MIN ? rest_ms : PAUSE_MS_MIN);
     walk->took_ms = 0;
 }
 

@@ -42,7 +42,7 @@ struct horizon {
     uint64_t generation;
     uint64_t lowered_count;
     int64_t claims_wait_ms; /* claims wait until then for the first scan of the epoch */
-    bool ticked;            /* this epoch has had a tick; before it the next four are not known */
+    bool ticked;            /* this epoch has had a tick; until then the next four are unknown */
     uint32_t file;          /* the table's file node */
     int64_t drawn;          /* highest id drawn */
     int64_t stable_low;
@@ -54,9 +54,10 @@ struct horizon {
     atomic_bool *has_more;
     int64_t highest_claimed;
     bool has_claimed; /* rows were claimed since horizon_highest_claimed() was called */
-    uint64_t sinks;   /* horizon_read_for_sinks() only: the sinks that are away */
-    struct horizon_stamp
-        source; /* horizon_read_for_sinks() only: the state that the bounds rest on */
+
+    /* horizon_read_while_away() only */
+    uint64_t away;               /* the sinks whose rows the bounds leave out */
+    struct horizon_stamp source; /* the state of the other horizon that the bounds rest on */
 };
 
 static int64_t min_id(int64_t a, int64_t b)
@@ -198,12 +199,12 @@ void horizon_read(struct horizon *horizon, const struct server *server, struct h
     (void)pthread_mutex_unlock(&horizon->mutex);
 }
 
-void horizon_read_for_sinks(struct horizon *part, struct horizon *horizon, uint64_t sinks,
-                            const struct server *server, struct horizon_view *view)
+void horizon_read_while_away(struct horizon *part, struct horizon *horizon, uint64_t away,
+                             const struct server *server, struct horizon_view *view)
 {
     horizon_read(horizon, server, view);
     (void)pthread_mutex_lock(&part->mutex);
-    if (view->stamp.epoch != part->source.epoch || sinks != part->sinks ||
+    if (view->stamp.epoch != part->source.epoch || away != part->away ||
         view->stamp.lowered_count != part->source.lowered_count)
         begin_epoch(part);
     for (int i = 0; i < part->count; i++) {
@@ -215,7 +216,7 @@ void horizon_read_for_sinks(struct horizon *part, struct horizon *horizon, uint6
         bound->high = max_id(bound->high, view->bounds[i].high);
         view->bounds[i] = *bound;
     }
-    part->sinks = sinks;
+    part->away = away;
     part->source = view->stamp;
     part->generation = view->stamp.generation;
     part->lowered_count = view->stamp.lowered_count;
@@ -242,9 +243,9 @@ void horizon_reset(struct horizon *horizon, uint64_t epoch)
 
 /* ---- bounds ---- */
 
-/* A snapshot taken after the stamp has shown that no visible unsent row is below `end`. Up to the
- * stable id nothing new can appear there, so the bound may rise to it. `low` must hold for every
- * snapshot, so it follows only up to `stable_low`. */
+/* A snapshot taken after the stamp has shown that no visible unsent row is below `end`. The bound
+ * may rise to `end`, but only just past the stable id: above that id new rows may still appear.
+ * `low` must hold for every snapshot, so it follows `high` only just past `stable_low`. */
 static void raise_bound(struct horizon_bound *bound, const struct horizon_stamp *stamp, int64_t end,
                         bool from_high)
 {
@@ -257,9 +258,9 @@ static void raise_bound(struct horizon_bound *bound, const struct horizon_stamp 
     }
 }
 
-/* A claim or scan that began above the bound proves nothing about it. One that began before a bound
- * was lowered may not have seen the row below it. And `high` must not be raised by one that began
- * before a long holder ended. */
+/* A claim or scan that read from above the present bound proves nothing about the ids in between.
+ * One whose stamp is older than the lowering of a bound may not have seen the row that was found
+ * below it. And one whose stamp is older than the end of a long holder must not raise `high`. */
 static bool may_raise(const struct horizon *horizon, const struct horizon_stamp *stamp, int slice,
                       const struct horizon_bound *from, bool from_high)
 {
@@ -335,13 +336,13 @@ static int by_transaction(const void *left, const void *right)
     return a->transaction < b->transaction ? -1 : a->transaction > b->transaction;
 }
 
-/* A holder that is seen for the first time. A transaction that was prepared since the last tick has
- * a new virtual transaction id, so it may have drawn ids before that tick. */
+/* A holder that is seen for the first time. It may have drawn ids before the last tick all the
+ * same, under another virtual transaction id: it was prepared since, or it is ending and has given
+ * up its number, as in "3/0", but not yet its locks. */
 static struct holder make_holder(const struct horizon *horizon, const struct horizon_holder *seen,
                                  int64_t now_ms)
 {
     struct holder holder = {.seen = *seen, .base = HORIZON_UNKNOWN, .since_ms = now_ms};
-
     bool renamed = seen->prepared || (uint32_t)seen->transaction == 0;
 
     if (horizon->ticked)
@@ -349,8 +350,8 @@ static struct holder make_holder(const struct horizon *horizon, const struct hor
     return holder;
 }
 
-/* A transaction that ends leaves the snapshots before it releases its locks, so a long holder keeps
- * its xid here. */
+/* A transaction that ends leaves the snapshots before it releases its locks. A tick in between sees
+ * no xid, so the holder keeps the one that it had. */
 static struct holder keep_holder(const struct holder *before, const struct horizon_holder *seen,
                                  int64_t now_ms, int *longs)
 {
@@ -376,9 +377,9 @@ static int count_long(const struct horizon *horizon)
     return count;
 }
 
-/* Merges the two sorted lists. *left: a long holder has ended. Returns -1 when there is no memory.
- */
-static int take_holders(struct horizon *horizon, const struct horizon_tick *tick, bool *left)
+/* Replaces the holders by those of the tick, which are sorted too. A holder that was known keeps
+ * its base and its age. *ended: a long holder has ended. Returns -1 when there is no memory. */
+static int take_holders(struct horizon *horizon, const struct horizon_tick *tick, bool *ended)
 {
     struct holder *holders = calloc((size_t)tick->holder_count + 1, sizeof *holders);
     int longs = count_long(horizon);
@@ -401,7 +402,7 @@ static int take_holders(struct horizon *horizon, const struct horizon_tick *tick
             holders[i] = make_holder(horizon, seen, tick->now_ms);
         }
     }
-    *left = remained < count_long(horizon);
+    *ended = remained < count_long(horizon);
     free(horizon->holders);
     horizon->holders = holders;
     horizon->holder_count = tick->holder_count;
@@ -432,15 +433,15 @@ static void find_stable(struct horizon *horizon, int64_t drawn)
 static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
 {
     int64_t stable_low = horizon->stable_low;
-    bool left;
+    bool ended;
 
     if (horizon->ticked && (tick->file != horizon->file || tick->drawn < horizon->drawn)) {
         begin_epoch(horizon);
         return false;
     }
-    if (take_holders(horizon, tick, &left) < 0)
+    if (take_holders(horizon, tick, &ended) < 0)
         return false;
-    if (left)
+    if (ended)
         forget_high(horizon);
     find_stable(horizon, tick->drawn);
     if (horizon->stable_low == tick->drawn || horizon->stable_low > stable_low)

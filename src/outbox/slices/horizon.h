@@ -39,7 +39,7 @@ struct horizon_stamp {
 
 struct horizon_view {
     struct horizon_stamp stamp;
-    bool starting; /* the first scan is running: do not claim, which would slow it down */
+    bool starting; /* claims wait for the epoch's first scan: without bounds they read every row */
     uint32_t file; /* the table's file node, for which the view is valid */
     uint64_t holders[HORIZON_LONG_MAX]; /* xid8 of the long holders */
     int holder_count;
@@ -67,11 +67,12 @@ void horizon_reset(struct horizon *horizon, uint64_t epoch);
 /* Fills a view for a session on `server`; it is valid for snapshots taken from now on. For another
  * server than the horizon's the view has no bounds. */
 void horizon_read(struct horizon *horizon, const struct server *server, struct horizon_view *view);
-/* The same for a lane that claims the rows of some sinks only; `sinks` are those that it does not.
- * `part` holds its bounds. They are never below those of `horizon`, and are dropped when `horizon`
- * begins an epoch or lowers a bound, or when `sinks` changes. */
-void horizon_read_for_sinks(struct horizon *part, struct horizon *horizon, uint64_t sinks,
-                            const struct server *server, struct horizon_view *view);
+/* The same for a lane that does not claim the rows of the sinks that are away; `away` has a bit for
+ * each of these. `part` holds the bounds of the other rows. They are never below those of
+ * `horizon`, and are dropped when `horizon` begins an epoch or lowers a bound, or when `away`
+ * changes. */
+void horizon_read_while_away(struct horizon *part, struct horizon *horizon, uint64_t away,
+                             const struct server *server, struct horizon_view *view);
 
 /* Reports that a claim, which read from the bound `from`, has settled and committed every row of
  * the slice that it saw up to the id `last` (INT64_MAX: to the end of the slice). `from_high`: it
@@ -93,7 +94,7 @@ void horizon_note_claimed(struct horizon *horizon, uint64_t epoch, int64_t highe
 /* A transaction that holds RowExclusiveLock on the table. */
 struct horizon_holder {
     uint64_t transaction; /* virtual transaction id, packed */
-    bool prepared;        /* a prepared transaction, whose virtual id differs from its former one */
+    bool prepared; /* a prepared transaction: its virtual id may have changed with that */
     uint64_t xid; /* xid8 that the tick's snapshot lists as running; 0: none, it wrote nothing */
 };
 
@@ -117,8 +118,8 @@ void horizon_note_first_scan(struct horizon *horizon, uint64_t epoch, bool done)
 int64_t horizon_highest_claimed(struct horizon *horizon, bool *has_claimed);
 /* Returns an id below which no slice has an unsent row; HORIZON_UNKNOWN: one may have. */
 int64_t horizon_lowest(struct horizon *horizon);
-/* Returns for how many milliseconds the highest stable id has not moved although higher ids were
- * drawn; 0 when it is level with them. */
+/* Returns for how many milliseconds the stable id (stable_low) has not moved although higher ids
+ * were drawn; 0 when it is level with the highest of them. */
 int64_t horizon_stands_still_ms(struct horizon *horizon);
 /* An eventfd(2) that becomes readable when an epoch begins; reading clears it. */
 int horizon_fd(const struct horizon *horizon);

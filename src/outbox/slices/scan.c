@@ -47,7 +47,7 @@ int scan_fill(struct scan *scan, const struct horizon_view *view, int slices, st
 {
     for (int i = 0; i < 4; i++)
         scan->params[i] = list(scan, view, slices, i);
-    if (asprintf(&scan->params[4], "%" PRId64, (int64_t)scan->sinks) < 0)
+    if (asprintf(&scan->params[4], "%" PRId64, (int64_t)scan->away) < 0)
         scan->params[4] = NULL;
     for (int i = 0; i < 5; i++)
         if (scan->params[i] == NULL)

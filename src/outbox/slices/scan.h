@@ -4,13 +4,14 @@
 #include "base/error.h"
 #include "outbox/slices/horizon.h"
 
-/* The parameters of sql_scan, which finds the lowest unsent ids of some slices without locks. */
+/* The parameters of sql_scan, which finds the lowest unsent id of each of some slices. It locks
+ * none of the rows. */
 
 struct scan {
     int count; /* slices first ... first + count - 1, wrapping after the last; 0: no scan */
     int first;
     bool full;       /* scan from the start of the slices, not from their bounds */
-    uint64_t sinks;  /* a bit for each sink whose rows are ignored */
+    uint64_t away;   /* a bit for each sink whose rows are ignored */
     char *params[5]; /* owned; set by scan_fill() */
 };
 
@@ -18,8 +19,7 @@ struct scan {
 int scan_fill(struct scan *scan, const struct horizon_view *view, int slices, struct error *error);
 void scan_free(struct scan *scan);
 
-/* After a round of scans comes a pause of this many times its duration; after full scans, of twice
- * that. */
+/* Scans are followed by a pause of this many times their duration; full scans, of twice as many. */
 #define SCAN_REST 20
 
 /* A round visits all slices in turn; each statement scans as many as it can in a short time. */

@@ -2,8 +2,8 @@
  * A lane's slices: which ones it tries to lock for a claim, and what it reports to the horizon
  * afterwards.
  *
- * A bound is raised only when every row of the batch was settled. A row that stays unsent has to be
- * claimed again before any later row of its key, so the bound must not pass it.
+ * A bound is raised only when no row of the batch stays unsent. Such a row has to be claimed again
+ * before any later row of its key, so the bound must not pass it.
  */
 #include "outbox/slices/slice_lock.h"
 
@@ -35,7 +35,6 @@ void slice_lock_free(struct slice_lock *lock)
     turns_free(&lock->turns);
 }
 
-/* Raises the view to the start of the current window. */
 void slice_lock_apply_window(struct slice_lock *lock)
 {
     struct horizon_bound *bound = &lock->view.bounds[0];
@@ -58,8 +57,8 @@ void slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
     else if (request->away == 0)
         horizon_read(lock->horizon, lock->server, view);
     else
-        horizon_read_for_sinks(lock->away_horizon, lock->horizon, request->away, lock->server,
-                               view);
+        horizon_read_while_away(lock->away_horizon, lock->horizon, request->away, lock->server,
+                                view);
     if (request->away != 0 && lock->walk.from > HORIZON_UNKNOWN)
         slice_lock_apply_window(lock);
 }
@@ -190,7 +189,7 @@ static int note_rows(struct slice_lock *lock, const struct batch *batch, struct 
             at++;
         if (at == lock->locked_count || id < lock->claimed[at].last)
             return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                             "database: the rows of a claim are not in order at id %lld",
+                             "database: a claim returned its rows out of order, at id %lld",
                              (long long)id);
         lock->claimed[at].last = id;
         lock->claimed[at].rows++;
@@ -199,7 +198,7 @@ static int note_rows(struct slice_lock *lock, const struct batch *batch, struct 
 }
 
 /* A slice that returned fewer rows than its share has no more rows, unless the claim was cut short:
- * by its row limit, or because the batch could not take its last rows. */
+ * by its row limit, or because the batch had no room for the claim's last rows. */
 static bool note_ends(struct slice_lock *lock, const struct batch *batch, int limit)
 {
     int locked = lock->locked_count;

@@ -41,7 +41,7 @@ struct slice_lock {
     struct turns turns;
     struct horizon *away_horizon; /* bounds of the rows that are claimed while a sink is away */
     struct horizon_view view;     /* the bounds that the claim is sent with */
-    bool ignores_bounds;          /* the claim ignores all bounds */
+    bool ignores_bounds;          /* the next view has no bounds: a row may be below its bound */
     struct horizon *view_source; /* where the view was read from: `horizon`, `away_horizon`, NULL */
     struct away_walk walk;
 
@@ -51,7 +51,7 @@ struct slice_lock {
     bool read_high;                       /* it read from the high bounds */
     int32_t locked[SLICES_PER_CLAIM_MAX]; /* the slices that it locked */
     struct claimed_range claimed[SLICES_PER_CLAIM_MAX]; /* one for each locked slice */
-    int locked_count;                                   /* 0: parked rows, or order = "none" */
+    int locked_count; /* 0: no free slice had rows; or parked rows, or order = "none" */
     int empty_claims; /* consecutive claims that locked slices and found no rows */
 };
 
@@ -79,10 +79,10 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
 /* Records that the claim found nothing. Returns whether to claim again at once, because the locked
  * slices should have had rows. */
 bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *request);
-/* Calls turns_postpone() for the first `count` locked slices: one of them has a row that holds up
- * the claim. */
+/* One of the first `count` locked slices has a row that holds up the claim: puts that slice off
+ * (turns_postpone). */
 void slice_lock_postpone(struct slice_lock *lock, int count);
-/* Raises the bounds after the batch was settled and committed. */
+/* Raises the bounds after the batch was settled and committed, unless a row of it stays unsent. */
 void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch);
 
 #endif

@@ -960,7 +960,7 @@ static int tear_down_part(void **state)
 
 static void look_at_part(uint64_t sinks)
 {
-    horizon_read_for_sinks(part, horizon, sinks, &here, &view);
+    horizon_read_while_away(part, horizon, sinks, &here, &view);
 }
 
 /* Apart from the rows of the sink that is away, which all claims then skip, the slice is empty. */
@@ -1067,7 +1067,7 @@ static void a_part_knows_nothing_on_another_server(void **state)
     (void)state;
     tick(100, "");
     raise_part(END, false);
-    horizon_read_for_sinks(part, horizon, 1, &other, &view);
+    horizon_read_while_away(part, horizon, 1, &other, &view);
     assert_int_equal(view.stamp.epoch, 0);
     assert_int_equal(view.bounds[0].low, UNKNOWN);
 }
