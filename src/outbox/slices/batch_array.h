@@ -4,9 +4,9 @@
 #include "message/batch.h"
 #include "pg/array.h"
 
-/* Parameters of statements, in the memory of the batch that they are about. */
+/* Arrays as parameters of statements, in the memory of the batch that they are about. */
 
-/* array_begin(). array->bytes is NULL when there is no memory. */
+/* Like array_begin(), in memory of the batch. array->bytes is NULL when there is none. */
 static inline void batch_array_begin(struct array *array, struct batch *batch, uint32_t element_oid,
                                      int count, size_t element_bytes)
 {

@@ -71,9 +71,9 @@ void sql_put_running(FILE *out, const char *holders)
                   holders, holders, holders);
 }
 
-/* nextval() stores a later value in the sequence's page for a moment. A SELECT from the sequence
- * may see it; pg_sequence_last_value() locks the page first. NULL: no value was drawn since the
- * sequence was created or reset. */
+/* nextval() stores a value that is too high in the sequence's page for a moment. A SELECT from the
+ * sequence may see it; pg_sequence_last_value() locks the page first, and does not. It returns NULL
+ * when no value was drawn since the sequence was created or reset. */
 void sql_put_drawn(FILE *out, const struct sequence *sequence)
 {
     (void)fprintf(out, "coalesce(pg_catalog.pg_sequence_last_value(%u), " SQL_LOWEST_ID ")",

@@ -12,24 +12,31 @@
 #define LOCKED_SLICES "pg_catalog.current_setting('outbox_relay.slices')::int4[]"
 #define LOCKED_LOWS "pg_catalog.current_setting('outbox_relay.lows')::int8[]"
 #define LOCKED_HIGHS "pg_catalog.current_setting('outbox_relay.highs')::int8[]"
-/* The long holders in the lane's view of the horizon. READ_HIGH is 't' when the claim read from the
- * high bounds because all of them were running in its snapshot. */
+/* The long holders in the lane's view of the horizon. */
 #define LONG_HOLDERS "pg_catalog.current_setting('outbox_relay.holders')::xid8[]"
+
+/* The name of a setting: 'true' when the claim read from the high bounds, because all long holders
+ * were running in its snapshot. */
 #define READ_HIGH "'outbox_relay.read_high'"
 
 #define SQL_LOWEST_ID "'-9223372036854775808'::int8"
 
 /*
- * The snapshot and the WAL position of sql_lock_slices, for the claim after it. Every commit that a
- * statement's snapshot sees lies before the WAL insert position that the statement reads before its
- * first lock. When the claim has the same snapshot, nobody committed in between, so the position of
- * the earlier statement serves it too, and the WAL of the slice locks need not be flushed. A row
- * version that the snapshot does not see moves the position past the row's lock.
+ * Names of settings: the snapshot of the statement that locked the slices, and the position up to
+ * which the WAL must be flushed for the claimed rows to be durable (durable_before_publish).
+ *
+ * A statement reads the WAL insert position before it locks anything. Every commit that its
+ * snapshot sees lies before that position; its own lock records lie after it and need no flush. If
+ * the claim has the same snapshot as the statement that locked the slices, nobody has committed in
+ * between. So it keeps the earlier position, and the records of the slice locks need no flush
+ * either. A row that changed between the claim's snapshot and its lock moves the position to the
+ * current one.
  */
 #define SEEN_SNAPSHOT "'outbox_relay.snapshot'"
 #define SEEN_WAL "'outbox_relay.wal'"
 
-/* The bytes of the larger rows that the running claim has returned in full so far. */
+/* The name of a setting: the sum of the bytes of those rows above the inline limit that the running
+ * claim has reached, whether they fitted or not; and its value. */
 #define TAKEN "'outbox_relay.taken'"
 #define TAKEN_BYTES "coalesce(nullif(pg_catalog.current_setting(" TAKEN ", true), '')::int8, 0)"
 
@@ -43,8 +50,8 @@ int sql_put_sinks(FILE *out, const struct table *table, const struct routes *rou
 void sql_put_in_slice(FILE *out, const struct table *table, int slices, const char *slice,
                       const char *first);
 
-/* Appends a bool: whether `holders` (xid8[]) is not empty and all of them are running in this
- * statement's snapshot. */
+/* Appends a bool: all of `holders` (xid8[]) are running in this statement's snapshot; false when
+ * there are none. */
 void sql_put_running(FILE *out, const char *holders);
 
 /* Appends the highest id that was drawn from the sequence. */

@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-/* Locks the table before the sequence, in the order of TRUNCATE ... RESTART IDENTITY. The scans of
- * the same transaction lock the table too, and in the reverse order they could deadlock with it. */
+/* Locks the table before the sequence, as TRUNCATE ... RESTART IDENTITY does. The scans of the same
+ * transaction lock the table too: if the sequence came first, they could deadlock with a
+ * TRUNCATE. */
 char *sql_drawn(const struct table *table, const struct sequence *sequence)
 {
     struct writer writer;

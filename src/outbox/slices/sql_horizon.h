@@ -21,11 +21,11 @@ enum holders_column { HOLDERS_FILE, HOLDERS_TRANSACTION, HOLDERS_PREPARED, HOLDE
 /*
  * For each slice of $1 int4[]: the slice, its lowest unsent id from its bound on (NULL: none), and
  * whether the high bound was used. $2 int8[] are the low bounds; the high bounds $3 int8[] are used
- * when all long holders $4 xid8[] are running in the snapshot. $5 int8 is like $1 of sql_claim.
- * Without slices there is a single slice 0.
+ * when all long holders $4 xid8[] are running in the snapshot. $5 int8 has a bit for each sink
+ * whose rows are ignored. With order = "none" the whole table is slice 0.
  *
  * With `window` the scan ends after that many unsent rows of any sink. SCAN_END is the id of the
- * last of them (NULL: there are fewer). When none of them may be claimed, the lowest id is that of
+ * last of them (NULL: there are fewer). When none of them may be claimed, SCAN_LOWEST is the id of
  * the first row after the window.
  */
 char *sql_scan(const struct table *table, const struct outbox_options *options,

@@ -1,8 +1,9 @@
 /*
  * Locks the slices that a lane works on in this transaction.
  *
- * This is a statement of its own before the claim, because each statement has its own snapshot: one
- * taken before the lock would still see rows that the previous owner of the slice has just sent.
+ * This is a statement of its own before the claim, because each statement has its own snapshot. A
+ * claim whose snapshot was taken before the lock would still see as unsent what the lane that had
+ * the slice before has just sent.
  * The statement leaves the planner no choice: it visits the candidates in order and locks the slice
  * row of each that has unsent rows, until there are enough.
  */

@@ -2,17 +2,17 @@
 
 #include <stdlib.h>
 
-#define BUSY_PART 16     /* a busy lane takes this part of the slices, so that others find some */
+#define BUSY_PART 16     /* a busy lane takes one in this many slices, so that others find some */
 #define BUSY_MAX 4       /* but at most this many, whose keys are enough to fill a batch for NATS */
-#define SUSPECT_MS 20000 /* a slice postponed again within this time is still locked */
+#define SUSPECT_MS 20000 /* a slice postponed so recently is suspected when a row is locked again */
 
 static int busy_width_of(int count)
 {
-    int floor = count / BUSY_PART;
+    int part = count / BUSY_PART;
 
-    if (floor > BUSY_MAX)
+    if (part > BUSY_MAX)
         return BUSY_MAX;
-    return floor > 0 ? floor : 1;
+    return part > 0 ? part : 1;
 }
 
 int turns_init(struct turns *turns, int count)
@@ -35,36 +35,36 @@ void turns_free(struct turns *turns)
     free(turns->candidates);
 }
 
-struct place {
+struct ranking {
     const struct horizon_bound *bounds;
-    const uint64_t *claimed;
+    const uint64_t *last_claim;
 };
 
 /* Slices without unsent rows share the same bound; among them the one claimed longest ago comes
  * first. */
-static int compare_places(const void *left, const void *right, void *closure)
+static int compare_slices(const void *left, const void *right, void *closure)
 {
-    const struct place *place = closure;
+    const struct ranking *ranking = closure;
     int32_t a = *(const int32_t *)left;
     int32_t b = *(const int32_t *)right;
 
-    if (place->bounds[a].high != place->bounds[b].high)
-        return place->bounds[a].high < place->bounds[b].high ? -1 : 1;
-    if (place->claimed[a] != place->claimed[b])
-        return place->claimed[a] < place->claimed[b] ? -1 : 1;
+    if (ranking->bounds[a].high != ranking->bounds[b].high)
+        return ranking->bounds[a].high < ranking->bounds[b].high ? -1 : 1;
+    if (ranking->last_claim[a] != ranking->last_claim[b])
+        return ranking->last_claim[a] < ranking->last_claim[b] ? -1 : 1;
     return a - b;
 }
 
 void turns_list_candidates(struct turns *turns, const struct horizon_bound *bounds, int64_t now_ms)
 {
-    struct place place = {bounds, turns->last_claim};
+    struct ranking ranking = {bounds, turns->last_claim};
 
     turns->candidate_count = 0;
     for (int i = 0; i < turns->count; i++)
         if (turns->retry_after_ms[i] <= now_ms)
             turns->candidates[turns->candidate_count++] = i;
     qsort_r(turns->candidates, (size_t)turns->candidate_count, sizeof *turns->candidates,
-            compare_places, &place);
+            compare_slices, &ranking);
 }
 
 void turns_note_claimed(struct turns *turns, const int32_t *slices, int count)

@@ -5,7 +5,7 @@
 
 /*
  * Decides which slices a lane tries to lock next, and how many. The slice with the lowest bound
- * comes first. No I/O and no locks; times are those of clock_now_ms().
+ * comes first. No I/O and no mutexes; times are those of clock_now_ms().
  */
 
 #define SLICES_PER_CLAIM_MAX 64
@@ -14,7 +14,7 @@ struct turns {
     int count;         /* number of slices */
     int width;         /* how many slices the next claim locks at most */
     int busy_width;    /* how many it locks at most while claims are full */
-    int single_claims; /* so many more claims lock one slice only, to find one with a locked row */
+    int single_claims; /* how many more claims lock one slice only, to find that of a locked row */
     uint64_t claims;   /* number of claims so far */
     uint64_t *last_claim;    /* for each slice, the number of its latest claim */
     int64_t *retry_after_ms; /* for each slice, when to try it again after a row was locked; or 0 */
@@ -35,8 +35,8 @@ void turns_note_claimed(struct turns *turns, const int32_t *slices, int count);
  * `half`: the claim got at least half of its row limit. */
 void turns_adapt_width(struct turns *turns, int locked, bool full, bool half);
 
-/* Another session holds a row of one of these slices. If it is known which, that slice is not a
- * candidate until `until_ms`. */
+/* Another session has locked a row of one of these slices. If it is known which slice, that one is
+ * not a candidate until `until_ms`; otherwise the next claims find out. */
 void turns_postpone(struct turns *turns, const int32_t *slices, int count, int64_t until_ms);
 
 #endif

@@ -21,15 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_BUSY_MS 100
+#define TICK_BUSY_MS 100     /* between ticks while lanes claim rows */
 #define TICK_UNORDERED_MS 20 /* the same with order = "none", where only scans raise the bounds */
-#define TICK_IDLE_MS 1000
-#define TICK_FIRST_MS 20    /* at the start of an epoch, until bounds can be raised */
-#define FIRST_WAIT_MS 300   /* how long the first scan waits for that */
-#define FULL_ROUND_MS 60000 /* a round of full scans takes no longer, however long the scans take */
-#define LATE_LOG_MS 60000   /* at most one log line about late rows in this time */
-#define LOWEST_MS 1000      /* statement_timeout of the search for the table's lowest id */
-#define SCAN_MS_MAX 2500    /* statement_timeout of a tick: lanes may be waiting for a flush */
+#define TICK_IDLE_MS 1000    /* between ticks while they claim none */
+#define TICK_FIRST_MS 20     /* between ticks at the start of an epoch, until bounds can rise */
+#define FIRST_WAIT_MS 300    /* how long the first scan waits for that */
+#define FULL_ROUND_MS 60000  /* a round of full scans takes no longer, however slow the scans are */
+#define LATE_LOG_MS 60000    /* at most one log line about late rows in this time */
+#define LOWEST_MS 1000       /* statement_timeout of the search for the table's lowest id */
+#define SCAN_MS_MAX 2500     /* statement_timeout of a tick: lanes may be waiting for a flush */
 
 struct watch {
     const struct outbox_options *options;
@@ -43,7 +43,7 @@ struct watch {
     bool bounded; /* the ids are integers, so there is a horizon */
     struct horizon_view view;
     struct horizon_holder *holders;
-    struct round full;    /* the round of full scans */
+    struct round full;    /* the round of the epoch's first scan, then those of full scans */
     int first_scanned;    /* how many slices the first scan of this epoch has covered */
     int64_t epoch_ms;     /* when this epoch began */
     bool lowest_searched; /* the lowest id of the table was searched for in this epoch */
@@ -118,8 +118,9 @@ static int prepare(struct watch *watch, const char *name, char *sql, struct erro
     return status;
 }
 
-/* With 500 writing sessions a nested loop over their locks takes 47 ms, a hash join 2 ms. */
-static int prepare_questions(struct watch *watch, struct error *error)
+/* The query of the holders joins pg_locks: with 500 writing sessions a nested loop takes 47 ms, a
+ * hash join 2 ms. */
+static int prepare_queries(struct watch *watch, struct error *error)
 {
     char limit[96];
 
@@ -129,7 +130,7 @@ static int prepare_questions(struct watch *watch, struct error *error)
         sequence_describe(&watch->sequence, &watch->session, &watch->table, error) < 0 ||
         session_prepare(&watch->session, "limit", limit, error) < 0)
         return -1;
-    if (watch->sequence.increment < 0) /* descending ids have no horizon */
+    if (watch->sequence.increment < 0) /* last_value is then the lowest id drawn, not the highest */
         watch->sequence.readable = false;
     if (watch->sequence.readable &&
         prepare(watch, "drawn", sql_drawn(&watch->table, &watch->sequence), error) < 0)
@@ -154,7 +155,7 @@ static int connect_session(struct watch *watch, struct error *error)
     watch->bounded = table_has_integer_ids(&watch->table);
     if (watch->bounded && ((watch->options->order == ORDER_KEY &&
                             session_force_generic_plans(&watch->session, error) < 0) ||
-                           prepare_questions(watch, error) < 0))
+                           prepare_queries(watch, error) < 0))
         return -1;
     watch->session.wait_ms = 0;
     horizon_connected(watch->horizon, &watch->server);
@@ -209,7 +210,8 @@ void watch_fail_flush(struct watch *watch, const struct error *error)
 /* ---- the horizon ---- */
 
 /* Decides which slices this tick scans. An epoch begins with a first scan: every slice from its
- * current bound, without pauses. */
+ * current bound, without pauses. It is planned as `full`, although full->full is false until it is
+ * done. */
 static void plan_scans(struct watch *watch, struct scan *bounds, struct scan *full)
 {
     int slices = horizon_slices(watch->horizon);
@@ -234,7 +236,7 @@ static void plan_scans(struct watch *watch, struct scan *bounds, struct scan *fu
     }
 }
 
-/* Flushes the earlier results first, so that the time of each scan can be measured. */
+/* Asks the server to send the earlier results first, so that each scan can be timed. */
 static int send_scan(struct watch *watch, struct scan *scan, struct error *error)
 {
     if (scan->count == 0)
@@ -245,8 +247,8 @@ static int send_scan(struct watch *watch, struct scan *scan, struct error *error
     return session_queue(&watch->session, "scan", 5, (const char *const *)scan->params, error);
 }
 
-static int send_questions(struct watch *watch, struct scan *bounds, struct scan *full,
-                          struct error *error)
+static int send_queries(struct watch *watch, struct scan *bounds, struct scan *full,
+                        struct error *error)
 {
     if (session_queue(&watch->session, "limit", 0, NULL, error) < 0 ||
         (watch->sequence.readable && session_queue(&watch->session, "drawn", 0, NULL, error) < 0) ||
@@ -314,18 +316,18 @@ static int read_tick(struct watch *watch, struct horizon_tick *tick, struct erro
     return status;
 }
 
-/* The order of a row whose id was drawn before its INSERT is not guaranteed, but its delivery is.
- */
+/* Such a row is outside the contract (docs/horizon.md): its order is not guaranteed, but its
+ * delivery is. */
 static void note_late(struct watch *watch, int slice, int64_t id)
 {
     int64_t now_ms = clock_now_ms();
 
     if (now_ms - watch->late_logged_ms >= LATE_LOG_MS || watch->late_logged_ms == 0) {
         log_info("row %" PRId64 " of slice %d became visible late: its id was drawn before its"
-                 " INSERT%s, so it may have been overtaken",
+                 " INSERT, or an UPDATE has %schanged its key or marked it as unsent; later rows"
+                 " may have been sent before it",
                  id, slice,
-                 watch->options->where != NULL ? ", or an UPDATE has made [outbox] where true"
-                                               : "");
+                 watch->options->where != NULL ? "made [outbox] where true, " : "");
         watch->late_logged_ms = now_ms;
     }
     if (!watch->sequence.readable)
@@ -375,7 +377,7 @@ static enum scan_result read_scan(struct watch *watch, const struct scan *scan, 
     return SCAN_DONE;
 }
 
-/* A slice whose scan timed out alone counts as scanned: claims read it without a bound. */
+/* A slice that was scanned alone and timed out counts as scanned: it keeps its present bound. */
 static void note_full(struct watch *watch, const struct scan *scan, bool overran, int64_t took_ms)
 {
     int slices = horizon_slices(watch->horizon);
@@ -415,7 +417,7 @@ static enum scan_result read_scans(struct watch *watch, struct scan *bounds, str
 static int ask(struct watch *watch, struct scan *bounds, struct scan *full,
                struct horizon_tick *tick, struct error *error)
 {
-    if (send_questions(watch, bounds, full, error) < 0 || read_tick(watch, tick, error) < 0)
+    if (send_queries(watch, bounds, full, error) < 0 || read_tick(watch, tick, error) < 0)
         return -1;
     (void)horizon_tick(watch->horizon, tick, &watch->view.stamp);
     if (read_scans(watch, bounds, full, error) == SCAN_FAILED)

@@ -14,7 +14,7 @@
 
 struct watch;
 
-/* The length of an application_name (NAMEDATALEN) without "outbox-relay/". */
+/* What an application_name (NAMEDATALEN, with its NUL) has left after "outbox-relay/". */
 #define WATCH_NAME_BYTES (64 - 13)
 
 /* Allocates without connecting. `name` becomes part of application_name. NULL: no memory. */
@@ -25,7 +25,7 @@ void watch_close(struct watch *watch);
 int watch_connect(struct watch *watch, struct error *error);
 void watch_disconnect(struct watch *watch);
 bool watch_is_connected(const struct watch *watch);
-/* Changes the session's application_name until it ends. */
+/* Makes the session's application_name "outbox-relay/" and `name`, until the session ends. */
 int watch_rename(struct watch *watch, const char *name, struct error *error);
 /* The socket to poll for input; -1: not connected. */
 int watch_fd(const struct watch *watch);
