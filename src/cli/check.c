@@ -12,6 +12,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TOPICS_MAX 64
 
@@ -150,6 +151,13 @@ static const char *level_name(enum finding_level level)
     return names[level];
 }
 
+static enum terminal_colour colour_of(enum finding_level level)
+{
+    static const enum terminal_colour colours[] = {COLOUR_GOOD, COLOUR_DOUBTFUL, COLOUR_BAD};
+
+    return colours[level];
+}
+
 static void print_json(const char *level, const char *text, const char *fix)
 {
     json_t *object = json_pack("{s:s, s:s, s:s}", "level", level, "text", text, "fix", fix);
@@ -176,7 +184,8 @@ static void print_findings(const struct findings *findings, bool json)
             print_json(level_name(finding->level), text, fix);
             continue;
         }
-        (void)printf("%s: %s\n", level_name(finding->level), text);
+        (void)printf("%s%s%s: %s\n", terminal_colour(STDOUT_FILENO, colour_of(finding->level)),
+                     level_name(finding->level), terminal_colour(STDOUT_FILENO, COLOUR_NONE), text);
         if (fix[0] != '\0')
             (void)printf("  fix: %s\n", fix);
     }

@@ -1,9 +1,12 @@
 /* Output functions that all commands share. */
 #include "cli/cli.h"
 
+#include "cli/terminal.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum exit_status cli_status_of(const struct error *error)
 {
@@ -22,7 +25,8 @@ enum exit_status cli_status_of(const struct error *error)
 
 enum exit_status cli_fail(const struct error *error)
 {
-    (void)fprintf(stderr, "outbox-relay: %s\n", error->text);
+    (void)fprintf(stderr, "%soutbox-relay:%s %s\n", terminal_colour(STDERR_FILENO, COLOUR_BAD),
+                  terminal_colour(STDERR_FILENO, COLOUR_NONE), error->text);
     if (error->hint[0] != '\0')
         (void)fprintf(stderr, "  fix: %s\n", error->hint);
     return cli_status_of(error);

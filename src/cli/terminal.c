@@ -140,6 +140,18 @@ int terminal_lines(void)
     return terminal_size("LINES", true);
 }
 
+const char *terminal_colour(int fd, enum terminal_colour colour)
+{
+    static const char *const sequences[] = {"\033[0m", "\033[32m", "\033[33m", "\033[31m"};
+    const char *wish = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+
+    if (isatty(fd) != 1 || (wish != NULL && wish[0] != '\0') || terminal == NULL ||
+        strcmp(terminal, "dumb") == 0)
+        return "";
+    return sequences[colour];
+}
+
 void terminal_print_json(struct text json)
 {
     for (size_t at = 0; at < json.len; at++) {

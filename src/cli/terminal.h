@@ -17,6 +17,11 @@ int terminal_width(const char *text);
  * `out`. `out` may be the text itself. */
 char *terminal_fit(char *out, size_t size, const char *text, int columns);
 
+/* The escape sequence that begins a colour on the terminal behind this descriptor, or ends it; ""
+ * where it is none, $TERM is "dumb", or $NO_COLOR is set (no-color.org). */
+enum terminal_colour { COLOUR_NONE, COLOUR_GOOD, COLOUR_DOUBTFUL, COLOUR_BAD };
+const char *terminal_colour(int fd, enum terminal_colour colour);
+
 /* How wide stdout's terminal is, by itself or by $COLUMNS, and how high; 0: no terminal. */
 int terminal_columns(void);
 int terminal_lines(void);

@@ -94,19 +94,15 @@ static void a_role_that_may_only_insert_emits_without_ids(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 1);
 }
 
-/* script(1) gives the program a terminal. */
-static void drain(struct fixture *fixture, bool on_a_terminal)
+/* script(1) gives the program a terminal. What it shows there is kept. */
+static void run_on_a_terminal(struct fixture *fixture, const char *variables, const char *words)
 {
-    char command[1024];
-    char shell[600];
+    char command[1200];
 
-    (void)snprintf(shell, sizeof shell, "%s run --drain -c %s >%s/events", harness_env("RELAY"),
-                   fixture->config, harness_folder());
-    if (on_a_terminal)
-        (void)snprintf(command, sizeof command, "TERM=xterm script -qec '%s' %s/seen >%s/shown",
-                       shell, harness_folder(), harness_folder());
-    else
-        (void)snprintf(command, sizeof command, "%s 2>%s/seen", shell, harness_folder());
+    (void)snprintf(command, sizeof command,
+                   "TERM=xterm %s script -qec '%s %s -c %s' %s/seen >%s/shown", variables,
+                   harness_env("RELAY"), words, fixture->config, harness_folder(),
+                   harness_folder());
     assert_int_equal(system(command), 0);
 }
 
@@ -132,15 +128,30 @@ static void a_drain_shows_how_far_it_is_on_a_terminal(void **state)
                        " 'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END';"
                        "CREATE TRIGGER slow AFTER UPDATE ON outbox EXECUTE FUNCTION slow();"
                        "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 120)");
-    drain(fixture, true);
+    run_on_a_terminal(fixture, "", "run --drain");
     read_seen(seen, sizeof seen);
     assert_says(seen, " of 120, about ");
     assert_says(seen, " s left\033[K\r");
     sql(fixture->conn, "UPDATE outbox SET sent_at = NULL");
-    drain(fixture, false);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_null(strchr(fixture->process.err, '\033'));
+    assert_null(strchr(fixture->process.err, '\r'));
+}
+
+static void colours_are_for_terminals_and_for_those_who_want_them(void **state)
+{
+    struct fixture *fixture = *state;
+    static char seen[65536];
+
+    run_on_a_terminal(fixture, "", "check");
     read_seen(seen, sizeof seen);
+    assert_says(seen, "\033[32mok\033[0m: configuration");
+    run_on_a_terminal(fixture, "NO_COLOR=1", "check");
+    read_seen(seen, sizeof seen);
+    assert_says(seen, "ok: configuration");
     assert_null(strchr(seen, '\033'));
-    assert_null(strchr(seen, '\r'));
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_null(strchr(fixture->process.out, '\033'));
 }
 
 int main(void)
@@ -151,6 +162,7 @@ int main(void)
         TEST(emit_prints_the_ids),
         TEST(a_role_that_may_only_insert_emits_without_ids),
         TEST(a_drain_shows_how_far_it_is_on_a_terminal),
+        TEST(colours_are_for_terminals_and_for_those_who_want_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

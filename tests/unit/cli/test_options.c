@@ -62,6 +62,17 @@ static void an_empty_type_or_topic_is_given(void **state)
     assert_string_equal(arguments.topic, "");
 }
 
+static void a_rate_is_a_number_of_rows_above_0(void **state)
+{
+    static const char *const bad[] = {"0", "-1", "1.5", "x", "", "10000000"};
+
+    (void)state;
+    assert_true(parse("replay", "--since", "2h", "--rate", "50", NULL));
+    assert_int_equal(arguments.rate, 50);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(parse("replay", "1", "--rate", bad[i], NULL));
+}
+
 static void since_takes_durations_and_what_begins_as_a_date_does(void **state)
 {
     static const char *const good[] = {"250ms",
@@ -149,6 +160,7 @@ int main(void)
         cmocka_unit_test(every_option_of_dead_is_taken_wherever_it_stands),
         cmocka_unit_test(an_option_that_is_not_given_is_null),
         cmocka_unit_test(an_empty_type_or_topic_is_given),
+        cmocka_unit_test(a_rate_is_a_number_of_rows_above_0),
         cmocka_unit_test(since_takes_durations_and_what_begins_as_a_date_does),
         cmocka_unit_test(the_filters_apply_to_dead_alone),
         cmocka_unit_test(a_filter_without_its_value_is_refused),
