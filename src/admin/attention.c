@@ -16,7 +16,7 @@ static struct findings *of(struct status *status)
     return &status->attention;
 }
 
-static void note_relays(struct status *status, bool asked)
+static void note_relays(struct status *status)
 {
     struct finding *finding;
 
@@ -27,7 +27,7 @@ static void note_relays(struct status *status, bool asked)
         (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay run");
     }
     for (int i = 0; i < status->process_count; i++)
-        if (asked && !status->processes[i].answers) {
+        if (status->has_asked && !status->processes[i].answers) {
             finding = findings_add(of(status), FINDING_WARNING,
                                    "relay %s does not answer: it is of an older version, or hangs",
                                    status->processes[i].name);
@@ -124,10 +124,9 @@ static void note_pauses(struct status *status)
     }
 }
 
-int attention_fill(struct admin *admin, const struct status_query *query, struct status *status,
-                   struct error *error)
+int attention_fill(struct admin *admin, struct status *status, struct error *error)
 {
-    note_relays(status, query->wait_ms > 0);
+    note_relays(status);
     note_sinks(status);
     note_pauses(status);
     note_dead(status);

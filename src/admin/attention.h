@@ -5,7 +5,6 @@
 #include "admin/status.h"
 
 /* Adds to status->attention, when all else of it is known. 0, or -1 when a look-up failed. */
-int attention_fill(struct admin *admin, const struct status_query *query, struct status *status,
-                   struct error *error);
+int attention_fill(struct admin *admin, struct status *status, struct error *error);
 
 #endif

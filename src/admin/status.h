@@ -71,6 +71,7 @@ struct status {
     int reason_count;
     int64_t relays; /* processes connected to this database */
     int64_t lanes;  /* their connections */
+    bool has_asked; /* the relays, so that those without an answer do not answer */
     struct status_sink *sinks;
     int sink_count;
     struct status_relay *processes; /* the first STATUS_RELAYS_MAX of them */

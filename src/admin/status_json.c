@@ -81,10 +81,11 @@ static json_t *pack_processes(const struct status *status)
 
         (void)json_array_append_new(
             list,
-            json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "name", pack_text(relay->name),
-                      "answers", known, "version", text_or_null(relay->version), "since",
-                      pack_time(relay->since_ms), "sent", count_or_null(known ? relay->sent : -1),
-                      "parked", count_or_null(known ? relay->parked : -1), "dead",
+            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", pack_text(relay->name),
+                      "answers", status->has_asked ? json_boolean(known) : json_null(), "version",
+                      text_or_null(relay->version), "since", pack_time(relay->since_ms), "sent",
+                      count_or_null(known ? relay->sent : -1), "parked",
+                      count_or_null(known ? relay->parked : -1), "dead",
                       count_or_null(known ? relay->dead : -1), "rate_per_second",
                       number_or_null(relay->per_s)));
     }

@@ -156,7 +156,7 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
         read_reasons(admin, status, error) < 0 ||
         admin_list_pauses(admin, status->pauses, error) < 0 ||
         status_count_sinks(admin, query, status, error) < 0 || relays_hear(&asking, error) < 0 ||
-        attention_fill(admin, query, status, error) < 0)
+        attention_fill(admin, status, error) < 0)
         result = -1;
     admin->session.notifications.on_arrival = NULL;
     return result;

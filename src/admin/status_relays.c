@@ -225,9 +225,8 @@ int relays_ask(struct asking *asking, struct admin *admin, struct status *status
         asking->left += asking->pids[i] != 0;
     if (asking->left == 0 || wait_ms == 0 || !is_direct) /* no answer passes a pooler */
         return 0;
-    if (put_question(asking, error) == 0 || admin->session.conn != NULL)
-        return 0; /* a standby takes no LISTEN, for instance */
-    return -1;
+    status->has_asked = put_question(asking, error) == 0;
+    return status->has_asked || admin->session.conn != NULL ? 0 : -1; /* a standby has no LISTEN */
 }
 
 /* They relay, but not from this table. */

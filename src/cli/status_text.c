@@ -196,7 +196,8 @@ static void put_relay(const struct status *status, const struct status_relay *re
 
     (void)terminal_text(name, sizeof name, text_of(relay->name), false);
     if (!relay->answers) {
-        put_line(out, view->columns, INDENT "%s  %d lanes, does not answer", name, relay->lanes);
+        put_line(out, view->columns, INDENT "%s  %d lanes%s", name, relay->lanes,
+                 status->has_asked ? ", does not answer" : "");
         return;
     }
     (void)terminal_text(version, sizeof version, text_of(relay->version), false);

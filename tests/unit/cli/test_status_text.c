@@ -49,6 +49,7 @@ static struct status make(void)
         .reason_count = 2,
         .relays = 2,
         .lanes = 4,
+        .has_asked = true,
         .sinks = sinks,
         .sink_count = 2,
         .processes = relays,

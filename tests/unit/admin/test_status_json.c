@@ -1,0 +1,134 @@
+#include "admin/status.h"
+#include "test.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOW_MS 1790000000123 /* 2026-09-21T14:13:20.123Z */
+
+static struct status_sink sinks[] = {{"events", "away", NOW_MS, "refused \xff", 7},
+                                     {"bus", "unknown", 0, "", -1}};
+static struct status_relay relays[] = {{"a:1", true, "1.2.3", NOW_MS, 5000000000, 2, 3, 12.5, 2},
+                                       {"b:1", false, "", 0, 0, 0, 0, -1, 1}};
+static struct status_lane lanes[] = {{"a:1", 2, "publishing", 1.5, 0.25}};
+static struct finding items[] = {{FINDING_ERROR, "3 rows are dead", "outbox-relay dead list"},
+                                 {FINDING_WARNING, "something", ""}};
+static struct pause_notes pauses;
+
+static json_t *parse(const struct status *status)
+{
+    char *text = status_json(status);
+    json_t *object;
+
+    assert_non_null(text);
+    assert_null(strchr(text, '\n'));
+    object = json_loads(text, 0, NULL);
+    free(text);
+    assert_non_null(object);
+    return object;
+}
+
+static json_t *in(const json_t *object, const char *list, size_t at)
+{
+    return json_array_get(json_object_get(object, list), at);
+}
+
+static const char *text_in(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+static void everything_has_its_name(void **state)
+{
+    const struct status status = {.taken_ms = NOW_MS,
+                                  .table = "public.outbox",
+                                  .backlog = 100000,
+                                  .backlog_is_bound = true,
+                                  .oldest_s = 1.5,
+                                  .next_try_s = -1,
+                                  .has_asked = true,
+                                  .sinks = sinks,
+                                  .sink_count = 2,
+                                  .processes = relays,
+                                  .process_count = 2,
+                                  .lane_list = lanes,
+                                  .lane_count = 1,
+                                  .pauses = &pauses,
+                                  .attention = {items, 2}};
+    json_t *object = parse(&status);
+
+    (void)state;
+    assert_string_equal(text_in(object, "time"), "2026-09-21T14:13:20.123Z");
+    assert_true(json_is_true(json_object_get(object, "backlog_is_lower_bound")));
+    assert_string_equal(text_in(in(object, "sinks", 0), "error"), "refused \\xff");
+    assert_string_equal(text_in(in(object, "sinks", 0), "since"), "2026-09-21T14:13:20.123Z");
+    assert_true(json_is_null(json_object_get(in(object, "sinks", 1), "since")));
+    assert_true(json_is_null(json_object_get(in(object, "sinks", 1), "rows")));
+    assert_int_equal(json_integer_value(json_object_get(in(object, "processes", 0), "sent")),
+                     5000000000);
+    assert_true(json_is_false(json_object_get(in(object, "processes", 1), "answers")));
+    assert_true(json_is_null(json_object_get(in(object, "processes", 1), "sent")));
+    assert_int_equal(json_integer_value(json_object_get(in(object, "lane_states", 0), "lane")), 2);
+    assert_string_equal(text_in(in(object, "attention", 0), "level"), "error");
+    assert_string_equal(text_in(in(object, "attention", 0), "fix"), "outbox-relay dead list");
+    assert_true(json_is_null(json_object_get(in(object, "attention", 1), "fix")));
+    json_decref(object);
+}
+
+/* docs/status.md promises that these stay. */
+static void no_field_is_missing_when_there_is_nothing(void **state)
+{
+    static const char *const names[] = {"time",
+                                        "table",
+                                        "backlog",
+                                        "backlog_is_lower_bound",
+                                        "parked",
+                                        "dead",
+                                        "oldest_seconds",
+                                        "backlog_oldest_seconds",
+                                        "parked_oldest_seconds",
+                                        "dead_oldest_seconds",
+                                        "next_try_seconds",
+                                        "parked_reasons",
+                                        "rate_per_second",
+                                        "relays",
+                                        "lanes",
+                                        "sinks",
+                                        "processes",
+                                        "lane_states",
+                                        "pauses",
+                                        "attention"};
+    const struct status status = {.oldest_s = -1, .per_s = -1, .backlog_oldest_s = -1};
+    json_t *object = parse(&status);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_non_null(json_object_get(object, names[i]));
+    assert_int_equal(json_object_size(object), sizeof names / sizeof *names);
+    assert_true(json_is_null(json_object_get(object, "oldest_seconds")));
+    assert_true(json_is_null(json_object_get(object, "rate_per_second")));
+    assert_int_equal(json_array_size(json_object_get(object, "pauses")), 0);
+    json_decref(object);
+}
+
+static void a_relay_that_was_not_asked_neither_answers_nor_fails_to(void **state)
+{
+    const struct status status = {.processes = relays + 1, .process_count = 1};
+    json_t *object = parse(&status);
+
+    (void)state;
+    assert_true(json_is_null(json_object_get(in(object, "processes", 0), "answers")));
+    json_decref(object);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_has_its_name),
+        cmocka_unit_test(no_field_is_missing_when_there_is_nothing),
+        cmocka_unit_test(a_relay_that_was_not_asked_neither_answers_nor_fails_to),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
