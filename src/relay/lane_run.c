@@ -85,18 +85,24 @@ static bool is_final(const struct lane *lane, struct run_state *run_state)
     return run_state->schema_ms != 0 && now_ms - run_state->schema_ms >= SCHEMA_MS;
 }
 
+/* With nothing left to send, brokers that are away do not matter. */
+static bool may_be_drained(const struct lane *lane, enum lane_result result)
+{
+    return result == LANE_IDLE || (result == LANE_BROKEN && lane->error.origin == ERROR_BROKER);
+}
+
 /* A drain is complete when no unsent row is left, not even one that another relay has locked, and
  * no parked row is due. Parked rows that are due are claimed without delay. */
-static enum lane_result check_drained(struct lane *lane, enum lane_end *end)
+static int check_drained(struct lane *lane, enum lane_end *end)
 {
     bool due = true;
     int parked = 0;
 
     if (outbox_remaining(lane->outbox, &due, &parked, &lane->error) < 0)
-        return LANE_BROKEN;
+        return -1;
     lane->parked_claim_ms = 0;
     *end = due ? LANE_STOPPED : LANE_DRAINED;
-    return LANE_IDLE;
+    return 0;
 }
 
 static void end_backlog(struct run_state *run_state)
@@ -156,8 +162,10 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (result == LANE_MORE && lane->batch.count == lane->batch.capacity &&
             run_state.full_batches < BACKLOG_BATCHES && ++run_state.full_batches == BACKLOG_BATCHES)
             run_state.policy = background_enter();
-        if (result == LANE_IDLE && drain)
-            result = check_drained(lane, &end);
+        if (drain && may_be_drained(lane, result) && check_drained(lane, &end) < 0)
+            result = LANE_BROKEN;
+        if (result == LANE_BROKEN && end == LANE_DRAINED)
+            break;
         if (result == LANE_BROKEN) {
             end_backlog(&run_state);
             if (is_final(lane, &run_state))

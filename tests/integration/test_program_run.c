@@ -139,6 +139,38 @@ static void a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours(voi
                         "5");
 }
 
+/* A configuration with a NATS sink where nothing listens; port 1 is reserved. */
+static void write_config_with_a_sink_that_is_away(struct fixture *fixture)
+{
+    write_config(fixture, "",
+                 "[sink.bus]\ntype = \"nats\"\nstream = \"S\"\n"
+                 "servers = [\"nats://127.0.0.1:1\"]");
+}
+
+static void a_drain_ends_when_nothing_is_left_although_the_broker_is_away(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config_with_a_sink_that_is_away(fixture);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
+    assert_says(fixture->process.err, "sink bus is away");
+}
+
+static void a_drain_waits_for_a_broker_while_a_row_is_left(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+
+    write_config_with_a_sink_that_is_away(fixture);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
+    process_start(process, NULL, "run", "--drain", "-c", fixture->config, NULL);
+    process_await_words(process, "sink bus is away");
+    assert_int_equal(kill(process->pid, 0), 0);
+    sql(fixture->conn, "DELETE FROM outbox");
+    process_wait(process);
+    expect(fixture, process->status, 0);
+}
+
 static void a_schema_problem_at_the_start_exits_3_with_the_remedy(void **state)
 {
     struct fixture *fixture = *state;
@@ -329,6 +361,8 @@ int main(void)
         TEST(a_relay_killed_in_flight_loses_nothing),
         TEST(a_mark_that_is_swallowed_repeats_its_neighbours_less_and_less),
         TEST(a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours),
+        TEST(a_drain_ends_when_nothing_is_left_although_the_broker_is_away),
+        TEST(a_drain_waits_for_a_broker_while_a_row_is_left),
         TEST(a_schema_problem_at_the_start_exits_3_with_the_remedy),
         TEST(an_unreachable_database_is_waited_for),
         TEST(a_closed_stdout_ends_the_relay_with_the_broker_status),
