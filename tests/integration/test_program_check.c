@@ -107,6 +107,33 @@ static void a_server_of_another_kind_is_recognised(void **state)
     expect_hint(fixture, 3, "  fix: is this a PostgreSQL server?");
 }
 
+/* What init and run would be refused is no warning. */
+static void a_stream_that_cannot_be_created_is_an_error_that_names_the_holder(void **state)
+{
+    static const char says[] = "subject \"shop.>\" already belongs to stream \"HOLDER\"";
+    static const char fix[] =
+        "stream = \"HOLDER\" in [sink.bus], or choose other subjects in allow";
+    struct fixture *fixture = *state;
+    const char *url = harness_env("TEST_NATS_URL");
+    char text[512];
+
+    (void)snprintf(text, sizeof text, "build/reader stream %s create HOLDER 'shop.orders.>'", url);
+    assert_int_equal(system(text), 0);
+    (void)snprintf(text, sizeof text,
+                   "[sink.bus]\ntype = \"nats\"\nstream = \"ORDERS\"\nservers = [\"%s\"]\n"
+                   "allow = [\"shop.>\"]\ncreate = true\n",
+                   url);
+    write_config(fixture, "", text);
+    check(fixture, 4);
+    assert_says(fixture->process.out, says);
+    assert_says(fixture->process.out, fix);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 4);
+    assert_says(fixture->process.err, says);
+    assert_says(fixture->process.err, fix);
+    (void)snprintf(text, sizeof text, "build/reader stream %s delete HOLDER", url);
+    assert_int_equal(system(text), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +142,7 @@ int main(void)
         TEST(tables_that_a_crash_empties_or_that_nobody_vacuums_are_named),
         TEST(destinations_of_parked_rows_are_looked_at_too),
         TEST(a_server_of_another_kind_is_recognised),
+        TEST(a_stream_that_cannot_be_created_is_an_error_that_names_the_holder),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,8 +135,8 @@ static int fail_silent(struct nats *nats, struct error *error)
         nats->base.options->stream, nats_inbox_prefix(nats));
 }
 
-/* Sends a request to the server's JetStream API. *reply: the parsed reply, which the caller
- * releases. */
+/* Sends a request to the server's JetStream API, as in "STREAM.INFO.EVENTS". *reply: the parsed
+ * reply, which the caller releases. */
 static int call_api(struct nats *nats, const char *what, const char *request, json_t **reply,
                     struct error *error)
 {
@@ -146,8 +146,7 @@ static int call_api(struct nats *nats, const char *what, const char *request, js
     natsStatus status;
 
     *reply = NULL;
-    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.%s.%s", what,
-                   nats->base.options->stream);
+    (void)snprintf(subject, sizeof subject, "$JS.API.%s", what);
     if (deadline_ms > nats->ready_ms)
         deadline_ms = nats->ready_ms;
     status = nats_ask(nats, subject, request, deadline_ms, &answer);
@@ -166,7 +165,10 @@ static int call_api(struct nats *nats, const char *what, const char *request, js
  * no such stream. */
 static int request_info(struct nats *nats, json_t **info, struct error *error)
 {
-    if (call_api(nats, "INFO", "", info, error) < 0)
+    char what[NATS_TEXT_BYTES];
+
+    (void)snprintf(what, sizeof what, "STREAM.INFO.%s", nats->base.options->stream);
+    if (call_api(nats, what, "", info, error) < 0)
         return -1;
     return check_answer(nats, info, error);
 }
@@ -190,14 +192,59 @@ static char *stream_config(struct nats *nats, const char *const *subjects, int c
     return text;
 }
 
+/* Finds a stream that has a subject in common with `subject`. False: there is none, or the server
+ * does not say. */
+static bool find_holder(struct nats *nats, const char *subject, char *holder, size_t size)
+{
+    json_t *question = json_pack("{s:s}", "subject", subject);
+    char *request = question != NULL ? json_dumps(question, JSON_COMPACT) : NULL;
+    const char *name = NULL;
+    json_t *reply = NULL;
+    struct error ignored;
+
+    if (request != NULL && call_api(nats, "STREAM.NAMES", request, &reply, &ignored) == 0)
+        name = json_string_value(json_array_get(json_object_get(reply, "streams"), 0));
+    if (name != NULL)
+        (void)snprintf(holder, size, "%s", name);
+    json_decref(reply);
+    json_decref(question);
+    free(request);
+    return name != NULL;
+}
+
+/* The server allows a subject in one stream only. -1: another stream has one of the subjects that
+ * the missing stream would have. */
+static int check_overlap(struct nats *nats, const char *destination, struct error *error)
+{
+    const char *subjects[SINK_LIST_MAX];
+    int count = subjects_of(nats, destination, subjects);
+    char holder[NATS_TEXT_BYTES];
+    char why[SUBJECTS_BYTES_MAX];
+
+    for (int i = 0; i < count; i++) {
+        if (!find_holder(nats, subjects[i], holder, sizeof holder))
+            continue;
+        (void)snprintf(why, sizeof why,
+                       "it cannot be created: subject \"%.160s\" already belongs to stream \"%s\"",
+                       subjects[i], holder);
+        fail(nats, error, ERROR_PERMANENT, why);
+        return error_hint(error, "stream = \"%s\" in [sink.%s], or choose other subjects in allow",
+                          holder, nats->base.options->name);
+    }
+    return 0;
+}
+
 /* The stream may exist already because another relay has just added it. */
-static int check_added(struct nats *nats, const json_t *reply, struct error *error)
+static int check_added(struct nats *nats, const char *destination, const json_t *reply,
+                       struct error *error)
 {
     const json_t *refusal = json_object_get(reply, "error");
     json_int_t code = json_integer_value(json_object_get(refusal, "err_code"));
 
     if (refusal == NULL || code == JSStreamNameExistErr)
         return 0;
+    if (code == JSStreamSubjectOverlapErr && check_overlap(nats, destination, error) < 0)
+        return -1;
     return fail(nats, error, code != 0 ? ERROR_PERMANENT : ERROR_TRANSIENT,
                 text_in(refusal, "description"));
 }
@@ -206,6 +253,7 @@ static int add(struct nats *nats, const char *destination, struct error *error)
 {
     const char *subjects[SINK_LIST_MAX];
     int count = subjects_of(nats, destination, subjects);
+    char what[NATS_TEXT_BYTES];
     json_t *reply;
     char *config;
     int status;
@@ -216,10 +264,11 @@ static int add(struct nats *nats, const char *destination, struct error *error)
     config = stream_config(nats, subjects, count);
     if (config == NULL)
         return error_no_memory(error);
-    status = call_api(nats, "CREATE", config, &reply, error);
+    (void)snprintf(what, sizeof what, "STREAM.CREATE.%s", nats->base.options->stream);
+    status = call_api(nats, what, config, &reply, error);
     free(config);
     if (status == 0)
-        status = check_added(nats, reply, error);
+        status = check_added(nats, destination, reply, error);
     json_decref(reply);
     return status;
 }
@@ -457,6 +506,8 @@ int nats_inspect(struct broker *broker, const char *destination, struct findings
     if (info == NULL && !nats->base.options->create)
         return fail_missing(nats, destination, error);
     if (info == NULL) {
+        if (check_overlap(nats, destination, error) < 0)
+            return -1;
         if (destination == NULL)
             (void)add_warning(nats, findings, "it is missing; init or run will create it");
         return 0;
