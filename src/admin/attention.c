@@ -16,14 +16,18 @@ static struct findings *of(struct status *status)
     return &status->attention;
 }
 
+/* A relay alone does not send rows that are held, so they are not counted here. */
 static void note_relays(struct status *status)
 {
+    int64_t unsent = status->backlog + status->parked - status->held;
     struct finding *finding;
 
-    if (status->relays == 0 && status->backlog + status->parked > 0) {
-        finding = findings_add(
-            of(status), FINDING_ERROR, "no relay runs, and %" PRId64 "%s rows are to be sent",
-            status->backlog + status->parked, status->backlog_is_bound ? " or more" : "");
+    if (status->relays == 0 && unsent > 0) {
+        finding = findings_add(of(status), FINDING_ERROR,
+                               "no relay runs, and %" PRId64 "%s to be sent", unsent,
+                               status->backlog_is_bound ? " or more rows are"
+                               : unsent == 1            ? " row is"
+                                                        : " rows are");
         (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay run");
     }
     for (int i = 0; i < status->process_count; i++)
@@ -71,19 +75,20 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
     for (int row = 0; row < PQntuples(result); row++) {
         const char *waits_for = PQgetvalue(result, row, 0);
         const char *count = PQgetvalue(result, row, 1);
+        const char *rows = strcmp(count, "1") == 0 ? "row waits" : "rows wait";
         struct finding *finding;
 
         if (waits_for[0] == '\0') {
             finding = findings_add(of(status), FINDING_WARNING,
-                                   "%s rows wait behind an earlier row of their key", count);
+                                   "%s %s behind an earlier row of the same key", count, rows);
             (void)snprintf(finding->fix, sizeof finding->fix,
                            "outbox-relay dead list, then dead retry or dead drop of the earlier"
                            " ones");
             continue;
         }
-        finding =
-            findings_add(of(status), FINDING_WARNING,
-                         "%s rows wait for %s, which is missing or refuses them", count, waits_for);
+        finding = findings_add(of(status), FINDING_WARNING,
+                               "%s %s for %s, which is missing or refuses messages", count, rows,
+                               waits_for);
         (void)snprintf(finding->fix, sizeof finding->fix,
                        "outbox-relay check says what it lacks; they leave once it is there");
     }
@@ -97,10 +102,11 @@ static void note_dead(struct status *status)
 
     if (status->dead == 0)
         return;
-    finding = findings_add(of(status), FINDING_ERROR,
-                           "%" PRId64 " rows are dead: nothing sends"
-                           " them by itself",
-                           status->dead);
+    finding =
+        findings_add(of(status), FINDING_ERROR,
+                     status->dead == 1 ? "%" PRId64 " row is dead: nothing sends it by itself"
+                                       : "%" PRId64 " rows are dead: nothing sends them by itself",
+                     status->dead);
     (void)snprintf(finding->fix, sizeof finding->fix,
                    "outbox-relay dead list, then dead retry ID or dead drop ID");
 }

@@ -59,7 +59,8 @@ struct status {
     double backlog_oldest_s;
     int64_t parked; /* rows that will be tried again */
     double parked_oldest_s;
-    double next_try_s; /* from now; -1: none has a time */
+    double next_try_s; /* from now; 0: it is due; -1: none has a time */
+    int64_t held;      /* parked rows behind another one of their key, or paused */
     int64_t dead;
     double dead_oldest_s;
     double oldest_s;       /* of all rows that are still to be sent: outbox and parked */

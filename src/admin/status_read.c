@@ -6,6 +6,7 @@
 #include "admin/status_relays.h"
 #include "admin/status_sinks.h"
 #include "catalog/describe.h"
+#include "catalog/pauses.h"
 #include "catalog/sql_text.h"
 
 #include <inttypes.h>
@@ -49,13 +50,15 @@ static void put_sql(const struct admin *admin, int count_max, FILE *out)
         "parked.*, dead.*,"
         " (SELECT %s FROM pg_catalog.pg_stat_user_tables WHERE relid = $1::pg_catalog.regclass)"
         " FROM (SELECT count(*), " AGE_SQL "min(%s)), -" AGE_SQL
-        "min(due) FILTER (WHERE due < 'infinity')) FROM %s WHERE due IS NOT NULL) parked,"
+        "min(due) FILTER (WHERE due < 'infinity')), count(*) FILTER (WHERE due = 'infinity' AND"
+        " (waits_for IS NULL OR waits_for LIKE '" PAUSED_PREFIX
+        "%%')) FROM %s WHERE due IS NOT NULL) parked,"
         " (SELECT count(*), " AGE_SQL
         "min(%s)) FROM %s WHERE due IS NULL AND sent_at IS NULL) dead",
         mark ? "n_tup_upd" : "n_tup_del", time, table->parked_quoted, time, table->parked_quoted);
 }
 
-enum { NOW, BACKLOG, OLDEST, PARKED, PARKED_OLDEST, NEXT_TRY, DEAD, DEAD_OLDEST, SETTLED };
+enum { NOW, BACKLOG, OLDEST, PARKED, PARKED_OLDEST, NEXT_TRY, HELD, DEAD, DEAD_OLDEST, SETTLED };
 
 static double read_age(const PGresult *result, int column)
 {
@@ -94,6 +97,7 @@ static int read_tables(struct admin *admin, int count_max, struct status *status
     status->parked = strtoll(PQgetvalue(result, 0, PARKED), NULL, 10);
     status->parked_oldest_s = read_age(result, PARKED_OLDEST);
     status->next_try_s = read_age(result, NEXT_TRY);
+    status->held = strtoll(PQgetvalue(result, 0, HELD), NULL, 10);
     status->dead = strtoll(PQgetvalue(result, 0, DEAD), NULL, 10);
     status->dead_oldest_s = read_age(result, DEAD_OLDEST);
     status->settled_total = strtoll(PQgetvalue(result, 0, SETTLED), NULL, 10);

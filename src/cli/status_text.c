@@ -127,7 +127,7 @@ static void put_summary(const struct status *status, const struct status_view *v
     if (status->next_try_s > 0)
         (void)snprintf(next, sizeof next, ", next try in %s",
                        status_age(age, sizeof age, status->next_try_s));
-    else if (status->next_try_s > -3600)
+    else if (status->next_try_s == 0)
         (void)snprintf(next, sizeof next, ", next try now");
     put_line(out, columns, "parked   %s%s%s%s", status_count(count, sizeof count, status->parked),
              status->parked_oldest_s >= 0 ? ", oldest " : "",
@@ -166,9 +166,10 @@ static void put_sink(const struct status *status, const struct status_sink *sink
     (void)terminal_text(error, sizeof error, text_of(without_prefix(sink->error)), false);
     (void)format_time(since, sizeof since, sink->since_ms, status->taken_ms);
     if (sink->rows > 0)
-        (void)snprintf(rows, sizeof rows, ", %s%s rows wait",
-                       status_count(count, sizeof count, sink->rows),
-                       status->backlog_is_bound ? " or more" : "");
+        (void)snprintf(rows, sizeof rows, ", %s%s", status_count(count, sizeof count, sink->rows),
+                       status->backlog_is_bound ? " or more rows wait"
+                       : sink->rows == 1        ? " row waits"
+                                                : " rows wait");
     if (unknown && sink->rows <= 0)
         return;
     (void)snprintf(line, sizeof line, "%s: %s%s%s%s%s%s", name,

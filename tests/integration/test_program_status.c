@@ -240,8 +240,29 @@ static void rows_without_a_relay_need_attention(void **state)
 
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "\nattention\n- no relay runs, and 1 rows are to be sent\n"
+    assert_says(fixture->process.out, "\nattention\n- no relay runs, and 1 row is to be sent\n"
                                       "  fix: outbox-relay run\n");
+}
+
+/* Neither has a time of its own, and a relay alone would send neither. */
+static void rows_behind_a_dead_one_call_for_no_relay(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, due, waits_for, error)"
+        " VALUES (1, gen_random_uuid(), 't', 'k', now(), NULL, NULL, 'dead'),"
+        " (2, gen_random_uuid(), 't', 'k', now(), 'infinity', NULL, NULL),"
+        " (3, gen_random_uuid(), 'p', 'p', now(), 'infinity', 'paused topic p', NULL)");
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_null(strstr(fixture->process.out, "no relay runs"));
+    assert_null(strstr(fixture->process.out, "next try"));
+    assert_says(fixture->process.out, "- 1 row is dead: nothing sends it by itself\n");
+    assert_says(fixture->process.out, "- 1 row waits behind an earlier row of the same key\n");
+    sql(fixture->conn, "UPDATE outbox_parked SET due = now() WHERE id = 2");
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "- no relay runs, and 1 row is to be sent\n");
+    assert_says(fixture->process.out, ", next try now\n");
 }
 
 static void with_all_rows_parked_the_oldest_age_is_theirs(void **state)
@@ -262,7 +283,7 @@ static void with_all_rows_parked_the_oldest_age_is_theirs(void **state)
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "parked   30, oldest 1 h 00 min, next try in ");
     assert_says(fixture->process.out,
-                "- 30 rows wait for out/gone, which is missing or refuses them\n");
+                "- 30 rows wait for out/gone, which is missing or refuses messages\n");
     expect(fixture, run(fixture, "status", "--fail-if", "oldest>30m", "-c", fixture->config), 1);
 }
 
@@ -365,6 +386,7 @@ int main(void)
         TEST(a_role_that_may_not_delete_from_the_outbox_is_no_relay),
         TEST(noise_on_the_channels_neither_stops_a_relay_nor_its_answers),
         TEST(rows_without_a_relay_need_attention),
+        TEST(rows_behind_a_dead_one_call_for_no_relay),
         TEST(with_all_rows_parked_the_oldest_age_is_theirs),
         TEST(fail_if_decides_the_exit_status),
         TEST(a_watch_draws_in_place_and_ends_at_an_interrupt),
