@@ -14,7 +14,7 @@ struct gauges {
     int64_t index_bytes;
     int64_t parked_bytes;  /* of the parked table with its indexes */
     int64_t xmin_age;      /* transactions begun since the oldest snapshot in use; 0: none is */
-    double xmin_for_s;     /* how long that is held; -1: unknown */
+    double xmin_for_s;     /* how long that is held; -1: this role may not see it */
     char xmin_kind[24];    /* "backend", "prepared transaction", "replication slot", "standby" */
     char xmin_holder[160]; /* who holds it: pid and application_name, or a name; "" */
 };

@@ -221,9 +221,8 @@ static void put_gauges(FILE *out, const struct gauges *gauges)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         bool holds = strcmp(kinds[i], gauges->xmin_kind) == 0;
 
-        if (!holds || gauges->xmin_for_s >= 0)
-            (void)fprintf(out, "outbox_relay_xmin_held_seconds{kind=\"%s\"} %.15g\n", kinds[i],
-                          holds ? gauges->xmin_for_s : 0);
+        (void)fprintf(out, "outbox_relay_xmin_held_seconds{kind=\"%s\"} %.15g\n", kinds[i],
+                      holds ? gauges->xmin_for_s : 0);
     }
 }
 

@@ -456,10 +456,9 @@ static void put_database(const struct page *page)
         if (gauges->held_rows > 0)
             put_term(page, "behind dead rows", "%s rows, keys: %s", group(a, gauges->held_rows),
                      group(b, gauges->held_keys));
-        if (gauges->xmin_for_s >= XMIN_NOTE_S || (gauges->xmin_age > 0 && gauges->xmin_for_s < 0))
+        if (gauges->xmin_for_s >= XMIN_NOTE_S)
             put_term(page, "vacuum is held by", "%s %s, for %s, %" PRId64 " transactions",
-                     gauges->xmin_kind, gauges->xmin_holder,
-                     gauges->xmin_for_s < 0 ? "an unknown time" : span(a, gauges->xmin_for_s),
+                     gauges->xmin_kind, gauges->xmin_holder, span(a, gauges->xmin_for_s),
                      gauges->xmin_age);
         else
             put_term(page, "vacuum is held by", "nobody for longer than a minute");

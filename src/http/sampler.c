@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SHARE 20 /* the time between two measurements is so many times that of one */
 #define CLOSE_MS 500
@@ -42,7 +43,21 @@ static int measure(struct sampler *sampler, struct admin *admin, struct status *
     return admin_gauges(admin, status->backlog_is_bound, gauges, error);
 }
 
-static void keep(struct sampler *sampler, struct status *status, const struct gauges *gauges,
+/* Where the role may not see since when a snapshot is held, as a restricted one may not, it is held
+ * at least as long as it has been seen here. */
+static void note_held(const struct sample *before, struct gauges *gauges, int64_t now_ms)
+{
+    const struct gauges *last = &before->gauges;
+    bool same = before->is_known && strcmp(last->xmin_kind, gauges->xmin_kind) == 0 &&
+                strcmp(last->xmin_holder, gauges->xmin_holder) == 0 &&
+                gauges->xmin_age >= last->xmin_age;
+
+    if (gauges->xmin_kind[0] != '\0' && gauges->xmin_for_s < 0)
+        gauges->xmin_for_s =
+            same ? last->xmin_for_s + (double)(now_ms - before->taken_ms) / 1000 : 0;
+}
+
+static void keep(struct sampler *sampler, struct status *status, struct gauges *gauges,
                  int64_t began_ms)
 {
     struct sample *sample = &sampler->sample;
@@ -55,6 +70,7 @@ static void keep(struct sampler *sampler, struct status *status, const struct ga
     if (sample->is_known)
         status_compare(status, &before);
     sample->status = *status;
+    note_held(sample, gauges, clock_now_ms());
     sample->gauges = *gauges;
     sample->is_known = true;
     sample->has_failed = false;

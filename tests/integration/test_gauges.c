@@ -1,0 +1,179 @@
+/* What a running relay measures of its tables, against PostgreSQL. */
+#include "integration/harness.h"
+
+#include "admin/gauges.h"
+#include "admin/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct gauged {
+    char url[256];
+    PGconn *conn;
+    struct outbox_options options;
+    struct admin *admin;
+    struct status status;
+    struct gauges gauges;
+    struct error error;
+};
+
+static void open_tables(struct gauged *gauged, enum on_sent on_sent, enum order order)
+{
+    static char table[] = "public.outbox";
+    char *missing = NULL;
+
+    gauged->conn = harness_database(gauged->url);
+    gauged->options = (struct outbox_options){.url = gauged->url,
+                                              .table = table,
+                                              .on_sent = on_sent,
+                                              .order = order,
+                                              .slices = 4,
+                                              .batch = 500,
+                                              .publish_timeout_ms = 10000};
+    gauged->admin = admin_open(&gauged->options, &gauged->error);
+    assert_non_null(gauged->admin);
+    assert_int_equal(admin_init(gauged->admin, &missing, &gauged->error), 0);
+    admin_close(gauged->admin);
+    gauged->admin = admin_open(&gauged->options, &gauged->error);
+    assert_non_null(gauged->admin);
+    assert_int_equal(admin_gauges_begin(gauged->admin, &gauged->error), 0);
+}
+
+static void close_tables(struct gauged *gauged)
+{
+    admin_close(gauged->admin);
+    status_free(&gauged->status);
+    PQfinish(gauged->conn);
+    gauged->conn = NULL;
+}
+
+static void measure(struct gauged *gauged, int64_t unsent_from, int count_max)
+{
+    static const char *const sinks[] = {"a", "b"};
+    static const struct routes routes;
+    const struct status_query query = {
+        .routes = &routes, .sinks = sinks, .sink_count = 2, .count_max = count_max};
+
+    status_free(&gauged->status);
+    admin_gauges_unsent_from(gauged->admin, unsent_from);
+    if (admin_status(gauged->admin, &query, &gauged->status, &gauged->error) < 0 ||
+        admin_gauges(gauged->admin, gauged->status.backlog_is_bound, &gauged->gauges,
+                     &gauged->error) < 0)
+        fail_msg("%s", gauged->error.text);
+}
+
+static void the_backlog_is_the_same_from_the_lowest_unsent_id_on(void **state)
+{
+    static const enum order orders[] = {ORDER_KEY, ORDER_NONE};
+    static const enum on_sent modes[] = {ON_SENT_MARK, ON_SENT_DELETE};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct gauged gauged = {0};
+        bool mark = modes[i / 2] == ON_SENT_MARK;
+
+        open_tables(&gauged, modes[i / 2], orders[i % 2]);
+        sql(gauged.conn, "INSERT INTO outbox (topic, key, created_at) SELECT 't', (i %% 7)::text,"
+                         " now() - interval '1 hour' FROM generate_series(1, 500) i");
+        sql(gauged.conn, mark ? "UPDATE outbox SET sent_at = now() WHERE id <= 200"
+                              : "DELETE FROM outbox WHERE id <= 200");
+        measure(&gauged, INT64_MIN, 1000);
+        assert_int_equal(gauged.status.backlog, 300);
+        measure(&gauged, 201, 1000);
+        assert_int_equal(gauged.status.backlog, 300);
+        assert_false(gauged.status.backlog_is_bound);
+        assert_in_range((long)gauged.status.backlog_oldest_s, 3600, 3700);
+        measure(&gauged, 201, 100);
+        assert_int_equal(gauged.status.backlog, 100);
+        assert_true(gauged.status.backlog_is_bound);
+        assert_int_equal(gauged.gauges.backlog, 300);
+        close_tables(&gauged);
+    }
+}
+
+static void an_estimate_sees_gaps_between_ids_and_sent_rows_between_unsent_ones(void **state)
+{
+    struct gauged gauged = {0};
+
+    (void)state;
+    open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
+    sql(gauged.conn, "INSERT INTO outbox (topic, key) SELECT 't', (i %% 7)::text"
+                     " FROM generate_series(1, 40000) i");
+    sql(gauged.conn, "DELETE FROM outbox WHERE id %% 3 = 0 OR id BETWEEN 10000 AND 20000");
+    sql(gauged.conn, "UPDATE outbox SET sent_at = now() WHERE id %% 2 = 0");
+    measure(&gauged, INT64_MIN, 1000);
+    assert_true(gauged.status.backlog_is_bound);
+    assert_in_range(gauged.gauges.backlog, 8500, 11500); /* 10,000 */
+    close_tables(&gauged);
+}
+
+static void rows_behind_dead_ones_are_counted_with_their_keys(void **state)
+{
+    struct gauged gauged = {0};
+
+    (void)state;
+    open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
+    sql(gauged.conn, "INSERT INTO outbox_parked (id, event_id, topic, key, due) VALUES"
+                     " (1, gen_random_uuid(), 't', 'dead', NULL),"
+                     " (2, gen_random_uuid(), 't', 'dead', 'infinity'),"
+                     " (3, gen_random_uuid(), 't', 'dead', 'infinity'),"
+                     " (4, gen_random_uuid(), 't', 'waits', now() + interval '1 hour'),"
+                     " (5, gen_random_uuid(), 't', 'waits', 'infinity')");
+    measure(&gauged, INT64_MIN, 1000);
+    assert_int_equal(gauged.gauges.held_rows, 2);
+    assert_int_equal(gauged.gauges.held_keys, 1);
+    close_tables(&gauged);
+}
+
+static void who_holds_the_oldest_snapshot_is_named(void **state)
+{
+    struct gauged gauged = {0};
+    PGconn *holder;
+    char pid[32];
+
+    (void)state;
+    open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
+    holder = harness_connect(gauged.url);
+    sql(holder, "SET application_name = 'report of the month'");
+    sql(holder, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    (void)sql_number(holder, "SELECT count(*) FROM outbox");
+    sql(gauged.conn, "INSERT INTO outbox (topic) VALUES ('t')");
+    measure(&gauged, INT64_MIN, 1000);
+    assert_string_equal(gauged.gauges.xmin_kind, "backend");
+    (void)snprintf(pid, sizeof pid, "pid %d ", PQbackendPID(holder));
+    assert_non_null(strstr(gauged.gauges.xmin_holder, pid));
+    assert_non_null(strstr(gauged.gauges.xmin_holder, "report of the month"));
+    assert_true(gauged.gauges.xmin_age >= 1);
+    assert_true(gauged.gauges.xmin_for_s < 0); /* which a restricted role may not see */
+    sql(gauged.conn, "GRANT pg_read_all_stats TO " HARNESS_RELAY);
+    measure(&gauged, INT64_MIN, 1000);
+    assert_true(gauged.gauges.xmin_for_s >= 0);
+    sql(gauged.conn, "REVOKE pg_read_all_stats FROM " HARNESS_RELAY);
+    PQfinish(holder);
+    close_tables(&gauged);
+}
+
+static void measuring_writes_nothing(void **state)
+{
+    struct gauged gauged = {0};
+
+    (void)state;
+    open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
+    assert_int_equal(
+        admin_emit(gauged.admin, &(const struct event){.topic = "t"}, NULL, &gauged.error), -1);
+    assert_non_null(strstr(gauged.error.text, "read-only"));
+    close_tables(&gauged);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_backlog_is_the_same_from_the_lowest_unsent_id_on),
+        cmocka_unit_test(an_estimate_sees_gaps_between_ids_and_sent_rows_between_unsent_ones),
+        cmocka_unit_test(rows_behind_dead_ones_are_counted_with_their_keys),
+        cmocka_unit_test(who_holds_the_oldest_snapshot_is_named),
+        cmocka_unit_test(measuring_writes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
