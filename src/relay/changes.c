@@ -15,6 +15,7 @@
 #define REPEAT_MS 60000
 #define FIGURES_MS 60000
 #define SETTLED_MS 3000
+#define GAP_MS 3000
 
 void changes_init(struct changes *changes, const struct relay_options *options)
 {
@@ -135,16 +136,40 @@ static void note_away(struct changes *changes, const struct relay_report *report
         log_away(changes, report, peer, change->logged);
 }
 
+/* A connection was lost and is there again, all since the last look. */
+static void note_gap(struct changes *changes, const struct relay_report *report, int peer)
+{
+    struct peer_change *change = &changes->peers[peer];
+    const struct peer_report *now = peer_of(report, peer);
+    bool has_gap = now->connects > change->connects && change->connects > 0 &&
+                   now->error_for_ms >= 0 && now->error_for_ms < GAP_MS;
+    bool quiet = change->logged_ms != 0 && report->up_for_ms - change->logged_ms < REPEAT_MS;
+    char name[80];
+
+    change->connects = now->connects;
+    if (!has_gap || quiet)
+        return;
+    change->logged_ms = report->up_for_ms;
+    log_event(LOG_WARN,
+              LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL,
+                         .error = now->error.text, .hint = now->error.hint),
+              "%s was away for a moment", name_of(name, report, peer));
+}
+
 static void note_up(struct changes *changes, const struct relay_report *report, int peer)
 {
     struct peer_change *change = &changes->peers[peer];
 
-    if (!change->away ||
-        (peer_of(report, peer)->state_for_ms < SETTLED_MS && sent_to(report, peer) == change->sent))
+    if (!change->away) {
+        note_gap(changes, report, peer);
+        return;
+    }
+    if (peer_of(report, peer)->state_for_ms < SETTLED_MS && sent_to(report, peer) == change->sent)
         return;
     if (change->logged)
         log_back(changes, report, peer);
     change->away = false;
+    change->connects = peer_of(report, peer)->connects;
 }
 
 /* A lane of a short drain may have ended since. */

@@ -19,6 +19,7 @@ struct peer_change {
     bool refuses;   /* the database is there, but takes no statement of the relay's */
     int64_t began_ms;
     int64_t logged_ms;                /* when the log said last that it is away; 0: never */
+    uint64_t connects;                /* at the last look */
     uint64_t sent;                    /* rows that had been sent when it went away */
     uint64_t reasons[CHANGE_REASONS]; /* hashes of those that the log has given since */
     int reason_count;

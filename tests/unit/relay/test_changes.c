@@ -161,6 +161,25 @@ static void messages_that_are_taken_are_its_end(void **state)
     assert_int_equal(count_words(logged(), "sink events is back after 10 s"), 1);
 }
 
+static void a_gap_between_two_looks_is_logged_once_a_minute(void **state)
+{
+    (void)state;
+    pass(1);
+    for (int i = 0; i < 10; i++) {
+        enter(&report.database, PEER_AWAY, "terminating connection");
+        enter(&report.database, PEER_UP, NULL);
+        report.database.error_for_ms = 400;
+        pass(1);
+        report.database.error_for_ms = 4000;
+        report.sinks[0].peer.connects++; /* a lane that is late has had no error */
+        pass(1);
+    }
+    assert_int_equal(count_words(logged(), "level=warn msg=\"the database was away for a moment\""
+                                           " error=\"terminating connection\"\n"),
+                     1);
+    assert_int_equal(count_words(logged_text, "\n"), 4 + 1);
+}
+
 /* Its end is not logged when its beginning was not. */
 static void one_that_comes_and_goes_is_logged_once_a_minute(void **state)
 {
@@ -253,6 +272,7 @@ int main(void)
         TEST(another_reason_is_logged_at_once_and_once),
         TEST(a_probe_is_no_end),
         TEST(messages_that_are_taken_are_its_end),
+        TEST(a_gap_between_two_looks_is_logged_once_a_minute),
         TEST(one_that_comes_and_goes_is_logged_once_a_minute),
         TEST(a_database_that_refuses_is_not_away),
         TEST(the_line_of_figures_has_rate_and_means),
