@@ -1,61 +1,5 @@
-/* The built program's HTTP server: what each address answers, and clients that mean harm. */
-#include "integration/program.h"
-
-#include "base/clock.h"
-
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#define ANSWER_BYTES (1024 * 1024)
-#define CROWD 1000
-
-static int port; /* of the relay in hand */
-static char answer[ANSWER_BYTES];
-
-static struct sockaddr_in address(void)
-{
-    return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)port),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-}
-
-/* Listens on it until it is closed. */
-static int take_port(void)
-{
-    struct sockaddr_in at;
-    socklen_t len = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    port = 0;
-    at = address();
-    assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(fd, 1), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-    port = ntohs(at.sin_port);
-    return fd;
-}
-
-static void configure_http(struct fixture *fixture)
-{
-    (void)close(take_port());
-    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
-                   harness_file("relay.toml",
-                                "[database]\nurl = \"%s\"\n[outbox]\nslices = 4\n"
-                                "[relay]\npoll_interval = \"20ms\"\n"
-                                "[http]\nlisten = \"127.0.0.1:%d\"\n[sink.out]\n"
-                                "type = \"stdout\"\n[[route]]\nmatch = \"good.>\"\n",
-                                fixture->url, port));
-}
-
-static int set_up_http(void **state)
-{
-    return fixture_open(state, configure_http);
-}
+/* The built program's HTTP server: what each address answers. */
+#include "integration/http.h"
 
 /* With a sink that nobody can reach beside the other. */
 static void configure_away(struct fixture *fixture)
@@ -76,81 +20,6 @@ static void configure_away(struct fixture *fixture)
 static int set_up_away(void **state)
 {
     return fixture_open(state, configure_away);
-}
-
-/* -1: refused. */
-static int dial(void)
-{
-    const struct timeval patience = {.tv_sec = 20};
-    struct sockaddr_in at = address();
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_true(fd >= 0);
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (connect(fd, (const struct sockaddr *)&at, sizeof at) == 0)
-        return fd;
-    (void)close(fd);
-    return -1;
-}
-
-static void send_text(int fd, const char *text)
-{
-    (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
-}
-
-/* Into `answer`, until the other side closes. */
-static void read_answer(int fd)
-{
-    size_t len = 0;
-    ssize_t got;
-
-    while (len < sizeof answer - 1 &&
-           (got = recv(fd, answer + len, sizeof answer - 1 - len, 0)) > 0)
-        len += (size_t)got;
-    answer[len] = '\0';
-}
-
-/* The status of HTTP; 0: nobody listens, or there was no answer. */
-static int ask(const char *method, const char *path)
-{
-    char request[256];
-    int fd = dial();
-
-    answer[0] = '\0';
-    if (fd < 0)
-        return 0;
-    (void)snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n", method,
-                   path);
-    send_text(fd, request);
-    read_answer(fd);
-    (void)close(fd);
-    return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? (int)strtol(answer + 9, NULL, 10) : 0;
-}
-
-/* Until the answer to GET is of this kind and says this. */
-static void await_answer(const char *path, int status, const char *words)
-{
-    int64_t deadline_ms = clock_now_ms() + HARNESS_WAIT_MS;
-
-    while (ask("GET", path) != status || strstr(answer, words) == NULL) {
-        if (clock_left_ms(deadline_ms) == 0)
-            fail_msg("%s has not answered %d with \"%s\", but: %s", path, status, words, answer);
-        harness_pause();
-    }
-}
-
-static void start(struct fixture *fixture)
-{
-    process_free(&fixture->process); /* what was run before */
-    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
-    await_answer("/healthz", 200, "ok");
-}
-
-static void stop(struct fixture *fixture)
-{
-    process_stop(&fixture->process, SIGTERM);
-    expect(fixture, fixture->process.status, 0);
 }
 
 static void each_address_answers(void **state)
@@ -295,29 +164,6 @@ static void a_large_backlog_is_estimated(void **state)
     stop(fixture);
 }
 
-static void a_port_in_use_is_a_warning_and_is_taken_once_it_is_free(void **state)
-{
-    struct fixture *fixture = *state;
-    int fd;
-
-    for (int i = 0; i < 2; i++) { /* the configuration names the port that is taken */
-        configure_http(fixture);
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        struct sockaddr_in at = address();
-
-        if (bind(fd, (const struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 1) == 0)
-            break;
-        (void)close(fd);
-    }
-    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('good.a')");
-    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
-    process_await_words(&fixture->process, "another program listens there");
-    wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
-    (void)close(fd);
-    await_answer("/healthz", 200, "ok");
-    stop(fixture);
-}
-
 static void without_an_address_nothing_is_served(void **state)
 {
     struct fixture *fixture = *state;
@@ -332,85 +178,6 @@ static void without_an_address_nothing_is_served(void **state)
                                 " current_database() AND application_name = 'outbox-relay/admin'"),
                      0);
     stop(fixture);
-}
-
-static void a_header_of_a_megabyte_is_refused(void **state)
-{
-    static char header[1024 * 1024];
-    struct fixture *fixture = *state;
-    int fd;
-
-    start(fixture);
-    fd = dial();
-    send_text(fd, "GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
-    memset(header, 'x', sizeof header - 1);
-    send_text(fd, header);
-    read_answer(fd);
-    (void)close(fd);
-    assert_null(strstr(answer, "HTTP/1.1 200"));
-    assert_int_equal(ask("GET", "/healthz"), 200);
-    stop(fixture);
-}
-
-/* It is never idle for the ten seconds that the library allows. */
-static void a_client_that_sends_a_byte_now_and_then_is_cut_off(void **state)
-{
-    struct fixture *fixture = *state;
-    int64_t deadline_ms = clock_now_ms() + HARNESS_WAIT_MS;
-    const struct timeval step = {.tv_usec = 500000};
-    ssize_t got = -1;
-    char byte;
-    int fd;
-
-    start(fixture);
-    fd = dial();
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &step, sizeof step);
-    send_text(fd, "GET / HTTP/1.1\r\nX: ");
-    while (got < 0 && clock_left_ms(deadline_ms) > 0) {
-        got = recv(fd, &byte, 1, 0);
-        if (got < 0 && errno != EAGAIN)
-            got = 0;
-        send_text(fd, "x");
-    }
-    (void)close(fd);
-    assert_int_equal(got, 0);
-    stop(fixture);
-}
-
-static void a_thousand_clients_that_say_nothing_disturb_nobody_who_relays(void **state)
-{
-    struct fixture *fixture = *state;
-    const struct rlimit limit = {2 * CROWD, 2 * CROWD};
-    static int crowd[CROWD];
-    int64_t start_ms;
-
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-    start(fixture);
-    for (int i = 0; i < CROWD; i++) {
-        struct sockaddr_in at = address();
-
-        crowd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        assert_true(crowd[i] >= 0);
-        (void)connect(crowd[i], (const struct sockaddr *)&at, sizeof at);
-        send_text(crowd[i], "GET /metr");
-    }
-    sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 'good.a', i::text FROM"
-                       " generate_series(1, 2000) i");
-    start_ms = clock_now_ms();
-    wait_for_number(fixture->conn, 0, UNSENT);
-    assert_true(clock_now_ms() - start_ms < 5000);
-    for (int i = 0; i < CROWD; i++)
-        (void)close(crowd[i]);
-    await_answer("/healthz", 200, "ok");
-    for (int i = 0; i < 50; i++) {
-        crowd[i] = dial();
-        send_text(crowd[i], "GET /");
-    }
-    start_ms = clock_now_ms();
-    stop(fixture);
-    assert_true(clock_now_ms() - start_ms < 5000);
-    for (int i = 0; i < 50; i++)
-        (void)close(crowd[i]);
 }
 
 static void health_asks_the_relay_of_this_machine(void **state)
@@ -462,13 +229,9 @@ int main(void)
         TEST_HTTP(a_database_that_is_away_makes_the_relay_unready_until_it_is_back),
         TEST_HTTP(what_rows_say_cannot_become_part_of_the_page),
         TEST_AWAY(a_large_backlog_is_estimated),
-        TEST_HTTP(a_port_in_use_is_a_warning_and_is_taken_once_it_is_free),
         TEST_HTTP(without_an_address_nothing_is_served),
         TEST_HTTP(health_asks_the_relay_of_this_machine),
         TEST_HTTP(health_without_an_address_says_so),
-        TEST_HTTP(a_header_of_a_megabyte_is_refused),
-        TEST_HTTP(a_client_that_sends_a_byte_now_and_then_is_cut_off),
-        TEST_HTTP(a_thousand_clients_that_say_nothing_disturb_nobody_who_relays),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
