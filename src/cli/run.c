@@ -89,7 +89,7 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     if (relay != NULL && arguments->drain) {
         progress_begin(&drain.progress, "sent", total);
         drain.report = relay_report(relay);
-        relay_on_turn(relay, show_drain, &drain);
+        relay_on_tick(relay, show_drain, &drain);
     }
     if (relay != NULL)
         relay_on_hangup(relay, reload, &reloading);

@@ -46,7 +46,7 @@ static void refuse_sink(const struct loader *loader, struct toml_node *node, con
             nearest = candidate;
     }
     text_escape(candidate_shown, sizeof candidate_shown, nearest, strlen(nearest));
-    if (is_slip(name, nearest))
+    if (is_likely_typo(name, nearest))
         report_refusal(loader->report, node, "there is no sink \"%s\"; did you mean \"%s\"?", shown,
                        candidate_shown);
     else

@@ -234,7 +234,7 @@ static void put_sample(FILE *out, const struct sample *sample)
         return;
     put(out, "sample_age_seconds", "gauge",
         "Age of the figures of the database: backlog, parked, dead, relays, table, xmin.",
-        (double)(clock_now_ms() - sample->taken_ms) / 1000);
+        (double)(clock_now_ms() - sample->taken_at_ms) / 1000);
     put(out, "sample_duration_seconds", "gauge", "How long their measurement took.",
         (double)sample->took_ms / 1000);
     put_status(out, &sample->status, &sample->gauges);

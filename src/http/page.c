@@ -463,7 +463,7 @@ static void put_database(const struct page *page)
         else
             put_term(page, "vacuum is held by", "nobody for longer than a minute");
         put_term(page, "measured", "%s ago, in %" PRId64 " ms",
-                 span(a, (double)(clock_now_ms() - sample->taken_ms) / 1000), sample->took_ms);
+                 span(a, (double)(clock_now_ms() - sample->taken_at_ms) / 1000), sample->took_ms);
     }
     if (page->report->still_for_ms > 0)
         put_term(page, "stable id", "has not moved for %s",

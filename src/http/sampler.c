@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE 20 /* the time between two measurements is so many times that of one */
+#define SHARE 20 /* the pause between two measurements is at least this many times as long as one  \
+                  */
 #define CLOSE_MS 500
 #define START_LOOKS 50
 #define START_LOOK_MS 200
-#define RELAYS_MS 60000 /* for so long relays are asked after somebody wanted to know */
+#define RELAYS_MS 60000 /* how long relays are asked after sampler_want_relays() */
 #define ANSWER_MS 300
 
 struct sampler {
@@ -22,15 +23,15 @@ struct sampler {
     const char *sinks[SINKS_MAX];
     struct stop stop;
     pthread_t thread;
-    _Atomic int64_t wanted_ms; /* when somebody last wanted to know of relays */
-    pthread_mutex_t lock;      /* of the sample */
+    _Atomic int64_t wanted_at_ms; /* when sampler_want_relays() was called last */
+    pthread_mutex_t lock;         /* guards the sample */
     struct sample sample;
 };
 
 static int measure(struct sampler *sampler, struct admin *admin, struct status *status,
                    struct gauges *gauges, struct error *error)
 {
-    int64_t wanted_ms = atomic_load(&sampler->wanted_ms);
+    int64_t wanted_ms = atomic_load(&sampler->wanted_at_ms);
     bool wanted = wanted_ms != 0 && clock_now_ms() - wanted_ms < RELAYS_MS;
     const struct status_query query = {.routes = &sampler->options->routes,
                                        .sinks = sampler->sinks,
@@ -74,8 +75,8 @@ static void keep(struct sampler *sampler, struct status *status, struct gauges *
     sample->gauges = *gauges;
     sample->is_known = true;
     sample->has_failed = false;
-    sample->taken_ms = clock_now_ms();
-    sample->took_ms = sample->taken_ms - began_ms;
+    sample->taken_at_ms = clock_now_ms();
+    sample->took_ms = sample->taken_at_ms - began_ms;
     (void)pthread_mutex_unlock(&sampler->lock);
     status_free(&before);
 }
@@ -93,7 +94,8 @@ static void fail(struct sampler *sampler, bool is_connected, const struct error 
     (void)pthread_mutex_unlock(&sampler->lock);
 }
 
-/* The connection lasts as long as measurements succeed: the next one describes the table anew. */
+/* The connection is kept as long as measurements succeed. A new one reads the table's description
+ * again. */
 static struct admin *sample(struct sampler *sampler, struct admin *admin)
 {
     int64_t unsent_from = atomic_load(&sampler->report->unsent_from);
@@ -131,7 +133,7 @@ static void *run(void *argument)
     struct admin *admin = NULL;
     int64_t wait_ms = 0;
 
-    /* Until it is known where the unsent rows begin, the first measurement might take long. */
+    /* The first measurement may take long unless it is known where the unsent rows begin. */
     for (int i = 0; i < START_LOOKS && atomic_load(&sampler->report->unsent_from) == INT64_MIN; i++)
         if (stop_wait(&sampler->stop, START_LOOK_MS))
             return NULL;
@@ -202,5 +204,5 @@ void sampler_unlock(struct sampler *sampler)
 
 void sampler_want_relays(struct sampler *sampler)
 {
-    atomic_store(&sampler->wanted_ms, clock_now_ms());
+    atomic_store(&sampler->wanted_at_ms, clock_now_ms());
 }

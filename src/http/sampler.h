@@ -6,9 +6,9 @@
 #include "relay/report.h"
 
 /*
- * A thread that measures the database, on a connection of its own, and keeps the last result for
- * all who ask. It measures every SAMPLER_MS, and less often where a measurement takes long: then it
- * is at work for a twentieth of the time, or rests for SAMPLER_MS_MAX.
+ * A thread that measures the database on its own connection and keeps the last result. It measures
+ * every SAMPLER_MS. Where a measurement takes long it measures less often, so that it works for
+ * about a twentieth of the time, but at least every SAMPLER_MS_MAX.
  */
 
 #define SAMPLER_MS 5000
@@ -16,28 +16,30 @@
 #define SAMPLER_COUNT_MAX 10000 /* a larger backlog is estimated */
 
 struct sample {
-    bool is_known;    /* at least one measurement succeeded: status and gauges are of the last */
-    int64_t taken_ms; /* when, clock_now_ms() */
-    int64_t took_ms;
+    bool is_known; /* a measurement has succeeded; status and gauges are those of the last one */
+    int64_t taken_at_ms; /* when it ended, clock_now_ms() */
+    int64_t took_ms;     /* how long it took */
     struct status status;
     struct gauges gauges;
-    bool has_failed;   /* the last measurement: */
-    bool is_connected; /* it has failed on a connection that works */
+    bool has_failed;   /* the last attempt failed, with this error */
+    bool is_connected; /* it failed although there was a connection */
     struct error error;
 };
 
 struct sampler;
 
-/* NULL: no memory, or no thread. The report must live until sampler_close, its options for ever. */
+/* NULL: no memory, or no thread. The report must live until sampler_close, and its options until
+ * the process ends. */
 struct sampler *sampler_open(const struct report *report);
-/* Within half a second; a thread that a query keeps longer goes on by itself, with its memory. */
+/* Takes at most half a second. A thread that is still waiting for a query then is left behind with
+ * its memory. */
 void sampler_close(struct sampler *sampler);
 
 /* The last result, valid until sampler_unlock(). */
 const struct sample *sampler_lock(struct sampler *sampler);
 void sampler_unlock(struct sampler *sampler);
 
-/* Somebody looks at the relays: for a while they are asked what they know of themselves. */
+/* Somebody is looking at the relays: for a minute each measurement asks them about themselves. */
 void sampler_want_relays(struct sampler *sampler);
 
 #endif

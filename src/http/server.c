@@ -1,16 +1,16 @@
 /*
- * One thread serves all clients, each with one request a connection, from memory: libmicrohttpd is
- * driven from outside, so that this thread alone runs its callbacks and can end a connection that
- * takes too long. Clients are bounded in number, in bytes and in time, and a client that is cut off
- * is nobody's loss.
+ * One thread serves all clients from memory, with one request per connection. It runs
+ * libmicrohttpd's event loop itself, so all callbacks run in this thread, and it can end
+ * connections that take too long. The number of clients, their memory and their time are limited.
+ * Nothing is lost when a client is cut off.
  */
 #include "http/http.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "http/answers.h"
 #include "http/history.h"
 #include "http/listen.h"
+#include "http/responses.h"
 #include "http/sampler.h"
 #include "wake/stop.h"
 
@@ -24,11 +24,10 @@
 
 #define CONNECTIONS_MAX 64
 #define CONNECTION_BYTES                                                                           \
-    ((size_t)(16 * 1024))   /* of a request's line and headers, and some more                      \
-                             */
-#define CONNECTION_S 10     /* without a byte */
-#define CONNECTION_MS 15000 /* from its first byte to its last */
-#define TURN_MS 1000
+    ((size_t)(16 * 1024))   /* memory for the request line, headers and buffers */
+#define CONNECTION_S 10     /* limit without a byte */
+#define CONNECTION_MS 15000 /* limit for the whole connection */
+#define LOOP_MS 1000
 #define LISTEN_RETRY_MS 5000
 #define LISTEN_LOG_MS 60000
 
@@ -87,7 +86,7 @@ static void on_connection(void *argument, struct MHD_Connection *connection, voi
     }
 }
 
-/* One that keeps sending a little, or reads slowly, is never idle to the library. */
+/* To the library, a client that keeps sending a little or reads slowly is never idle. */
 static void end_slow_clients(struct http *http)
 {
     int64_t now_ms = clock_now_ms();
@@ -97,29 +96,29 @@ static void end_slow_clients(struct http *http)
             (void)shutdown(http->clients[i].fd, SHUT_RDWR);
 }
 
-/* Takes `body`. */
-static enum MHD_Result respond(struct MHD_Connection *connection, const struct answer *answer)
+/* Takes ownership of the body. */
+static enum MHD_Result respond(struct MHD_Connection *connection, const struct response *response)
 {
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(answer->len, answer->body, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *queued =
+        MHD_create_response_from_buffer(response->len, response->body, MHD_RESPMEM_MUST_FREE);
     enum MHD_Result result;
 
-    if (response == NULL) {
-        free(answer->body);
+    if (queued == NULL) {
+        free(response->body);
         return MHD_NO;
     }
-    (void)MHD_add_response_header(response, "Content-Type", answer->type);
-    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
-    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(response, "Connection", "close");
-    if (answer->policy[0] != '\0') {
-        (void)MHD_add_response_header(response, "Content-Security-Policy", answer->policy);
-        (void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+    (void)MHD_add_response_header(queued, "Content-Type", response->type);
+    (void)MHD_add_response_header(queued, "Cache-Control", "no-store");
+    (void)MHD_add_response_header(queued, "X-Content-Type-Options", "nosniff");
+    (void)MHD_add_response_header(queued, "Connection", "close");
+    if (response->policy[0] != '\0') {
+        (void)MHD_add_response_header(queued, "Content-Security-Policy", response->policy);
+        (void)MHD_add_response_header(queued, "Referrer-Policy", "no-referrer");
     }
-    if (answer->code == MHD_HTTP_METHOD_NOT_ALLOWED)
-        (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
-    result = MHD_queue_response(connection, (unsigned)answer->code, response);
-    MHD_destroy_response(response);
+    if (response->code == MHD_HTTP_METHOD_NOT_ALLOWED)
+        (void)MHD_add_response_header(queued, "Allow", "GET, HEAD");
+    result = MHD_queue_response(connection, (unsigned)response->code, queued);
+    MHD_destroy_response(queued);
     return result;
 }
 
@@ -128,7 +127,7 @@ static enum MHD_Result on_request(void *argument, struct MHD_Connection *connect
                                   const char *upload, size_t *upload_len, void **context)
 {
     struct http *http = argument;
-    struct answer answer;
+    struct response response;
 
     (void)version;
     (void)upload;
@@ -136,13 +135,14 @@ static enum MHD_Result on_request(void *argument, struct MHD_Connection *connect
     (void)context;
     report_read(http->report, &http->snapshot);
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        answer = answer_method();
+        response = response_to_method();
     else
-        answer = answer_path(url, &(const struct answer_source){.options = http->report->options,
-                                                                .report = &http->snapshot,
-                                                                .sampler = http->sampler,
-                                                                .history = &http->history});
-    return answer.body != NULL ? respond(connection, &answer) : MHD_NO;
+        response =
+            response_for_path(url, &(const struct response_source){.options = http->report->options,
+                                                                   .report = &http->snapshot,
+                                                                   .sampler = http->sampler,
+                                                                   .history = &http->history});
+    return response.body != NULL ? respond(connection, &response) : MHD_NO;
 }
 
 static int start(struct http *http, struct error *error)
@@ -163,15 +163,15 @@ static int start(struct http *http, struct error *error)
     return error_set(error, ERROR_TRANSIENT, ERROR_SELF, "libmicrohttpd does not start");
 }
 
-static void turn(struct http *http)
+static void serve(struct http *http)
 {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     struct pollfd events[2] = {{.fd = http->stop.fd, .events = POLLIN},
                                {.fd = info != NULL ? info->epoll_fd : -1, .events = POLLIN}};
     MHD_UNSIGNED_LONG_LONG library_ms;
-    int wait_ms = TURN_MS;
+    int wait_ms = LOOP_MS;
 
-    if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && library_ms < TURN_MS)
+    if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && library_ms < LOOP_MS)
         wait_ms = (int)library_ms;
     (void)poll(events, 2, wait_ms);
     end_slow_clients(http);
@@ -190,7 +190,7 @@ static void keep_history(struct http *http, int64_t *due_ms)
     sampler_unlock(http->sampler);
 }
 
-/* Until it listens: said at once, and then once a minute. */
+/* A failure is logged at once, and then once a minute while it lasts. */
 static void try_to_listen(struct http *http, int64_t *logged_ms)
 {
     struct error error;
@@ -201,7 +201,7 @@ static void try_to_listen(struct http *http, int64_t *logged_ms)
     }
     if (*logged_ms == 0 || clock_now_ms() - *logged_ms >= LISTEN_LOG_MS) {
         log_event(LOG_WARN, LOG_FIELDS(.error = error.text, .hint = error.hint),
-                  "http: nothing is served; relaying goes on, and this is tried again");
+                  "http: nothing is served yet; the relay works without it and keeps trying");
         *logged_ms = clock_now_ms();
     }
 }
@@ -215,7 +215,7 @@ static void *run(void *argument)
     while (!stop_requested(&http->stop)) {
         keep_history(http, &history_ms);
         if (http->daemon != NULL) {
-            turn(http);
+            serve(http);
             continue;
         }
         try_to_listen(http, &logged_ms);
@@ -236,7 +236,7 @@ struct http *http_open(const char *listen, const struct report *report)
         return NULL;
     http = calloc(1, sizeof *http);
     if (http == NULL) {
-        log_warn("http: out of memory: nothing is served");
+        log_warn("http: out of memory: HTTP is not served");
         return NULL;
     }
     http->address = listen;
@@ -245,7 +245,7 @@ struct http *http_open(const char *listen, const struct report *report)
     http->sampler = stops ? sampler_open(report) : NULL;
     if (http->sampler != NULL && pthread_create(&http->thread, NULL, run, http) == 0)
         return http;
-    log_warn("http: a thread could not be started: nothing is served");
+    log_warn("http: a thread could not be started: HTTP is not served");
     sampler_close(http->sampler);
     if (stops)
         stop_free(&http->stop);

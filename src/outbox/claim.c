@@ -235,7 +235,7 @@ const char *outbox_pauses(const struct outbox *outbox)
     return outbox->pauses;
 }
 
-int outbox_look_for_pauses(struct outbox *outbox, struct error *error)
+int outbox_read_pauses(struct outbox *outbox, struct error *error)
 {
     PGresult *result = pipeline_run(&outbox->pipeline, "pauses", 0, NULL, error);
     int status = result != NULL ? keep_pauses(outbox, result, 0, error) : -1;
@@ -332,9 +332,9 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
         return -1;
     adapt_level(outbox, batch, bytes);
     if (outbox->options->durable_before_publish && !outbox->flushed &&
-        (outbox->flush == NULL ? error_set(error, ERROR_PERMANENT, ERROR_SELF,
-                                           "no session flushes the WAL")
-                               : wal_flush_wait(outbox->flush, &outbox->server, error)) < 0)
+        (outbox->flush == NULL
+             ? error_set(error, ERROR_PERMANENT, ERROR_SELF, "no session flushes the WAL")
+             : wal_flush_wait(outbox->flush, &outbox->server, error)) < 0)
         return -1;
     took_ms = clock_boot_ms() - began_ms;
     outbox->server_work_ms += took_ms < SESSION_STATEMENT_MS ? took_ms : SESSION_STATEMENT_MS;

@@ -64,12 +64,12 @@ bool outbox_claim_is_lost(const struct outbox *outbox);
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error);
 
-/* What was paused at the last claim or outbox_look_for_pauses(), one item a line
+/* What was paused at the last claim or outbox_read_pauses(), one item a line
  * (catalog/pauses.h); NULL: nothing. Includes every pause that was committed before the current
  * claim began. */
 const char *outbox_pauses(const struct outbox *outbox);
 /* Reads the pauses now. Not to be called while a claim is in flight. */
-int outbox_look_for_pauses(struct outbox *outbox, struct error *error);
+int outbox_read_pauses(struct outbox *outbox, struct error *error);
 
 /* Rolls back the current claim. A healthy connection stays open. */
 void outbox_abandon(struct outbox *outbox);

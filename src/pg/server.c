@@ -88,7 +88,7 @@ bool server_is_same(const struct server *a, const struct server *b)
 }
 
 /* A backend is identified by its pid and start time: pids are reused, replicas may share an
- * application_name, and the watch changes its own. */
+ * application_name, and the watcher renames its session. */
 int server_terminate_previous(struct session *session, struct error *error)
 {
     const char *params[1] = {session->backend};

@@ -6,7 +6,7 @@
 /*
  * Lanes wait here until everything committed so far is on disk and on the synchronous standbys. An
  * application that commits with synchronous_commit = off makes rows visible before they are
- * durable. A claim's own transaction cannot force a flush before it commits; the watch's session
+ * durable. A claim's own transaction cannot force a flush before it commits; the watcher's session
  * can, and one flush serves all lanes that wait.
  */
 
@@ -23,7 +23,7 @@ void wal_flush_close(struct wal_flush *flush);
  * with *error set, after WAL_FLUSH_MS_MAX at the latest. */
 int wal_flush_wait(struct wal_flush *flush, const struct server *server, struct error *error);
 
-/* Called by the watch, as are the next two. The eventfd(2) becomes readable when a lane begins to
+/* Called by the watcher, as are the next two. The eventfd(2) becomes readable when a lane begins to
  * wait; reading clears it. */
 int wal_flush_fd(const struct wal_flush *flush);
 /* Returns the number of the latest unanswered wait; 0: none. */

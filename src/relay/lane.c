@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PARKED_CLAIM_MS 900 /* less than the second after which an idle lane polls */
-#define PAUSES_LOOK_MS 200
-#define AWAITED_BYTES_MAX 1000 /* an entry of the index may have about 2,700 */
+#define CLAIM_PARKED_MS 900 /* less than the second after which an idle lane polls */
+#define READ_PAUSES_MS 200
+#define AWAITED_BYTES_MAX 1000 /* a btree entry may have about 2,700 bytes */
 
 static int ready(struct lane *lane);
 static int claim(struct lane *lane);
 static int note_pauses(struct lane *lane);
-static int look_for_resumed(struct lane *lane);
+static int read_pauses_if_due(struct lane *lane);
 static int route(struct lane *lane);
 static int publish(struct lane *lane);
 static int settle(struct lane *lane);
@@ -64,11 +64,11 @@ static int ready(struct lane *lane)
         return -1;
     if (!lane->claim_failed && !lane->settle_failed)
         lane_report_up(&lane->report, REPORT_DATABASE);
-    return look_for_resumed(lane) < 0 ? -1 : sinks_ready(&lane->sinks, &lane->error);
+    return read_pauses_if_due(lane) < 0 ? -1 : sinks_ready(&lane->sinks, &lane->error);
 }
 
-/* Takes over the pauses that the current claim has read, which are all that existed before it
- * began. */
+/* Takes over the pauses that the current claim has read, and so every pause committed before that
+ * claim began. */
 static int note_pauses(struct lane *lane)
 {
     int changed = pauses_read(&lane->pauses, outbox_pauses(lane->outbox));
@@ -81,14 +81,15 @@ static int note_pauses(struct lane *lane)
     return 0;
 }
 
-/* Reads the pauses while a sink is paused, because there may be nothing to claim that would read
- * them. A claim sent ahead reads them anyway. */
-static int look_for_resumed(struct lane *lane)
+/* While a sink is paused there may be nothing to claim, so the pauses are read by themselves. A
+ * claim sent ahead reads them anyway. */
+static int read_pauses_if_due(struct lane *lane)
 {
-    if (lane->sinks.paused == 0 || lane->claimed_ahead || clock_left_ms(lane->pauses_look_ms) > 0)
+    if (lane->sinks.paused == 0 || lane->claimed_ahead ||
+        clock_left_ms(lane->read_pauses_at_ms) > 0)
         return 0;
-    lane->pauses_look_ms = clock_now_ms() + PAUSES_LOOK_MS;
-    if (outbox_look_for_pauses(lane->outbox, &lane->error) < 0)
+    lane->read_pauses_at_ms = clock_now_ms() + READ_PAUSES_MS;
+    if (outbox_read_pauses(lane->outbox, &lane->error) < 0)
         return -1;
     return note_pauses(lane);
 }
@@ -188,10 +189,10 @@ static int publish_wave(struct lane *lane, int64_t deadline_ms)
     int status = 0;
 
     for (int i = 0; i < lane->options->sink_count; i++)
-        if (!sinks_is_away(sinks, i))
+        if (sinks_can_use(sinks, i))
             hand_over(lane, i, deadline_ms);
     for (int i = 0; i < lane->options->sink_count; i++) {
-        if (sinks_is_away(sinks, i))
+        if (!sinks_can_use(sinks, i))
             continue;
         if (broker_await(sinks->brokers[i], &lane->batch, i, deadline_ms, &error) < 0) {
             sinks_mark_away(sinks, i, &error);
@@ -268,7 +269,7 @@ static int settle(struct lane *lane)
 /* Parked rows and the outbox take turns, so that neither holds up the other. */
 static bool parked_is_due(const struct lane *lane)
 {
-    return !lane->is_outbox_turn && clock_now_ms() >= lane->parked_claim_ms;
+    return !lane->outbox_is_next && clock_now_ms() >= lane->claim_parked_at_ms;
 }
 
 static struct claim_request next_claim(struct lane *lane)
@@ -277,9 +278,9 @@ static struct claim_request next_claim(struct lane *lane)
 
     claim.parked = !lane->claimed_ahead && parked_is_due(lane);
     lane->claimed_ahead = false;
-    lane->is_outbox_turn = claim.parked;
+    lane->outbox_is_next = claim.parked;
     if (claim.parked)
-        lane->parked_claim_ms = clock_now_ms() + PARKED_CLAIM_MS;
+        lane->claim_parked_at_ms = clock_now_ms() + CLAIM_PARKED_MS;
     else
         lane->outbox_empty = false;
     return claim;
@@ -311,14 +312,14 @@ static int claim(struct lane *lane)
  * have been woken for a new outbox row. */
 static enum lane_result after_empty_claim(struct lane *lane)
 {
-    bool rest = lane->is_outbox_turn ? lane->outbox_empty : !parked_is_due(lane);
+    bool rest = lane->outbox_is_next ? lane->outbox_empty : !parked_is_due(lane);
 
     if (lane->batch.has_more)
         return LANE_MORE;
-    if (!lane->is_outbox_turn)
+    if (!lane->outbox_is_next)
         lane->outbox_empty = true;
     if (rest)
-        lane->is_outbox_turn = true;
+        lane->outbox_is_next = true;
     return rest ? LANE_IDLE : LANE_MORE;
 }
 
@@ -364,7 +365,7 @@ static void note_outcomes(struct lane *lane)
 
     lane_report_settled(&lane->report, batch);
     if (batch->has_more && batch->parked)
-        lane->parked_claim_ms = 0; /* more parked rows are due already */
+        lane->claim_parked_at_ms = 0; /* more parked rows are due already */
     if (batch->park_failure != NULL)
         return;
     for (int i = 0; i < batch->count; i++) {
@@ -464,8 +465,9 @@ static int open_brokers(struct broker **brokers, const struct relay_options *opt
     return 0;
 }
 
-/* All that can fail comes first. */
-static int make_anew(struct lane *lane, const struct relay_options *options, struct error *error)
+/* Everything that can fail comes before anything is replaced. */
+static int rebuild_connections(struct lane *lane, const struct relay_options *options,
+                               struct error *error)
 {
     struct broker *brokers[SINKS_MAX] = {NULL};
     struct batch batch = {0};
@@ -494,7 +496,7 @@ void lane_take_options(struct lane *lane)
     if (next == NULL)
         return;
     if (needs_connections(lane->options, next)) {
-        if (make_anew(lane, next, &error) < 0) {
+        if (rebuild_connections(lane, next, &error) < 0) {
             log_event(LOG_ERROR, LOG_FIELDS(.lane = lane->number, .error = error.text),
                       "the lane keeps its old configuration");
             free(next);

@@ -28,16 +28,16 @@ struct lane {
     struct outbox *outbox;
     struct lane_sinks sinks;
     struct pauses pauses;
-    int64_t pauses_look_ms; /* when the pauses are read next, while a sink is paused */
+    int64_t read_pauses_at_ms; /* when the pauses are read next, while a sink is paused */
     struct batch batch;
     struct lane_report report;
-    struct error error;      /* why the last step was LANE_BROKEN */
-    bool claimed_ahead;      /* the next outbox claim has been sent with the settlement */
-    int64_t parked_claim_ms; /* when parked rows are claimed next */
-    bool claim_failed;       /* the last claim failed */
-    bool settle_failed;      /* the last settlement failed */
-    bool is_outbox_turn;     /* the next claim is for outbox rows, not for parked rows */
-    bool outbox_empty;       /* the last claim of outbox rows found none */
+    struct error error;         /* why the last step was LANE_BROKEN */
+    bool claimed_ahead;         /* the next outbox claim has been sent with the settlement */
+    int64_t claim_parked_at_ms; /* when parked rows are claimed next */
+    bool claim_failed;          /* the last claim failed */
+    bool settle_failed;         /* the last settlement failed */
+    bool outbox_is_next;        /* the next claim is for outbox rows, not for parked rows */
+    bool outbox_empty;          /* the last claim of outbox rows found none */
     uint32_t random;
 };
 

@@ -13,8 +13,8 @@
 #define SCHEMA_MS 5000
 #define DRAIN_LOOK_MS 20
 #define BACKLOG_BATCHES 8
-#define REST_MS                                                                                    \
-    30000 /* maximum wait of a lane while others poll for it; it then checks its servers */
+#define IDLE_MS_MAX                                                                                \
+    30000 /* of a lane while others poll on its behalf; it then checks its servers */
 
 struct run_state {
     int failures;      /* consecutive failed steps */
@@ -100,7 +100,7 @@ static int check_drained(struct lane *lane, enum lane_end *end)
 
     if (outbox_remaining(lane->outbox, &due, &parked, &lane->error) < 0)
         return -1;
-    lane->parked_claim_ms = 0;
+    lane->claim_parked_at_ms = 0;
     *end = due ? LANE_STOPPED : LANE_DRAINED;
     return 0;
 }
@@ -115,10 +115,10 @@ static void end_backlog(struct run_state *run_state)
 static void wait_idle(struct lane *lane, struct run_state *run_state, bool drain)
 {
     int64_t poll_ms = lane->options->poll_interval_ms;
-    /* A lane with a sink away must probe it and leaves that sink's rows, so other lanes cannot poll
-     * for it. */
+    /* A lane whose sink is away must keep probing it and does not claim all rows, so no other lane
+     * can poll on its behalf. */
     struct wait wait = {
-        .rest_ms = lane->sinks.away != 0 || poll_ms > REST_MS ? poll_ms : REST_MS,
+        .poll_anyway_ms = lane->sinks.away != 0 || poll_ms > IDLE_MS_MAX ? poll_ms : IDLE_MS_MAX,
         .pace_ms = run_state->pace_ms,
         .whole = lane->sinks.away == 0,
     };
@@ -183,7 +183,7 @@ enum lane_end lane_run(struct lane *lane, bool drain)
         if (lane->batch.park_failure != NULL)
             log_limit_line(&limit, LOG_ERROR, clock_now_ms(), "%s", lane->error.text);
         if (result == LANE_MORE && lane->batch.count > 0) {
-            run_state.pace_ms = wake_rest_ms(lane->batch.count);
+            run_state.pace_ms = wake_pace_ms(lane->batch.count);
             if (lane->wake != NULL)
                 wake_found(lane->wake, lane->batch.has_more);
         }

@@ -28,8 +28,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define TURN_MS 1000
-#define STARTING_MS 50 /* until a lane has tried */
+#define LOOP_MS 1000   /* at most, between two loops of the main thread */
+#define STARTING_MS 50 /* the same until a lane has tried to connect */
 
 struct worker {
     pthread_t thread;
@@ -42,7 +42,7 @@ struct worker {
 struct relay {
     const struct relay_options *options;
     bool drain;
-    void (*on_turn)(void *closure); /* called about once a second; NULL: none */
+    void (*on_tick)(void *closure); /* called about once a second; NULL: none */
     void *closure;
     const struct relay_options *(*read_options)(void *closure); /* NULL: SIGHUP changes nothing */
     void *read_closure;
@@ -63,8 +63,8 @@ struct relay {
     atomic_int lanes_running; /* running threads that are lanes */
     struct report report;
     struct changes changes;
-    bool known;    /* what the first try of a lane has shown */
-    bool is_ready; /* the supervisor knows */
+    bool first_try_done; /* a lane has reached its servers, or has failed to */
+    bool is_ready;       /* the supervisor has been told so */
     struct missing missing;
     _Atomic bool worked; /* a step of a lane has succeeded */
     int ended_fd;        /* eventfd(2): readable when a lane has ended */
@@ -86,8 +86,8 @@ static void *run_worker(void *argument)
     struct relay *relay = worker->relay;
 
     worker->end = lane_run(&worker->lane, relay->drain);
-    lane_close(
-        &worker->lane); /* may take seconds when a server is away, so watch() still counts it */
+    /* This may take seconds while a server is away, so supervise() still counts the lane. */
+    lane_close(&worker->lane);
     lane_report_enter(&worker->lane.report, LANE_IS_ENDED);
     (void)atomic_fetch_sub(&relay->lanes_running, 1);
     note_end(relay);
@@ -106,14 +106,14 @@ static void *run_janitor(void *argument)
 static void *run_watcher(void *argument)
 {
     struct relay *relay = argument;
-    const struct watched watched = {.options = &relay->options->outbox,
-                                    .horizon = relay->horizon,
-                                    .flush = relay->flush,
-                                    .wake = relay->drain ? NULL : relay->wake,
-                                    .report = &relay->report,
-                                    .stop = &relay->watcher_stop};
+    const struct watcher_shared shared = {.options = &relay->options->outbox,
+                                          .horizon = relay->horizon,
+                                          .flush = relay->flush,
+                                          .wake = relay->drain ? NULL : relay->wake,
+                                          .report = &relay->report,
+                                          .stop = &relay->watcher_stop};
 
-    watcher_run(&watched);
+    watcher_run(&shared);
     note_end(relay);
     return NULL;
 }
@@ -204,14 +204,14 @@ static struct totals add_up(const struct report *report)
     };
 }
 
-/* systemd is told that the relay is ready when the first lane has reached the database and a
- * broker, or waits for one of them: waiting is its work, and a start that fails would be no help.
- */
+/* Tells systemd that the relay is ready once the first lane has reached the database and a broker,
+ * or waits for one of them. Waiting for servers is part of its work; failing to start would not
+ * help. */
 static void tell_supervisor(struct relay *relay, const struct relay_report *report)
 {
     char status[400];
 
-    if (!relay->known)
+    if (!relay->first_try_done)
         return;
     changes_describe(&relay->changes, report, status, sizeof status);
     supervisor_notify("%s%sSTATUS=%s", relay->is_ready ? "" : "READY=1\n",
@@ -219,7 +219,7 @@ static void tell_supervisor(struct relay *relay, const struct relay_report *repo
     relay->is_ready = true;
 }
 
-/* The error for which the process ends is logged at its end. */
+/* The error that ends the process is logged on exit, not here. */
 static void log_changes(struct relay *relay, int64_t now_ms)
 {
     struct relay_report report;
@@ -229,7 +229,7 @@ static void log_changes(struct relay *relay, int64_t now_ms)
             return;
     report_read(&relay->report, &report);
     changes_log(&relay->changes, &report);
-    relay->known = relay->known || changes_are_known(&report);
+    relay->first_try_done = relay->first_try_done || changes_are_known(&report);
     missing_tick(&relay->missing, now_ms);
     tell_supervisor(relay, &report);
 }
@@ -281,9 +281,9 @@ static void wait_for_event(struct relay *relay, int64_t wait_ms)
 }
 
 /* Waits until all threads have ended. False: the process must exit at once. */
-static bool watch(struct relay *relay)
+static bool supervise(struct relay *relay)
 {
-    int64_t leave_ms = INT64_MAX;
+    int64_t leave_at_ms = INT64_MAX;
     bool signalled = false; /* only a signal counts here: a lane that fails requests a stop too */
 
     while (atomic_load(&relay->running) > 0) {
@@ -291,14 +291,14 @@ static bool watch(struct relay *relay)
 
         if (atomic_load(&relay->lanes_running) == 0)
             stop_request(&relay->watcher_stop);
-        wait_for_event(relay, relay->known ? TURN_MS : STARTING_MS);
+        wait_for_event(relay, relay->first_try_done ? LOOP_MS : STARTING_MS);
         now_ms = clock_now_ms();
         log_limit_tick(now_ms);
-        atomic_store(&relay->report.turned_ms, now_ms);
+        atomic_store(&relay->report.loop_at_ms, now_ms);
         atomic_store(&relay->report.still_ms, horizon_stands_still_ms(relay->horizon));
         atomic_store(&relay->report.unsent_from, horizon_lowest(relay->horizon));
-        if (relay->on_turn != NULL)
-            relay->on_turn(relay->closure);
+        if (relay->on_tick != NULL)
+            relay->on_tick(relay->closure);
         if (was_signalled(relay)) {
             if (signalled)
                 return false;
@@ -306,14 +306,14 @@ static bool watch(struct relay *relay)
             log_info("stopping: finishing the current batches");
             supervisor_notify("STOPPING=1\nSTATUS=finishing the current batches");
             if (!stop_requested(&relay->stop))
-                leave_ms = now_ms + relay->shutdown_timeout_ms;
+                leave_at_ms = now_ms + relay->shutdown_timeout_ms;
             request_stop(relay);
         }
         if (a_lane_failed(relay) && !stop_requested(&relay->stop)) {
-            leave_ms = now_ms + relay->shutdown_timeout_ms;
+            leave_at_ms = now_ms + relay->shutdown_timeout_ms;
             request_stop(relay);
         }
-        if (now_ms > leave_ms)
+        if (now_ms > leave_at_ms)
             return false;
         log_changes(relay, now_ms);
     }
@@ -370,9 +370,9 @@ static void join(struct relay *relay)
         (void)pthread_join(relay->watcher, NULL);
 }
 
-void relay_on_turn(struct relay *relay, void (*on_turn)(void *closure), void *closure)
+void relay_on_tick(struct relay *relay, void (*on_tick)(void *closure), void *closure)
 {
-    relay->on_turn = on_turn;
+    relay->on_tick = on_tick;
     relay->closure = closure;
 }
 
@@ -392,7 +392,7 @@ enum relay_result relay_run(struct relay *relay, struct error *error)
         started = start_lanes(relay, error);
     if (started == 0 && !relay->drain)
         start_janitor(relay);
-    if (started == 0 && !watch(relay))
+    if (started == 0 && !supervise(relay))
         return RELAY_ABORTED;
     if (started == 0)
         log_changes(relay, clock_now_ms());

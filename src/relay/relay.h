@@ -26,10 +26,11 @@ struct relay *relay_open(const struct relay_options *options, bool drain, struct
 enum relay_result relay_run(struct relay *relay, struct error *error);
 
 /* Called about once a second in the thread of relay_run, until the lanes have ended. */
-void relay_on_turn(struct relay *relay, void (*on_turn)(void *closure), void *closure);
+void relay_on_tick(struct relay *relay, void (*on_tick)(void *closure), void *closure);
 
-/* SIGHUP calls `read`, in the thread of relay_run, and the lanes go on with the options that it
- * returns: their numbers may differ from those of before. NULL: with those of before. */
+/* SIGHUP calls `read` in the thread of relay_run. The lanes continue with the options that it
+ * returns, in which only values that a running relay can change may differ; NULL: with the old
+ * ones. */
 void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(void *closure),
                      void *closure);
 

@@ -61,7 +61,7 @@ void lane_report_up(struct lane_report *lane, int peer)
     atomic_store(&about->state, PEER_UP);
 }
 
-/* The error first: who sees that a peer is away finds the reason. */
+/* The error is stored first, so that a reader who sees "away" also finds the reason. */
 void lane_report_away(struct lane_report *lane, int peer, const struct error *error)
 {
     struct lane_peer *about = &lane->peers[peer];
@@ -144,9 +144,9 @@ void report_init(struct report *report, const struct relay_options *options)
     int64_t now_ms = clock_now_ms();
 
     *report = (struct report){.options = options, .started_ms = now_ms};
-    atomic_store(&report->turned_ms, now_ms);
+    atomic_store(&report->loop_at_ms, now_ms);
     atomic_store(&report->unsent_from, INT64_MIN);
-    atomic_store(&report->watched_ms, now_ms);
+    atomic_store(&report->watcher_loop_at_ms, now_ms);
     report_set_limits(report, options);
 }
 
@@ -187,7 +187,7 @@ uint64_t report_away(const struct report *report)
     return away;
 }
 
-/* A lane that has ended says nothing of the present. */
+/* The state of a lane that has ended says nothing about the current state. */
 static void add_peer(struct peer_report *out, struct lane_report *lane, int peer, int64_t now_ms)
 {
     struct lane_peer *about = &lane->peers[peer];
@@ -255,8 +255,8 @@ void report_read(const struct report *report, struct relay_report *out)
         .up_for_ms = now_ms - report->started_ms,
         .publish_timeout_ms = atomic_load(&report->publish_timeout_ms),
         .poll_interval_ms = atomic_load(&report->poll_interval_ms),
-        .turned_for_ms = now_ms - atomic_load(&report->turned_ms),
-        .watched_for_ms = now_ms - atomic_load(&report->watched_ms),
+        .loop_for_ms = now_ms - atomic_load(&report->loop_at_ms),
+        .watcher_loop_for_ms = now_ms - atomic_load(&report->watcher_loop_at_ms),
         .still_for_ms = atomic_load(&report->still_ms),
         .sink_count = report->options->sink_count,
         .lane_count = report->lane_count,
@@ -291,22 +291,21 @@ const char *lane_state_name(enum lane_state state)
     return names[state];
 }
 
-#define TURN_MS                                                                                    \
-    30000 /* of the main thread and the watcher, whose calls have deadlines of seconds */
-#define CALL_MS                                                                                    \
-    90000 /* some statements of 12 s each, or a broker's patience and its client's end */
-#define REST_MS 90000 /* the longest wait of a lane is 30 s */
+#define LOOP_STUCK_MS 30000 /* the main thread does nothing that takes longer than seconds */
+#define CALL_STUCK_MS                                                                              \
+    90000 /* some statements of 12 s each, or a broker timeout plus closing the client */
+#define IDLE_STUCK_MS 90000 /* the longest wait of a lane is 30 s */
 
-/* Beyond this a lane is stuck in this state; 0: never. */
+/* A lane that has been in this state for longer is stuck; 0: it never is. */
 static int64_t state_ms_max(enum lane_state state, const struct relay_report *report)
 {
     switch (state) {
     case LANE_IS_PUBLISHING:
-        return report->publish_timeout_ms + CALL_MS;
+        return report->publish_timeout_ms + CALL_STUCK_MS;
     case LANE_IS_IDLE:
-        return report->poll_interval_ms + REST_MS;
+        return report->poll_interval_ms + IDLE_STUCK_MS;
     case LANE_IS_WAITING:
-        return REST_MS;
+        return IDLE_STUCK_MS;
     case LANE_IS_ENDED:
     case LANE_STATE_COUNT:
         return 0;
@@ -316,18 +315,18 @@ static int64_t state_ms_max(enum lane_state state, const struct relay_report *re
     case LANE_IS_SETTLING:
         break;
     }
-    return CALL_MS;
+    return CALL_STUCK_MS;
 }
 
 bool report_is_healthy(const struct relay_report *report, char *why, size_t size)
 {
     why[0] = '\0';
-    if (report->turned_for_ms > TURN_MS || report->watched_for_ms > CALL_MS) {
-        bool main_thread = report->turned_for_ms > TURN_MS;
+    if (report->loop_for_ms > LOOP_STUCK_MS || report->watcher_loop_for_ms > CALL_STUCK_MS) {
+        bool main_thread = report->loop_for_ms > LOOP_STUCK_MS;
 
-        (void)snprintf(why, size, "the %s has not turned for %" PRId64 " s",
+        (void)snprintf(why, size, "the %s has not completed a loop for %" PRId64 " s",
                        main_thread ? "main thread" : "watcher",
-                       (main_thread ? report->turned_for_ms : report->watched_for_ms) / 1000);
+                       (main_thread ? report->loop_for_ms : report->watcher_loop_for_ms) / 1000);
         return false;
     }
     for (int i = 0; i < report->lane_count; i++) {
@@ -337,7 +336,7 @@ bool report_is_healthy(const struct relay_report *report, char *why, size_t size
         if (max_ms == 0 || lane->state_for_ms <= max_ms)
             continue;
         (void)snprintf(
-            why, size, "lane %d has been %s for %" PRId64 " s, at most %" PRId64 " s are usual",
+            why, size, "lane %d has been %s for %" PRId64 " s; the limit is %" PRId64 " s",
             lane->number, lane_state_name(lane->state), lane->state_for_ms / 1000, max_ms / 1000);
         return false;
     }

@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 
 /*
- * What a running process knows of itself. Each lane writes a part of its own, without a lock but
- * for the text of an error; report_read() copies the parts together, in any thread, at any time.
+ * What a running process knows about itself. Each lane writes its own part, with a lock only for
+ * the text of an error. report_read() combines the parts; any thread may call it at any time.
  */
 
 enum lane_state {
@@ -28,13 +28,13 @@ enum lane_state {
 
 enum report_count {
     REPORT_SENT,
-    REPORT_RETRIED,               /* tries of rows that were parked before */
-    REPORT_PARKED_REFUSED,        /* rows parked for the first time: the broker refused them, */
-    REPORT_PARKED_NO_DESTINATION, /* their topic or stream is missing, */
-    REPORT_PARKED_PAUSED,         /* their topic or key is paused, */
-    REPORT_PARKED_BEHIND,         /* or an earlier row of their key is parked */
-    REPORT_DEAD_REJECTED,         /* they can never be sent as they are */
-    REPORT_DEAD_ATTEMPTS,         /* they failed max_attempts times */
+    REPORT_RETRIED,               /* further attempts, of rows that were parked before */
+    REPORT_PARKED_REFUSED,        /* rows parked for the first time: refused by the broker, */
+    REPORT_PARKED_NO_DESTINATION, /* with a missing topic or stream, */
+    REPORT_PARKED_PAUSED,         /* with a paused topic or key, */
+    REPORT_PARKED_BEHIND,         /* or behind an earlier parked row of their key */
+    REPORT_DEAD_REJECTED,         /* dead rows: they can never be sent as they are, */
+    REPORT_DEAD_ATTEMPTS,         /* or they failed max_attempts times */
     REPORT_COUNT_COUNT
 };
 
@@ -42,29 +42,29 @@ enum report_time {
     REPORT_CLAIM,   /* a claim that found rows, until they are in memory; microseconds */
     REPORT_PUBLISH, /* a batch, until its last acknowledgement */
     REPORT_SETTLE,  /* a batch, until its COMMIT is confirmed */
-    REPORT_DELIVER, /* a row, from its created_at (that is, by default, when the application's
-                       transaction began, by the database's clock) until all its batch is
-                       acknowledged, by this machine's clock; microseconds */
+    REPORT_DELIVER, /* a row, from its created_at (by default the start of the application's
+                       transaction, by the database's clock) until its whole batch is acknowledged,
+                       by this machine's clock; microseconds */
     REPORT_BATCH,   /* rows a batch */
     REPORT_TIME_COUNT
 };
 
-#define REPORT_DATABASE SINKS_MAX /* as a peer: beside the sinks */
-#define REPORT_NO_SINK SINKS_MAX  /* of rows: no route fits */
+#define REPORT_DATABASE SINKS_MAX /* as a peer, after the sinks */
+#define REPORT_NO_SINK SINKS_MAX  /* counts rows that no route matches */
 #define REPORT_PEERS (SINKS_MAX + 1)
 
 enum peer_state { PEER_UNKNOWN, PEER_UP, PEER_AWAY };
 
 /* ---- what a lane writes ---- */
 
-/* Of one lane about the database or a sink. Times are those of clock_now_ms(). */
+/* One lane's view of the database or of a sink. Times are those of clock_now_ms(). */
 struct lane_peer {
     _Atomic int state; /* enum peer_state */
     _Atomic int64_t since_ms;
     _Atomic uint64_t connects;
     _Atomic int64_t recognise_ms; /* sinks: broker_recognise_ms() */
-    int64_t error_ms;             /* below the lock; 0: there was no error */
-    struct error error;           /* the last one */
+    int64_t error_ms;             /* when it occurred, guarded by `lock`; 0: there was no error */
+    struct error error;           /* the last error, guarded by `lock` */
 };
 
 struct lane_report {
@@ -72,24 +72,24 @@ struct lane_report {
     _Atomic int state;
     _Atomic int64_t state_ms;
     _Atomic int64_t claimed_ms;    /* when its claim transaction began; 0: none is open */
-    _Atomic int handed[SINKS_MAX]; /* messages that a client has and has not answered */
+    _Atomic int handed[SINKS_MAX]; /* messages handed to the client and not answered yet */
     _Atomic uint64_t counts[REPORT_PEERS][REPORT_COUNT_COUNT];
     struct histogram times[REPORT_TIME_COUNT];
     struct lane_peer peers[REPORT_PEERS];
-    pthread_mutex_t lock; /* of the errors */
+    pthread_mutex_t lock; /* guards the errors */
 };
 
 void lane_report_init(struct lane_report *lane, int number);
 void lane_report_enter(struct lane_report *lane, enum lane_state state);
-/* A claim has been sent, or its transaction is over. */
+/* A claim has been sent (is_open), or its transaction has ended. */
 void lane_report_claim(struct lane_report *lane, bool is_open);
-/* `peer` is the index of a sink, or REPORT_DATABASE. Cheap when it was up already. */
+/* `peer` is the index of a sink, or REPORT_DATABASE. Cheap if the peer was up already. */
 void lane_report_up(struct lane_report *lane, int peer);
 void lane_report_away(struct lane_report *lane, int peer, const struct error *error);
-/* An error of a peer that is up all the same. */
+/* Notes an error of a peer that is up nevertheless. */
 void lane_report_error(struct lane_report *lane, int peer, const struct error *error);
 void lane_report_time(struct lane_report *lane, enum report_time time, int64_t value);
-/* The rows of a batch that has been acknowledged, and later of one that has been settled. */
+/* Count the rows of a batch after it was acknowledged, and again after it was settled. */
 void lane_report_delivered(struct lane_report *lane, const struct batch *batch);
 void lane_report_settled(struct lane_report *lane, const struct batch *batch);
 uint64_t lane_report_total(const struct lane_report *lane, enum report_count count);
@@ -99,18 +99,18 @@ uint64_t lane_report_total(const struct lane_report *lane, enum report_count cou
 struct report {
     const struct relay_options *options;
     int64_t started_ms;
-    struct lane_report *lanes[LANES_MAX]; /* all are there before the first thread starts */
+    struct lane_report *lanes[LANES_MAX]; /* complete before the first thread starts */
     int lane_count;
-    _Atomic int64_t publish_timeout_ms; /* the longest of those that lanes may work with */
-    _Atomic int64_t poll_interval_ms;   /* the same */
-    _Atomic int64_t turned_ms;          /* when the main thread has turned last */
-    _Atomic int64_t watched_ms;         /* when the watcher has */
+    _Atomic int64_t publish_timeout_ms; /* the longest that a lane may be using */
+    _Atomic int64_t poll_interval_ms;   /* likewise */
+    _Atomic int64_t loop_at_ms;         /* when the main thread last completed a loop */
+    _Atomic int64_t watcher_loop_at_ms; /* when the watcher did */
     _Atomic int64_t still_ms;           /* horizon_stands_still_ms() */
     _Atomic int64_t unsent_from;        /* horizon_lowest() */
 };
 
 void report_init(struct report *report, const struct relay_options *options);
-/* From here on lanes may work with these. */
+/* From now on lanes may use these options. */
 void report_set_limits(struct report *report, const struct relay_options *options);
 void report_add_lane(struct report *report, struct lane_report *lane);
 uint64_t report_total(const struct report *report, enum report_count count);
@@ -123,10 +123,10 @@ struct peer_report {
     const char *name;      /* of the sink, or "database"; lives as long as the options */
     enum peer_state state; /* away: at least one lane cannot use it */
     int64_t state_for_ms;
-    int64_t since_ms; /* the same as a moment, in milliseconds since 1970 */
+    int64_t since_ms; /* when this state began, in milliseconds since 1970 */
     int lanes_away;
-    uint64_t connects;    /* of all lanes */
-    int handed;           /* sinks: messages that the clients have and have not answered */
+    uint64_t connects;    /* connections made by all lanes */
+    int handed;           /* sinks: messages handed to the clients and not answered yet */
     int64_t recognise_ms; /* sinks: for how long repeats are dropped; 0: never, or unknown */
     int64_t error_for_ms; /* how long ago the last error was; -1: there was none */
     struct error error;
@@ -141,7 +141,7 @@ struct lane_snapshot {
     int number;
     enum lane_state state;
     int64_t state_for_ms;
-    int64_t claim_for_ms; /* how long its claim transaction is open; -1: none is */
+    int64_t claim_for_ms; /* how long its claim transaction has been open; -1: none is */
 };
 
 struct relay_report {
@@ -149,25 +149,25 @@ struct relay_report {
     int64_t up_for_ms;
     int64_t publish_timeout_ms;
     int64_t poll_interval_ms;
-    int64_t turned_for_ms;  /* since the main thread turned, which does so each second */
-    int64_t watched_for_ms; /* since the watcher did */
-    int64_t still_for_ms;   /* how long the highest stable id has not moved; 0: it is level */
+    int64_t loop_for_ms; /* since the main thread completed a loop, as it does each second */
+    int64_t watcher_loop_for_ms; /* since the watcher did */
+    int64_t still_for_ms;        /* how long the highest stable id has not moved; 0: it is level */
     struct peer_report database;
     struct sink_report sinks[SINKS_MAX];
     int sink_count;
     struct lane_snapshot lanes[LANES_MAX];
     int lane_count;
-    uint64_t counts[REPORT_PEERS][REPORT_COUNT_COUNT]; /* by sink, and REPORT_NO_SINK */
+    uint64_t counts[REPORT_PEERS][REPORT_COUNT_COUNT]; /* by sink; the last one is REPORT_NO_SINK */
     struct histogram_sum times[REPORT_TIME_COUNT];
 };
 
-/* About 60 KiB. */
+/* Fills *out, which takes about 60 KiB. */
 void report_read(const struct report *report, struct relay_report *out);
 const char *lane_state_name(enum lane_state state);
 
 /*
- * Whether every thread turns: false when one has been in one state for longer than the
- * configuration and the program's own deadlines allow; `why` says which one and for how long.
+ * Whether every thread makes progress. False when a thread has been in one state for longer than
+ * the configuration and the program's own deadlines allow; `why` says which one and for how long.
  */
 bool report_is_healthy(const struct relay_report *report, char *why, size_t size);
 

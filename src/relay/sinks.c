@@ -3,8 +3,9 @@
 #include "base/clock.h"
 #include "message/backoff.h"
 
-/* The rows of other sinks wait during a probe, so it is short: a server that refuses answers at
- * once. A server that is merely slow to connect gets a longer probe from time to time. */
+/* The rows of other sinks wait during a probe, so it is short. A server that refuses the connection
+ * does so at once. A server that is merely slow to connect gets a longer probe from time to time.
+ */
 #define PROBE_TIMEOUT_MS 250
 #define PROBE_TIMEOUT_SLOW_MS 1000
 #define PROBES_QUICK 4
@@ -19,9 +20,9 @@ static uint64_t all_sinks(const struct lane_sinks *sinks)
     return bit(sinks->options->sink_count) - 1;
 }
 
-bool sinks_is_away(const struct lane_sinks *sinks, int sink)
+bool sinks_can_use(const struct lane_sinks *sinks, int sink)
 {
-    return (sinks->away & bit(sink)) != 0;
+    return (sinks->away & bit(sink)) == 0;
 }
 
 static bool others_work(const struct lane_sinks *sinks, int sink)
@@ -36,7 +37,7 @@ void sinks_mark_away(struct lane_sinks *sinks, int sink, const struct error *err
     lane_report_away(sinks->report, sink, error);
     sinks->away |= bit(sink);
     sinks->random = sinks->random * 1664525U + 1013904223U;
-    state->probe_ms =
+    state->probe_at_ms =
         clock_now_ms() + backoff_ms(RETRY_FIRST_MS, RETRY_MAX_MS, ++state->failures, sinks->random);
 }
 
@@ -54,14 +55,14 @@ static int connect_timeout_ms(const struct lane_sinks *sinks, int sink)
     return failures % PROBES_QUICK == 0 ? PROBE_TIMEOUT_SLOW_MS : PROBE_TIMEOUT_MS;
 }
 
-/* Connects a sink unless its back-off is running. When all sinks are away, the back-off is
- * lane_run()'s. */
+/* Connects a sink unless its back-off is running. When all sinks are away, lane_run() does the
+ * backing off. */
 static void ready(struct lane_sinks *sinks, int sink, struct error *error)
 {
     struct error problem;
 
-    if (sinks_is_away(sinks, sink) && others_work(sinks, sink) &&
-        clock_left_ms(sinks->states[sink].probe_ms) > 0)
+    if (!sinks_can_use(sinks, sink) && others_work(sinks, sink) &&
+        clock_left_ms(sinks->states[sink].probe_at_ms) > 0)
         return;
     broker_set_connect_timeout(sinks->brokers[sink], connect_timeout_ms(sinks, sink));
     if (broker_ready(sinks->brokers[sink], &problem) == 0) {
@@ -87,7 +88,7 @@ void sinks_pause(struct lane_sinks *sinks, uint64_t paused)
 {
     for (int i = 0; i < sinks->options->sink_count; i++)
         if ((sinks->paused & ~paused & bit(i)) != 0)
-            sinks->states[i].probe_ms = 0;
+            sinks->states[i].probe_at_ms = 0;
     sinks->paused = paused;
     sinks->away |= paused;
 }

@@ -11,8 +11,8 @@
  */
 
 struct sink_state {
-    int failures; /* since the last acknowledged message */
-    int64_t probe_ms; /* when the sink is probed next */
+    int failures;        /* since the last acknowledged message */
+    int64_t probe_at_ms; /* when the sink is probed next */
 };
 
 /* A server that is away is tried again after RETRY_FIRST_MS, doubled each time up to RETRY_MAX_MS.
@@ -40,7 +40,8 @@ int sinks_ready(struct lane_sinks *sinks, struct error *error);
 void sinks_pause(struct lane_sinks *sinks, uint64_t paused);
 bool sinks_are_all_paused(const struct lane_sinks *sinks);
 
-bool sinks_is_away(const struct lane_sinks *sinks, int sink);
+/* False while the sink is away or paused. */
+bool sinks_can_use(const struct lane_sinks *sinks, int sink);
 
 /* Marks the sink as away after a failure of its own, or as working after an acknowledgement. */
 void sinks_mark_away(struct lane_sinks *sinks, int sink, const struct error *error);

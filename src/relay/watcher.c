@@ -12,14 +12,14 @@
  * it, which the trigger sends, plus 1 for each other notification. Credit is earned: 1 for each
  * claim that found rows, 1 for each id drawn from the sequence, because another relay may have
  * taken that row, and 1 every CREDIT_MS. Without credit the session stops listening for a while and
- * the lanes poll, because the answers that lanes wait for would queue behind the notifications.
+ * the lanes poll, because the replies that lanes wait for would queue behind the notifications.
  */
 #include "relay/watcher.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "relay/answers.h"
 #include "relay/lane.h"
+#include "relay/status_replies.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -43,29 +43,29 @@
 #define ABSENT_MS 30000 /* before looking for a missing trigger again */
 
 struct watcher {
-    const struct watched *shared;
+    const struct watcher_shared *shared;
     struct watch *watch;
     struct listener *listener; /* uses the session of `watch` */
     int failures;              /* consecutive connections that failed or did not last LASTING_MS */
-    int64_t connected_ms;      /* when the session was connected last */
+    int64_t connected_at_ms;   /* when the session was connected last */
     bool has_input;            /* the socket is readable: data, or the end of the session */
-    int64_t tick_ms;           /* when the next tick of the horizon is due */
+    int64_t tick_at_ms;        /* when the next tick of the horizon is due */
     uint64_t away;             /* the sinks that the session's name shows as away */
-    struct answers answers;
+    struct status_replies replies;
     bool answering;       /* the session listens for the questions of `status` */
-    int64_t answer_ms;    /* when to try to listen for questions next */
+    int64_t answer_at_ms; /* when to try to listen for questions next */
     bool listening;       /* the session listens for notifications of inserts */
     bool warned;          /* a warning that inserts do not wake this relay has been logged */
-    int64_t listen_ms;    /* when to try to listen for inserts next */
+    int64_t listen_at_ms; /* when to try to listen for inserts next */
     int64_t arm_retry_ms; /* between attempts to arm */
-    int64_t arm_ms;       /* when the next attempt to arm is due */
-    int64_t renew_ms;     /* when the lease is renewed next */
-    int64_t armed_ms;     /* when the listener was armed last */
+    int64_t arm_at_ms;    /* when the next attempt to arm is due */
+    int64_t renew_at_ms;  /* when the lease is renewed next */
+    int64_t armed_at_ms;  /* when the listener was armed last */
     int64_t disarmed_ms;  /* how long it stays disarmed after too many notifications */
     int notifications;    /* notifications since counted_since_ms */
     int64_t counted_since_ms;
     int64_t credit;
-    int64_t credit_ms;          /* when the credit grows by time next */
+    int64_t credit_at_ms;       /* when the credit grows by time next */
     int64_t drawn;              /* the highest id for which credit was given */
     int64_t muted_ms;           /* how long not to listen when credit has run out */
     int64_t listening_since_ms; /* when the session began to listen */
@@ -75,13 +75,13 @@ struct watcher {
  * cheaper for the applications. So it stays disarmed for longer each time. */
 static void arm_later(struct watcher *watcher)
 {
-    int64_t lasted_ms = clock_now_ms() - watcher->armed_ms;
+    int64_t lasted_ms = clock_now_ms() - watcher->armed_at_ms;
     int64_t longer_ms =
         2 * watcher->disarmed_ms < DISARMED_MS_MAX ? 2 * watcher->disarmed_ms : DISARMED_MS_MAX;
 
     watcher->disarmed_ms = lasted_ms < BRIEF_MS ? longer_ms : ARM_MS;
     watcher->arm_retry_ms = ARM_MS;
-    watcher->arm_ms = clock_now_ms() + watcher->disarmed_ms;
+    watcher->arm_at_ms = clock_now_ms() + watcher->disarmed_ms;
 }
 
 static int disarm(struct watcher *watcher, struct error *error)
@@ -111,11 +111,11 @@ static int try_to_arm(struct watcher *watcher, struct error *error)
 
     if (listener_arm(watcher->listener, &another, error) < 0)
         return -1;
-    watcher->armed_ms = clock_now_ms();
+    watcher->armed_at_ms = clock_now_ms();
     if (listener_is_armed(watcher->listener))
         return wake_arm(watcher->shared->wake) ? 0 : disarm(watcher, error);
     wake_cover(watcher->shared->wake, another);
-    watcher->arm_ms = clock_now_ms() + watcher->arm_retry_ms;
+    watcher->arm_at_ms = clock_now_ms() + watcher->arm_retry_ms;
     watcher->arm_retry_ms =
         2 * watcher->arm_retry_ms < ARM_MS_MAX ? 2 * watcher->arm_retry_ms : ARM_MS_MAX;
     return 0;
@@ -135,9 +135,9 @@ static void grow_credit(struct watcher *watcher, int64_t now_ms)
     if (watcher->drawn != HORIZON_UNKNOWN && drawn > watcher->drawn)
         watcher->credit += drawn - watcher->drawn;
     watcher->drawn = drawn;
-    if (now_ms >= watcher->credit_ms) {
+    if (now_ms >= watcher->credit_at_ms) {
         watcher->credit++;
-        watcher->credit_ms = now_ms + CREDIT_MS;
+        watcher->credit_at_ms = now_ms + CREDIT_MS;
     }
     if (watcher->credit > CREDIT_MAX)
         watcher->credit = CREDIT_MAX;
@@ -155,14 +155,14 @@ static int stop_listening(struct watcher *watcher, struct error *error)
     if (watcher->muted_ms > MUTED_MS_MAX)
         watcher->muted_ms = MUTED_MS_MAX;
     watcher->answering = false;
-    watcher->answer_ms = now_ms + watcher->muted_ms;
+    watcher->answer_at_ms = now_ms + watcher->muted_ms;
     if (watcher->listening) {
         if (!watcher->warned)
             log_warn("inserts do not wake this relay, it polls: more notifications arrive than"
                      " inserts send");
         watcher->warned = true;
         watcher->listening = false;
-        watcher->listen_ms = now_ms + watcher->muted_ms;
+        watcher->listen_at_ms = now_ms + watcher->muted_ms;
         wake_disarm(watcher->shared->wake);
     }
     return listener_stop(watcher->listener, error);
@@ -202,11 +202,11 @@ static int serve_listener(struct watcher *watcher, struct error *error)
         return -1;
     if (!watcher->listening)
         return 0;
-    if (now_ms >= watcher->renew_ms) {
-        watcher->renew_ms = now_ms + RENEW_MS;
+    if (now_ms >= watcher->renew_at_ms) {
+        watcher->renew_at_ms = now_ms + RENEW_MS;
         return listener_renew(listener, error);
     }
-    return now_ms >= watcher->arm_ms && wants_to_arm(watcher) ? try_to_arm(watcher, error) : 0;
+    return now_ms >= watcher->arm_at_ms && wants_to_arm(watcher) ? try_to_arm(watcher, error) : 0;
 }
 
 static void reset_credit(struct watcher *watcher)
@@ -221,12 +221,12 @@ static int answer_if_due(struct watcher *watcher, struct error *error)
     struct session *session = watch_session(watcher->watch);
 
     if (watcher->answering || watcher->shared->report == NULL ||
-        clock_now_ms() < watcher->answer_ms)
+        clock_now_ms() < watcher->answer_at_ms)
         return 0;
     if (!watcher->listening)
         reset_credit(watcher);
     watcher->answering = true;
-    return answers_listen(&watcher->answers, session, error);
+    return status_replies_listen(&watcher->replies, session, error);
 }
 
 static void start_listening(struct watcher *watcher)
@@ -237,16 +237,17 @@ static void start_listening(struct watcher *watcher)
     watcher->warned = false;
     watcher->arm_retry_ms = ARM_MS;
     watcher->disarmed_ms = ARM_MS;
-    watcher->arm_ms = clock_now_ms();
-    watcher->renew_ms = clock_now_ms() + RENEW_MS;
+    watcher->arm_at_ms = clock_now_ms();
+    watcher->renew_at_ms = clock_now_ms() + RENEW_MS;
     reset_credit(watcher);
 }
 
 static int listen_if_due(struct watcher *watcher, struct error *error)
 {
-    if (watcher->shared->wake == NULL || watcher->listening || clock_now_ms() < watcher->listen_ms)
+    if (watcher->shared->wake == NULL || watcher->listening ||
+        clock_now_ms() < watcher->listen_at_ms)
         return 0;
-    watcher->listen_ms = clock_now_ms() + ABSENT_MS;
+    watcher->listen_at_ms = clock_now_ms() + ABSENT_MS;
     switch (listener_start(watcher->listener, error)) {
     case LISTENER_READY:
         start_listening(watcher);
@@ -270,7 +271,7 @@ static int listen_if_due(struct watcher *watcher, struct error *error)
 static int tick(struct watcher *watcher, struct error *error)
 {
     bool opened;
-    int status = watch_tick(watcher->watch, &watcher->tick_ms, &opened, error);
+    int status = watch_tick(watcher->watch, &watcher->tick_at_ms, &opened, error);
 
     if (opened && watcher->shared->wake != NULL)
         wake_notify(watcher->shared->wake);
@@ -309,26 +310,26 @@ static int work(struct watcher *watcher, struct error *error)
     if (watch_flush(watcher->watch, error) < 0 || answer_if_due(watcher, error) < 0 ||
         listen_if_due(watcher, error) < 0 ||
         ((watcher->listening || watcher->answering) && serve_listener(watcher, error) < 0) ||
-        answers_send(&watcher->answers, watch_session(watcher->watch),
-                     watch_table(watcher->watch)->oid, error) < 0)
+        status_replies_send(&watcher->replies, watch_session(watcher->watch),
+                            watch_table(watcher->watch)->oid, error) < 0)
         return -1;
-    if (clock_now_ms() < watcher->tick_ms)
+    if (clock_now_ms() < watcher->tick_at_ms)
         return 0;
     if (watcher->shared->report != NULL)
-        answers_tick(&watcher->answers);
+        status_replies_tick(&watcher->replies);
     return show_away(watcher, error) < 0 ? -1 : tick(watcher, error);
 }
 
 static int64_t next_event_ms(struct watcher *watcher)
 {
-    int64_t until_ms = watcher->tick_ms;
+    int64_t until_ms = watcher->tick_at_ms;
 
     if (!watcher->listening)
         return until_ms; /* at most a second away */
-    if (watcher->renew_ms < until_ms)
-        until_ms = watcher->renew_ms;
-    if (wants_to_arm(watcher) && watcher->arm_ms < until_ms)
-        until_ms = watcher->arm_ms;
+    if (watcher->renew_at_ms < until_ms)
+        until_ms = watcher->renew_at_ms;
+    if (wants_to_arm(watcher) && watcher->arm_at_ms < until_ms)
+        until_ms = watcher->arm_at_ms;
     return until_ms;
 }
 
@@ -344,7 +345,7 @@ static bool take_event(const struct pollfd *event)
 
 static void wait_for_event(struct watcher *watcher)
 {
-    const struct watched *shared = watcher->shared;
+    const struct watcher_shared *shared = watcher->shared;
     struct pollfd events[5] = {
         {.fd = watch_fd(watcher->watch), .events = POLLIN},
         {.fd = shared->wake != NULL ? wake_fd(shared->wake) : -1, .events = POLLIN},
@@ -359,7 +360,7 @@ static void wait_for_event(struct watcher *watcher)
     (void)take_event(&events[1]);
     (void)take_event(&events[2]);
     if (take_event(&events[3])) /* a new epoch has begun, in which the horizon is unknown */
-        watcher->tick_ms = 0;
+        watcher->tick_at_ms = 0;
     watcher->has_input = events[0].revents != 0;
 }
 
@@ -389,7 +390,7 @@ static void end_session(struct watcher *watcher, const struct error *error)
         wake_disarm(watcher->shared->wake);
         wake_notify(watcher->shared->wake);
     }
-    if (clock_now_ms() - watcher->connected_ms >= LASTING_MS)
+    if (clock_now_ms() - watcher->connected_at_ms >= LASTING_MS)
         watcher->failures = 0;
     if (watcher->failures > 0)
         wait_to_reconnect(watcher, error);
@@ -403,25 +404,25 @@ static void reconnect(struct watcher *watcher)
     struct error error;
 
     if (watch_connect(watcher->watch, &error) == 0) {
-        watcher->connected_ms = clock_now_ms();
+        watcher->connected_at_ms = clock_now_ms();
         watcher->away = 0;
-        watcher->tick_ms = 0;
-        watcher->listen_ms = 0;
-        watcher->answer_ms = 0;
+        watcher->tick_at_ms = 0;
+        watcher->listen_at_ms = 0;
+        watcher->answer_at_ms = 0;
         return;
     }
     watch_fail_flush(watcher->watch, &error);
     wait_to_reconnect(watcher, &error);
 }
 
-void watcher_run(const struct watched *watched)
+void watcher_run(const struct watcher_shared *shared)
 {
-    struct watcher watcher = {.shared = watched, .answers.report = watched->report};
+    struct watcher watcher = {.shared = shared, .replies.report = shared->report};
     struct error error;
     char name[48];
 
     lane_name_session(name, sizeof name, "watch");
-    watcher.watch = watch_open(watched->options, name, watched->horizon, watched->flush);
+    watcher.watch = watch_open(shared->options, name, shared->horizon, shared->flush);
     if (watcher.watch != NULL)
         watcher.listener = listener_open(watch_session(watcher.watch), watch_table(watcher.watch));
     if (watcher.listener == NULL) {
@@ -429,9 +430,9 @@ void watcher_run(const struct watched *watched)
         watch_close(watcher.watch);
         return;
     }
-    while (!stop_requested(watched->stop)) {
-        if (watched->report != NULL)
-            atomic_store(&watched->report->watched_ms, clock_now_ms());
+    while (!stop_requested(shared->stop)) {
+        if (shared->report != NULL)
+            atomic_store(&shared->report->watcher_loop_at_ms, clock_now_ms());
         if (!watch_is_connected(watcher.watch))
             reconnect(&watcher);
         else if (work(&watcher, &error) < 0)

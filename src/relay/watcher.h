@@ -8,7 +8,7 @@
 #include "wake/wake.h"
 
 /* What the watcher shares with the other threads. */
-struct watched {
+struct watcher_shared {
     const struct outbox_options *options;
     struct horizon *horizon;
     struct wal_flush *flush;
@@ -23,6 +23,6 @@ struct watched {
  * lanes when an insert notifies. It makes inserts notify while all lanes are idle and hardly ever
  * otherwise (wake/listener.h). Without the trigger, or behind a connection pooler, lanes poll.
  */
-void watcher_run(const struct watched *watched);
+void watcher_run(const struct watcher_shared *shared);
 
 #endif

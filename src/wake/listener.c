@@ -28,8 +28,8 @@
 #define ECHO_MS 1000 /* how long the session's own notification may take to arrive */
 
 struct listener {
-    struct session *session;   /* the session of the watch */
-    const struct table *table; /* the table that the watch has described */
+    struct session *session;   /* the watcher's session */
+    const struct table *table; /* as the watcher has described it */
     struct notify notify;
     bool armed;
 };

@@ -1,9 +1,10 @@
 /*
  * When idle lanes poll the outbox again. A poll is an attempt to claim. The rules:
  *
- *   - A lane that claimed all rows there were rests for one millisecond for every REST_ROWS of
- *     them, at least REST_MS and at most REST_MS_MAX, and polls again: the more rows arrive, the
- *     more of them share a transaction. A lane that could not claim all rows does not rest.
+ *   - A lane that has emptied the outbox rests before it polls again: one millisecond for every
+ *     REST_ROWS rows that it claimed, at least REST_MS_MIN and at most REST_MS_MAX. So the more
+ * rows arrive, the more of them share a transaction. A lane that could not claim all rows does not
+ *     rest.
  *   - Each poll that finds nothing doubles the time to the next one, up to the poll interval.
  *   - While every insert notifies (this relay is armed, or another one is and covers it), a lane
  *     polls at each notification, and otherwise only once a second.
@@ -34,13 +35,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The rest of the first rule: rows that come meanwhile share a transaction, and none waits for it
- * longer than REST_MS_MAX. */
+/* The rest in the first rule: rows that arrive meanwhile share a transaction, and none of them
+ * waits longer than REST_MS_MAX for it. */
 #define REST_ROWS 8
-#define REST_MS 2
+#define REST_MS_MIN 2
 #define REST_MS_MAX 20
-#define BEHIND_MS 10 /* how much later another lane polls if the one that sets the pace does not   \
-                      */
+#define BEHIND_MS 10     /* how much later another lane polls if the pace-setting one does not */
 #define NOTIFIED_MS 1000 /* poll interval while every insert notifies */
 #define RUSH_MS 100      /* a full batch makes the other lanes poll at most once in this time */
 
@@ -71,12 +71,12 @@ struct wake {
     int64_t rush_ms;  /* when a full batch may wake the other lanes again */
 };
 
-int64_t wake_rest_ms(int rows)
+int64_t wake_pace_ms(int rows)
 {
     int64_t rest_ms = rows / REST_ROWS;
 
-    if (rest_ms < REST_MS)
-        return REST_MS;
+    if (rest_ms < REST_MS_MIN)
+        return REST_MS_MIN;
     return rest_ms < REST_MS_MAX ? rest_ms : REST_MS_MAX;
 }
 
@@ -101,7 +101,7 @@ struct wake *wake_open(int lanes, int64_t poll_ms)
         return NULL;
     wake->lanes = lanes;
     wake->poll_ms = poll_ms;
-    set_pace(wake, REST_MS);
+    set_pace(wake, REST_MS_MIN);
     wake->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake->fd < 0 || pthread_mutex_init(&wake->mutex, NULL) != 0) {
         if (wake->fd >= 0)
@@ -116,7 +116,7 @@ void wake_set_poll(struct wake *wake, int64_t poll_ms)
 {
     (void)pthread_mutex_lock(&wake->mutex);
     wake->poll_ms = poll_ms;
-    set_pace(wake, REST_MS);
+    set_pace(wake, REST_MS_MIN);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
 
@@ -225,7 +225,7 @@ static void remove_sleeper(struct wake *wake, const struct sleeper *sleeper, boo
 
 void wake_wait(struct wake *wake, const struct stop *stop, const struct wait *wait)
 {
-    int64_t rested_ms = clock_now_ms() + wait->rest_ms;
+    int64_t rested_ms = clock_now_ms() + wait->poll_anyway_ms;
     struct sleeper sleeper = {.changed = PTHREAD_COND_INITIALIZER};
 
     (void)pthread_mutex_lock(&wake->mutex);
@@ -289,7 +289,7 @@ void wake_disarm(struct wake *wake)
     (void)pthread_mutex_lock(&wake->mutex);
     wake->armed = false;
     wake->covered = false;
-    set_pace(wake, REST_MS);
+    set_pace(wake, REST_MS_MIN);
     wake_all(wake);
     (void)pthread_mutex_unlock(&wake->mutex);
 }
@@ -331,7 +331,7 @@ void wake_cover(struct wake *wake, bool covered)
     (void)pthread_mutex_lock(&wake->mutex);
     if (wake->covered && !covered) {
         wake->covered = false;
-        set_pace(wake, REST_MS);
+        set_pace(wake, REST_MS_MIN);
         wake_all(wake);
     }
     if (!wake->covered && covered && is_quiet(wake)) {

@@ -15,16 +15,16 @@ struct wake;
  * descriptor. */
 struct wake *wake_open(int lanes, int64_t poll_ms);
 void wake_close(struct wake *wake);
-/* Another poll_ms, from the next wait on. */
+/* Changes poll_ms from the next wait on. */
 void wake_set_poll(struct wake *wake, int64_t poll_ms);
 
-/* How long a lane rests after a batch of `rows` rows that were all there were: see wake.c. */
-int64_t wake_rest_ms(int rows);
+/* How long a lane rests after a batch of `rows` rows that emptied the outbox: see wake.c. */
+int64_t wake_pace_ms(int rows);
 
 struct wait {
-    int64_t rest_ms; /* ms until the lane polls in any case, whatever the others do */
-    int64_t pace_ms; /* ms until the next poll of any lane, if this one has had rows; else 0 */
-    bool whole;      /* the lane claims rows of all sinks: none is away */
+    int64_t poll_anyway_ms; /* until the lane polls, whatever the others do */
+    int64_t pace_ms;        /* until the next poll of any lane, if this one has had rows; else 0 */
+    bool whole;             /* the lane claims rows of all sinks: none is away */
 };
 
 /* Waits until the calling lane is to poll again, or until a stop is requested. To be called when it

@@ -321,7 +321,7 @@ static void behind_a_rest_the_outbox_comes_before_the_parked_rows(void **state)
     open_lane();
     rest();
     insert_keyed(1, 1);
-    rig.lane.parked_claim_ms = 0;
+    rig.lane.claim_parked_at_ms = 0;
     assert_int_equal(lane_step(&rig.lane), LANE_MORE);
     assert_int_equal(rig.broker.stored_count, 1);
 }
@@ -334,7 +334,7 @@ static void parked_rows_have_their_turn_between_batches_and_before_a_rest(void *
     rest();
     insert_keyed(30, 30);
     insert_parked(100);
-    rig.lane.parked_claim_ms = 0;
+    rig.lane.claim_parked_at_ms = 0;
     assert_int_equal(lane_step(&rig.lane), LANE_MORE);
     assert_false(is_stored(100));
     assert_int_equal(lane_step(&rig.lane), LANE_MORE);
@@ -343,7 +343,7 @@ static void parked_rows_have_their_turn_between_batches_and_before_a_rest(void *
     rest();
     assert_int_equal(rig.broker.stored_count, 31);
     insert_parked(200);
-    rig.lane.parked_claim_ms = 0;
+    rig.lane.claim_parked_at_ms = 0;
     rest();
     assert_true(is_stored(200));
 }

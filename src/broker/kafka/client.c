@@ -312,7 +312,7 @@ static void kafka_destroy(struct broker *broker)
 
     kafka_discard_client(kafka);
     bounded_call_forget(&kafka->hung);
-    kafka_topics_empty(kafka);
+    kafka_topics_clear(kafka);
     free(kafka->suspects);
     free(kafka);
 }

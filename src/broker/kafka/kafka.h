@@ -19,7 +19,7 @@ struct kafka_topic {
     rd_kafka_topic_t *handle;    /* NULL: none in this client */
     int partition_count;         /* as last reported, possibly to an earlier client; 0: never */
     rd_kafka_resp_err_t refusal; /* why the topic takes no messages; NO_ERROR: it exists */
-    int64_t ask_again_ms;        /* when to request its metadata again */
+    int64_t ask_again_at_ms;     /* when to request its metadata again */
 };
 
 /* The opaque pointer of a client's callbacks. It lives as long as the client, which may outlive the
@@ -54,11 +54,8 @@ struct kafka {
     int maybe_stored;  /* unanswered messages that the broker may have stored nevertheless */
     bool queue_full;   /* some messages were not handed over because librdkafka's queue was full */
     struct message *alone; /* the only message in flight, to blame if it is refused; NULL: none */
+    /* Messages refused in a record batch, of which another message may be to blame. */
     struct message **suspects;
-    /* refused in a record batch; one of the others may be to blame */ /* refused in a record
-                                                                          batch; one of the
-                                                                          others may be to blame
-                                                                        */
     int suspect_count, suspect_capacity;
     struct kafka_topic topics[KAFKA_TOPIC_SLOTS];
     struct kafka_topic *topic_found; /* result of the last lookup; NULL: none */
@@ -118,7 +115,7 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
 void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why);
 /* Destroys the topic handles before their client is destroyed; keeps the partition counts. */
 void kafka_topics_release(struct kafka *kafka);
-void kafka_topics_empty(struct kafka *kafka);
+void kafka_topics_clear(struct kafka *kafka);
 
 /* admin.c */
 int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error);

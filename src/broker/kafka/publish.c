@@ -32,7 +32,7 @@
 #define POLL_MS 100
 #define START_MS 1
 #define PURGE_TIMEOUT_MS 1000
-#define HEADERS_OF_OURS 4
+#define KAFKA_OWN_HEADERS 4
 #define GROUPS 4 /* the number of groups into which suspects are divided in each round */
 
 static void add_header(rd_kafka_headers_t *headers, const char *name, size_t name_len,
@@ -46,7 +46,7 @@ static void add_header(rd_kafka_headers_t *headers, const char *name, size_t nam
 static rd_kafka_headers_t *make_headers(const struct message *message)
 {
     rd_kafka_headers_t *headers =
-        rd_kafka_headers_new((size_t)message->header_count + HEADERS_OF_OURS);
+        rd_kafka_headers_new((size_t)message->header_count + KAFKA_OWN_HEADERS);
 
     add_header(headers, "id", 2, message->event_id);
     add_header(headers, "type", 4, message->type);
@@ -198,7 +198,8 @@ void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, voi
 }
 
 /* Handles the result of handing a message over, when librdkafka has not sent anything yet. */
-static void conclude_refused(struct kafka *kafka, struct message *message, rd_kafka_resp_err_t code)
+static void conclude_handover(struct kafka *kafka, struct message *message,
+                              rd_kafka_resp_err_t code)
 {
     switch (kafka_class_of(code)) {
     case KAFKA_ACKNOWLEDGED:
@@ -248,7 +249,7 @@ static bool send_message(struct kafka *kafka, struct message *message)
     code = produce(kafka, topic, message);
     if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && ends_chunk(kafka))
         return false;
-    conclude_refused(kafka, message, code);
+    conclude_handover(kafka, message, code);
     return true;
 }
 

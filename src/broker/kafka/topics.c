@@ -65,7 +65,7 @@ struct kafka_topic *kafka_topic_find(struct kafka *kafka, struct text name)
     return topic;
 }
 
-void kafka_topics_empty(struct kafka *kafka)
+void kafka_topics_clear(struct kafka *kafka)
 {
     kafka->topic_found = NULL;
     for (size_t i = 0; kafka->topic_count > 0 && i < KAFKA_TOPIC_SLOTS; i++) {
@@ -90,7 +90,7 @@ void kafka_topics_release(struct kafka *kafka)
             rd_kafka_topic_destroy(topic->handle);
         topic->handle = NULL;
         topic->refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
-        topic->ask_again_ms = 0;
+        topic->ask_again_at_ms = 0;
     }
 }
 
@@ -100,7 +100,7 @@ static struct kafka_topic *add(struct kafka *kafka, struct text name)
     struct kafka_topic *slot;
 
     if (kafka->topic_count == KAFKA_TOPICS_MAX)
-        kafka_topics_empty(kafka);
+        kafka_topics_clear(kafka);
     added.name = strndup(name.data, name.len);
     if (added.name == NULL)
         return NULL;
@@ -130,7 +130,7 @@ void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp
     if (topic == NULL)
         return;
     topic->refusal = why;
-    topic->ask_again_ms = clock_now_ms() + ASK_AGAIN_MS;
+    topic->ask_again_at_ms = clock_now_ms() + ASK_AGAIN_MS;
 }
 
 /* A key's partition is its hash modulo the partition count, so a new count moves keys. */
@@ -152,7 +152,7 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
 
     if (topic == NULL)
         return;
-    topic->ask_again_ms = clock_now_ms() + ASK_AGAIN_MS;
+    topic->ask_again_at_ms = clock_now_ms() + ASK_AGAIN_MS;
     topic->refusal = answer->err;
     /* A leader election is no reason to park messages for a topic that existed before. */
     if (topic->partition_count > 0 && kafka_class_of(answer->err) == KAFKA_BROKER_DOWN) {
@@ -164,9 +164,9 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
     if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
     note_partitions(kafka, topic, answer->partition_cnt);
-    topic->ask_again_ms = INT64_MAX;
+    topic->ask_again_at_ms = INT64_MAX;
     if (kafka->refresh_ms >= 0)
-        topic->ask_again_ms =
+        topic->ask_again_at_ms =
             clock_now_ms() + (kafka->refresh_ms > ASK_AGAIN_MS ? kafka->refresh_ms : ASK_AGAIN_MS);
 }
 
@@ -231,7 +231,8 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
         if (!order_is_in_wave(batch, message, sink))
             continue;
         topic = find_or_add(kafka, message->destination);
-        if (topic == NULL || topic->ask_again_ms > now_ms || text_equal(message->destination, last))
+        if (topic == NULL || topic->ask_again_at_ms > now_ms ||
+            text_equal(message->destination, last))
             continue;
         last = message->destination;
         due++;

@@ -130,7 +130,7 @@ static void destroy(struct broker *broker)
     nats_forget_subjects(nats);
     nats_problems_return(nats->problems);
     free(nats->received);
-    free(nats->places);
+    free(nats->pending);
     free(nats->scratch);
     free(nats->io);
     free(nats);

@@ -574,7 +574,7 @@ int nats_connect(struct nats *nats, struct error *error)
         return -1;
     }
     nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
-    nats->max_payload_read_ms = clock_now_ms();
+    nats->max_payload_read_at_ms = clock_now_ms();
     nats->max_payload_is_stale = false;
     nats->stream_found = false;
     nats->highest_sequence = 0;

@@ -292,9 +292,9 @@ int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t dead
 
     for (int i = 0; i < nats->count; i++) {
         struct message *message = &batch->messages[i];
-        uint64_t sequence = nats->places[i].sequence;
+        uint64_t sequence = nats->pending[i].sequence;
 
-        if (nats->places[i].state != NATS_DUPLICATE)
+        if (nats->pending[i].state != NATS_DUPLICATE)
             continue;
         if (found != STORED_SILENCE)
             found = find(nats, message, sequence, deadline_ms);

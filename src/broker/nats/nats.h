@@ -17,7 +17,7 @@
 #define NATS_RANDOM_BYTES 4096
 
 /* The state of one message of the batch. */
-struct nats_place {
+struct nats_pending {
     enum nats_state state;
     char token[NATS_TOKEN_BYTES]; /* the random part of its reply subject */
     uint64_t sequence;            /* its sequence number in the stream */
@@ -44,8 +44,8 @@ struct nats {
     bool needs_tls;          /* a server required TLS, and no connection attempt has failed since */
     bool stream_found;       /* the stream has been checked on this connection */
     bool subjects_are_stale; /* the stream's subjects may have changed and must be read again */
-    int64_t subjects_read_ms; /* when the subjects were read last */
-    struct match *subjects;   /* the stream's subjects */
+    int64_t subjects_read_at_ms; /* when the subjects were read last */
+    struct match *subjects;      /* the stream's subjects */
     int subject_count;
     struct nats_io *io;                    /* never NULL */
     struct nats_hang hangs[SINK_LIST_MAX]; /* one per server */
@@ -67,16 +67,16 @@ struct nats {
     bool fetch_forbidden; /* fetching stored messages is not permitted on this connection */
     bool last_fetch_timed_out; /* the last fetch, on any connection, got no reply */
     struct nats_problems *problems;
-    int64_t message_bytes_max;   /* the server's max_payload, which limits headers plus payload */
-    int64_t max_payload_read_ms; /* when the server announced max_payload */
-    bool max_payload_is_stale;   /* max_payload may have changed: the next ready() reconnects */
-    const char *address;         /* the server tried last */
-    int64_t ready_ms;            /* deadline of the current ready() */
-    unsigned server;             /* the next server to try, modulo their number */
+    int64_t message_bytes_max; /* the server's max_payload, which limits headers plus payload */
+    int64_t max_payload_read_at_ms; /* when the server announced max_payload */
+    bool max_payload_is_stale;      /* max_payload may have changed: the next ready() reconnects */
+    const char *address;            /* the server tried last */
+    int64_t ready_ms;               /* deadline of the current ready() */
+    unsigned server;                /* the next server to try, modulo their number */
 
-    struct nats_place *places; /* one per message of the batch */
-    int place_capacity;
-    int count;              /* places in use */
+    struct nats_pending *pending; /* one per message of the batch */
+    int pending_capacity;
+    int count;              /* entries of `pending` in use */
     int expected;           /* messages published and not yet answered */
     int unresolved;         /* messages that stay pending although no answer is awaited */
     uint64_t first_request; /* the request number of the batch's first message */

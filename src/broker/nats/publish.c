@@ -45,7 +45,7 @@ static void reject(struct batch *batch, struct message *message, const char *why
  * for an old value makes the next ready() reconnect, at most once every MAX_PAYLOAD_VALID_MS. */
 static bool max_payload_is_stale(struct nats *nats)
 {
-    if (clock_left_ms(nats->max_payload_read_ms + MAX_PAYLOAD_VALID_MS) == 0)
+    if (clock_left_ms(nats->max_payload_read_at_ms + MAX_PAYLOAD_VALID_MS) == 0)
         nats->max_payload_is_stale = true;
     return nats->max_payload_is_stale;
 }
@@ -154,34 +154,34 @@ natsMsg *nats_build(struct nats *nats, const struct message *message,
     return NULL;
 }
 
-static int reserve_places(struct nats *nats, int count)
+static int reserve_pending(struct nats *nats, int count)
 {
-    struct nats_place *grown;
+    struct nats_pending *grown;
 
-    if (nats->place_capacity >= count)
+    if (nats->pending_capacity >= count)
         return 0;
-    grown = realloc(nats->places, (size_t)count * sizeof(*grown));
+    grown = realloc(nats->pending, (size_t)count * sizeof(*grown));
     if (grown == NULL)
         return -1;
-    nats->places = grown;
-    nats->place_capacity = count;
+    nats->pending = grown;
+    nats->pending_capacity = count;
     return 0;
 }
 
 /* The library copies the message and keeps no pointer into the batch. It refuses a message when
  * that message is invalid or the connection is lost. */
-static void hand_over(struct nats *nats, struct batch *batch, int place,
+static void hand_over(struct nats *nats, struct batch *batch, int index,
                       const struct header own[NATS_OWN_HEADERS], bool can_send)
 {
-    struct message *message = &batch->messages[place];
+    struct message *message = &batch->messages[index];
     natsStatus status = NATS_CONNECTION_CLOSED;
     char reply[NATS_REPLY_BYTES];
     struct nats_answer refusal;
     natsMsg *built = NULL;
 
     if (can_send) {
-        nats_new_token(nats, nats->places[place].token);
-        nats_reply_subject(nats, nats->first_request + (uint64_t)place, nats->places[place].token,
+        nats_new_token(nats, nats->pending[index].token);
+        nats_reply_subject(nats, nats->first_request + (uint64_t)index, nats->pending[index].token,
                            reply);
         built = nats_build(nats, message, own, reply, nats->headers_in_one_call);
         status =
@@ -197,7 +197,7 @@ static void hand_over(struct nats *nats, struct batch *batch, int place,
         nats_discard(nats, built);
     }
     if (status == NATS_OK) {
-        nats->places[place].state = NATS_EXPECTED;
+        nats->pending[index].state = NATS_EXPECTED;
         nats->expected++;
         return;
     }
@@ -215,7 +215,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
     nats->unresolved = 0;
     nats->expected = 0;
     nats->no_responders = 0;
-    nats->count = reserve_places(nats, batch->count) == 0 ? batch->count : 0;
+    nats->count = reserve_pending(nats, batch->count) == 0 ? batch->count : 0;
     nats->unresolved = batch->count - nats->count;
     nats->first_request = nats->next_request;
     nats->highest_before_send = nats->highest_sequence;
@@ -224,7 +224,7 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
         struct message *message = &batch->messages[i];
         struct header own[NATS_OWN_HEADERS];
 
-        nats->places[i] = (struct nats_place){.state = NATS_NOT_EXPECTED};
+        nats->pending[i] = (struct nats_pending){.state = NATS_NOT_EXPECTED};
         if (!order_is_due(batch, message, sink))
             continue;
         nats_own_headers(message, nats->base.options->stream, own);
@@ -246,7 +246,7 @@ static bool is_number_taken(const struct nats *nats, uint64_t sequence)
     if (sequence <= nats->highest_before_send)
         return true;
     for (int i = 0; i < nats->count; i++)
-        if (nats->places[i].state == NATS_STORED && nats->places[i].sequence == sequence)
+        if (nats->pending[i].state == NATS_STORED && nats->pending[i].sequence == sequence)
             return true;
     return false;
 }
@@ -261,7 +261,7 @@ static void warn_of_forgery(const struct nats *nats)
                    nats->address, nats_inbox_prefix(nats));
 }
 
-static void warn_of_second(const struct nats *nats, uint64_t sequence)
+static void warn_of_repeated_sequence(const struct nats *nats, uint64_t sequence)
 {
     static struct log_limit limit = {.lines = "repeated NATS acknowledgements"};
 
@@ -275,9 +275,9 @@ static void warn_of_second(const struct nats *nats, uint64_t sequence)
  * been acknowledged for another message, the message stays pending and the connection is
  * replaced. */
 static void take_answer(struct nats *nats, struct batch *batch, const struct nats_answer *answer,
-                        uint64_t place)
+                        uint64_t index)
 {
-    struct nats_place *expected = &nats->places[place];
+    struct nats_pending *expected = &nats->pending[index];
 
     if (expected->state != NATS_EXPECTED)
         return;
@@ -285,16 +285,16 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
     if (answer->state == NATS_STORED && is_number_taken(nats, answer->sequence)) {
         expected->state = NATS_NOT_EXPECTED;
         nats->unresolved++;
-        warn_of_second(nats, answer->sequence);
+        warn_of_repeated_sequence(nats, answer->sequence);
         return;
     }
     if (answer->state == NATS_STORED && answer->sequence > nats->highest_sequence)
         nats->highest_sequence = answer->sequence;
     expected->state = answer->state;
     expected->sequence = answer->sequence;
-    nats_judge(batch, &batch->messages[place], answer, nats->base.options->stream);
+    nats_judge(batch, &batch->messages[index], answer, nats->base.options->stream);
     nats->unresolved +=
-        answer->state == NATS_REFUSED && batch->messages[place].verdict == VERDICT_PENDING;
+        answer->state == NATS_REFUSED && batch->messages[index].verdict == VERDICT_PENDING;
 }
 
 static void read_answer(struct nats *nats, struct batch *batch, natsMsg *answer_message)
@@ -302,23 +302,23 @@ static void read_answer(struct nats *nats, struct batch *batch, natsMsg *answer_
     struct nats_answer answer;
     uint64_t number;
     const char *token;
-    uint64_t place;
+    uint64_t index;
 
     if (!nats_read_reply(nats, answer_message, &number, &token)) {
         warn_of_forgery(nats);
         return;
     }
-    place = number - nats->first_request;
-    if (place >= (uint64_t)nats->count)
+    index = number - nats->first_request;
+    if (index >= (uint64_t)nats->count)
         return;
-    if (memcmp(nats->places[place].token, token, NATS_TOKEN_BYTES) != 0) {
+    if (memcmp(nats->pending[index].token, token, NATS_TOKEN_BYTES) != 0) {
         warn_of_forgery(nats);
         return;
     }
     answer =
         nats_read_ack(natsMsg_GetData(answer_message),
                       (size_t)natsMsg_GetDataLength(answer_message), nats->base.options->stream);
-    take_answer(nats, batch, &answer, place);
+    take_answer(nats, batch, &answer, index);
 }
 
 static void take_forbidden(struct nats *nats, struct batch *batch)

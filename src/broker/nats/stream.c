@@ -311,7 +311,7 @@ static int keep_subjects(struct nats *nats, const json_t *info, struct error *er
     char why[64];
 
     nats_forget_subjects(nats);
-    nats->subjects_read_ms = clock_now_ms();
+    nats->subjects_read_at_ms = clock_now_ms();
     nats->subjects_are_stale = false;
     nats->subjects = calloc(count + 1, sizeof *nats->subjects);
     if (nats->subjects == NULL)
@@ -369,7 +369,7 @@ int nats_check_stream(struct nats *nats, struct error *error)
 bool nats_subjects_need_refresh(const struct nats *nats)
 {
     return nats->subjects_are_stale &&
-           clock_left_ms(nats->subjects_read_ms + SUBJECTS_VALID_MS) == 0;
+           clock_left_ms(nats->subjects_read_at_ms + SUBJECTS_VALID_MS) == 0;
 }
 
 static int fail_subject(struct nats *nats, const char *destination, struct error *error)

@@ -86,6 +86,6 @@ char *suggest_name(char *out, size_t size, enum section section, const char *nam
  * shown. */
 bool is_secret_property(const char *name);
 /* Whether `name` is probably a misspelling of `known`. */
-bool is_slip(const char *name, const char *known);
+bool is_likely_typo(const char *name, const char *known);
 
 #endif

@@ -81,7 +81,7 @@ unsigned sink_type_flag(const char *type)
     return strcmp(type, "stdout") == 0 ? KEY_STDOUT : 0;
 }
 
-bool is_slip(const char *name, const char *known)
+bool is_likely_typo(const char *name, const char *known)
 {
     unsigned distance = text_distance(name, known);
 
@@ -120,7 +120,7 @@ char *suggest_name(char *out, size_t size, enum section section, const char *nam
     for (int i = 0; i < SECTION_COUNT; i++)
         if (sections[i].parent == section)
             consider(&suggestion, sections[i].name);
-    if (is_slip(name, suggestion.nearest))
+    if (is_likely_typo(name, suggestion.nearest))
         (void)snprintf(out, size, "did you mean \"%s\"?", suggestion.nearest);
     else
         (void)snprintf(out, size, "known: %s", suggestion.known);

@@ -378,8 +378,9 @@ static int count_long(const struct horizon *horizon)
 }
 
 /* Replaces the holders by those of the tick, which are sorted too. A holder that was known keeps
- * its base and its age. *ended: a long holder has ended. Returns -1 when there is no memory. */
-static int take_holders(struct horizon *horizon, const struct horizon_tick *tick, bool *ended)
+ * its base and its age. *long_ended: a long holder has ended. Returns -1 when there is no memory.
+ */
+static int take_holders(struct horizon *horizon, const struct horizon_tick *tick, bool *long_ended)
 {
     struct holder *holders = calloc((size_t)tick->holder_count + 1, sizeof *holders);
     int longs = count_long(horizon);
@@ -402,7 +403,7 @@ static int take_holders(struct horizon *horizon, const struct horizon_tick *tick
             holders[i] = make_holder(horizon, seen, tick->now_ms);
         }
     }
-    *ended = remained < count_long(horizon);
+    *long_ended = remained < count_long(horizon);
     free(horizon->holders);
     horizon->holders = holders;
     horizon->holder_count = tick->holder_count;
@@ -433,15 +434,15 @@ static void find_stable(struct horizon *horizon, int64_t drawn)
 static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
 {
     int64_t stable_low = horizon->stable_low;
-    bool ended;
+    bool long_ended;
 
     if (horizon->ticked && (tick->file != horizon->file || tick->drawn < horizon->drawn)) {
         begin_epoch(horizon);
         return false;
     }
-    if (take_holders(horizon, tick, &ended) < 0)
+    if (take_holders(horizon, tick, &long_ended) < 0)
         return false;
-    if (ended)
+    if (long_ended)
         forget_high(horizon);
     find_stable(horizon, tick->drawn);
     if (horizon->stable_low == tick->drawn || horizon->stable_low > stable_low)

@@ -1,5 +1,5 @@
 /*
- * The watch: one session for each process, beside those of the lanes.
+ * The watcher's session: one for each process, beside those of the lanes.
  *
  * A tick is one round trip with these queries, in this order: the highest id drawn; the holders of
  * the table's lock; the lowest unsent id of each slice, from its bound on; and the same from the

@@ -6,7 +6,7 @@
 #include "pg/wal_flush.h"
 
 /*
- * A session of the process beside those of its lanes. It maintains the horizon (docs/horizon.md)
+ * The watcher's session, beside those of the lanes. It maintains the horizon (docs/horizon.md)
  * and flushes the WAL for the lanes. Used by one thread. No call takes longer than a few statement
  * timeouts. Functions that return int return 0, or -1 with *error set; then call
  * watch_disconnect().
@@ -32,7 +32,7 @@ int watch_fd(const struct watch *watch);
 /* Reads what has arrived, without waiting. Returns -1 when the session has ended. */
 int watch_read_input(struct watch *watch, struct error *error);
 /* The session, which others may use between these calls, and the table that it has described. Both
- * live as long as the watch. */
+ * live until watch_close(). */
 struct session *watch_session(struct watch *watch);
 const struct table *watch_table(const struct watch *watch);
 

@@ -83,7 +83,7 @@ static void every_metric_is_described_once(void **state)
 
     (void)state;
     sample.is_known = true;
-    sample.taken_ms = clock_now_ms();
+    sample.taken_at_ms = clock_now_ms();
     expose();
     for (const char *at = text; (at = strstr(at, "# TYPE ")) != NULL; at++) {
         char again[128];

@@ -35,7 +35,7 @@ static int set_up(void **state)
     lane_report_up(&lane, REPORT_DATABASE);
     lane_report_up(&lane, 0);
     sample.is_known = true;
-    sample.taken_ms = clock_now_ms();
+    sample.taken_at_ms = clock_now_ms();
     return findings_init(&sample.status.attention);
 }
 

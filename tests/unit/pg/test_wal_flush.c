@@ -1,4 +1,4 @@
-/* Lanes as threads that wait for a flush, and the test as the watch that serves them. */
+/* Lanes as threads that wait for a flush, and the test as the watcher that serves them. */
 #include "pg/wal_flush.h"
 
 #include "base/clock.h"

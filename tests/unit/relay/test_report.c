@@ -180,7 +180,7 @@ static void a_main_thread_that_does_not_turn_is_unhealthy(void **state)
     char why[256];
 
     (void)state;
-    atomic_store(&report.turned_ms, clock_now_ms() - 45000);
+    atomic_store(&report.loop_at_ms, clock_now_ms() - 45000);
     report_read(&report, &snapshot);
     assert_false(report_is_healthy(&snapshot, why, sizeof why));
     assert_non_null(strstr(why, "main thread"));

@@ -12,7 +12,7 @@
 
 #define LANES 3
 #define HOUR_MS 3600000
-#define REST_MS 2
+#define REST_MS_MIN 2
 #define DEADLINE_MS 20000
 
 struct idler {
@@ -78,7 +78,7 @@ static struct fixture *begin(int lanes, int64_t poll_ms, int64_t rest_ms)
     assert_non_null(fixture->wake);
     assert_int_equal(stop_init(&fixture->stop), 0);
     fixture->rest_ms = rest_ms;
-    fixture->pace_ms = REST_MS;
+    fixture->pace_ms = REST_MS_MIN;
     return fixture;
 }
 
@@ -239,11 +239,11 @@ static void a_lane_that_is_disarmed_polls_again(void **state)
 static void a_lane_rests_longer_behind_more_rows(void **state)
 {
     (void)state;
-    assert_int_equal(wake_rest_ms(1), REST_MS);
-    assert_int_equal(wake_rest_ms(16), REST_MS);
-    assert_int_equal(wake_rest_ms(80), 10);
-    assert_int_equal(wake_rest_ms(160), 20);
-    assert_int_equal(wake_rest_ms(1000000), 20);
+    assert_int_equal(wake_pace_ms(1), REST_MS_MIN);
+    assert_int_equal(wake_pace_ms(16), REST_MS_MIN);
+    assert_int_equal(wake_pace_ms(80), 10);
+    assert_int_equal(wake_pace_ms(160), 20);
+    assert_int_equal(wake_pace_ms(1000000), 20);
 }
 
 static void the_wakeup_cannot_be_armed_while_a_lane_is_working(void **state)
@@ -368,7 +368,7 @@ static void a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up
 
     (void)state;
     let_sleep_for_an_hour(fixture);
-    wait_for(fixture, &(struct wait){.pace_ms = REST_MS, .whole = true});
+    wait_for(fixture, &(struct wait){.pace_ms = REST_MS_MIN, .whole = true});
     /* and it does not come back */
     await_looks(fixture, 3);
     end(fixture);

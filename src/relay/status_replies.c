@@ -1,4 +1,4 @@
-#include "relay/answers.h"
+#include "relay/status_replies.h"
 
 #include "base/clock.h"
 
@@ -9,38 +9,39 @@
 
 static void on_notification(void *closure, const char *channel, const char *payload, int pid)
 {
-    struct answers *answers = closure;
+    struct status_replies *replies = closure;
 
     (void)pid;
-    if (answers->count < QUESTIONS_MAX && strcmp(channel, STATUS_CHANNEL) == 0 &&
+    if (replies->count < QUESTIONS_MAX && strcmp(channel, STATUS_CHANNEL) == 0 &&
         relay_answer_token_fits(payload))
-        (void)snprintf(answers->tokens[answers->count++], STATUS_TOKEN_BYTES, "%s", payload);
+        (void)snprintf(replies->tokens[replies->count++], STATUS_TOKEN_BYTES, "%s", payload);
 }
 
-int answers_listen(struct answers *answers, struct session *session, struct error *error)
+int status_replies_listen(struct status_replies *replies, struct session *session,
+                          struct error *error)
 {
-    answers->count = 0;
+    replies->count = 0;
     session->notifications.on_arrival = on_notification;
-    session->notifications.closure = answers;
+    session->notifications.closure = replies;
     return session_execute(session, "LISTEN " STATUS_CHANNEL, error);
 }
 
-void answers_tick(struct answers *answers)
+void status_replies_tick(struct status_replies *replies)
 {
     int64_t now_ms = clock_now_ms();
 
-    if (answers->marks[0].at_ms != 0 && now_ms - answers->marks[0].at_ms < MARK_MS)
+    if (replies->marks[0].at_ms != 0 && now_ms - replies->marks[0].at_ms < MARK_MS)
         return;
-    answers->marks[1] = answers->marks[0];
-    answers->marks[0].sent = report_total(answers->report, REPORT_SENT);
-    answers->marks[0].at_ms = now_ms;
+    replies->marks[1] = replies->marks[0];
+    replies->marks[0].sent = report_total(replies->report, REPORT_SENT);
+    replies->marks[0].at_ms = now_ms;
 }
 
-static double sent_per_s(const struct answers *answers)
+static double sent_per_s(const struct status_replies *replies)
 {
-    const int older = answers->marks[1].at_ms != 0 ? 1 : 0;
-    int64_t elapsed_ms = clock_now_ms() - answers->marks[older].at_ms;
-    uint64_t sent = report_total(answers->report, REPORT_SENT) - answers->marks[older].sent;
+    const int older = replies->marks[1].at_ms != 0 ? 1 : 0;
+    int64_t elapsed_ms = clock_now_ms() - replies->marks[older].at_ms;
+    uint64_t sent = report_total(replies->report, REPORT_SENT) - replies->marks[older].sent;
 
     return elapsed_ms > 0 ? (double)sent * 1000 / (double)elapsed_ms : 0;
 }
@@ -90,8 +91,8 @@ static void fill(struct relay_answer *answer, const struct relay_report *report)
 
 /* A transaction that only notifies is a commit all the same: it waits for no standby. One that
  * fails, as when another's commit holds the queue, leaves a question without its answer. */
-int answers_send(struct answers *answers, struct session *session, uint32_t table,
-                 struct error *error)
+int status_replies_send(struct status_replies *replies, struct session *session, uint32_t table,
+                        struct error *error)
 {
     struct relay_answer answer = {.table = table};
     struct relay_report report;
@@ -99,15 +100,15 @@ int answers_send(struct answers *answers, struct session *session, uint32_t tabl
     char channel[64];
     const char *params[2] = {channel, payload};
 
-    if (answers->count == 0)
+    if (replies->count == 0)
         return 0;
-    report_read(answers->report, &report);
+    report_read(replies->report, &report);
     fill(&answer, &report);
-    answer.per_s = sent_per_s(answers);
+    answer.per_s = sent_per_s(replies);
     (void)relay_answer_write(&answer, payload);
-    while (answers->count > 0) {
+    while (replies->count > 0) {
         (void)snprintf(channel, sizeof channel, STATUS_ANSWER_CHANNEL "%s",
-                       answers->tokens[--answers->count]);
+                       replies->tokens[--replies->count]);
         if (session_command(session,
                             "SELECT pg_catalog.set_config('synchronous_commit', 'off', true),"
                             " pg_catalog.pg_notify($1, $2)",

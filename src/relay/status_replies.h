@@ -1,5 +1,5 @@
-#ifndef RELAY_ANSWERS_H
-#define RELAY_ANSWERS_H
+#ifndef RELAY_STATUS_REPLIES_H
+#define RELAY_STATUS_REPLIES_H
 
 #include "admin/relay_answer.h"
 #include "pg/session.h"
@@ -12,7 +12,7 @@
 
 #define QUESTIONS_MAX 4
 
-struct answers {
+struct status_replies {
     const struct report *report;
     char tokens[QUESTIONS_MAX][STATUS_TOKEN_BYTES];
     int count;
@@ -23,14 +23,15 @@ struct answers {
 };
 
 /* The session's questions come here from now on. 0, or -1 with *error set: it is lost. */
-int answers_listen(struct answers *answers, struct session *session, struct error *error);
+int status_replies_listen(struct status_replies *replies, struct session *session,
+                          struct error *error);
 
 /* As often as once a second. */
-void answers_tick(struct answers *answers);
+void status_replies_tick(struct status_replies *replies);
 
 /* Answers what was asked, for the table of this oid. 0, or -1 with *error set: the session is lost.
  */
-int answers_send(struct answers *answers, struct session *session, uint32_t table,
-                 struct error *error);
+int status_replies_send(struct status_replies *replies, struct session *session, uint32_t table,
+                        struct error *error);
 
 #endif

@@ -1,4 +1,4 @@
-#include "http/answers.h"
+#include "http/responses.h"
 
 #include "base/text.h"
 #include "http/metrics.h"
@@ -12,7 +12,7 @@
 
 #define PLAIN "text/plain; charset=utf-8"
 
-static int put_metrics(FILE *out, const struct answer_source *source)
+static int put_metrics(FILE *out, const struct response_source *source)
 {
     const struct sample *sample = sampler_lock(source->sampler);
 
@@ -21,7 +21,7 @@ static int put_metrics(FILE *out, const struct answer_source *source)
     return 200;
 }
 
-static int put_health(FILE *out, const struct answer_source *source)
+static int put_health(FILE *out, const struct response_source *source)
 {
     char why[256];
     bool healthy = report_is_healthy(source->report, why, sizeof why);
@@ -30,7 +30,7 @@ static int put_health(FILE *out, const struct answer_source *source)
     return healthy ? 200 : 503;
 }
 
-/* false: it is not usable, and a line of the answer says so. */
+/* False: the peer is not usable, and a line of the response says so. */
 static bool judge_peer(FILE *out, const struct peer_report *peer, const char *kind)
 {
     char text[2 * sizeof peer->error.text];
@@ -49,14 +49,14 @@ static bool judge_peer(FILE *out, const struct peer_report *peer, const char *ki
     return false;
 }
 
-static int put_readiness(FILE *out, const struct answer_source *source)
+static int put_readiness(FILE *out, const struct response_source *source)
 {
     const struct relay_report *report = source->report;
     bool ready = judge_peer(out, &report->database, "");
     const struct sample *sample = sampler_lock(source->sampler);
     char text[2 * sizeof sample->error.text];
 
-    /* Lanes that are idle notice later that their connections are gone. */
+    /* Idle lanes notice later that their connections are gone. */
     if (ready && sample->has_failed && !sample->is_connected) {
         (void)fprintf(
             out, "database: %s\n",
@@ -71,7 +71,7 @@ static int put_readiness(FILE *out, const struct answer_source *source)
     return ready ? 200 : 503;
 }
 
-static int put_status(FILE *out, const struct answer_source *source)
+static int put_status(FILE *out, const struct response_source *source)
 {
     const struct sample *sample;
     char *json;
@@ -80,75 +80,76 @@ static int put_status(FILE *out, const struct answer_source *source)
     sample = sampler_lock(source->sampler);
     json = sample->is_known ? status_json(&sample->status) : NULL;
     sampler_unlock(source->sampler);
-    (void)fprintf(out, "%s\n", json != NULL ? json : "{\"error\":\"nothing is measured yet\"}");
+    (void)fprintf(out, "%s\n",
+                  json != NULL ? json : "{\"error\":\"the database has not been measured yet\"}");
     free(json);
     return json != NULL ? 200 : 503;
 }
 
-/* Its style and script are let through by this word, which nobody can foresee. */
-static struct answer make_page(const struct answer_source *source)
+/* The page's style and script are allowed by this nonce, which is unpredictable. */
+static struct response make_page(const struct response_source *source)
 {
-    struct answer answer = {.code = 200, .type = "text/html; charset=utf-8"};
+    struct response response = {.code = 200, .type = "text/html; charset=utf-8"};
     char nonce[PAGE_NONCE_BYTES] = "";
     unsigned char random[PAGE_NONCE_BYTES / 2];
     const struct sample *sample;
     FILE *out;
 
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return answer;
+        return response;
     for (size_t i = 0; i < sizeof random; i++)
         (void)snprintf(nonce + 2 * i, 3, "%02x", random[i]);
-    (void)snprintf(answer.policy, sizeof answer.policy,
+    (void)snprintf(response.policy, sizeof response.policy,
                    "default-src 'none'; style-src 'nonce-%s'; script-src 'nonce-%s'; connect-src"
                    " 'self'; img-src data:; base-uri 'none'; form-action 'none';"
                    " frame-ancestors 'none'",
                    nonce, nonce);
-    out = open_memstream(&answer.body, &answer.len);
+    out = open_memstream(&response.body, &response.len);
     if (out == NULL)
-        return answer;
+        return response;
 
     sampler_want_relays(source->sampler);
     sample = sampler_lock(source->sampler);
     page_put(out, nonce, source->options, source->report, sample, source->history);
     sampler_unlock(source->sampler);
     if (fclose(out) != 0) {
-        free(answer.body);
-        answer.body = NULL;
+        free(response.body);
+        response.body = NULL;
     }
-    return answer;
+    return response;
 }
 
-static int put_nothing(FILE *out, const struct answer_source *source)
+static int put_nothing(FILE *out, const struct response_source *source)
 {
     (void)source;
-    (void)fprintf(out, "there are / /metrics /healthz /readyz /status\n");
+    (void)fprintf(out, "not found; try: /, /metrics, /healthz, /readyz, /status\n");
     return 404;
 }
 
-static int put_refusal(FILE *out, const struct answer_source *source)
+static int put_refusal(FILE *out, const struct response_source *source)
 {
     (void)source;
     (void)fprintf(out, "GET and HEAD only\n");
     return 405;
 }
 
-static struct answer make(const char *type, int (*put)(FILE *out, const struct answer_source *),
-                          const struct answer_source *source)
+static struct response make(const char *type, int (*put)(FILE *out, const struct response_source *),
+                            const struct response_source *source)
 {
-    struct answer answer = {.type = type};
-    FILE *out = open_memstream(&answer.body, &answer.len);
+    struct response response = {.type = type};
+    FILE *out = open_memstream(&response.body, &response.len);
 
     if (out == NULL)
-        return answer;
-    answer.code = put(out, source);
+        return response;
+    response.code = put(out, source);
     if (fclose(out) != 0) {
-        free(answer.body);
-        answer.body = NULL;
+        free(response.body);
+        response.body = NULL;
     }
-    return answer;
+    return response;
 }
 
-struct answer answer_path(const char *path, const struct answer_source *source)
+struct response response_for_path(const char *path, const struct response_source *source)
 {
     if (strcmp(path, "/") == 0)
         return make_page(source);
@@ -163,7 +164,7 @@ struct answer answer_path(const char *path, const struct answer_source *source)
     return make(PLAIN, put_nothing, source);
 }
 
-struct answer answer_method(void)
+struct response response_to_method(void)
 {
     return make(PLAIN, put_refusal, NULL);
 }
