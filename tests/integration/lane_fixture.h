@@ -24,7 +24,7 @@ struct lane_fixture {
     struct outbox_options options;
     struct outbox *outbox;
     struct stop stop;
-    struct watched watched;
+    struct watcher_shared shared;
     pthread_t watcher;
     struct horizon_view view;
     struct batch batch;
@@ -41,9 +41,9 @@ static inline void init_tables(struct lane_fixture *fixture)
     admin_close(admin);
 }
 
-static inline void *run_watcher(void *watched)
+static inline void *run_watcher(void *shared)
 {
-    watcher_run(watched);
+    watcher_run(shared);
     return NULL;
 }
 
@@ -52,20 +52,20 @@ static inline void start_watcher(struct lane_fixture *fixture)
     int slices = fixture->options.order == ORDER_KEY ? fixture->options.slices : 1;
 
     assert_int_equal(stop_init(&fixture->stop), 0);
-    fixture->watched = (struct watched){.options = &fixture->options,
-                                        .horizon = horizon_open(slices),
-                                        .flush = wal_flush_open(),
-                                        .stop = &fixture->stop};
-    assert_non_null(fixture->watched.horizon);
-    assert_non_null(fixture->watched.flush);
+    fixture->shared = (struct watcher_shared){.options = &fixture->options,
+                                              .horizon = horizon_open(slices),
+                                              .flush = wal_flush_open(),
+                                              .stop = &fixture->stop};
+    assert_non_null(fixture->shared.horizon);
+    assert_non_null(fixture->shared.flush);
     assert_int_equal(horizon_view_init(&fixture->view, slices), 0);
-    assert_int_equal(pthread_create(&fixture->watcher, NULL, run_watcher, &fixture->watched), 0);
+    assert_int_equal(pthread_create(&fixture->watcher, NULL, run_watcher, &fixture->shared), 0);
 }
 
 /* A lane of the same process. */
 static inline void share(struct lane_fixture *fixture, struct outbox *outbox)
 {
-    assert_int_equal(outbox_share(outbox, fixture->watched.horizon, fixture->watched.flush), 0);
+    assert_int_equal(outbox_share(outbox, fixture->shared.horizon, fixture->shared.flush), 0);
 }
 
 static inline void stop_watcher(struct lane_fixture *fixture)
@@ -73,8 +73,8 @@ static inline void stop_watcher(struct lane_fixture *fixture)
     stop_request(&fixture->stop);
     (void)pthread_join(fixture->watcher, NULL);
     horizon_view_free(&fixture->view);
-    horizon_close(fixture->watched.horizon);
-    wal_flush_close(fixture->watched.flush);
+    horizon_close(fixture->shared.horizon);
+    wal_flush_close(fixture->shared.flush);
     stop_free(&fixture->stop);
 }
 
@@ -133,7 +133,7 @@ static inline int tear_down(void **state)
 /* Reads into fixture->view. */
 static inline void read_horizon(struct lane_fixture *fixture)
 {
-    horizon_read(fixture->watched.horizon, &fixture->outbox->server, &fixture->view);
+    horizon_read(fixture->shared.horizon, &fixture->outbox->server, &fixture->view);
 }
 
 /* The lowest of the bounds. */
@@ -142,7 +142,7 @@ static inline int64_t lowest_bound(struct lane_fixture *fixture, bool high)
     int64_t lowest = INT64_MAX;
 
     read_horizon(fixture);
-    for (int i = 0; i < horizon_slices(fixture->watched.horizon); i++) {
+    for (int i = 0; i < horizon_slices(fixture->shared.horizon); i++) {
         const struct horizon_bound *bound = &fixture->view.bounds[i];
         int64_t id = high ? bound->high : bound->low;
 
@@ -165,7 +165,7 @@ static inline void await_bounds(struct lane_fixture *fixture, bool high, int64_t
 
 static inline bool is_starting(struct lane_fixture *fixture, const struct outbox *outbox)
 {
-    horizon_read(fixture->watched.horizon, &outbox->server, &fixture->view);
+    horizon_read(fixture->shared.horizon, &outbox->server, &fixture->view);
     return fixture->view.starting;
 }
 

@@ -657,7 +657,7 @@ static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
     insert(fixture, "k");
     fixture->outbox->slices.turns.width = 1;
     for (int i = 0; i < SLICES; i++)
-        horizon_has_more(fixture->watched.horizon)[i] = true;
+        horizon_has_more(fixture->shared.horizon)[i] = true;
     assert_string_equal(claim_all(fixture, false), "k:1");
     send_all(fixture);
     claim_count(fixture, 0);
