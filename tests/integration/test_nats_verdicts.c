@@ -248,7 +248,7 @@ static struct message *publish_large(size_t len)
 /* Makes the limit as old as if the connection had been made long ago. */
 static void age_limit(void)
 {
-    ((struct nats *)broker)->max_payload_read_ms -= 10000;
+    ((struct nats *)broker)->max_payload_read_at_ms -= 10000;
 }
 
 static void a_raised_max_payload_is_noticed_before_a_message_is_rejected(void **state)
