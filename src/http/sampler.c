@@ -55,7 +55,7 @@ static void note_held(const struct sample *before, struct gauges *gauges, int64_
 
     if (gauges->xmin_kind[0] != '\0' && gauges->xmin_for_s < 0)
         gauges->xmin_for_s =
-            same ? last->xmin_for_s + (double)(now_ms - before->taken_ms) / 1000 : 0;
+            same ? last->xmin_for_s + (double)(now_ms - before->taken_at_ms) / 1000 : 0;
 }
 
 static void keep(struct sampler *sampler, struct status *status, struct gauges *gauges,
