@@ -55,7 +55,7 @@ static void note_sinks(struct status *status)
     }
 }
 
-/* "SINK DESTINATION"; and the rows that wait behind another one of their key, which may be dead. */
+/* "SINK/DESTINATION"; and the rows that wait behind another one of their key, which may be dead. */
 static int note_parked(struct admin *admin, struct status *status, struct error *error)
 {
     char sql[768];
@@ -79,11 +79,12 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
         struct finding *finding;
 
         if (waits_for[0] == '\0') {
+            if (status->dead == 0)
+                continue; /* the earlier rows are tried again by themselves */
             finding = findings_add(of(status), FINDING_WARNING,
                                    "%s %s behind an earlier row of the same key", count, rows);
             (void)snprintf(finding->fix, sizeof finding->fix,
-                           "outbox-relay dead list, then dead retry or dead drop of the earlier"
-                           " ones");
+                           "outbox-relay dead retry or dead drop of the dead row");
             continue;
         }
         finding = findings_add(of(status), FINDING_WARNING,

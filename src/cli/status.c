@@ -11,7 +11,6 @@
 #include "cli/status_text.h"
 #include "cli/terminal.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
