@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REASON_MAX 255 /* bytes */
+
 enum option_code {
     OPTION_CONFIG = 'c',
     OPTION_DRAIN = 256,
@@ -151,15 +153,8 @@ static bool apply_value(const struct command *command, struct arguments *argumen
                complain(command, "--rate wants rows a second, 1 to 9999999, not", value);
     case OPTION_REASON:
         arguments->reason = value;
-        return text_is_utf8(value, strlen(value)) ||
-               complain(command, "--reason is not UTF-8", NULL);
-    case OPTION_FAIL_IF:
-        arguments->fail_if = value;
-        return true;
-    case OPTION_LIMIT:
-        arguments->limit = parse_limit(value);
-        return arguments->limit > 0 ||
-               complain(command, "--limit wants a number of rows from 1 on, not", value);
+        return (strlen(value) <= REASON_MAX && text_is_utf8(value, strlen(value))) ||
+               complain(command, "--reason wants at most 255 bytes of UTF-8, not", value);
     case OPTION_SINCE:
         arguments->since = value;
         return is_moment(value) || complain(command,

@@ -6,7 +6,9 @@
 #include "cli/terminal.h"
 #include "route/match.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHOWN_BYTES 768
@@ -85,10 +87,36 @@ static int wait_for_claims(struct admin *admin, struct error *error)
 
     if (left <= 0)
         return left;
-    return error_set(error, ERROR_TRANSIENT, ERROR_SELF,
-                     "%d batches that relays had claimed before are still open: their rows may yet"
-                     " be published; run it again to wait for them",
-                     left);
+    return error_set(
+        error, ERROR_TRANSIENT, ERROR_SELF,
+        "%d transactions that use the parked table are still open: rows that relays had"
+        " claimed before may yet be published; run it again to wait for them",
+        left);
+}
+
+static void print_note(const struct pause_note *note)
+{
+    char name[SHOWN_BYTES];
+    char by[SHOWN_BYTES];
+    char reason[SHOWN_BYTES];
+
+    (void)printf("%s \"%s\" since %s by %s%s%s\n", note->what,
+                 terminal_text(name, sizeof name, text_of(note->name), false), note->since,
+                 terminal_text(by, sizeof by, text_of(note->by), false),
+                 note->reason[0] != '\0' ? ": " : "",
+                 terminal_text(reason, sizeof reason, text_of(note->reason), false));
+}
+
+static void print_note_json(const struct pause_note *note)
+{
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s}", "what", note->what, "name", note->name,
+                               "since", note->since, "by", note->by, "reason", note->reason);
+    char *line = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+
+    if (line != NULL)
+        terminal_print_json(text_of(line));
+    free(line);
+    json_decref(object);
 }
 
 static enum exit_status list(struct admin *admin, bool json)
@@ -100,27 +128,8 @@ static enum exit_status list(struct admin *admin, bool json)
         return cli_fail(&error);
     if (pauses.count == 0 && !json)
         (void)printf("nothing is paused\n");
-    for (int i = 0; i < pauses.count; i++) {
-        const struct pause_note *note = &pauses.items[i];
-        char safe[SHOWN_BYTES];
-        char reason[SHOWN_BYTES];
-
-        if (json) {
-            char by[SHOWN_BYTES];
-
-            (void)printf(
-                "{\"what\":\"%s\",\"name\":\"%s\",\"since\":\"%s\",\"by\":\"%s\","
-                "\"reason\":\"%s\"}\n",
-                note->what, text_escape_json(safe, sizeof safe, note->name, strlen(note->name)),
-                note->since, text_escape_json(by, sizeof by, note->by, strlen(note->by)),
-                text_escape_json(reason, sizeof reason, note->reason, strlen(note->reason)));
-            continue;
-        }
-        (void)printf("%s \"%s\" since %s by %s%s%s\n", note->what,
-                     terminal_text(safe, sizeof safe, text_of(note->name), false), note->since,
-                     note->by, note->reason[0] != '\0' ? ": " : "",
-                     terminal_text(reason, sizeof reason, text_of(note->reason), false));
-    }
+    for (int i = 0; i < pauses.count; i++)
+        (json ? print_note_json : print_note)(&pauses.items[i]);
     if (pauses.more > 0 && !json)
         (void)printf("and %lld more\n", (long long)pauses.more);
     return EXIT_DONE;
