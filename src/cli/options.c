@@ -155,6 +155,13 @@ static bool apply_value(const struct command *command, struct arguments *argumen
         arguments->reason = value;
         return (strlen(value) <= REASON_MAX && text_is_utf8(value, strlen(value))) ||
                complain(command, "--reason wants at most 255 bytes of UTF-8, not", value);
+    case OPTION_FAIL_IF:
+        arguments->fail_if = value;
+        return true;
+    case OPTION_LIMIT:
+        arguments->limit = parse_limit(value);
+        return arguments->limit > 0 ||
+               complain(command, "--limit wants a number of rows from 1 on, not", value);
     case OPTION_SINCE:
         arguments->since = value;
         return is_moment(value) || complain(command,
