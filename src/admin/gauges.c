@@ -17,7 +17,7 @@ int admin_gauges_begin(struct admin *admin, struct error *error)
         "SET default_transaction_read_only = on;"
         " SET statement_timeout = '4s'; SET lock_timeout = '1s';"
         " SET max_parallel_workers_per_gather = 0; SET jit = off;"
-        /* What is asked of the outbox has an index, whatever statistics say. */
+        /* Each query of the outbox has an index to use, whatever the statistics say. */
         " SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off",
         error);
 }
@@ -44,8 +44,9 @@ static int64_t read_number(const PGresult *result, int column)
     return PQgetisnull(result, 0, column) ? -1 : strtoll(PQgetvalue(result, 0, column), NULL, 10);
 }
 
-/* Behind rows by the order of keys nobody counts in time, so each of STRATA equal ranges of ids
- * between the oldest unsent row and the newest row is judged by its first STRATUM_ROWS rows. */
+/* Counting millions of rows takes seconds. Instead the ids from the oldest unsent row to the newest
+ * row are divided into STRATA equal ranges, and the first STRATUM_ROWS rows of a range show how
+ * many unsent rows it holds. */
 static int estimate_backlog(struct admin *admin, struct gauges *gauges, struct error *error)
 {
     const struct table *table = &admin->table;

@@ -3,10 +3,10 @@
 
 #include "admin/admin.h"
 
-/* What is measured of the database again and again while a relay runs, beside admin_status(). */
+/* What a running relay measures of its tables every few seconds, beside admin_status(). */
 
 struct gauges {
-    int64_t backlog;     /* unsent rows, estimated; -1: only admin_status() knows, or nobody does */
+    int64_t backlog;     /* unsent rows, estimated; -1: not estimated, or not possible */
     int64_t held_rows;   /* rows behind a dead row of their key, at most GAUGES_HELD_MAX; */
     int64_t held_keys;   /* of so many keys */
     int64_t dead_tuples; /* of the outbox table, by PostgreSQL's statistics */
@@ -21,13 +21,14 @@ struct gauges {
 
 #define GAUGES_HELD_MAX 10000
 
-/* Before the first measurement, on a connection that measures only: read-only, no statement takes
- * longer than a few seconds. 0 or -1. */
+/* Makes the connection fit for measuring, and for nothing else: it only reads, and no statement
+ * takes longer than 4 s. Returns 0, or -1 with *error set. */
 int admin_gauges_begin(struct admin *admin, struct error *error);
-/* No unsent row has a lower id, as far as the relay knows: none is looked for below it from here
- * on, where sent rows may be that nothing can vacuum. INT64_MIN: not known. */
+/* Tells admin_status() and admin_gauges() that no unsent row has a lower id, so that they need not
+ * read past sent rows that VACUUM cannot remove yet. INT64_MIN: not known. */
 void admin_gauges_unsent_from(struct admin *admin, int64_t id);
-/* `backlog_is_bound`: counting stopped, so that the backlog is worth an estimate. 0 or -1. */
+/* Fills `gauges`. `backlog_is_bound`: admin_status() stopped counting, so the backlog is estimated.
+ * Returns 0, or -1 with *error set. */
 int admin_gauges(struct admin *admin, bool backlog_is_bound, struct gauges *gauges,
                  struct error *error);
 

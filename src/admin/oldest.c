@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 
-/* " AND the row is of relay_slice", from the lowest id that can be unsent. A range in the place of
- * an equation leaves the claim's index as the only one in the order of slices and ids. */
+/* " AND the row belongs to relay_slice", from the lowest id that can be unsent. With a range in
+ * place of an equation, only the claim's index has the rows in the order of slices and ids. */
 static void put_in_slice(const struct admin *admin, FILE *out)
 {
     const struct table *table = &admin->table;
@@ -64,8 +64,8 @@ bool oldest_can_be_found(const struct admin *admin)
     return admin->options->order != ORDER_KEY || admin->table.has_claim_index;
 }
 
-/* From the lowest id on the slices' index is worth its 64 scans or so; a limit for each keeps the
- * planner from making one scan of all of it. */
+/* From the lowest id on, one short scan of the index for each slice is cheaper than a scan of all
+ * of it. The limit of each scan keeps the planner from joining them into one. */
 void oldest_put_unsent_sql(const struct admin *admin, FILE *out, int limit)
 {
     if (admin->options->order == ORDER_KEY && admin->unsent_from != INT64_MIN &&
