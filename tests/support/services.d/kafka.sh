@@ -20,8 +20,9 @@ kafka_fetch() {
     mkdir -p "$(dirname "$KAFKA_JARS")"
     partial=$(mktemp -d "$KAFKA_JARS.XXXXXX")
     say "services: downloading Apache Kafka $KAFKA_VERSION, once, into $KAFKA_JARS"
-    if ! mvn -q -B -C -f "$SUPPORT/kafka/pom.xml" dependency:copy-dependencies \
-        -DincludeScope=runtime "-DoutputDirectory=$partial" >&2; then
+    # Without noreset Maven writes colour codes even with -q and -B.
+    if ! MAVEN_OPTS="${MAVEN_OPTS:-} -Djansi.noreset=true" mvn -q -B -C -f "$SUPPORT/kafka/pom.xml" \
+        dependency:copy-dependencies -DincludeScope=runtime "-DoutputDirectory=$partial" >&2; then
         rm -rf "$partial"
         fail "Kafka's jars could not be downloaded"
     fi
