@@ -142,17 +142,28 @@ static int take_again(struct look *look, struct error *error)
     return status;
 }
 
-/* The lines that fit, each cut to the width and cleared behind its text, in one write. */
+static int count_lines(const char *text)
+{
+    int lines = 0;
+
+    for (; *text != '\0'; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* The lines that fit, each cut to the width and cleared behind its text, in one write; the last one
+ * says how many do not. */
 static void draw(const char *text, int columns, int lines)
 {
     char *frame = NULL;
     size_t size = 0;
+    int more = count_lines(text) - lines;
     FILE *out = open_memstream(&frame, &size);
 
     if (out == NULL)
         return;
     (void)fprintf(out, "\033[H");
-    for (int i = 0; *text != '\0' && i < lines; i++) {
+    for (int i = 0; *text != '\0' && i < lines - (more > 0); i++) {
         size_t len = strcspn(text, "\n");
         char line[4096];
         char fitted[sizeof line];
@@ -162,6 +173,8 @@ static void draw(const char *text, int columns, int lines)
                       terminal_fit(fitted, sizeof fitted, line, columns));
         text += len + (text[len] == '\n');
     }
+    if (more > 0)
+        (void)fprintf(out, "\n%d more lines: status without --watch\033[K", more + 1);
     (void)fprintf(out, "\033[J");
     if (fclose(out) == 0)
         (void)fwrite(frame, 1, size, stdout);

@@ -316,7 +316,7 @@ static void a_watch_draws_in_place_and_ends_at_an_interrupt(void **state)
     FILE *pipe;
 
     (void)snprintf(command, sizeof command,
-                   "script -qec 'stty cols 60 rows 5; timeout -s INT 5 %s status --watch -c %s;"
+                   "script -qec 'stty cols 60 rows 3; timeout -s INT 5 %s status --watch -c %s;"
                    " echo ended with $?' /dev/null",
                    harness_env("RELAY"), fixture->config);
     pipe = popen(command, "r");
@@ -327,6 +327,7 @@ static void a_watch_draws_in_place_and_ends_at_an_interrupt(void **state)
     assert_memory_equal(all, "\033[?1049h\033[?25l\033[H", 17);
     assert_says(strstr(all, "\033[J"), "\033[Hpublic.outbox at "); /* a second frame */
     assert_null(strstr(all, "\033[2J"));
+    assert_says(all, "\n3 more lines: status without --watch\033[K\033[J");
     assert_says(all, "\033[?25h\033[?1049lpublic.outbox at ");
     assert_says(all, "relays   0 with 0 lanes\r\n");
     assert_says(all, "ended with 124"); /* timeout(1) says so of each that it has interrupted */
