@@ -374,7 +374,7 @@ static void a_silent_server_ends_the_wait_at_the_deadline(void **state)
     assert_int_equal(publish_within(500), -1);
     assert_true(clock_now_ms() - started_ms < 500 + SLACK_MS);
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), BATCH);
-    assert_says(&error, "500 messages were not acknowledged (no answer in time)");
+    assert_says(&error, "500 messages were not acknowledged (no valid answer in time)");
     services("resume", "nats");
     wait_until_ready();
     publish();

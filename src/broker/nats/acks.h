@@ -34,7 +34,8 @@ struct nats_answer nats_refusal(natsStatus status);
 
 /* verdicts.c. The verdict that follows from a refusal. PENDING: the broker is down. */
 enum verdict nats_verdict_of(natsStatus status, int code);
-/* Sets the verdict of a message that is still pending. */
+/* Sets the verdict of a pending message. It stays pending if it is a duplicate (duplicates.c) or
+ * the broker is down. */
 void nats_judge(struct batch *batch, struct message *message, const struct nats_answer *answer,
                 const char *stream);
 

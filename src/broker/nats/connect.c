@@ -190,8 +190,8 @@ static int set_login(natsOptions *library, const struct sink_options *options, s
     return read;
 }
 
-/* Half of the publish timeout, because a stuck write and the flush when closing each wait for it
- * once. */
+/* At most half of the publish timeout, because both a stuck write and the flush when closing wait
+ * this long. */
 static int64_t write_deadline_ms(const struct nats *nats)
 {
     int64_t half_ms = nats->base.options->publish_timeout_ms / 2;
@@ -199,7 +199,9 @@ static int64_t write_deadline_ms(const struct nats *nats)
     return half_ms < WRITE_DEADLINE_MS_MAX ? half_ms : WRITE_DEADLINE_MS_MAX;
 }
 
-static natsStatus set_threads(natsOptions *library, const struct nats *nats)
+/* The options of a connection that the library's own threads serve. nats_set_loop() is for the
+ * others. */
+static natsStatus set_threaded(natsOptions *library, const struct nats *nats)
 {
     if (natsOptions_SetPingInterval(library, PING_INTERVAL_MS) != NATS_OK ||
         natsOptions_SetMaxPingsOut(library, PINGS_OUT_MAX) != NATS_OK ||
@@ -217,7 +219,7 @@ static natsStatus set_behaviour(natsOptions *library, struct nats *nats, struct 
         natsOptions_SetTimeout(library, timeout_ms) != NATS_OK ||
         nats_problems_set(library, nats->problems) != NATS_OK)
         return NATS_ERR;
-    return nats->threaded ? set_threads(library, nats) : nats_set_loop(library, io);
+    return nats->threaded ? set_threaded(library, nats) : nats_set_loop(library, io);
 }
 
 /* The library's threads, which mainly free messages, have background priority. The library does
@@ -253,7 +255,7 @@ static natsOptions *make_options(struct nats *nats, struct nats_io *io, const ch
 }
 
 /* A wrong password or certificate is permanent. A server that accepts no more connections says so
- * in plain text even where TLS is expected, which looks like a wrong TLS version. */
+ * in plain text even where TLS is expected; OpenSSL takes that text for a wrong TLS version. */
 static enum error_kind kind_of(natsStatus status, const char *text)
 {
     if (strstr(text, "wrong version number") != NULL)
@@ -338,8 +340,8 @@ static int fail_hung(struct nats *nats, const struct nats_hang *hang, struct err
 
     (void)snprintf(
         text, sizeof text,
-        "an attempt to connect has hung for %lld s (a name lookup%s); there is no other attempt "
-        "until it ends",
+        "an attempt to connect has hung for %lld s (in a name lookup%s); the next one follows when "
+        "it has ended",
         (long long)(clock_now_ms() - hang->since_ms) / 1000,
         nats_tls_is_safe() ? "" : ", or a TLS handshake that the server requires");
     return nats_fail(nats, error, ERROR_TRANSIENT, text);
@@ -362,8 +364,7 @@ static bool says(const char *text, const char *part)
     return strcasestr(text, part) != NULL;
 }
 
-/* The configuration key to change, or NULL; *why: the reason, or "". A server that rejects the
- * client's certificate closes the connection after the handshake without an error. */
+/* The configuration key to change, or NULL when that is not known; *why: the reason, or "". */
 static const char *key_to_change(const struct nats *nats, const struct dial *dial, const char **why)
 {
     const struct sink_options *options = nats->base.options;
@@ -382,7 +383,8 @@ static const char *key_to_change(const struct nats *nats, const struct dial *dia
         return "servers";
     }
     if (dial->status == NATS_SSL_ERROR && !asks_for_tls) {
-        *why = "the server requires TLS, and tls_ca_file names no authority";
+        *why = "the server requires TLS; write tls://, and name its authority in tls_ca_file "
+               "unless the system trusts it";
         return "servers";
     }
     if (dial->status == NATS_SSL_ERROR &&
@@ -398,6 +400,8 @@ static const char *key_to_change(const struct nats *nats, const struct dial *dia
         *why = "it does not contain the authority that signed the server's certificate";
         return "tls_ca_file";
     }
+    /* A server that rejects the client's certificate closes the connection after the handshake,
+     * without an error. */
     if (nats->threaded && dial->status != NATS_TIMEOUT && dial->status != NATS_NO_SERVER) {
         *why = "the server may require a client certificate, or a different one";
         return "tls_cert_file";
@@ -420,8 +424,8 @@ static int fail_to_connect(struct nats *nats, const struct dial *dial, struct er
     if (key == NULL) {
         (void)nats_fail(nats, error, kind_of(dial->status, dial->text), dial->text);
         if (dial->status == NATS_TIMEOUT || dial->status == NATS_PROTOCOL_ERROR)
-            return error_hint(error, "is this a NATS server? Nothing greets there as one does;"
-                                     " correct servers");
+            return error_hint(error, "is this a NATS server? What is at that address does not"
+                                     " answer like one; check servers");
         return -1;
     }
     if (strncmp(key, "password", strlen("password")) == 0)
@@ -508,9 +512,9 @@ static natsStatus send_probe(struct nats *nats, int64_t deadline_ms)
     return status;
 }
 
-/* Finds out whether the server requires TLS, by sending a request that every user of a relay is
- * permitted to send. The answer itself is not used. Its first byte is text, or a TLS record type,
- * which is a control character. */
+/* Finds out whether the server requires TLS, by a request that every relay's user is permitted to
+ * send. Only the first byte of the answer matters: text, or the type of a TLS record, which is a
+ * control character. */
 static natsStatus detect_tls(struct nats *nats, int64_t deadline_ms)
 {
     natsStatus status = send_probe(nats, deadline_ms);
@@ -542,7 +546,7 @@ static int open_connection(struct nats *nats, struct error *error)
     nats_problems_watch(nats->problems, nats->connection);
     status = nats_open_inbox(nats);
     if (status == NATS_OK && !nats->threaded)
-        status = detect_tls(nats, nats->ready_ms);
+        status = detect_tls(nats, nats->ready_deadline_ms);
     if (status == NATS_OK)
         return 0;
     nats_disconnect(nats);
@@ -552,15 +556,16 @@ static int open_connection(struct nats *nats, struct error *error)
 }
 
 /* A server may require TLS although the URL does not ask for it, and the library then silently uses
- * TLS. The second attempt leaves that connection to the library's threads. */
+ * TLS. In that case (detect_tls) there is a second attempt, whose connection the library's threads
+ * serve. */
 int nats_connect(struct nats *nats, struct error *error)
 {
     int connect_timeout_ms = broker_connect_timeout_ms(&nats->base);
     bool had_needed_tls = nats->needs_tls;
     int status;
 
-    nats->ready_ms = clock_now_ms() + connect_timeout_ms +
-                     (connect_timeout_ms < ANSWERS_MS ? connect_timeout_ms : ANSWERS_MS);
+    nats->ready_deadline_ms = clock_now_ms() + connect_timeout_ms +
+                              (connect_timeout_ms < ANSWERS_MS ? connect_timeout_ms : ANSWERS_MS);
     if (nats->connection != NULL)
         nats_serve_idle(nats);
     if (!nats_lost(nats) && !nats->max_payload_is_stale)

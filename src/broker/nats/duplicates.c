@@ -4,8 +4,8 @@
  * Almost always it is, namely a repeat after a crash. But the stream compares only the id. When two
  * different events have the same id, it drops the second and acknowledges it like a repeat, so that
  * the event would be marked sent and be lost. Therefore the stored message is fetched and compared:
- * subject, payload and headers, except the server's own headers. If they are equal, the message is
- * sent. If not, it is rejected, and the operator finds it among the dead rows.
+ * subject, payload and headers, except those for the server (Nats-...). If they are equal, the
+ * message counts as sent. If not, it is rejected, and the operator finds it among the dead rows.
  *
  * A message that cannot be fetched proves nothing either way. If it is gone (consumed, deleted,
  * expired), was never kept, or this user may not read it, the event counts as sent, with one
@@ -34,7 +34,7 @@
 
 enum stored { STORED_SAME, STORED_ANOTHER, STORED_UNREADABLE, STORED_NOT_YET, STORED_SILENCE };
 
-/* -1: none. */
+/* The value of a base64 digit; -1: it is none. */
 static int sextet_of(char c)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -74,6 +74,7 @@ static const char *string_of(const json_t *object, const char *name)
     return value != NULL ? value : "";
 }
 
+/* A header for or by the server, such as Nats-Msg-Id. */
 static bool is_server_header(const char *name)
 {
     return strncmp(name, "Nats-", 5) == 0;
@@ -92,7 +93,7 @@ static bool matches_our_header(char *line, natsMsg *ours)
     return natsMsgHeader_Get(ours, line, &value) == NATS_OK && strcmp(value, colon) == 0;
 }
 
-/* The number of headers except the server's own. -1: out of memory. */
+/* The number of headers except those for the server. -1: out of memory. */
 static int count_headers(natsMsg *ours)
 {
     const char **names = NULL;
@@ -250,8 +251,8 @@ static void warn(struct nats *nats)
     if (!nats->warned)
         log_event(LOG_WARN, LOG_FIELDS(.sink = nats->base.options->name),
                   "nats at %s: stream \"%s\" has seen an event_id before, but the stored message "
-                  "cannot be read (deleted, or no permission to publish to %s%s): treated as a "
-                  "repeat",
+                  "cannot be read (deleted, or no permission to publish to %s%s): the event is "
+                  "treated as a repeat, and counts as sent",
                   nats->address, nats->base.options->stream, NATS_FETCH_PREFIX,
                   nats->base.options->stream);
     nats->warned = true;
@@ -302,6 +303,6 @@ int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t dead
         count++;
     }
     if (count > 0)
-        log_debug("nats: %d messages were in the stream already", count);
+        log_debug("nats: the stream knew the event_id of %d messages", count);
     return pending;
 }

@@ -19,8 +19,8 @@ natsStatus nats_set_headers(natsMsg *built, const struct message *message,
                             const struct header own[NATS_OWN_HEADERS], char *strings);
 void nats_drop_headers(natsMsg *built, const struct header own[NATS_OWN_HEADERS]);
 
-/* Sets all headers in one call, disguised as one header whose name remains in `strings`. They
- * cannot be read back. */
+/* Sets all headers in one call, disguised as one header with a very long name (headers.c). They
+ * cannot be read back. `strings` keeps the name for nats_drop_block(). */
 natsStatus nats_set_block(natsMsg *built, const struct message *message,
                           const struct header own[NATS_OWN_HEADERS], char *strings);
 void nats_drop_block(natsMsg *built, const char *strings);

@@ -1,8 +1,8 @@
 /*
  * Reads from and writes to the connection on the lane's own thread.
  *
- * nats.c's own threads (a reader, a flusher and a delivery thread) hand every message to each
- * other, which costs more than processing the messages. The library's event loop interface leaves
+ * nats.c's own threads (a reader, a flusher and a delivery thread) hand every message from one to
+ * the next, which costs more than processing it. The library's event loop interface leaves
  * the socket to us: the lane polls it while it publishes and while it waits, and no other thread
  * touches it. This needs three options: no flusher (SendAsap); no pings, whose timer would be
  * another thread that may close the socket; and no reconnect. A server that does not respond is
@@ -11,8 +11,8 @@
  *
  * Each request has its own reply subject, made of the inbox, a number used only once, and a random
  * token. So a surplus or late answer matches no request. Acknowledgements are ordinary messages
- * that anyone with permission to publish to the inbox could forge, so the token prevents that
- * knowing one reply subject reveals the next.
+ * that anyone with permission to publish to the inbox could forge. Because of the token, someone
+ * who knows one reply subject cannot guess the next.
  *
  * Deliberately not done: TLS without the library's threads. The library waits for the rest of a TLS
  * record without a deadline, so TLS connections are left to its own threads.
@@ -33,7 +33,7 @@
 #define BUFFERED_BYTES_MAX (64 * 1024)
 #define DISCARDED_BYTES_MAX (64 * 1024)
 #define READS_MAX 8 /* consecutive reads, of 32 KiB each */
-#define SLICE_MS 50 /* how long to wait at a time when nats_problems_signal cannot end the wait */
+#define STEP_MS 50  /* how long to wait at a time when nats_problems_signal cannot end the wait */
 #define KEEPALIVE_IDLE_S 5
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_PROBES 2
@@ -280,8 +280,8 @@ static bool exchange(struct nats *nats, struct pollfd *waits, nfds_t count, bool
     return reads;
 }
 
-/* Returns early when a problem is signalled. With a timeout of 0 (the deadline has passed) nothing
- * is written, because a message stored so late would be counted as not stored. */
+/* Returns early when a problem is signalled. With a timeout of 0 nothing is written: the deadline
+ * may have passed, and a message stored after it would count as not stored. */
 static bool await_read(struct nats *nats, int timeout_ms)
 {
     struct pollfd waits[2] = {{.fd = nats->io->socket},
@@ -290,6 +290,7 @@ static bool await_read(struct nats *nats, int timeout_ms)
     return exchange(nats, waits, 2, timeout_ms > 0, timeout_ms);
 }
 
+/* Reads too, which the result is about. */
 static bool await_write(struct nats *nats, int timeout_ms)
 {
     struct pollfd wait = {.fd = nats->io->socket};
@@ -309,8 +310,9 @@ void nats_serve_idle(struct nats *nats)
         (void)await_write(nats, 0);
 }
 
-/* Closing the connection would wait half a second for a stuck server to take the unwritten bytes.
- * The reads skip acknowledgements that are no longer awaited, up to the end of the connection. */
+/* Without the shutdown, closing the connection would wait half a second for a stuck server to take
+ * the unwritten bytes. The reads let the library notice the end of the connection, which comes
+ * after acknowledgements that nobody awaits any more. */
 void nats_hang_up(struct nats *nats)
 {
     if (nats->threaded || nats->io->socket < 0)
@@ -348,7 +350,8 @@ bool nats_flush_if_large(struct nats *nats, int64_t deadline_ms)
     return !nats->io->wants_write;
 }
 
-/* A read may end within an answer, so this reads on without waiting, even after the deadline. */
+/* A read may end in the middle of an answer, so this reads on, also after the deadline. It waits
+ * only for the first read. */
 static void read_some(struct nats *nats, int timeout_ms)
 {
     for (int reads = 0; reads < READS_MAX && await_read(nats, timeout_ms); reads++) {
@@ -360,11 +363,11 @@ static void read_some(struct nats *nats, int timeout_ms)
 
 natsMsg *nats_next(struct nats *nats, int64_t deadline_ms)
 {
-    bool sliced = nats->threaded || nats_problems_signal(nats->problems) < 0;
+    bool in_steps = nats->threaded || nats_problems_signal(nats->problems) < 0;
     int left_ms = clock_left_ms(deadline_ms);
 
-    if (sliced && left_ms > SLICE_MS)
-        left_ms = SLICE_MS;
+    if (in_steps && left_ms > STEP_MS)
+        left_ms = STEP_MS;
     if (nats->threaded)
         return take_next(nats, left_ms);
     if (nats->received_taken == nats->received_count) {

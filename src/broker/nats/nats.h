@@ -32,7 +32,7 @@ struct nats_hang {
 struct nats {
     struct broker_base base;
     natsConnection *connection; /* NULL: none; ready() makes one */
-    natsSubscription *inbox;    /* receives all replies; a jsCtx would need a thread */
+    natsSubscription *inbox;    /* receives all replies; the library's jsCtx would need a thread */
     char inbox_name[NATS_INBOX_BYTES];
     uint64_t next_request; /* number of the next request, used in its reply subject */
     char request_token[NATS_TOKEN_BYTES]; /* random part of the last request's reply subject */
@@ -54,13 +54,14 @@ struct nats {
     int received_count;
     int received_taken; /* how many of `received` have been processed */
 
-    int no_responders; /* "no responders" replies; the library does not say for which subject */
+    int no_responders; /* number of "no responders" replies; the library does not say to what */
     natsMsg *discarded[NATS_DISCARDED_MAX]; /* messages to be destroyed together */
     int discarded_count;
     int64_t discarded_bytes;
 
-    /* Whether a duplicate without a sequence number is still being stored. False with interest
-     * retention and one replica, where the message may never have been stored. */
+    /* Whether an answer that says "duplicate" without a sequence number means that the first copy
+     * is still being stored. False with interest retention and one replica, where it may also mean
+     * that no copy was ever stored. */
     bool unnumbered_is_pending;
     bool warned;          /* a duplicate that could not be compared was logged on this connection */
     bool fetch_disabled;  /* stored messages are not fetched any more on this connection */
@@ -71,7 +72,7 @@ struct nats {
     int64_t max_payload_read_at_ms; /* when the server announced max_payload */
     bool max_payload_is_stale;      /* max_payload may have changed: the next ready() reconnects */
     const char *address;            /* the server tried last */
-    int64_t ready_ms;               /* deadline of the current ready() */
+    int64_t ready_deadline_ms;      /* of the current ready() */
     unsigned server;                /* the next server to try, modulo their number */
 
     struct nats_pending *pending; /* one per message of the batch */
@@ -92,8 +93,8 @@ const char *nats_inbox_prefix(const struct nats *nats);
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error);
-/* The library's form of a message. With `block` its headers can be sent but not read back. NULL
- * when out of memory. */
+/* The library's form of a message. `block`: all headers are set in one call (headers.h), which can
+ * be sent but not read back. NULL when out of memory. */
 natsMsg *nats_build(struct nats *nats, const struct message *message,
                     const struct header own[NATS_OWN_HEADERS], const char *reply, bool block);
 
@@ -103,7 +104,7 @@ int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t dead
 /* connect.c */
 /* Whether this version of the library can be trusted with TLS. */
 bool nats_tls_is_safe(void);
-/* 0, or -1: the options ask for TLS, and nats_tls_is_safe() is false. */
+/* 0, or -1: the options ask for TLS although nats_tls_is_safe() is false. */
 int nats_check_tls(const struct sink_options *options, struct error *error);
 /* Connects unless connected. Returns within twice the connect timeout plus one second, even if the
  * library hangs. */

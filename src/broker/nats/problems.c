@@ -99,7 +99,8 @@ int nats_problems_signal(const struct nats_problems *problems)
     return problems->signal;
 }
 
-/* Call with the mutex held. When out of memory the message is left unanswered. */
+/* Call with the mutex held. When out of memory the subject is forgotten, and its message stays
+ * unanswered. */
 static void note(struct nats_problems *problems, const char *quoted)
 {
     size_t len = strnlen(quoted, NATS_TEXT_BYTES - 1);

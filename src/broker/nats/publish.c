@@ -1,7 +1,7 @@
 /*
  * send and await: check every byte, publish, wait for each answer.
  *
- * Each message is built, published and destroyed before the next one: the library copies subject,
+ * Each message is built, published and discarded before the next one: the library copies subject,
  * headers and payload into its buffer, which is flushed whenever it has grown large. A lost
  * connection ends the batch, and so does the deadline, so that a slow server costs no more than
  * publish_timeout.
@@ -119,7 +119,8 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
     broken = rules_nats_headers(message->headers, message->header_count);
     if (broken != NULL)
         reject(batch, message, broken);
-    /* The last two are the event id again and the stream, which has been checked (client.c). */
+    /* The last two contain nothing unchecked: an id made of the event id and replayed_at, and the
+     * stream (client.c). */
     for (int i = 0; broken == NULL && i < NATS_OWN_HEADERS - 2; i++) {
         broken = rules_nats_header_value(own[i].value);
         if (broken != NULL)
@@ -271,9 +272,9 @@ static void warn_of_repeated_sequence(const struct nats *nats, uint64_t sequence
                    nats->address, sequence, nats->base.options->stream);
 }
 
-/* An answer that is not expected is late or a repeat, and is ignored. If its sequence number has
- * been acknowledged for another message, the message stays pending and the connection is
- * replaced. */
+/* An answer to a message that expects none (any more) is ignored. If an expected answer has a
+ * sequence number that another message was acknowledged with, the message stays pending and the
+ * connection is replaced. */
 static void take_answer(struct nats *nats, struct batch *batch, const struct nats_answer *answer,
                         uint64_t index)
 {
@@ -332,9 +333,9 @@ static void take_forbidden(struct nats *nats, struct batch *batch)
                 take_answer(nats, batch, &forbidden, (uint64_t)i);
 }
 
-/* "No responders" replies do not name their message. When all others are answered, they must be for
- * the remaining ones. If that were wrong for a stored message, it would be sent again and found to
- * be a duplicate. */
+/* The library does not say which message a "no responders" reply is for. When as many messages are
+ * unanswered as there are such replies, they must be for these. If that were wrong for a stored
+ * message, it would be sent again and found to be a duplicate. */
 static void take_no_responders(struct nats *nats, struct batch *batch)
 {
     const struct nats_answer no_responders = nats_refusal(NATS_NO_RESPONDERS);
@@ -384,6 +385,6 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     if (unanswered == 0)
         return 0;
     (void)snprintf(text, sizeof text, "%d messages were not acknowledged (%s)", unanswered,
-                   lost ? "connection lost" : "no answer in time");
+                   lost ? "connection lost" : "no valid answer in time");
     return nats_fail(nats, error, ERROR_TRANSIENT, text);
 }

@@ -49,8 +49,9 @@ static const char *text_of_setting(const json_t *info, const char *name)
     return text_in(json_object_get(info, "config"), name);
 }
 
-/* Collects the subjects that the stream must have: those of the allow list, else `destination`. A
- * regular expression does not name subjects. Returns their number. */
+/* Collects the subjects that a new stream gets: those of the allow list, else `destination`.
+ * Regular expressions are left out, because they name no subjects. Returns the number of
+ * subjects. */
 static int subjects_of(const struct nats *nats, const char *destination,
                        const char *subjects[SINK_LIST_MAX])
 {
@@ -102,8 +103,9 @@ static int fail_missing(struct nats *nats, const char *destination, struct error
         stream, subjects);
 }
 
-/* A stream with the subject "*.>" or ">" also receives this request, and acknowledges it like any
- * message. */
+/* Keeps *reply if it is stream information; otherwise sets it to NULL. 0 also when there is no such
+ * stream. A stream with the subject "*.>" or ">" also receives the request, and its acknowledgement
+ * may arrive in place of the information. */
 static int check_answer(struct nats *nats, json_t **reply, struct error *error)
 {
     const json_t *refusal = json_object_get(*reply, "error");
@@ -147,8 +149,8 @@ static int call_api(struct nats *nats, const char *what, const char *request, js
 
     *reply = NULL;
     (void)snprintf(subject, sizeof subject, "$JS.API.%s", what);
-    if (deadline_ms > nats->ready_ms)
-        deadline_ms = nats->ready_ms;
+    if (deadline_ms > nats->ready_deadline_ms)
+        deadline_ms = nats->ready_deadline_ms;
     status = nats_ask(nats, subject, request, deadline_ms, &answer);
     if (status == NATS_NO_RESPONDERS)
         return fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
@@ -328,8 +330,8 @@ static int keep_subjects(struct nats *nats, const json_t *info, struct error *er
     return 0;
 }
 
-/* Whether the stream would store the relay's replies. With the default prefix this is not checked,
- * because a stream with the subject ">" includes it whatever the user has set up. */
+/* Whether the stream would store the acknowledgements that the relay receives. With the default
+ * prefix this is not checked, so that a stream with the subject ">" works without inbox_prefix. */
 static bool takes_inbox(const struct nats *nats)
 {
     char reply[NATS_REPLY_BYTES];
@@ -468,7 +470,7 @@ static void warn(const struct nats *nats, const json_t *info, struct findings *f
     warn_of_limits(nats, info, findings);
 }
 
-/* Whoever uses TLS is refused long before. */
+/* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
 static void note_library(const struct nats *nats, struct findings *findings)
 {
     struct finding *finding;
