@@ -13,7 +13,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define LOOKUP_MS 3000
+#define LOOKUP_MS 1000
 #define PENDING_MAX 64
 #define HOST_BYTES 256
 

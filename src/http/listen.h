@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 
-/* A socket that listens on "HOST:PORT", or on every interface for ":PORT". Takes a few seconds at
+/* A socket that listens on "HOST:PORT", or on every interface for ":PORT". Takes a second at
  * most, also when the lookup of HOST hangs. -1 with *error set. */
 int listen_open(const char *address, struct error *error);
 
