@@ -16,7 +16,7 @@ SUPPORT     := build/reader build/hanging.so
 
 .PHONY: help-tests built test-unit test-integration test-waiting test-with-kafka test-programs test-without-kafka \
 	test-no-kafka
-.PHONY: test-audit test-debian test-page asan tsan tsan-run valgrind services readme
+.PHONY: test-audit test-debian test-page compose-test asan tsan tsan-run valgrind services readme
 
 # What is set of these names, as options of a program: BROKER=nats is --broker nats.
 options = $(foreach name,$(1),$(if $($(name)),--$(shell echo $(name) | tr A-Z_ a-z-) $($(name))))
@@ -70,6 +70,9 @@ test-page: $(BINARY) ## the status page in Chromium; pictures of it are left in 
 test-debian: ## built and tested in another Debian, as root: RELEASE=trixie|forky ONLY=nats
 	@tests/support/deps --debian
 	@SANITIZE=$(SANITIZE) tests/support/debian "$(RELEASE)" $(ONLY)
+
+compose-test: ## docker-compose.yml on a container engine, 10,000 events under faults, audited: BROKER=nats|kafka
+	@tests/compose/compose_test $(BROKER)
 
 asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined -j$(shell nproc) built

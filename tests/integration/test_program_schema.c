@@ -213,7 +213,7 @@ static void a_superuser_relays_only_where_a_key_allows_it(void **state)
 static void the_role_of_docker_compose_has_what_init_grant_prints(void **state)
 {
     struct fixture *fixture = *state;
-    FILE *file = fopen("config/docker/relay_role.sql", "r");
+    FILE *file = fopen("config/compose/roles.sql", "r");
     char text[4096];
     size_t len;
 
