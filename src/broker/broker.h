@@ -44,8 +44,8 @@ struct broker_ops {
     /*
      * Waits until each message that send handed over has a verdict, at most until the deadline
      * (clock_now_ms). On return the client library has given up all other messages: no delivery
-     * report arrives later, and no byte of the batch is in use. 0; a client that keeps the order
-     * may then have left some messages pending. -1: the broker is away and messages without a
+     * report arrives later, and no byte of the batch is in use. 0; some messages may stay pending
+     * all the same, and are sent with a later batch. -1: the broker is away and messages without a
      * verdict stay pending; call ready before the next send.
      */
     int (*await)(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,

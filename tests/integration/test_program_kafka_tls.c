@@ -225,7 +225,7 @@ struct wrong_way {
 #define SIGNED_BY "name the authority that signed it in properties.\"ssl.ca.location\""
 #define SHOWN_TO_BROKER "see properties.\"ssl.certificate.location\" and \"ssl.key.location\""
 #define LOGIN "see properties.\"sasl.username\" and \"sasl.password_file\""
-#define NO_TLS "correct brokers or properties.\"security.protocol\""
+#define NO_TLS "write another in brokers, or change properties.\"security.protocol\""
 
 static const struct wrong_way wrong_ways[] = {
     {"GOOD", SSL, "an authority that is not trusted signed the broker's certificate", SIGNED_BY},

@@ -77,9 +77,9 @@ int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, st
     return status;
 }
 
-/* Of a topic's configuration. */
+/* Those settings of a topic that decide whether acknowledged messages are safe. */
 struct topic_settings {
-    int min_insync;      /* -1: the broker does not say */
+    int min_insync;      /* min.insync.replicas; -1: the broker does not say */
     bool unclean_leader; /* a replica that lags may become the leader */
 };
 

@@ -42,7 +42,7 @@ struct kafka {
     int64_t message_bytes_max;
     struct kafka_chunks chunks;
     int64_t refresh_ms; /* how often the metadata of an existing topic is requested; -1: never */
-    /* The remaining fields up to `suspects` describe the current batch, from send() to the end of
+    /* The fields from here to suspect_count describe the current batch, from send() to the end of
      * await(). */
     struct batch *batch;
     int64_t send_deadline_ms;
@@ -82,8 +82,8 @@ void kafka_discard_client(struct kafka *kafka);
 /* Purges all messages, which makes librdkafka report them as failed. Does not wait for librdkafka's
  * threads, one of which may hang. */
 void kafka_purge(struct kafka *kafka);
-/* Requests the metadata of `only`, or of all locally known topics when it is NULL. NULL with *code
- * set: no answer within the timeout. */
+/* Requests the metadata of `only`, or of all locally known topics when it is NULL. NULL: no answer
+ * within the timeout; *code is the last error, and unchanged when the timeout was 0. */
 const struct rd_kafka_metadata *kafka_ask_metadata(struct kafka *kafka, rd_kafka_topic_t *only,
                                                    int timeout_ms, rd_kafka_resp_err_t *code);
 /* Sets *error to `text` and the last connection error, with a hint. Returns -1. */

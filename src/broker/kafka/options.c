@@ -24,7 +24,7 @@
 #define MESSAGE_TIMEOUT_MS_MIN 60000
 #define QUEUE_MESSAGES_MIN 100000
 #define LINGER_MS_MAX 900000 /* librdkafka's own limit */
-#define FIRST_ANSWER_MS "api.version.request.timeout.ms"
+#define FIRST_ANSWER_TIMEOUT "api.version.request.timeout.ms"
 #define FIRST_ANSWER_MS_MAX 10000 /* librdkafka's default */
 #define QUEUE_KBYTES "queue.buffering.max.kbytes"
 #define SECRET_SUFFIX "password_file"
@@ -53,7 +53,7 @@ static const struct setting settings[] = {
     {"topic.metadata.propagation.max.ms", "5000"},
     /* librdkafka's defaults (10 s, 10 s, 30 s) exceed a typical publish timeout. */
     {"reconnect.backoff.max.ms", "1000"},
-    {FIRST_ANSWER_MS, "3000"},                       /* raised by kafka_conf_raise_timeout */
+    {FIRST_ANSWER_TIMEOUT, "3000"},                  /* raised by kafka_conf_raise_timeout */
     {"socket.connection.setup.timeout.ms", "10000"}, /* covers TCP, TLS and SASL */
     {"statistics.interval.ms", "0"},
 };
@@ -398,16 +398,16 @@ rd_kafka_conf_t *kafka_conf_new(const struct sink_options *options, bool with_se
     return NULL;
 }
 
-/* The cluster may be slow and not dead, so the timeout doubles with each client that got no
- * answer. */
+/* The cluster may be merely slow, so the timeout doubles with each client that got no answer. */
 int kafka_conf_raise_timeout(rd_kafka_conf_t *conf, int silent_clients, struct error *error)
 {
-    int64_t timeout_ms = kafka_conf_number(conf, FIRST_ANSWER_MS);
+    int64_t timeout_ms = kafka_conf_number(conf, FIRST_ANSWER_TIMEOUT);
     int64_t longer_ms = timeout_ms;
 
     for (int i = 0; i < silent_clients && longer_ms < FIRST_ANSWER_MS_MAX; i++)
         longer_ms = 2 * longer_ms < FIRST_ANSWER_MS_MAX ? 2 * longer_ms : FIRST_ANSWER_MS_MAX;
-    return longer_ms > timeout_ms ? set_own_number(conf, FIRST_ANSWER_MS, longer_ms, error) : 0;
+    return longer_ms > timeout_ms ? set_own_number(conf, FIRST_ANSWER_TIMEOUT, longer_ms, error)
+                                  : 0;
 }
 
 int kafka_conf_send_on_flush(rd_kafka_conf_t *conf, struct error *error)
@@ -466,7 +466,7 @@ static int try_plugins(const struct sink_options *options, const struct property
                : 0;
 }
 
-/* What makes the connection less safe than TLS is meant to be. */
+/* Sets `warning` if a property switches off what makes TLS safe. */
 static void find_weak_tls(const rd_kafka_conf_t *conf, const struct sink_options *options,
                           char *warning, size_t size)
 {

@@ -30,7 +30,7 @@
 #include <stdlib.h>
 
 #define POLL_MS 100
-#define START_MS 1
+#define START_MS 1 /* how long send() lets librdkafka write before other sinks have their turn */
 #define PURGE_TIMEOUT_MS 1000
 #define KAFKA_OWN_HEADERS 4
 #define GROUPS 4 /* the number of groups into which suspects are divided in each round */
@@ -197,7 +197,7 @@ void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, voi
     judge_failed(kafka, message, report);
 }
 
-/* Handles the result of handing a message over, when librdkafka has not sent anything yet. */
+/* The result of produce(): librdkafka itself may have refused the message, before sending it. */
 static void conclude_handover(struct kafka *kafka, struct message *message,
                               rd_kafka_resp_err_t code)
 {
@@ -239,7 +239,8 @@ static bool send_message(struct kafka *kafka, struct message *message)
     struct kafka_topic *topic = kafka_topic_find(kafka, message->destination);
     rd_kafka_resp_err_t code;
 
-    /* The table overflowed and was emptied while it was being filled. The next batch asks again. */
+    /* The table was full and has been emptied, or librdkafka gave no handle. The message stays
+     * pending, and the next batch asks again. */
     if (topic == NULL || topic->handle == NULL)
         return true;
     if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -380,7 +381,7 @@ static void poll_reports(struct kafka *kafka, int64_t deadline_ms)
     }
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_positions(const void *a, const void *b)
 {
     const struct message *const *left = a;
     const struct message *const *right = b;
@@ -400,7 +401,7 @@ static void try_groups(struct kafka *kafka, int size, int64_t deadline_ms)
     int count = kafka->suspect_count;
     int at = 0;
 
-    qsort(kafka->suspects, (size_t)count, sizeof(*kafka->suspects), compare_places);
+    qsort(kafka->suspects, (size_t)count, sizeof(*kafka->suspects), compare_positions);
     kafka->suspect_count = 0;
     while (at < count && may_go_on(kafka, deadline_ms)) {
         int end = at + size < count ? at + size : count;
@@ -414,8 +415,8 @@ static void try_groups(struct kafka *kafka, int size, int64_t deadline_ms)
 }
 
 /* The groups become smaller in each round. Finding one bad message among 500 takes about 20
- * requests instead of 500, and all others have been sent by then. A refusal is attributed to a
- * message only when it was sent alone. */
+ * requests instead of 500, and all others have been sent by then. A message is blamed for a refusal
+ * only when it was sent alone. */
 static void try_suspects(struct kafka *kafka, int64_t deadline_ms)
 {
     int size = kafka->suspect_count;

@@ -1,5 +1,5 @@
 /*
- * The table of topics that this client has asked about.
+ * The table of topics that this broker object has asked about.
  *
  * Purpose: librdkafka holds a message for an unknown topic for seconds before it fails, and the
  * whole batch would wait with it. So the broker is asked at the first use of a topic, in one
@@ -21,7 +21,7 @@
 
 #define ASK_AGAIN_MS 1000
 #define CREATE_TIMEOUT_MS 2000
-#define SETTLE_POLL_MS 20
+#define APPEAR_POLL_MS 20
 
 /* FNV-1a (Fowler, Noll, Vo). */
 static uint32_t hash(struct text name)
@@ -198,7 +198,7 @@ static void create(struct kafka *kafka, struct kafka_topic *topic, int64_t deadl
     }
     while (ask(kafka, topic->handle, clock_left_ms(deadline_ms)) == 0 &&
            kafka_is_unknown(topic->refusal) && clock_left_ms(deadline_ms) > 0)
-        (void)rd_kafka_poll(kafka->client, SETTLE_POLL_MS);
+        (void)rd_kafka_poll(kafka->client, APPEAR_POLL_MS);
 }
 
 static void create_unknown(struct kafka *kafka, const struct batch *batch, int sink)

@@ -47,8 +47,8 @@ static const struct {
      "the broker does not accept the relay's certificate; see " CERTIFICATE},
     {"alert certificate", "the broker does not accept the relay's certificate; see " CERTIFICATE},
     {"alert unknown ca", "the broker does not accept the relay's certificate; see " CERTIFICATE},
-    {"SSL_HANDSHAKE", "if the broker does not use TLS on that port, correct brokers or "
-                      "properties.\"security.protocol\""},
+    {"SSL_HANDSHAKE", "if the broker does not use TLS on that port, write another in brokers, or "
+                      "change properties.\"security.protocol\""},
     {"connecting to a SSL listener",
      "if the broker uses TLS on that port, write properties.\"security.protocol\" = \"SSL\", or "
      "\"SASL_SSL\" with a login"},
@@ -59,9 +59,10 @@ static const struct {
      "the broker does not accept this kind of login on that port; see "
      "properties.\"sasl.mechanism\" and \"security.protocol\""},
     {"Invalid response size",
-     "is this a Kafka broker? Something else answers at that address; correct brokers"},
+     "is this a Kafka broker? Something else answers there; check the addresses in brokers"},
     {"ApiVersionRequest failed: Local: Timed out",
-     "is this a Kafka broker? It takes the connection and answers nothing; correct brokers"},
+     "is this a Kafka broker? It accepts connections but does not answer; check the addresses in "
+     "brokers"},
     {"SASL authentication error",
      "see properties.\"sasl.username\" and \"sasl.password_file\" (or \"sasl.password\")"},
 };

@@ -3,17 +3,18 @@
  *
  *   class             the message                     the client and the sink
  *   backpressure      tried again until the deadline  no message is skipped
- *   poison            produced alone; REJECTED alone  go on
- *   neighbour         produced again                  go on
- *   destination down  WAIT, not counted               go on; asks about the topic every second
- *   broker down       stays pending, not counted      client destroyed; a probe before a claim
+ *   poison            a suspect; alone: REJECTED      go on
+ *   neighbour         a suspect; alone: RETRY         go on
+ *   destination down  WAIT, not counted               go on; ask about the topic every second
+ *   broker down       stays pending, not counted      client destroyed; probe before a claim
  *   maybe stored      as broker down                  counted in the error text: repeats possible
  *   fatal             as broker down                  librdkafka has given the client up
- *   (not in a table)  produced alone; RETRY alone     go on
+ *   (any other code)  a suspect; alone: RETRY         go on
  *
- * A broker refuses whole record batches, so a refused message is only a suspect until it has been
- * sent alone. Errors of the connection (TLS, SASL) say nothing about a topic: the sink as a whole
- * pauses, and its rows are not postponed.
+ * A broker refuses whole record batches, so a refused message is only a suspect. It is produced
+ * again, and gets the verdict above when it is refused alone (publish.c). Errors of the connection
+ * (TLS, SASL) say nothing about a topic: the sink as a whole pauses, and its rows are not
+ * postponed.
  */
 
 #include "broker/kafka/verdicts.h"

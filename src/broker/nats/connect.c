@@ -425,7 +425,7 @@ static int fail_to_connect(struct nats *nats, const struct dial *dial, struct er
         (void)nats_fail(nats, error, kind_of(dial->status, dial->text), dial->text);
         if (dial->status == NATS_TIMEOUT || dial->status == NATS_PROTOCOL_ERROR)
             return error_hint(error, "is this a NATS server? What is at that address does not"
-                                     " answer like one; check servers");
+                                     " answer like one; check the addresses in servers");
         return -1;
     }
     if (strncmp(key, "password", strlen("password")) == 0)
