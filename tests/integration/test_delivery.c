@@ -265,8 +265,10 @@ static void rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there(void **s
     make_topic(topic_of(fixture, "k.late"));
     wait_for_number(fixture->conn, 20,
                     "SELECT count(*) FROM outbox_parked WHERE sent_at < 'infinity'");
+    process_await_words(&relay, "msg=\"the destination takes messages again after ");
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
+    assert_int_equal(process_count_words(&relay, "msg=\"the destination takes no messages"), 1);
     process_free(&relay);
     assert_int_equal(count_in_kafka(topic_of(fixture, "k.late")), 20);
 }
@@ -276,8 +278,8 @@ static void assert_check_only_tells_what_will_be_created(struct fixture *fixture
 {
     for (int i = 0; i < 2; i++) {
         expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
-        assert_says(fixture->process.out, "k.made\": the topic is missing; init or run will");
-        assert_says(fixture->process.out, ": the stream is missing; init or run will");
+        assert_says(fixture->process.out, "k.made\": it is missing; init or run will");
+        assert_says(fixture->process.out, ": it is missing; init or run will");
     }
 }
 
