@@ -1,4 +1,5 @@
-/* status, what needs somebody: each with the command or the SQL that mends it. */
+/* The part of status that lists what needs attention, each with the command or SQL that fixes it.
+ */
 #include "admin/attention.h"
 
 #include "admin/inspect_cluster.h"
@@ -90,8 +91,9 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
         finding = findings_add(of(status), FINDING_WARNING,
                                "%s %s for %s, which is missing or refuses messages", count, rows,
                                waits_for);
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "outbox-relay check says what it lacks; they leave once it is there");
+        (void)snprintf(
+            finding->fix, sizeof finding->fix,
+            "outbox-relay check says what is missing; the rows are sent once it is there");
     }
     PQclear(result);
     return 0;
@@ -103,11 +105,11 @@ static void note_dead(struct status *status)
 
     if (status->dead == 0)
         return;
-    finding =
-        findings_add(of(status), FINDING_ERROR,
-                     status->dead == 1 ? "%" PRId64 " row is dead: nothing sends it by itself"
-                                       : "%" PRId64 " rows are dead: nothing sends them by itself",
-                     status->dead);
+    finding = findings_add(
+        of(status), FINDING_ERROR,
+        status->dead == 1 ? "%" PRId64 " row is dead: it stays until you retry or drop it"
+                          : "%" PRId64 " rows are dead: they stay until you retry or drop them",
+        status->dead);
     (void)snprintf(finding->fix, sizeof finding->fix,
                    "outbox-relay dead list, then dead retry ID or dead drop ID");
 }
@@ -121,7 +123,8 @@ static void note_pauses(struct status *status)
             of(status), FINDING_WARNING, "%s %s is paused since %s by role %s%s%s", pause->what,
             pause->name, pause->since, pause->by, has_reason ? ": " : "", pause->reason);
 
-        /* A name that is quoted could end the quotes in the shell that it is pasted into. */
+        /* A quote in the name could end the quotes in the shell into which the command is pasted.
+         */
         if (strchr(pause->name, '\'') == NULL)
             (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay resume %s '%s'",
                            pause->what, pause->name);

@@ -4,7 +4,8 @@
 #include "admin/admin_session.h"
 #include "admin/status.h"
 
-/* Adds to status->attention, when all else of it is known. 0, or -1 when a look-up failed. */
+/* Fills status->attention; call it last, when the rest of *status is known. 0, or -1 with *error
+ * set. */
 int attention_fill(struct admin *admin, struct status *status, struct error *error);
 
 #endif

@@ -135,8 +135,8 @@ static int read_sizes(struct admin *admin, struct gauges *gauges, struct error *
     return 0;
 }
 
-/* What keeps VACUUM from removing dead rows of this database's tables. A snapshot of another
- * database does not, but for that of a walsender. */
+/* Finds what keeps VACUUM from removing dead rows of this database's tables. A snapshot in another
+ * database does not, except that of a walsender. */
 static int read_xmin(struct admin *admin, struct gauges *gauges, struct error *error)
 {
     PGresult *result = session_query(

@@ -7,13 +7,13 @@
 
 struct gauges {
     int64_t backlog;     /* unsent rows, estimated; -1: not estimated, or not possible */
-    int64_t held_rows;   /* rows behind a dead row of their key, at most GAUGES_HELD_MAX; */
-    int64_t held_keys;   /* of so many keys */
+    int64_t held_rows;   /* rows behind a dead row of their key, at most GAUGES_HELD_MAX */
+    int64_t held_keys;   /* how many keys these rows have */
     int64_t dead_tuples; /* of the outbox table, by PostgreSQL's statistics */
     int64_t table_bytes; /* of the outbox table with its indexes */
     int64_t index_bytes;
     int64_t parked_bytes;  /* of the parked table with its indexes */
-    int64_t xmin_age;      /* transactions begun since the oldest snapshot in use; 0: none is */
+    int64_t xmin_age;      /* transactions since the oldest snapshot in use; 0: there is none */
     double xmin_for_s;     /* how long that is held; -1: this role may not see it */
     char xmin_kind[24];    /* "backend", "prepared transaction", "replication slot", "standby" */
     char xmin_holder[160]; /* who holds it: pid and application_name, or a name; "" */

@@ -70,7 +70,7 @@ static int inspect_pooler(struct admin *admin, struct findings *findings, struct
     if (pid != PQbackendPID(admin->session.conn))
         (void)findings_add(
             findings, FINDING_ERROR,
-            "a connection pooler stands before the database: connect directly, the relay"
+            "the connection goes through a connection pooler: connect directly, the relay"
             " keeps few connections and needs their sessions");
     return 0;
 }

@@ -29,7 +29,7 @@ const char *pause_name_problem(const char *name)
         return "it is not UTF-8";
     for (const char *at = name; *at != '\0'; at++)
         if ((unsigned char)*at < 0x20 || *at == 0x7F)
-            return "it holds a control character";
+            return "it contains a control character";
     return NULL;
 }
 
@@ -38,7 +38,7 @@ static void put_line(char *out, size_t size, enum pause_what what, const char *n
     (void)snprintf(out, size, "%s %s", pause_word(what), name);
 }
 
-/* How many rows a statement touched, which ends in a SELECT of count(*). */
+/* Runs a statement that ends in a SELECT of count(*), and returns that count. */
 static int64_t change(struct admin *admin, const char *format, int param_count,
                       const char *const *params, struct error *error)
 {
@@ -83,8 +83,8 @@ int admin_resume(struct admin *admin, enum pause_what what, const char *name, st
     return ended < 0 ? -1 : ended > 0;
 }
 
-/* The one that tries falls due, and takes the others with it when it is sent. One that a relay is
- * just trying is left to it. */
+/* The probe row becomes due; once sent, it releases the others. A row locked by a relay is
+ * skipped. */
 int admin_let_go(struct admin *admin, enum pause_what what, const char *name, struct error *error)
 {
     char line[sizeof PAUSED_PREFIX + PAUSE_NAME_MAX + 16];
@@ -100,8 +100,8 @@ int admin_let_go(struct admin *admin, enum pause_what what, const char *name, st
     return admin_adopt_waiting(admin, error);
 }
 
-/* The transactions of claims: each takes this lock before anything else, and nobody who only
- * inserts events does. NULL with *error set. */
+/* Lists the transactions of claims. Each of them takes this lock first, and no session that only
+ * inserts events takes it. NULL with *error set. */
 static PGresult *find_claims(struct admin *admin, const char *among, struct error *error)
 {
     const char *params[2] = {admin->table.parked_quoted, among};
@@ -153,7 +153,8 @@ int admin_list_pauses(struct admin *admin, struct pause_notes *pauses, struct er
         " 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM pg_catalog.clock_timestamp()"
         " - parked_at), pg_catalog.split_part(error, E'\\n', 1), pg_catalog.substr(error,"
         " pg_catalog.strpos(error, E'\\n') + 1) FROM %s WHERE " PAUSE_ROW_SQL
-        " ORDER BY seq + 0", /* not by the primary key, which has a million other rows */
+        " ORDER BY seq + 0", /* + 0 keeps the planner from walking the primary key of a large table
+                              */
         admin->table.parked_quoted);
     result = session_query(&admin->session, sql, 0, NULL, error);
     if (result == NULL)

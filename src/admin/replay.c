@@ -1,7 +1,7 @@
 /*
- * The rows are looked at in the order of their ids, some thousands a step, so that no statement
- * grows with their number. Each step commits: what has been copied is sent, whatever becomes of the
- * rest.
+ * Rows are read in the order of their ids, a few thousand per step, so that the time of a statement
+ * does not grow with the table. Each step commits, so copied rows are sent even if a later step
+ * fails.
  */
 #include "admin/replay.h"
 
@@ -20,9 +20,9 @@
 struct replay {
     struct admin *admin;
     const struct replay_request *request;
-    char *ids;   /* an array; NULL: the filter chooses */
-    char *regex; /* of the topic; NULL: it is exact, or any */
-    char *low;   /* the last id that was looked at; NULL: none yet */
+    char *ids;   /* an array; NULL: rows are chosen by topic and time */
+    char *regex; /* for the topic; NULL: the topic is exact, or any */
+    char *low;   /* the last id that was read; NULL: none yet */
     char *last;  /* the last id that was copied; NULL: none yet */
     char since[64];
     char until[64];
@@ -36,8 +36,8 @@ static int check_outbox(const struct admin *admin, struct error *error)
     if (admin->options->on_sent == ON_SENT_MARK)
         return 0;
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                    "replay needs on_sent = \"mark\": with \"delete\" the rows that were sent are"
-                    " gone");
+                    "replay needs on_sent = \"mark\": with \"delete\" sent rows do not exist any"
+                    " more");
     return error_hint(error, "set [outbox] on_sent = \"mark\"; rows sent from then on can be"
                              " replayed until the retention ends");
 }
@@ -66,7 +66,7 @@ static int find_moments(struct replay *replay, struct error *error)
     return 0;
 }
 
-/* An id of integers is looked up by its index. */
+/* Whether all words are integers, so that the index on an integer id can be used. */
 static bool words_are_ids(const struct replay *replay)
 {
     bool integers = table_has_integer_ids(&replay->admin->table);

@@ -50,7 +50,7 @@ static void print_on_terminal(const struct parked_value *values, int count, bool
 
     for (size_t i = 0; heading && i < sizeof cells / sizeof *cells; i++)
         put_cell(cells[i].name, cells[i].width, false);
-    (void)printf("%s", heading ? "tries\n" : "");
+    (void)printf("%s", heading ? "attempts\n" : "");
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         put_cell(value_named(values, count, cells[i].name, text, sizeof text), cells[i].width,
                  i > 0);

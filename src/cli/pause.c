@@ -25,12 +25,12 @@ static int refuse(const char *command, const char *why, struct error *error)
     return error_hint(error, "outbox-relay help %s", command);
 }
 
-/* Rows of a sink are told by the relays' configuration: a name that it lacks would pause nothing.
- */
+/* Only the configuration says which rows belong to a sink, so a sink that it lacks would pause
+ * nothing. */
 static int check_sink(const char *command, const char *name, const struct relay_options *relay,
                       struct error *error)
 {
-    char why[1024] = "no sink of this name is configured; there are:";
+    char why[1024] = "no sink of this name is configured; the configured ones are:";
 
     for (int i = 0; i < relay->sink_count; i++) {
         size_t len = strlen(why);
@@ -80,7 +80,7 @@ static int take_target(struct target *target, const char *command,
     return target->what == PAUSE_TOPIC_PATTERN ? check_topic(command, target->name, error) : 0;
 }
 
-/* What was claimed before is published within its time, or given up by PostgreSQL. */
+/* A batch that was claimed before is published within publish_timeout, or rolled back. */
 static int wait_for_claims(struct admin *admin, struct error *error)
 {
     int left = admin_wait_for_claims(admin, error);
@@ -90,7 +90,7 @@ static int wait_for_claims(struct admin *admin, struct error *error)
     return error_set(
         error, ERROR_TRANSIENT, ERROR_SELF,
         "%d transactions that use the parked table are still open: rows that relays had"
-        " claimed before may yet be published; run it again to wait for them",
+        " claimed before may still be published; run the command again to wait for them",
         left);
 }
 
@@ -187,7 +187,7 @@ enum exit_status cli_resume(const struct arguments *arguments, struct config *co
     struct admin *admin;
     enum exit_status status = EXIT_DONE;
 
-    /* A pause of a sink that is configured no longer can be ended too. */
+    /* A pause can be ended even if its sink is no longer configured. */
     if (take_target(&target, "resume", arguments, config, &error) < 0 &&
         (arguments->operand_count != 2 || strcmp(arguments->operands[0], "sink") != 0 ||
          pause_name_problem(target.name) != NULL))
@@ -198,7 +198,7 @@ enum exit_status cli_resume(const struct arguments *arguments, struct config *co
     if (resume(admin, &target, &error) < 0)
         status = cli_fail(&error);
     else
-        (void)printf("%s goes on\n", target.shown);
+        (void)printf("%s resumed\n", target.shown);
     admin_close(admin);
     return status;
 }

@@ -51,7 +51,7 @@ void progress_show(struct progress *progress, int64_t done, int64_t left_ms)
         (void)snprintf(total, sizeof total, " of %" PRId64, progress->total);
     if (left_ms >= 0)
         (void)snprintf(left, sizeof left, ", about %" PRId64 " s left", (left_ms + 999) / 1000);
-    /* The cursor goes back, so that a line of the log takes this one's place. */
+    /* The cursor returns to the start of the line, so that a log line overwrites this one. */
     if (draws())
         (void)fprintf(stderr, "%s %" PRId64 "%s%s\033[K\r", progress->what, done, total, left);
     else

@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 /*
- * How far something is, on standard error: on a terminal one line that is drawn anew each time,
- * else a line of the log now and then.
+ * Shows the progress of a command on standard error: one line that is redrawn on a terminal, or a
+ * log line from time to time.
  */
 
 struct progress {
@@ -17,9 +17,9 @@ struct progress {
 };
 
 void progress_begin(struct progress *progress, const char *what, int64_t total);
-/* `left_ms`: how long the rest takes; -1: judged by what was done so far. */
+/* `left_ms`: how long the rest will take; -1: estimate it from the progress so far. */
 void progress_show(struct progress *progress, int64_t done, int64_t left_ms);
-/* Takes the drawn line away. */
+/* Clears the drawn line. */
 void progress_end(struct progress *progress);
 
 #endif

@@ -23,8 +23,8 @@ static void on_interrupt(int number)
     interrupted = 1;
 }
 
-/* The step in hand is finished. A second one ends the program, and PostgreSQL rolls the step back.
- */
+/* The first signal lets the current step finish. A second one ends the program, and PostgreSQL
+ * rolls the step back. */
 static void hear_interrupts(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
@@ -64,7 +64,7 @@ static void print_row(void *closure, const char *id, const char *sent_at, const 
                  sent_at, terminal_text(safe_topic, sizeof safe_topic, text_of(topic), false));
 }
 
-/* The next step comes when the rows so far have had their time. */
+/* Waits until the rows copied so far are within the rate. */
 static void pace(int64_t began_ms, int64_t replayed, int64_t rate)
 {
     int64_t left_ms;
@@ -73,7 +73,7 @@ static void pace(int64_t began_ms, int64_t replayed, int64_t rate)
         (void)poll(NULL, 0, left_ms < 100 ? (int)left_ms : 100);
 }
 
-/* Returns how many rows were copied; -1: *error says why, and how many were before it. */
+/* Returns how many rows were copied. -1: *error says why, and how many were copied before. */
 static int64_t copy_all(struct replay *replay, int64_t total, int64_t rate, struct error *error)
 {
     struct progress progress;

@@ -24,7 +24,7 @@ static void show_drain(void *closure)
     progress_show(&drain->progress, (int64_t)report_total(drain->report, REPORT_SENT), -1);
 }
 
-/* -1: unknown, and why is the relay's to complain of. */
+/* -1: unknown; the relay itself will report why. */
 static int64_t count_unsent(const struct outbox_options *options)
 {
     struct error ignored;
@@ -37,7 +37,7 @@ static int64_t count_unsent(const struct outbox_options *options)
 
 /* What SIGHUP reads again. */
 struct reloading {
-    const char *path;     /* as given with -c; NULL: look in the usual places */
+    const char *path;     /* as given with -c; NULL: the usual places */
     struct config config; /* as it is now; its strings are those of the first one */
 };
 
@@ -83,7 +83,7 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     enum relay_result result = RELAY_FAILED;
     struct http *http = NULL;
 
-    /* A drain is over soon, beside relays that serve. */
+    /* A drain is short and may run beside relays that use the port. */
     if (relay != NULL && !arguments->drain)
         http = http_open(config->http_listen, relay_report(relay));
     if (relay != NULL && arguments->drain) {
@@ -117,8 +117,8 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     return cli_status_of(&error);
 }
 
-/* Without exit(3): there nats.c and OpenSSL may free the same twice, and a relay that has settled
- * everything would seem to have crashed. */
+/* Does not return, because during exit(3), nats.c and OpenSSL may free the same memory twice, and a
+ * relay that has settled everything would seem to have crashed. */
 enum exit_status cli_run(const struct arguments *arguments, struct config *config)
 {
     enum exit_status status = run(arguments, config);

@@ -1,5 +1,4 @@
-/*
- * The keys that a running relay takes over are numbers: no string changes its owner.
+/* All keys that a running relay can change are numbers, so the ownership of strings never changes.
  */
 #include "config/reload.h"
 
@@ -11,7 +10,7 @@
 
 #define MASK "***"
 
-/* Who wants to know. */
+/* The callback and its argument. */
 struct comparison {
     void (*on_change)(const struct config_change *change, void *closure);
     void *closure;

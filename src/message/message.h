@@ -53,13 +53,13 @@ struct message {
     struct text created_at;  /* RFC 3339, UTC; NULL when the table has no such column */
     int64_t created_us;      /* the same in microseconds since 1970 */
     struct text replayed_at; /* RFC 3339, UTC; NULL unless `replay` made this copy of a sent row */
-    struct text
-        message_id;    /* of such a copy: what a broker tells repeats by, instead of event_id */
-    int attempts;      /* attempts counted so far */
-    int64_t waited_ms; /* time since the row was parked; 0 when it is not a parked row */
-    bool blocked;      /* an earlier row of its key is parked, so this one has to wait */
-    bool unreadable;   /* PostgreSQL cannot read the row: only ctid and id are known */
-    struct header *headers; /* from the row's headers column */
+    struct text message_id;  /* of such a copy: the id by which a broker detects repeats, instead of
+                                event_id */
+    int attempts;            /* attempts counted so far */
+    int64_t waited_ms;       /* time since the row was parked; 0 when it is not a parked row */
+    bool blocked;            /* an earlier row of its key is parked, so this one has to wait */
+    bool unreadable;         /* PostgreSQL cannot read the row: only ctid and id are known */
+    struct header *headers;  /* from the row's headers column */
     int header_count;
 
     /* route */

@@ -5,9 +5,9 @@
 
 /*
  * The order of the messages of one key inside a batch. A message is handed to its broker only after
- * the previous message of its key, in the same sink, was acknowledged. So a batch is published in
- * waves. A message that was not acknowledged holds back the later ones of its key and no others.
- * Messages without a key (NULL) have no order.
+ * the previous message of its key, in the same sink, was acknowledged, or together with it, where
+ * the client keeps the order. So a batch is published in waves. A message that was not acknowledged
+ * holds back the later ones of its key and no others. Messages without a key (NULL) have no order.
  */
 
 /*

@@ -54,7 +54,8 @@ static void decide(struct message *message, const struct retry_options *options,
 }
 
 /* Overrides the message's own verdict, because an earlier row of its key comes first. Behind a row
- * that stays in the outbox this one stays there too. */
+ * that stays in the outbox this one stays there too. Called only when order_is_held(): if the
+ * message is not blocked, `before` is set. */
 static void hold(const struct batch *batch, struct message *message)
 {
     if (!message->blocked && batch->messages[message->before].outcome == OUTCOME_UNSENT) {

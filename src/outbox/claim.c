@@ -22,7 +22,8 @@
 #define ISOLATE_MS 60000 /* how long claims stay small to isolate a row that cannot be read */
 #define UUID_OID 2950    /* pg_type.dat */
 
-/* A COMMIT would write the row locks to disk, and could wait for a standby that is down. */
+/* Rolls back rather than commits, because a COMMIT would write the row locks to disk and could wait
+ * for a standby that is down. */
 void outbox_abandon(struct outbox *outbox)
 {
     struct error ignored;
@@ -70,8 +71,8 @@ static void set_fields(const struct batch *batch, struct message *message, int r
     message->blocked = !PQgetisnull(result, row, CLAIM_BLOCKED);
 }
 
-/* "EVENT_ID/REPLAYED_AT": the same at each try of this copy, and of no other. A broker that has had
- * the event drops what bears its id. */
+/* "EVENT_ID/REPLAYED_AT": stable across attempts and unique to this copy, because a broker drops a
+ * message whose id it has already seen. */
 static void name_copy(struct batch *batch, struct message *message)
 {
     struct text id = message->event_id;
@@ -404,8 +405,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     return 0;
 }
 
-/* claim() isolates rows that cannot be read, so a data error that is left comes from [outbox]
- * where. */
+/* claim() isolates rows that cannot be read, so any remaining data error comes from the `where`
+ * condition of [outbox]. */
 int outbox_claim(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                  struct error *error)
 {

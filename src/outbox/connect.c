@@ -112,8 +112,8 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     return pipeline_read_prepared(&outbox->pipeline, error);
 }
 
-/* Checked before the indexes: an index that is missing only for a wrong condition must not be
- * reported. */
+/* Checked before the indexes: an index that only seems to be missing because the condition is wrong
+ * must not be reported. */
 static int check_condition(const struct table *table, struct outbox *outbox, struct error *error)
 {
     struct adoption adoption;

@@ -2,9 +2,9 @@
  * Settle: writes the outcome of each message and commits, in the transaction that claimed the rows.
  *
  * One round trip carries the sent rows, COMMIT and, if requested, the next claim. Rows to be parked
- * are few; they are written before it, after a savepoint. In a pipeline any error skips all later
- * statements, so nothing is claimed after a failed COMMIT. Each statement raises an error when it
- * affects another number of rows than it was given.
+ * are few; they are written before that round trip, after a savepoint. In a pipeline any error
+ * skips all later statements, so nothing is claimed after a failed COMMIT. Each statement raises an
+ * error when it affects a different number of rows than it was given.
  */
 #include "base/clock.h"
 #include "outbox/claim_queue.h"
@@ -248,7 +248,8 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
     }
     slice_lock_note_settled(&outbox->slices, batch);
     outbox->pipeline.in_flight = next != NULL;
-    outbox->sent_at_ms = clock_boot_ms(); /* a slow COMMIT must not count as a pause of the claim */
+    outbox->sent_at_ms =
+        clock_boot_ms(); /* a slow COMMIT must not count as time the process slept */
     return next != NULL ? 0 : pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error);
 }
 

@@ -11,7 +11,7 @@
 #define MASK "***"
 #define PORT_MAX 65535
 
-/* libpq marks with "*" what a dialogue should show as asterisks, but not all that is secret. */
+/* libpq marks with "*" the options that a dialogue should mask, but not every secret one. */
 static bool is_secret(const PQconninfoOption *option)
 {
     return option->dispchar[0] == '*' || strstr(option->keyword, "secret") != NULL ||
@@ -42,7 +42,7 @@ static int refuse_keyword(char *problem, const char *name)
     return -1;
 }
 
-/* `message` is libpq's, which names an unknown keyword, and may quote a password otherwise. */
+/* `message` is libpq's. It names an unknown keyword; any other message may quote a password. */
 static int refuse_string(char *problem, const char *message)
 {
     bool unknown = message != NULL && (strstr(message, "invalid connection option \"") != NULL ||
@@ -59,8 +59,8 @@ static int refuse_string(char *problem, const char *message)
     return refuse_keyword(problem, name);
 }
 
-/* To libpq the first "@" or "/" ends the user and password: where an "@" follows, a password was
- * cut in two, and its second half would stand in the open. */
+/* libpq ends the user and password at the first "@" or "/". If another "@" follows, the password
+ * contains an unescaped one, and its second half would be shown as part of the host name. */
 static bool has_stray_at(const char *text)
 {
     const char *scheme = strstr(text, "://");
@@ -73,8 +73,8 @@ static bool has_stray_at(const char *text)
     return text[len] != '\0' && strchr(text + len + 1, '@') != NULL;
 }
 
-/* As libpq reads it at the connection: spaces may stand around the number, and nothing means the
- * default. */
+/* As libpq reads it when it connects: spaces around the number are allowed, and an empty port means
+ * the default. */
 static bool is_port_list(const char *ports)
 {
     for (;;) {
@@ -103,7 +103,7 @@ static bool is_sslmode(const char *mode)
     return false;
 }
 
-/* What libpq would find out at the connection only, for ever. */
+/* Checks what libpq would report only when it connects, at every attempt. */
 static int check_values(const PQconninfoOption *options, char *problem)
 {
     for (const PQconninfoOption *at = options; at->keyword != NULL; at++) {
@@ -118,7 +118,7 @@ static int check_values(const PQconninfoOption *options, char *problem)
     return 0;
 }
 
-/* PQconninfoFree() it. NULL with the problem. */
+/* The caller frees the result with PQconninfoFree(). NULL with the problem set. */
 static PQconninfoOption *parse(const char *text, char *problem)
 {
     PQconninfoOption *options;
@@ -148,7 +148,7 @@ int conninfo_check(const char *text, char problem[CONNINFO_PROBLEM_BYTES])
     return options != NULL ? 0 : -1;
 }
 
-/* An empty one may have replaced another that stands in the text too. */
+/* An empty value counts too: it may have replaced a secret that is earlier in the text. */
 static bool mentions_secret(const PQconninfoOption *options)
 {
     for (; options->keyword != NULL; options++)

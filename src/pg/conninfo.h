@@ -4,22 +4,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A libpq connection string (PostgreSQL, "34.1.1. Connection Strings"), parsed by libpq itself. */
+/* A connection string as in libpq's manual ("Connection Strings"), parsed by libpq itself. */
 
 #define CONNINFO_PROBLEM_BYTES 160
 
 /*
- * 0, or -1 with the problem: not a connection string, a port or an sslmode that cannot be, or one
- * in which a secret may stand where nothing would hide it (an "@" too many in a URI, a keyword that
- * libpq does not know). The problem repeats nothing of the string.
+ * 0, or -1 with the problem: this is not a connection string, its port or sslmode is invalid, or a
+ * secret may be where it would not be hidden (an extra "@" in a URI, a keyword that libpq does not
+ * know). The problem quotes nothing from the string.
  */
 int conninfo_check(const char *text, char problem[CONNINFO_PROBLEM_BYTES]);
 
-/* Whether it holds a password or another secret. */
+/* Whether the string contains a password or another secret. */
 bool conninfo_has_secret(const char *text);
 
-/* A copy to show, to free(); NULL when there is no memory. One that holds a secret is written as
- * "keyword=value ..." with "***" for each secret; "***" stands for one that cannot be parsed. */
+/* A copy that may be shown; free() it. NULL when there is no memory. If the string contains a
+ * secret, the copy is "keyword=value ..." with "***" for each secret; if it cannot be parsed,
+ * "***". */
 char *conninfo_hide_secrets(const char *text);
 
 #endif

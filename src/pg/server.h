@@ -10,7 +10,7 @@
 
 struct server {
     char system[24];          /* pg_control_system().system_identifier; "": not connected yet */
-    int64_t timeline;         /* WAL timeline (manual, 26.3.5) */
+    int64_t timeline;         /* WAL timeline; it rises when a standby is promoted */
     int64_t unconfirmed_xact; /* the transaction whose COMMIT was not answered; 0: none */
 };
 

@@ -40,7 +40,7 @@ static void log_missing(const struct missing *missing, const struct missing_dest
               "%s%s", text, lasted);
 }
 
-/* NULL: it is not in the list. */
+/* NULL: the destination is not in the list. */
 static struct missing_destination *find(struct missing *missing, int sink, struct text destination)
 {
     size_t len = destination.len;
@@ -67,7 +67,7 @@ void missing_note(struct missing *missing, int sink, struct text destination, co
     if (item == NULL && missing->count < MISSING_MAX) {
         item = &missing->items[missing->count++];
         *item = (struct missing_destination){
-            .sink = sink, .since_ms = now_ms, .noted_ms = now_ms, .logged_ms = now_ms};
+            .sink = sink, .since_ms = now_ms, .noted_at_ms = now_ms, .logged_at_ms = now_ms};
         (void)snprintf(item->name, sizeof item->name, "%.*s", (int)destination.len,
                        destination.data);
         (void)snprintf(item->reason, sizeof item->reason, "%s", reason != NULL ? reason : "");
@@ -75,7 +75,7 @@ void missing_note(struct missing *missing, int sink, struct text destination, co
                     "the destination takes no messages: its rows wait");
     } else if (item != NULL) {
         (void)snprintf(item->reason, sizeof item->reason, "%s", reason != NULL ? reason : "");
-        item->noted_ms = now_ms;
+        item->noted_at_ms = now_ms;
     }
     (void)pthread_mutex_unlock(&missing->mutex);
 }
@@ -103,12 +103,12 @@ void missing_tick(struct missing *missing, int64_t now_ms)
     for (int i = missing->count - 1; i >= 0; i--) {
         struct missing_destination *item = &missing->items[i];
 
-        if (now_ms - item->noted_ms > silent_ms) {
+        if (now_ms - item->noted_at_ms > silent_ms) {
             log_missing(missing, item, LOG_INFO, now_ms,
                         "no row is tried for the destination any more");
             *item = missing->items[--missing->count];
-        } else if (now_ms - item->logged_ms >= REPEAT_MS) {
-            item->logged_ms = now_ms;
+        } else if (now_ms - item->logged_at_ms >= REPEAT_MS) {
+            item->logged_at_ms = now_ms;
             log_missing(missing, item, LOG_WARN, now_ms, "the destination still takes no messages");
         }
     }

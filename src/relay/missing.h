@@ -7,20 +7,21 @@
 #include <stdatomic.h>
 
 /*
- * The destinations that take no message (the topic or stream is missing, a permission is), of all
- * lanes of a process. The log names each once, repeats it once a minute, and says when it takes
- * messages again. At most MISSING_MAX at a time; the log does not name further ones. Thread-safe.
+ * The destinations that take no messages (missing topic or stream, or missing permission), shared
+ * by the lanes of a process. The log names each of them once, repeats that every minute, and says
+ * when it takes messages again. At most MISSING_MAX are kept; further ones are not logged.
+ * Thread-safe.
  */
 
 #define MISSING_MAX 16
 
 struct missing_destination {
-    int sink;         /* its index */
-    char name[256];   /* cut */
-    char reason[400]; /* the broker's words, cut */
-    int64_t since_ms; /* of clock_now_ms(), as all times here */
-    int64_t noted_ms; /* when a lane noted it last */
-    int64_t logged_ms;
+    int sink;            /* the index of its sink */
+    char name[256];      /* truncated */
+    char reason[400];    /* the broker's words, truncated */
+    int64_t since_ms;    /* when it was noted first; all times are those of clock_now_ms() */
+    int64_t noted_at_ms; /* when it was noted last */
+    int64_t logged_at_ms;
 };
 
 struct missing {
@@ -36,8 +37,8 @@ void missing_note(struct missing *missing, int sink, struct text destination, co
                   int64_t now_ms);
 /* The destination took a message. Cheap while nothing is missing. */
 void missing_end(struct missing *missing, int sink, struct text destination, int64_t now_ms);
-/* To be called about once a second. Forgets what nobody has tried for longer than two back-offs:
- * the rows may have been dropped. */
+/* Call it about once a second. Forgets destinations that no lane has tried for longer than two
+ * back-offs, because their rows may have been dropped. */
 void missing_tick(struct missing *missing, int64_t now_ms);
 
 #endif

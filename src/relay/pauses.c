@@ -51,14 +51,14 @@ static int add(struct pauses *pauses, struct text line)
     parsed = match_parse(&pause->match, pattern, why, sizeof why);
     free(pattern);
     if (parsed < 0)
-        log_error("the pause of topic \"%.*s\" is not obeyed: %s", (int)pause->name.len,
+        log_error("the pause of topic \"%.*s\" is ignored: %s", (int)pause->name.len,
                   pause->name.data, why);
     else
         pauses->count++;
     return 0;
 }
 
-/* The next line of `*at`, which moves behind it; false: there is none. */
+/* Takes the next line from `*at` and moves `*at` behind it. False: there is none. */
 static bool next_line(const char **at, struct text *line)
 {
     size_t len = strcspn(*at, "\n");
@@ -136,7 +136,7 @@ static void hold(const struct pause *pause, struct batch *batch, struct message 
 
     batch_refuse(batch, message, VERDICT_PAUSED, "paused: %.*s", (int)pause->line.len,
                  pause->line.data);
-    if (text == NULL) /* it waits for its time only */
+    if (text == NULL) /* no memory: resume does not find the row, which waits until it is due */
         return;
     memcpy(text, PAUSED_PREFIX, sizeof PAUSED_PREFIX - 1);
     memcpy(text + sizeof PAUSED_PREFIX - 1, pause->line.data, pause->line.len);

@@ -89,8 +89,9 @@ static void fill(struct relay_answer *answer, const struct relay_report *report)
     }
 }
 
-/* A transaction that only notifies is a commit all the same: it waits for no standby. One that
- * fails, as when another's commit holds the queue, leaves a question without its answer. */
+/* A transaction that only notifies still commits, so synchronous_commit is off: it must not wait
+ * for a standby. If the transaction fails, for example because another session's commit holds the
+ * queue's lock, the question gets no reply. */
 int status_replies_send(struct status_replies *replies, struct session *session, uint32_t table,
                         struct error *error)
 {

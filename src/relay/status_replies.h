@@ -6,8 +6,9 @@
 #include "relay/report.h"
 
 /*
- * Answers `status` for this process: a question is a notification with a token, the answer another
- * one to the channel of that name. Anybody may ask; few questions are kept at a time.
+ * Replies to `status` for this process. A question is a notification with a token; the reply is a
+ * notification on the channel named after that token. Anyone may ask, so few questions are kept at
+ * a time.
  */
 
 #define QUESTIONS_MAX 4
@@ -19,18 +20,18 @@ struct status_replies {
     struct {
         uint64_t sent;
         int64_t at_ms;
-    } marks[2]; /* for the rate: the older one is 5 to 10 s back */
+    } marks[2]; /* for the rate; the older one is 5 to 10 s old */
 };
 
-/* The session's questions come here from now on. 0, or -1 with *error set: it is lost. */
+/* Starts listening for questions on the session. 0, or -1 with *error set: the session is lost. */
 int status_replies_listen(struct status_replies *replies, struct session *session,
                           struct error *error);
 
-/* As often as once a second. */
+/* Call it about once a second. */
 void status_replies_tick(struct status_replies *replies);
 
-/* Answers what was asked, for the table of this oid. 0, or -1 with *error set: the session is lost.
- */
+/* Replies to the questions that have arrived, naming the table by its oid. 0, or -1 with *error
+ * set: the session is lost. */
 int status_replies_send(struct status_replies *replies, struct session *session, uint32_t table,
                         struct error *error);
 

@@ -244,7 +244,7 @@ static void what_cannot_be_paused_is_refused_with_the_way_out(void **state)
     const struct process *process = &fixture->process;
 
     command(fixture, 2, "pause", "sink", "oout");
-    assert_says(process->err, "no sink of this name is configured; there are: out");
+    assert_says(process->err, "no sink of this name is configured; the configured ones are: out");
     command(fixture, 2, "pause", "topic", "a.>.b");
     command(fixture, 2, "pause", "topics", "a");
     assert_says(process->err, "give sink NAME, topic PATTERN or key KEY");

@@ -257,7 +257,7 @@ static void rows_behind_a_dead_one_call_for_no_relay(void **state)
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_null(strstr(fixture->process.out, "no relay runs"));
     assert_null(strstr(fixture->process.out, "next try"));
-    assert_says(fixture->process.out, "- 1 row is dead: nothing sends it by itself\n");
+    assert_says(fixture->process.out, "- 1 row is dead: it stays until you retry or drop it\n");
     assert_says(fixture->process.out, "- 1 row waits behind an earlier row of the same key\n");
     sql(fixture->conn, "UPDATE outbox_parked SET due = now() WHERE id = 2");
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);

@@ -13,8 +13,8 @@
  *
  * A broker refuses whole record batches, so a refused message is only a suspect. It is produced
  * again, and gets the verdict above when it is refused alone (publish.c). Errors of the connection
- * (TLS, SASL) say nothing about a topic: the sink as a whole pauses, and its rows are not
- * postponed.
+ * (TLS, SASL) say nothing about a topic: the whole sink counts as away, and its rows are not
+ * parked.
  */
 
 #include "broker/kafka/verdicts.h"

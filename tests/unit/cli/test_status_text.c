@@ -24,7 +24,8 @@ static struct status_lane lanes[] = {
     {"relay-2:10", 1, "", 0, -1},
 };
 static struct finding items[] = {
-    {FINDING_ERROR, "3 rows are dead: nothing sends them by itself", "outbox-relay dead list"},
+    {FINDING_ERROR, "3 rows are dead: they stay until you retry or drop them",
+     "outbox-relay dead list"},
     {FINDING_WARNING,
      "transaction of pid 4711 (role \"reports\", nightly report, idle in transaction) is open for"
      " 12 min: PostgreSQL cannot remove rows sent since",
@@ -99,7 +100,7 @@ static void all_that_matters_fits_80_by_24(void **state)
               "  relay-2:10  2 lanes, does not answer\n"
               "\n"
               "attention\n"
-              "- 3 rows are dead: nothing sends them by itself\n"
+              "- 3 rows are dead: they stay until you retry or drop them\n"
               "  fix: outbox-relay dead list\n"
               "- transaction of pid 4711 (role \"reports\", nightly report, idle in transaction)\n"
               "  is open for 12 min: PostgreSQL cannot remove rows sent since\n"
