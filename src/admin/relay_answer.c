@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy that fits, and ends between two characters. */
+/* Copies as much as fits, without cutting a character. */
 static void copy_text(char *out, size_t size, const char *text, size_t max)
 {
     size_t len = strlen(text);
@@ -21,7 +21,7 @@ static void copy_text(char *out, size_t size, const char *text, size_t max)
     out[len] = '\0';
 }
 
-/* An error of a broker need not be UTF-8, which jansson takes alone. */
+/* A broker's error need not be UTF-8, but jansson accepts nothing else. */
 static json_t *pack_error(const char *error, size_t max)
 {
     char whole[4 * sizeof((struct answer_sink){0}.error)];

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 /*
- * What a relay answers to `status`, as the payload of a notification: JSON in ASCII, so that it
- * passes through a database of any encoding. PostgreSQL takes less than 8,000 bytes.
+ * A relay's answer to `status`, as the payload of a notification. It is JSON in ASCII, so that it
+ * works in a database of any encoding, and shorter than 8,000 bytes, which is PostgreSQL's limit.
  */
 
-/* The question: its payload is a token, and the answer goes to the channel that is named after it.
- */
+/* The channel of questions. The payload of a question is a token; the answer goes to the channel
+ * named after it. */
 #define STATUS_CHANNEL "outbox_relay_status"
 #define STATUS_ANSWER_CHANNEL "outbox_relay_answer_"
 #define STATUS_TOKEN_BYTES 33 /* 32 hexadecimal digits and a NUL */
@@ -31,13 +31,13 @@ struct answer_lane {
     int number;
     char state[32];
     int64_t for_ms;
-    int64_t claim_for_ms; /* how long its claim transaction is open; -1: none is */
+    int64_t claim_for_ms; /* how long its claim transaction has been open; -1: none is */
 };
 
 struct relay_answer {
-    uint32_t table; /* the oid of the outbox: relays of others answer too */
+    uint32_t table; /* the oid of the outbox table, because relays of other tables answer too */
     char version[32];
-    int64_t since_ms; /* Unix time of its start */
+    int64_t since_ms; /* when it started, in Unix time */
     int64_t sent;
     int64_t parked;
     int64_t dead;
@@ -48,13 +48,15 @@ struct relay_answer {
     struct answer_lane lanes[ANSWER_LANES_MAX];
 };
 
-/* Errors, and then lanes, are cut until it fits. Returns `out`; "": no memory. */
+/* Shortens errors, and then leaves out lanes, until the answer fits. Returns `out`; "": no memory.
+ */
 char *relay_answer_write(const struct relay_answer *answer, char out[ANSWER_BYTES]);
 
-/* Cuts what is too long, and leaves out what is not there. false: this is no answer. */
+/* Truncates texts that are too long; missing values become "" or 0. False: this is not an answer.
+ */
 bool relay_answer_read(struct relay_answer *answer, const char *json);
 
-/* Whether a question's payload is a token as `status` makes them. */
+/* Whether the payload of a question is a token that `status` could have made. */
 bool relay_answer_token_fits(const char *token);
 
 #endif

@@ -210,7 +210,7 @@ int64_t admin_replay_count(struct replay *replay, const struct replay_rows *rows
     return total;
 }
 
-/* Two replays at once would give their copies the same numbers. */
+/* Two concurrent replays would give their copies the same numbers. */
 int admin_replay_step(struct replay *replay, int limit, struct error *error)
 {
     struct session *session = &replay->admin->session;

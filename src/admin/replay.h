@@ -4,26 +4,26 @@
 #include "admin/admin.h"
 
 /*
- * Sending rows again that have been sent. Each one is copied into the parked table, due at once,
- * and leaves from there as a row that is tried again does; the sent row stays as it is. A copy has
- * a negative seq, by which relays know it: its message has the header replayed_at, and an id of its
- * own for the broker.
+ * Sends rows again that have been sent already. Each row is copied into the parked table, due at
+ * once, and relays send the copy like any parked row; the original row is not changed. Relays
+ * recognise a copy by its negative seq: its message has the header replayed_at and its own message
+ * id for the broker.
  *
- * With order = "key" the copies of a key leave in the order of their ids, before its rows that have
- * not been sent yet.
+ * With order = "key" the copies of a key are sent in the order of their ids, before rows of the key
+ * that have not been sent yet.
  */
 
 struct replay_request {
-    const char *const *ids; /* row ids or event_ids; when one is not found, nothing is done */
+    const char *const *ids; /* row ids or event_ids; if one is not found, nothing is done */
     int id_count;
     const char *topic; /* exact, or a pattern with the tokens * and > as in routes; NULL: any */
-    const char *since; /* sent since then: a duration back from now, or a timestamp; NULL: ever */
+    const char *since; /* earliest sent_at: a timestamp, or a duration before now; NULL: any */
 };
 
 struct replay;
 
-/* Rows that are sent from now on are left out. The request's strings outlive it. NULL with *error
- * set. */
+/* Rows sent after this call are not included. The strings of the request must outlive the result.
+ * NULL with *error set. */
 struct replay *admin_replay_open(struct admin *admin, const struct replay_request *request,
                                  struct error *error);
 void admin_replay_close(struct replay *replay);
@@ -34,15 +34,15 @@ struct replay_rows {
     void *closure;
 };
 
-/* How many rows there are to copy, or -1. `rows` may be NULL. */
+/* Returns how many rows there are to copy, or -1 with *error set. `rows` may be NULL. */
 int64_t admin_replay_count(struct replay *replay, const struct replay_rows *rows,
                            struct error *error);
 
-/* Copies at most so many rows, in the order of their ids, in a transaction of their own. Returns
- * how many, which may be 0 with more to come, or -1. */
+/* Copies at most `limit` rows in one transaction, in the order of their ids. Returns how many,
+ * which may be 0 although there are more, or -1 with *error set. */
 int admin_replay_step(struct replay *replay, int limit, struct error *error);
 bool admin_replay_is_done(const struct replay *replay);
-/* Of the last row that was copied; "" before the first one. */
+/* The id of the last row that was copied; "" before the first one. */
 const char *admin_replay_last_id(const struct replay *replay);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define SHOWN_ROWS 10
-/* A copy that has been sent is no event that was sent, and the notes of the relay are none. */
+/* Excludes copies that have been sent, and the relay's notes. */
 #define PARKED_SENT "seq > 0 AND sent_at < 'infinity'"
 
 static void put_filter(FILE *out, const char *sent_at, const char *topic)
@@ -27,7 +27,7 @@ static void put_ids(FILE *out, const char *id, const char *type)
 }
 
 /* Rows of the outbox and rows that had been parked before they were sent, in the order of the ids.
- * A row that stands nowhere else has been purged. */
+ * Any other row has been purged. */
 static void put_chosen(FILE *out, const struct table *table)
 {
     const char *id = table->columns[COLUMN_ID].quoted;
@@ -65,7 +65,7 @@ static void put_columns(FILE *out, const struct table *table, bool mapped)
                           column_name((enum column)i));
 }
 
-/* The first of its key is due, and the others follow it, as rows that are parked together do. */
+/* The first copy of a key is due, and the others follow it, like rows that were parked together. */
 static void put_due(FILE *out, const struct table *table, bool keeps_order)
 {
     if (!keeps_order) {

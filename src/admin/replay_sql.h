@@ -5,7 +5,7 @@
 
 /* The statements of `replay`. */
 
-#define REPLAY_LOOKED_ROWS 20000 /* rows a step looks at, so that none takes long */
+#define REPLAY_LOOKED_ROWS 20000 /* rows that one step reads, so that no step takes long */
 
 enum replay_param {
     REPLAY_LOW, /* the last id, as text; NULL: from the beginning */
@@ -18,12 +18,13 @@ enum replay_param {
     REPLAY_PARAMS
 };
 
-/* count; the last id of what was looked at (NULL: there is no more); the last id that was chosen;
- * and, when nothing is to be changed, a line for each of the first rows: id, sent_at, topic. */
+/* Returns the count, the last id that was read (NULL: there are no more), the last id that was
+ * chosen and, with dry_run, a line for each of the first rows: id, sent_at, topic. */
 char *sql_replay(const struct table *table, const struct outbox_options *options, bool dry_run);
 
-/* $1 text[] words; with `words_are_ids` each is an integer and an id. Returns what stands for no
- * row that has been sent, as words for an error (NULL: nothing), and the rows' ids as an array. */
+/* $1 text[]: row ids or event_ids; with `words_are_ids` all of them are integer row ids. Returns
+ * the words that match no sent row, as text for an error (NULL: all match), and the rows' ids as an
+ * array. */
 char *sql_replay_ids(const struct table *table, bool words_are_ids);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 
-#define RATE_POINTS 3 /* so many intervals */
+#define RATE_POINTS 3 /* intervals over which the rate is measured */
 
 void history_add(struct history *history, const struct sample *sample, uint64_t sent)
 {

@@ -12,7 +12,7 @@
 
 struct point {
     int64_t at_ms;  /* clock_now_ms() */
-    double backlog; /* -1, as the next: not known then */
+    double backlog; /* -1 here and in the next field: unknown */
     double oldest_s;
     uint64_t sent; /* by this process since its start */
 };
@@ -26,7 +26,7 @@ struct history {
 void history_add(struct history *history, const struct sample *sample, uint64_t sent);
 /* The points from the oldest (0) to the newest (count - 1). */
 const struct point *history_at(const struct history *history, int index);
-/* Rows a second that this process has sent lately; -1: not known yet. */
+/* Rows per second that this process has sent lately; -1: unknown yet. */
 double history_rate(const struct history *history);
 
 #endif

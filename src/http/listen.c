@@ -17,7 +17,7 @@
 #define PENDING_MAX 64
 #define HOST_BYTES 256
 
-/* On a thread of its own, because a lookup has no time limit. */
+/* Runs in a thread of its own, because a lookup has no time limit. */
 struct lookup {
     char host[HOST_BYTES]; /* "": every interface, or this machine's loopback to connect to */
     char port[8];
@@ -83,7 +83,7 @@ static int bind_to(const struct addrinfo *at)
     return -1;
 }
 
-/* Of every interface IPv6 comes first, because that takes IPv4 as well. */
+/* For every interface IPv6 is tried first, because such a socket accepts IPv4 as well. */
 static int bind_first(const char *address, const struct lookup *lookup, struct error *error)
 {
     static const int families[] = {AF_INET6, AF_INET};
@@ -104,7 +104,7 @@ static int bind_first(const char *address, const struct lookup *lookup, struct e
                       "give each relay of a machine its own [http] listen, or \"\" for none");
 }
 
-/* What getaddrinfo(3) finds; NULL with *error set. */
+/* Returns what getaddrinfo(3) finds; NULL with *error set. */
 static struct lookup *find(const char *address, int flags, const char *what, struct error *error)
 {
     static struct bounded_call *late; /* one thread listens */

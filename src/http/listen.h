@@ -7,8 +7,8 @@
  * most, also when the lookup of HOST hangs. -1 with *error set. */
 int listen_open(const char *address, struct error *error);
 
-/* A connection to what listens on such an address of this machine. Lookup aside, neither connecting
- * nor a single send or receive takes longer than `timeout_ms`. -1 with *error set. */
+/* Connects to the program that listens on such an address of this machine. Apart from the lookup,
+ * no connect, send or receive takes longer than `timeout_ms`. -1 with *error set. */
 int listen_reach(const char *address, int timeout_ms, struct error *error);
 
 #endif

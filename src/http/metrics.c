@@ -29,7 +29,7 @@ static void put_by_sink(FILE *out, const struct relay_report *report, const char
                       value(&report->sinks[i].peer));
 }
 
-/* Of rows that no route sends anywhere the label is empty. */
+/* Rows that no route matches have an empty label. */
 static const char *sink_name(const struct relay_report *report, int sink)
 {
     return sink < report->sink_count ? report->sinks[sink].peer.name : "";
@@ -52,19 +52,21 @@ static void put_counts(FILE *out, const struct relay_report *report)
 {
     describe(out, "sent_total", "counter", "Rows that this process sent and settled.");
     put_count(out, report, "sent_total", NULL, REPORT_SENT);
-    describe(out, "retried_total", "counter", "Further tries of rows that were parked before.");
+    describe(out, "retried_total", "counter",
+             "Further attempts to send rows that were parked before.");
     put_count(out, report, "retried_total", NULL, REPORT_RETRIED);
     describe(out, "parked_total", "counter", "Rows that were parked, each counted once.");
     put_count(out, report, "parked_total", "refused", REPORT_PARKED_REFUSED);
     put_count(out, report, "parked_total", "no_destination", REPORT_PARKED_NO_DESTINATION);
     put_count(out, report, "parked_total", "paused", REPORT_PARKED_PAUSED);
     put_count(out, report, "parked_total", "behind", REPORT_PARKED_BEHIND);
-    describe(out, "dead_total", "counter", "Rows that are given up until somebody decides.");
+    describe(out, "dead_total", "counter",
+             "Rows that became dead: they stay until somebody retries or drops them.");
     put_count(out, report, "dead_total", "rejected", REPORT_DEAD_REJECTED);
     put_count(out, report, "dead_total", "attempts", REPORT_DEAD_ATTEMPTS);
 }
 
-/* What is counted in `unit`s is shown in whole ones. */
+/* `unit` converts a stored value into a shown one: 1e-6 makes seconds of microseconds. */
 static void put_histogram(FILE *out, const char *name, const char *help,
                           const struct histogram_sum *sum, double unit)
 {
@@ -112,7 +114,7 @@ static void put_lanes(FILE *out, const struct relay_report *report)
         if (report->lanes[i].claim_for_ms > oldest_ms)
             oldest_ms = report->lanes[i].claim_for_ms;
     }
-    describe(out, "lanes", "gauge", "Lanes of this process by what they do.");
+    describe(out, "lanes", "gauge", "Lanes of this process by state.");
     for (int i = 0; i < LANE_STATE_COUNT; i++)
         (void)fprintf(out, "outbox_relay_lanes{state=\"%s\"} %d\n",
                       lane_state_name((enum lane_state)i), counts[i]);
@@ -152,7 +154,7 @@ static void put_peers(FILE *out, const struct relay_report *report)
                 "Messages handed to the client library whose wave is not acknowledged yet.",
                 handed);
     describe(out, "sink_duplicate_window_seconds", "gauge",
-             "For how long the sink's stream drops a repeated message (JetStream only).");
+             "How long the sink's stream drops repeated messages (JetStream only).");
     for (int i = 0; i < report->sink_count; i++)
         if (report->sinks[i].peer.recognise_ms > 0)
             (void)fprintf(out, "outbox_relay_sink_duplicate_window_seconds{sink=\"%s\"} %.15g\n",
@@ -167,7 +169,7 @@ static void put_peers(FILE *out, const struct relay_report *report)
         connects(&report->database));
 }
 
-/* There is nothing old where there is nothing. */
+/* Without rows the age is 0, because there is no oldest row. */
 static void put_age(FILE *out, const char *name, const char *help, int64_t rows, double age_s)
 {
     if (rows == 0 || age_s >= 0)
@@ -217,7 +219,7 @@ static void put_gauges(FILE *out, const struct gauges *gauges)
         "Transactions begun since the oldest snapshot that VACUUM has to respect.",
         (double)gauges->xmin_age);
     describe(out, "xmin_held_seconds", "gauge",
-             "For how long that snapshot has been held, by the kind of its holder.");
+             "How long that snapshot has been held, by the kind of its holder.");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         bool holds = strcmp(kinds[i], gauges->xmin_kind) == 0;
 

@@ -18,7 +18,7 @@ extern const char status_page_html[]; /* config/status-page.html */
 #define CURVE_WIDTH 600
 #define CURVE_HEIGHT 100
 #define HISTORY_S 600
-#define XMIN_NOTE_S 60 /* a snapshot that is held for less is not worth a word */
+#define XMIN_NOTE_S 60 /* snapshots held for less are not shown */
 
 void page_put_text(FILE *out, const char *text)
 {
@@ -124,7 +124,7 @@ static int sinks_away(const struct relay_report *report)
     return away;
 }
 
-/* The worst of what there is to say. */
+/* Shows the worst problem that there is. */
 static void put_verdict(const struct page *page)
 {
     const struct sample *sample = page->sample;
@@ -213,7 +213,7 @@ static void put_item(const struct page *page, const char *text, const char *fix)
     (void)fprintf(page->out, "</li>");
 }
 
-/* What this process knows best comes first; the rest is what `status` says. */
+/* Problems that this process knows itself come first, then those that `status` lists. */
 static void put_attention(const struct page *page)
 {
     const struct sample *sample = page->sample;
@@ -253,7 +253,7 @@ static double oldest_at(const struct point *point)
     return point->oldest_s;
 }
 
-/* Where a point stands, with now at the right edge. */
+/* The x coordinate of a point, with now at the right edge. */
 static double place(const struct page *page, const struct point *point)
 {
     const struct point *newest = history_at(page->history, page->history->count - 1);
@@ -261,7 +261,7 @@ static double place(const struct page *page, const struct point *point)
     return CURVE_WIDTH * (1 - (double)(newest->at_ms - point->at_ms) / (HISTORY_S * 1000.0));
 }
 
-/* Each stretch without a gap is a curve of its own. */
+/* Each run of points without a gap becomes a separate curve. */
 static void put_curve(const struct page *page, double (*value)(const struct point *), double top)
 {
     const struct history *history = page->history;

@@ -1,8 +1,9 @@
 /*
  * Times are those of the snapshots: milliseconds since the process began.
  *
- * A lane that probes a broker calls it up when the connection stands and away when the next publish
- * fails. A peer is back when it has been up for SETTLED_MS, or has taken messages.
+ * A lane that probes a broker reports it as up once connected, and as away when the next publish
+ * fails. So a peer counts as back only after it has been up for SETTLED_MS or has accepted
+ * messages.
  */
 #include "relay/changes.h"
 
@@ -48,8 +49,8 @@ static const char *name_of(char out[80], const struct relay_report *report, int 
     return out;
 }
 
-/* Statements fail, on a connection that stands: a privilege, a lock, a table. The codes of classes
- * 08, 28, 3D, 53 and 57 are those of a server that cannot be used at all. */
+/* Whether statements fail on a working connection, because of a privilege, a lock or a table. With
+ * an SQLSTATE of class 08, 28, 3D, 53 or 57 the server cannot be used at all. */
 static bool is_refusal(const struct error *error)
 {
     static const char *const away[] = {"08", "28", "3D", "53", "57", NULL};
@@ -62,7 +63,7 @@ static bool is_refusal(const struct error *error)
     return true;
 }
 
-/* A first try that times out often says less than the next one. */
+/* The first failure is often a timeout that says less than the next one. */
 static bool is_another_reason(struct peer_change *change, const char *reason)
 {
     uint64_t hash = log_limit_hash(reason);

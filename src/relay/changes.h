@@ -4,40 +4,40 @@
 #include "relay/report.h"
 
 /*
- * The log of what changes in a running process, made by comparing one snapshot with what was said
- * before: the database or a sink is connected, is away, is still away (once a minute), is back.
- * Said once for all lanes, and again for another reason. One that comes and goes is said once a
- * minute.
+ * Logs what changes in a running process, by comparing a snapshot with what was logged before: the
+ * database or a sink is connected, is away, is still away (once a minute), is back. Each change is
+ * logged once for all lanes, and again when the reason changes. A server that comes and goes is
+ * logged once a minute.
  */
 
 #define CHANGE_REASONS 4 /* of one peer while it is away; further ones wait for the minute */
 
 struct peer_change {
     bool connected; /* it has been up */
-    bool away;      /* and has not been back for good */
+    bool away;      /* it has been away and is not reliably back */
     bool logged;    /* the log says so */
     bool refuses;   /* the database is there, but takes no statement of the relay's */
     int64_t began_ms;
-    int64_t logged_ms;                /* when the log said last that it is away; 0: never */
-    uint64_t connects;                /* at the last look */
+    int64_t logged_ms;                /* when that was logged last; 0: never */
+    uint64_t connects;                /* in the last snapshot */
     uint64_t sent;                    /* rows that had been sent when it went away */
-    uint64_t reasons[CHANGE_REASONS]; /* hashes of those that the log has given since */
+    uint64_t reasons[CHANGE_REASONS]; /* hashes of the reasons logged since then */
     int reason_count;
 };
 
 struct changes {
     const struct relay_options *options;
     struct peer_change peers[REPORT_PEERS];
-    bool stuck; /* the log says that a thread is */
+    bool stuck; /* a stuck thread has been logged */
     int64_t stuck_ms;
     int64_t stuck_logged_ms;
-    bool relaying; /* the log says so: the database and a sink have been up */
+    bool relaying; /* logged: the database and a sink have been up */
     int64_t figures_ms;
-    struct relay_report figures; /* the snapshot of the last line of figures */
+    struct relay_report figures; /* the snapshot at the last line of figures */
 };
 
 void changes_init(struct changes *changes, const struct relay_options *options);
-/* To be called about once a second, and before the process ends. */
+/* Call it about once a second, and before the process ends. */
 void changes_log(struct changes *changes, const struct relay_report *report);
 /* What the process does, in one line: "relaying", "waiting: sink events is away". */
 void changes_describe(const struct changes *changes, const struct relay_report *report, char *out,

@@ -174,8 +174,9 @@ const struct key keys[] = {
 
     {SECTION_HTTP, "listen", KEY_STRING, IN_CONFIG(http_listen), "127.0.0.1:9464", 0, 0, NULL, 0,
      "\"HOST:PORT\" where `run` serves its status page, /metrics, /healthz, /readyz and /status; "
-     "\":PORT\" is every interface, \"\" is none. A port in use is tried again and again, and "
-     "relaying goes on."},
+     "\":PORT\" is every interface, \"\" is none. While the port is in use, the relay works "
+     "without "
+     "HTTP and keeps trying."},
 
     {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, KEY_RELOAD,
      "The least urgent level that is written."},
