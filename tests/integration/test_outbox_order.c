@@ -708,6 +708,18 @@ static void another_number_of_slices_ends_the_claims(void **state)
     assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
 }
 
+static void an_emptied_slice_table_ends_the_claims(void **state)
+{
+    struct lane_fixture *fixture = *state;
+
+    insert(fixture, "k");
+    sql(fixture->conn, "DELETE FROM outbox_slice");
+    assert_int_equal(claim(fixture), -1);
+    assert_non_null(strstr(fixture->error.text, "has no rows any more"));
+    assert_non_null(strstr(fixture->error.hint, "outbox-relay init"));
+    assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
+}
+
 static void a_row_that_somebody_locks_holds_up_its_slice_and_no_other(void **state)
 {
     struct lane_fixture *fixture = *state;
@@ -881,7 +893,7 @@ static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
     assert_int_equal(slice_lock_note_claimed(&fixture->outbox->slices, &fixture->batch,
                                              fixture->batch.count, &fixture->error),
                      -1);
-    assert_non_null(strstr(fixture->error.text, "not in order at id 1"));
+    assert_non_null(strstr(fixture->error.text, "out of order, at id 1"));
 }
 
 /* Records of the server's own may come in between now and then. */
@@ -1127,6 +1139,7 @@ int main(void)
         TEST(the_slice_that_is_furthest_behind_comes_first),
         TEST(slices_that_others_have_emptied_meanwhile_hide_no_row),
         TEST(another_number_of_slices_ends_the_claims),
+        TEST(an_emptied_slice_table_ends_the_claims),
         TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
         TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),
         TEST(the_flush_covers_what_was_committed_after_the_slices_were_locked),

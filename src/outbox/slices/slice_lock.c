@@ -119,6 +119,24 @@ int slice_lock_queue(struct slice_lock *lock, struct batch *batch,
     return pipeline_queue(lock->pipeline, "lock_slices", 9, params, true, error);
 }
 
+static int fail_number(const struct slice_lock *lock, int count, struct error *error)
+{
+    const char *name = lock->table->slice_quoted;
+
+    if (count == 0) {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "table %s has no rows any more: nothing is claimed", name);
+        (void)error_hint(error, "run the SQL that outbox-relay init prints");
+    } else {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "table %s now says %d slices, the configuration says %d: nothing is "
+                        "claimed",
+                        name, count, lock->options->slices);
+        (void)error_hint(error, "set slices = %d in [outbox] and restart the relay", count);
+    }
+    return error_mark_schema(error);
+}
+
 /* The table may have been replaced, or the number of slices changed. Two lanes that disagree about
  * the number of slices could claim rows of one key at the same time. */
 static int check_table(const struct slice_lock *lock, const PGresult *result, struct error *error)
@@ -130,13 +148,7 @@ static int check_table(const struct slice_lock *lock, const PGresult *result, st
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "table %s was replaced by another table: reconnecting",
                          lock->table->quoted);
-    if (count == lock->options->slices)
-        return 0;
-    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "table %s now says %d slices, the configuration says %d: nothing is claimed",
-                    lock->table->slice_quoted, count, lock->options->slices);
-    (void)error_hint(error, "set slices = %d in [outbox] and restart the relay", count);
-    return error_mark_schema(error);
+    return count == lock->options->slices ? 0 : fail_number(lock, count, error);
 }
 
 int slice_lock_read(struct slice_lock *lock, const struct claim_request *request,
