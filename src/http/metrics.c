@@ -124,7 +124,7 @@ static void put_lanes(FILE *out, const struct relay_report *report)
 
 static double is_up(const struct peer_report *peer)
 {
-    return peer->state == PEER_UP;
+    return peer->state == PEER_UP || peer->state == PEER_PAUSED;
 }
 
 static double state_since_s(const struct peer_report *peer)
@@ -144,8 +144,10 @@ static double handed(const struct peer_report *peer)
 
 static void put_peers(FILE *out, const struct relay_report *report)
 {
-    put_by_sink(out, report, "sink_up", "gauge",
-                "1 when every lane can publish to the sink, as far as it has tried.", is_up);
+    put_by_sink(
+        out, report, "sink_up", "gauge",
+        "1 when every lane can publish to the sink, as far as it has tried, or it is paused.",
+        is_up);
     put_by_sink(out, report, "sink_state_since_timestamp_seconds", "gauge",
                 "Since when the sink is up or away.", state_since_s);
     put_by_sink(out, report, "sink_connects_total", "counter",

@@ -331,10 +331,14 @@ static void put_number_cell(const struct page *page, const char *label, uint64_t
 
 static void put_sink(const struct page *page, int number)
 {
-    static const char *const states[] = {
-        [PEER_UNKNOWN] = "connecting", [PEER_UP] = "up", [PEER_AWAY] = "away"};
-    static const char *const styles[] = {
-        [PEER_UNKNOWN] = "state warn", [PEER_UP] = "state good", [PEER_AWAY] = "state bad"};
+    static const char *const states[] = {[PEER_UNKNOWN] = "connecting",
+                                         [PEER_UP] = "up",
+                                         [PEER_PAUSED] = "paused",
+                                         [PEER_AWAY] = "away"};
+    static const char *const styles[] = {[PEER_UNKNOWN] = "state warn",
+                                         [PEER_UP] = "state good",
+                                         [PEER_PAUSED] = "state warn",
+                                         [PEER_AWAY] = "state bad"};
     const struct sink_report *sink = &page->report->sinks[number];
     const uint64_t *counts = page->report->counts[number];
     char name[128];
@@ -358,7 +362,8 @@ static void put_sink(const struct page *page, int number)
     put_number_cell(page, "retried", counts[REPORT_RETRIED]);
     put_number_cell(page, "connections", sink->peer.connects);
     (void)fprintf(page->out, "</tr>");
-    if (sink->peer.state == PEER_UP || sink->peer.error_for_ms < 0)
+    if (sink->peer.state == PEER_UP || sink->peer.state == PEER_PAUSED ||
+        sink->peer.error_for_ms < 0)
         return;
     (void)fprintf(page->out, "<tr class=\"why\"><td colspan=\"8\" class=\"bad\">");
     page_put_text(page->out, sink->peer.error.text);

@@ -35,7 +35,7 @@ static bool judge_peer(FILE *out, const struct peer_report *peer, const char *ki
 {
     char text[2 * sizeof peer->error.text];
 
-    if (peer->state == PEER_UP)
+    if (peer->state == PEER_UP || peer->state == PEER_PAUSED)
         return true;
     (void)fprintf(out, "%s%s: ", kind, peer->name);
     if (peer->state == PEER_UNKNOWN)

@@ -61,6 +61,16 @@ void lane_report_up(struct lane_report *lane, int peer)
     atomic_store(&about->state, PEER_UP);
 }
 
+void lane_report_paused(struct lane_report *lane, int peer)
+{
+    struct lane_peer *about = &lane->peers[peer];
+
+    if (atomic_load(&about->state) == PEER_PAUSED)
+        return;
+    atomic_store(&about->since_ms, clock_now_ms());
+    atomic_store(&about->state, PEER_PAUSED);
+}
+
 /* The error is stored first, so that a reader who sees "away" also finds the reason. */
 void lane_report_away(struct lane_report *lane, int peer, const struct error *error)
 {
@@ -211,7 +221,7 @@ static void add_peer(struct peer_report *out, struct lane_report *lane, int peer
     if (state == PEER_AWAY)
         out->lanes_away++;
     if (state > out->state || (state == PEER_AWAY && for_ms > out->state_for_ms) ||
-        (state == PEER_UP && out->state == PEER_UP && for_ms < out->state_for_ms)) {
+        (state != PEER_AWAY && state == out->state && for_ms < out->state_for_ms)) {
         out->state = state;
         out->state_for_ms = for_ms;
     }

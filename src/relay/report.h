@@ -53,7 +53,9 @@ enum report_time {
 #define REPORT_NO_SINK SINKS_MAX  /* counts rows that no route matches */
 #define REPORT_PEERS (SINKS_MAX + 1)
 
-enum peer_state { PEER_UNKNOWN, PEER_UP, PEER_AWAY };
+/* Of several lanes the last of these counts. A paused sink is not tried, so nothing else is known.
+ */
+enum peer_state { PEER_UNKNOWN, PEER_UP, PEER_PAUSED, PEER_AWAY };
 
 /* ---- what a lane writes ---- */
 
@@ -85,6 +87,7 @@ void lane_report_enter(struct lane_report *lane, enum lane_state state);
 void lane_report_claim(struct lane_report *lane, bool is_open);
 /* `peer` is the index of a sink, or REPORT_DATABASE. Cheap if the peer was up already. */
 void lane_report_up(struct lane_report *lane, int peer);
+void lane_report_paused(struct lane_report *lane, int peer);
 void lane_report_away(struct lane_report *lane, int peer, const struct error *error);
 /* Notes an error of a peer that is up nevertheless. */
 void lane_report_error(struct lane_report *lane, int peer, const struct error *error);

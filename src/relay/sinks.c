@@ -86,9 +86,12 @@ int sinks_ready(struct lane_sinks *sinks, struct error *error)
 
 void sinks_pause(struct lane_sinks *sinks, uint64_t paused)
 {
-    for (int i = 0; i < sinks->options->sink_count; i++)
+    for (int i = 0; i < sinks->options->sink_count; i++) {
         if ((sinks->paused & ~paused & bit(i)) != 0)
             sinks->states[i].probe_at_ms = 0;
+        if ((paused & bit(i)) != 0)
+            lane_report_paused(sinks->report, i);
+    }
     sinks->paused = paused;
     sinks->away |= paused;
 }

@@ -59,8 +59,10 @@ static int64_t sum(const struct relay_report *report, enum report_count first,
 
 static void fill(struct relay_answer *answer, const struct relay_report *report)
 {
-    static const char *const states[] = {
-        [PEER_UNKNOWN] = "unknown", [PEER_UP] = "up", [PEER_AWAY] = "away"};
+    static const char *const states[] = {[PEER_UNKNOWN] = "unknown",
+                                         [PEER_UP] = "up",
+                                         [PEER_PAUSED] = "unknown",
+                                         [PEER_AWAY] = "away"};
 
     (void)snprintf(answer->version, sizeof answer->version, "%s", RELAY_VERSION);
     answer->since_ms = report->now_ms - report->up_for_ms;

@@ -84,6 +84,19 @@ static void a_sink_that_is_back_keeps_its_last_error_and_counts_the_connection(v
     assert_true(read_sink(0)->error_for_ms >= 0);
 }
 
+static void a_paused_sink_is_not_away_whatever_it_was_before(void **state)
+{
+    (void)state;
+    lose(0, 0, "connection refused");
+    lane_report_paused(&lanes[0], 0);
+    lane_report_paused(&lanes[1], 0);
+    assert_int_equal(read_sink(0)->state, PEER_PAUSED);
+    assert_int_equal(report_away(&report), 0);
+    lane_report_up(&lanes[0], 0);
+    lane_report_up(&lanes[1], 0);
+    assert_int_equal(read_sink(0)->state, PEER_UP);
+}
+
 static void a_further_failure_does_not_make_a_sink_away_anew(void **state)
 {
     (void)state;
@@ -194,6 +207,7 @@ int main(void)
         TEST(a_sink_that_no_lane_has_reached_yet_is_neither_up_nor_away),
         TEST(a_sink_is_away_when_one_lane_cannot_use_it),
         TEST(a_sink_that_is_back_keeps_its_last_error_and_counts_the_connection),
+        TEST(a_paused_sink_is_not_away_whatever_it_was_before),
         TEST(a_further_failure_does_not_make_a_sink_away_anew),
         TEST(rows_are_counted_by_sink_and_reason),
         TEST(a_parked_row_that_is_tried_again_is_retried_and_not_parked_anew),
