@@ -25,7 +25,7 @@ INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :a
 
 
 def transactions(name, topic):
-    """A second, of this script, and what was left of the cores."""
+    """Transactions per second of this script, and the part of the cores that stayed idle."""
     script = FOLDER / "application.sql"
     script.write_text(SCRIPTS[name].format(topic=topic, pad="x" * 176))
     for clean in ("VACUUM pgbench_branches, pgbench_tellers", "TRUNCATE pgbench_history", "CHECKPOINT"):
@@ -52,7 +52,7 @@ def beside(module, name, relays):
 
 
 def application(module, rounds, note):
-    """The one that goes first is another in each round."""
+    """Each round begins with another case."""
     pgbench("-i", "-q", "-s", str(SCALE))
     for number in range(1, rounds + 1):
         for name in SCRIPTS:

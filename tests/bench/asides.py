@@ -60,7 +60,7 @@ class Relay:
 
 
 def flow(sink, rate, seconds):
-    """Commits at this rate (0: as fast as the relay follows), and a consumer."""
+    """A load that commits at this rate (0: as fast as the relay can follow), and a consumer."""
     with Relay(sink) as relay:
         cores = cpu.Cores()
         program = subprocess.run([ROOT / "build/bench_flow", sink, cells.SERVERS[sink],
@@ -77,7 +77,7 @@ def flow(sink, rate, seconds):
 
 
 def steady(sink, share, most):
-    """Latency at this share of the maximum."""
+    """Measures the latency at this share of the maximum rate."""
     wanted = round(most * share)
     found, took_ms = flow(sink, wanted, STEADY_S)
     found |= {f"p{name}_ms": figures.percentile(took_ms, at)

@@ -44,7 +44,7 @@ class Names:
 
 
 def read(path):
-    """Counter of (library, function): instructions of its own, without those it calls."""
+    """Returns a Counter of (library, function): its own instructions, without those of its callees."""
     objects, functions = Names(), Names()
     cost = collections.Counter()
     library = function = ""
@@ -71,7 +71,7 @@ def read(path):
 
 
 def run(words, preload=None):
-    """What the program `words` costs; its output goes nowhere. It must end with 0."""
+    """Counts the instructions of the program `words`. Its output is discarded; it must exit with 0."""
     environment = dict(os.environ)
     if preload is not None:
         environment["LD_PRELOAD"] = str(preload)

@@ -34,7 +34,7 @@ class Cell:
     rows: int = 60000
 
     def name(self):
-        """What differs from the default."""
+        """The settings that differ from the default."""
         words = [self.on_sent] if self.on_sent != "delete" else []
         words += [f"order {self.order}"] if self.order != "key" else []
         words += [f"{self.lanes} lane" + "s" * (self.lanes > 1)] if self.lanes != 4 else []
@@ -48,7 +48,7 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How the broker is reached, and what it is told, where that is special."""
+    """How the broker is reached, and the special settings of its clients."""
     server: str = ""  # not its own address
     properties: tuple = ()  # of a Kafka client
     stream: tuple = ()  # options of `reader stream`
@@ -71,7 +71,7 @@ def stored_as(sink, name, topic):
 
 
 def count(sink, name, topic, rows):
-    """Messages, different ones, and the seconds from the first to the last."""
+    """Returns the number of messages, of different messages, and the seconds from first to last."""
     out = subprocess.run([ROOT / "build/bench_count", sink, SERVERS[sink], stored_as(sink, name, topic), str(rows)],
                          check=True, capture_output=True, text=True).stdout
     messages, distinct, first_us, last_us = map(int, out.split())
@@ -83,7 +83,7 @@ def unsent(on_sent):
 
 
 def servers_s(sink, way=DIRECT):
-    """CPU seconds so far: PostgreSQL's, the broker's, and those of a proxy, if there is one."""
+    """Returns the CPU seconds so far of PostgreSQL, of the broker, and of a proxy if there is one."""
     found = {"postgres_s": cpu.tree_s(pid_of("postgres")),
              "broker_s": cpu.tree_s(pid_of(sink)) if sink in SERVERS else 0.0}
     return found | ({"link_s": cpu.tree_s(way.proxy)} if way.proxy else {})
@@ -94,7 +94,8 @@ def spent_since(before, sink, way=DIRECT):
 
 
 def settle(sink):
-    """Until the broker has done with what was before, such as making the topic, or there is no more patience."""
+    """Waits until the broker has finished earlier work, such as creating the topic, or a time limit has
+    passed."""
     until = time.monotonic() + IDLE_PATIENCE_S if sink in SERVERS else 0
     while time.monotonic() < until:
         before = cpu.tree_s(pid_of(sink))
@@ -128,7 +129,7 @@ def prepare(sink, one, name, topic, *options, way=DIRECT):
 
 
 def claim(one):
-    """Claim and settle alone."""
+    """Measures claim and settle alone."""
     spent = drained("stdout", prepare("stdout", one, "", "bench.drain"), ROOT / "build/bench_claim")
     messages, seconds = (FOLDER / "bench.out").read_text().split()
     lost = one.rows - int(messages)
@@ -147,7 +148,7 @@ def relay(sink, one, way=DIRECT):
 
 
 def watched(one):
-    """The relay to NATS with every PUB counted, which is not for its rate: see `tap`."""
+    """Runs the relay to NATS and counts every PUB, without measuring its rate: see `tap`."""
     name, topic = new_destination("nats")
     config = prepare("nats", one, name, topic)
     with tap.Tap(SERVERS["nats"], f"{name}.>") as every:
@@ -160,7 +161,7 @@ def watched(one):
 
 
 def publish(sink, rows, size, lanes, window, way=DIRECT):
-    """The client library alone, in a program that does nothing else."""
+    """Measures the client library alone, in a program that does nothing else."""
     name, topic = new_destination(sink, *way.stream)
     settle(sink)
     servers = servers_s(sink, way)
@@ -177,7 +178,7 @@ def publish(sink, rows, size, lanes, window, way=DIRECT):
 
 
 def overhead(sink, lanes, way=DIRECT):
-    """What it takes to start, to find an empty table, and to end."""
+    """Measures what it costs to start, find an empty table and end."""
     name, topic = new_destination(sink) if sink in SERVERS else ("", "bench.drain")
     config = prepare(sink, Cell(rows=0, lanes=lanes), name, topic, way=way)
     spent = drained(sink, config, RELAY if sink in SERVERS else ROOT / "build/bench_claim", way)

@@ -22,7 +22,7 @@ NUMBERS = itertools.count(1)
 
 
 def end_by_signal(*_):
-    """As an exception, so that whatever was started is ended too."""
+    """Turns the signal into an exception, so that everything that was started is ended too."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(143)
 
@@ -74,7 +74,7 @@ def pgbench(*words):
 
 
 def pgbench_rate(script, seconds, *words):
-    """Transactions a second of this script, by eight clients."""
+    """Returns the transactions per second of this script, run by eight clients."""
     out = pgbench("-n", "-c", "8", "-j", "2", "-T", str(seconds), "-M", "prepared", "-f", str(script), *words)
     return float(re.search(r"tps = ([\d.]+)", out)[1])
 
@@ -84,7 +84,7 @@ def reader(*words, **options):
 
 
 def new_destination(sink, *options):
-    """A stream or a topic that nothing was written to; its name, and the topic column of its rows."""
+    """Makes an empty stream or topic. Returns its name and the topic column of its rows."""
     name = f"BENCH{os.getpid()}N{next(NUMBERS)}"
     topic = f"{name}.drain"
     if sink == "nats":
@@ -123,7 +123,7 @@ def messages(sink, name, topic):
 
 
 def read_back(sink, name, topic):
-    """The number of messages, and of different event ids."""
+    """Returns the number of messages and of different event ids."""
     count, ids = 0, set()
     for fields in messages(sink, name, topic):
         count += 1
@@ -176,7 +176,7 @@ def watch_peak(pid, peak):
 
 
 def ended_with(process, patience_s=30):
-    """Asks the process to end; its exit status."""
+    """Asks the process to end and returns its exit status."""
     process.send_signal(signal.SIGCONT)
     process.terminate()
     try:
@@ -190,7 +190,7 @@ def ended_with(process, patience_s=30):
 
 
 def wait_for(pid):
-    """Its status and what it used; it does not outlive this program."""
+    """Returns the exit status and the resources used. The process does not outlive this program."""
     try:
         return os.wait4(pid, 0)[1:]
     except BaseException:

@@ -18,7 +18,7 @@ def times_of(stat):
 
 
 def tree_s(pid, proc="/proc"):
-    """Of the process, of its children, and of those that have ended: nothing goes by unseen."""
+    """Of the process and its children, including those that have ended."""
     own, ended = times_of(pathlib.Path(f"{proc}/{pid}/stat").read_text())
     total = own + ended
     for children in glob.glob(f"{proc}/{pid}/task/*/children"):
@@ -38,7 +38,7 @@ def cores_s(path="/proc/stat"):
 
 
 class Cores:
-    """From here on: what part of the cores nobody used, and what part the host took."""
+    """From now on: which part of the cores was idle, and which part the host took."""
 
     def __init__(self):
         self.before, self.began_s = cores_s(), time.monotonic()
@@ -49,7 +49,7 @@ class Cores:
 
 
 def threads_s(pid):
-    """Of the threads that live now, to the nanosecond; for what uses less than a tick."""
+    """Of the threads that are alive, in nanoseconds, for programs that use less than a tick."""
     total = 0
     for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
         try:

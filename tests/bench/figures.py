@@ -28,12 +28,12 @@ def per_million(seconds, overhead_s, rows):
 
 
 def ceiling(cores, *seconds_per_million):
-    """Messages a second when every core works all the time."""
+    """Messages per second if every core works all the time."""
     return cores * 1e6 / sum(seconds_per_million) if sum(seconds_per_million) > 0 else math.inf
 
 
 def is_steady(costs, last=3, fall=0.1):
-    """None of the last ones is cheaper by so much than the best before them."""
+    """Whether none of the latest values is better than the best before them by so much."""
     return len(costs) > last and min(costs[-last:]) > (1 - fall) * min(costs[:-last])
 
 
@@ -70,7 +70,7 @@ class Arrivals:
         self.missing = rows + events - len(numbers)
 
     def rate(self, first, last):
-        """Rows a second between these two."""
+        """Rows per second between these two."""
         return (last - first) / max(1e-3, self.moments[last - 1] - self.moments[first - 1])
 
 

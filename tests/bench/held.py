@@ -22,7 +22,7 @@ class Session:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, query):
-        """The lines of its answer."""
+        """Returns the lines of the answer."""
         self.process.stdin.write(f"{query};\n\\echo {END}\n")
         self.process.stdin.flush()
         lines = []
@@ -42,7 +42,7 @@ class Session:
 
 
 class Holder:
-    """Nobody; and what the others have in common."""
+    """Holds nothing; the base class of the others."""
 
     early = False  # it begins before the backlog is there
     script = ""
@@ -94,7 +94,7 @@ class Outbox(Holder):
     events = 2
 
     def commit(self, clock):
-        """When the COMMIT was sent, by this clock."""
+        """Returns when the COMMIT was sent, by this clock."""
         moment = clock()
         self.session.ask("COMMIT; BEGIN; SELECT pg_advisory_xact_lock(hashtext('held'));"
                          " INSERT INTO outbox (topic, key, type, payload)"

@@ -30,7 +30,7 @@ def port_of(address):
 
 @contextlib.contextmanager
 def far_away(sink, ms=ROUND_TRIP_MS):
-    """The way through the proxy. Kafka's address must be the one that it advertises."""
+    """The connection through the proxy. Kafka must advertise this address."""
     listen, target = "0", port_of(os.environ["TEST_NATS_URL"]) if sink == "nats" else ""
     if sink == "kafka":
         listen, target = port_of(os.environ["TEST_KAFKA_PROXY"]), port_of(os.environ["TEST_KAFKA_PROXIED"])

@@ -16,7 +16,7 @@ class Disk:
 
     @classmethod
     def mount(cls, lab):
-        """None where this user may not mount."""
+        """Returns None where this user may not mount."""
         disk = cls(lab)
         disk.path.mkdir()
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={cls.SIZE}", "outbox-chaos",
@@ -54,7 +54,7 @@ class Disk:
         return None
 
     def unmount(self):
-        """PostgreSQL is about to be stopped for good; its files may go away under it."""
+        """Call it when PostgreSQL is about to be stopped for good, because its files are removed."""
         with contextlib.suppress(Failure, OSError, subprocess.SubprocessError):
             self.lab.service("kill", "postgres")
         subprocess.run(["umount", "-l", str(self.path)], capture_output=True, check=False)

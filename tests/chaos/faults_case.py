@@ -35,7 +35,7 @@ def check(truth, what):
 
 
 def free_port():
-    """Below the range of outgoing connections: it stays free while its server is down."""
+    """A port below the range of outgoing connections, so that it stays free while its server is down."""
     for _ in range(1000):
         port = random.randrange(10240, 32240)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -144,7 +144,7 @@ class Cluster:
 # ---- NATS without a client library ----
 
 class NatsServer:
-    """One that a test may kill."""
+    """A server that a test may kill."""
 
     def __init__(self, case):
         self.case, self.port, self.process = case, free_port(), None
@@ -316,11 +316,11 @@ class Case(Lab):
         return proxy
 
     def through(self, proxy, user="postgres"):
-        """The database's url by way of a proxy."""
+        """The url of the database through a proxy."""
         return f"postgresql://{user}@{proxy.address}/{self.pg_url.rsplit('/', 1)[1]}"
 
     def prepare(self, *, cluster=None, nats=None, **options):
-        """A database with the outbox, a stream, an ear. options: lab.config()'s."""
+        """Makes a database with the outbox, a stream and an ear. options: those of lab.config()."""
         if cluster is not None:
             self.pg_url, self.pg_address = cluster.url, cluster.address
         else:
@@ -364,7 +364,7 @@ class Case(Lab):
         return int(self.sql("SELECT count(*) FROM outbox WHERE sent_at IS NULL"))
 
     def done(self):
-        """Nothing left, whatever a server in trouble answers."""
+        """Whether nothing is left; an error of a server in trouble counts as no."""
         return self.try_sql("SELECT count(*) FROM outbox WHERE sent_at IS NULL") == "0"
 
     def wait_done(self, deadline_s=FULL_S):
@@ -383,7 +383,7 @@ class Case(Lab):
     # ---- judgement ----
 
     def recovery(self, condition, promised_s, what, since=None):
-        """Waits, and says how long it took beside what is promised (FAULTS.md, G13)."""
+        """Waits, and prints how long that took beside the promised time (G13)."""
         begin = since or time.monotonic()
         wait_until(condition, SHARED * promised_s, what)
         self.note(f"recovery {time.monotonic() - begin:.2f} s (promised {promised_s} s)")
@@ -423,8 +423,8 @@ class Case(Lab):
 
 
 class TransactionAges:
-    """Watches how old the relays' transactions become, in each database of a server (G9). name: of
-    the case whose own server it is."""
+    """Watches how old the relays' transactions become, in each database of a server (G9). name: the
+    case to which the server belongs."""
 
     oldest = {}  # case's database -> seconds
 
@@ -449,7 +449,7 @@ class TransactionAges:
                 self.oldest[name] = max(self.oldest.get(name, 0), float(words[1]))
 
     def close(self):
-        """Whether it watched until now."""
+        """Ends the watching. Returns whether it lasted until now."""
         watched = self.psql.poll() is None
         self.psql.kill()
         self.psql.wait(30)
@@ -461,7 +461,7 @@ FAULTS = []  # (number, function, alone)
 
 
 def fault(number, alone=False):
-    """A row of FAULTS.md, B.2. alone: not beside other tests."""
+    """One fault of the matrix. alone: it must not run beside other tests."""
     def register(function):
         FAULTS.append((number, function, alone))
         return function

@@ -27,11 +27,11 @@ class Member:
 
     @property
     def window(self):
-        """What may be repeated when this relay dies."""
+        """How many events may be repeated when this relay dies."""
         return self.lanes * self.batch
 
     def kill(self, rest_s=0.5):
-        """False: it was dead already."""
+        """Returns False if it was dead already."""
         with self.lock:
             if not self.relay.running():
                 return False
@@ -82,15 +82,15 @@ class Fleet:
         return Member(lab.relay(number, config, options.relay), pg, nats, lanes, batch)
 
     def __getitem__(self, number):
-        """Of a fleet that is smaller now, another one."""
+        """Picks another relay if the fleet has shrunk meanwhile."""
         return self.members[(number - 1) % max(1, len(self.wanted()))]
 
     def wanted(self):
-        """The first so many."""
+        """Returns the relays that are to run."""
         return [member for member in self.members if member.wanted]
 
     def window(self, number=None):
-        """Of one relay, or of all."""
+        """Returns the window of one relay, or of all together."""
         if number is not None:
             return self[number].window
         return sum(member.window for member in self.wanted())
@@ -135,7 +135,7 @@ class Fleet:
             self.note_end(member, member.relay.process.returncode)
 
     def note_end(self, member, status):
-        """Of a relay that ended though nobody asked it to. True: it met a broken schema."""
+        """Notes that a relay ended unasked. Returns whether it did so because of a broken schema."""
         refuses = status == SCHEMA_STATUS and self.schema_broken > 0
         if refuses:
             self.refusals += 1
@@ -145,7 +145,7 @@ class Fleet:
         return refuses
 
     def restart(self, member, deadline_s, env=None):
-        """SIGTERM, and the next one starts at once. False: there was none to be asked."""
+        """Sends SIGTERM; the next relay starts at once. Returns False if there was none to ask."""
         with member.lock:
             if not member.wanted:
                 return False
@@ -170,7 +170,7 @@ class Fleet:
 
     @staticmethod
     def _answer(member, deadline_s):
-        """The exit status; a relay that is deaf to SIGTERM is killed."""
+        """Returns the exit status; a relay that ignores SIGTERM is killed."""
         try:
             return member.relay.wait(deadline_s)
         except Failure:
@@ -212,7 +212,7 @@ class Fleet:
             self.kafka.pass_through()
 
     def end_keeping(self):
-        """No relay is started from here on; all that are wanted run."""
+        """From now on no relay is started; all that are wanted are running."""
         self.ended.set()
         self.thread.join(60)
         for member in self.wanted():
@@ -220,7 +220,7 @@ class Fleet:
                 self.launch(member)
 
     def halt(self):
-        """Nobody starts a relay any more, whatever a fault is about to do."""
+        """From now on no relay is started, not even by a fault."""
         self.halted = True
         self.ended.set()
 
@@ -234,7 +234,7 @@ class Fleet:
         return [lanes[lane] for lane in lanes if lane not in (asked or "").split()]
 
     def stop(self, deadline_s):
-        """SIGTERM to all; their exit statuses."""
+        """Sends SIGTERM to all relays; returns their exit statuses."""
         for member in self.wanted():
             member.relay.term()
         return [self._answer(member, deadline_s) for member in self.wanted()]

@@ -21,7 +21,7 @@ TO_OUTBOX = "COPY outbox (event_id, topic, key, type, payload, headers) FROM STD
 
 
 class Holder:
-    """One kind, and one at a time."""
+    """One kind of holder, of which one exists at a time."""
 
     # Between those that have a number of their own there is to be time without any.
     rest_s, hold_s = (5, 20), (3, 15)
@@ -38,7 +38,7 @@ class Holder:
                 self.come_and_go(self.draw.uniform(*self.hold_s))
 
     def come_and_go(self, seconds):
-        """Raises OSError when it was lost, or PostgreSQL was not there."""
+        """Raises OSError if the holder was lost or PostgreSQL could not be reached."""
         session = Session(self.lab, SETTINGS)
         try:
             session.ask(self.begin)
@@ -114,7 +114,7 @@ class Emitter(Holder):
 
     @contextlib.contextmanager
     def away(self):
-        """None is open while the block lasts: one that is ends early."""
+        """While the block lasts no holder is open; an open one ends early."""
         with self.lock:
             self.barred += 1
         try:
@@ -168,7 +168,7 @@ class Holders:
             thread.start()
 
     def stop(self):
-        """Who holds something goes."""
+        """Ends the holders."""
         self.ended.set()
         for thread in self.threads:
             if thread.is_alive():

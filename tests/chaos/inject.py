@@ -22,7 +22,8 @@ STOP_S = 18  # shutdown_timeout is 15 s, and a second is allowed
 
 
 class Record:
-    """A fault as it happened. Times: monotonic s for people, wall ms for the brokers' clocks."""
+    """A fault as it happened. Times are monotonic seconds for people, wall milliseconds to compare
+    with the brokers' clocks."""
 
     def __init__(self, fault, began):
         self.fault, self.kind = fault, schedule.KINDS[fault.kind]
@@ -50,7 +51,7 @@ class Injector:
     # ---- one fault after the other, in each group ----
 
     def run(self, fault):
-        """False: it was not injected."""
+        """Whether the fault was injected."""
         record = self.local.record = Record(fault, self.began)
         record.member, record.window = self.fleet[fault.relay], self.fleet.window()
         with self.lock:
@@ -157,7 +158,7 @@ class Injector:
     # ---- PostgreSQL ----
 
     def _terminate(self, pid=None):
-        """Why nothing was terminated, or None."""
+        """Returns why nothing was terminated, or None."""
         pattern = f"outbox-relay/%:{pid}/%" if pid else "outbox-relay/%"
         count = self.lab.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
                              f" WHERE application_name LIKE '{pattern}'")
@@ -271,7 +272,7 @@ class Injector:
 
     @contextlib.contextmanager
     def _schema_broken(self):
-        """A relay that has just started may still complain when all is well again."""
+        """A relay that has just started may still log a problem that is over."""
         self._count_schema(+1)
         try:
             yield
@@ -314,7 +315,7 @@ class Injector:
                          f" ALTER TABLE outbox ADD COLUMN extra_{fault.number} int")
 
     def _hold(self, script, fault):
-        """A session that holds something until it is told to go; a count of 0 is nothing held."""
+        """A session that holds something until it is told to end; a count of 0 means that nothing is held."""
         holder = self.lab.psql_background(script + "; SELECT 'held'")
         try:
             threading.Timer(20, holder.kill).start()
@@ -336,7 +337,7 @@ class Injector:
             return self._hold("BEGIN; LOCK TABLE outbox", fault)
 
     def lock_rows(self, fault):
-        """A relay that keeps up leaves a row unlocked for a few milliseconds: tried again and again."""
+        """Retries, because a relay that keeps up leaves a row unlocked only for a few milliseconds."""
         rows = (f"FROM outbox WHERE {self.sampler.unsent} ORDER BY id LIMIT 50"
                 " FOR UPDATE SKIP LOCKED")
         return self._hold(f"BEGIN; DO $$BEGIN FOR i IN 1..5000 LOOP PERFORM {rows};"
@@ -374,7 +375,7 @@ class Injector:
         return True
 
     def pause(self, fault):
-        """Ended whatever happens, also when the command lost its session after it had committed."""
+        """Ends the pause whatever happens, also if the command lost its session after the commit."""
         what = fault.kind.split(" ", 1)[0]
         broker = self.options.brokers[fault.number % len(self.options.brokers)]
         name = {"topic": f"{broker}.>", "sink": {"kafka": "ledger", "nats": "bus"}[broker],

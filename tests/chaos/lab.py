@@ -35,7 +35,7 @@ Message = collections.namedtuple("Message", "arrival destination partition posit
 
 
 class Failure(Exception):
-    """Something that a test waited for or asked for did not come."""
+    """Something that a test waited for or asked for did not happen."""
 
 
 def wait_until(condition, deadline_s, what):
@@ -78,7 +78,7 @@ class Relay:
         self.process = None
 
     def command(self, *words):
-        """Another command than run, which must succeed; its output."""
+        """Runs a command other than `run`, which must succeed; returns its output."""
         done = subprocess.run([self.binary, *words, "-c", str(self.config)], capture_output=True,
                               text=True, timeout=60, check=False)
         if done.returncode != 0:
@@ -86,7 +86,7 @@ class Relay:
         return done.stdout
 
     def start(self, env=None):
-        """env: for this start only, beside the relay's own."""
+        """env: added to the relay's own environment, for this start only."""
         variables = {**os.environ, **self.env, **(env or {})}
         with open(self.log_path, "ab") as log:
             self.logged_before = log.tell()
@@ -117,7 +117,8 @@ class Relay:
         return self.signal(signal.SIGTERM)
 
     def stop_signal(self):
-        """Until the thread that takes the signal runs, the others go on: waits for all of them."""
+        """Sends SIGSTOP and waits until all threads have stopped, which they do only once the thread
+        that receives the signal runs."""
         self.signal(signal.SIGSTOP)
         if self.running():
             wait_until(self.stands_still, 10, f"relay {self.number} stands still")
@@ -132,7 +133,7 @@ class Relay:
         return self.signal(signal.SIGCONT)
 
     def wait(self, deadline_s):
-        """The exit status; negative: the signal that ended it."""
+        """Returns the exit status; negative: the signal that ended it."""
         try:
             return self.process.wait(deadline_s)
         except subprocess.TimeoutExpired:
@@ -149,7 +150,7 @@ class Relay:
         return self.log.splitlines()
 
     def is_silent(self):
-        """It has logged nothing since its start."""
+        """Whether it has logged nothing since its start."""
         return self.log_path.stat().st_size == self.logged_before
 
     def wait_log(self, pattern, deadline_s, since=0):
@@ -219,7 +220,7 @@ class Lab:
         return done.stdout.strip()
 
     def try_sql(self, query, *, url=None):
-        """None instead of an error."""
+        """Returns None instead of raising an error."""
         try:
             return self.sql(query, url=url)
         except (Failure, subprocess.TimeoutExpired):

@@ -1,11 +1,10 @@
-"""A TCP proxy on 127.0.0.1 that spoils what passes: slow, silent, cut, or cut at a COMMIT.
+"""A TCP proxy on 127.0.0.1 that disturbs its connections: slow, silent, cut, or cut at a COMMIT.
 
 One thread and poll(2) carry all connections; the methods hand their work to that thread and return
 when it is done, so a fault that was asked for holds when the call is back. A direction holds at
-most 256 KiB and then stops reading, as a socket does. Half-closes are passed on.
-
-A connection that has lost bytes to black_hole() stays silent when the proxy passes again: what
-came after would be another stream. New connections then work.
+most 256 KiB and then stops reading, as a socket does. Half-closes are passed on. A connection that
+has lost bytes to black_hole() stays silent when the proxy passes data again, because the stream
+would have a gap. New connections then work.
 
     proxy = Proxy(lab.pg_address)
     config = lab.config("relay", pg_url=f"postgresql://postgres@{proxy.address}/test")
@@ -107,11 +106,11 @@ class Proxy:
         self._call(change)
 
     def delay(self, ms):
-        """Each way, from now on."""
+        """Applies to each direction, from now on."""
         self._call(lambda: setattr(self, "_delay_s", ms / 1000))
 
     def throttle(self, bytes_per_s):
-        """Each way of each connection."""
+        """Applies to both directions of every connection."""
         self._call(lambda: setattr(self, "_rate", bytes_per_s))
 
     def black_hole(self, side="both"):
@@ -126,8 +125,8 @@ class Proxy:
         self._call(lambda: setattr(self, "_refusing", True))
 
     def on_commit(self, action, settling=True):
-        """Once, on the next COMMIT: "lose_reply", "lose_request" or "black_hole". settling: only
-        one that seals sent rows; an empty claim is ended by a COMMIT too."""
+        """Acts once, on the next COMMIT: "lose_reply", "lose_request" or "black_hole". settling: only on a
+        COMMIT that settles sent rows, because an empty claim ends with a COMMIT too."""
         if action not in ("lose_reply", "lose_request", "black_hole"):
             raise ValueError(action)
         self._call(lambda: setattr(self, "_commit", (action, settling)))
@@ -258,7 +257,7 @@ class Proxy:
             stream.held += len(data)
 
     def _lost(self, connection, stream):
-        """A reset is passed on, unless the other end must not hear of anything."""
+        """Passes a reset on, unless the other end must not notice anything."""
         if stream.silent or self._silent[0 if stream.to_server else 1]:
             stream.ended = stream.silent = True
         else:
@@ -313,7 +312,7 @@ class Proxy:
             self._drop(connection, False)
 
     def _send(self, connection, stream, now):
-        """What is due. False: the connection is gone."""
+        """Forwards what is due. Returns False when the connection is gone."""
         while stream.waiting and stream.due() <= now:
             due, data = stream.waiting[0]
             piece = data if self._rate is None else data[:max(1, self._rate // 20)]

@@ -48,9 +48,9 @@ def read_repeats(lab):
 
 
 def count_replays(places):
-    """How often the delivery of a key began anew: each event continues one that had come as far as
-    the event before it, or begins another. Several may be under way, where a relay that slept goes
-    on beside the one that took over."""
+    """How often the delivery of a key started again. Each event either continues a delivery that has
+    reached the event before it, or starts another one. Several can be in progress, when a relay that
+    slept continues beside the one that took over."""
     open_at, begun = collections.Counter(), 0
     for place in places:
         if open_at[place - 1] > 0:
@@ -62,7 +62,7 @@ def count_replays(places):
 
 
 def judge_replays(lab, records, judge_order):
-    """The shape of what is delivered again. Only in Kafka: JetStream drops some of it."""
+    """The shape of the repeats, in Kafka only, because JetStream drops some of them."""
     lines = lab.sql("""
         SELECT string_agg(place::text, ',' ORDER BY position)
         FROM audit.numbered d JOIN audit.place USING (id) WHERE starts_with(destination, 'kafka')
@@ -86,7 +86,7 @@ def judge_order(findings, ordered, held, behind, expect_disorder):
 
 
 def bound_records(records, backlogs):
-    """How many repeats each fault may cause: no relay held more rows than the outbox did. backlogs:
+    """How many repeats each fault may cause: a relay held at most as many rows as the outbox did. backlogs:
     [(wall ms, rows)], ten a second."""
     for record in records:
         seen = [rows for moment, rows in backlogs
@@ -100,15 +100,15 @@ def window_of(record):
 
 
 def hosts_of(records, moment, broker):
-    """The faults that a repeat at this moment (wall ms), in this broker, may come from."""
+    """The faults that can have caused a repeat at this moment (wall ms), in this broker."""
     return [number for number, record in enumerate(records)
             if window_of(record)[0] <= moment <= window_of(record)[1]
             and record.kind.broker in ("", broker)]
 
 
 def attribute(records, repeats):
-    """Gives each repeat to the fault that began last among those that may still cause one.
-    Returns [count a record] and the repeats that no fault explains. A guess, for the table."""
+    """Assigns each repeat to the latest fault that can still have caused it. Returns [count per record]
+    and the repeats that no fault explains. This is an estimate, for the table."""
     counts, orphans = [0] * len(records), []
     for moment, broker in sorted(repeats):
         hosts = hosts_of(records, moment, broker)
@@ -121,8 +121,8 @@ def attribute(records, repeats):
 
 
 def excess(records, repeats):
-    """How many repeats of one broker find no place within the bounds, however they are dealt out:
-    each goes to the fault whose time ends first, and that leaves the others the most room."""
+    """How many repeats of one broker exceed the bounds, however they are assigned: each goes to the
+    fault whose time ends first, which leaves the most room for the others."""
     left = [record.bound for record in records]
     homeless = 0
     for moment, broker in sorted(repeats):
@@ -171,7 +171,7 @@ def at_least(name, found, least, meaning):
 
 
 def judge_faults(planned, records, impossible=()):
-    """planned: the kinds, each as often as it was to come."""
+    """planned: the kinds of fault, each as often as it was planned."""
     done = {record.fault.kind for record in records if not record.refused}
     missed = len(planned) - sum(not record.refused for record in records)
     missed -= sum(kind in impossible for kind in planned)
@@ -184,9 +184,8 @@ def judge_faults(planned, records, impossible=()):
 
 
 def judge_pauses(lab, pauses, records):
-    """Nothing paused is published from when the command has returned. A relay or a connection that
-    was broken may still have had it on its way, so only pauses are judged beside which nothing
-    was."""
+    """Once the command has returned, nothing paused is published. A broken relay or connection may
+    still have had messages in flight, so only pauses beside which nothing was broken are judged."""
     others = [record for record in records if record.kind.group not in ("operator", "rows")]
     alone = [pause for pause in pauses
              if not any(window_of(record)[0] < pause[3] and window_of(record)[1] > pause[2]
@@ -222,7 +221,7 @@ def judge_relays(fleet, idle_lanes, last_statuses):
 
 
 def judge_sampler(sampler, seconds, transaction_s, alive):
-    """alive: its threads still looked at the end of so many seconds."""
+    """alive: the sampler's threads were still working at the end of so many seconds."""
     late = sum(recovery.late for recovery in sampler.done) + len(sampler.open)
     return [
         Finding("transaction, s", round(sampler.longest_s, 2), transaction_s + 1,
@@ -239,14 +238,14 @@ def judge_sampler(sampler, seconds, transaction_s, alive):
 
 
 def judge_measured(recoveries, groups):
-    """A recovery that nothing else delayed is the only one that says how long a fault takes."""
+    """Only a recovery that nothing else delayed shows how long a fault takes."""
     measured = {recovery.fault.kind.group for recovery in recoveries if not recovery.overtaken}
     return Finding("recoveries unmeasured", len(groups - measured), 0,
                    "of " + ", ".join(sorted(groups)) + ": no fault stood alone, nor at the end")
 
 
 def print_kinds(records, counts, recoveries):
-    """A line for each kind of fault."""
+    """Prints a line for each kind of fault."""
     by_kind = collections.defaultdict(list)
     for number, record in enumerate(records):
         by_kind[record.fault.kind].append(number)

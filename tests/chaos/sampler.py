@@ -34,7 +34,7 @@ class Session:
         self.process.stdin.flush()
 
     def answer(self):
-        """The lines of all that was sent."""
+        """Returns the lines that answer all queries."""
         self.send(f"\\echo {END}\n")
         lines = []
         for line in self.process.stdout:
@@ -103,7 +103,7 @@ class Sampler:
             thread.start()
 
     def stop(self):
-        """False: a thread of it had died."""
+        """Returns False if one of its threads had died."""
         alive = all(thread.is_alive() for thread in self.threads)
         self.ended.set()
         for thread in self.threads:
@@ -118,7 +118,7 @@ class Sampler:
                 recovery.overtaken, recovery.due = True, None
 
     def fault_ends(self, fault):
-        """Once nothing is broken, the slowest of those that have not recovered sets the time."""
+        """Once nothing is broken, the slowest fault that has not recovered sets the deadline."""
         with self.lock:
             now = time.monotonic()
             self.broken -= 1
@@ -161,7 +161,7 @@ class Sampler:
         self.outbox_looks += 1
 
     def _look_at_backlog(self):
-        """The snapshot that it saw the outbox with, or an older one."""
+        """Returns the snapshot in which it read the outbox, or an older one."""
         snapshot, answer = self.outbox_talk.ask(f"""
             SELECT pg_current_snapshot();
             SELECT count(*), coalesce(min(id), 0) FROM (

@@ -37,7 +37,7 @@ def each_backoff(seconds):
 
 
 def each_timeout(seconds):
-    """The broker is alive but too slow: what is left of a batch comes again after each timeout."""
+    """The broker is alive but too slow: the rest of a batch is published again after each timeout."""
     return 1 + int(seconds / PUBLISH_TIMEOUT_S) + 1
 
 
@@ -147,7 +147,7 @@ def out_of_calm(at, spell, lull):
 
 
 def last_faults(draw, seconds, relays, brokers):
-    """[Fault] that stand alone before the last calm; they come when all else is over."""
+    """[Fault] that happen alone, before the last calm, when everything else is over."""
     at = calms(seconds)[-1][0] - ALONE_S * (len(ALONE) + 1)
     title = {"nats": "NATS", "kafka": "Kafka"}[draw.choice(brokers)]
     return [(at + ALONE_S * number, kind, draw.randint(1, relays), 0, 1, True)
@@ -186,7 +186,7 @@ def plan(seed, profile, seconds, faults_a_minute, relays, brokers, churn=False):
 
 
 def faults_end(profile, seconds):
-    """When those end that do not stand alone."""
+    """When the faults end that do not happen alone."""
     last_calm = calms(seconds)[-1][0]
     return last_calm - ALONE_S * (len(ALONE) + 2) if profile == "full" else last_calm
 
@@ -230,7 +230,7 @@ def show(faults):
 
 def settings(seed, relays):
     """How relays and stream are set up: [(lanes, batch)], on_sent, retention, duplicates_ms,
-    slices. Of few slices each has rows all the time, also while one of its keys is locked."""
+    slices. With few slices each of them always has rows, even while one of its keys is locked."""
     draw = random.Random(f"settings {seed}")
     fleet = [(draw.choice((1, 2, 2, 3)), draw.choice((20, 50, 100, 200))) for _ in range(relays)]
     on_sent = draw.choice(("mark", "delete"))

@@ -79,7 +79,7 @@ def poison_rows(broker):
 
 
 def routes(brokers):
-    """Also what leads poison to its broker, so that the broker's rules are what stops it."""
+    """Includes the routes that lead poison to its broker, so that the broker's rules stop it."""
     found = []
     if "kafka" in brokers:
         found += [{"match": "kafka.>", "sink": "ledger"}, {"match": "re:^__", "sink": "ledger"}]
@@ -89,7 +89,7 @@ def routes(brokers):
 
 
 def insert_poison(lab, brokers):
-    """A row of each kind. Returns how many there are, and how many PostgreSQL took."""
+    """Inserts a row of each kind. Returns how many there are, and how many PostgreSQL accepted."""
     rows = [row for broker in brokers for row in poison_rows(broker)]
     script = "".join(
         "INSERT INTO outbox (topic, key, type, payload, headers) VALUES "
@@ -138,7 +138,7 @@ class Load:
         self.holders.start()
 
     def halt(self):
-        """Nothing new begins."""
+        """From now on nothing new begins."""
         self.ended.set()
         self.holders.ended.set()
 
@@ -188,16 +188,14 @@ class Load:
         self._end_sessions(holders.NAME)
 
     def _end_sessions(self, name):
-        """What a client had begun ends when its backend notices, and only then is the truth
-        final."""
+        """What a client had begun ends when its backend notices; only then is the ledger final."""
         end_them = (f"SELECT count(CASE WHEN application_name = '{name}'"
                     " THEN pg_terminate_backend(pid) END) FROM pg_stat_activity")
         wait_until(lambda: self.lab.try_sql(end_them) == "0", 30,
                    f"the sessions named {name} are gone")
 
     def came(self):
-        """How often each kind of event was committed, and each kind of holder went as it meant
-        to."""
+        """How often each kind of event was committed, and each kind of holder ended as intended."""
         counts = dict(line.split("|") for line in self.lab.sql(
             "SELECT type, count(*) FROM ledger WHERE NOT poison GROUP BY type").splitlines())
         return ({kind: int(counts.get(kind, 0)) for kind in KINDS}
@@ -215,7 +213,7 @@ def set_up_bank(lab, config, brokers):
 
 
 def restrict_role(lab, config):
-    """The relays log in as a role with what `init --grant` says, and no more."""
+    """The relays log in as a role that has what `init --grant` prints, and no more."""
     lab.sql("CREATE ROLE relay LOGIN")
     grants = lab.relay(0, config).command("init", "--grant", "relay")
     lab.sql(grants)
