@@ -271,6 +271,14 @@ static bool a_sink_has_been_up(const struct changes *changes, const struct relay
     return false;
 }
 
+/* Of lanes that have ended, as those of a short drain, only their last error is left. */
+static bool has_never_been_up(const struct relay_report *report, int peer)
+{
+    const struct peer_report *now = peer_of(report, peer);
+
+    return now->state == PEER_UNKNOWN && now->connects == 0 && now->error_for_ms >= 0;
+}
+
 void changes_log(struct changes *changes, const struct relay_report *report)
 {
     for (int i = 0; i <= report->sink_count; i++) {
@@ -278,7 +286,7 @@ void changes_log(struct changes *changes, const struct relay_report *report)
         enum peer_state state = peer_of(report, peer)->state;
 
         note_connected(changes, report, peer);
-        if (state == PEER_AWAY)
+        if (state == PEER_AWAY || has_never_been_up(report, peer))
             note_away(changes, report, peer);
         else if (state == PEER_UP)
             note_up(changes, report, peer);

@@ -88,6 +88,17 @@ static void nothing_is_called_connected_before_it_was(void **state)
     assert_int_equal(count_words(logged_text, "relaying"), 0);
 }
 
+static void what_was_away_is_logged_when_the_lanes_of_a_drain_have_ended(void **state)
+{
+    (void)state;
+    report.sinks[1].peer = (struct peer_report){.name = bus_name, .error_for_ms = 20};
+    (void)error_set(&report.sinks[1].peer.error, ERROR_TRANSIENT, ERROR_BROKER, "refused");
+    changes_log(&changes, &report);
+    assert_int_equal(count_words(logged(), "msg=\"sink bus is away: its rows wait\" sink=bus"
+                                           " error=refused"),
+                     1);
+}
+
 static void a_sink_that_is_away_costs_a_line_a_minute(void **state)
 {
     (void)state;
@@ -267,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_connected_is_logged_once_and_then_that_it_relays),
         TEST(nothing_is_called_connected_before_it_was),
+        TEST(what_was_away_is_logged_when_the_lanes_of_a_drain_have_ended),
         TEST(a_sink_that_is_away_costs_a_line_a_minute),
         TEST(its_end_has_the_same_name_and_how_long_it_was),
         TEST(another_reason_is_logged_at_once_and_once),
