@@ -277,7 +277,7 @@ static void close_connections(int count)
     }
 }
 
-static void a_broker_that_closes_each_connection_costs_a_line(void **state)
+static void a_broker_that_closes_each_connection_costs_a_line_for_each_reason(void **state)
 {
     static const struct hang closing = {"kafka", NULL, BACKLOG, "\"security.protocol\" = \"ssl\"\n",
                                         ""};
@@ -292,7 +292,7 @@ static void a_broker_that_closes_each_connection_costs_a_line(void **state)
     process_stop(process, SIGTERM);
     expect(fixture, process->status, 0);
     assert_int_equal(process_count_words(process, "librdkafka: "), 0);
-    assert_in_range(process_count_words(process, "level=error"), 1, 2);
+    assert_in_range(process_count_words(process, "level=error"), 1, 4);
     close_listener();
 }
 
@@ -330,7 +330,7 @@ int main(void)
         TEST(a_nats_server_whose_name_lookup_hangs_holds_up_only_its_own_rows),
         TEST(a_nats_server_that_falls_silent_before_tls_holds_up_only_its_own_rows),
         TEST(a_plugin_that_does_not_start_is_refused_in_time),
-        TEST(a_broker_that_closes_each_connection_costs_a_line),
+        TEST(a_broker_that_closes_each_connection_costs_a_line_for_each_reason),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
