@@ -23,8 +23,8 @@ static int inspect_stale(struct admin *admin, struct findings *findings, struct 
         finding =
             findings_add(findings, FINDING_WARNING,
                          "table %s has an index by slices that no relay with this configuration"
-                         " uses: it has another number of slices or another condition, or it"
-                         " is not valid",
+                         " uses: it has a different number of slices or a different condition, or"
+                         " it is not valid",
                          admin->table.quoted);
         (void)snprintf(finding->fix, sizeof finding->fix, "%.*s", (int)strlen(drops) - 1, drops);
     }

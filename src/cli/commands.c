@@ -24,7 +24,7 @@ const struct command commands[] = {
      "print grant notify", 0, 0, true, cli_init},
     {"check", "[--json]", "test configuration, database and brokers: every problem",
      "Each problem comes with the SQL, command or key that mends it.\n\n"
-     "  --json         one object a line\n\n"
+     "  --json         one object per line\n\n"
      "example:\n"
      "  outbox-relay check\n",
      "json", 0, 0, true, cli_check},
@@ -48,12 +48,12 @@ const struct command commands[] = {
      "  outbox-relay health\n",
      "", 0, 0, true, cli_health},
     {"emit", "TOPIC [KEY] [PAYLOAD|-] [--type T]", "insert an event, or NDJSON from stdin",
-     "Prints the id of each event, one a line. Without a PAYLOAD it is a tombstone; - reads it\n"
+     "Prints the id of each event, one per line. Without a PAYLOAD it is a tombstone; - reads it\n"
      "from standard input. Without a TOPIC, lines of JSON are read from standard input and\n"
      "inserted in one transaction: {\"topic\": T, \"key\": K, \"type\": T, \"payload\": ...,\n"
      "\"headers\": {...}}.\n\n"
      "  --type T       the header \"type\"\n"
-     "  --json         an object a line: {\"id\": ..., \"event_id\": ...}\n\n"
+     "  --json         one object per line: {\"id\": ..., \"event_id\": ...}\n\n"
      "examples:\n"
      "  outbox-relay emit order.paid order-42 '{\"order\": 42}' --type OrderPaid\n"
      "  outbox-relay emit <events.ndjson\n",
@@ -69,7 +69,7 @@ const struct command commands[] = {
      "  --limit N      list: the newest N of them\n"
      "  --all          every dead row (list: every row)\n"
      "  --dry-run      retry, drop: show what would be done\n"
-     "  --json         one object a line\n\n" ID_HELP "\n"
+     "  --json         one object per line\n\n" ID_HELP "\n"
      "examples:\n"
      "  outbox-relay dead list --topic 'invoice.*'\n"
      "  outbox-relay dead retry --since 2h --dry-run\n"
@@ -86,7 +86,7 @@ const struct command commands[] = {
      "Rows of a paused sink stay in the outbox; those of a paused topic or key are parked, and\n"
      "keep their order. Without an argument it lists what is paused.\n\n"
      "  --reason TEXT  shown with the pause\n"
-     "  --json         the list: one object a line\n\n"
+     "  --json         the list: one object per line\n\n"
      "examples:\n"
      "  outbox-relay pause sink events --reason 'broker upgrade'\n"
      "  outbox-relay pause topic 'invoice.>'\n"

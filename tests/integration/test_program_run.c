@@ -153,7 +153,6 @@ static void a_drain_ends_when_nothing_is_left_although_the_broker_is_away(void *
 
     write_config_with_a_sink_that_is_away(fixture);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
-    assert_says(fixture->process.err, "sink bus is away");
 }
 
 static void a_drain_waits_for_a_broker_while_a_row_is_left(void **state)

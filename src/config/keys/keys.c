@@ -181,7 +181,7 @@ const struct key keys[] = {
     {SECTION_LOG, "level", KEY_WORD, IN_CONFIG(log_level), "info", 0, 0, level_words, KEY_RELOAD,
      "The least urgent level that is written."},
     {SECTION_LOG, "format", KEY_WORD, IN_CONFIG(log_format), "text", 0, 0, format_words, KEY_RELOAD,
-     "\"json\" writes an object a line."},
+     "\"json\" writes one object per line."},
 };
 
 const size_t key_count = sizeof keys / sizeof keys[0];

@@ -15,7 +15,7 @@
 
 #define DUE_ROWS 1000 /* how many due parked rows are read to find their slices */
 
-/* A lane that is configured for another number of slices must not lock any. */
+/* A lane that is configured for a different number of slices must not lock any. */
 static void put_lock(FILE *out, const struct table *table, int slices)
 {
     (void)fprintf(out,
