@@ -69,6 +69,18 @@ static int insert(struct admin *admin, const char *sql, int count, const char *c
     return 0;
 }
 
+/* PostgreSQL only says that some value is not JSON. Returns -1. */
+static int name_payload(const struct table *table, struct error *error)
+{
+    struct error cause = *error;
+
+    if (strncmp(table->columns[COLUMN_PAYLOAD].base, "json", 4) != 0 ||
+        !error_is_sqlstate(error, "22P02") || strstr(error->text, "json") == NULL)
+        return -1;
+    (void)error_set(error, cause.kind, cause.origin, "the payload is not JSON: %s", cause.text);
+    return error_hint(error, "a text needs double quotes of its own: '\"text\"'");
+}
+
 /* Text parameters are converted to the column's type; for bytea the bytes are sent unchanged. */
 int admin_emit(struct admin *admin, const struct event *event, const struct emitted_ids *ids,
                struct error *error)
@@ -105,7 +117,9 @@ int admin_emit(struct admin *admin, const struct event *event, const struct emit
     }
     (void)snprintf(sql, sizeof sql, "INSERT INTO %s (%s) VALUES ($1, $2%s%s)", admin->table.quoted,
                    names, count > 2 ? ", $3" : "", count > 3 ? ", $4" : "");
-    return insert(admin, sql, count, values, lengths, formats, ids, error);
+    if (insert(admin, sql, count, values, lengths, formats, ids, error) == 0)
+        return 0;
+    return name_payload(&admin->table, error);
 }
 
 static const enum column emitted[] = {COLUMN_TOPIC, COLUMN_KEY, COLUMN_TYPE, COLUMN_PAYLOAD,

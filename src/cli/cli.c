@@ -77,6 +77,22 @@ static enum exit_status complain_of_command(const char *name)
     return EXIT_USAGE;
 }
 
+/* -c FILE before the command, as some programs take it. */
+static enum exit_status complain_of_order(int argc, char **argv)
+{
+    const char *command = "COMMAND";
+
+    for (int i = 2; i < argc && strcmp(command, "COMMAND") == 0; i++)
+        if (find_command(argv[i]) != NULL)
+            command = argv[i];
+    (void)fprintf(stderr, "outbox-relay: options follow the command: outbox-relay %s", command);
+    for (int i = 1; i < argc; i++)
+        if (argv[i] != command)
+            (void)fprintf(stderr, " %s", argv[i]);
+    (void)fputc('\n', stderr);
+    return EXIT_USAGE;
+}
+
 static bool asks_for_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
@@ -125,7 +141,7 @@ enum exit_status cli_main(int argc, char **argv)
         return cli_help(&(struct arguments){0}, NULL);
     command = find_command(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
     if (command == NULL)
-        return complain_of_command(argv[1]);
+        return argv[1][0] == '-' ? complain_of_order(argc, argv) : complain_of_command(argv[1]);
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (asks_for_help(argv[i]))
             return cli_help(&(struct arguments){.operands = {command->name}, .operand_count = 1},

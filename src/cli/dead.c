@@ -68,15 +68,14 @@ struct verb {
     const char *name;
     enum parked_verb verb;
     int (*check)(const struct arguments *arguments, struct error *error);
-    const char *done; /* NULL: shows rows only */
-    const char *would;
+    const char *would; /* NULL: shows rows only */
 };
 
-static const struct verb verbs[] = {{"list", PARKED_LIST, check_list, NULL, NULL},
-                                    {"show", PARKED_SHOW, check_show, NULL, NULL},
-                                    {"retry", PARKED_RETRY, check_change, "retried", "would retry"},
-                                    {"drop", PARKED_DROP, check_change, "dropped", "would drop"},
-                                    {NULL, PARKED_LIST, NULL, NULL, NULL}};
+static const struct verb verbs[] = {{"list", PARKED_LIST, check_list, NULL},
+                                    {"show", PARKED_SHOW, check_show, NULL},
+                                    {"retry", PARKED_RETRY, check_change, "would retry"},
+                                    {"drop", PARKED_DROP, check_change, "would drop"},
+                                    {NULL, PARKED_LIST, NULL, NULL}};
 
 static const struct verb *find_verb(const char *name)
 {
@@ -116,8 +115,12 @@ static void report(const struct verb *verb, const struct arguments *arguments, i
 {
     if (arguments->json)
         return;
-    if (verb->done != NULL)
-        (void)printf("%s %" PRId64 "\n", arguments->dry_run ? verb->would : verb->done, count);
+    if (verb->would != NULL && arguments->dry_run)
+        (void)printf("%s %" PRId64 "\n", verb->would, count);
+    else if (verb->verb == PARKED_RETRY)
+        (void)printf("%" PRId64 " row%s will be tried again\n", count, count == 1 ? "" : "s");
+    else if (verb->verb == PARKED_DROP)
+        (void)printf("dropped %" PRId64 "\n", count);
     else if (count == 0 && isatty(STDOUT_FILENO) == 1)
         (void)fprintf(stderr, "no parked or dead row\n");
 }

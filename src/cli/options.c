@@ -84,6 +84,33 @@ static bool complain(const struct command *command, const char *what, const char
     return false;
 }
 
+/* The option of the command that looks most like `name`, or NULL. */
+static const char *nearest_option(const struct command *command, const char *name)
+{
+    const char *nearest = NULL;
+    unsigned distance = 3;
+
+    for (const struct option *option = options; option->name != NULL; option++) {
+        if ((option->val != OPTION_CONFIG && !takes(command, option->name)) ||
+            text_distance(name, option->name) >= distance)
+            continue;
+        distance = text_distance(name, option->name);
+        nearest = option->name;
+    }
+    return nearest;
+}
+
+static bool complain_of_option(const struct command *command, const char *option)
+{
+    const char *nearest =
+        strncmp(option, "--", 2) == 0 ? nearest_option(command, option + 2) : NULL;
+    char what[64] = "unknown option";
+
+    if (nearest != NULL)
+        (void)snprintf(what, sizeof what, "did you mean \"--%s\"? Unknown option", nearest);
+    return complain(command, what, option);
+}
+
 static bool apply_flag(struct arguments *arguments, int code)
 {
     switch (code) {
@@ -178,9 +205,10 @@ static bool apply_value(const struct command *command, struct arguments *argumen
 static bool apply(const struct command *command, struct arguments *arguments, int code,
                   const char *value)
 {
-    if (code == '?' || code == ':')
-        return complain(command, code == '?' ? "unknown option" : "a value is missing after",
-                        value);
+    if (code == '?')
+        return complain_of_option(command, value);
+    if (code == ':')
+        return complain(command, "a value is missing after", value);
     if (code != OPTION_CONFIG && !takes(command, option_name(code)))
         return complain(command, "option does not apply here:", option_name(code));
     return value != NULL ? apply_value(command, arguments, code, value)

@@ -247,13 +247,19 @@ static void mistakes_on_the_command_line_exit_2(void **state)
     expect(fixture, run(fixture, "rnu"), 2);
     assert_says(fixture->process.err, "did you mean \"run\"?");
     expect(fixture, run(fixture, "run", "--drian"), 2);
-    assert_says(fixture->process.err, "--drian");
+    assert_says(fixture->process.err, "did you mean \"--drain\"? Unknown option \"--drian\"");
+    expect(fixture, run(fixture, "run", "--frobnicate"), 2);
+    assert_says(fixture->process.err, "outbox-relay run: unknown option \"--frobnicate\"");
+    expect(fixture, run(fixture, "-c", "relay.toml", "status"), 2);
+    assert_says(fixture->process.err,
+                "options follow the command: outbox-relay status -c relay.toml\n");
     expect(fixture, run(fixture, "run", "--json"), 2);
     expect(fixture, run(fixture, "dead"), 2);
     expect(fixture, run(fixture, "dead", "revive"), 2);
     expect(fixture, run(fixture, "run", "-c", "/nonexistent/relay.toml"), 2);
     assert_says(fixture->process.err, "cannot open: No such file or directory");
     expect(fixture, run(fixture, "emit", "t", "k", "{\"n\": }", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "the payload is not JSON: ");
     assert_says(fixture->process.err, "SQLSTATE 22P02");
     expect(fixture, run(fixture, "purge", "--older-than", "106751991167d", "-c", fixture->config),
            2);

@@ -52,7 +52,7 @@ static void retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once(void **state)
 
     park_five(fixture);
     DEAD(fixture, 0, "retry", "1", "2", "00000000-0000-0000-0000-0000000000A3");
-    assert_string_equal(fixture->process.out, "retried 3\n");
+    assert_string_equal(fixture->process.out, "3 rows will be tried again\n");
     assert_string_equal(ids_where(fixture, RETRIED), "1,2,3");
     assert_string_equal(ids_where(fixture, "event_id::text NOT LIKE '%a' || id"), "");
     assert_string_equal(ids_where(fixture, "due IS NULL AND attempts = 9"), "4,5");
@@ -74,7 +74,7 @@ static void a_row_that_is_named_twice_is_done_once(void **state)
 
     park_five(fixture);
     DEAD(fixture, 0, "retry", "1", "1", "00000000-0000-0000-0000-0000000000a1");
-    assert_string_equal(fixture->process.out, "retried 1\n");
+    assert_string_equal(fixture->process.out, "1 row will be tried again\n");
 }
 
 static void when_one_id_is_missing_nothing_is_done(void **state)
@@ -148,12 +148,12 @@ static void all_and_filters_choose_dead_rows_only(void **state)
 
     park_five(fixture);
     DEAD(fixture, 0, "retry", "--topic", "order.a");
-    assert_string_equal(fixture->process.out, "retried 1\n");
+    assert_string_equal(fixture->process.out, "1 row will be tried again\n");
     assert_string_equal(ids_where(fixture, RETRIED), "1");
     DEAD(fixture, 0, "retry", "--type", "T1", "--since", "4h", "--all");
-    assert_string_equal(fixture->process.out, "retried 0\n");
+    assert_string_equal(fixture->process.out, "0 rows will be tried again\n");
     DEAD(fixture, 0, "retry", "--type", "T1", "--since", "6h", "--topic", "order.>");
-    assert_string_equal(fixture->process.out, "retried 1\n");
+    assert_string_equal(fixture->process.out, "1 row will be tried again\n");
     assert_string_equal(ids_where(fixture, RETRIED), "1,5");
     sql(fixture->conn, "UPDATE outbox_parked SET due = NULL WHERE id IN (1, 5)");
     DEAD(fixture, 0, "drop", "--since", "90m");
@@ -219,7 +219,7 @@ static void ten_thousand_dead_rows_are_retried_at_once(void **state)
     DEAD(fixture, 0, "list");
     assert_int_equal(count_lines(fixture->process.out), 10000);
     DEAD(fixture, 0, "retry", "--all");
-    assert_string_equal(fixture->process.out, "retried 10000\n");
+    assert_string_equal(fixture->process.out, "10000 rows will be tried again\n");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE " RETRIED),
                      10000);
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
@@ -490,7 +490,7 @@ static void a_table_of_somebody_else_is_served_by_its_own_ids(void **state)
     assert_says(fixture->process.out, "created_at    (null)\n");
     DEAD(fixture, 0, "show", "00000000-0000-0000-0000-0000000000AB", "--json");
     DEAD(fixture, 0, "retry", "00000000-0000-0000-0000-0000000000AB");
-    assert_string_equal(fixture->process.out, "retried 1\n");
+    assert_string_equal(fixture->process.out, "1 row will be tried again\n");
     DEAD(fixture, 0, "drop", "00000000-0000-0000-0000-0000000000ab");
 }
 

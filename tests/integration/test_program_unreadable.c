@@ -343,7 +343,7 @@ static void assert_retried(struct fixture *fixture)
     DEAD(fixture, "retry", BAD, "--dry-run");
     assert_says(fixture->process.out, "would retry 1\n");
     DEAD(fixture, "retry", BAD);
-    assert_string_equal(fixture->process.out, "retried 1\n");
+    assert_string_equal(fixture->process.out, "1 row will be tried again\n");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     assert_int_equal(sql_number(fixture->conn,
                                 "SELECT count(*) FROM " PARKED_ROWS " WHERE due IS NULL"
