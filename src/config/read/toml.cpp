@@ -163,6 +163,8 @@ static std::string without_value(std::string text)
 
     if (open != std::string::npos && open + 2 < close)
         text.replace(open + 2, close + 1 - (open + 2), "the number");
+    if (text.find("could not determine value type") != std::string::npos)
+        text += "; a string needs quotes";
     if (text.compare(0, prefix.size(), prefix) == 0)
         text.replace(0, prefix.size(), "in ");
     return text;

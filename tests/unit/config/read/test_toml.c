@@ -81,6 +81,8 @@ static void a_key_of_what_is_no_table_is_not_found(void **state)
 static void a_syntax_error_names_line_and_column(void **state)
 {
     static const struct refusal refusals[] = {
+        {"url = shop", "relay.toml:1:7: in value: could not determine value type; a string needs"
+                       " quotes"},
         {"\nbatch 5", "relay.toml:2:7: in key-value pair: expected '=', saw '5'"},
         {"a = \"x", "relay.toml:1:7: in string: encountered end-of-file"},
         {"a = 1\na = 2", "relay.toml:2:5: in key-value pair: cannot redefine existing integer 'a'"},
