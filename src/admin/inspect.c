@@ -101,7 +101,10 @@ static int inspect_role(struct admin *admin, struct findings *findings, struct e
                            "role \"%s\" %s; a restricted role can do less harm",
                            PQuser(admin->session.conn),
                            flags % 2 == 1 ? "is a superuser, or may become one" : "owns the table");
-    (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init --grant ROLE");
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant relay"
+                   " | psql %s; then connect as relay",
+                   PQdb(admin->session.conn));
     return 0;
 }
 

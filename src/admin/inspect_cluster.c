@@ -156,7 +156,8 @@ static int inspect_visibility(struct admin *admin, struct findings *findings, st
                            "role \"%s\" does not see how long transactions of others are open",
                            PQuser(admin->session.conn));
     table_quote(admin->session.conn, PQuser(admin->session.conn), role);
-    (void)snprintf(finding->fix, sizeof finding->fix, "GRANT pg_read_all_stats TO %s;", role);
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "GRANT pg_read_all_stats TO %s; -- as a superuser", role);
     return 0;
 }
 

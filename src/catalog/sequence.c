@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 static const char sequence_sql[] =
-    "SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
+    "SELECT '\"' || pg_catalog.replace(n.nspname, '\"', '\"\"') || '\".\"' ||"
+    "   pg_catalog.replace(c.relname, '\"', '\"\"') || '\"',"
     " pg_catalog.has_sequence_privilege(c.oid, 'SELECT'), s.seqcycle, s.seqcache, s.seqincrement,"
     " c.oid"
     " FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_depend d"

@@ -187,8 +187,28 @@ static void print_findings(const struct findings *findings, bool json)
         (void)printf("%s%s%s: %s\n", terminal_colour(STDOUT_FILENO, colour_of(finding->level)),
                      level_name(finding->level), terminal_colour(STDOUT_FILENO, COLOUR_NONE), text);
         if (fix[0] != '\0')
-            (void)printf("  fix: %s\n", fix);
+            (void)printf("  %s: %s\n", finding->level == FINDING_OK ? "hint" : "fix", fix);
     }
+}
+
+static void print_count(int count, const char *what)
+{
+    if (count == 0)
+        (void)printf("no %ss", what);
+    else
+        (void)printf("%d %s%s", count, what, count == 1 ? "" : "s");
+}
+
+static void print_summary(const struct findings *findings)
+{
+    int counts[FINDING_ERROR + 1] = {0};
+
+    for (int i = 0; i < findings->count; i++)
+        counts[findings->items[i].level]++;
+    print_count(counts[FINDING_ERROR], "error");
+    (void)printf(", ");
+    print_count(counts[FINDING_WARNING], "warning");
+    (void)putchar('\n');
 }
 
 enum exit_status cli_check(const struct arguments *arguments, struct config *config)
@@ -208,6 +228,8 @@ enum exit_status cli_check(const struct arguments *arguments, struct config *con
     if (status == EXIT_DONE && has_error(&findings))
         status = EXIT_BROKER;
     print_findings(&findings, arguments->json);
+    if (!arguments->json)
+        print_summary(&findings);
     batch_free(&waiting);
     findings_free(&findings);
     broker_end();

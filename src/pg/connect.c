@@ -124,18 +124,22 @@ static const struct refusal refusals[] = {
                          " sslcert in database.url (ssl_ca_file in postgresql.conf)"},
     {"private key file", "sslkey in database.url must name the private key of the sslcert"
                          " certificate, and only its owner may read the file"},
-    {"password authentication failed", "the password came from database.password_file, or else from"
-                                       " database.url, PGPASSWORD or the password file (.pgpass)"},
+    {"password authentication failed", "correct the password: it came from database.password_file,"
+                                       " or else from database.url, PGPASSWORD or the password file"
+                                       " (.pgpass)"},
     {"no password supplied", "set password_file in [database] to a file that holds the password"},
     {"pg_hba.conf", "the server's pg_hba.conf has no line for this role from this host; a"
                     " hostssl line needs sslmode=verify-full in database.url"},
     {"definition of service", "the service comes from service=NAME in database.url or from"
                               " PGSERVICE; PGSERVICEFILE names the file that defines it"},
     {"service file", "PGSERVICEFILE must name the file that defines the service of database.url"},
+    {"Peer authentication failed", "the operating system's user must have the name of the role, or"
+                                   " use host=localhost with a password in database.url"},
     {"authentication failed", NULL},
-    {"\" does not exist", NULL},
+    {"is not permitted to log in", "let it log in: ALTER ROLE ... LOGIN"},
+    {"FATAL:  role \"", "create the role (createuser), or correct the user in database.url"},
+    {"\" does not exist", "create the database (createdb), or correct its name in database.url"},
     {"permission denied for", NULL},
-    {"is not permitted to log in", NULL},
     {"invalid port number", NULL},
     {"invalid sslmode value", NULL},
 };
@@ -150,9 +154,34 @@ static const struct refusal doubts[] = {
                         " port in database.url, or let the connection through the firewall"},
 };
 
+/* libpq reports each attempt, with and without TLS, on a line of its own. A line that repeats the
+ * one before it is left out. */
+static void copy_message(char *out, size_t size, const char *text)
+{
+    const char *before = NULL;
+    size_t before_len = 0;
+    size_t at = 0;
+
+    out[0] = '\0';
+    while (*text != '\0' && at + 1 < size) {
+        size_t len = strcspn(text, "\n");
+        int written;
+
+        if (len != before_len || before == NULL || memcmp(before, text, len) != 0) {
+            written = snprintf(out + at, size - at, "%.*s\n", (int)len, text);
+            at += written > 0 ? (size_t)written : 0;
+        }
+        before = text;
+        before_len = len;
+        text += len + (text[len] == '\n');
+    }
+}
+
 static int refuse(const PGconn *conn, struct error *error)
 {
-    const char *text = PQerrorMessage(conn);
+    char text[sizeof error->text];
+
+    copy_message(text, sizeof text, PQerrorMessage(conn));
 
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         if (strstr(text, refusals[i].says) == NULL)

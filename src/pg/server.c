@@ -63,8 +63,10 @@ int server_refuse_superuser(const struct session *session, struct error *error)
                     " others add to the outbox would run with its rights",
                     PQuser(session->conn));
     return error_hint(error,
-                      "connect as a role with the privileges that outbox-relay init --grant ROLE"
-                      " prints, or allow this role with allow_superuser = true in [database]");
+                      "as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant"
+                      " relay | psql %s; then connect as relay. Or allow this role with"
+                      " allow_superuser = true in [database]",
+                      PQdb(session->conn));
 }
 
 int server_check_role(struct session *session, bool allow_superuser, struct error *error)

@@ -1,4 +1,5 @@
 /* check as a doctor: what threatens the outbox from outside, and servers of another kind. */
+#include "integration/nats_server.h"
 #include "integration/program.h"
 
 static const char *check(struct fixture *fixture, int status)
@@ -17,7 +18,9 @@ static void a_healthy_system_has_no_warning_but_the_known_ones(void **state)
     assert_null(strstr(said, "autovacuum"));
     assert_null(strstr(said, "error: "));
     assert_says(said, "does not see how long transactions of others are open\n"
-                      "  fix: GRANT pg_read_all_stats TO \"" HARNESS_RELAY "\";\n");
+                      "  hint: GRANT pg_read_all_stats TO \"" HARNESS_RELAY "\"; -- as a"
+                      " superuser\n");
+    assert_says(said, "\nno errors, 2 warnings\n");
 }
 
 static void settings_that_lose_commits_or_keep_sent_rows_are_named(void **state)
@@ -85,6 +88,68 @@ static void expect_hint(struct fixture *fixture, int status, const char *hint)
     assert_says(fixture->process.out, hint);
 }
 
+static void configure_nats(struct fixture *fixture, const char *url)
+{
+    char sink[256];
+
+    (void)snprintf(sink, sizeof sink,
+                   "[sink.n]\ntype = \"nats\"\nstream = \"S\"\nservers = [\"%s\"]\n", url);
+    write_config(fixture, "", sink);
+}
+
+/* Port 1 is reserved, and nothing listens there. */
+static void a_server_that_does_not_run_is_named_with_what_starts_it(void **state)
+{
+    struct fixture *fixture = *state;
+
+    configure_nats(fixture, "nats://127.0.0.1:1");
+    expect_hint(fixture, 4, "error: [sink.n] nats at nats://127.0.0.1:1: nothing answers");
+    assert_says(fixture->process.out,
+                "  fix: start it (nats-server -js), or correct servers in [sink.n]\n");
+    assert_says(fixture->process.out, "\n1 error, ");
+    write_config(fixture, "", "[sink.k]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n");
+    expect_hint(fixture, 4, "  fix: start the broker, or check the addresses in brokers\n");
+}
+
+static void a_nats_server_that_lacks_something_is_named_with_what_adds_it(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start_own_server("");
+    configure_nats(fixture, own_url);
+    expect_hint(fixture, 4, "  fix: start the server with JetStream: nats-server -js");
+    end_own_server();
+    start_own_server("authorization { user: u, password: p }");
+    configure_nats(fixture, own_url);
+    expect_hint(fixture, 4, "  fix: the server wants a login: set username and password_file");
+    end_own_server();
+    configure_nats(fixture, harness_env("TEST_NATS_URL"));
+    expect_hint(fixture, 4, "  fix: nats stream add S --subjects ");
+    assert_says(fixture->process.out, "; or write create = true and allow in [sink.n]\n");
+}
+
+static void a_database_or_a_role_that_is_missing_is_named_with_what_makes_it(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *port = harness_env("TEST_PG_PORT");
+
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:%s/shopp",
+                   port);
+    configure(fixture);
+    expect_hint(fixture, 3, "  fix: create the database (createdb), or correct its name in");
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://nobody@127.0.0.1:%s/postgres",
+                   port);
+    configure(fixture);
+    expect_hint(fixture, 3, "  fix: create the role (createuser), or correct the user in");
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:%s/postgres",
+                   port);
+    configure(fixture);
+    expect_hint(
+        fixture, 3,
+        "  fix: as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant relay |"
+        " psql postgres; then connect as relay");
+}
+
 static void a_server_of_another_kind_is_recognised(void **state)
 {
     struct fixture *fixture = *state;
@@ -142,6 +207,9 @@ int main(void)
         TEST(tables_that_a_crash_empties_or_that_nobody_vacuums_are_named),
         TEST(destinations_of_parked_rows_are_looked_at_too),
         TEST(a_server_of_another_kind_is_recognised),
+        TEST(a_server_that_does_not_run_is_named_with_what_starts_it),
+        TEST(a_nats_server_that_lacks_something_is_named_with_what_adds_it),
+        TEST(a_database_or_a_role_that_is_missing_is_named_with_what_makes_it),
         TEST(a_stream_that_cannot_be_created_is_an_error_that_names_the_holder),
     };
 

@@ -260,7 +260,7 @@ static void init_adds_the_trigger_once_and_check_reports_it(void **state)
 
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "ok: no trigger notifies of inserts");
-    assert_says(fixture->process.out, "  fix: outbox-relay init --notify\n");
+    assert_says(fixture->process.out, "  hint: outbox-relay init --notify\n");
     for (int i = 0; i < 2; i++) {
         expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_trigger WHERE tgrelid ="
@@ -272,7 +272,7 @@ static void init_adds_the_trigger_once_and_check_reports_it(void **state)
     sql(fixture->conn, "ALTER TABLE outbox DISABLE TRIGGER outbox_notify");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     assert_says(fixture->process.out,
-                "  fix: ALTER TABLE \"public\".\"outbox\" ENABLE TRIGGER \"outbox_notify\";\n");
+                "  hint: ALTER TABLE \"public\".\"outbox\" ENABLE TRIGGER \"outbox_notify\";\n");
 }
 
 static void what_init_prints_makes_the_trigger(void **state)

@@ -449,7 +449,7 @@ static void check_warns_of_a_sequence_whose_ids_do_not_grow_in_order(void **stat
 
         sql(fixture->conn, "%s", changes[i][0]);
         expect(fixture, run_command(fixture, "check"), 0);
-        (void)snprintf(fix, sizeof fix, "ALTER SEQUENCE public.%s INCREMENT 1 CACHE 1;",
+        (void)snprintf(fix, sizeof fix, "ALTER SEQUENCE \"public\".\"%s\" INCREMENT 1 CACHE 1;",
                        changes[i][1]);
         assert_says(fixture->process.out, fix);
         sql(fixture->conn, "%s", fix);

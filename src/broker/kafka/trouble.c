@@ -63,6 +63,8 @@ static const struct {
     {"ApiVersionRequest failed: Local: Timed out",
      "is this a Kafka broker? It accepts connections but does not answer; check the addresses in "
      "brokers"},
+    {"Connection refused", "start the broker, or check the addresses in brokers"},
+    {"Failed to resolve", "correct the host in brokers, or make its name known to this machine"},
     {"SASL authentication error",
      "see properties.\"sasl.username\" and \"sasl.password_file\" (or \"sasl.password\")"},
 };

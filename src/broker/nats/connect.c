@@ -347,7 +347,7 @@ static int fail_hung(struct nats *nats, const struct nats_hang *hang, struct err
     return nats_fail(nats, error, ERROR_TRANSIENT, text);
 }
 
-/* The configuration key of the login in use; "username" when there is none. */
+/* The configuration key of the login in use; NULL: there is none. */
 static const char *login_key(const struct sink_options *options)
 {
     return options->credentials_file != NULL ? "credentials_file"
@@ -356,12 +356,19 @@ static const char *login_key(const struct sink_options *options)
            : options->token != NULL          ? "token"
            : options->password_file != NULL  ? "password_file"
            : options->password != NULL       ? "password"
-                                             : "username";
+           : options->username != NULL       ? "username"
+                                             : NULL;
 }
 
 static bool says(const char *text, const char *part)
 {
     return strcasestr(text, part) != NULL;
+}
+
+static bool is_login_refused(const struct dial *dial)
+{
+    return dial->status == NATS_CONNECTION_AUTH_FAILED || says(dial->text, "authorization") ||
+           says(dial->text, "authentication") || says(dial->text, "seed");
 }
 
 /* The configuration key to change, or NULL when that is not known; *why: the reason, or "". */
@@ -371,8 +378,7 @@ static const char *key_to_change(const struct nats *nats, const struct dial *dia
     bool asks_for_tls = is_secure(options, nats->address);
 
     *why = "";
-    if (dial->status == NATS_CONNECTION_AUTH_FAILED || says(dial->text, "authorization") ||
-        says(dial->text, "authentication") || says(dial->text, "seed"))
+    if (is_login_refused(dial))
         return login_key(options);
     if (dial->status == NATS_SECURE_CONNECTION_WANTED) {
         *why = "the server offers no TLS";
@@ -409,6 +415,27 @@ static const char *key_to_change(const struct nats *nats, const struct dial *dia
     return NULL;
 }
 
+static int fail_without_key(struct nats *nats, const struct dial *dial, struct error *error)
+{
+    const char *name = nats->base.options->name;
+    bool silent = dial->status == NATS_NO_SERVER;
+
+    (void)nats_fail(nats, error, kind_of(dial->status, dial->text),
+                    silent ? "nothing answers (connection refused, or no such host)" : dial->text);
+    if (silent)
+        return error_hint(error, "start it (nats-server -js), or correct servers in [sink.%s]",
+                          name);
+    if (is_login_refused(dial))
+        return error_hint(error,
+                          "the server wants a login: set username and password_file, token_file,"
+                          " credentials_file or nkey_file in [sink.%s]",
+                          name);
+    if (dial->status == NATS_TIMEOUT || dial->status == NATS_PROTOCOL_ERROR)
+        return error_hint(error, "is this a NATS server? What is at that address does not"
+                                 " answer like one; check the addresses in servers");
+    return -1;
+}
+
 static int fail_to_connect(struct nats *nats, const struct dial *dial, struct error *error)
 {
     const char *why;
@@ -421,13 +448,8 @@ static int fail_to_connect(struct nats *nats, const struct dial *dial, struct er
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "[sink.%s] tls_ca_file, tls_cert_file or tls_key_file: %s", name,
                          dial->text);
-    if (key == NULL) {
-        (void)nats_fail(nats, error, kind_of(dial->status, dial->text), dial->text);
-        if (dial->status == NATS_TIMEOUT || dial->status == NATS_PROTOCOL_ERROR)
-            return error_hint(error, "is this a NATS server? What is at that address does not"
-                                     " answer like one; check the addresses in servers");
-        return -1;
-    }
+    if (key == NULL)
+        return fail_without_key(nats, dial, error);
     if (strncmp(key, "password", strlen("password")) == 0)
         (void)snprintf(also, sizeof also, " or [sink.%.64s] username", name);
     (void)snprintf(text, sizeof text, "%s; change [sink.%s] %s%s%s%s", dial->text, name, key,

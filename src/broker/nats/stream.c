@@ -99,8 +99,17 @@ static int fail_missing(struct nats *nats, const char *destination, struct error
     }
     fail(nats, error, ERROR_PERMANENT, why);
     return error_hint(
-        error, "nats stream add %s --subjects '%s' --storage file --dupe-window 2m --defaults",
-        stream, subjects);
+        error,
+        "nats stream add %s --subjects '%s' --storage file --dupe-window 2m --defaults; or write"
+        " create = true%s in [sink.%s]",
+        stream, subjects, count == 0 ? " and allow" : "", nats->base.options->name);
+}
+
+static int fail_without_jetstream(struct nats *nats, struct error *error)
+{
+    fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
+    return error_hint(error, "start the server with JetStream: nats-server -js, or jetstream {} in"
+                             " its configuration file");
 }
 
 /* Keeps *reply if it is stream information; otherwise sets it to NULL. 0 also when there is no such
@@ -115,7 +124,7 @@ static int check_answer(struct nats *nats, json_t **reply, struct error *error)
     if (json_is_object(json_object_get(*reply, "config")))
         return 0;
     if (code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
-        status = fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
+        status = fail_without_jetstream(nats, error);
     else if (refusal != NULL && code != JSStreamNotFoundErr)
         status = fail(nats, error, ERROR_TRANSIENT, text_in(refusal, "description"));
     else if (refusal == NULL)
@@ -153,7 +162,7 @@ static int call_api(struct nats *nats, const char *what, const char *request, js
         deadline_ms = nats->ready_deadline_ms;
     status = nats_ask(nats, subject, request, deadline_ms, &answer);
     if (status == NATS_NO_RESPONDERS)
-        return fail(nats, error, ERROR_PERMANENT, "JetStream is not enabled on this server");
+        return fail_without_jetstream(nats, error);
     if (status == NATS_TIMEOUT || status == NATS_NOT_PERMITTED)
         return fail_silent(nats, error);
     if (status != NATS_OK)
@@ -448,9 +457,13 @@ static void warn(const struct nats *nats, const json_t *info, struct findings *f
                        "storage cannot be edited: add a stream with --storage file, and move the"
                        " subjects to it");
     }
-    if (json_integer_value(setting(info, "num_replicas")) < 2)
-        set_fix(nats, add_warning(nats, findings, "1 replica: losing one disk loses messages"),
-                "--replicas 3");
+    if (json_integer_value(setting(info, "num_replicas")) < 2) {
+        finding = add_warning(nats, findings, "1 replica: losing one disk loses messages");
+        (void)snprintf(finding->fix, sizeof finding->fix,
+                       "with a cluster of three servers: nats stream edit %s --replicas 3; fine for"
+                       " trying out",
+                       nats->base.options->stream);
+    }
     if (window_ms < wanted_ms) {
         (void)snprintf(option, sizeof option, "--dupe-window %llds",
                        (long long)(wanted_ms + 999) / 1000);
