@@ -24,7 +24,7 @@ options = $(foreach name,$(1),$(if $($(name)),--$(shell echo $(name) | tr A-Z_ a
 help-tests: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(filter %.mk,$(MAKEFILE_LIST)) | expand -t 24
 
-built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) ## every test program
+built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) $(if $(SANITIZE),,build/mutant) ## every test program, and the broken relays of make mutants
 
 test-unit: $(UNIT) ## TEST_FILTER=toml: only the programs whose path holds it
 	@tests/support/run_tests $(UNIT)

@@ -62,8 +62,8 @@ natsStatus real_header(natsMsg *message, const char *name,
                        const char *value) __asm__("__real_natsMsgHeader_Set");
 natsStatus wrap_header(natsMsg *message, const char *name,
                        const char *value) __asm__("__wrap_natsMsgHeader_Set");
-bool real_block(void) __asm__("__real_nats_block_works");
-bool wrap_block(void) __asm__("__wrap_nats_block_works");
+bool real_block(void) __asm__("__real_nats_one_call_works");
+bool wrap_block(void) __asm__("__wrap_nats_one_call_works");
 
 /* The assembler's names hide a changed signature from the compiler; these do not. */
 _Static_assert(_Generic(&broker_send, __typeof__(&real_send) : 1, default : 0), "broker_send");
