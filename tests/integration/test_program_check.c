@@ -121,7 +121,8 @@ static void a_nats_server_that_lacks_something_is_named_with_what_adds_it(void *
     end_own_server();
     start_own_server("authorization { user: u, password: p }");
     configure_nats(fixture, own_url);
-    expect_hint(fixture, 4, "  fix: the server wants a login: set username and password_file");
+    expect_hint(fixture, 4,
+                "  fix: the server wants a login: set [sink.n] username and password_file");
     end_own_server();
     configure_nats(fixture, harness_env("TEST_NATS_URL"));
     expect_hint(fixture, 4, "  fix: nats stream add S --subjects ");

@@ -427,8 +427,8 @@ static int fail_without_key(struct nats *nats, const struct dial *dial, struct e
                           name);
     if (is_login_refused(dial))
         return error_hint(error,
-                          "the server wants a login: set username and password_file, token_file,"
-                          " credentials_file or nkey_file in [sink.%s]",
+                          "the server wants a login: set [sink.%s] username and password_file, or"
+                          " token_file, credentials_file or nkey_file",
                           name);
     if (dial->status == NATS_TIMEOUT || dial->status == NATS_PROTOCOL_ERROR)
         return error_hint(error, "is this a NATS server? What is at that address does not"
