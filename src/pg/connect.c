@@ -146,6 +146,7 @@ static const struct refusal refusals[] = {
 
 /* The same of messages after which the server may yet come: these say what else it may be. */
 static const struct refusal doubts[] = {
+    {"Is the server running", "start PostgreSQL, or correct host and port in database.url"},
     {"invalid response to SSL negotiation", "is this a PostgreSQL server? Something else answers at"
                                             " that address; correct host and port in database.url"},
     {"expected authentication request", "is this a PostgreSQL server? Something else answers at"
@@ -154,12 +155,10 @@ static const struct refusal doubts[] = {
                         " port in database.url, or let the connection through the firewall"},
 };
 
-/* libpq reports each attempt, with and without TLS, on a line of its own. A line that repeats the
- * one before it is left out. */
+/* libpq reports each attempt, to each host with and without TLS, on lines of its own. A line that
+ * repeats an earlier one is left out. */
 static void copy_message(char *out, size_t size, const char *text)
 {
-    const char *before = NULL;
-    size_t before_len = 0;
     size_t at = 0;
 
     out[0] = '\0';
@@ -167,12 +166,10 @@ static void copy_message(char *out, size_t size, const char *text)
         size_t len = strcspn(text, "\n");
         int written;
 
-        if (len != before_len || before == NULL || memcmp(before, text, len) != 0) {
+        if (memmem(out, at, text, len) == NULL) {
             written = snprintf(out + at, size - at, "%.*s\n", (int)len, text);
             at += written > 0 ? (size_t)written : 0;
         }
-        before = text;
-        before_len = len;
         text += len + (text[len] == '\n');
     }
 }

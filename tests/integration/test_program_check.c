@@ -101,6 +101,7 @@ static void configure_nats(struct fixture *fixture, const char *url)
 static void a_server_that_does_not_run_is_named_with_what_starts_it(void **state)
 {
     struct fixture *fixture = *state;
+    const char *refused;
 
     configure_nats(fixture, "nats://127.0.0.1:1");
     expect_hint(fixture, 4, "error: [sink.n] nats at nats://127.0.0.1:1: nothing answers");
@@ -109,6 +110,12 @@ static void a_server_that_does_not_run_is_named_with_what_starts_it(void **state
     assert_says(fixture->process.out, "\n1 error, ");
     write_config(fixture, "", "[sink.k]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n");
     expect_hint(fixture, 4, "  fix: start the broker, or check the addresses in brokers\n");
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://127.0.0.1:1,127.0.0.1:1/shop");
+    configure(fixture);
+    expect_hint(fixture, 3, "  fix: start PostgreSQL, or correct host and port in database.url\n");
+    refused = strstr(fixture->process.out, "Connection refused");
+    assert_non_null(refused);
+    assert_null(strstr(refused + 1, "Connection refused")); /* libpq says it for each host */
 }
 
 static void a_nats_server_that_lacks_something_is_named_with_what_adds_it(void **state)
