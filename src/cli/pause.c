@@ -175,7 +175,8 @@ static int resume(struct admin *admin, const struct target *target, struct error
     }
     if (target->what == PAUSE_SINK)
         return 0;
-    if (wait_for_claims(admin, error) < 0)
+    /* What a claim that is open for longer still parks becomes due by itself. */
+    if (admin_wait_for_claims(admin, error) < 0)
         return -1;
     return admin_let_go(admin, target->what, target->name, error);
 }

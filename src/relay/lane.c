@@ -340,11 +340,12 @@ static bool leaves_all_unsent(const struct lane *lane)
 }
 
 /* Whether to send the next claim together with the settlement. It locks rows, so it is sent only
- * when the next step is certain to follow at once. */
+ * when the next step is certain to follow at once and to read it. */
 static bool claim_ahead(const struct lane *lane)
 {
     return lane->batch.has_more && !parked_is_due(lane) && !stop_requested(lane->stop) &&
-           atomic_load(&lane->next) == NULL && !leaves_all_unsent(lane);
+           atomic_load(&lane->next) == NULL && !leaves_all_unsent(lane) &&
+           !sinks_are_all_paused(&lane->sinks);
 }
 
 static void log_dead(const struct lane *lane, const struct message *message)

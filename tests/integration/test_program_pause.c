@@ -146,6 +146,27 @@ static void rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed(void **
     process_free(&relay);
 }
 
+/* The batch with which a lane finds its sink paused still settles its dead rows. */
+static void a_dead_row_beside_rows_of_a_paused_sink_stops_no_lane(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    keep_order(fixture);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, headers) SELECT 't', 'k' || i,"
+                       " CASE WHEN i %% 4 = 0 THEN '{\"a\": {}}'::jsonb END"
+                       " FROM generate_series(1, 8000) i");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1, "SELECT EXISTS (SELECT FROM " SENT_ROWS ")::int");
+    command(fixture, 0, "pause", "sink", "out");
+    assert_true(sql_number(fixture->conn, UNSENT) > 0);
+    command(fixture, 0, "resume", "sink", "out");
+    wait_for_number(fixture->conn, 0, UNSENT);
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(count_lines(relay.out), 6000);
+    process_free(&relay);
+}
+
 /* The settle of the batch in hand takes a second. */
 static void a_pause_returns_when_what_was_claimed_before_is_settled(void **state)
 {
@@ -290,6 +311,7 @@ int main(void)
         TEST(keys_keep_their_order_while_a_topic_is_paused_and_resumed),
         TEST(keys_keep_their_order_while_one_is_paused_and_resumed),
         TEST(rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed),
+        TEST(a_dead_row_beside_rows_of_a_paused_sink_stops_no_lane),
         TEST(a_pause_returns_when_what_was_claimed_before_is_settled),
         TEST(a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards),
         TEST(a_pause_is_not_reported_as_a_missing_destination),
