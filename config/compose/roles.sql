@@ -24,8 +24,8 @@ CREATE TABLE IF NOT EXISTS orders (
 CREATE TABLE IF NOT EXISTS received (
     event_id  uuid PRIMARY KEY,
     place     bigint GENERATED ALWAYS AS IDENTITY,  -- order of arrival
-    key       text NOT NULL,
-    type      text NOT NULL,
+    key       text,
+    type      text,
     repeats   bigint NOT NULL DEFAULT 0
 );
 GRANT SELECT, INSERT, UPDATE ON orders, received TO app;

@@ -1,7 +1,8 @@
 """A consumer that prints each event once: usage: consumer.py nats|kafka
 
 Delivery is at least once, so the id of an event is stored in the transaction that has the event's effect. An event
-whose id is there already is a repeat. Only afterwards the broker is told; a consumer that dies before is given the event again.
+whose id is there already is a repeat. Only afterwards the broker is told; a consumer that dies before is given the
+event again.
 """
 import asyncio
 import sys
@@ -24,7 +25,7 @@ def receive(database, event, key, kind, payload):
             " ON CONFLICT (event_id) DO UPDATE SET repeats = received.repeats + 1 RETURNING repeats",
             (event, key, kind)).fetchone()
         # The effect of the event belongs here.
-    print(f"{key} {kind} {payload.decode()}" if repeats == 0 else f"{key} {kind}: repeat dropped")
+    print(f"{key} {kind} {(payload or b'').decode()}" if repeats == 0 else f"{key} {kind}: repeat dropped")
 
 
 async def from_nats():
@@ -39,7 +40,7 @@ async def from_nats():
             except nats.errors.TimeoutError:
                 continue
             headers = message.headers
-            receive(database, headers["Nats-Msg-Id"], headers["key"], headers["type"], message.data)
+            receive(database, headers["Nats-Msg-Id"], headers.get("key"), headers.get("type"), message.data)
             await message.ack()
 
 
@@ -53,7 +54,8 @@ def from_kafka():
             messages = [message for message in consumer.consume(100, timeout=1) if message.error() is None]
             for message in messages:
                 headers = {name: value.decode() for name, value in message.headers()}
-                receive(database, headers["id"], message.key().decode(), headers["type"], message.value())
+                key = message.key().decode() if message.key() is not None else None
+                receive(database, headers["id"], key, headers.get("type"), message.value())
             if messages:
                 consumer.commit(asynchronous=False)
 
