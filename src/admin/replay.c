@@ -7,6 +7,7 @@
 
 #include "admin/admin_session.h"
 #include "admin/parked_sql.h"
+#include "admin/pause.h"
 #include "admin/replay_sql.h"
 #include "base/text.h"
 #include "catalog/describe.h"
@@ -29,12 +30,13 @@ struct replay {
     bool done;
 };
 
-static int check_outbox(const struct admin *admin, struct error *error)
+static int check_outbox(struct admin *admin, struct error *error)
 {
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
+    /* A copy in the parked table would count as a sign that a relay has used the outbox. */
     if (admin->options->on_sent == ON_SENT_MARK)
-        return 0;
+        return admin_foresee_adoption(admin, error) == 0 ? 0 : -1;
     (void)error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                     "replay needs on_sent = \"mark\": with \"delete\" sent rows do not exist any"
                     " more");
@@ -233,6 +235,17 @@ int admin_replay_step(struct replay *replay, int limit, struct error *error)
         count = -1;
     PQclear(result);
     return count;
+}
+
+/* A transaction that settled the previous row of a key while its copy was made has not seen the
+ * copy, and so has not made it due. */
+int admin_replay_finish(struct replay *replay, struct error *error)
+{
+    struct admin *admin = replay->admin;
+
+    if (!sql_keeps_order(&admin->table, admin->options))
+        return 0;
+    return admin_wait_for_claims(admin, error) < 0 ? -1 : admin_adopt_waiting(admin, error);
 }
 
 bool admin_replay_is_done(const struct replay *replay)

@@ -41,6 +41,9 @@ int64_t admin_replay_count(struct replay *replay, const struct replay_rows *rows
 /* Copies at most `limit` rows in one transaction, in the order of their ids. Returns how many,
  * which may be 0 although there are more, or -1 with *error set. */
 int admin_replay_step(struct replay *replay, int limit, struct error *error);
+/* Call it after the last step: makes copies due that no relay would make due before the janitor's
+ * next round. Waits for the claims that are open now. 0, or -1 with *error set. */
+int admin_replay_finish(struct replay *replay, struct error *error);
 bool admin_replay_is_done(const struct replay *replay);
 /* The id of the last row that was copied; "" before the first one. */
 const char *admin_replay_last_id(const struct replay *replay);

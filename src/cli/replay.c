@@ -122,6 +122,8 @@ static int work(struct replay *replay, const struct arguments *arguments, struct
     if (replayed < 0)
         return -1;
     (void)printf("replayed %" PRId64 "\n", replayed);
+    if (replayed > 0 && admin_replay_finish(replay, error) < 0)
+        return -1;
     if (interrupted != 0 && !admin_replay_is_done(replay))
         return error_set(error, ERROR_TRANSIENT, ERROR_SELF,
                          "interrupted after %" PRId64 " of %" PRId64 " rows, up to id %.64s",

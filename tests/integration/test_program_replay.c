@@ -126,6 +126,42 @@ static void copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet(void 
                      0);
 }
 
+/* The relay that settles the first copy cannot see the second one yet. */
+static void a_copy_made_while_an_earlier_one_is_settled_follows_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    keep_order(fixture);
+    insert_and_send(fixture, 10);
+    sql(fixture->conn,
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM pg_sleep(2); RETURN NEW; END';"
+        "CREATE TRIGGER slow BEFORE UPDATE ON outbox_parked FOR EACH ROW WHEN (NEW.sent_at IS NOT"
+        " NULL) EXECUTE FUNCTION slow()");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 0);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+                    " AND datname = current_database()");
+    expect(fixture, run(fixture, "replay", "6", "-c", fixture->config), 0);
+    wait_for_number(fixture->conn, 2,
+                    "SELECT count(*) FROM outbox_parked WHERE sent_at < 'infinity'");
+    process_stop(&relay, SIGTERM);
+    process_free(&relay);
+}
+
+static void a_replay_adopts_no_rows(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "COMMENT ON TABLE outbox IS NULL; ALTER TABLE outbox ADD COLUMN status text;"
+                       "INSERT INTO outbox (topic, sent_at) VALUES ('t', now()), ('t', NULL)");
+    expect(fixture, run(fixture, "replay", "1", "-c", fixture->config), 3);
+    assert_says(fixture->process.err, "adopt = true");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
+}
+
 static void a_row_that_had_been_parked_before_it_was_sent_is_replayed_too(void **state)
 {
     struct fixture *fixture = *state;
@@ -263,6 +299,8 @@ int main(void)
         TEST(a_replayed_row_leaves_once_more_as_it_was_and_marked),
         TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent),
         TEST(copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet),
+        TEST(a_copy_made_while_an_earlier_one_is_settled_follows_at_once),
+        TEST(a_replay_adopts_no_rows),
         TEST(a_row_that_had_been_parked_before_it_was_sent_is_replayed_too),
         TEST(one_id_that_was_not_sent_replays_none),
         TEST(rows_that_were_deleted_cannot_be_replayed),
