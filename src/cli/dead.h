@@ -1,7 +1,7 @@
 #ifndef CLI_DEAD_H
 #define CLI_DEAD_H
 
-#include "admin/parked.h"
+#include "admin/parked/parked.h"
 
 /* How `dead` shows rows on stdout. Whatever comes from a row is escaped. */
 

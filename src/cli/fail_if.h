@@ -1,7 +1,7 @@
 #ifndef CLI_FAIL_IF_H
 #define CLI_FAIL_IF_H
 
-#include "admin/status.h"
+#include "admin/status/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

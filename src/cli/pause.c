@@ -1,7 +1,7 @@
 /* pause and resume. */
 #include "cli/cli.h"
 
-#include "admin/pause.h"
+#include "admin/parked/pause.h"
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "route/match.h"

@@ -1,6 +1,6 @@
 #include "cli/cli.h"
 
-#include "admin/replay.h"
+#include "admin/parked/replay.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/progress.h"

@@ -5,7 +5,7 @@
  */
 #include "cli/cli.h"
 
-#include "admin/status.h"
+#include "admin/status/status.h"
 #include "base/clock.h"
 #include "cli/fail_if.h"
 #include "cli/status_text.h"

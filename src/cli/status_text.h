@@ -1,7 +1,7 @@
 #ifndef CLI_STATUS_TEXT_H
 #define CLI_STATUS_TEXT_H
 
-#include "admin/status.h"
+#include "admin/status/status.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 #ifndef HTTP_SAMPLER_H
 #define HTTP_SAMPLER_H
 
-#include "admin/gauges.h"
-#include "admin/status.h"
+#include "admin/status/gauges.h"
+#include "admin/status/status.h"
 #include "relay/report.h"
 
 /*

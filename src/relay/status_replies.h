@@ -1,7 +1,7 @@
 #ifndef RELAY_STATUS_REPLIES_H
 #define RELAY_STATUS_REPLIES_H
 
-#include "admin/relay_answer.h"
+#include "admin/status/relay_answer.h"
 #include "pg/session.h"
 #include "relay/report.h"
 

@@ -1,8 +1,8 @@
 /* What a running relay measures of its tables, against PostgreSQL. */
 #include "integration/harness.h"
 
-#include "admin/gauges.h"
-#include "admin/status.h"
+#include "admin/status/gauges.h"
+#include "admin/status/status.h"
 
 #include <stdlib.h>
 #include <string.h>

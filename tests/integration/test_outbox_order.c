@@ -2,7 +2,7 @@
  */
 #include "integration/lane_fixture.h"
 
-#include "admin/parked.h"
+#include "admin/parked/parked.h"
 #include "base/clock.h"
 #include "outbox/row.h"
 #include "outbox/slices/slice_lock.h"

@@ -2,7 +2,7 @@
  */
 #include "admin/admin_session.h"
 #include "admin/inspect_cluster.h"
-#include "admin/relay_answer.h"
+#include "admin/status/relay_answer.h"
 #include "integration/found.h"
 #include "integration/program.h"
 

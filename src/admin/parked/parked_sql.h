@@ -1,7 +1,7 @@
-#ifndef ADMIN_PARKED_SQL_H
-#define ADMIN_PARKED_SQL_H
+#ifndef ADMIN_PARKED_PARKED_SQL_H
+#define ADMIN_PARKED_PARKED_SQL_H
 
-#include "admin/parked_request.h"
+#include "admin/parked/parked_request.h"
 #include "catalog/table.h"
 
 /* How a row's values are returned. A value that PostgreSQL cannot return, which is a reason for a

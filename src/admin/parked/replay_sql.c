@@ -1,4 +1,4 @@
-#include "admin/replay_sql.h"
+#include "admin/parked/replay_sql.h"
 
 #include "catalog/sql_text.h"
 

@@ -1,5 +1,5 @@
-#ifndef ADMIN_RELAY_ANSWER_H
-#define ADMIN_RELAY_ANSWER_H
+#ifndef ADMIN_STATUS_RELAY_ANSWER_H
+#define ADMIN_STATUS_RELAY_ANSWER_H
 
 #include <stdbool.h>
 #include <stddef.h>

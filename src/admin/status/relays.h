@@ -2,7 +2,7 @@
 #define ADMIN_STATUS_RELAYS_H
 
 #include "admin/admin_session.h"
-#include "admin/status.h"
+#include "admin/status/status.h"
 
 /* status, the relays' part. */
 

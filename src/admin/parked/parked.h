@@ -1,8 +1,8 @@
-#ifndef ADMIN_PARKED_H
-#define ADMIN_PARKED_H
+#ifndef ADMIN_PARKED_PARKED_H
+#define ADMIN_PARKED_PARKED_H
 
 #include "admin/admin.h"
-#include "admin/parked_request.h"
+#include "admin/parked/parked_request.h"
 #include "base/text.h"
 
 /*

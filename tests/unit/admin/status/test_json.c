@@ -1,4 +1,4 @@
-#include "admin/status.h"
+#include "admin/status/status.h"
 #include "test.h"
 
 #include <jansson.h>

@@ -3,12 +3,12 @@
  * does not grow with the table. Each step commits, so copied rows are sent even if a later step
  * fails.
  */
-#include "admin/replay.h"
+#include "admin/parked/replay.h"
 
 #include "admin/admin_session.h"
-#include "admin/parked_sql.h"
-#include "admin/pause.h"
-#include "admin/replay_sql.h"
+#include "admin/parked/parked_sql.h"
+#include "admin/parked/pause.h"
+#include "admin/parked/replay_sql.h"
 #include "base/text.h"
 #include "catalog/describe.h"
 #include "catalog/sql_text.h"

@@ -1,5 +1,5 @@
-#ifndef ADMIN_GAUGES_H
-#define ADMIN_GAUGES_H
+#ifndef ADMIN_STATUS_GAUGES_H
+#define ADMIN_STATUS_GAUGES_H
 
 #include "admin/admin.h"
 

@@ -6,9 +6,9 @@
  * come to a channel of that name. Anybody may notify, so an answer counts only from a backend that
  * pg_stat_activity shows as a relay's, under a role that may delete from the outbox, and once.
  */
-#include "admin/status_relays.h"
+#include "admin/status/relays.h"
 
-#include "admin/relay_answer.h"
+#include "admin/status/relay_answer.h"
 #include "base/clock.h"
 
 #include <poll.h>

@@ -1,7 +1,7 @@
-#ifndef ADMIN_STATUS_H
-#define ADMIN_STATUS_H
+#ifndef ADMIN_STATUS_STATUS_H
+#define ADMIN_STATUS_STATUS_H
 
-#include "admin/pause.h"
+#include "admin/parked/pause.h"
 #include "route/route.h"
 
 /*

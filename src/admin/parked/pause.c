@@ -1,4 +1,4 @@
-#include "admin/pause.h"
+#include "admin/parked/pause.h"
 
 #include "admin/admin_session.h"
 #include "base/clock.h"

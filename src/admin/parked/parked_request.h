@@ -1,5 +1,5 @@
-#ifndef ADMIN_PARKED_REQUEST_H
-#define ADMIN_PARKED_REQUEST_H
+#ifndef ADMIN_PARKED_PARKED_REQUEST_H
+#define ADMIN_PARKED_PARKED_REQUEST_H
 
 #include <stdbool.h>
 

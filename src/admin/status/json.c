@@ -1,5 +1,5 @@
 /* status as JSON. A name that is here stays; what is unknown is null. */
-#include "admin/status.h"
+#include "admin/status/status.h"
 
 #include "base/text.h"
 

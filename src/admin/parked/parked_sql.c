@@ -1,4 +1,4 @@
-#include "admin/parked_sql.h"
+#include "admin/parked/parked_sql.h"
 
 #include "catalog/pauses.h"
 #include "catalog/schema.h"

@@ -1,4 +1,4 @@
-#include "admin/gauges.h"
+#include "admin/status/gauges.h"
 
 #include "admin/admin_session.h"
 #include "admin/oldest.h"

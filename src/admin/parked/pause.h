@@ -1,5 +1,5 @@
-#ifndef ADMIN_PAUSE_H
-#define ADMIN_PAUSE_H
+#ifndef ADMIN_PARKED_PAUSE_H
+#define ADMIN_PARKED_PAUSE_H
 
 #include "admin/admin.h"
 

@@ -1,5 +1,5 @@
-#ifndef ADMIN_REPLAY_SQL_H
-#define ADMIN_REPLAY_SQL_H
+#ifndef ADMIN_PARKED_REPLAY_SQL_H
+#define ADMIN_PARKED_REPLAY_SQL_H
 
 #include "catalog/table.h"
 

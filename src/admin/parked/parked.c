@@ -8,10 +8,10 @@
  * page fail. The rows of that page are then processed one by one, and the values of such a row are
  * escaped or left out.
  */
-#include "admin/parked.h"
+#include "admin/parked/parked.h"
 
 #include "admin/admin_session.h"
-#include "admin/parked_sql.h"
+#include "admin/parked/parked_sql.h"
 #include "catalog/describe.h"
 #include "catalog/sql_text.h"
 

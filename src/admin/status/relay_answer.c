@@ -1,4 +1,4 @@
-#include "admin/relay_answer.h"
+#include "admin/status/relay_answer.h"
 
 #include "base/text.h"
 

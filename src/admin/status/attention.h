@@ -1,8 +1,8 @@
-#ifndef ADMIN_ATTENTION_H
-#define ADMIN_ATTENTION_H
+#ifndef ADMIN_STATUS_ATTENTION_H
+#define ADMIN_STATUS_ATTENTION_H
 
 #include "admin/admin_session.h"
-#include "admin/status.h"
+#include "admin/status/status.h"
 
 /* Fills status->attention; call it last, when the rest of *status is known. 0, or -1 with *error
  * set. */

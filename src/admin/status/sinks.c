@@ -1,4 +1,4 @@
-#include "admin/status_sinks.h"
+#include "admin/status/sinks.h"
 
 #include "admin/oldest.h"
 

@@ -1,5 +1,5 @@
-#ifndef ADMIN_REPLAY_H
-#define ADMIN_REPLAY_H
+#ifndef ADMIN_PARKED_REPLAY_H
+#define ADMIN_PARKED_REPLAY_H
 
 #include "admin/admin.h"
 

@@ -1,6 +1,6 @@
 /* The part of status that lists what needs attention, each with the command or SQL that fixes it.
  */
-#include "admin/attention.h"
+#include "admin/status/attention.h"
 
 #include "admin/inspect_cluster.h"
 #include "catalog/pauses.h"
