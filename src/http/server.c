@@ -27,6 +27,7 @@
     ((size_t)(16 * 1024))   /* memory for the request line, headers and buffers */
 #define CONNECTION_S 10     /* limit without a byte */
 #define CONNECTION_MS 15000 /* limit for the whole connection */
+#define CROWD_MS 250        /* the same while no other client gets in */
 #define LOOP_MS 1000
 #define LISTEN_RETRY_MS 5000
 #define LISTEN_LOG_MS 60000
@@ -86,13 +87,23 @@ static void on_connection(void *argument, struct MHD_Connection *connection, voi
     }
 }
 
-/* To the library, a client that keeps sending a little or reads slowly is never idle. */
+static bool is_crowded(const struct http *http)
+{
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        if (!http->clients[i].used)
+            return false;
+    return true;
+}
+
+/* To the library, a client that keeps sending a little or reads slowly is never idle. A crowd of
+ * such clients must not keep a probe from /healthz: the relay would be restarted for nothing. */
 static void end_slow_clients(struct http *http)
 {
+    int64_t limit_ms = is_crowded(http) ? CROWD_MS : CONNECTION_MS;
     int64_t now_ms = clock_now_ms();
 
     for (int i = 0; i < CONNECTIONS_MAX; i++)
-        if (http->clients[i].used && now_ms - http->clients[i].since_ms > CONNECTION_MS)
+        if (http->clients[i].used && now_ms - http->clients[i].since_ms > limit_ms)
             (void)shutdown(http->clients[i].fd, SHUT_RDWR);
 }
 
@@ -169,9 +180,9 @@ static void serve(struct http *http)
     struct pollfd events[2] = {{.fd = http->stop.fd, .events = POLLIN},
                                {.fd = info != NULL ? info->epoll_fd : -1, .events = POLLIN}};
     MHD_UNSIGNED_LONG_LONG library_ms;
-    int wait_ms = LOOP_MS;
+    int wait_ms = is_crowded(http) ? CROWD_MS : LOOP_MS;
 
-    if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && library_ms < LOOP_MS)
+    if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && (int64_t)library_ms < wait_ms)
         wait_ms = (int)library_ms;
     (void)poll(events, 2, wait_ms);
     end_slow_clients(http);
