@@ -27,7 +27,7 @@
     ((size_t)(16 * 1024))   /* memory for the request line, headers and buffers */
 #define CONNECTION_S 10     /* limit without a byte */
 #define CONNECTION_MS 15000 /* limit for the whole connection */
-#define CROWD_MS 250        /* the same while no other client gets in */
+#define CROWD_MS 100        /* the same while no other client gets in */
 #define LOOP_MS 1000
 #define LISTEN_RETRY_MS 5000
 #define LISTEN_LOG_MS 60000
@@ -97,14 +97,18 @@ static bool is_crowded(const struct http *http)
 
 /* To the library, a client that keeps sending a little or reads slowly is never idle. A crowd of
  * such clients must not keep a probe from /healthz: the relay would be restarted for nothing. */
-static void end_slow_clients(struct http *http)
+static bool end_slow_clients(struct http *http)
 {
     int64_t limit_ms = is_crowded(http) ? CROWD_MS : CONNECTION_MS;
     int64_t now_ms = clock_now_ms();
+    bool has_ended = false;
 
     for (int i = 0; i < CONNECTIONS_MAX; i++)
-        if (http->clients[i].used && now_ms - http->clients[i].since_ms > limit_ms)
+        if (http->clients[i].used && now_ms - http->clients[i].since_ms > limit_ms) {
             (void)shutdown(http->clients[i].fd, SHUT_RDWR);
+            has_ended = true;
+        }
+    return has_ended;
 }
 
 /* Takes ownership of the body. */
@@ -185,7 +189,9 @@ static void serve(struct http *http)
     if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && (int64_t)library_ms < wait_ms)
         wait_ms = (int)library_ms;
     (void)poll(events, 2, wait_ms);
-    end_slow_clients(http);
+    /* After its last free place was taken, the library accepts again only in the next run. */
+    if (end_slow_clients(http))
+        (void)MHD_run(http->daemon);
     (void)MHD_run(http->daemon);
 }
 
