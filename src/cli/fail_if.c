@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,9 @@ static double value_of(const struct status *status, int field)
                                         [SINKS_AWAY] = count_away(status),
                                         [ATTENTION] = status->attention.count};
 
+    /* A condition on the age must not be silent because the table has no created_at. */
+    if (field == OLDEST && status->backlog > 0 && status->backlog_oldest_s < 0)
+        return HUGE_VAL;
     return values[field] > 0 ? values[field] : 0;
 }
 
@@ -201,13 +205,21 @@ static void explain(const struct fail_if *condition, const struct status *status
     for (int i = first; i < condition->count && (i == first || !condition->terms[i].begins_or);
          i++) {
         const struct fail_if_term *term = &condition->terms[i];
+        double value;
 
         if (len < 0 || (size_t)len >= size)
             return;
-        len += snprintf(why + len, size - (size_t)len, "%s%s: %s is %.*f%s", i > first ? ", " : "",
-                        term->text, fields[term->field].name,
-                        fields[term->field].is_age || term->field == RATE ? 1 : 0,
-                        value_of(status, term->field), fields[term->field].is_age ? " s" : "");
+        value = value_of(status, term->field);
+        len += snprintf(why + len, size - (size_t)len, "%s%s: %s is ", i > first ? ", " : "",
+                        term->text, fields[term->field].name);
+        if (len < 0 || (size_t)len >= size)
+            return;
+        if (value >= HUGE_VAL)
+            len += snprintf(why + len, size - (size_t)len, "unknown");
+        else
+            len += snprintf(why + len, size - (size_t)len, "%.*f%s",
+                            fields[term->field].is_age || term->field == RATE ? 1 : 0, value,
+                            fields[term->field].is_age ? " s" : "");
     }
 }
 

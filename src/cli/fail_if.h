@@ -30,7 +30,8 @@ struct fail_if {
 int fail_if_parse(struct fail_if *condition, const char *text, char *why, size_t size);
 
 /* Whether it holds; `why` then says which alternative does, with the values. What is unknown
- * counts as 0: no row has no age, and no relay sends nothing. */
+ * counts as 0: no row has no age, and no relay sends nothing. But rows of unknown age are older
+ * than any. */
 bool fail_if_holds(const struct fail_if *condition, const struct status *status, char *why,
                    size_t size);
 

@@ -69,6 +69,16 @@ static void what_is_unknown_counts_as_nothing(void **state)
     assert_true(holds("rate<1", &status));
 }
 
+static void rows_of_unknown_age_are_older_than_any(void **state)
+{
+    const struct status status = {.backlog = 5, .oldest_s = 2, .backlog_oldest_s = -1};
+
+    (void)state;
+    assert_true(holds("oldest>60s", &status));
+    assert_string_equal(why, "oldest>60s: oldest is unknown");
+    assert_false(holds("oldest<60s", &status));
+}
+
 static void sinks_that_are_away_and_what_needs_attention_are_counted(void **state)
 {
     struct status_sink sinks[] = {{.state = "up"}, {.state = "away"}, {.state = "unknown"}};
@@ -108,6 +118,7 @@ int main(void)
         cmocka_unit_test(and_binds_closer_than_or),
         cmocka_unit_test(it_says_which_alternative_holds),
         cmocka_unit_test(what_is_unknown_counts_as_nothing),
+        cmocka_unit_test(rows_of_unknown_age_are_older_than_any),
         cmocka_unit_test(sinks_that_are_away_and_what_needs_attention_are_counted),
         cmocka_unit_test(a_mistake_is_named),
     };
