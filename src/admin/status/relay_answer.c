@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT_MAX (INT64_C(1) << 53)
+
 /* Copies as much as fits, without cutting a character. */
 static void copy_text(char *out, size_t size, const char *text, size_t max)
 {
@@ -84,6 +86,21 @@ char *relay_answer_write(const struct relay_answer *answer, char out[ANSWER_BYTE
     }
 }
 
+/* A number that no relay counts would overflow where it is converted. */
+static int64_t read_count(const json_t *number)
+{
+    json_int_t value = json_integer_value(number);
+
+    return value < 0 ? 0 : value < COUNT_MAX ? value : COUNT_MAX;
+}
+
+static double read_rate(const json_t *number)
+{
+    double value = json_number_value(number);
+
+    return value > 0 ? (value < 1e12 ? value : 1e12) : 0;
+}
+
 static void read_text(char *out, size_t size, const json_t *text)
 {
     const char *string = json_string_value(text);
@@ -100,7 +117,7 @@ static void read_sinks(struct relay_answer *answer, const json_t *list)
         read_text(sink->name, sizeof sink->name, json_object_get(object, "name"));
         read_text(sink->state, sizeof sink->state, json_object_get(object, "state"));
         read_text(sink->error, sizeof sink->error, json_object_get(object, "error"));
-        sink->since_ms = json_integer_value(json_object_get(object, "since"));
+        sink->since_ms = read_count(json_object_get(object, "since"));
     }
 }
 
@@ -112,7 +129,7 @@ static void read_lanes(struct relay_answer *answer, const json_t *list)
 
         lane->number = (int)json_integer_value(json_array_get(values, 0));
         read_text(lane->state, sizeof lane->state, json_array_get(values, 1));
-        lane->for_ms = json_integer_value(json_array_get(values, 2));
+        lane->for_ms = read_count(json_array_get(values, 2));
         lane->claim_for_ms = json_integer_value(json_array_get(values, 3));
     }
 }
@@ -125,11 +142,11 @@ bool relay_answer_read(struct relay_answer *answer, const char *json)
 
     *answer = (struct relay_answer){.table = (uint32_t)json_integer_value(table)};
     read_text(answer->version, sizeof answer->version, json_object_get(object, "version"));
-    answer->since_ms = json_integer_value(json_object_get(object, "since"));
-    answer->sent = json_integer_value(json_object_get(object, "sent"));
-    answer->parked = json_integer_value(json_object_get(object, "parked"));
-    answer->dead = json_integer_value(json_object_get(object, "dead"));
-    answer->per_s = json_number_value(json_object_get(object, "rate"));
+    answer->since_ms = read_count(json_object_get(object, "since"));
+    answer->sent = read_count(json_object_get(object, "sent"));
+    answer->parked = read_count(json_object_get(object, "parked"));
+    answer->dead = read_count(json_object_get(object, "dead"));
+    answer->per_s = read_rate(json_object_get(object, "rate"));
     read_sinks(answer, json_object_get(object, "sinks"));
     read_lanes(answer, json_object_get(object, "lanes"));
     json_decref(object);

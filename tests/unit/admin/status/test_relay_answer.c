@@ -84,6 +84,22 @@ static void an_answer_that_is_hostile_is_refused_or_cut(void **state)
     assert_int_equal(strlen(read.version), 30); /* whole characters of three bytes */
 }
 
+static void figures_that_no_relay_has_are_bounded(void **state)
+{
+    struct relay_answer read;
+
+    (void)state;
+    assert_true(relay_answer_read(
+        &read, "{\"table\":1,\"since\":-9223372036854775808,\"sent\":9223372036854775807,"
+               "\"rate\":1e300,\"sinks\":[{\"since\":9223372036854775807}],"
+               "\"lanes\":[[1,\"idle\",-9223372036854775808,-1]]}"));
+    assert_int_equal(read.since_ms, 0);
+    assert_int_equal(read.sent, INT64_C(1) << 53);
+    assert_true(read.per_s <= 1e12);
+    assert_int_equal(read.sinks[0].since_ms, INT64_C(1) << 53);
+    assert_int_equal(read.lanes[0].for_ms, 0);
+}
+
 static void a_token_is_32_hexadecimal_digits(void **state)
 {
     (void)state;
@@ -101,6 +117,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(the_longest_answer_fits_a_notification),
         cmocka_unit_test(an_answer_that_is_hostile_is_refused_or_cut),
+        cmocka_unit_test(figures_that_no_relay_has_are_bounded),
         cmocka_unit_test(a_token_is_32_hexadecimal_digits),
     };
 
