@@ -61,23 +61,10 @@ test: deps ## run unit and integration tests against real servers
 lint: $(BINARY) ## check include directions, banned calls, line lengths, hardening
 	@python3 tests/support/lint.py $(BUILD)/obj
 	@tests/chaos/faults --matrix
-	@readelf -hdl $(BINARY) > $(BUILD)/elf.txt; for want in 'DYN (Position-Independent' BIND_NOW GNU_RELRO; do \
-		grep -q "$$want" $(BUILD)/elf.txt || { echo "$(BINARY): no $$want"; exit 1; }; done
-	@nm -D $(BINARY) | grep -q __stack_chk_fail || { echo "$(BINARY): no stack protector"; exit 1; }
+	@tests/support/hardening $(BINARY)
 
 install: all $(BUILD)/outbox-relay.1 ## program, man page, systemd units, completion, sample: DESTDIR= PREFIX=/usr/local
-	@$(call put,755,$(BINARY),bin/outbox-relay)
-	@$(call put,644,config/relay.toml,share/doc/outbox-relay/relay.toml)
-	@$(call put,644,$(BUILD)/outbox-relay.1,share/man/man1/outbox-relay.1)
-	@$(call put,644,config/completion/outbox-relay.bash,share/bash-completion/completions/outbox-relay)
-	@$(call put,644,config/completion/_outbox-relay,share/zsh/site-functions/_outbox-relay)
-	@$(call put,644,config/systemd/outbox-relay.sysusers,lib/sysusers.d/outbox-relay.conf)
-	@for unit in outbox-relay outbox-relay@; do \
-		sed 's|/usr/local/bin|$(PREFIX)/bin|' config/systemd/$$unit.service > $(BUILD)/$$unit.service && \
-		$(call put,644,$(BUILD)/$$unit.service,lib/systemd/system/$$unit.service) || exit 1; done
-
-# MODE, file, its place below PREFIX.
-put = install -D -m $(1) $(2) $(DESTDIR)$(PREFIX)/$(3) && echo '  $(DESTDIR)$(PREFIX)/$(3)'
+	@config/install $(BINARY) $(BUILD)/outbox-relay.1 $(PREFIX) '$(DESTDIR)'
 
 clean: ## remove build/
 	rm -rf build
@@ -113,17 +100,12 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp
 embed = { printf 'extern const char $(1)[];\nconst char $(1)[] = {\n'; od -An -v -tu1 $(2) | \
 	sed 's/\([0-9][0-9]*\)/\1,/g'; printf '0};\n'; }
 
-$(BUILD)/gen/sample.c: config/relay.toml Makefile
+$(BUILD)/gen/sample.c: config/relay.toml
+$(BUILD)/gen/schema.c: config/schema.sql
+$(BUILD)/gen/status_page.c: config/status-page.html
+$(addprefix $(BUILD)/gen/,sample.c schema.c status_page.c): $(BUILD)/gen/%.c: Makefile
 	@mkdir -p $(@D)
-	@$(call embed,sample_toml,$<) > $@
-
-$(BUILD)/gen/schema.c: config/schema.sql Makefile
-	@mkdir -p $(@D)
-	@$(call embed,schema_sql_text,$<) > $@
-
-$(BUILD)/gen/status_page.c: config/status-page.html Makefile
-	@mkdir -p $(@D)
-	@$(call embed,status_page_html,$<) > $@
+	@$(call embed,embedded_$*,$(filter config/%,$^)) > $@
 
 $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)

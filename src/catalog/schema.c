@@ -148,7 +148,7 @@ static void put_section(const struct expansion *expansion, FILE *out, const char
     const char *end;
 
     (void)snprintf(heading, sizeof heading, "--[%s]\n", name);
-    start = strstr(schema_sql_text, heading);
+    start = strstr(embedded_schema, heading);
     if (start == NULL)
         return;
     start += strlen(heading);

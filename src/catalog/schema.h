@@ -4,7 +4,7 @@
 #include "catalog/table.h"
 
 /* config/schema.sql, embedded at build time. */
-extern const char schema_sql_text[];
+extern const char embedded_schema[];
 
 /* The function by which server.c identifies the cluster, as a regprocedure literal. */
 #define IDENTITY_FUNCTION "'pg_catalog.pg_control_system()'"

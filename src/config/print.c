@@ -174,5 +174,5 @@ void config_print(const struct config *config, FILE *out)
 
 const char *config_sample(void)
 {
-    return sample_toml;
+    return embedded_sample;
 }

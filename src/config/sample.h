@@ -2,6 +2,6 @@
 #define CONFIG_SAMPLE_H
 
 /* The text of config/relay.toml, embedded by the build; NUL-terminated. */
-extern const char sample_toml[];
+extern const char embedded_sample[];
 
 #endif

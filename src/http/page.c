@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-extern const char status_page_html[]; /* config/status-page.html */
+extern const char embedded_status_page[]; /* config/status-page.html */
 
 #define CURVE_WIDTH 600
 #define CURVE_HEIGHT 100
@@ -502,7 +502,7 @@ void page_put(FILE *out, const char *nonce, const struct relay_options *options,
               const struct history *history)
 {
     const struct page page = {out, options, report, sample, history};
-    const char *rest = status_page_html;
+    const char *rest = embedded_status_page;
 
     for (const char *at; (at = strchr(rest, '@')) != NULL;) {
         (void)fwrite(rest, 1, (size_t)(at - rest), out);
