@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE 20 /* the pause between two measurements is at least this many times as long as one  \
-                  */
+#define SHARE                                                                                      \
+    20 /* the pause between two measurements is at least this many times as long as one            \
+        */
 #define CLOSE_MS 500
 #define START_LOOKS 50
 #define START_LOOK_MS 200
-#define RELAYS_MS 60000 /* how long relays are asked after sampler_want_relays() */
+#define RELAYS_MS 300000 /* how long relays are asked after sampler_want_relays() */
 #define ANSWER_MS 300
 
 struct sampler {

@@ -39,7 +39,8 @@ void sampler_close(struct sampler *sampler);
 const struct sample *sampler_lock(struct sampler *sampler);
 void sampler_unlock(struct sampler *sampler);
 
-/* Somebody is looking at the relays: for a minute each measurement asks them about themselves. */
+/* Somebody is looking at the relays: for five minutes each measurement asks them about
+ * themselves. */
 void sampler_want_relays(struct sampler *sampler);
 
 #endif
