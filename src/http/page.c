@@ -134,10 +134,13 @@ static void put_verdict(const struct page *page)
 
     if (!report_is_healthy(page->report, why, sizeof why))
         text = "A thread is stuck";
-    else if (page->report->database.state == PEER_AWAY || sample->has_failed)
+    else if (page->report->database.state == PEER_AWAY ||
+             (sample->has_failed && !sample->is_connected))
         text = "The database is away";
     else if (sinks_away(page->report) > 0)
         text = "A sink is away";
+    else if (sample->has_failed)
+        style = "warn", text = "The figures are not up to date";
     else if (sample->is_known && sample->status.dead > 0)
         style = "warn", text = "Rows are dead";
     else if (sample->is_known && sample->status.attention.count > 0)

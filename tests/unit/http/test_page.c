@@ -173,6 +173,21 @@ static void the_ring_keeps_the_last_ten_minutes(void **state)
     assert_true(history_at(&history, HISTORY_POINTS - 1)->backlog == 299);
 }
 
+static void a_measurement_that_failed_does_not_say_that_the_database_is_away(void **state)
+{
+    (void)state;
+    (void)error_set(&sample.error, ERROR_TRANSIENT, ERROR_DATABASE, "statement timeout");
+    sample.has_failed = true;
+    sample.is_connected = true;
+    render();
+    assert_non_null(
+        strstr(page, "<span class=\"pill warn\">The figures are not up to date</span>"));
+    assert_non_null(strstr(page, "<li>statement timeout"));
+    sample.is_connected = false;
+    render();
+    assert_non_null(strstr(page, "<span class=\"pill bad\">The database is away</span>"));
+}
+
 static void before_the_first_measurement_nothing_is_claimed(void **state)
 {
     (void)state;
@@ -195,6 +210,7 @@ int main(void)
         TEST(a_reason_of_the_broker_cannot_leave_its_cell),
         TEST(a_gap_in_the_figures_is_a_gap_in_the_curve),
         TEST(the_ring_keeps_the_last_ten_minutes),
+        TEST(a_measurement_that_failed_does_not_say_that_the_database_is_away),
         TEST(before_the_first_measurement_nothing_is_claimed),
     };
 
