@@ -99,13 +99,16 @@ static void a_paused_sink_is_not_away_whatever_it_was_before(void **state)
 
 static void a_further_failure_does_not_make_a_sink_away_anew(void **state)
 {
+    const struct peer_report *sink;
+
     (void)state;
     lose(0, 0, "connection refused");
     atomic_store(&lanes[0].peers[0].since_ms, clock_now_ms() - 60000);
     lose(0, 0, "no route to host");
-    assert_true(read_sink(0)->state_for_ms >= 60000);
-    assert_string_equal(read_sink(0)->error.text, "no route to host");
-    assert_true(snapshot.now_ms - read_sink(0)->since_ms >= 60000);
+    sink = read_sink(0);
+    assert_true(sink->state_for_ms >= 60000);
+    assert_string_equal(sink->error.text, "no route to host");
+    assert_true(snapshot.now_ms - sink->since_ms >= 60000);
 }
 
 static void add(struct batch *batch, int sink, enum verdict verdict, enum outcome outcome)
