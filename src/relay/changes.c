@@ -119,11 +119,15 @@ static void log_back(struct changes *changes, const struct relay_report *report,
               (lasted_ms > 0 ? lasted_ms + 999 : 0) / 1000);
 }
 
+static bool is_recent(const struct relay_report *report, int64_t logged_ms)
+{
+    return logged_ms != 0 && report->up_for_ms - logged_ms < REPEAT_MS;
+}
+
 static void note_away(struct changes *changes, const struct relay_report *report, int peer)
 {
     struct peer_change *change = &changes->peers[peer];
     const struct peer_report *now = peer_of(report, peer);
-    bool quiet = change->logged_ms != 0 && report->up_for_ms - change->logged_ms < REPEAT_MS;
 
     if (!change->away) {
         change->away = true;
@@ -133,24 +137,25 @@ static void note_away(struct changes *changes, const struct relay_report *report
         change->reason_count = 0;
         change->refuses = peer == REPORT_DATABASE && is_refusal(&now->error);
     }
-    if (!quiet || (change->logged && is_another_reason(change, now->error.text)))
+    if (!is_recent(report, change->logged_ms) || (change->logged && is_another_reason(change, now->error.text)))
         log_away(changes, report, peer, change->logged);
 }
 
-/* A connection was lost and is there again, all since the last look. */
+/* A connection was lost and is there again, all since the last look. The line of a gap keeps none
+ * of an outage back. */
 static void note_gap(struct changes *changes, const struct relay_report *report, int peer)
 {
     struct peer_change *change = &changes->peers[peer];
     const struct peer_report *now = peer_of(report, peer);
     bool has_gap = now->connects > change->connects && change->connects > 0 &&
                    now->error_for_ms >= 0 && now->error_for_ms < GAP_MS;
-    bool quiet = change->logged_ms != 0 && report->up_for_ms - change->logged_ms < REPEAT_MS;
     char name[80];
 
     change->connects = now->connects;
-    if (!has_gap || quiet)
+    if (!has_gap || is_recent(report, change->logged_ms) ||
+        is_recent(report, change->gap_logged_ms))
         return;
-    change->logged_ms = report->up_for_ms;
+    change->gap_logged_ms = report->up_for_ms;
     log_event(LOG_WARN,
               LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL,
                          .error = now->error.text, .hint = now->error.hint),

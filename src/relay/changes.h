@@ -19,6 +19,7 @@ struct peer_change {
     bool refuses;   /* the database is there, but takes no statement of the relay's */
     int64_t began_ms;
     int64_t logged_ms;                /* when that was logged last; 0: never */
+    int64_t gap_logged_ms;            /* when a gap between two looks was logged last; 0: never */
     uint64_t connects;                /* in the last snapshot */
     uint64_t sent;                    /* rows that had been sent when it went away */
     uint64_t reasons[CHANGE_REASONS]; /* hashes of the reasons logged since then */

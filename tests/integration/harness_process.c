@@ -205,8 +205,8 @@ void process_await_times(const struct process *process, const char *words, int t
 
     while (process_count_words(process, words) < times) {
         if (harness_now_ms() > deadline_ms)
-            fail_msg("waited %d ms for the program to say %d times: %s", HARNESS_WAIT_MS, times,
-                     words);
+            fail_msg("waited %d ms for the program to say %d times: %s; it said: %s",
+                     HARNESS_WAIT_MS, times, words, slurp_err(process->err_path));
         harness_pause();
     }
 }

@@ -191,6 +191,20 @@ static void a_gap_between_two_looks_is_logged_once_a_minute(void **state)
     assert_int_equal(count_words(logged_text, "\n"), 4 + 1);
 }
 
+static void an_outage_after_a_gap_is_logged_at_once(void **state)
+{
+    (void)state;
+    pass(1);
+    enter(&report.database, PEER_AWAY, "permission denied");
+    enter(&report.database, PEER_UP, NULL);
+    report.database.error_for_ms = 400;
+    pass(1);
+    assert_int_equal(count_words(logged(), "the database was away for a moment"), 1);
+    enter(&report.database, PEER_AWAY, "permission denied");
+    pass(2);
+    assert_int_equal(count_words(logged(), "msg=\"the database is away\""), 1);
+}
+
 /* Its end is not logged when its beginning was not. */
 static void one_that_comes_and_goes_is_logged_once_a_minute(void **state)
 {
@@ -285,6 +299,7 @@ int main(void)
         TEST(a_probe_is_no_end),
         TEST(messages_that_are_taken_are_its_end),
         TEST(a_gap_between_two_looks_is_logged_once_a_minute),
+        TEST(an_outage_after_a_gap_is_logged_at_once),
         TEST(one_that_comes_and_goes_is_logged_once_a_minute),
         TEST(a_database_that_refuses_is_not_away),
         TEST(the_line_of_figures_has_rate_and_means),
