@@ -137,7 +137,8 @@ static void note_away(struct changes *changes, const struct relay_report *report
         change->reason_count = 0;
         change->refuses = peer == REPORT_DATABASE && is_refusal(&now->error);
     }
-    if (!is_recent(report, change->logged_ms) || (change->logged && is_another_reason(change, now->error.text)))
+    if (!is_recent(report, change->logged_ms) ||
+        (change->logged && is_another_reason(change, now->error.text)))
         log_away(changes, report, peer, change->logged);
 }
 
