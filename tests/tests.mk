@@ -135,4 +135,4 @@ build/hanging.so: tests/support/hanging.c
 	$(say) CC $@
 	@$(CC) -D_GNU_SOURCE -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $< -ldl
 
-include tests/chaos/chaos.mk tests/bench/bench.mk tests/fuzz/fuzz.mk
+include tests/chaos/chaos.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/kubernetes/kubernetes.mk
