@@ -10,11 +10,12 @@ INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integratio
 WITH_KAFKA  := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
 # What waits for deadlines, what starts the program and works, and the rest take about as long as those of Kafka.
 WAITING     := $(filter %_hanging %_connecting %_kafka_tls,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
-PROGRAMS    := $(filter-out $(WAITING) %_horizon %_secrets,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
+SERVING     := $(filter %_http %_http_clients %_nats_hostile %_supervised %_notify %_unreadable,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
+PROGRAMS    := $(filter-out $(WAITING) $(SERVING) %_horizon %_secrets,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
 
-.PHONY: help-tests built test-unit test-integration test-waiting test-with-kafka test-programs test-without-kafka \
+.PHONY: help-tests built test-unit test-integration test-waiting test-with-kafka test-serving test-programs test-without-kafka \
 	test-no-kafka
 .PHONY: test-audit test-debian test-page compose-test asan tsan tsan-run valgrind services readme
 
@@ -29,10 +30,10 @@ built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) $(if $(SANITIZE),,build/mutan
 test-unit: $(UNIT) ## TEST_FILTER=toml: only the programs whose path holds it
 	@tests/support/run_tests $(UNIT)
 
-# Four sets of servers at the same time: most tests wait for something.
+# Five sets of servers at the same time: most tests wait for something.
 test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) ## against PostgreSQL, nats-server and Kafka
-	@$(MAKE) --no-print-directory -j4 --output-sync=target test-waiting test-with-kafka \
-		test-programs test-without-kafka
+	@$(MAKE) --no-print-directory -j5 --output-sync=target test-waiting test-with-kafka \
+		test-serving test-programs test-without-kafka
 
 # To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
 test-with-kafka demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
@@ -43,12 +44,15 @@ test-with-kafka:
 test-waiting:
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(WAITING)
 
+test-serving:
+	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(SERVING)
+
 test-programs:
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(PROGRAMS)
 
 test-without-kafka:
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
-		$(filter-out $(WITH_KAFKA) $(WAITING) $(PROGRAMS),$(INTEGRATION))
+		$(filter-out $(WITH_KAFKA) $(WAITING) $(SERVING) $(PROGRAMS),$(INTEGRATION))
 
 test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench; the servers of the tests; the pages' commands
 	@tests/chaos/audit_test
