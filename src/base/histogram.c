@@ -10,12 +10,13 @@ static void add(_Atomic uint64_t *counter, uint64_t value)
 void histogram_count(struct histogram *histogram, int64_t value)
 {
     const struct histogram_scale *scale = histogram->scale;
-    int bucket = 0;
+    int bucket = scale->count;
 
     if (value < 0)
         value = 0;
-    while (bucket < scale->count && value > scale->bounds[bucket])
-        bucket++;
+    /* From the top: in a backlog, where speed counts, the rows are old. */
+    while (bucket > 0 && value <= scale->bounds[bucket - 1])
+        bucket--;
     add(&histogram->counts[bucket], 1);
     add(&histogram->sum, (uint64_t)value);
 }
