@@ -45,8 +45,10 @@ int admin_sample(struct admin *admin, struct batch *batch, struct error *error)
     if (out == NULL)
         return error_no_memory(error);
     put_sample_sql(admin, out, batch->capacity);
-    if (fclose(out) != 0)
+    if (fclose(out) != 0) {
+        free(sql);
         return error_no_memory(error);
+    }
     result = session_query(&admin->session, sql, 0, NULL, error);
     free(sql);
     if (result == NULL)

@@ -41,7 +41,7 @@ const struct command commands[] = {
      "  outbox-relay status --watch\n"
      "  outbox-relay status --fail-if 'oldest>60s or dead>0 or relays<1'\n",
      "json watch lanes fail-if", 0, 0, true, cli_status},
-    {"health", "", "ask the relay of this machine whether its threads turn",
+    {"health", "", "ask the relay of this machine whether it works",
      "For health checks of containers: prints what /healthz answers, and exits with status 1 when\n"
      "a thread is stuck or no relay answers at [http] listen.\n\n"
      "example:\n"
@@ -81,7 +81,7 @@ const struct command commands[] = {
      "example:\n"
      "  outbox-relay purge --older-than 30d --dry-run\n",
      "older-than dry-run", 0, 0, true, cli_purge},
-    {"pause", "[sink NAME | topic PATTERN | key KEY]", "publish nothing of it until `resume`",
+    {"pause", "[sink NAME | topic PATTERN | key KEY]", "stop publishing a sink, a topic or a key",
      "All relays obey at once: when the command returns, none publishes such a row any more.\n"
      "Rows of a paused sink stay in the outbox; those of a paused topic or key are parked, and\n"
      "keep their order. Without an argument it lists what is paused.\n\n"

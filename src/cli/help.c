@@ -23,7 +23,7 @@ void cli_print_commands(FILE *out)
         "$OUTBOX_RELAY_CONFIG, ./relay.toml, /etc/outbox-relay/relay.toml; `outbox-relay config"
         " --defaults`\nshows every key.\n"
         "Exit status: 0 done, 1 runtime failure, 2 usage or configuration, 3 database, schema or\n"
-        "permission, 4 broker, 5 init has printed SQL that is left to be run.\n");
+        "permission, 4 broker, 5 init printed SQL that you have to run.\n");
 }
 
 enum exit_status cli_help(const struct arguments *arguments, struct config *config)
