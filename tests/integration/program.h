@@ -52,18 +52,21 @@ static inline int count_lines(const char *text)
     return lines;
 }
 
-/* Puts the events of a stdout sink into the temporary table printed (line jsonb). A relay that was
- * killed may have left half a line at the end: it counts for nothing. */
+/* Puts the events of a stdout sink into the temporary table printed (place, line jsonb). Only
+ * `place` tells their order: a table keeps no order, because a short line is stored in the space
+ * that longer ones have left on an earlier page. A relay that was killed may have left half a line
+ * at the end: it counts for nothing. */
 static inline void load_printed(struct fixture *fixture, const char *out)
 {
     const char *end = strrchr(out, '\n');
     char *lines = strndup(out, end != NULL ? (size_t)(end - out) + 1 : 0);
 
     assert_non_null(lines);
-    sql(fixture->conn,
-        "SET client_min_messages = warning; CREATE TEMP TABLE IF NOT EXISTS printed (line jsonb)");
+    sql(fixture->conn, "SET client_min_messages = warning; CREATE TEMP TABLE IF NOT EXISTS printed"
+                       " (place bigint GENERATED ALWAYS AS IDENTITY, line jsonb)");
     sql_copy(fixture->conn,
-             "COPY printed FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')", lines);
+             "COPY printed (line) FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')",
+             lines);
     free(lines);
 }
 

@@ -56,17 +56,15 @@ static void assert_in_order(struct fixture *fixture, struct process *relays, int
                      0);
     for (int i = 0; i < count; i++) {
         load_printed(fixture, relays[i].out);
-        sql(fixture->conn, "CREATE TEMP TABLE lines (number bigint GENERATED ALWAYS AS IDENTITY,"
-                           " line jsonb); INSERT INTO lines (line) SELECT line FROM printed;"
-                           " TRUNCATE printed");
-        assert_int_equal(sql_number(fixture->conn,
-                                    "SELECT count(*) FROM (SELECT id < lag(id) OVER (PARTITION BY"
-                                    " key ORDER BY number) AS late FROM lines JOIN (SELECT id, key,"
-                                    " event_id FROM outbox UNION ALL SELECT id, key, event_id FROM"
-                                    " outbox_parked) rows ON event_id::text = line->>'id') l"
-                                    " WHERE late"),
-                         0);
-        sql(fixture->conn, "DROP TABLE lines");
+        assert_int_equal(
+            sql_number(fixture->conn,
+                       "SELECT count(*) FROM (SELECT id < lag(id) OVER (PARTITION BY"
+                       " key ORDER BY place) AS late FROM printed JOIN (SELECT id, key,"
+                       " event_id FROM outbox UNION ALL SELECT id, key, event_id FROM"
+                       " outbox_parked) rows ON event_id::text = line->>'id') l"
+                       " WHERE late"),
+            0);
+        sql(fixture->conn, "DROP TABLE printed");
     }
 }
 

@@ -28,9 +28,31 @@ static void load_drained(struct fixture *fixture)
     sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS printed");
     load_printed(fixture, fixture->process.out);
     sql(fixture->conn, "DROP TABLE IF EXISTS drained");
-    sql(fixture->conn,
-        "CREATE TEMP TABLE drained AS SELECT pg_catalog.row_number() OVER () AS number,"
-        " line->>'id' AS id, line->>'replayed_at' AS replayed_at, line FROM printed");
+    sql(fixture->conn, "CREATE TEMP TABLE drained AS SELECT place, line->>'id' AS id,"
+                       " line->>'replayed_at' AS replayed_at, line FROM printed");
+}
+
+/* A short line goes where an earlier page still has room, so the rows of a table lie in another
+ * order than the lines. */
+static void lines_are_judged_in_the_order_in_which_they_were_printed(void **state)
+{
+    struct fixture *fixture = *state;
+    char *lines = calloc(1, 100 * 1200 + 100 * 30);
+    size_t len = 0;
+
+    assert_non_null(lines);
+    for (int i = 1; i <= 200; i++)
+        len += (size_t)sprintf(lines + len, "{\"n\": %d, \"pad\": \"%0*d\"}\n", i,
+                               i <= 100 ? 1150 : 1, 0);
+    load_printed(fixture, lines);
+    free(lines);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM (SELECT row_number() OVER ()"
+                                               " AS lies, place FROM printed) p"
+                                               " WHERE lies <> place") > 0,
+                     1);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE (line->>'n')::int = place"),
+        200);
 }
 
 static void insert_and_send(struct fixture *fixture, int count)
@@ -119,7 +141,7 @@ static void copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet(void 
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM drained"), 3100);
     assert_int_equal(sql_number(fixture->conn,
                                 "SELECT count(*) FROM (SELECT rows.id < lag(rows.id) OVER"
-                                " (PARTITION BY key ORDER BY number) AS late FROM drained JOIN"
+                                " (PARTITION BY key ORDER BY place) AS late FROM drained JOIN"
                                 " (SELECT id, key, event_id FROM outbox UNION SELECT id, key,"
                                 " event_id FROM outbox_parked) rows"
                                 " ON event_id::text = drained.id) judged WHERE late"),
@@ -296,6 +318,7 @@ static void jetstream_stores_a_replayed_row_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(lines_are_judged_in_the_order_in_which_they_were_printed),
         TEST(a_replayed_row_leaves_once_more_as_it_was_and_marked),
         TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent),
         TEST(copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet),
