@@ -68,6 +68,9 @@ CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX ON @parked@ (seq) WHERE due IS NULL AND sent_at IS NULL; -- the dead
 
+--[schema_number]
+COMMENT ON TABLE @parked@ IS 'outbox-relay: schema @schema_number@';
+
 --[parked_key]
 CREATE INDEX ON @parked@ (@parked_key@) WHERE sent_at IS NULL AND key IS NOT NULL;
 

@@ -19,16 +19,18 @@ struct admin;
 struct admin *admin_open(const struct outbox_options *options, struct error *error);
 void admin_close(struct admin *admin);
 
-/* Creates the missing tables, provided that an existing outbox table is usable. 0, or -1: failed,
- * or an existing table lacks something. *missing is then the SQL that adds it, or NULL; the caller
- * frees it. */
-int admin_init(struct admin *admin, char **missing, struct error *error);
+/* Creates the missing tables, provided that an existing outbox table is usable, and adds to the
+ * parked table of an earlier version what it lacks. 0, or -1: failed, or an existing table lacks
+ * something else. *missing is then the SQL that adds it, or NULL. *executed is the SQL by which the
+ * parked table was changed, a statement a line, or NULL. The caller frees both. */
+int admin_init(struct admin *admin, char **executed, char **missing, struct error *error);
 /* Whether `run` would accept the rows that are already in the table (adoption.h), which must be
  * complete. Only reads. 0: it would. 1: it would not, and *error says why. -1: the check failed. */
 int admin_foresee_adoption(struct admin *admin, struct error *error);
 /* Decides about the existing rows as `run` does. 0, or -1: no row may be purged. */
 int admin_settle_adoption(struct admin *admin, struct error *error);
-/* The SQL of a complete set-up, which the caller frees. NULL with *error set on failure. */
+/* The SQL of a complete set-up, or of what the existing tables lack, which the caller frees. NULL
+ * with *error set on failure. */
 char *admin_schema_sql(struct admin *admin, struct error *error);
 /* Adds the trigger by which inserts wake idle relays. 0 or -1. */
 int admin_init_notify(struct admin *admin, struct error *error);

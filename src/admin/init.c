@@ -1,8 +1,9 @@
 /*
- * init: creates what does not exist.
+ * init: creates what does not exist, and brings the tables of an earlier version up to date.
  *
- * An existing table is never altered, not even one of the relay's own: what it lacks is returned as
- * SQL. An advisory lock keeps two inits from running at the same time.
+ * All that it does itself is one transaction. An existing outbox is never altered, and the relay's
+ * own tables only where that takes no time: the rest is returned as SQL (missing.h). An advisory
+ * lock keeps two inits from running at the same time.
  */
 #include "admin/admin_session.h"
 
@@ -15,6 +16,7 @@
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
 #include "catalog/slice_table.h"
+#include "catalog/sql_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,30 @@ static int check_where(struct admin *admin, struct error *error)
     return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", admin->table.where_problem);
 }
 
+/* What `init` would execute and print for tables that exist. "": they lack nothing. NULL: failed.
+ */
+static char *upgrade_sql(struct admin *admin, struct error *error)
+{
+    char *at_once = NULL;
+    char *rest = NULL;
+    struct writer writer;
+    char *sql = NULL;
+
+    if (missing_at_once_sql(admin, &at_once, error) == 0 && missing_sql(admin, &rest, error) == 0) {
+        if (writer_begin(&writer)) {
+            if (at_once[0] != '\0')
+                (void)fprintf(writer.out, "BEGIN;\n%sCOMMIT;\n", at_once);
+            (void)fputs(rest, writer.out);
+            sql = writer_end(&writer);
+        }
+        if (sql == NULL)
+            (void)error_no_memory(error);
+    }
+    free(at_once);
+    free(rest);
+    return sql;
+}
+
 char *admin_schema_sql(struct admin *admin, struct error *error)
 {
     char *sql;
@@ -38,6 +64,12 @@ char *admin_schema_sql(struct admin *admin, struct error *error)
     if (admin->table.exists &&
         (table_plain(&admin->table, error) < 0 || check_where(admin, error) < 0))
         return NULL;
+    if (admin->table.exists && admin->table.parked_exists) {
+        sql = upgrade_sql(admin, error);
+        if (sql == NULL || sql[0] != '\0')
+            return sql;
+        free(sql);
+    }
     sql = schema_complete_sql(&admin->table, admin->options);
     if (sql == NULL)
         (void)error_no_memory(error);
@@ -147,7 +179,7 @@ static int refuse(const struct table *table, const struct outbox_options *option
  * transaction. */
 static int create_missing(struct admin *admin, struct error *error)
 {
-    const char *sections[4] = {NULL};
+    const char *sections[5] = {NULL};
     int count = 0;
 
     if (describe_table(&admin->table, &admin->session, admin->options, error) < 0 ||
@@ -163,8 +195,57 @@ static int create_missing(struct admin *admin, struct error *error)
         sections[count++] = "parked";
         if (parked_key_columns(&admin->table) != NULL)
             sections[count++] = "parked_key";
+        sections[count++] = "schema_number";
     }
     return sections[0] != NULL ? execute_sections(admin, sections, error) : 0;
+}
+
+/* A relay's batch, or another transaction that reads the parked table, may hold the lock. */
+static int explain_migration(const struct table *table, struct error *error)
+{
+    if (error_is_sqlstate(error, "55P03"))
+        return error_hint(error,
+                          "a transaction has used %s for more than a second, and nothing was"
+                          " changed; run the command again",
+                          table->parked_quoted);
+    if (error_is_sqlstate(error, "42501"))
+        return error_hint(error,
+                          "run the command as the owner of %s, or have the owner run what"
+                          " outbox-relay init --print prints",
+                          table->parked_quoted);
+    return -1;
+}
+
+/* Brings the parked table of an earlier version up to date, in the transaction that creates what
+ * does not exist. */
+static int migrate(struct admin *admin, char **executed, struct error *error)
+{
+    if (!table_has_needed(&admin->table, admin->options))
+        return 0;
+    if (missing_at_once_sql(admin, executed, error) < 0)
+        return -1;
+    if ((*executed)[0] != '\0')
+        return session_execute(&admin->session, *executed, error) == 0
+                   ? 0
+                   : explain_migration(&admin->table, error);
+    free(*executed);
+    *executed = NULL;
+    return 0;
+}
+
+static int change_tables(struct admin *admin, char **executed, struct error *error)
+{
+    if (session_execute(&admin->session,
+                        "BEGIN; SET LOCAL lock_timeout = 0; SELECT "
+                        "pg_catalog.pg_advisory_xact_lock(" SCHEMA_LOCK ");"
+                        " SET LOCAL lock_timeout = 1000",
+                        error) == 0 &&
+        create_missing(admin, error) == 0 && migrate(admin, executed, error) == 0 &&
+        session_execute(&admin->session, "COMMIT", error) == 0)
+        return 0;
+    free(*executed);
+    *executed = NULL;
+    return -1;
 }
 
 /* The SQL is withheld when the running relays use another condition, because it would drop their
@@ -189,19 +270,16 @@ static int tell_missing(struct admin *admin, struct error *error)
         slices_check(SLICES_NUMBER, table, admin->options, error) < 0)
         return -1;
     return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                     "%s and %s exist and are not altered; they lack what this SQL adds:",
+                     "%s and %s lack what this SQL adds; init leaves it to you, because the tables"
+                     " are in use:",
                      table->quoted, table->parked_quoted);
 }
 
-int admin_init(struct admin *admin, char **missing, struct error *error)
+int admin_init(struct admin *admin, char **executed, char **missing, struct error *error)
 {
+    *executed = NULL;
     *missing = NULL;
-    if (check_where(admin, error) < 0 ||
-        session_execute(&admin->session,
-                        "BEGIN; SET LOCAL lock_timeout = 0; SELECT "
-                        "pg_catalog.pg_advisory_xact_lock(" SCHEMA_LOCK ")",
-                        error) < 0 ||
-        create_missing(admin, error) < 0 || session_execute(&admin->session, "COMMIT", error) < 0 ||
+    if (check_where(admin, error) < 0 || change_tables(admin, executed, error) < 0 ||
         describe_table(&admin->table, &admin->session, admin->options, error) < 0 ||
         missing_sql(admin, missing, error) < 0)
         return -1;

@@ -389,7 +389,7 @@ static void inspect_parked_index(struct findings *findings, const struct table *
                            "table %s has no index by %s where %s: each search for such"
                            " rows reads all that are parked",
                            table->parked_quoted, index->columns, index->predicate);
-    (void)parked_index_sql(index, table, finding->fix, sizeof finding->fix);
+    (void)parked_index_sql(index, table, true, finding->fix, sizeof finding->fix);
 }
 
 static int inspect_parked(struct admin *admin, struct findings *findings, struct error *error)

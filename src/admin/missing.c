@@ -1,6 +1,9 @@
 /*
- * The statements that alter existing tables, which `init` only prints, in an order in which they
- * can be run while relays are working.
+ * The statements that existing tables lack.
+ *
+ * `init` adds to the parked table by itself what needs no time: columns without values, and indexes
+ * as long as the table is small. The table is the relays' own, so only relays wait for the lock.
+ * Everything else `init` prints, in an order in which it can be run while relays are working.
  */
 #include "admin/missing.h"
 
@@ -10,6 +13,10 @@
 #include "catalog/sql_text.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* Some hundred thousand rows, of which an index is built in about a second. */
+#define INDEXED_AT_ONCE_BYTES_MAX (64 << 20)
 
 static void put_columns(const struct admin *admin, FILE *out)
 {
@@ -84,33 +91,55 @@ static int put_slices(struct admin *admin, FILE *out, struct error *error)
                             error);
 }
 
-static int put_parked(struct admin *admin, FILE *out, struct error *error)
+/* Another type, and a seq for each row, cost a new copy of the table. */
+static void put_parked_columns(const struct table *table, const struct parked_table *parked,
+                               bool at_once, FILE *out)
+{
+    char sql[1024];
+
+    for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
+        const struct parked_column *column = &parked->columns[i];
+        bool is_missing = column->has_type[0] == '\0';
+
+        if ((is_missing && strcmp(column->name, "seq") != 0) != at_once)
+            continue;
+        if (is_missing)
+            (void)parked_column_sql(column, table, sql, sizeof sql);
+        else if (parked_column_differs(column))
+            (void)parked_type_sql(column, table, sql, sizeof sql);
+        else
+            continue;
+        (void)fprintf(out, "%s\n", sql);
+    }
+}
+
+static void put_parked_indexes(const struct table *table, const struct parked_table *parked,
+                               bool at_once, FILE *out)
+{
+    char sql[1024];
+
+    for (int i = 0; i < parked->index_count; i++) {
+        if (parked->indexes[i].exists || (parked->bytes <= INDEXED_AT_ONCE_BYTES_MAX) != at_once)
+            continue;
+        (void)parked_index_sql(&parked->indexes[i], table, !at_once, sql, sizeof sql);
+        (void)fprintf(out, "%s\n", sql);
+    }
+}
+
+static int put_parked(struct admin *admin, FILE *out, bool at_once, struct error *error)
 {
     struct parked_table parked;
-    char sql[1024];
 
     if (!admin->table.parked_exists)
         return 0;
     if (parked_describe(&parked, &admin->table, &admin->session, error) < 0)
         return -1;
-    for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
-        const struct parked_column *column = &parked.columns[i];
-
-        if (column->has_type[0] == '\0')
-            (void)parked_column_sql(column, &admin->table, sql, sizeof sql);
-        else if (parked_column_differs(column))
-            (void)parked_type_sql(column, &admin->table, sql, sizeof sql);
-        else
-            continue;
-        (void)fprintf(out, "%s\n", sql);
-    }
-    for (int i = 0; i < parked.index_count; i++) {
-        if (parked.indexes[i].exists)
-            continue;
-        (void)parked_index_sql(&parked.indexes[i], &admin->table, sql, sizeof sql);
-        (void)fprintf(out, "%s\n", sql);
-    }
-    return 0;
+    put_parked_columns(&admin->table, &parked, at_once, out);
+    put_parked_indexes(&admin->table, &parked, at_once, out);
+    if (!at_once || !parked.is_owned || (parked.has_note && admin->table.schema_number == 0) ||
+        admin->table.schema_number == SCHEMA_NUMBER)
+        return 0; /* a comment of somebody else stays */
+    return put_and_free(schema_number_sql(&admin->table, admin->options), out, error);
 }
 
 static int put_all(struct admin *admin, FILE *out, struct error *error)
@@ -119,7 +148,28 @@ static int put_all(struct admin *admin, FILE *out, struct error *error)
     if (put_index(admin, out, error) < 0 ||
         (admin->options->order == ORDER_KEY && put_slices(admin, out, error) < 0))
         return -1;
-    return put_parked(admin, out, error);
+    return put_parked(admin, out, false, error);
+}
+
+static int end(struct writer *writer, int status, char **sql, struct error *error)
+{
+    char *text = writer_end(writer);
+
+    if (status == 0 && text != NULL) {
+        *sql = text;
+        return 0;
+    }
+    free(text);
+    return status < 0 ? status : error_no_memory(error);
+}
+
+int missing_at_once_sql(struct admin *admin, char **sql, struct error *error)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return error_no_memory(error);
+    return end(&writer, put_parked(admin, writer.out, true, error), sql, error);
 }
 
 int missing_sql(struct admin *admin, char **sql, struct error *error)
@@ -128,10 +178,5 @@ int missing_sql(struct admin *admin, char **sql, struct error *error)
 
     if (!writer_begin(&writer))
         return error_no_memory(error);
-    if (put_all(admin, writer.out, error) < 0) {
-        free(writer_end(&writer));
-        return -1;
-    }
-    *sql = writer_end(&writer);
-    return *sql != NULL ? 0 : error_no_memory(error);
+    return end(&writer, put_all(admin, writer.out, error), sql, error);
 }

@@ -3,6 +3,7 @@
 
 #include "catalog/columns.h"
 #include "catalog/filter.h"
+#include "catalog/schema.h"
 #include "catalog/slice_table.h"
 
 #include <stdio.h>
@@ -21,7 +22,13 @@ static const char find_sql[] =
     "SELECT c.relkind, c.relpersistence, c.relrowsecurity, c.relhassubclass, c.oid,"
     "       p.oid IS NOT NULL, " TABLE_TRUSTED_SQL(
         "p",
-        "c") " FROM (VALUES (pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, "
+        "c") ", substring(pg_catalog.obj_description(p.oid, 'pg_class')"
+             "  FROM '^outbox-relay: schema ([0-9]{1,9})$'),"
+             " (SELECT pg_catalog.string_agg(own, ', ') FROM pg_catalog.unnest("
+             "   '{seq,attempts,due,waits_for,error,parked_at,sent_at}'::text[]) own WHERE NOT "
+             "EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = p.oid"
+             "   AND a.attname = own AND NOT a.attisdropped))"
+             " FROM (VALUES (pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, "
              "$2::text))))"
              " AS t (oid) LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
              " LEFT JOIN pg_catalog.pg_class p ON p.relkind = 'r' AND p.oid ="
@@ -117,6 +124,19 @@ static int find_schema(struct table *table, struct session *session, const char 
     return error_hint(error, "write table = \"SCHEMA.%s\" in [outbox]", name);
 }
 
+/* A newer relay may keep something in the tables that this one would destroy. */
+static int check_schema_number(const struct table *table, struct error *error)
+{
+    if (table->schema_number <= SCHEMA_NUMBER)
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s has schema %d, made by a newer outbox-relay; this one, " RELAY_VERSION
+                    ", knows schema %d and leaves the tables alone",
+                    table->parked_quoted, table->schema_number, SCHEMA_NUMBER);
+    (void)error_hint(error, "start the version whose init was run last");
+    return error_mark_schema(error);
+}
+
 static int find(struct table *table, struct session *session, const struct outbox_options *options,
                 struct error *error)
 {
@@ -148,11 +168,14 @@ static int find(struct table *table, struct session *session, const struct outbo
     table->oid = (uint32_t)strtoul(PQgetvalue(result, 0, 4), NULL, 10);
     table->parked_exists = PQgetvalue(result, 0, 5)[0] == 't';
     trusted = PQgetvalue(result, 0, 6)[0] == 't';
+    table->schema_number = (int)strtol(PQgetvalue(result, 0, 7), NULL, 10);
+    (void)snprintf(table->parked_lacks, sizeof table->parked_lacks, "%s",
+                   table->parked_exists ? PQgetvalue(result, 0, 8) : "");
     PQclear(result);
     quote_names(table, session->conn, options->order);
     if (table->exists && table->parked_exists && !trusted)
         return table_refuse_other(table->parked_quoted, error);
-    return 0;
+    return check_schema_number(table, error);
 }
 
 /* A domain over bytea is converted by a cast to text, which depends on bytea_output. */
@@ -292,13 +315,17 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
     }
     if (table->where_problem[0] != '\0')
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", table->where_problem);
-    if (!table->parked_exists) {
+    if (table->parked_exists && table->parked_lacks[0] == '\0')
+        return 0;
+    if (!table->parked_exists)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
                         table->parked_quoted);
-        (void)error_hint(error, "outbox-relay init");
-        return error_mark_schema(error);
-    }
-    return 0;
+    else
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "table %s is that of an older outbox-relay: it lacks %s",
+                        table->parked_quoted, table->parked_lacks);
+    (void)error_hint(error, "outbox-relay init");
+    return error_mark_schema(error);
 }
 
 int describe_check_usable(const struct table *table, const struct outbox_options *options,

@@ -8,7 +8,13 @@
 #include "catalog/sql_text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static const char table_sql[] =
+    "SELECT pg_catalog.pg_has_role(relowner, 'USAGE'),"
+    " pg_catalog.obj_description(oid, 'pg_class') IS NOT NULL, pg_catalog.pg_relation_size(oid)"
+    " FROM pg_catalog.pg_class WHERE oid = $1::pg_catalog.regclass";
 
 static const char columns_sql[] =
     "SELECT attname, " COLUMN_BASE_SQL " FROM pg_catalog.pg_attribute a"
@@ -95,10 +101,27 @@ static int take_each(struct parked_table *parked, const struct table *table,
     return 0;
 }
 
+static int take_table(struct parked_table *parked, const struct table *table,
+                      struct session *session, struct error *error)
+{
+    const char *params[1] = {table->parked_quoted};
+    PGresult *result = session_query(session, table_sql, 1, params, error);
+
+    if (result == NULL)
+        return -1;
+    parked->is_owned = PQgetvalue(result, 0, 0)[0] == 't';
+    parked->has_note = PQgetvalue(result, 0, 1)[0] == 't';
+    parked->bytes = strtoll(PQgetvalue(result, 0, 2), NULL, 10);
+    PQclear(result);
+    return 0;
+}
+
 int parked_describe(struct parked_table *parked, const struct table *table, struct session *session,
                     struct error *error)
 {
     expect(parked, table);
+    if (take_table(parked, table, session, error) < 0)
+        return -1;
     if (take_each(parked, table, session, columns_sql, take_column, error) < 0)
         return -1;
     return take_each(parked, table, session, indexes_sql, take_index, error);
@@ -134,9 +157,10 @@ int parked_column_sql(const struct parked_column *column, const struct table *ta
                     column->name, sql_type_schema(column->added_as), column->added_as);
 }
 
-int parked_index_sql(const struct parked_index *index, const struct table *table, char *sql,
-                     size_t size)
+int parked_index_sql(const struct parked_index *index, const struct table *table, bool concurrently,
+                     char *sql, size_t size)
 {
-    return snprintf(sql, size, "CREATE INDEX CONCURRENTLY ON %s (%s) WHERE %s;",
-                    table->parked_quoted, index->columns, index->predicate);
+    return snprintf(sql, size, "CREATE INDEX %sON %s (%s) WHERE %s;",
+                    concurrently ? "CONCURRENTLY " : "", table->parked_quoted, index->columns,
+                    index->predicate);
 }

@@ -27,6 +27,9 @@ struct parked_table {
     struct parked_column columns[PARKED_COLUMN_COUNT];
     struct parked_index indexes[PARKED_INDEXES_MAX];
     int index_count;
+    bool is_owned; /* this role has the rights of the table's owner */
+    bool has_note; /* the table has a comment, of init or of somebody else */
+    int64_t bytes; /* the size of the rows, without their indexes and values that are out of line */
 };
 
 /* Describes an existing parked table. The strings live as long as `table`. Returns 0, or -1 with
@@ -43,7 +46,7 @@ int parked_type_sql(const struct parked_column *column, const struct table *tabl
                     size_t size);
 int parked_column_sql(const struct parked_column *column, const struct table *table, char *sql,
                       size_t size);
-int parked_index_sql(const struct parked_index *index, const struct table *table, char *sql,
-                     size_t size);
+int parked_index_sql(const struct parked_index *index, const struct table *table, bool concurrently,
+                     char *sql, size_t size);
 
 #endif

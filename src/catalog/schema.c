@@ -107,6 +107,8 @@ static void put_word(const struct expansion *expansion, FILE *out, const char *w
         (void)fprintf(out, "%d", expansion->options->slices);
     else if (is_word(word, len, "last_slice"))
         (void)fprintf(out, "%d", expansion->options->slices - 1);
+    else if (is_word(word, len, "schema_number"))
+        (void)fprintf(out, "%d", SCHEMA_NUMBER);
     else if (is_word(word, len, "slice_of_row"))
         sql_put_slice_in_full(out, table, expansion->options->slices);
     else if (is_word(word, len, "unsent"))
@@ -227,6 +229,13 @@ void schema_index_fix(const struct table *table, const struct outbox_options *op
             *at = ' ';
 }
 
+char *schema_number_sql(const struct table *table, const struct outbox_options *options)
+{
+    const char *const sections[] = {"schema_number", NULL};
+
+    return schema_sections_sql(table, options, sections);
+}
+
 char *schema_slices_sql(const struct table *table, const struct outbox_options *options)
 {
     const struct expansion expansion = {.table = table, .options = options};
@@ -252,6 +261,7 @@ char *schema_complete_sql(const struct table *existing, const struct outbox_opti
     add_section(sections, options->order == ORDER_KEY ? "slice" : NULL);
     add_section(sections, "parked");
     add_section(sections, parked_key_columns(&table) != NULL ? "parked_key" : NULL);
+    add_section(sections, "schema_number");
     return render(&expansion, sections);
 }
 

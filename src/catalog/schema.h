@@ -6,6 +6,11 @@
 /* config/schema.sql, embedded at build time. */
 extern const char embedded_schema[];
 
+/* The number of the schema, which `init` notes in a comment on the parked table. It is raised when
+ * relays that know only a lower number must not work on the tables. What an older relay can ignore,
+ * such as another index, does not raise it: that is recognised by what the tables lack. */
+#define SCHEMA_NUMBER 1
+
 /* The function by which server.c identifies the cluster, as a regprocedure literal. */
 #define IDENTITY_FUNCTION "'pg_catalog.pg_control_system()'"
 
@@ -48,6 +53,8 @@ char *schema_index_sql(const struct table *table, const struct outbox_options *o
 /* The same on one line, so that it can be copied from a message; "" when there is no memory. */
 void schema_index_fix(const struct table *table, const struct outbox_options *options, char *fix,
                       size_t size);
+/* The comment that notes SCHEMA_NUMBER. */
+char *schema_number_sql(const struct table *table, const struct outbox_options *options);
 /* A transaction that changes the number of slices in the slice table. */
 char *schema_slices_sql(const struct table *table, const struct outbox_options *options);
 

@@ -48,11 +48,13 @@ struct table {
     uint32_t oid;                              /* 0: it does not exist */
     bool exists;
     bool parked_exists;
-    bool slice_exists;   /* the slice table exists; set with order = "key" only */
-    bool slice_readable; /* this role has SELECT on it; set with order = "key" only */
-    int slices;          /* the number of slices; 0: the rows of the slice table are inconsistent */
-    char kind;           /* pg_class.relkind */
-    char persistence;    /* pg_class.relpersistence */
+    int schema_number;     /* the one that the parked table has (schema.h); 0: none */
+    char parked_lacks[96]; /* the relay's own columns that the parked table lacks; "": none */
+    bool slice_exists;     /* the slice table exists; set with order = "key" only */
+    bool slice_readable;   /* this role has SELECT on it; set with order = "key" only */
+    int slices;       /* the number of slices; 0: the rows of the slice table are inconsistent */
+    char kind;        /* pg_class.relkind */
+    char persistence; /* pg_class.relpersistence */
     bool row_security;
     bool has_children;       /* partitions or inheriting tables */
     bool has_claim_index;    /* there is a valid index for claims in the configured order */

@@ -48,10 +48,16 @@ static void print_misfits(struct admin *admin)
 static enum exit_status create(struct admin *admin, bool notify)
 {
     struct error error;
+    char *executed = NULL;
     char *missing = NULL;
     enum exit_status status;
+    int result = admin_init(admin, &executed, &missing, &error);
 
-    if (admin_init(admin, &missing, &error) == 0) {
+    if (executed != NULL)
+        (void)fprintf(stderr, "outbox-relay: the tables of an earlier version were changed by:\n%s",
+                      executed);
+    free(executed);
+    if (result == 0) {
         (void)printf("the tables are ready\n");
         status = warn_of_adoption(admin);
         if (status != EXIT_DONE)

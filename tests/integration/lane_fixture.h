@@ -34,10 +34,11 @@ struct lane_fixture {
 static inline void init_tables(struct lane_fixture *fixture)
 {
     struct admin *admin = admin_open(&fixture->options, &fixture->error);
+    char *executed;
     char *missing = NULL;
 
     assert_non_null(admin);
-    assert_int_equal(admin_init(admin, &missing, &fixture->error), 0);
+    assert_int_equal(admin_init(admin, &executed, &missing, &fixture->error), 0);
     admin_close(admin);
 }
 

@@ -20,6 +20,7 @@ struct gauged {
 static void open_tables(struct gauged *gauged, enum on_sent on_sent, enum order order)
 {
     static char table[] = "public.outbox";
+    char *executed;
     char *missing = NULL;
 
     gauged->conn = harness_database(gauged->url);
@@ -32,7 +33,7 @@ static void open_tables(struct gauged *gauged, enum on_sent on_sent, enum order 
                                               .publish_timeout_ms = 10000};
     gauged->admin = admin_open(&gauged->options, &gauged->error);
     assert_non_null(gauged->admin);
-    assert_int_equal(admin_init(gauged->admin, &missing, &gauged->error), 0);
+    assert_int_equal(admin_init(gauged->admin, &executed, &missing, &gauged->error), 0);
     admin_close(gauged->admin);
     gauged->admin = admin_open(&gauged->options, &gauged->error);
     assert_non_null(gauged->admin);

@@ -45,27 +45,25 @@ static void make_parked_table_old(struct fixture *fixture)
                      1);
 }
 
-static void init_prints_what_an_older_parked_table_lacks(void **state)
+static void init_adds_what_a_parked_table_lacks(void **state)
 {
     struct fixture *fixture = *state;
 
     make_parked_table_old(fixture);
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
-    assert_null(strstr(fixture->process.out, "the tables are ready"));
-    assert_says(fixture->process.err, "\"public\".\"outbox_parked\"");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "the tables are ready");
     assert_says(
-        fixture->process.out,
+        fixture->process.err,
         "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN headers pg_catalog.jsonb;\n"
         "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN waits_for pg_catalog.text;\n"
         "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN sent_at pg_catalog.timestamptz;\n"
-        "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
+        "CREATE INDEX ON \"public\".\"outbox_parked\""
         " (waits_for, due, seq) WHERE waits_for IS NOT NULL;\n"
-        "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
+        "CREATE INDEX ON \"public\".\"outbox_parked\""
         " (sent_at) WHERE sent_at IS NOT NULL;\n");
-    assert_null(strstr(fixture->process.out, "(due)"));
-    execute_printed(fixture);
+    assert_null(strstr(fixture->process.err, "(due)"));
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "the tables are ready");
+    assert_null(strstr(fixture->process.err, "ALTER TABLE"));
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('')");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS), 1);
@@ -459,7 +457,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(init_is_idempotent_and_prints_what_an_existing_table_lacks),
         TEST(init_says_that_rows_without_a_sent_at_will_be_sent),
-        TEST(init_prints_what_an_older_parked_table_lacks),
+        TEST(init_adds_what_a_parked_table_lacks),
         TEST(check_warns_of_each_index_that_the_parked_table_lacks),
         TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path),
         TEST(an_absent_optional_column_is_reported_at_the_start),
