@@ -132,7 +132,7 @@ static void assert_drains(struct fixture *fixture)
     assert_int_equal(
         sql_number(fixture->conn,
                    "SELECT count(*) FROM (SELECT (line->>'payload')::int AS n, lag((line->>"
-                   "'payload')::int) OVER (PARTITION BY line->>'key' ORDER BY ctid) AS before"
+                   "'payload')::int) OVER (PARTITION BY line->>'key' ORDER BY place) AS before"
                    " FROM printed) events WHERE n < before"),
         0);
     assert_int_equal(sql_number(fixture->conn, LEFT), 0);
