@@ -12,6 +12,8 @@
 
 # Any Debian from 12 on, for example --build-arg BASE=debian:forky-slim.
 ARG BASE=debian:trixie-slim
+# What the program and the label say.
+ARG VERSION=0.1.0
 
 FROM ${BASE} AS build
 # TLS to NATS needs nats.c 3.11 or later, and Debian 13 has 3.10: there the library and the libsodium that it needs
@@ -32,7 +34,8 @@ WORKDIR /build
 COPY Makefile ./
 COPY config config
 COPY src src
-RUN make -j"$(nproc)" all && strip build/outbox-relay
+ARG VERSION
+RUN make -j"$(nproc)" VERSION="$VERSION" all && strip build/outbox-relay
 
 # The root of the image: the program, each library with its licence, and what name lookups and TLS read.
 RUN set -eu; mkdir -p /image/usr/local/bin /image/var/lib/dpkg/status.d /image/etc/outbox-relay; cd /image; \
@@ -51,7 +54,7 @@ RUN set -eu; mkdir -p /image/usr/local/bin /image/var/lib/dpkg/status.d /image/e
     echo 'outbox-relay:x:10001:' > etc/group
 
 FROM scratch
-ARG VERSION=unreleased
+ARG VERSION
 LABEL org.opencontainers.image.title="outbox-relay" \
       org.opencontainers.image.description="From a transactional outbox in PostgreSQL to Kafka or NATS JetStream" \
       org.opencontainers.image.version="${VERSION}"

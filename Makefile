@@ -25,22 +25,28 @@ ifeq ($(shell uname -m),x86_64)
 HARDENING  += -fcf-protection
 endif
 OPTIMISE   := $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all,-O2) -g
-CPPFLAGS   += -D_GNU_SOURCE -DRELAY_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen
-CFLAGS     += -std=c17 $(WARNINGS) $(HARDENING) $(OPTIMISE) -pthread
-CXXFLAGS   += -std=c++17 $(WARNINGS) $(HARDENING) $(OPTIMISE) -fno-exceptions -fno-rtti
+# Paths in the program are relative: built anywhere, it is the same program.
+REPEATABLE := '-ffile-prefix-map=$(CURDIR)=.'
+CPPFLAGS   += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
+CFLAGS     += -std=c17 $(WARNINGS) $(HARDENING) $(OPTIMISE) $(REPEATABLE) -pthread
+CXXFLAGS   += -std=c++17 $(WARNINGS) $(HARDENING) $(OPTIMISE) $(REPEATABLE) -fno-exceptions -fno-rtti
 LDFLAGS    += -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -pthread
 LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 
-SOURCES    := $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp)
+SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
 OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
+
+# When this version was made: the date of the man page and of packages.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
+export SOURCE_DATE_EPOCH
 
 say = @printf '  %-5s %s\n'
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all build-deps deps demo test lint install clean help
+.PHONY: all build-deps deps demo test lint install dist deb clean help force
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -66,6 +72,20 @@ lint: $(BINARY) ## check include directions, banned calls, line lengths, hardeni
 install: all $(BUILD)/outbox-relay.1 ## program, man page, systemd units, completion, sample: DESTDIR= PREFIX=/usr/local
 	@config/install $(BINARY) $(BUILD)/outbox-relay.1 $(PREFIX) '$(DESTDIR)'
 
+dist: ## build/outbox-relay-VERSION.tar.gz of what is committed; the same commit makes the same bytes
+	@mkdir -p $(BUILD)
+	@git diff --quiet HEAD || echo '  what is not committed is left out' >&2
+	@git -c tar.umask=0022 -c tar.tar.gz.command='gzip -n9' archive --prefix=outbox-relay-$(VERSION)/ \
+		-o $(BUILD)/outbox-relay-$(VERSION).tar.gz HEAD
+	@echo '  $(BUILD)/outbox-relay-$(VERSION).tar.gz'
+
+deb: ## build/outbox-relay_VERSION_ARCHITECTURE.deb, a package for the Debian of this machine; needs debhelper
+	@rm -rf $(BUILD)/deb
+	@$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb/installed PREFIX=/usr >/dev/null
+	@config/debian/build $(VERSION) $(SOURCE_DATE_EPOCH) $(BUILD)/deb/installed $(BUILD)/deb/package >/dev/null
+	@mv $(BUILD)/deb/*.deb $(BUILD)
+	@echo '  $(BUILD)/'$$(basename $$(ls -t $(BUILD)/*.deb | head -n 1))
+
 clean: ## remove build/
 	rm -rf build
 
@@ -86,7 +106,7 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	@$(AR) rcs $@ $(OBJECTS)
 
-$(BUILD)/obj/%.c.o: src/%.c
+$(BUILD)/obj/%.c.o: src/%.c | $(BUILD)/gen/base/version.h
 	@mkdir -p $(@D)
 	$(say) CC $@
 	@$(CC) $(CPPFLAGS) $(call pkg,--cflags,$(PACKAGES)) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -95,6 +115,11 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp
 	@mkdir -p $(@D)
 	$(say) CXX $@
 	@$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+
+# Written when the version is another one, whether it comes from above or from the command line.
+$(BUILD)/gen/base/version.h: force
+	@mkdir -p $(@D)
+	@echo '#define RELAY_VERSION "$(VERSION)"' | cmp -s - $@ || echo '#define RELAY_VERSION "$(VERSION)"' > $@
 
 # Embeds a file of config/ as an array of bytes.
 embed = { printf 'extern const char $(1)[];\nconst char $(1)[] = {\n'; od -An -v -tu1 $(2) | \

@@ -60,6 +60,7 @@ test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench
 	@tests/support/services_test
 	@tests/support/run_tests_test
 	@tests/support/install_test
+	@tests/package/version check && tests/package/dist_test
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/monitoring_test
 	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- tests/docs/commands_test
 
@@ -139,4 +140,4 @@ build/hanging.so: tests/support/hanging.c
 	$(say) CC $@
 	@$(CC) -D_GNU_SOURCE -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $< -ldl
 
-include tests/chaos/chaos.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/kubernetes/kubernetes.mk
+include tests/chaos/chaos.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/kubernetes/kubernetes.mk tests/package/package.mk

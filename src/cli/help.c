@@ -1,13 +1,10 @@
 #include "cli/cli.h"
 
+#include "base/version.h"
 #include "broker/clients.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#ifndef RELAY_VERSION
-#define RELAY_VERSION "0.0.0"
-#endif
 
 void cli_print_commands(FILE *out)
 {

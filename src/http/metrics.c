@@ -2,6 +2,7 @@
 #include "http/metrics.h"
 
 #include "base/clock.h"
+#include "base/version.h"
 
 #include <inttypes.h>
 #include <string.h>

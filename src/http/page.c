@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/version.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 #include "relay/status_replies.h"
 
 #include "base/clock.h"
+#include "base/version.h"
 
 #include <stdio.h>
 #include <string.h>

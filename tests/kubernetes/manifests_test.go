@@ -250,7 +250,7 @@ func TestTheSidecarIsTheStandaloneContainerWithoutReadiness(t *testing.T) {
 
 func TestAnOverlayChoosesImageAndConfiguration(t *testing.T) {
 	built := build(t, "example")
-	if image := relays(built.pod().Spec)[0].Image; image != "registry.example.com/outbox-relay:1.0" {
+	if image := relays(built.pod().Spec)[0].Image; !strings.HasPrefix(image, "registry.example.com/outbox-relay:") {
 		t.Errorf("image %s", image)
 	}
 	own, err := os.ReadFile(manifests + "/example/relay.toml")
