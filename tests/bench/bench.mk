@@ -1,7 +1,7 @@
 # The benchmarks: included by tests/tests.mk. Their programs, and what they print, are in tests/bench.
 
 .PHONY: bench bench-size bench-large bench-slow bench-keep bench-check bench-poison bench-order
-.PHONY: bench-horizon bench-wakeup bench-ready
+.PHONY: bench-horizon bench-wakeup bench-sizing bench-ready
 
 # PostgreSQL as a database of this size would have it: with its default buffers a large backlog measures the disk, and
 # with the tests' autovacuum_naptime of 5 s the vacuums of 10,000,000 rows cost as much as half of their claims. What
@@ -47,6 +47,9 @@ bench-slow: bench-ready ## a broker at a round trip of 50 ms, by lanes and batch
 
 bench-wakeup: all build/reader ## latency, an idle relay and pgbench, with NOTIFY and without
 	@tests/support/services run --only postgres,nats -- tests/bench/wakeup
+
+bench-sizing: all build/reader ## memory and connections by lanes, batch and payload; WAL an event: BROKER= LANES=
+	@tests/support/services run -- tests/bench/sizing $(call options,BROKER LANES)
 
 bench-order: all build/reader ## order = "key" against "none", by lanes, relays and keys: ROWS=60000 BROKER=kafka
 	@tests/support/services run -- tests/bench/order $(addprefix --rows ,$(ROWS)) $(addprefix --broker ,$(BROKER))
