@@ -1,6 +1,7 @@
 /* Describes the tables from the catalog, and checks that the relay can use them. */
 #include "catalog/describe.h"
 
+#include "base/version.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
 #include "catalog/schema.h"
