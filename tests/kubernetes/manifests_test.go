@@ -290,3 +290,93 @@ func TestSelectorsFindThePods(t *testing.T) {
 		t.Error("stand-alone relays have no budget")
 	}
 }
+
+func relay(t *testing.T, arguments ...string) {
+	command := exec.Command(os.Getenv("RELAY"), arguments...)
+	command.Dir = manifests
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("outbox-relay %v: %v: %s", arguments, err, output)
+	}
+}
+
+// Of a pod, by the names of the page: whether it has the container, the port and, for the relay, the command.
+func askPod(t *testing.T, pod core.PodSpec, arguments []string) {
+	for at, argument := range arguments {
+		number, err := strconv.Atoi(argument)
+		switch {
+		case argument == "-c":
+			if !slices.ContainsFunc(allContainers(pod), func(c core.Container) bool { return c.Name == arguments[at+1] }) {
+				t.Errorf("no container %s", arguments[at+1])
+			}
+		case argument == "--":
+			if arguments[at+1] != "outbox-relay" {
+				t.Errorf("the image has no %s", arguments[at+1])
+			}
+			relay(t, arguments[at+2], "--help")
+			return
+		case err == nil:
+			if relays(pod)[0].Ports[0].ContainerPort != int32(number) {
+				t.Errorf("no port %d", number)
+			}
+		}
+	}
+}
+
+// Whether the secret is mounted, and has each file that the configuration names.
+func askSecret(t *testing.T, name string, arguments []string) {
+	mounted := false
+	for _, folder := range all {
+		built := build(t, folder)
+		for _, volume := range built.pod().Spec.Volumes {
+			if volume.Secret == nil || volume.Secret.SecretName != name {
+				continue
+			}
+			mounted = true
+			text := printed(t, built["ConfigMap"].(*core.ConfigMap).Data["relay.toml"])
+			for _, file := range regexp.MustCompile(`/run/secrets/[\w./-]+`).FindAllString(text, -1) {
+				key := "--from-file=" + filepath.Base(file)
+				if !slices.ContainsFunc(arguments, func(word string) bool { return strings.HasPrefix(word+"=", key+"=") }) {
+					t.Errorf("%s: the secret %s has no %s", folder, name, filepath.Base(file))
+				}
+			}
+		}
+	}
+	if !mounted {
+		t.Errorf("nothing mounts the secret %s", name)
+	}
+}
+
+func TestEachCommandOfThePageNamesWhatIsThere(t *testing.T) {
+	lines, err := exec.Command("../docs/commands_for", "tests/kubernetes/manifests_test.go", "../../docs/kubernetes.md").Output()
+	if err != nil || len(lines) == 0 {
+		t.Fatalf("no commands: %v", err)
+	}
+	applied := map[string]core.PodSpec{}
+	for _, line := range strings.Split(strings.TrimSpace(string(lines)), "\n") {
+		words := strings.Fields(strings.Split(line, " | ")[0])
+		switch words[0] + " " + words[1] {
+		case "kubectl create":
+			askSecret(t, words[4], words[5:])
+		case "kubectl apply":
+			built := build(t, words[3])
+			if deployment, ok := built["Deployment"].(*apps.Deployment); ok {
+				applied["deployment/"+deployment.Name] = built.pod().Spec
+			} else if job, ok := built["Job"].(*batch.Job); ok {
+				applied["job/"+job.Name] = built.pod().Spec
+			}
+		case "kubectl wait", "kubectl logs", "kubectl exec", "kubectl port-forward":
+			at := slices.IndexFunc(words, func(word string) bool { return strings.Contains(word, "/") })
+			pod, known := applied[words[at]]
+			if !known {
+				t.Errorf("%s is not applied before: %s", words[at], line)
+				continue
+			}
+			askPod(t, pod, words[at+1:])
+		default:
+			if words[0] != "outbox-relay" {
+				t.Errorf("a command that this test does not know: %s", line)
+			}
+			relay(t, words[1:]...)
+		}
+	}
+}
