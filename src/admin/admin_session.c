@@ -1,6 +1,7 @@
 #include "admin/admin_session.h"
 
 #include "catalog/describe.h"
+#include "pg/open.h"
 
 #include <stdlib.h>
 

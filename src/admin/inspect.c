@@ -42,6 +42,9 @@ static void inspect_server(struct admin *admin, struct findings *findings)
                            "connected to PostgreSQL %d.%d, database \"%s\", role \"%s\"",
                            version / 10000, version % 10000, PQdb(admin->session.conn),
                            PQuser(admin->session.conn));
+    if (admin->session.is_pooled)
+        (void)findings_add(findings, FINDING_OK,
+                           "the connection goes through a connection pooler in session mode");
 }
 
 /* The relay's sessions speak UTF-8, which has all of LATIN1; SQL_ASCII holds any bytes. */
@@ -57,22 +60,6 @@ static void inspect_encoding(struct admin *admin, struct findings *findings)
                        "database \"%s\" has the encoding %s: a row that holds bytes without an"
                        " equivalent in UTF-8 cannot be sent, and is parked as dead",
                        PQdb(admin->session.conn), encoding != NULL ? encoding : "(unknown)");
-}
-
-/* A transaction pooler hands each statement to some backend: prepared statements and locks get
- * lost. */
-static int inspect_pooler(struct admin *admin, struct findings *findings, struct error *error)
-{
-    int64_t pid = admin_number(admin, "SELECT pg_catalog.pg_backend_pid()", 0, NULL, error);
-
-    if (pid < 0)
-        return -1;
-    if (pid != PQbackendPID(admin->session.conn))
-        (void)findings_add(
-            findings, FINDING_ERROR,
-            "the connection goes through a connection pooler: connect directly, the relay"
-            " keeps few connections and needs their sessions");
-    return 0;
 }
 
 static int inspect_role(struct admin *admin, struct findings *findings, struct error *error)
@@ -470,8 +457,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
 {
     inspect_server(admin, findings);
     inspect_encoding(admin, findings);
-    if (inspect_pooler(admin, findings, error) < 0 || inspect_role(admin, findings, error) < 0 ||
-        inspect_identity(admin, findings, error) < 0)
+    if (inspect_role(admin, findings, error) < 0 || inspect_identity(admin, findings, error) < 0)
         return -1;
     if (!inspect_table(admin, findings))
         return 0;

@@ -10,6 +10,7 @@
 #include "catalog/filter.h"
 #include "outbox/slices/sql_horizon.h"
 #include "outbox/slices/sql_slices.h"
+#include "pg/open.h"
 
 #include <stdatomic.h>
 #include <string.h>

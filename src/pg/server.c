@@ -90,11 +90,16 @@ bool server_is_same(const struct server *a, const struct server *b)
 }
 
 /* A backend is identified by its pid and start time: pids are reused, replicas may share an
- * application_name, and the watcher renames its session. */
+ * application_name, and the watcher renames its session. A pooler may have given it to another
+ * client since. */
 int server_terminate_previous(struct session *session, struct error *error)
 {
     const char *params[1] = {session->backend};
-    PGresult *result = session_query(
+    PGresult *result;
+
+    if (session->is_pooled)
+        return 0;
+    result = session_query(
         session,
         "WITH backend AS (SELECT pid, pid || ' ' || extract(epoch FROM backend_start) AS name"
         " FROM pg_catalog.pg_stat_activity WHERE application_name LIKE 'outbox-relay/%')"

@@ -1,11 +1,8 @@
 #include "pg/session.h"
 
 #include "base/clock.h"
-#include "base/log_limit.h"
-#include "pg/connect.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +107,22 @@ void session_count_notifications(struct session *session)
                                               note->extra, note->be_pid);
         PQfreemem(note);
     }
+}
+
+int session_await_notification(struct session *session, int64_t deadline_ms, struct error *error)
+{
+    session_count_notifications(session);
+    while (!session->notifications.has_awaited) {
+        struct pollfd socket = {.fd = PQsocket(session->conn), .events = POLLIN};
+        int ready = poll(&socket, 1, clock_left_ms(deadline_ms));
+
+        if (ready == 0)
+            return 0;
+        if (ready > 0 && PQconsumeInput(session->conn) == 0)
+            return session_fail(session, NULL, error);
+        session_count_notifications(session);
+    }
+    return 1;
 }
 
 static int wait_for_result(struct session *session, int64_t deadline_ms, struct error *error)
@@ -306,80 +319,6 @@ int session_end_sync(struct session *session, struct error *error)
 int session_leave_pipeline(struct session *session, struct error *error)
 {
     return PQexitPipelineMode(session->conn) == 1 ? 0 : fail_and_close(session, error);
-}
-
-/* A warning of the server may say that a COMMIT did not wait for its synchronous standby. Such
- * warnings have a rate limit of their own, so that a trigger that raises many cannot hide them.
- * Warnings raised by a function come with a context. */
-static void on_notice(void *closure, const PGresult *result)
-{
-    static struct log_limit of_server = {.lines = "warnings of the database"};
-    static struct log_limit of_functions = {.lines = "warnings of functions in the database"};
-    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    bool has_context = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
-
-    (void)closure;
-    if (severity != NULL && text != NULL && strcmp(severity, "WARNING") == 0)
-        log_limit_line(has_context ? &of_functions : &of_server, LOG_WARN, clock_now_ms(),
-                       "database: %s", text);
-}
-
-/* Reads the role's search_path, on which an unqualified table name is looked up. This is the
- * session's first statement: it calls a function by its qualified name, without an operator or a
- * cast, so nothing from that path can run. */
-static int take_schemas(struct session *session, struct error *error)
-{
-    PGresult *result =
-        session_query(session, "SELECT pg_catalog.current_schemas(false)", 0, NULL, error);
-
-    if (result == NULL)
-        return -1;
-    session->schemas = strdup(PQgetvalue(result, 0, 0));
-    PQclear(result);
-    return session->schemas != NULL ? 0 : error_no_memory(error);
-}
-
-/* The keepalive settings make the server release the row locks of a relay whose host died.
- * quote_all_identifiers is off because types are compared by name. transaction_timeout is off
- * because it could end a transaction whose rows have been published already. */
-static int apply_settings(struct session *session, const struct session_options *options,
-                          struct error *error)
-{
-    char sql[1024];
-
-    (void)snprintf(sql, sizeof sql,
-                   "SET search_path = ''; SET row_security = off;"
-                   "SET default_transaction_isolation = 'read committed';"
-                   "SET synchronous_commit = %s;"
-                   "SET idle_in_transaction_session_timeout = %" PRId64 ";"
-                   "SET statement_timeout = %d; SET lock_timeout = 1000;"
-                   "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
-                   "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 15000;"
-                   "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
-                   "SET enable_sort = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"
-                   "SET TimeZone = 'UTC'; SET quote_all_identifiers = off%s",
-                   options->synchronous_commit ? "on" : "off", options->idle_ms,
-                   SESSION_STATEMENT_MS,
-                   PQserverVersion(session->conn) >= 170000 ? "; SET transaction_timeout = 0" : "");
-    return session_execute(session, sql, error);
-}
-
-int session_open(struct session *session, const struct session_options *options, const char *name,
-                 struct error *error)
-{
-    session->schemas = NULL;
-    session->conn = connect_open(&session->late, options, name, error);
-    if (session->conn == NULL)
-        return -1;
-    (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
-    if (PQsetnonblocking(session->conn, 1) < 0)
-        return fail_and_close(session, error);
-    if (take_schemas(session, error) < 0 || apply_settings(session, options, error) < 0) {
-        session_close(session);
-        return -1;
-    }
-    return 0;
 }
 
 /* By default PostgreSQL would plan each claim anew with its parameters, which costs five times as

@@ -3,7 +3,6 @@
 
 #include "base/bounded_call.h"
 #include "base/error.h"
-#include "pg/session_options.h"
 
 #include <libpq-fe.h>
 #include <stdbool.h>
@@ -25,6 +24,7 @@ struct session {
     char *schemas; /* the role's search_path as an array; the session itself sets it to '' */
     struct bounded_call *late; /* a connection attempt that timed out; NULL: none */
     char backend[64]; /* pid and start time of the last connection's backend; "": none yet */
+    bool is_pooled;   /* the connection goes through a connection pooler, in session mode */
     int wait_ms;      /* time limit for each result; 0: SESSION_WAIT_MS */
     /* Notifications are counted and not stored, because any role may send any number of them. */
     struct {
@@ -38,11 +38,6 @@ struct session {
     } notifications;
 };
 
-/* Connects and applies the session's settings. search_path is emptied before any expression is
- * evaluated, so that nobody's function or operator can take the place of a built-in one. `name`
- * becomes part of application_name. */
-int session_open(struct session *session, const struct session_options *options, const char *name,
-                 struct error *error);
 void session_close(struct session *session);
 /* Closes the session for good and frees the rest. */
 void session_end(struct session *session);
@@ -91,6 +86,9 @@ int session_leave_pipeline(struct session *session, struct error *error);
 
 /* Counts the notifications that have arrived in session->notifications. */
 void session_count_notifications(struct session *session);
+/* Waits until notifications.has_awaited is true. Returns 1, 0 at the deadline, or -1 with *error
+ * set. */
+int session_await_notification(struct session *session, int64_t deadline_ms, struct error *error);
 
 /* Sets *error from a failed result, or from the connection when `result` is NULL. Returns -1. */
 int session_fail(const struct session *session, const PGresult *result, struct error *error);

@@ -21,7 +21,7 @@ struct watcher_shared {
  * Runs until a stop is requested. On a connection of its own, the watcher maintains the horizon,
  * flushes the WAL for the lanes, shows in its session's name which sinks are away, and wakes idle
  * lanes when an insert notifies. It makes inserts notify while all lanes are idle and hardly ever
- * otherwise (wake/listener.h). Without the trigger, or behind a connection pooler, lanes poll.
+ * otherwise (wake/listener.h). Without the trigger lanes poll.
  */
 void watcher_run(const struct watcher_shared *shared);
 

@@ -17,7 +17,6 @@
 #include "catalog/notify.h"
 #include "catalog/table.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,33 +160,6 @@ int listener_renew(struct listener *listener, struct error *error)
                      listener->table->quoted, listener->notify.name);
 }
 
-/* A connection pooler makes up the backend pid that it reports to its clients. */
-static int is_direct(struct listener *listener, struct error *error)
-{
-    char sql[96];
-
-    (void)snprintf(sql, sizeof sql, "SELECT (pg_catalog.pg_backend_pid() = %d)::int",
-                   PQbackendPID(listener->session->conn));
-    return ask(listener, sql, error);
-}
-
-static int await_echo(struct listener *listener, struct error *error)
-{
-    int64_t deadline_ms = clock_now_ms() + ECHO_MS;
-
-    session_count_notifications(listener->session);
-    while (!listener->session->notifications.has_awaited) {
-        struct pollfd socket = {.fd = PQsocket(listener->session->conn), .events = POLLIN};
-        int ready = poll(&socket, 1, clock_left_ms(deadline_ms));
-
-        if (ready == 0)
-            return 0;
-        if (ready > 0 && read_input(listener, error) < 0)
-            return -1;
-    }
-    return 1;
-}
-
 /* Whether the session receives its own notification: 1, 0, or -1 with *error set. */
 static int hears_itself(struct listener *listener, struct error *error)
 {
@@ -201,24 +173,23 @@ static int hears_itself(struct listener *listener, struct error *error)
                    listener->notify.channel, mark);
     listener->session->notifications.awaited = mark;
     listener->session->notifications.has_awaited = false;
-    hears = session_execute(listener->session, sql, error) < 0 ? -1 : await_echo(listener, error);
+    hears = session_execute(listener->session, sql, error);
+    if (hears == 0)
+        hears = session_await_notification(listener->session, clock_now_ms() + ECHO_MS, error);
     listener->session->notifications.awaited = NULL;
     return hears;
 }
 
 static enum listener_result try_to_listen(struct listener *listener, struct error *error)
 {
-    int direct = is_direct(listener, error);
-    int hears = direct == 1 ? hears_itself(listener, error) : direct;
+    int hears = hears_itself(listener, error);
 
     if (hears < 0)
         return LISTENER_FAILED;
     if (hears == 1)
         return LISTENER_READY;
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    direct == 0
-                        ? "the connection goes through a connection pooler: connect directly"
-                        : "notifications do not arrive: connect to PostgreSQL directly");
+                    "notifications do not arrive: connect to PostgreSQL directly");
     return LISTENER_DEAF;
 }
 

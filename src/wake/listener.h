@@ -20,7 +20,7 @@ void listener_close(struct listener *listener);
 enum listener_result {
     LISTENER_READY,
     LISTENER_ABSENT, /* the table has no notify trigger, or it is disabled */
-    LISTENER_DEAF,   /* notifications do not arrive, because of a pooler, say; *error is set */
+    LISTENER_DEAF,   /* notifications do not arrive; *error is set */
     LISTENER_FAILED  /* *error is set; the session may be lost */
 };
 

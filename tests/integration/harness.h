@@ -66,6 +66,9 @@ struct process {
 /* Starts build/outbox-relay ($RELAY) with these arguments, ended by NULL; it dies with the test.
  * `in`: its stdin, or NULL. */
 void process_start(struct process *process, const char *in, ...);
+/* Starts a program by its path, with its arguments, ended by NULL; as the user postgres when the
+ * test runs as root, which such a server refuses. */
+void process_start_server(struct process *process, ...);
 void process_wait(struct process *process);
 void process_free(struct process *process);
 /* Kills the programs that a failed test has left running. */

@@ -106,6 +106,26 @@ void process_start(struct process *process, const char *in, ...)
     start(process, in, argv);
 }
 
+void process_start_server(struct process *process, ...)
+{
+    static const char *const as_postgres[] = {"/usr/bin/setpriv", "--reuid=postgres",
+                                              "--regid=postgres", "--init-groups",
+                                              "--pdeathsig=KILL", NULL};
+    char *argv[ARGUMENTS_MAX];
+    va_list args;
+    int count = 0;
+
+    if (geteuid() == 0)
+        for (; as_postgres[count] != NULL; count++)
+            argv[count] = (char *)as_postgres[count];
+    va_start(args, process);
+    while (count < ARGUMENTS_MAX && (argv[count] = va_arg(args, char *)) != NULL)
+        count++;
+    va_end(args);
+    assert_true(count < ARGUMENTS_MAX);
+    start(process, NULL, argv);
+}
+
 static char *slurp(const char *path)
 {
     struct stat status;

@@ -25,13 +25,13 @@
 static const char sessions_sql[] =
     "SELECT pg_catalog.split_part(application_name, '/', 2),"
     " pg_catalog.split_part(application_name, '/', 3), pid, state,"
-    " extract(epoch FROM pg_catalog.clock_timestamp() - xact_start), pg_catalog.pg_backend_pid()"
+    " extract(epoch FROM pg_catalog.clock_timestamp() - xact_start)"
     " FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
     " AND application_name ~ '^outbox-relay/[^/]+/([0-9]+|watch|away:[^/]*)$'"
     " AND pg_catalog.has_table_privilege(usesysid, $1, 'DELETE') ORDER BY 1,"
     " pg_catalog.length(pg_catalog.split_part(application_name, '/', 3)), 2";
 
-enum { RELAY, PART, PID, STATE, TRANSACTION, OWN_PID };
+enum { RELAY, PART, PID, STATE, TRANSACTION };
 
 static struct status_sink *find_sink(struct status *status, const char *name, size_t len)
 {
@@ -209,21 +209,17 @@ int relays_ask(struct asking *asking, struct admin *admin, struct status *status
 {
     const char *params[1] = {admin->table.quoted};
     PGresult *result = session_query(&admin->session, sessions_sql, 1, params, error);
-    bool is_direct = true;
 
     *asking =
         (struct asking){.admin = admin, .status = status, .deadline_ms = clock_now_ms() + wait_ms};
     if (result == NULL)
         return -1;
-    for (int row = 0; row < PQntuples(result); row++) {
-        is_direct =
-            strtol(PQgetvalue(result, row, OWN_PID), NULL, 10) == PQbackendPID(admin->session.conn);
+    for (int row = 0; row < PQntuples(result); row++)
         add_session(asking, result, row);
-    }
     PQclear(result);
     for (int i = 0; i < status->process_count; i++)
         asking->left += asking->pids[i] != 0;
-    if (asking->left == 0 || wait_ms == 0 || !is_direct) /* no answer passes a pooler */
+    if (asking->left == 0 || wait_ms == 0)
         return 0;
     status->has_asked = put_question(asking, error) == 0;
     return status->has_asked || admin->session.conn != NULL ? 0 : -1; /* a standby has no LISTEN */

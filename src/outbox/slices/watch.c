@@ -15,6 +15,7 @@
 #include "catalog/filter.h"
 #include "outbox/slices/scan.h"
 #include "outbox/slices/sql_horizon.h"
+#include "pg/open.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,0 +1,216 @@
+/*
+ * A real pgbouncer between the program and PostgreSQL. In session mode everything works. In
+ * transaction mode every command refuses, and leaves nothing behind in the pool.
+ */
+#include "integration/program.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EVENTS 2000
+#define KEYS 20
+
+struct pooled {
+    struct process pgbouncer;
+    char direct[256]; /* path of a configuration that does not go through the pooler */
+    int port;
+};
+
+static struct pooled pooled;
+
+static int free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    (void)close(fd);
+    return ntohs(address.sin_port);
+}
+
+static const char *pooled_url(const struct fixture *fixture)
+{
+    static char url[256];
+
+    (void)snprintf(url, sizeof url, "postgresql://" HARNESS_RELAY "@127.0.0.1:%d/%s", pooled.port,
+                   PQdb(fixture->conn));
+    return url;
+}
+
+/* The configuration file lies where the user postgres may read it. */
+static void start_pgbouncer(struct fixture *fixture, const char *mode)
+{
+    char path[256];
+    FILE *file;
+
+    pooled.port = free_port();
+    (void)snprintf(path, sizeof path, "%s/pgbouncer_%d.ini", harness_env("TEST_DIR"),
+                   (int)getpid());
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fprintf(file,
+                        "[databases]\n* = host=127.0.0.1 port=%s user=" HARNESS_RELAY "\n"
+                        "[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\n"
+                        "auth_type = any\nunix_socket_dir =\npool_mode = %s\n"
+                        "default_pool_size = 20\n",
+                        harness_env("TEST_PG_PORT"), pooled.port, mode) > 0);
+    assert_int_equal(fclose(file), 0);
+    process_start_server(&pooled.pgbouncer, "/usr/sbin/pgbouncer", path, NULL);
+    process_await_words(&pooled.pgbouncer, "process up");
+    (void)snprintf(pooled.direct, sizeof pooled.direct, "%s",
+                   harness_file("direct.toml",
+                                "[database]\nurl = \"%s\"\n[http]\nlisten = \"\"\n" STDOUT_SINK
+                                "\n",
+                                fixture->url));
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\nurl = \"%s\"\n[relay]\nbatch = 50\n"
+                                "poll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+                                pooled_url(fixture)));
+}
+
+static void configure_default(struct fixture *fixture)
+{
+    (void)snprintf(
+        fixture->config, sizeof fixture->config, "%s",
+        harness_file("relay.toml", "[database]\nurl = \"%s\"\n" STDOUT_SINK "\n", fixture->url));
+}
+
+static int set_up_pooled(void **state)
+{
+    return fixture_open(state, configure_default);
+}
+
+static int tear_down_pooled(void **state)
+{
+    process_stop(&pooled.pgbouncer, SIGTERM);
+    process_free(&pooled.pgbouncer);
+    return fixture_close(state);
+}
+
+static void insert_events(struct fixture *fixture)
+{
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT 'pooled', i %% %d, to_jsonb(i)"
+        " FROM generate_series(1, %d) i",
+        KEYS, EVENTS);
+}
+
+/* In the order in which a consumer sees them first, the payloads of a key only rise. */
+static void assert_order(struct fixture *fixture)
+{
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM (SELECT seen, payload, lag(payload) OVER"
+                                " (PARTITION BY key ORDER BY seen) AS before FROM (SELECT"
+                                " line->>'key' AS key, (line->>'payload')::int AS payload,"
+                                " min(place) AS seen FROM printed GROUP BY 1, 2) firsts) pairs"
+                                " WHERE before > payload"),
+                     0);
+}
+
+static void in_session_mode_two_relays_of_which_one_is_killed_lose_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process first;
+    struct process second;
+
+    start_pgbouncer(fixture, "session");
+    expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "through a connection pooler in session mode");
+    insert_events(fixture);
+    process_start(&first, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&first, "\"topic\":\"pooled\"");
+    process_start(&second, NULL, "run", "-c", fixture->config, NULL);
+    process_stop(&first, SIGKILL);
+    wait_for_number(fixture->conn, 0, UNSENT);
+    process_stop(&second, SIGTERM);
+    assert_int_equal(second.status, 0);
+    load_printed(fixture, first.out);
+    load_printed(fixture, second.out);
+    assert_all_printed(fixture);
+    assert_order(fixture);
+    process_free(&first);
+    process_free(&second);
+}
+
+static void in_session_mode_inserts_wake_the_relay_and_status_is_answered(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    start_pgbouncer(fixture, "session");
+    expect(fixture, run(fixture, "init", "--notify", "-c", pooled.direct), 0);
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1, ARMED);
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "relays   1 with 2 lanes");
+    assert_says(fixture->process.out, "out: up since"); /* only the relay can say that */
+    process_stop(&relay, SIGTERM);
+    assert_int_equal(relay.status, 0);
+    process_free(&relay);
+}
+
+static void assert_refused(struct fixture *fixture, const char *command)
+{
+    struct process *process = &fixture->process;
+
+    expect(fixture, run(fixture, command, "-c", fixture->config), 3);
+    assert_true(process_count_words(process, "connection pooler in transaction mode") > 0);
+    assert_true(process_count_words(process, "pool_mode = session") > 0);
+}
+
+static void in_transaction_mode_every_command_refuses_and_leaves_nothing_behind(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *application;
+
+    start_pgbouncer(fixture, "transaction");
+    application = PQconnectdb(pooled_url(fixture));
+    assert_int_equal(PQstatus(application), CONNECTION_OK);
+    insert_events(fixture);
+    assert_refused(fixture, "check");
+    assert_refused(fixture, "run");
+    assert_refused(fixture, "status");
+    assert_int_equal(sql_number(fixture->conn, UNSENT), EVENTS);
+    /* The pool's backends are as the application left them. */
+    assert_string_equal(sql_text(application, "SHOW search_path"), "\"$user\", public");
+    assert_string_equal(sql_text(application, "SHOW statement_timeout"), "0");
+    assert_int_equal(sql_number(application, "SELECT count(*) FROM pg_prepared_statements"), 0);
+    assert_string_equal(sql_text(application, "SELECT pg_listening_channels()"), "");
+    PQfinish(application);
+}
+
+/* While a transaction of another client keeps the first backend, each of the program's goes on in
+ * the same other one. */
+static void transaction_mode_is_seen_in_a_busy_pool(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *application;
+
+    start_pgbouncer(fixture, "transaction");
+    application = PQconnectdb(pooled_url(fixture));
+    sql(application, "BEGIN; SELECT 1");
+    assert_refused(fixture, "run");
+    sql(application, "COMMIT");
+    PQfinish(application);
+}
+
+#define TEST_POOLED(test) cmocka_unit_test_setup_teardown(test, set_up_pooled, tear_down_pooled)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_POOLED(in_session_mode_two_relays_of_which_one_is_killed_lose_nothing),
+        TEST_POOLED(in_session_mode_inserts_wake_the_relay_and_status_is_answered),
+        TEST_POOLED(in_transaction_mode_every_command_refuses_and_leaves_nothing_behind),
+        TEST_POOLED(transaction_mode_is_seen_in_a_busy_pool),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
