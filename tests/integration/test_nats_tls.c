@@ -1,6 +1,9 @@
 #include "broker/clients.h"
 #include "integration/nats_fixture.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
 /* The real server over TLS, with certificates of the test's own. There the library's threads write
  * and read. */
 
@@ -110,6 +113,76 @@ static void a_server_that_demands_tls_of_a_plain_url_gets_it(void **state)
     stop_own_server();
 }
 
+/* Until a client of the proxy or the server closes. */
+static void pump(int client, int server)
+{
+    struct pollfd ends[2] = {{.fd = client, .events = POLLIN}, {.fd = server, .events = POLLIN}};
+    char bytes[4096];
+
+    while (poll(ends, 2, -1) > 0)
+        for (int i = 0; i < 2; i++) {
+            ssize_t len = ends[i].revents != 0 ? read(ends[i].fd, bytes, sizeof bytes) : -1;
+
+            if (len == 0 || (len > 0 && write(ends[1 - i].fd, bytes, (size_t)len) != len))
+                return;
+        }
+}
+
+/* Passes each connection on to the test's own server, but only after delay_ms. */
+static pid_t start_slow_proxy(int delay_ms, char *url, size_t size)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    pid_t proxy;
+
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+    (void)snprintf(url, size, "nats://127.0.0.1:%d", ntohs(address.sin_port));
+    address.sin_port = htons((uint16_t)strtol(strrchr(own_url, ':') + 1, NULL, 10));
+    proxy = fork();
+    if (proxy != 0) {
+        (void)close(listener);
+        return proxy;
+    }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int client; (client = accept(listener, NULL, NULL)) >= 0; (void)close(client))
+        if (fork() == 0) {
+            int server = socket(AF_INET, SOCK_STREAM, 0);
+
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            (void)poll(NULL, 0, delay_ms);
+            if (connect(server, (struct sockaddr *)&address, len) == 0)
+                pump(client, server);
+            _exit(0);
+        }
+    _exit(0);
+}
+
+/* The second attempt, over TLS, has no time left; the next ready() begins with it. */
+static void a_slow_server_that_demands_tls_keeps_nobody_waiting_twice(void **state)
+{
+    static char slow_url[64];
+    int64_t began_ms;
+    pid_t proxy;
+
+    open_without_a_word_of_tls(state);
+    proxy = start_slow_proxy(1700, slow_url, sizeof slow_url);
+    options.servers.items[0] = slow_url;
+    assert_int_equal(setenv("SSL_CERT_FILE", ca_path, 1), 0);
+    broker_set_connect_timeout(broker, 2000);
+    began_ms = clock_now_ms();
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_true(clock_now_ms() - began_ms < 2000 + 1000);
+    wait_until_ready();
+    expect_sent(10);
+    assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+    assert_int_equal(kill(proxy, SIGKILL), 0);
+    assert_int_equal(waitpid(proxy, NULL, 0), proxy);
+    stop_own_server();
+}
+
 static void a_certificate_that_proves_nothing_is_refused_with_the_reason(void **state)
 {
     static const struct {
@@ -196,6 +269,7 @@ int main(void)
     const struct CMUnitTest safe[] = {
         TEST(messages_are_sent_over_tls),
         TEST(a_server_that_demands_tls_of_a_plain_url_gets_it),
+        TEST(a_slow_server_that_demands_tls_keeps_nobody_waiting_twice),
         TEST(a_certificate_that_proves_nothing_is_refused_with_the_reason),
         TEST(silence_over_tls_ends_the_wait_at_the_deadline),
         TEST(a_forbidden_subject_waits_over_tls_beside_what_is_sent),

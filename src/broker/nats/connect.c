@@ -494,10 +494,9 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
     return status;
 }
 
-static int connect_to_any(struct nats *nats, struct error *error)
+static int connect_to_any(struct nats *nats, int64_t deadline_ms, struct error *error)
 {
     const struct text_list *servers = &nats->base.options->servers;
-    int64_t deadline_ms = clock_now_ms() + broker_connect_timeout_ms(&nats->base);
 
     for (int untried = servers->count; untried > 0; untried--) {
         int number = (int)(nats->server++ % (unsigned)servers->count);
@@ -559,11 +558,11 @@ static int fail_unsafe(struct nats *nats, struct error *error)
     return error_hint(error, TLS_HINT);
 }
 
-static int open_connection(struct nats *nats, struct error *error)
+static int open_connection(struct nats *nats, int64_t deadline_ms, struct error *error)
 {
     natsStatus status;
 
-    if (connect_to_any(nats, error) < 0)
+    if (connect_to_any(nats, deadline_ms, error) < 0)
         return -1;
     nats_problems_watch(nats->problems, nats->connection);
     status = nats_open_inbox(nats);
@@ -579,25 +578,29 @@ static int open_connection(struct nats *nats, struct error *error)
 
 /* A server may require TLS although the URL does not ask for it, and the library then silently uses
  * TLS. In that case (detect_tls) there is a second attempt, whose connection the library's threads
- * serve. */
+ * serve. Both share the connect timeout; if too little is left for the second one, the next
+ * nats_connect() begins with it. */
 int nats_connect(struct nats *nats, struct error *error)
 {
     int connect_timeout_ms = broker_connect_timeout_ms(&nats->base);
+    int64_t deadline_ms = clock_now_ms() + connect_timeout_ms;
     bool had_needed_tls = nats->needs_tls;
+    bool detected;
     int status;
 
-    nats->ready_deadline_ms = clock_now_ms() + connect_timeout_ms +
-                              (connect_timeout_ms < ANSWERS_MS ? connect_timeout_ms : ANSWERS_MS);
+    nats->ready_deadline_ms =
+        deadline_ms + (connect_timeout_ms < ANSWERS_MS ? connect_timeout_ms : ANSWERS_MS);
     if (nats->connection != NULL)
         nats_serve_idle(nats);
     if (!nats_lost(nats) && !nats->max_payload_is_stale)
         return 0;
     nats_disconnect(nats);
-    status = open_connection(nats, error);
-    if (status < 0 && nats->needs_tls && !had_needed_tls && nats_tls_is_safe())
-        status = open_connection(nats, error);
+    status = open_connection(nats, deadline_ms, error);
+    detected = nats->needs_tls && !had_needed_tls && nats_tls_is_safe();
+    if (status < 0 && detected)
+        status = open_connection(nats, deadline_ms, error);
     if (status < 0) {
-        nats->needs_tls = false;
+        nats->needs_tls = detected;
         return -1;
     }
     nats->message_bytes_max = natsConnection_GetMaxPayload(nats->connection);
