@@ -59,18 +59,49 @@ static int refuse_string(char *problem, const char *message)
     return refuse_keyword(problem, name);
 }
 
-/* libpq ends the user and password at the first "@" or "/". If another "@" follows, the password
- * contains an unescaped one, and its second half would be shown as part of the host name. */
+/* Whether this piece of a URL's query ("name=value", not terminated) may contain an "@": the name
+ * of an application or a user may, a host may not. */
+static bool may_have_at(const char *piece, size_t len)
+{
+    size_t name_len = strcspn(piece, "=@&");
+    PQconninfoOption *known = PQconndefaults();
+    bool may = false;
+
+    for (const PQconninfoOption *at = known; at != NULL && at->keyword != NULL; at++)
+        if (name_len < len && piece[name_len] == '=' && strlen(at->keyword) == name_len &&
+            strncmp(at->keyword, piece, name_len) == 0)
+            may = strncmp(at->keyword, "host", strlen("host")) != 0;
+    PQconninfoFree(known);
+    return may;
+}
+
+/* libpq ends the user and password at the first "@" or "/". If another "@" follows that is not part
+ * of a parameter's value, the password contains an unescaped one, and its second half would be
+ * shown as part of the host name. */
 static bool has_stray_at(const char *text)
 {
     const char *scheme = strstr(text, "://");
-    size_t len;
+    const char *query;
 
     if (strncmp(text, "postgres", strlen("postgres")) != 0 || scheme == NULL)
         return false;
     text = scheme + strlen("://");
-    len = strcspn(text, "@/");
-    return text[len] != '\0' && strchr(text + len + 1, '@') != NULL;
+    text += strcspn(text, "@/");
+    if (*text == '\0')
+        return false;
+    text++;
+    query = text + strcspn(text, "?");
+    if (memchr(text, '@', (size_t)(query - text)) != NULL)
+        return true;
+    while (*query != '\0') {
+        const char *piece = query + 1;
+        size_t len = strcspn(piece, "&");
+
+        if (memchr(piece, '@', len) != NULL && !may_have_at(piece, len))
+            return true;
+        query = piece + len;
+    }
+    return false;
 }
 
 /* As libpq reads it when it connects: spaces around the number are allowed, and an empty port means

@@ -56,6 +56,11 @@ static void secrets_are_hidden_in_either_form(void **state)
         {"password=a password=b", "password=***"},
         {"host=a host=b", "host=a host=b"},
         {"postgresql://u:a%2Fb%3Fc%40d@h/shop", "user=u password=*** dbname=shop host=h"},
+        {"postgresql://u@h/shop?application_name=a@b",
+         "postgresql://u@h/shop?application_name=a@b"},
+        {"postgresql:///shop?sslmode=disable&user=u@tenant&application_name=@",
+         "postgresql:///shop?sslmode=disable&user=u@tenant&application_name=@"},
+        {"postgresql://u@h/shop?password=can@ary7", "user=u password=*** dbname=shop host=h"},
         {"application_name=a connect_timeout=3 user=u@tenant",
          "application_name=a connect_timeout=3 user=u@tenant"},
     };
@@ -114,7 +119,10 @@ static void an_at_sign_too_many_is_refused_because_it_cuts_a_password_in_two(voi
                                         "postgres://u:can@ary7@localhost/db",
                                         "postgresql://u:c/an?ary7@localhost/db?sslmode=disable",
                                         "postgresql://u:c/a?host=n@ary7",
-                                        "postgresql://u@h/db?user=can@ary7",
+                                        "postgresql://u@h/db?host=can@ary7",
+                                        "postgresql://u@h/db?hostaddr=can@ary7",
+                                        "postgresql://u@h/db?user=u&can@ary7=x",
+                                        "postgresql://u:can@ary7@h/db?application_name=a@b",
                                         "postgresql:///@"};
 
     (void)state;
