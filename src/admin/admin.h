@@ -44,6 +44,10 @@ void admin_inspect_columns(struct admin *admin, struct findings *findings);
 /* Adds every problem of the table, the role and the server. 0, or -1: the inspection failed. */
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
 
+/* Whether each slice of order = "key" has its row, without which no lane claims its events. 0, or
+ * -1 with *error set. */
+int admin_check_slices(const struct admin *admin, struct error *error);
+
 /* Samples rows for `check`: one unsent row per topic among the oldest 1,000, taken equally from all
  * slices, and 1,000 parked ones that will be tried again. Adds topic, key, type and ids to the
  * batch, up to its capacity. 0 or -1. */

@@ -61,6 +61,13 @@ static int inspect_unordered(struct admin *admin, struct findings *findings, str
     return 0;
 }
 
+int admin_check_slices(const struct admin *admin, struct error *error)
+{
+    if (admin->options->order != ORDER_KEY)
+        return 0;
+    return slices_check(SLICES_NUMBER, &admin->table, admin->options, error);
+}
+
 int inspect_slices(struct admin *admin, struct findings *findings, struct error *error)
 {
     const struct table *table = &admin->table;

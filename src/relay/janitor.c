@@ -44,6 +44,9 @@ static int run_round(const struct outbox_options *options, const struct stop *st
         admin_close(admin);
         return -1;
     }
+    if (admin_check_slices(admin, &other) < 0)
+        log_event(LOG_ERROR, LOG_FIELDS(.error = other.text, .hint = other.hint),
+                  "events of some slices are not sent");
     status = admin_adopt_waiting(admin, error);
     if (purge(admin, options, stop, status < 0 ? &other : error) < 0)
         status = -1;

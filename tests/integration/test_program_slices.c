@@ -1,6 +1,7 @@
 /* The built program and what order = "key" needs: the slices, their index, the ids. */
 #include "integration/program.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -330,6 +331,31 @@ static void slices_whose_rows_do_not_agree_are_refused(void **state)
     }
 }
 
+/* Their events have no lane. */
+static void a_relay_reports_slices_whose_rows_go_missing_while_it_runs(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    write_config_by_key(fixture, "retention = \"10s\"");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&relay, "the database is connected");
+    sql(fixture->conn, "DELETE FROM outbox_slice WHERE slice >= 32; INSERT INTO outbox (topic, key)"
+                       " SELECT 't', i::text FROM generate_series(1, 100) i");
+    process_await_words(&relay, "level=error msg=\"events of some slices are not sent\"");
+    process_await_words(&relay, "does not have the rows of 64 slices");
+    process_await_words(&relay, "run the SQL that outbox-relay init prints");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "does not have the rows of 64 slices");
+    expect(fixture, run_command(fixture, "status"), 0);
+    assert_says(fixture->process.out, "events of some slices are not sent");
+    expect(fixture, run_command(fixture, "init"), 5);
+    execute_printed(fixture);
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
+    process_stop(&relay, SIGTERM);
+    process_free(&relay);
+}
+
 static void an_index_of_another_number_of_slices_that_stays_is_reported(void **state)
 {
     struct fixture *fixture = *state;
@@ -542,6 +568,7 @@ int main(void)
         KEY_TEST(an_index_that_is_not_valid_makes_room_for_another),
         KEY_TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it),
         KEY_TEST(slices_whose_rows_do_not_agree_are_refused),
+        KEY_TEST(a_relay_reports_slices_whose_rows_go_missing_while_it_runs),
         KEY_TEST(an_index_of_another_number_of_slices_that_stays_is_reported),
         KEY_TEST(a_table_may_have_any_name),
         KEY_TEST(ids_that_do_not_grow_are_refused),

@@ -134,12 +134,25 @@ static void note_pauses(struct status *status)
     }
 }
 
+static void note_slices(const struct admin *admin, struct status *status)
+{
+    struct error error;
+    struct finding *finding;
+
+    if (admin_check_slices(admin, &error) == 0)
+        return;
+    finding = findings_add(of(status), FINDING_ERROR, "events of some slices are not sent: %s",
+                           error.text);
+    (void)snprintf(finding->fix, sizeof finding->fix, "%s", error.hint);
+}
+
 int attention_fill(struct admin *admin, struct status *status, struct error *error)
 {
     note_relays(status);
     note_sinks(status);
     note_pauses(status);
     note_dead(status);
+    note_slices(admin, status);
     if (note_parked(admin, status, error) < 0)
         return -1;
     return inspect_holders(admin, HOLDERS_LONG_S, of(status), error);
