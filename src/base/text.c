@@ -74,31 +74,45 @@ bool text_is_utf8(const char *data, size_t len)
     return true;
 }
 
-/* Writes the first character of the input, escaped, into `unit`. Returns its length in the input.
- */
+uint32_t text_utf8_code(const char *data, size_t len)
+{
+    uint32_t code = (unsigned char)data[0];
+
+    if (len > 1)
+        code &= 0x7FU >> len;
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | ((unsigned char)data[i] & 0x3FU);
+    return code;
+}
+
+bool text_is_control(const char *data, size_t len)
+{
+    uint32_t code = text_utf8_code(data, len);
+
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E ||
+           code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+/* Writes the first character of the input, escaped, into `unit`. Returns its length in the input; C
+ * has no escape for a character of several bytes, so there it is one byte. */
 static size_t escape_unit(char unit[8], const char *data, size_t len, bool json)
 {
     unsigned char byte = (unsigned char)data[0];
     size_t step = text_utf8_len(data, len);
-    /* U+0080 to U+009F are control characters too; terminals interpret them. */
-    bool c1 = step == 2 && byte == 0xC2 && (unsigned char)data[1] < 0xA0;
+    bool printable = step > 0 && !text_is_control(data, step);
 
-    if (step > 1 && !c1) {
-        memcpy(unit, data, step);
-        unit[step] = '\0';
-        return step;
-    }
     if (byte == '\\' || (json && byte == '"'))
         (void)snprintf(unit, 8, "\\%c", byte);
     else if (byte == '\n')
         (void)snprintf(unit, 8, "\\n");
-    else if (byte >= 0x20 && byte < 0x7F)
-        (void)snprintf(unit, 8, "%c", byte);
-    else if (json && (step == 0 || c1))
-        (void)snprintf(unit, 8, "\\ufffd");
+    else if (printable)
+        (void)snprintf(unit, 8, "%.*s", (int)step, data);
+    else if (!json)
+        (void)snprintf(unit, 8, "\\x%02x", byte);
     else
-        (void)snprintf(unit, 8, json ? "\\u%04x" : "\\x%02x", byte);
-    return json && c1 ? 2 : 1;
+        (void)snprintf(unit, 8, "\\u%04x", step > 0 ? text_utf8_code(data, step) : 0xFFFD);
+    return step > 0 && (json || printable) ? step : 1;
 }
 
 static char *escape(char *out, size_t size, const char *data, size_t len, bool json)

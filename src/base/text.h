@@ -16,9 +16,9 @@ struct text text_of(const char *string);
 bool text_equal(struct text a, struct text b);
 
 /*
- * Escapes control characters, backslashes and invalid UTF-8 as C does, so that the result is safe
- * on a terminal and in a log. Truncates what does not fit and ends it with "...". Always terminates
- * `out`. Returns `out`.
+ * Escapes control characters (text_is_control), backslashes and invalid UTF-8 as C does, so that
+ * the result is safe on a terminal and in a log. Truncates what does not fit and ends it with
+ * "...". Always terminates `out`. Returns `out`.
  */
 char *text_escape(char *out, size_t size, const char *data, size_t len);
 
@@ -27,6 +27,12 @@ char *text_escape_json(char *out, size_t size, const char *data, size_t len);
 
 /* The length in bytes (1..4) of the UTF-8 sequence at `data`, 0 when it is malformed (RFC 3629). */
 size_t text_utf8_len(const char *data, size_t len);
+/* The code point of the well-formed sequence of `len` bytes. */
+uint32_t text_utf8_code(const char *data, size_t len);
+/* Whether that character, shown as it is, could change what surrounds it: a control character, also
+ * one of U+0080 to U+009F, which terminals interpret, or one of the bidirectional controls, after
+ * which text is shown in another order than it is stored. */
+bool text_is_control(const char *data, size_t len);
 bool text_is_utf8(const char *data, size_t len);
 
 /* The Levenshtein distance of a and b in bytes; only the first 64 bytes of each count. */

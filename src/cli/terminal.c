@@ -11,12 +11,11 @@
 static bool is_printable(struct text text, bool lines)
 {
     for (size_t at = 0; at < text.len;) {
-        unsigned char byte = (unsigned char)text.data[at];
+        char byte = text.data[at];
         size_t step = text_utf8_len(text.data + at, text.len - at);
-        bool c1 = step == 2 && byte == 0xC2 && (unsigned char)text.data[at + 1] < 0xA0;
-        bool control = byte < 0x20 && !(lines && (byte == '\n' || byte == '\t'));
+        bool allowed = lines && (byte == '\n' || byte == '\t');
 
-        if (step == 0 || c1 || control || byte == 0x7F)
+        if (step == 0 || (text_is_control(text.data + at, step) && !allowed))
             return false;
         at += step;
     }
@@ -44,22 +43,11 @@ char *terminal_text(char *out, size_t size, struct text text, bool lines)
     return out;
 }
 
-static wchar_t decode(const char *at, size_t len)
-{
-    wchar_t code = (unsigned char)*at;
-
-    if (len > 1)
-        code &= 0x7F >> len;
-    for (size_t i = 1; i < len; i++)
-        code = code << 6 | ((unsigned char)at[i] & 0x3F);
-    return code;
-}
-
 /* The character at `*at` in columns, and steps over it. */
 static int step_over(const char **at)
 {
     size_t len = text_utf8_len(*at, strlen(*at));
-    int width = len > 0 ? wcwidth(decode(*at, len)) : 1;
+    int width = len > 0 ? wcwidth((wchar_t)text_utf8_code(*at, len)) : 1;
 
     *at += len > 0 ? len : 1;
     return width >= 0 ? width : 1;
@@ -154,15 +142,15 @@ const char *terminal_colour(int fd, enum terminal_colour colour)
 
 void terminal_print_json(struct text json)
 {
-    for (size_t at = 0; at < json.len; at++) {
-        unsigned char byte = (unsigned char)json.data[at];
+    for (size_t at = 0; at < json.len;) {
+        const char *data = json.data + at;
+        size_t step = text_utf8_len(data, json.len - at);
 
-        if (byte == 0x7F)
-            (void)printf("\\u007f");
-        else if (byte == 0xC2 && at + 1 < json.len && (unsigned char)json.data[at + 1] < 0xA0)
-            (void)printf("\\u%04x", (unsigned char)json.data[++at]);
+        if (step > 0 && text_is_control(data, step) && (unsigned char)*data >= ' ')
+            (void)printf("\\u%04x", text_utf8_code(data, step));
         else
-            (void)putchar(byte);
+            (void)fwrite(data, 1, step > 0 ? step : 1, stdout);
+        at += step > 0 ? step : 1;
     }
     (void)putchar('\n');
 }

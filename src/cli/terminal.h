@@ -26,8 +26,8 @@ const char *terminal_colour(int fd, enum terminal_colour colour);
 int terminal_columns(void);
 int terminal_lines(void);
 
-/* Prints JSON as a line on stdout. DEL and U+0080 to U+009F, which JSON does not require to be
- * escaped but terminals interpret, are escaped; they occur only inside JSON strings. */
+/* Prints JSON as a line on stdout. Control characters (text_is_control) that JSON allows in a
+ * string are escaped; outside of strings they do not occur. */
 void terminal_print_json(struct text json);
 
 #endif

@@ -85,11 +85,8 @@ static void make_printable(char *text)
 
     for (size_t at = 0; at < len;) {
         size_t step = text_utf8_len(text + at, len - at);
-        unsigned char first = (unsigned char)text[at];
-        bool is_control = first < 0x20 || first == 0x7F ||
-                          (step == 2 && first == 0xC2 && (unsigned char)text[at + 1] < 0xA0);
 
-        if (step == 0 || is_control)
+        if (step == 0 || text_is_control(text + at, step))
             memset(text + at, '?', step == 0 ? 1 : step);
         at += step == 0 ? 1 : step;
     }

@@ -28,7 +28,7 @@ void page_put_text(FILE *out, const char *text)
     for (size_t i = 0; i < len;) {
         size_t bytes = text_utf8_len(text + i, len - i);
 
-        if (bytes == 0 || (unsigned char)text[i] < ' ' || text[i] == '\x7f')
+        if (bytes == 0 || text_is_control(text + i, bytes))
             (void)fputs(text[i] == '\n' || text[i] == '\t' ? " " : "\xEF\xBF\xBD", out);
         else if (text[i] == '&')
             (void)fputs("&amp;", out);

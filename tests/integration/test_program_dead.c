@@ -411,7 +411,8 @@ static bool has_control(const char *text)
 {
     for (; *text != '\0'; text++)
         if ((*text > 0 && *text < 0x20 && *text != '\n' && *text != '\t') || *text == 0x7F ||
-            (*text == '\xc2' && (unsigned char)text[1] < 0xA0))
+            (*text == '\xc2' && (unsigned char)text[1] < 0xA0) ||
+            strncmp(text, "\xe2\x80\xae", 3) == 0) /* U+202E */
             return true;
     return false;
 }
@@ -429,9 +430,10 @@ static void nothing_that_a_row_holds_commands_a_terminal(void **state)
                                        {"status", "-c", config}};
 
     park_four(fixture);
-    sql(fixture->conn, "UPDATE outbox_parked SET error = h, topic = h, key = h, type = h, headers ="
-                       " jsonb_build_object('h', h), payload = to_jsonb(h)"
-                       " FROM (SELECT E'\\033[2J\\r\\u009b31m\\u007f\\nfake\\tline') hostile (h)");
+    sql(fixture->conn,
+        "UPDATE outbox_parked SET error = h, topic = h, key = h, type = h, headers ="
+        " jsonb_build_object('h', h), payload = to_jsonb(h)"
+        " FROM (SELECT E'\\033[2J\\r\\u009b31m\\u007f\\u202e\\nfake\\tline') hostile (h)");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         const char *const *words = commands[i];
 

@@ -32,6 +32,7 @@ static void what_a_terminal_obeys_is_escaped(void **state)
                               true),
                         "\\xc2\\x9b31m");
     assert_string_equal(shown("\xff", true), "\\xff");
+    assert_string_equal(shown("\xe2\x80\xaeoga", true), "\\xe2\\x80\\xaeoga");
     assert_string_equal(terminal_text(out, sizeof out, (struct text){"a\0b", 3}, true), "a\\x00b");
 }
 

@@ -93,6 +93,7 @@ static void bytes_that_are_not_text_are_shown_as_such(void **state)
                    "a\xEF\xBF\xBD"
                    "b");
     assert_escaped("\xC3(", "\xEF\xBF\xBD(");
+    assert_escaped("\xE2\x80\xAE\xC2\x85(", "\xEF\xBF\xBD\xEF\xBF\xBD(");
     assert_escaped("a\nb", "a b");
 }
 
