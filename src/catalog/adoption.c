@@ -63,7 +63,8 @@ static int read_note(char *note, size_t size, const struct table *table, struct 
     PGresult *result;
     int found;
 
-    (void)snprintf(sql, sizeof sql, "SELECT error FROM %s WHERE " NOTE_ROW " ORDER BY seq LIMIT 1",
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT error FROM %s WHERE " NOTE_ROW " ORDER BY seq + 0 LIMIT 1",
                    table->parked_quoted);
     result = session_query(session, sql, 0, NULL, error);
     if (result == NULL)

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,6 +198,26 @@ static bool holds(const struct fail_if_term *term, double value)
     return term->op[0] == '<' ? value < term->value : value > term->value;
 }
 
+int fail_if_count_max(const struct fail_if *condition)
+{
+    double most = 0;
+
+    for (int i = 0; i < condition->count; i++) {
+        const struct fail_if_term *term = &condition->terms[i];
+
+        if ((term->field == BACKLOG || term->field == PARKED || term->field == DEAD) &&
+            term->value > most)
+            most = term->value;
+    }
+    return most < INT_MAX - 1 ? (int)most + 1 : INT_MAX;
+}
+
+static bool is_bound(const struct status *status, int field)
+{
+    return (field == BACKLOG && status->backlog_is_bound) ||
+           (field == PARKED && status->parked_is_bound) || (field == DEAD && status->dead_is_bound);
+}
+
 static void explain(const struct fail_if *condition, const struct status *status, int first,
                     char *why, size_t size)
 {
@@ -219,7 +240,9 @@ static void explain(const struct fail_if *condition, const struct status *status
         else
             len += snprintf(why + len, size - (size_t)len, "%.*f%s",
                             fields[term->field].is_age || term->field == RATE ? 1 : 0, value,
-                            fields[term->field].is_age ? " s" : "");
+                            fields[term->field].is_age      ? " s"
+                            : is_bound(status, term->field) ? " or more"
+                                                            : "");
     }
 }
 

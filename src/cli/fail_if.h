@@ -29,6 +29,10 @@ struct fail_if {
 /* 0; -1: `why` says what is wrong, and names the fields when one is unknown. */
 int fail_if_parse(struct fail_if *condition, const char *text, char *why, size_t size);
 
+/* How many rows of a kind must be counted to decide it: one more than the largest number that a
+ * count is compared with, INT_MAX at most. */
+int fail_if_count_max(const struct fail_if *condition);
+
 /* Whether it holds; `why` then says which alternative does, with the values. What is unknown
  * counts as 0: no row has no age, and no relay sends nothing. But rows of unknown age are older
  * than any. */

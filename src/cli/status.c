@@ -42,9 +42,14 @@ static void print_json(const struct status *status)
 static int take(struct look *look, struct error *error)
 {
     struct status status = {0};
+    bool is_new = look->admin == NULL;
 
-    if (look->admin == NULL)
+    if (is_new)
         look->admin = admin_open(look->options, error);
+    if (is_new && look->admin != NULL && admin_status_begin(look->admin, error) < 0) {
+        admin_close(look->admin);
+        look->admin = NULL;
+    }
     if (look->admin == NULL || admin_status(look->admin, &look->query, &status, error) < 0) {
         status_free(&status);
         admin_close(look->admin);
@@ -269,6 +274,8 @@ enum exit_status cli_status(const struct arguments *arguments, struct config *co
     if (arguments->fail_if != NULL &&
         fail_if_parse(&condition, arguments->fail_if, why, sizeof why) < 0)
         return complain(why);
+    if (arguments->fail_if != NULL && fail_if_count_max(&condition) > STATUS_COUNT_MAX)
+        look.query.count_max = fail_if_count_max(&condition);
     for (int i = 0; i < look.query.sink_count; i++)
         sinks[i] = config->relay.sinks[i].name;
     if (take(&look, &error) < 0)

@@ -129,13 +129,13 @@ static void put_summary(const struct status *status, const struct status_view *v
                        status_age(age, sizeof age, status->next_try_s));
     else if (status->next_try_s == 0)
         (void)snprintf(next, sizeof next, ", next try now");
-    put_line(out, columns, "parked   %s%s%s%s", status_count(count, sizeof count, status->parked),
-             status->parked_oldest_s >= 0 ? ", oldest " : "",
-             status->parked_oldest_s >= 0 ? status_age(age, sizeof age, status->parked_oldest_s)
-                                          : "",
-             status->parked > 0 ? next : "");
-    put_line(out, columns, "dead     %s%s%s", status_count(count, sizeof count, status->dead),
-             status->dead_oldest_s >= 0 ? ", oldest " : "",
+    put_line(
+        out, columns, "parked   %s%s%s%s%s", status_count(count, sizeof count, status->parked),
+        status->parked_is_bound ? " or more" : "", status->parked_oldest_s >= 0 ? ", oldest " : "",
+        status->parked_oldest_s >= 0 ? status_age(age, sizeof age, status->parked_oldest_s) : "",
+        status->parked > 0 ? next : "");
+    put_line(out, columns, "dead     %s%s%s%s", status_count(count, sizeof count, status->dead),
+             status->dead_is_bound ? " or more" : "", status->dead_oldest_s >= 0 ? ", oldest " : "",
              status->dead_oldest_s >= 0 ? status_age(age, sizeof age, status->dead_oldest_s) : "");
     if (status->per_s >= 0)
         put_line(out, columns, "rate     %s/s",

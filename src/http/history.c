@@ -9,10 +9,9 @@ void history_add(struct history *history, const struct sample *sample, uint64_t 
     struct point point = {.at_ms = clock_now_ms(), .backlog = -1, .oldest_s = -1, .sent = sent};
 
     if (sample->is_known && !sample->has_failed) {
-        int64_t estimate = sample->gauges.backlog;
         const struct status *status = &sample->status;
 
-        point.backlog = (double)(estimate > status->backlog ? estimate : status->backlog);
+        point.backlog = (double)sample_rows(sample->gauges.backlog, status->backlog);
         point.oldest_s = status->backlog == 0 ? 0 : status->backlog_oldest_s;
     }
     history->points[history->next] = point;

@@ -143,7 +143,7 @@ static double handed(const struct peer_report *peer)
     return peer->handed;
 }
 
-static void put_peers(FILE *out, const struct relay_report *report)
+static void put_peers(FILE *out, const struct relay_report *report, const struct sample *sample)
 {
     put_by_sink(
         out, report, "sink_up", "gauge",
@@ -166,8 +166,9 @@ static void put_peers(FILE *out, const struct relay_report *report)
     put(out, "worst_redelivery_seconds", "gauge",
         "How much later a message may be sent again after a fault: twice the publish timeout.",
         (double)report->publish_timeout_ms / 500);
+    /* Idle lanes notice later that their connections are gone. */
     put(out, "database_up", "gauge", "1 when every lane can use the database.",
-        is_up(&report->database));
+        is_up(&report->database) != 0 && !sample_is_unconnected(sample));
     put(out, "database_connects_total", "counter", "Connections of lanes to the database.",
         connects(&report->database));
 }
@@ -181,17 +182,18 @@ static void put_age(FILE *out, const char *name, const char *help, int64_t rows,
 
 static void put_status(FILE *out, const struct status *status, const struct gauges *gauges)
 {
-    int64_t backlog = gauges->backlog > status->backlog ? gauges->backlog : status->backlog;
-
-    put(out, "backlog_rows", "gauge", "Unsent rows, parked ones not counted.", (double)backlog);
+    put(out, "backlog_rows", "gauge", "Unsent rows, parked ones not counted.",
+        (double)sample_rows(gauges->backlog, status->backlog));
     put(out, "backlog_is_estimate", "gauge", "1 when backlog_rows is an estimate.",
         status->backlog_is_bound);
     put_age(out, "backlog_oldest_seconds", "Age of the oldest unsent row.", status->backlog,
             status->backlog_oldest_s);
-    put(out, "parked_rows", "gauge", "Rows that wait for another try.", (double)status->parked);
+    put(out, "parked_rows", "gauge", "Rows that wait for another try.",
+        (double)sample_rows(gauges->parked, status->parked));
     put_age(out, "parked_oldest_seconds", "Age of the oldest row that waits for another try.",
             status->parked, status->parked_oldest_s);
-    put(out, "dead_rows", "gauge", "Rows that wait for a decision.", (double)status->dead);
+    put(out, "dead_rows", "gauge", "Rows that wait for a decision.",
+        (double)sample_rows(gauges->dead, status->dead));
     put_age(out, "dead_oldest_seconds", "Age of the oldest dead row.", status->dead,
             status->dead_oldest_s);
     put(out, "relays", "gauge", "Relay processes that are connected to the database.",
@@ -255,7 +257,7 @@ void metrics_put(FILE *out, const struct relay_report *report, const struct samp
     put_counts(out, report);
     put_times(out, report);
     put_lanes(out, report);
-    put_peers(out, report);
+    put_peers(out, report, sample);
     put(out, "stable_id_still_seconds", "gauge",
         "How long the highest id below which no row can appear any more has not moved.",
         (double)report->still_for_ms / 1000);

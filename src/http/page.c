@@ -110,10 +110,16 @@ struct page {
     const struct history *history;
 };
 
-static int64_t backlog_of(const struct sample *sample)
+/* "9,999"; "~1,200,000", an estimate; or "10,000+", when counting stopped there. */
+static const char *rows(char out[64], int64_t counted, bool is_bound, int64_t estimate)
 {
-    return sample->gauges.backlog > sample->status.backlog ? sample->gauges.backlog
-                                                           : sample->status.backlog;
+    char number[32];
+    bool is_estimate = is_bound && estimate > counted;
+
+    (void)snprintf(out, 64, "%s%s%s", is_estimate ? "~" : "",
+                   group(number, is_estimate ? estimate : counted),
+                   is_bound && !is_estimate ? "+" : "");
+    return out;
 }
 
 static int sinks_away(const struct relay_report *report)
@@ -135,8 +141,7 @@ static void put_verdict(const struct page *page)
 
     if (!report_is_healthy(page->report, why, sizeof why))
         text = "A thread is stuck";
-    else if (page->report->database.state == PEER_AWAY ||
-             (sample->has_failed && !sample->is_connected))
+    else if (page->report->database.state == PEER_AWAY || sample_is_unconnected(sample))
         text = "The database is away";
     else if (sinks_away(page->report) > 0)
         text = "A sink is away";
@@ -179,15 +184,16 @@ static void put_figure(const struct page *page, const char *style, const char *v
 static void put_figures(const struct page *page)
 {
     const struct status *status = &page->sample->status;
+    const struct gauges *gauges = &page->sample->gauges;
     bool known = page->sample->is_known;
     double rate = history_rate(page->history);
     char text[64];
     char number[32];
 
     (void)fprintf(page->out, "<section class=\"grid figures\">");
-    (void)snprintf(text, sizeof text, "%s%s", known && status->backlog_is_bound ? "~" : "",
-                   known ? group(number, backlog_of(page->sample)) : "?");
-    put_figure(page, "", text, "unsent rows");
+    put_figure(page, "",
+               known ? rows(text, status->backlog, status->backlog_is_bound, gauges->backlog) : "?",
+               "unsent rows");
     put_figure(page, "",
                known && status->backlog == 0            ? "none"
                : known && status->backlog_oldest_s >= 0 ? span(number, status->backlog_oldest_s)
@@ -197,9 +203,11 @@ static void put_figures(const struct page *page)
                    rate < 0 ? "?" : group(number, (int64_t)(rate + 0.5)));
     put_figure(page, "", text, "sent by this relay");
     put_figure(page, known && status->parked > 0 ? "warn" : "",
-               known ? group(number, status->parked) : "?", "rows parked");
+               known ? rows(text, status->parked, status->parked_is_bound, gauges->parked) : "?",
+               "rows parked");
     put_figure(page, known && status->dead > 0 ? "bad" : "",
-               known ? group(number, status->dead) : "?", "rows dead");
+               known ? rows(text, status->dead, status->dead_is_bound, gauges->dead) : "?",
+               "rows dead");
     (void)snprintf(text, sizeof text, "%s", known ? group(number, status->relays) : "?");
     put_figure(page, "", text, "relays connected");
     (void)fprintf(page->out, "</section>");

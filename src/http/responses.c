@@ -57,7 +57,7 @@ static int put_readiness(FILE *out, const struct response_source *source)
     char text[2 * sizeof sample->error.text];
 
     /* Idle lanes notice later that their connections are gone. */
-    if (ready && sample->has_failed && !sample->is_connected) {
+    if (ready && sample_is_unconnected(sample)) {
         (void)fprintf(
             out, "database: %s\n",
             text_escape(text, sizeof text, sample->error.text, strlen(sample->error.text)));

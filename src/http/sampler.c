@@ -42,7 +42,7 @@ static int measure(struct sampler *sampler, struct admin *admin, struct status *
 
     if (admin_status(admin, &query, status, error) < 0)
         return -1;
-    return admin_gauges(admin, status->backlog_is_bound, gauges, error);
+    return admin_gauges(admin, status, gauges, error);
 }
 
 /* Where the role may not see since when a snapshot is held, as a restricted one may not, it is held

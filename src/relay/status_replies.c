@@ -109,6 +109,10 @@ int status_replies_send(struct status_replies *replies, struct session *session,
     report_read(replies->report, &report);
     fill(&answer, &report);
     answer.per_s = sent_per_s(replies);
+    /* `status` may be asked about rows that a condition keeps from this relay. */
+    answer.unsent_from = replies->report->options->outbox.where == NULL
+                             ? atomic_load(&replies->report->unsent_from)
+                             : INT64_MIN;
     (void)relay_answer_write(&answer, payload);
     while (replies->count > 0) {
         (void)snprintf(channel, sizeof channel, STATUS_ANSWER_CHANNEL "%s",

@@ -58,8 +58,7 @@ static void measure(struct gauged *gauged, int64_t unsent_from, int count_max)
     status_free(&gauged->status);
     admin_gauges_unsent_from(gauged->admin, unsent_from);
     if (admin_status(gauged->admin, &query, &gauged->status, &gauged->error) < 0 ||
-        admin_gauges(gauged->admin, gauged->status.backlog_is_bound, &gauged->gauges,
-                     &gauged->error) < 0)
+        admin_gauges(gauged->admin, &gauged->status, &gauged->gauges, &gauged->error) < 0)
         fail_msg("%s", gauged->error.text);
 }
 
@@ -105,6 +104,43 @@ static void an_estimate_sees_gaps_between_ids_and_sent_rows_between_unsent_ones(
     measure(&gauged, INT64_MIN, 1000);
     assert_true(gauged.status.backlog_is_bound);
     assert_in_range(gauged.gauges.backlog, 8500, 11500); /* 10,000 */
+    close_tables(&gauged);
+}
+
+static void parked_and_dead_rows_are_counted_so_far_and_then_estimated(void **state)
+{
+    struct gauged gauged = {0};
+
+    (void)state;
+    open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
+    sql(gauged.conn,
+        "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, due, sent_at, error)"
+        " SELECT i, gen_random_uuid(), 't', i::text, now() - interval '1 hour' + i * interval '1 "
+        "s',"
+        " CASE i %% 4 WHEN 0 THEN now() + interval '50 s' WHEN 1 THEN 'infinity'::timestamptz END,"
+        " CASE i %% 4 WHEN 2 THEN now() END, CASE i %% 4 WHEN 3 THEN 'is dead' ELSE 'waits' END"
+        " FROM generate_series(1, 2400) i");
+    measure(&gauged, INT64_MIN, 601);
+    assert_int_equal(gauged.status.parked, 601);
+    assert_true(gauged.status.parked_is_bound);
+    assert_in_range(gauged.gauges.parked, 1100, 1300); /* 1,200 */
+    assert_in_range((long)gauged.status.parked_oldest_s, 3500, 3700);
+    assert_in_range((long)gauged.status.next_try_s, 1, 50);
+    assert_int_equal(gauged.status.dead, 600);
+    assert_false(gauged.status.dead_is_bound);
+    assert_int_equal(gauged.gauges.dead, -1);
+    assert_int_equal(gauged.status.reason_count, 2);
+    assert_int_equal(gauged.status.reasons[0].count, 1000);
+    assert_string_equal(gauged.status.reasons[0].text, "waits");
+    assert_int_equal(gauged.status.reasons[1].count, 600);
+    measure(&gauged, INT64_MIN, 100);
+    assert_int_equal(gauged.status.dead, 100);
+    assert_true(gauged.status.dead_is_bound);
+    assert_in_range(gauged.gauges.dead, 550, 650);
+    assert_in_range((long)gauged.status.dead_oldest_s, 3500, 3700);
+    measure(&gauged, INT64_MIN, 10000);
+    assert_int_equal(gauged.status.parked, 1200);
+    assert_false(gauged.status.parked_is_bound);
     close_tables(&gauged);
 }
 
@@ -171,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_backlog_is_the_same_from_the_lowest_unsent_id_on),
         cmocka_unit_test(an_estimate_sees_gaps_between_ids_and_sent_rows_between_unsent_ones),
+        cmocka_unit_test(parked_and_dead_rows_are_counted_so_far_and_then_estimated),
         cmocka_unit_test(rows_behind_dead_ones_are_counted_with_their_keys),
         cmocka_unit_test(who_holds_the_oldest_snapshot_is_named),
         cmocka_unit_test(measuring_writes_nothing),

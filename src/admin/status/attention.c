@@ -21,14 +21,15 @@ static struct findings *of(struct status *status)
 static void note_relays(struct status *status)
 {
     int64_t unsent = status->backlog + status->parked - status->held;
+    bool is_bound = status->backlog_is_bound || status->parked_is_bound;
     struct finding *finding;
 
     if (status->relays == 0 && unsent > 0) {
         finding = findings_add(of(status), FINDING_ERROR,
                                "no relay runs, and %" PRId64 "%s to be sent", unsent,
-                               status->backlog_is_bound ? " or more rows are"
-                               : unsent == 1            ? " row is"
-                                                        : " rows are");
+                               is_bound      ? " or more rows are"
+                               : unsent == 1 ? " row is"
+                                             : " rows are");
         (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay run");
     }
     for (int i = 0; i < status->process_count; i++)
@@ -65,18 +66,20 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
     (void)snprintf(
         sql, sizeof sql,
         "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*) FROM"
-        " (SELECT waits_for FROM %s WHERE due IS NOT NULL AND (waits_for NOT LIKE '" PAUSED_PREFIX
-        "%%' OR waits_for IS NULL AND due = 'infinity') LIMIT %d) waiting GROUP BY 1 ORDER BY 2 "
-        "DESC, 1"
+        " (SELECT waits_for, due FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %" PRId64 ")"
+        " waiting WHERE waits_for NOT LIKE '" PAUSED_PREFIX
+        "%%' OR waits_for IS NULL AND due = 'infinity' GROUP BY 1 ORDER BY 2 DESC, 1"
         " LIMIT " WAITING_MAX,
-        admin->table.parked_quoted, STATUS_COUNT_MAX);
+        admin->table.parked_quoted, status->parked);
     result = session_query(&admin->session, sql, 0, NULL, error);
     if (result == NULL)
         return -1;
     for (int row = 0; row < PQntuples(result); row++) {
         const char *waits_for = PQgetvalue(result, row, 0);
         const char *count = PQgetvalue(result, row, 1);
-        const char *rows = strcmp(count, "1") == 0 ? "row waits" : "rows wait";
+        const char *rows = status->parked_is_bound   ? "or more rows wait"
+                           : strcmp(count, "1") == 0 ? "row waits"
+                                                     : "rows wait";
         struct finding *finding;
 
         if (waits_for[0] == '\0') {
@@ -108,7 +111,9 @@ static void note_dead(struct status *status)
     finding = findings_add(
         of(status), FINDING_ERROR,
         status->dead == 1 ? "%" PRId64 " row is dead: it stays until you retry or drop it"
-                          : "%" PRId64 " rows are dead: they stay until you retry or drop them",
+        : status->dead_is_bound
+            ? "%" PRId64 " or more rows are dead: they stay until you retry or drop them"
+            : "%" PRId64 " rows are dead: they stay until you retry or drop them",
         status->dead);
     (void)snprintf(finding->fix, sizeof finding->fix,
                    "outbox-relay dead list, then dead retry ID or dead drop ID");

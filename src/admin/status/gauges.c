@@ -2,6 +2,7 @@
 
 #include "admin/admin_session.h"
 #include "admin/oldest.h"
+#include "catalog/schema.h"
 #include "catalog/sql_text.h"
 
 #include <stdio.h>
@@ -9,17 +10,14 @@
 
 #define STRATA 50
 #define STRATUM_ROWS 20
+#define DEAD_MAX 1000 /* whose keys are looked at */
 
 int admin_gauges_begin(struct admin *admin, struct error *error)
 {
-    return session_execute(
-        &admin->session,
-        "SET default_transaction_read_only = on;"
-        " SET statement_timeout = '4s'; SET lock_timeout = '1s';"
-        " SET max_parallel_workers_per_gather = 0; SET jit = off;"
-        /* Each query of the outbox has an index to use, whatever the statistics say. */
-        " SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off",
-        error);
+    if (admin_status_begin(admin, error) < 0)
+        return -1;
+    return session_execute(&admin->session, "SET statement_timeout = '4s'; SET lock_timeout = '1s'",
+                           error);
 }
 
 void admin_gauges_unsent_from(struct admin *admin, int64_t id)
@@ -44,13 +42,42 @@ static int64_t read_number(const PGresult *result, int column)
     return PQgetisnull(result, 0, column) ? -1 : strtoll(PQgetvalue(result, 0, column), NULL, 10);
 }
 
-/* Counting millions of rows takes seconds. Instead the ids from the oldest unsent row to the newest
- * row are divided into STRATA equal ranges, and the first STRATUM_ROWS rows of a range show how
- * many unsent rows it holds. */
+/* Counting millions of rows takes seconds. Instead the range of ids, from `low` to `high`, is
+ * divided into STRATA equal parts, and the first STRATUM_ROWS rows of a part show how many rows it
+ * holds of those that fulfil each condition. */
+static void put_estimate_sql(FILE *out, const char *table, const char *id,
+                             const char *const *conditions, int count)
+{
+    (void)fprintf(out,
+                  ", strata AS (SELECT pg_catalog.ceil(low + n * (high - low + 1) / %d) AS first,"
+                  " pg_catalog.ceil(low + (n + 1) * (high - low + 1) / %d) AS next"
+                  " FROM range, pg_catalog.generate_series(0, %d) n) SELECT ",
+                  STRATA, STRATA, STRATA - 1);
+    for (int i = 0; i < count; i++)
+        (void)fprintf(out,
+                      "%spg_catalog.round(pg_catalog.sum(CASE WHEN seen < %d OR last >= next THEN"
+                      " inside%d ELSE inside%d * (next - first) / (last - first + 1) END))::bigint",
+                      i > 0 ? ", " : "", STRATUM_ROWS, i, i);
+    (void)fprintf(out, " FROM strata, LATERAL (SELECT pg_catalog.count(*) AS seen,"
+                       " pg_catalog.max(relay_id) AS last");
+    for (int i = 0; i < count; i++)
+        (void)fprintf(
+            out, ", pg_catalog.count(*) FILTER (WHERE is%d AND relay_id < next) AS inside%d", i, i);
+    (void)fprintf(out, " FROM (SELECT %s AS relay_id", id);
+    for (int i = 0; i < count; i++)
+        (void)fprintf(out, ", (true%s) AS is%d", conditions[i], i);
+    (void)fprintf(out,
+                  " FROM %s WHERE %s >= first::bigint ORDER BY %s LIMIT %d) rows)"
+                  " stratum",
+                  table, id, id, STRATUM_ROWS);
+}
+
 static int estimate_backlog(struct admin *admin, struct gauges *gauges, struct error *error)
 {
     const struct table *table = &admin->table;
     const char *id = table->columns[COLUMN_ID].quoted;
+    const char *conditions[1];
+    struct writer unsent;
     char *sql = NULL;
     size_t len = 0;
     FILE *out;
@@ -59,32 +86,23 @@ static int estimate_backlog(struct admin *admin, struct gauges *gauges, struct e
     if (!table_has_integer_ids(table) || !table->columns[COLUMN_ID].unique ||
         !oldest_can_be_found(admin))
         return 0;
-    out = open_memstream(&sql, &len);
-    if (out == NULL)
+    if (!writer_begin(&unsent))
         return error_no_memory(error);
+    sql_put_unsent(unsent.out, table);
+    conditions[0] = writer_end(&unsent);
+    out = conditions[0] != NULL ? open_memstream(&sql, &len) : NULL;
+    if (out == NULL) {
+        free((char *)conditions[0]);
+        return error_no_memory(error);
+    }
     (void)fprintf(out, "WITH range AS (SELECT (SELECT %s", id);
     oldest_put_sql(admin, out, 1);
     (void)fprintf(out,
                   " ORDER BY %s LIMIT 1)::pg_catalog.float8 AS low,"
                   " (SELECT pg_catalog.max(%s) FROM %s)::pg_catalog.float8 AS high)",
                   id, id, table->quoted);
-    (void)fprintf(out,
-                  ", strata AS (SELECT low + n * (high - low + 1) / %d AS first,"
-                  " low + (n + 1) * (high - low + 1) / %d AS next"
-                  " FROM range, pg_catalog.generate_series(0, %d) n)",
-                  STRATA, STRATA, STRATA - 1);
-    (void)fprintf(out,
-                  " SELECT pg_catalog.round(pg_catalog.sum(CASE WHEN seen < %d OR last >= next"
-                  " THEN inside ELSE inside * (next - first) / (last - first + 1) END))::bigint"
-                  " FROM strata, LATERAL (SELECT pg_catalog.count(*) AS seen,"
-                  " pg_catalog.count(*) FILTER (WHERE unsent AND relay_id < next) AS inside,"
-                  " pg_catalog.max(relay_id) AS last FROM (SELECT %s AS relay_id, (true",
-                  STRATUM_ROWS, id);
-    sql_put_unsent(out, table);
-    (void)fprintf(out,
-                  ") AS unsent FROM %s WHERE %s >= pg_catalog.ceil(first)::bigint ORDER BY %s"
-                  " LIMIT %d) rows) stratum",
-                  table->quoted, id, id, STRATUM_ROWS);
+    put_estimate_sql(out, table->quoted, id, conditions, 1);
+    free((char *)conditions[0]);
     result = query_text(admin, &sql, out, error);
     if (result == NULL)
         return -1;
@@ -93,19 +111,63 @@ static int estimate_backlog(struct admin *admin, struct gauges *gauges, struct e
     return 0;
 }
 
-static int read_held(struct admin *admin, struct gauges *gauges, struct error *error)
+static int estimate_parked(struct admin *admin, const struct status *status, struct gauges *gauges,
+                           struct error *error)
 {
+    static const char *const conditions[] = {" AND due IS NOT NULL",
+                                             " AND due IS NULL AND sent_at IS NULL"};
     const char *parked = admin->table.parked_quoted;
-    char sql[2048];
+    char *sql = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&sql, &len);
     PGresult *result;
 
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT pg_catalog.count(*), pg_catalog.count(DISTINCT key::text) FROM (SELECT"
-                   " key FROM %s WHERE due = 'infinity' AND waits_for IS NULL AND key IS NOT NULL"
-                   " LIMIT %d) held WHERE key::text IN (SELECT key::text FROM %s WHERE due IS NULL"
-                   " AND sent_at IS NULL AND key IS NOT NULL)",
-                   parked, GAUGES_HELD_MAX, parked);
-    result = session_query(&admin->session, sql, 0, NULL, error);
+    if (out == NULL)
+        return error_no_memory(error);
+    (void)fprintf(out,
+                  "WITH range AS (SELECT pg_catalog.min(seq)::pg_catalog.float8 AS low,"
+                  " pg_catalog.max(seq)::pg_catalog.float8 AS high FROM %s)",
+                  parked);
+    put_estimate_sql(out, parked, "seq", conditions, 2);
+    result = query_text(admin, &sql, out, error);
+    if (result == NULL)
+        return -1;
+    if (status->parked_is_bound)
+        gauges->parked = read_number(result, 0);
+    if (status->dead_is_bound)
+        gauges->dead = read_number(result, 1);
+    PQclear(result);
+    return 0;
+}
+
+/* The first rows of the first dead keys: of a key, its dead row comes first. */
+static int read_held(struct admin *admin, struct gauges *gauges, struct error *error)
+{
+    const struct table *table = &admin->table;
+    char *sql = NULL;
+    size_t len = 0;
+    FILE *out;
+    PGresult *result;
+
+    if (parked_key_columns(table) == NULL)
+        return 0;
+    out = open_memstream(&sql, &len);
+    if (out == NULL)
+        return error_no_memory(error);
+    (void)fprintf(
+        out, "SELECT pg_catalog.count(*), pg_catalog.count(DISTINCT key) FROM (SELECT dead.key,"
+             " of_key.due, of_key.waits_for FROM (SELECT DISTINCT ");
+    sql_put_key_text(out, table, "key");
+    (void)fprintf(out,
+                  " AS key FROM (SELECT key FROM %s WHERE due IS NULL AND sent_at IS NULL"
+                  " ORDER BY seq LIMIT %d) rows WHERE key IS NOT NULL) dead, LATERAL (SELECT"
+                  " due, waits_for FROM %s WHERE sent_at IS NULL AND ",
+                  table->parked_quoted, DEAD_MAX, table->parked_quoted);
+    sql_put_key_is(out, table, "key", "dead.key");
+    (void)fprintf(out,
+                  " LIMIT %d) of_key LIMIT %d) held WHERE due = 'infinity' AND waits_for IS NULL",
+                  GAUGES_HELD_MAX, GAUGES_HELD_MAX);
+    result = query_text(admin, &sql, out, error);
     if (result == NULL)
         return -1;
     gauges->held_rows = read_number(result, 0);
@@ -170,12 +232,16 @@ static int read_xmin(struct admin *admin, struct gauges *gauges, struct error *e
     return 0;
 }
 
-int admin_gauges(struct admin *admin, bool backlog_is_bound, struct gauges *gauges,
+int admin_gauges(struct admin *admin, const struct status *status, struct gauges *gauges,
                  struct error *error)
 {
-    *gauges = (struct gauges){.backlog = -1, .xmin_for_s = -1};
+    *gauges = (struct gauges){.backlog = -1, .parked = -1, .dead = -1, .xmin_for_s = -1};
     if (read_held(admin, gauges, error) < 0 || read_sizes(admin, gauges, error) < 0 ||
         read_xmin(admin, gauges, error) < 0)
         return -1;
-    return backlog_is_bound ? estimate_backlog(admin, gauges, error) : 0;
+    if (status->backlog_is_bound && estimate_backlog(admin, gauges, error) < 0)
+        return -1;
+    return status->parked_is_bound || status->dead_is_bound
+               ? estimate_parked(admin, status, gauges, error)
+               : 0;
 }

@@ -26,7 +26,8 @@ static const char *parked_time(const struct table *table)
 
 #define AGE_SQL "extract(epoch FROM pg_catalog.clock_timestamp() - "
 
-/* Counting stops at `count_max`: count(*) over ten million rows takes more than a second. */
+/* Counting stops at `count_max`: count(*) over ten million rows takes more than a second. Parked
+ * rows are counted in the order in which they are tried, so rows that are held come last. */
 static void put_sql(const struct admin *admin, int count_max, FILE *out)
 {
     const struct table *table = &admin->table;
@@ -52,10 +53,12 @@ static void put_sql(const struct admin *admin, int count_max, FILE *out)
         " FROM (SELECT count(*), " AGE_SQL "min(%s)), -" AGE_SQL
         "min(due) FILTER (WHERE due < 'infinity')), count(*) FILTER (WHERE due = 'infinity' AND"
         " (waits_for IS NULL OR waits_for LIKE '" PAUSED_PREFIX
-        "%%')) FROM %s WHERE due IS NOT NULL) parked,"
+        "%%')) FROM (SELECT * FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %d) first) parked,"
         " (SELECT count(*), " AGE_SQL
-        "min(%s)) FROM %s WHERE due IS NULL AND sent_at IS NULL) dead",
-        mark ? "n_tup_upd" : "n_tup_del", time, table->parked_quoted, time, table->parked_quoted);
+        "min(%s)) FROM (SELECT * FROM %s WHERE due IS NULL AND sent_at IS NULL ORDER BY seq"
+        " LIMIT %d) first) dead",
+        mark ? "n_tup_upd" : "n_tup_del", time, table->parked_quoted, count_max, time,
+        table->parked_quoted, count_max);
 }
 
 enum { NOW, BACKLOG, OLDEST, PARKED, PARKED_OLDEST, NEXT_TRY, HELD, DEAD, DEAD_OLDEST, SETTLED };
@@ -95,10 +98,12 @@ static int read_tables(struct admin *admin, int count_max, struct status *status
     status->backlog_is_bound = status->backlog == count_max;
     status->backlog_oldest_s = read_age(result, OLDEST);
     status->parked = strtoll(PQgetvalue(result, 0, PARKED), NULL, 10);
+    status->parked_is_bound = status->parked == count_max;
     status->parked_oldest_s = read_age(result, PARKED_OLDEST);
     status->next_try_s = read_age(result, NEXT_TRY);
     status->held = strtoll(PQgetvalue(result, 0, HELD), NULL, 10);
     status->dead = strtoll(PQgetvalue(result, 0, DEAD), NULL, 10);
+    status->dead_is_bound = status->dead == count_max;
     status->dead_oldest_s = read_age(result, DEAD_OLDEST);
     status->settled_total = strtoll(PQgetvalue(result, 0, SETTLED), NULL, 10);
     status->oldest_s = status->backlog_oldest_s > status->parked_oldest_s ? status->backlog_oldest_s
@@ -109,15 +114,17 @@ static int read_tables(struct admin *admin, int count_max, struct status *status
 
 static int read_reasons(struct admin *admin, struct status *status, struct error *error)
 {
-    char sql[768];
+    char sql[1024];
     PGresult *result;
 
     (void)snprintf(
         sql, sizeof sql,
-        "SELECT count(*), left(coalesce(error, ''), 120) FROM (SELECT error FROM %s"
-        " WHERE sent_at IS NULL ORDER BY seq DESC LIMIT %d) newest GROUP BY 2 ORDER BY 1 DESC, 2"
-        " LIMIT %d",
-        admin->table.parked_quoted, REASONS_ROWS, STATUS_REASONS_MAX);
+        "SELECT count(*), left(coalesce(error, ''), 120) FROM ((SELECT error FROM %s"
+        " WHERE due IS NOT NULL ORDER BY due LIMIT %d) UNION ALL (SELECT error FROM %s"
+        " WHERE due IS NULL AND sent_at IS NULL ORDER BY seq DESC LIMIT %d)) parked GROUP BY 2"
+        " ORDER BY 1 DESC, 2 LIMIT %d",
+        admin->table.parked_quoted, REASONS_ROWS, admin->table.parked_quoted, REASONS_ROWS,
+        STATUS_REASONS_MAX);
     result = session_query(&admin->session, sql, 0, NULL, error);
     if (result == NULL)
         return -1;
@@ -129,6 +136,35 @@ static int read_reasons(struct admin *admin, struct status *status, struct error
     }
     PQclear(result);
     return 0;
+}
+
+int admin_status_begin(struct admin *admin, struct error *error)
+{
+    return session_execute(
+        &admin->session,
+        "SET default_transaction_read_only = on; SET max_parallel_workers_per_gather = 0;"
+        " SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
+        " SET enable_sort = off",
+        error);
+}
+
+/* With a known bound, the sent rows below it are not read, which VACUUM may not have removed. */
+static int read_database(struct admin *admin, const struct status_query *query, int64_t unsent_from,
+                         struct status *status, struct error *error)
+{
+    int64_t given = admin->unsent_from;
+    int result;
+
+    if (given == INT64_MIN && table_has_integer_ids(&admin->table))
+        admin->unsent_from = unsent_from;
+    result = read_tables(admin, query->count_max, status, error) < 0 ||
+                     read_reasons(admin, status, error) < 0 ||
+                     admin_list_pauses(admin, status->pauses, error) < 0 ||
+                     status_count_sinks(admin, query, status, error) < 0
+                 ? -1
+                 : 0;
+    admin->unsent_from = given;
+    return result;
 }
 
 int admin_status(struct admin *admin, const struct status_query *query, struct status *status,
@@ -156,10 +192,8 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
         (void)snprintf(sink->name, sizeof sink->name, "%s", query->sinks[i]);
     }
     if (relays_ask(&asking, admin, status, query->wait_ms, error) < 0 ||
-        read_tables(admin, query->count_max, status, error) < 0 ||
-        read_reasons(admin, status, error) < 0 ||
-        admin_list_pauses(admin, status->pauses, error) < 0 ||
-        status_count_sinks(admin, query, status, error) < 0 || relays_hear(&asking, error) < 0 ||
+        relays_hear(&asking, error) < 0 ||
+        read_database(admin, query, asking.unsent_from, status, error) < 0 ||
         attention_fill(admin, status, error) < 0)
         result = -1;
     admin->session.notifications.on_arrival = NULL;

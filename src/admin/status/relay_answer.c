@@ -56,10 +56,11 @@ static json_t *pack(const struct relay_answer *answer, size_t error_max, int lan
                                                          (json_int_t)lane->for_ms,
                                                          (json_int_t)lane->claim_for_ms));
     }
-    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "table",
+    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:o, s:o}", "table",
                      (json_int_t)answer->table, "version", answer->version, "since",
                      answer->since_ms, "sent", answer->sent, "parked", answer->parked, "dead",
-                     answer->dead, "rate", answer->per_s, "sinks", sinks, "lanes", lane_list);
+                     answer->dead, "rate", answer->per_s, "unsent_from",
+                     (json_int_t)answer->unsent_from, "sinks", sinks, "lanes", lane_list);
 }
 
 char *relay_answer_write(const struct relay_answer *answer, char out[ANSWER_BYTES])
@@ -138,6 +139,7 @@ bool relay_answer_read(struct relay_answer *answer, const char *json)
 {
     json_t *object = json_loads(json, 0, NULL);
     const json_t *table = json_object_get(object, "table");
+    const json_t *unsent_from = json_object_get(object, "unsent_from");
     bool fits = json_is_integer(table);
 
     *answer = (struct relay_answer){.table = (uint32_t)json_integer_value(table)};
@@ -147,6 +149,8 @@ bool relay_answer_read(struct relay_answer *answer, const char *json)
     answer->parked = read_count(json_object_get(object, "parked"));
     answer->dead = read_count(json_object_get(object, "dead"));
     answer->per_s = read_rate(json_object_get(object, "rate"));
+    answer->unsent_from =
+        json_is_integer(unsent_from) ? json_integer_value(unsent_from) : INT64_MIN;
     read_sinks(answer, json_object_get(object, "sinks"));
     read_lanes(answer, json_object_get(object, "lanes"));
     json_decref(object);

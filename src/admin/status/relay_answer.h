@@ -42,6 +42,7 @@ struct relay_answer {
     int64_t parked;
     int64_t dead;
     double per_s;
+    int64_t unsent_from; /* no unsent row has a lower id; INT64_MIN: it is not known */
     int sink_count;
     int lane_count;
     struct answer_sink sinks[ANSWER_SINKS_MAX];

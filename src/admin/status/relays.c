@@ -150,6 +150,9 @@ static void merge(struct asking *asking, int process, const struct relay_answer 
     if (asking->of_another_table[process])
         return;
     relay->answers = true;
+    if (asking->unsent_from == INT64_MIN ||
+        (answer->unsent_from != INT64_MIN && answer->unsent_from < asking->unsent_from))
+        asking->unsent_from = answer->unsent_from;
     (void)snprintf(relay->version, sizeof relay->version, "%s", answer->version);
     relay->since_ms = answer->since_ms;
     relay->sent = answer->sent;
@@ -210,8 +213,10 @@ int relays_ask(struct asking *asking, struct admin *admin, struct status *status
     const char *params[1] = {admin->table.quoted};
     PGresult *result = session_query(&admin->session, sessions_sql, 1, params, error);
 
-    *asking =
-        (struct asking){.admin = admin, .status = status, .deadline_ms = clock_now_ms() + wait_ms};
+    *asking = (struct asking){.admin = admin,
+                              .status = status,
+                              .unsent_from = INT64_MIN,
+                              .deadline_ms = clock_now_ms() + wait_ms};
     if (result == NULL)
         return -1;
     for (int row = 0; row < PQntuples(result); row++)

@@ -12,7 +12,8 @@ struct asking {
     int pids[STATUS_RELAYS_MAX]; /* the backend that may answer for each process; 0: none */
     bool of_another_table[STATUS_RELAYS_MAX]; /* as it says */
     int left;                                 /* answers that are still to come */
-    char channel[64];                         /* of the answers; "": nobody was asked */
+    int64_t unsent_from; /* no unsent row has a lower id, by the answers; INT64_MIN: not known */
+    char channel[64];    /* of the answers; "": nobody was asked */
     int64_t deadline_ms;
 };
 

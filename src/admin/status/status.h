@@ -14,7 +14,7 @@
 #define STATUS_RELAYS_MAX 64
 #define STATUS_LANES_MAX 256
 #define STATUS_REASONS_MAX 5
-#define STATUS_COUNT_MAX 100000 /* a command counts so far */
+#define STATUS_COUNT_MAX 100000 /* a command counts rows of each kind so far */
 
 /* Why rows are parked or dead, and how many are for this reason. */
 struct status_reason {
@@ -57,18 +57,21 @@ struct status {
     int64_t backlog;       /* unsent rows of the outbox */
     bool backlog_is_bound; /* there are at least so many */
     double backlog_oldest_s;
-    int64_t parked; /* rows that will be tried again */
+    int64_t parked;       /* rows that will be tried again */
+    bool parked_is_bound; /* there are at least so many, the oldest is at least that old */
     double parked_oldest_s;
     double next_try_s; /* from now; 0: it is due; -1: none has a time */
-    int64_t held;      /* parked rows behind another one of their key, or paused */
+    int64_t held;      /* of `parked`, those behind another one of their key, or paused */
     int64_t dead;
+    bool dead_is_bound; /* as for the parked rows */
     double dead_oldest_s;
     double oldest_s;       /* of all rows that are still to be sent: outbox and parked */
     double per_s;          /* rows sent per second by all relays; -1: unknown */
     int64_t settled_total; /* rows that left the outbox or were marked, ever, by PostgreSQL's
                               statistics */
-    struct status_reason reasons[STATUS_REASONS_MAX]; /* of the newest parked and dead rows, the
-                                                         most frequent first */
+    struct status_reason reasons[STATUS_REASONS_MAX]; /* of the parked rows that are tried next and
+                                                         the newest dead ones, the most frequent
+                                                         first */
     int reason_count;
     int64_t relays; /* processes connected to this database */
     int64_t lanes;  /* their connections */
@@ -89,9 +92,12 @@ struct status_query {
     const char *const *sinks; /* names */
     int sink_count;
     int wait_ms;   /* how long relays may take to answer; 0: they are not asked */
-    int count_max; /* counting unsent rows stops here */
+    int count_max; /* counting unsent, parked or dead rows stops here */
 };
 
+/* Makes the connection fit for status, and for nothing else: it only reads, and uses indexes
+ * whatever the statistics say. 0, or -1 with *error set. */
+int admin_status_begin(struct admin *admin, struct error *error);
 /* 0, or -1 with *error set. status_free() it in either case. */
 int admin_status(struct admin *admin, const struct status_query *query, struct status *status,
                  struct error *error);

@@ -1,6 +1,7 @@
 #include "cli/fail_if.h"
 #include "test.h"
 
+#include <limits.h>
 #include <string.h>
 
 static struct fail_if condition;
@@ -88,6 +89,22 @@ static void sinks_that_are_away_and_what_needs_attention_are_counted(void **stat
     assert_true(holds("sinks_away=1 and attention=2", &status));
 }
 
+static void rows_are_counted_as_far_as_the_condition_needs(void **state)
+{
+    const struct status status = {.backlog = 250001, .backlog_is_bound = true, .dead = 3};
+
+    (void)state;
+    assert_true(holds("rate<900000 and backlog>250000 and dead<10", &status));
+    assert_string_equal(why, "rate<900000: rate is 0.0, backlog>250000: backlog is 250001 or more,"
+                             " dead<10: dead is 3");
+    assert_int_equal(
+        fail_if_parse(&condition, "rate<900000 and backlog>250000 and oldest>9d", why, sizeof why),
+        0);
+    assert_int_equal(fail_if_count_max(&condition), 250001);
+    assert_int_equal(fail_if_parse(&condition, "parked>=9999999999999", why, sizeof why), 0);
+    assert_int_equal(fail_if_count_max(&condition), INT_MAX);
+}
+
 static void a_mistake_is_named(void **state)
 {
     (void)state;
@@ -120,6 +137,7 @@ int main(void)
         cmocka_unit_test(what_is_unknown_counts_as_nothing),
         cmocka_unit_test(rows_of_unknown_age_are_older_than_any),
         cmocka_unit_test(sinks_that_are_away_and_what_needs_attention_are_counted),
+        cmocka_unit_test(rows_are_counted_as_far_as_the_condition_needs),
         cmocka_unit_test(a_mistake_is_named),
     };
 

@@ -108,6 +108,22 @@ static void all_that_matters_fits_80_by_24(void **state)
     free(text);
 }
 
+static void a_count_that_stopped_says_so(void **state)
+{
+    struct status status = make();
+    char *text;
+
+    (void)state;
+    status.parked = 100000;
+    status.parked_is_bound = true;
+    status.dead = 100000;
+    status.dead_is_bound = true;
+    text = print(&status, 80, false);
+    assert_non_null(strstr(text, "\nparked   100,000 or more, oldest 45 s, next try in 12 s\n"));
+    assert_non_null(strstr(text, "\ndead     100,000 or more, oldest 2 h 01 min\n"));
+    free(text);
+}
+
 static void without_a_terminal_each_entry_is_one_line(void **state)
 {
     const struct status status = make();
@@ -183,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_matters_fits_80_by_24),
+        cmocka_unit_test(a_count_that_stopped_says_so),
         cmocka_unit_test(without_a_terminal_each_entry_is_one_line),
         cmocka_unit_test(each_lane_has_a_line_when_asked_for),
         cmocka_unit_test(no_line_is_wider_than_the_terminal_whatever_the_texts),

@@ -125,8 +125,15 @@ static void an_estimate_replaces_the_bound(void **state)
     assert_line("outbox_relay_backlog_rows 10000000");
     assert_line("outbox_relay_backlog_is_estimate 1");
     sample.gauges.backlog = -1;
+    sample.status.parked = SAMPLER_COUNT_MAX;
+    sample.status.parked_is_bound = true;
+    sample.gauges.parked = 3000000;
+    sample.status.dead = 7;
+    sample.gauges.dead = -1;
     expose();
     assert_line("outbox_relay_backlog_rows 10000");
+    assert_line("outbox_relay_parked_rows 3000000");
+    assert_line("outbox_relay_dead_rows 7");
 }
 
 static void a_sink_is_up_or_not(void **state)

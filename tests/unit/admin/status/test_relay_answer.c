@@ -13,6 +13,7 @@ static struct relay_answer make(void)
                                   .parked = 2,
                                   .dead = 3,
                                   .per_s = 12.5,
+                                  .unsent_from = 9007199254740993,
                                   .sink_count = 1,
                                   .lane_count = 1,
                                   .sinks = {{"events", "away", 1790000000000, "refused"}},
