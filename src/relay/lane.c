@@ -348,10 +348,13 @@ static bool claim_ahead(const struct lane *lane)
            !sinks_are_all_paused(&lane->sinks);
 }
 
-static void log_dead(const struct lane *lane, const struct message *message)
+static void log_dead(struct lane *lane, const struct message *message)
 {
     const struct sink_options *sinks = lane->options->sinks;
 
+    if (!lane->announced && lane->announce != NULL)
+        lane->announce(lane->closure);
+    lane->announced = true;
     log_event(LOG_WARN,
               LOG_FIELDS(.lane = lane->number,
                          .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,

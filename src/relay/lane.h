@@ -25,6 +25,11 @@ struct lane {
     struct wake *wake;       /* what an idle lane waits on; NULL: it polls every poll_interval */
     struct missing *missing; /* the list of missing destinations; NULL: none is kept */
     _Atomic bool *worked;    /* a step of any lane of the process has succeeded; NULL: unknown */
+    /* Called before the lane's first line about a row, to log first that its servers are connected;
+     * NULL: nothing is called. */
+    void (*announce)(void *closure);
+    void *closure;
+    bool announced;
     struct outbox *outbox;
     struct lane_sinks sinks;
     struct pauses pauses;

@@ -63,8 +63,9 @@ struct relay {
     atomic_int lanes_running; /* running threads that are lanes */
     struct report report;
     struct changes changes;
-    bool first_try_done; /* a lane has reached its servers, or has failed to */
-    bool is_ready;       /* the supervisor has been told so */
+    pthread_mutex_t changes_lock; /* guards `changes` while lanes run */
+    bool first_try_done;          /* a lane has reached its servers, or has failed to */
+    bool is_ready;                /* the supervisor has been told so */
     struct missing missing;
     _Atomic bool worked; /* a step of a lane has succeeded */
     int ended_fd;        /* eventfd(2): readable when a lane has ended */
@@ -219,6 +220,18 @@ static void tell_supervisor(struct relay *relay, const struct relay_report *repo
     relay->is_ready = true;
 }
 
+/* Callable from any thread. */
+static void log_connections(void *closure)
+{
+    struct relay *relay = closure;
+    struct relay_report report;
+
+    (void)pthread_mutex_lock(&relay->changes_lock);
+    report_read(&relay->report, &report);
+    changes_log(&relay->changes, &report);
+    (void)pthread_mutex_unlock(&relay->changes_lock);
+}
+
 /* The error that ends the process is logged on exit, not here. */
 static void log_changes(struct relay *relay, int64_t now_ms)
 {
@@ -227,11 +240,13 @@ static void log_changes(struct relay *relay, int64_t now_ms)
     for (int i = 0; i < relay->options->lanes; i++)
         if (atomic_load(&relay->workers[i].end) == LANE_FAILED)
             return;
+    (void)pthread_mutex_lock(&relay->changes_lock);
     report_read(&relay->report, &report);
     changes_log(&relay->changes, &report);
     relay->first_try_done = relay->first_try_done || changes_are_known(&report);
     missing_tick(&relay->missing, now_ms);
     tell_supervisor(relay, &report);
+    (void)pthread_mutex_unlock(&relay->changes_lock);
 }
 
 static bool a_lane_failed(const struct relay *relay)
@@ -417,6 +432,8 @@ static int open_lanes(struct relay *relay, struct error *error)
         worker->lane.wake = relay->wake;
         worker->lane.missing = &relay->missing;
         worker->lane.worked = &relay->worked;
+        worker->lane.announce = log_connections;
+        worker->lane.closure = relay;
         if (outbox_share(worker->lane.outbox, relay->horizon, relay->flush) < 0)
             return error_no_memory(error);
         report_add_lane(&relay->report, &worker->lane.report);
@@ -479,6 +496,7 @@ struct relay *relay_open(const struct relay_options *options, bool drain, struct
     atomic_init(&relay->retention_ms, options->outbox.retention_ms);
     report_init(&relay->report, options);
     changes_init(&relay->changes, options);
+    (void)pthread_mutex_init(&relay->changes_lock, NULL);
     missing_init(&relay->missing, options);
     if (open_all(relay, error) == 0)
         return relay;

@@ -1,3 +1,4 @@
+#include "integration/capture.h"
 #include "integration/lane_fixture.h"
 
 #include "base/clock.h"
@@ -214,6 +215,32 @@ static void a_row_that_fails_holds_its_key_and_nothing_else(void **state)
     assert_int_equal(lane_report_total(&rig.lane.report, REPORT_PARKED_BEHIND), 5);
 }
 
+static void note_announcement(void *closure)
+{
+    expect_in_stderr("the row is dead", 0);
+    (*(int *)closure)++;
+    capture_stderr();
+}
+
+static void that_the_servers_are_connected_is_logged_once_and_before_a_row_is_dead(void **state)
+{
+    int announcements = 0;
+
+    (void)state;
+    open_lane();
+    rig.lane.announce = note_announcement;
+    rig.lane.closure = &announcements;
+    insert_keyed(6, 6);
+    step(LANE_MORE);
+    assert_int_equal(announcements, 0);
+    sql(rig.fixture->conn, "INSERT INTO outbox (topic, key, payload)"
+                           " SELECT 't', 'k' || i, '" REFUSED "' FROM generate_series(1, 3) i");
+    capture_stderr();
+    step(LANE_MORE);
+    expect_in_stderr("the row is dead", 3);
+    assert_int_equal(announcements, 1);
+}
+
 static void a_stop_between_waves_leaves_the_rest_and_settles_what_was_sent(void **state)
 {
     (void)state;
@@ -355,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_key_is_handed_over_message_by_message),
         TEST(a_row_that_fails_holds_its_key_and_nothing_else),
+        TEST(that_the_servers_are_connected_is_logged_once_and_before_a_row_is_dead),
         TEST(a_stop_between_waves_leaves_the_rest_and_settles_what_was_sent),
         TEST(a_sink_that_goes_away_between_waves_keeps_what_it_acknowledged),
         TEST(a_hot_key_that_takes_longer_than_the_publish_timeout_goes_on_step_by_step),
