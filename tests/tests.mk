@@ -76,8 +76,8 @@ test-debian: ## built and tested in another Debian, as root: RELEASE=trixie|fork
 	@tests/support/deps --debian
 	@SANITIZE=$(SANITIZE) tests/support/debian "$(RELEASE)" $(ONLY)
 
-compose-test: ## docker-compose.yml on a container engine, 10,000 events under faults, audited: BROKER=nats|kafka
-	@tests/compose/compose_test $(BROKER)
+compose-test: ## docker-compose.yml on a container engine: its page, mistakes, 10,000 events under faults, audited: ONLY=page|input|nats|kafka
+	@tests/compose/compose_test $(ONLY)
 
 asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined -j$(shell nproc) built
