@@ -364,6 +364,39 @@ static void an_answer_that_does_not_describe_the_stream_is_reported(void **state
     stop_own_server();
 }
 
+/* A stream of a cluster that elects a leader, or has no majority: nobody takes the message, and the
+ * server does not know more of the stream. */
+static void a_stream_without_a_leader_makes_the_sink_wait_and_not_the_message(void **state)
+{
+    static char info[] = "{\"config\":{\"subjects\":[\">\"]}}";
+    static char no_leader[] = "{\"error\":{\"code\":503,\"err_code\":10008,\"description\":"
+                              "\"JetStream system temporarily unavailable\"}}";
+    natsSubscription *service = NULL;
+
+    (void)open_broker(state);
+    start_own_server("");
+    disconnect_reader();
+    connect_reader_to(own_url);
+    options.servers.items[0] = own_url;
+    assert_int_equal(natsConnection_Subscribe(&service, connection, "$JS.API.>", on_request, info),
+                     NATS_OK);
+    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+    assert_int_equal(broker_ready(broker, &error), 0);
+    natsSubscription_Destroy(service);
+    assert_int_equal(
+        natsConnection_Subscribe(&service, connection, "$JS.API.>", on_request, no_leader),
+        NATS_OK);
+    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+    (void)add_message(&batch, subject_of("in"), NULL, "x");
+    assert_int_equal(publish_within(QUICK_MS), -1);
+    assert_says(&error, "the stream has no leader");
+    assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
+    assert_int_equal(broker_ready(broker, &error), -1);
+    assert_says(&error, "JetStream system temporarily unavailable");
+    natsSubscription_Destroy(service);
+    stop_own_server();
+}
+
 /* ---- poison ---- */
 
 static char too_long_subject[257];
@@ -545,6 +578,7 @@ int main(void)
             a_message_above_a_limit_that_was_just_learned_is_rejected_on_the_same_connection),
         TEST(each_answer_of_a_server_has_its_verdict),
         TEST_WITHOUT_STREAM(an_answer_that_does_not_describe_the_stream_is_reported),
+        TEST_WITHOUT_STREAM(a_stream_without_a_leader_makes_the_sink_wait_and_not_the_message),
         TEST(one_poison_of_each_kind_delays_and_disconnects_nobody),
         TEST(the_largest_message_is_sent_and_one_byte_more_is_rejected),
         TEST(the_largest_headers_are_sent_and_one_byte_more_is_rejected),

@@ -72,7 +72,7 @@ struct nats {
     int64_t max_payload_read_at_ms; /* when the server announced max_payload */
     bool max_payload_is_stale;      /* max_payload may have changed: the next ready() reconnects */
     const char *address;            /* the server tried last */
-    int64_t ready_deadline_ms;      /* of the current ready() */
+    int64_t ready_deadline_ms;      /* of the current ready(), or of a later question */
     unsigned server;                /* the next server to try, modulo their number */
 
     struct nats_pending *pending; /* one per message of the batch */
@@ -116,6 +116,8 @@ int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind
 /* stream.c */
 /* Checks the stream; adds it when it is missing and the sink has create = true. */
 int nats_check_stream(struct nats *nats, struct error *error);
+/* Whether the server knows, by the deadline, what the stream is or that there is none. */
+bool nats_stream_has_leader(struct nats *nats, int64_t deadline_ms);
 /* Whether the destination matches a subject of the stream, as read last. */
 bool nats_stream_takes(const struct nats *nats, struct text destination);
 void nats_forget_subjects(struct nats *nats);

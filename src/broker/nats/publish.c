@@ -335,18 +335,26 @@ static void take_forbidden(struct nats *nats, struct batch *batch)
 
 /* The library does not say which message a "no responders" reply is for. When as many messages are
  * unanswered as there are such replies, they must be for these. If that were wrong for a stored
- * message, it would be sent again and found to be a duplicate. */
-static void take_no_responders(struct nats *nats, struct batch *batch)
+ * message, it would be sent again and found to be a duplicate.
+ *
+ * A stream without a leader does not respond either: during an election, and at a server that is
+ * cut off from the majority. Then the messages stay unanswered, and ready() tries another server.
+ * Returns whether the stream has a leader, as far as is known. */
+static bool take_no_responders(struct nats *nats, struct batch *batch, int64_t deadline_ms)
 {
     const struct nats_answer no_responders = nats_refusal(NATS_NO_RESPONDERS);
 
-    if (nats->expected > nats->no_responders)
-        return;
+    if (nats->expected == 0 || nats->expected > nats->no_responders)
+        return true;
+    if (!nats_stream_has_leader(nats, deadline_ms))
+        return false;
     for (int i = 0; i < nats->count; i++)
         take_answer(nats, batch, &no_responders, (uint64_t)i);
+    return true;
 }
 
-static void await_answers(struct nats *nats, struct batch *batch, int64_t deadline_ms)
+/* Returns whether the stream has a leader, as far as is known. */
+static bool await_answers(struct nats *nats, struct batch *batch, int64_t deadline_ms)
 {
     while (nats->expected > nats->no_responders) {
         natsMsg *answer_message = nats_next(nats, deadline_ms);
@@ -360,7 +368,7 @@ static void await_answers(struct nats *nats, struct batch *batch, int64_t deadli
         if (nats_lost(nats) || clock_left_ms(deadline_ms) == 0)
             break;
     }
-    take_no_responders(nats, batch);
+    return take_no_responders(nats, batch, deadline_ms);
 }
 
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
@@ -368,13 +376,14 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
 {
     struct nats *nats = (struct nats *)broker;
     int unanswered;
+    bool has_leader;
     bool lost;
     char text[96];
 
     (void)sink;
     if (nats->expected > 0)
         nats_flush(nats, deadline_ms);
-    await_answers(nats, batch, deadline_ms);
+    has_leader = await_answers(nats, batch, deadline_ms);
     unanswered = nats->expected + nats->unresolved;
     unanswered += nats_compare_duplicates(nats, batch, deadline_ms);
     nats->count = 0;
@@ -385,6 +394,8 @@ int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t dea
     if (unanswered == 0)
         return 0;
     (void)snprintf(text, sizeof text, "%d messages were not acknowledged (%s)", unanswered,
-                   lost ? "connection lost" : "no valid answer in time");
+                   lost         ? "connection lost"
+                   : has_leader ? "no valid answer in time"
+                                : "the stream has no leader");
     return nats_fail(nats, error, ERROR_TRANSIENT, text);
 }

@@ -184,6 +184,18 @@ static int request_info(struct nats *nats, json_t **info, struct error *error)
     return check_answer(nats, info, error);
 }
 
+bool nats_stream_has_leader(struct nats *nats, int64_t deadline_ms)
+{
+    struct error ignored;
+    json_t *info;
+
+    nats->ready_deadline_ms = deadline_ms;
+    if (request_info(nats, &info, &ignored) < 0)
+        return false;
+    json_decref(info);
+    return true;
+}
+
 /* The request that adds the stream; settings left out have the server's defaults. NULL: out of
  * memory. */
 static char *stream_config(struct nats *nats, const char *const *subjects, int count)
