@@ -6,9 +6,14 @@ CHAOS_OPTIONS = $(call options,SEED MINUTES FAULTS_A_MINUTE BROKER RELAYS EVENTS
 	$(if $(EXPECT_DISORDER),--expect-disorder)
 CHAOS_NEEDS   = all build/reader build/crash.so
 
-chaos: deps ## relays and servers killed, cut off and starved under load, and every event audited: SEED= MINUTES= BROKER= ...
+ifeq ($(PROFILE),cluster)
+chaos: MINUTES ?= 4
+chaos: cluster-test
+else
+chaos: deps ## relays and servers killed, cut off and starved under load, and every event audited: SEED= MINUTES= BROKER= PROFILE=cluster
 	@$(MAKE) --no-print-directory $(CHAOS_NEEDS)
 	@tests/support/services run -- tests/chaos/chaos $(CHAOS_OPTIONS)
+endif
 
 chaos-short: SEED ?= 1
 chaos-short: deps ## the same in three minutes: each kill point and the connection faults

@@ -73,14 +73,15 @@ class Relay:
         self.lab, self.number, self.config = lab, number, config
         self.binary = str(binary or os.environ.get("RELAY") or ROOT / "build/outbox-relay")
         self.env = env or {}
+        self.prefix = []  # words before the program's name
         self.log_path = lab.folder / f"relay-{number}.log"
         self.logged_before = 0
         self.process = None
 
     def command(self, *words):
         """Runs a command other than `run`, which must succeed; returns its output."""
-        done = subprocess.run([self.binary, *words, "-c", str(self.config)], capture_output=True,
-                              text=True, timeout=60, check=False)
+        done = subprocess.run([*self.prefix, self.binary, *words, "-c", str(self.config)],
+                              capture_output=True, text=True, timeout=60, check=False)
         if done.returncode != 0:
             raise Failure(f"outbox-relay {' '.join(words)}: {done.stderr.strip()}")
         return done.stdout
@@ -90,9 +91,9 @@ class Relay:
         variables = {**os.environ, **self.env, **(env or {})}
         with open(self.log_path, "ab") as log:
             self.logged_before = log.tell()
-            self.process = subprocess.Popen([self.binary, "run", "-c", str(self.config)],
-                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                            stderr=log, env=variables)
+            self.process = subprocess.Popen(
+                [*self.prefix, self.binary, "run", "-c", str(self.config)], env=variables,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
         self.lab.started.append(self.process)
         return self
 
@@ -261,12 +262,13 @@ class Lab:
                shutdown_timeout=None, durable=None, max_attempts=None, backoff=None,
                backoff_max=None, retention=None,
                sinks=("nats",), stream="LAB", allow=None, properties=None, pg_url=None,
-               password_file=None, nats_url=None, kafka_brokers=None, routes=(), log_level=None,
-               extra=""):
+               password_file=None, allow_plaintext=None, nats_url=None, kafka_brokers=None,
+               routes=(), log_level=None, extra=""):
         """Writes NAME.toml. sinks: of "kafka" (named ledger) and "nats" (named bus). routes: dicts
         of match, sink, topic, key. properties: librdkafka's. extra: TOML at the end."""
         text = section("database", {"url": pg_url or self.pg_url,
                                     "password_file": password_file,
+                                    "allow_plaintext": allow_plaintext,
                                     "allow_superuser": True})
         text += section("outbox", {"table": table, "on_sent": on_sent, "order": order,
                                    "slices": slices, "durable_before_publish": durable,
@@ -286,7 +288,7 @@ class Lab:
                 text += section(f"sink.{SINKS['kafka']}.properties", quoted)
         if "nats" in sinks:
             text += section("sink." + SINKS["nats"], {"type": "nats", "stream": stream,
-                                                      "servers": [nats_url or self.nats_url],
+                                                      "servers": (nats_url or self.nats_url).split(","),
                                                       "allow": allow})
         for route in routes:
             text += section("[route]", route)
@@ -313,11 +315,13 @@ class Lab:
             raise Failure(f"reader {' '.join(map(str, words))}: {done.stderr.strip()}")
         return done.stdout
 
-    def topic(self, name, partitions=6):
-        self.reader("topics", self.kafka_brokers, "create", name, partitions)
+    def topic(self, name, partitions=6, replicas=1, setting=None):
+        words = ["--setting", setting] if setting else []
+        self.reader("topics", self.kafka_brokers, "create", name, partitions, "--replicas", replicas, *words)
 
-    def stream(self, name, *subjects, duplicates_ms=None):
-        words = ("--duplicates-ms", duplicates_ms) if duplicates_ms else ()
+    def stream(self, name, *subjects, duplicates_ms=None, replicas=1):
+        words = ["--replicas", replicas]
+        words += ["--duplicates-ms", duplicates_ms] if duplicates_ms else []
         self.reader("stream", self.nats_url, "create", name, *subjects, *words)
 
     def read_kafka(self, *topics):

@@ -39,8 +39,8 @@ static const struct verb verbs[] = {
     {"nats", verb_nats, 2, "URL STREAM [SUBJECT]", "read the stream, or a filter of its subjects"},
     {"kafka-end", verb_kafka_end, 2, "BROKERS TOPIC...", "how many offsets the topics hold"},
     {"nats-end", verb_nats_end, 2, "URL STREAM", "how many messages the stream holds"},
-    {"topics", verb_topics, 3, "BROKERS create NAME PARTITIONS... | delete NAME...",
-     "create: ends when every partition has a leader"},
+    {"topics", verb_topics, 3, "BROKERS create NAME PARTITIONS... | delete NAME... | show NAME",
+     "create: ends when every partition has a leader; show: partition, leader, in-sync replicas"},
     {"stream", verb_stream, 3, "URL create NAME SUBJECT... | delete NAME", "with file storage"},
 };
 
@@ -96,9 +96,10 @@ static _Noreturn void usage(void)
     for (int i = 0; i < VERBS; i++)
         fprintf(stderr, "  %-10s %s\n%13s%s\n", verbs[i].name, verbs[i].operands, "",
                 verbs[i].help);
-    fprintf(stderr,
-            "\n  --count            print only the number of messages\n"
-            "  --duplicates-ms N  of stream create: its duplicate window\n");
+    fprintf(stderr, "\n  --count            print only the number of messages\n"
+                    "  --duplicates-ms N  of stream create: its duplicate window\n"
+                    "  --replicas N       of stream create and topics create; 1 by default\n"
+                    "  --setting NAME=VALUE  of topics create\n");
     exit(2);
 }
 
@@ -114,13 +115,17 @@ static const struct verb *find_verb(const char *name)
 /* Options may stand anywhere; the operands are moved together at the front. */
 static struct options parse_options(int argc, char **argv)
 {
-    struct options options = {.operands = argv};
+    struct options options = {.replicas = 1, .operands = argv};
 
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--count") == 0) {
             options.count = true;
         } else if (strcmp(argv[i], "--duplicates-ms") == 0 && i + 1 < argc) {
             options.duplicates_ms = parse_number(argv[++i], "--duplicates-ms");
+        } else if (strcmp(argv[i], "--replicas") == 0 && i + 1 < argc) {
+            options.replicas = parse_number(argv[++i], "--replicas");
+        } else if (strcmp(argv[i], "--setting") == 0 && i + 1 < argc) {
+            options.setting = argv[++i];
         } else if (strncmp(argv[i], "--", 2) == 0) {
             usage();
         } else {

@@ -15,6 +15,8 @@ enum { PATIENCE_S = 30 };
 struct options {
     bool count;         /* print the number of messages instead of the messages */
     long duplicates_ms; /* stream create: its duplicate window; 0: the server's default */
+    long replicas;      /* topics create, stream create */
+    char *setting;      /* topics create: NAME=VALUE of the topic, or NULL */
     char **operands;
     int operand_count;
 };

@@ -13,7 +13,7 @@
 enum { FETCH_MESSAGES = 2000, ANSWER_MS = 10000 };
 
 struct partition {
-    int64_t end;   /* the offset behind the last message to read */
+    int64_t end; /* the offset behind the last message to read */
     bool done;
 };
 
@@ -99,7 +99,8 @@ static bool transient(rd_kafka_resp_err_t err)
     return err == RD_KAFKA_RESP_ERR__TRANSPORT || err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
            err == RD_KAFKA_RESP_ERR__RESOLVE || err == RD_KAFKA_RESP_ERR__TIMED_OUT ||
            err == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
-           err == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+           err == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
+           err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART; /* await_topic() has seen it */
 }
 
 /* A broker learns of its leadership a moment after the metadata tells of it. */
@@ -308,15 +309,29 @@ static const rd_kafka_topic_result_t **results_of(rd_kafka_event_t *event)
     return rd_kafka_DeleteTopics_result_topics(rd_kafka_event_DeleteTopics_result(event), &count);
 }
 
-static void request_topic(rd_kafka_t *client, const char *name, long partitions)
+static void apply_setting(rd_kafka_NewTopic_t *topic, char *setting)
+{
+    char *value = strchr(setting, '=');
+
+    if (!value)
+        die("--setting %s: not NAME=VALUE", setting);
+    *value = '\0';
+    rd_kafka_NewTopic_set_config(topic, setting, value + 1);
+    *value = '=';
+}
+
+static void request_topic(rd_kafka_t *client, const struct options *options, const char *name,
+                          long partitions)
 {
     char error[512];
     rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
     rd_kafka_NewTopic_t *new_topic =
-        rd_kafka_NewTopic_new(name, (int)partitions, 1, error, sizeof error);
+        rd_kafka_NewTopic_new(name, (int)partitions, (int)options->replicas, error, sizeof error);
 
     if (!new_topic)
         die("topic %s: %s", name, error);
+    if (options->setting)
+        apply_setting(new_topic, options->setting);
     rd_kafka_CreateTopics(client, &new_topic, 1, NULL, queue);
     rd_kafka_event_t *event = rd_kafka_queue_poll(queue, ANSWER_MS);
     check_topic_result(event, results_of(event));
@@ -325,9 +340,10 @@ static void request_topic(rd_kafka_t *client, const char *name, long partitions)
     rd_kafka_queue_destroy(queue);
 }
 
-static void create_topic(rd_kafka_t *client, const char *name, long partitions, int64_t deadline_ms)
+static void create_topic(rd_kafka_t *client, const struct options *options, const char *name,
+                         long partitions, int64_t deadline_ms)
 {
-    request_topic(client, name, partitions);
+    request_topic(client, options, name, partitions);
     count_offsets(client, name, deadline_ms); /* answers only where the leaders do */
 }
 
@@ -344,6 +360,24 @@ static void delete_topic(rd_kafka_t *client, const char *name)
     rd_kafka_queue_destroy(queue);
 }
 
+/* One line a partition: its number, its leader and how many replicas are in sync. */
+static void show_topic(rd_kafka_t *client, const char *name)
+{
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
+    rd_kafka_resp_err_t err = rd_kafka_metadata(client, 0, topic, &metadata, ANSWER_MS);
+
+    if (err)
+        die("topic %s: %s", name, rd_kafka_err2str(err));
+    for (int i = 0; i < metadata->topics[0].partition_cnt; i++) {
+        const rd_kafka_metadata_partition_t *partition = &metadata->topics[0].partitions[i];
+
+        printf("%d\t%d\t%d\n", partition->id, partition->leader, partition->isr_cnt);
+    }
+    rd_kafka_metadata_destroy(metadata);
+    rd_kafka_topic_destroy(topic);
+}
+
 int verb_topics(const struct options *options)
 {
     rd_kafka_t *client = open_client(options->operands[0]);
@@ -355,12 +389,15 @@ int verb_topics(const struct options *options)
         if (count % 2 != 0)
             die("topics create: NAME PARTITIONS, in pairs");
         for (int i = 0; i < count; i += 2)
-            create_topic(client, names[i], parse_number(names[i + 1], "partitions"), deadline_ms);
+            create_topic(client, options, names[i], parse_number(names[i + 1], "partitions"),
+                         deadline_ms);
     } else if (strcmp(options->operands[1], "delete") == 0) {
         for (int i = 0; i < count; i++)
             delete_topic(client, names[i]);
+    } else if (strcmp(options->operands[1], "show") == 0) {
+        show_topic(client, names[0]);
     } else {
-        die("topics: create or delete, not %s", options->operands[1]);
+        die("topics: create, delete or show, not %s", options->operands[1]);
     }
     rd_kafka_destroy(client);
     return 0;

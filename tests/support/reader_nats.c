@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FETCH_MESSAGES = 2000, FETCH_MS = 1000, ANSWER_MS = 10000 };
+enum { FETCH_MESSAGES = 2000, FETCH_MS = 1000, ANSWER_MS = 10000, SERVERS_MAX = 8 };
 
 struct nats_session {
     natsConnection *connection;
@@ -21,15 +21,33 @@ struct nats_reader {
     const struct options *options;
     struct nats_session session;
     natsSubscription *subscription;
-    int64_t wanted;         /* messages to read in all */
+    int64_t wanted; /* messages to read in all */
     int64_t seen;
-    uint64_t delivered;     /* the consumer's number of the last delivery */
-    uint64_t sequence;      /* the stream's number of the last message */
-    int64_t stored_ms;      /* and its time */
+    uint64_t delivered; /* the consumer's number of the last delivery */
+    uint64_t sequence;  /* the stream's number of the last message */
+    int64_t stored_ms;  /* and its time */
     int64_t deadline_ms;
 };
 
 /* ---- the connection ----------------------------------------------------------------------- */
+
+/* urls: one, or several with commas between them. */
+static natsStatus set_servers(natsOptions *options, const char *urls)
+{
+    const char *servers[SERVERS_MAX];
+    int count = 0;
+    char *rest;
+    char *copy = strdup(urls);
+
+    if (!copy)
+        die("out of memory");
+    for (char *url = strtok_r(copy, ",", &rest); url && count < SERVERS_MAX;
+         url = strtok_r(NULL, ",", &rest))
+        servers[count++] = url;
+    natsStatus status = natsOptions_SetServers(options, servers, count);
+    free(copy);
+    return status;
+}
 
 static natsStatus connect_once(struct nats_session *session, const char *url)
 {
@@ -38,7 +56,7 @@ static natsStatus connect_once(struct nats_session *session, const char *url)
 
     natsStatus status = natsOptions_Create(&options);
     if (status == NATS_OK)
-        status = natsOptions_SetURL(options, url);
+        status = set_servers(options, url);
     if (status == NATS_OK)
         status = natsOptions_SetMaxReconnect(options, -1);
     if (status == NATS_OK)
@@ -94,8 +112,8 @@ static natsStatus subscribe(struct nats_reader *reader)
     sub.Config.AckPolicy = js_AckNone;
     sub.Config.DeliverPolicy = js_DeliverAll;
     sub.Config.FilterSubject = filter;
-    natsStatus status = js_PullSubscribe(&reader->subscription, reader->session.js, filter, NULL,
-                                         NULL, &sub, NULL);
+    natsStatus status =
+        js_PullSubscribe(&reader->subscription, reader->session.js, filter, NULL, NULL, &sub, NULL);
     if (status == NATS_OK)
         status = natsSubscription_SetPendingLimits(reader->subscription, -1, -1);
     return status;
@@ -238,6 +256,7 @@ static natsStatus create_stream(jsCtx *js, const struct options *options)
     config.Subjects = (const char **)(options->operands + 3);
     config.SubjectsLen = options->operand_count - 3;
     config.Storage = js_FileStorage;
+    config.Replicas = options->replicas;
     config.Duplicates = options->duplicates_ms * 1000000;
     return js_AddStream(NULL, js, &config, NULL, NULL);
 }
