@@ -72,7 +72,7 @@ test-page: $(BINARY) ## the status page in Chromium; pictures of it are left in 
 	@tests/support/deps --page
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/page_test
 
-test-debian: ## built and tested in another Debian, as root: RELEASE=trixie|forky ONLY=nats
+test-debian: ## built and tested in another Debian, as root: RELEASE=bookworm|trixie|forky ONLY=nats
 	@tests/support/deps --debian
 	@SANITIZE=$(SANITIZE) tests/support/debian "$(RELEASE)" $(ONLY)
 

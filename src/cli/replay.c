@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/progress.h"
+#include "cli/silent_relays.h"
 #include "cli/terminal.h"
 
 #include <inttypes.h>
@@ -147,6 +148,11 @@ enum exit_status cli_replay(const struct arguments *arguments, struct config *co
     admin = admin_open(&config->relay.outbox, &error);
     if (admin != NULL)
         replay = admin_replay_open(admin, &request, &error);
+    if (replay != NULL && !arguments->dry_run)
+        cli_warn_of_silent_relays(admin, config,
+                                  "if it is of a version without replay, JetStream drops what it"
+                                  " sends again, and other brokers take it without replayed_at;"
+                                  " stop it first");
     if (replay != NULL)
         status = work(replay, arguments, &error);
     admin_replay_close(replay);

@@ -303,6 +303,30 @@ static void a_role_with_the_printed_grants_may_pause_and_resume(void **state)
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
 }
 
+/* A relay of a version that does not know pauses has lanes, and no session that answers. */
+static void a_relay_that_may_not_know_the_command_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    PGconn *lane = harness_connect(fixture->url);
+
+    sql(lane, "SET application_name = 'outbox-relay/shop-1:42/1'");
+    command(fixture, 0, "pause", "topic", "t");
+    assert_says(fixture->process.err, "warning: relay shop-1:42 does not answer: if it is of a"
+                                      " version without pause, it goes on publishing");
+    expect(fixture, run(fixture, "replay", "--topic", "t", "--dry-run", "-c", fixture->config), 0);
+    assert_string_equal(fixture->process.err, "");
+    expect(fixture, run(fixture, "replay", "--topic", "t", "-c", fixture->config), 0);
+    assert_says(fixture->process.err, "warning: relay shop-1:42 does not answer");
+    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "relay shop-1:42 does not answer");
+    PQfinish(lane);
+    wait_for_number(fixture->conn, 0,
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name"
+                    " = 'outbox-relay/shop-1:42/1'");
+    command(fixture, 0, "pause", "topic", "u");
+    assert_string_equal(fixture->process.err, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +342,7 @@ int main(void)
         TEST(what_cannot_be_paused_is_refused_with_the_way_out),
         TEST(a_pause_adopts_no_rows),
         TEST(a_role_with_the_printed_grants_may_pause_and_resume),
+        TEST(a_relay_that_may_not_know_the_command_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

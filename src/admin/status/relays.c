@@ -224,7 +224,10 @@ int relays_ask(struct asking *asking, struct admin *admin, struct status *status
     PQclear(result);
     for (int i = 0; i < status->process_count; i++)
         asking->left += asking->pids[i] != 0;
-    if (asking->left == 0 || wait_ms == 0)
+    if (wait_ms == 0)
+        return 0;
+    status->has_asked = true;
+    if (asking->left == 0) /* no relay, or only such of versions without a session that answers */
         return 0;
     status->has_asked = put_question(asking, error) == 0;
     return status->has_asked || admin->session.conn != NULL ? 0 : -1; /* a standby has no LISTEN */
