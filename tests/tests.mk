@@ -9,7 +9,7 @@ UNIT        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/*/tes
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/test_*.c))
 WITH_KAFKA  := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
 # What waits for deadlines, what starts the program and works, and the rest take about as long as those of Kafka.
-WAITING     := $(filter %_hanging %_connecting %_kafka_tls,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
+WAITING     := $(filter %_hanging %_connecting %_kafka_tls %_hosts %_pgbouncer,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
 SERVING     := $(filter %_http %_http_clients %_nats_hostile %_supervised %_notify %_unreadable,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
 PROGRAMS    := $(filter-out $(WAITING) $(SERVING) %_horizon %_secrets,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/integration/harness*.c))

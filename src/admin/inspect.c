@@ -453,11 +453,29 @@ static int inspect_notify(struct admin *admin, struct findings *findings, struct
     return 0;
 }
 
+/* With target_session_attrs=any in the url; by default the connection has failed already. */
+static int inspect_read_only(struct admin *admin, struct findings *findings, struct error *error)
+{
+    int64_t read_only =
+        admin_number(admin, "SELECT pg_catalog.current_setting('transaction_read_only')::bool::int",
+                     0, NULL, error);
+    struct finding *finding;
+    struct error problem;
+
+    if (read_only <= 0)
+        return read_only < 0 ? -1 : 0;
+    (void)server_refuse_read_only(&problem);
+    finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
+    (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+    return 0;
+}
+
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)
 {
     inspect_server(admin, findings);
     inspect_encoding(admin, findings);
-    if (inspect_role(admin, findings, error) < 0 || inspect_identity(admin, findings, error) < 0)
+    if (inspect_read_only(admin, findings, error) < 0 || inspect_role(admin, findings, error) < 0 ||
+        inspect_identity(admin, findings, error) < 0)
         return -1;
     if (!inspect_table(admin, findings))
         return 0;

@@ -25,6 +25,7 @@ struct sampler {
     struct stop stop;
     pthread_t thread;
     _Atomic int64_t wanted_at_ms; /* when sampler_want_relays() was called last */
+    uint64_t connects;            /* report_connects() when the session was opened */
     pthread_mutex_t lock;         /* guards the sample */
     struct sample sample;
 };
@@ -95,17 +96,24 @@ static void fail(struct sampler *sampler, bool is_connected, const struct error 
     (void)pthread_mutex_unlock(&sampler->lock);
 }
 
-/* The connection is kept as long as measurements succeed. A new one reads the table's description
- * again. */
+/* The connection is kept as long as measurements succeed and the lanes keep theirs. Lanes leave a
+ * primary that has become read-only, which a session that only reads would not notice. A new
+ * connection reads the table's description again. */
 static struct admin *sample(struct sampler *sampler, struct admin *admin)
 {
     int64_t unsent_from = atomic_load(&sampler->report->unsent_from);
+    uint64_t connects = report_connects(sampler->report);
     int64_t began_ms = clock_now_ms();
     struct status status = {0};
     struct gauges gauges;
     struct error error;
 
+    if (connects != sampler->connects) {
+        admin_close(admin);
+        admin = NULL;
+    }
     if (admin == NULL) {
+        sampler->connects = connects;
         admin = admin_open(&sampler->options->outbox, &error);
         if (admin == NULL) {
             fail(sampler, false, &error);

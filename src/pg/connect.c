@@ -146,6 +146,8 @@ static const struct refusal refusals[] = {
 
 /* The same of messages after which the server may yet come: these say what else it may be. */
 static const struct refusal doubts[] = {
+    {"session is read-only", CONNECT_WRITABLE},
+    {"server is in hot standby mode", CONNECT_WRITABLE},
     {"Is the server running", "start PostgreSQL, or correct host and port in database.url"},
     {"invalid response to SSL negotiation", "is this a PostgreSQL server? Something else answers at"
                                             " that address; correct host and port in database.url"},

@@ -16,6 +16,11 @@
 /* For each address, unless the url, its service or PGCONNECT_TIMEOUT sets connect_timeout. */
 #define CONNECT_S 5
 
+/* The way out when the server is read-only. */
+#define CONNECT_WRITABLE                                                                           \
+    "it is a standby, or default_transaction_read_only is on; name the primary, or all hosts, in"  \
+    " database.url: postgresql://HOST1,HOST2/DATABASE?target_session_attrs=read-write"
+
 /* NULL with *error set. `late` is passed to bounded_call_run(): while an attempt that timed out is
  * still running, no other is started. `name` becomes part of application_name. */
 PGconn *connect_open(struct bounded_call **late, const struct session_options *options,

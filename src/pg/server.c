@@ -1,6 +1,7 @@
 #include "pg/server.h"
 
 #include "base/log.h"
+#include "pg/connect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,8 +11,10 @@
 /* The timeline is taken from the name of the WAL file: after a promotion the control file shows it
  * only from the next checkpoint on. */
 static const char identity_sql[] =
-    "SELECT system_identifier, ('x' || left(pg_catalog.pg_walfile_name("
-    "pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::int8"
+    "SELECT system_identifier, CASE WHEN NOT pg_catalog.pg_is_in_recovery()"
+    " AND pg_catalog.current_setting('transaction_read_only') = 'off'"
+    " THEN ('x' || left(pg_catalog.pg_walfile_name("
+    "pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::int8 END"
     " FROM pg_catalog.pg_control_system()";
 
 static int refuse(const struct server *server, const char *system, int64_t timeline,
@@ -30,12 +33,22 @@ static int refuse(const struct server *server, const char *system, int64_t timel
     return error_hint(error, "if this is intended, restart the relay");
 }
 
+int server_refuse_read_only(struct error *error)
+{
+    (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE, "database: the server is read-only");
+    return error_hint(error, CONNECT_WRITABLE);
+}
+
 static int ask(struct server *server, struct session *session, struct error *error)
 {
     PGresult *result = session_query(session, identity_sql, 0, NULL, error);
 
     if (result == NULL)
         return -1;
+    if (PQgetisnull(result, 0, 1)) {
+        PQclear(result);
+        return server_refuse_read_only(error);
+    }
     (void)snprintf(server->system, sizeof server->system, "%s", PQgetvalue(result, 0, 0));
     server->timeline = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);

@@ -14,9 +14,13 @@ struct server {
     int64_t unconfirmed_xact; /* the transaction whose COMMIT was not answered; 0: none */
 };
 
-/* Returns 0, or -1 when this is another cluster than before, or an older timeline of it, such as a
- * replaced primary that is up again: rows that it shows as unsent may have been sent long ago. */
+/* Returns 0, or -1 when the server is read-only, or when this is another cluster than before, or an
+ * older timeline of it, such as a replaced primary that is up again: rows that it shows as unsent
+ * may have been sent long ago. */
 int server_check_identity(struct server *server, struct session *session, struct error *error);
+
+/* Sets the error that says so; returns -1. */
+int server_refuse_read_only(struct error *error);
 
 /* SQL: whether the session's role is a superuser, or can become one by SET ROLE. */
 #define SERVER_SUPERUSER_SQL                                                                       \

@@ -186,6 +186,15 @@ uint64_t report_total(const struct report *report, enum report_count count)
     return total;
 }
 
+uint64_t report_connects(const struct report *report)
+{
+    uint64_t connects = 0;
+
+    for (int i = 0; i < report->lane_count; i++)
+        connects += atomic_load(&report->lanes[i]->peers[REPORT_DATABASE].connects);
+    return connects;
+}
+
 uint64_t report_away(const struct report *report)
 {
     uint64_t away = 0;

@@ -117,6 +117,8 @@ void report_init(struct report *report, const struct relay_options *options);
 void report_set_limits(struct report *report, const struct relay_options *options);
 void report_add_lane(struct report *report, struct lane_report *lane);
 uint64_t report_total(const struct report *report, enum report_count count);
+/* How often lanes have connected to the database. */
+uint64_t report_connects(const struct report *report);
 /* A bit for each sink that a lane cannot use. */
 uint64_t report_away(const struct report *report);
 

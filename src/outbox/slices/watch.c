@@ -500,12 +500,12 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
 
     *opened = false;
     *again_ms = clock_now_ms() + TICK_IDLE_MS;
-    if (!watch->bounded)
-        return 0;
     horizon_read(watch->horizon, &watch->server, &watch->view);
     if (watch->view.stamp.epoch == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "database: the lanes are connected to another server");
+    if (!watch->bounded)
+        return 0;
     plan_scans(watch, &bounds, &full);
     first = watch->first_scanned < slices;
     if (first && full.count > 0)
