@@ -353,8 +353,12 @@ static void inspect_parked_column(struct findings *findings, const struct table 
     struct finding *finding;
 
     if (column->has_type[0] == '\0') {
-        finding = findings_add(findings, FINDING_ERROR, "column %s is missing in %s", column->name,
-                               parked);
+        finding = findings_add(findings, FINDING_ERROR, "column %s is missing in %s%s",
+                               column->name, parked,
+                               strstr(table->parked_lacks, column->name) != NULL
+                                   ? ", which is that of an older outbox-relay: init brings it up"
+                                     " to date"
+                                   : "");
         (void)parked_column_sql(column, table, finding->fix, sizeof finding->fix);
     } else if (parked_column_differs(column)) {
         finding = findings_add(findings, FINDING_ERROR,

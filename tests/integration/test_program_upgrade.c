@@ -211,7 +211,10 @@ static void run_and_check_say_what_older_tables_lack(void **state)
             assert_says(fixture->process.err, "outbox-relay init");
         }
         expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
-        assert_says(fixture->process.out, "fix: ");
+        assert_says(fixture->process.out,
+                    shape->lacks != NULL
+                        ? "that of an older outbox-relay: init brings it up to date"
+                        : "fix: ");
         assert_int_equal(sql_number(fixture->conn, LEFT), UNSENT_ROWS);
     }
 }
@@ -336,6 +339,26 @@ static void the_tables_of_a_newer_version_are_left_alone(void **state)
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
 }
 
+/* It was started before; a lane notices when it connects again. */
+static void a_relay_ends_when_the_tables_have_become_those_of_a_newer_version(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process relay;
+
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 2,
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name ~"
+                    " '^outbox-relay/[^/]+/[0-9]+$' AND datname = current_database()");
+    sql(fixture->conn, "COMMENT ON TABLE outbox_parked IS 'outbox-relay: schema 2'");
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
+    sql(fixture->conn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                       " application_name LIKE 'outbox-relay/%%' AND datname = current_database()");
+    process_wait(&relay);
+    assert_int_equal(relay.status, 3);
+    assert_says(relay.err, "has schema 2, made by a newer outbox-relay");
+    process_free(&relay);
+}
+
 #define KEY_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_by_key, fixture_close)
 
 int main(void)
@@ -349,6 +372,7 @@ int main(void)
         KEY_TEST(init_waits_a_second_for_whoever_uses_the_parked_table),
         KEY_TEST(a_large_parked_table_gets_its_index_by_hand),
         KEY_TEST(the_tables_of_a_newer_version_are_left_alone),
+        KEY_TEST(a_relay_ends_when_the_tables_have_become_those_of_a_newer_version),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
