@@ -1,9 +1,14 @@
 #include "base/bounded_call.h"
 
+#include "base/clock.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+
+#define HURRY_MS 500
+#define LOOK_MS 100 /* how often a call that is waited for looks whether there is a hurry */
 
 struct bounded_call {
     pthread_mutex_t mutex;
@@ -17,6 +22,23 @@ struct bounded_call {
 };
 
 static atomic_bool any_timed_out;
+static _Atomic int64_t hurry_at_ms; /* since when there is a hurry; 0: there is none */
+
+void bounded_call_hurry(bool hurry)
+{
+    atomic_store(&hurry_at_ms, hurry ? clock_now_ms() : 0);
+}
+
+/* A call that begins in a hurry has a moment too: most return at once. */
+static int64_t choose_deadline_ms(int64_t began_ms, int64_t deadline_ms)
+{
+    int64_t since_ms = atomic_load(&hurry_at_ms);
+
+    if (since_ms == 0)
+        return deadline_ms;
+    since_ms = since_ms > began_ms ? since_ms : began_ms;
+    return since_ms + HURRY_MS < deadline_ms ? since_ms + HURRY_MS : deadline_ms;
+}
 
 static struct bounded_call *make(void (*work)(void *argument), void (*drop)(void *argument),
                                  void *argument)
@@ -78,14 +100,19 @@ static void *run(void *context)
 /* Whether work returned before the deadline. */
 static bool await(struct bounded_call *call, int64_t deadline_ms)
 {
-    struct timespec deadline = {.tv_sec = (time_t)(deadline_ms / 1000),
-                                .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
+    int64_t began_ms = clock_now_ms();
+    int left_ms;
     bool returned;
-    int status = 0;
 
     (void)pthread_mutex_lock(&call->mutex);
-    while (!call->returned && status == 0)
-        status = pthread_cond_clockwait(&call->changed, &call->mutex, CLOCK_MONOTONIC, &deadline);
+    while (!call->returned &&
+           (left_ms = clock_left_ms(choose_deadline_ms(began_ms, deadline_ms))) > 0) {
+        int64_t look_at_ms = clock_now_ms() + (left_ms < LOOK_MS ? left_ms : LOOK_MS);
+        struct timespec look_at = {.tv_sec = (time_t)(look_at_ms / 1000),
+                                   .tv_nsec = (long)(look_at_ms % 1000) * 1000000};
+
+        (void)pthread_cond_clockwait(&call->changed, &call->mutex, CLOCK_MONOTONIC, &look_at);
+    }
     returned = call->returned;
     call->timed_out = !returned;
     if (call->timed_out)

@@ -32,6 +32,10 @@ enum bounded_result bounded_call_run(struct bounded_call **late, void (*work)(vo
                                      void (*drop)(void *argument), void *argument,
                                      int64_t deadline_ms);
 
+/* From now on (until `false`) no call is waited for longer than half a second: the process ends,
+ * and what it waits for is of no use any more. Any thread may call it. */
+void bounded_call_hurry(bool hurry);
+
 /* Whether a call that timed out is still running. */
 bool bounded_call_is_running(struct bounded_call **late);
 

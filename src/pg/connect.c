@@ -219,20 +219,23 @@ static int check_connection(PGconn *conn, const struct session_options *options,
 static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t limit_ms,
                    struct error *error)
 {
+    int64_t began_ms = clock_now_ms();
+    int64_t waited_ms;
     PGconn *conn;
 
-    switch (bounded_call_run(late, work, drop, attempt, clock_now_ms() + limit_ms)) {
+    switch (bounded_call_run(late, work, drop, attempt, began_ms + limit_ms)) {
     case BOUNDED_DONE:
         conn = attempt->conn;
         attempt_free(attempt);
         if (conn == NULL)
             (void)error_no_memory(error);
         return conn;
-    case BOUNDED_LATE:
+    case BOUNDED_LATE: /* at the limit, or earlier in a hurry */
+        waited_ms = clock_now_ms() - began_ms;
         (void)error_set(
             error, ERROR_TRANSIENT, ERROR_DATABASE,
             "database: no connection within %d s; a name lookup or the server may be hanging",
-            (int)(limit_ms / 1000));
+            (int)((waited_ms < limit_ms ? waited_ms + 999 : limit_ms) / 1000));
         return NULL;
     case BOUNDED_BUSY:
         attempt_free(attempt);

@@ -7,6 +7,7 @@
  */
 #include "relay/relay.h"
 
+#include "base/bounded_call.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_limit.h"
@@ -186,6 +187,13 @@ static void request_stop(struct relay *relay)
     wake_stop(relay->wake);
 }
 
+/* Nobody waits any more for a connection that is being made: it would serve nothing. */
+static void request_stop_in_a_hurry(struct relay *relay)
+{
+    bounded_call_hurry(true);
+    request_stop(relay);
+}
+
 struct totals {
     uint64_t sent;
     uint64_t parked;
@@ -322,11 +330,11 @@ static bool supervise(struct relay *relay)
             supervisor_notify("STOPPING=1\nSTATUS=finishing the current batches");
             if (!stop_requested(&relay->stop))
                 leave_at_ms = now_ms + relay->shutdown_timeout_ms;
-            request_stop(relay);
+            request_stop_in_a_hurry(relay);
         }
         if (a_lane_failed(relay) && !stop_requested(&relay->stop)) {
             leave_at_ms = now_ms + relay->shutdown_timeout_ms;
-            request_stop(relay);
+            request_stop_in_a_hurry(relay);
         }
         if (now_ms > leave_at_ms)
             return false;
@@ -344,6 +352,7 @@ static enum relay_result judge_drained(const struct relay *relay, struct error *
     int parked = 0;
     int status = -1;
 
+    bounded_call_hurry(false);
     if (outbox == NULL)
         (void)error_no_memory(error);
     else if (outbox_ready(outbox, error) == 0)

@@ -151,6 +151,31 @@ static void a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread(
     preload_nothing();
 }
 
+/* Nothing is in flight that could be settled; shutdown_timeout is 15 s. */
+static void sigterm_does_not_wait_for_a_name_lookup_that_hangs(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    int64_t began_ms;
+
+    preload("build/hanging.so");
+    (void)snprintf(fixture->url, sizeof fixture->url,
+                   "host=db.hangs.test sslmode=verify-full dbname=x user=u connect_timeout=600");
+    configure(fixture);
+    process_free(process);
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    preload_nothing();
+    while (count_threads(process->pid) < 8) { /* two lanes and the watcher look the name up */
+        assert_true(harness_now_ms() < deadline_ms);
+        harness_pause();
+    }
+    began_ms = harness_now_ms();
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+    assert_in_range(harness_now_ms() - began_ms, 0, 6000);
+}
+
 static void a_host_is_reached_whose_first_three_addresses_are_silent(void **state)
 {
     struct fixture *fixture = *state;
@@ -177,6 +202,7 @@ int main(void)
         TEST(a_server_that_accepts_and_says_nothing_is_given_up),
         TEST(a_server_that_falls_silent_in_the_tls_handshake_is_given_up),
         TEST(a_host_is_reached_whose_first_three_addresses_are_silent),
+        TEST(sigterm_does_not_wait_for_a_name_lookup_that_hangs),
         TEST(a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread),
     };
 

@@ -461,6 +461,7 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
 {
     const char *server = nats->base.options->servers.items[number];
     struct nats_hang *hang = &nats->hangs[number];
+    int64_t began_ms = clock_now_ms();
     enum bounded_result result;
     struct dial *dial;
     int status = -1;
@@ -473,9 +474,9 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
     if (dial == NULL)
         return -1;
     result = bounded_call_run(&hang->call, dial_work, dial_drop, dial,
-                              clock_now_ms() + timeout_ms + DIAL_SLACK_MS);
+                              began_ms + timeout_ms + DIAL_SLACK_MS);
     if (result == BOUNDED_LATE) {
-        hang->since_ms = clock_now_ms() - timeout_ms - DIAL_SLACK_MS;
+        hang->since_ms = began_ms;
         return fail_hung(nats, hang, error);
     }
     if (result != BOUNDED_DONE) {

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -92,6 +93,39 @@ static void a_call_that_hangs_is_given_up_at_its_deadline(void **state)
     assert_null(late);
 }
 
+static void *hurry_soon(void *unused)
+{
+    (void)poll(NULL, 0, 50);
+    bounded_call_hurry(true);
+    return unused;
+}
+
+static void in_a_hurry_a_call_that_hangs_is_given_up_long_before_its_deadline(void **state)
+{
+    struct job *job = *state;
+    struct bounded_call *late = NULL;
+    int64_t began_ms = clock_now_ms();
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, hurry_soon, NULL), 0);
+    for (int i = 0; i < 2; i++) { /* the second one begins in the hurry */
+        assert_int_equal(bounded_call_run(&late, work, drop, job, began_ms + PATIENCE_MS),
+                         BOUNDED_LATE);
+        open_gate(job);
+        await_return(&late);
+    }
+    assert_in_range(clock_now_ms() - began_ms, 1000, PATIENCE_MS / 2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    open_gate(job);
+    assert_int_equal(bounded_call_run(&late, work, drop, job, clock_now_ms() + PATIENCE_MS),
+                     BOUNDED_DONE);
+    bounded_call_hurry(false);
+    assert_int_equal(bounded_call_run(&late, work, drop, job, clock_now_ms() + 800), BOUNDED_LATE);
+    assert_true(clock_now_ms() - began_ms >= 1800);
+    open_gate(job);
+    await_return(&late);
+}
+
 static void no_second_call_is_made_beside_one_that_was_given_up(void **state)
 {
     struct job *job = *state;
@@ -131,6 +165,8 @@ int main(void)
             a_call_that_returns_in_time_leaves_its_argument_to_the_caller, open_job, close_job),
         cmocka_unit_test_setup_teardown(a_call_that_hangs_is_given_up_at_its_deadline, open_job,
                                         close_job),
+        cmocka_unit_test_setup_teardown(
+            in_a_hurry_a_call_that_hangs_is_given_up_long_before_its_deadline, open_job, close_job),
         cmocka_unit_test_setup_teardown(no_second_call_is_made_beside_one_that_was_given_up,
                                         open_job, close_job),
         cmocka_unit_test_setup_teardown(an_owner_may_go_before_the_call_returns, open_job,
