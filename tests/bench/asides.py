@@ -5,23 +5,27 @@ import datetime
 import importlib.machinery
 import importlib.util
 import itertools
+import math
 import os
 import pathlib
 import platform
 import re
+import socket
 import subprocess
 import sys
+import time
 
 import cells
 import cpu
 import figures
 import report
 import targets
-from common import FOLDER, RELAY, ROOT, URL, delete_destination, ended_with, new_destination, sql
+from common import FOLDER, RELAY, ROOT, URL, delete_destination, ended_with, fill, new_destination, sql
 
 SHARES = (0.1, 0.5, 0.9)
 FLAT_OUT_S, STEADY_S = 6, 7  # with flow.c's warm second
 HORIZON_ROWS = 400000
+MONITORED_ROWS = 1000000
 
 
 def load_script(name):
@@ -108,6 +112,26 @@ def idle(note):
     note({"kind": "idle", "cell": "nothing to do", "cpu_percent": 100 * cpu, "transactions": rate - own})
     sql("ALTER SYSTEM RESET autovacuum")
     sql("SELECT pg_reload_conf()")
+
+
+def monitored(note):
+    """Inserts and drains a backlog with HTTP on: which part of the cores the session takes that measures the table.
+    Rates with HTTP on and off differ by more for other reasons. The janitor's session has the same name, and takes
+    less."""
+    relay = Relay("nats")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    relay.config.write_text(relay.config.read_text().replace('listen = ""', f'listen = "127.0.0.1:{port}"'))
+    with relay:
+        began_s = time.monotonic()
+        fill(MONITORED_ROWS, relay.topic)
+        while cells.unsent("delete") > 0:
+            time.sleep(0.5)
+        took_s = time.monotonic() - began_s
+        pids = sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'outbox-relay/admin'").split()
+        spent_s = max(map(cpu.threads_s, pids), default=math.nan)
+    note({"kind": "monitored", "sink": "nats", "cell": "HTTP on", "rows": MONITORED_ROWS,
+          "cores_percent": 100 * spent_s / took_s / os.cpu_count()})
 
 
 def horizon(rounds, note):

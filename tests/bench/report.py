@@ -2,8 +2,8 @@
 import figures
 import targets
 
-SHOWN = ("kind", "sink", "cell", "rows", "rate", "peak_mib", "p50_ms", "p99_ms", "cpu_percent", "transactions",
-         "instructions")
+SHOWN = ("kind", "sink", "cell", "rows", "rate", "peak_mib", "p50_ms", "p99_ms", "cpu_percent", "cores_percent",
+         "transactions", "instructions")
 BROKERS = {"nats": "NATS JetStream", "kafka": "Kafka"}
 SETTINGS = ("shared_buffers", "min_wal_size", "max_wal_size")
 PARTS = ("idle", "stolen")  # of the cores

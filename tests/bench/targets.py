@@ -208,6 +208,14 @@ def rested(found):
     return (name, wanted, measured, run["p50_ms"] <= 2 and run["cpu_percent"] <= 0.2)
 
 
+def unobtrusive(found):
+    name, wanted = "measuring for HTTP beside a backlog", "at most 1 % of the cores"
+    shares = [run["cores_percent"] for run in found.get("monitored", [])]
+    if not shares:
+        return name, wanted, "", None
+    return name, wanted, f"{figures.spread(shares, 2)} %", figures.median(shares) <= 1
+
+
 APPLICATIONS = {"insert": "an insert a transaction", "TPC-B": "TPC-B and an insert"}
 
 
@@ -227,5 +235,5 @@ def all_of(found):
     lines += [dear(found, "claim", "none"), *(dear(found, "relay", sink) for sink in NAMES)]
     lines += [grown(found, *backlog) for backlog in BACKLOGS] + [held(found, way) for way in HELD]
     lines += [reached_from_afar(found, sink, cell) for sink, cell in RECOMMENDED]
-    return lines + [prompt(found, sink) for sink in NAMES] + [rested(found)] + [
+    return lines + [prompt(found, sink) for sink in NAMES] + [rested(found), unobtrusive(found)] + [
         gentle(found, script) for script in APPLICATIONS]
