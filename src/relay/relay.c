@@ -31,6 +31,7 @@
 
 #define LOOP_MS 1000   /* at most, between two loops of the main thread */
 #define STARTING_MS 50 /* the same until a lane has tried to connect */
+#define EXIT_MS 5000   /* more than the end of the process takes after shutdown_timeout */
 
 struct worker {
     pthread_t thread;
@@ -327,7 +328,10 @@ static bool supervise(struct relay *relay)
                 return false;
             signalled = true;
             log_info("stopping: finishing the current batches");
-            supervisor_notify("STOPPING=1\nSTATUS=finishing the current batches");
+            /* Its own limit on the time to stop may be shorter. */
+            supervisor_notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRId64
+                              "\nSTATUS=finishing the current batches",
+                              (relay->shutdown_timeout_ms + EXIT_MS) * 1000);
             if (!stop_requested(&relay->stop))
                 leave_at_ms = now_ms + relay->shutdown_timeout_ms;
             request_stop_in_a_hurry(relay);

@@ -78,7 +78,7 @@ static void a_relay_that_works_is_ready_turns_reloads_and_stops(void **state)
     await_heard("READY=1\n");
     process_stop(process, SIGTERM);
     expect(fixture, process->status, 0);
-    await_heard("STOPPING=1\n");
+    await_heard("STOPPING=1\nEXTEND_TIMEOUT_USEC=20000000\n"); /* shutdown_timeout and 5 s */
 }
 
 static void a_relay_that_waits_for_its_database_is_ready_and_says_so(void **state)
