@@ -21,7 +21,7 @@ static const struct histogram_scale batch_scale = {
 void lane_report_init(struct lane_report *lane, int number)
 {
     lane->number = number;
-    lane->state_ms = clock_now_ms();
+    lane->state_at_ms = clock_now_ms();
     for (int i = 0; i < REPORT_TIME_COUNT; i++)
         lane->times[i].scale = &work_scale;
     lane->times[REPORT_DELIVER].scale = &delivery_scale;
@@ -31,13 +31,13 @@ void lane_report_init(struct lane_report *lane, int number)
 
 void lane_report_enter(struct lane_report *lane, enum lane_state state)
 {
-    atomic_store_explicit(&lane->state_ms, clock_now_ms(), memory_order_relaxed);
+    atomic_store_explicit(&lane->state_at_ms, clock_now_ms(), memory_order_relaxed);
     atomic_store_explicit(&lane->state, (int)state, memory_order_release);
 }
 
 void lane_report_claim(struct lane_report *lane, bool is_open)
 {
-    atomic_store_explicit(&lane->claimed_ms, is_open ? clock_now_ms() : 0, memory_order_relaxed);
+    atomic_store_explicit(&lane->claimed_at_ms, is_open ? clock_now_ms() : 0, memory_order_relaxed);
 }
 
 void lane_report_error(struct lane_report *lane, int peer, const struct error *error)
@@ -46,7 +46,7 @@ void lane_report_error(struct lane_report *lane, int peer, const struct error *e
 
     (void)pthread_mutex_lock(&lane->lock);
     about->error = *error;
-    about->error_ms = clock_now_ms();
+    about->error_at_ms = clock_now_ms();
     (void)pthread_mutex_unlock(&lane->lock);
 }
 
@@ -219,10 +219,10 @@ static void add_peer(struct peer_report *out, struct lane_report *lane, int peer
     if (atomic_load(&about->recognise_ms) != 0)
         out->recognise_ms = atomic_load(&about->recognise_ms);
     (void)pthread_mutex_lock(&lane->lock);
-    if (about->error_ms != 0 &&
-        (out->error_for_ms < 0 || now_ms - about->error_ms < out->error_for_ms)) {
+    if (about->error_at_ms != 0 &&
+        (out->error_for_ms < 0 || now_ms - about->error_at_ms < out->error_for_ms)) {
         out->error = about->error;
-        out->error_for_ms = now_ms - about->error_ms;
+        out->error_for_ms = now_ms - about->error_at_ms;
     }
     (void)pthread_mutex_unlock(&lane->lock);
     if (state == PEER_UNKNOWN || atomic_load(&lane->state) == LANE_IS_ENDED)
@@ -255,13 +255,13 @@ static struct lane_snapshot read_lane(const struct lane_report *lane, int64_t no
 {
     enum lane_state state =
         (enum lane_state)atomic_load_explicit(&lane->state, memory_order_acquire);
-    int64_t claimed_ms = atomic_load(&lane->claimed_ms);
+    int64_t claimed_at_ms = atomic_load(&lane->claimed_at_ms);
 
     return (struct lane_snapshot){
         .number = lane->number,
         .state = state,
-        .state_for_ms = now_ms - atomic_load(&lane->state_ms),
-        .claim_for_ms = claimed_ms != 0 ? now_ms - claimed_ms : -1,
+        .state_for_ms = now_ms - atomic_load(&lane->state_at_ms),
+        .claim_for_ms = claimed_at_ms != 0 ? now_ms - claimed_at_ms : -1,
     };
 }
 

@@ -65,15 +65,15 @@ struct lane_peer {
     _Atomic int64_t since_ms;
     _Atomic uint64_t connects;
     _Atomic int64_t recognise_ms; /* sinks: broker_recognise_ms() */
-    int64_t error_ms;             /* when it occurred, guarded by `lock`; 0: there was no error */
+    int64_t error_at_ms;          /* when it occurred, guarded by `lock`; 0: there was no error */
     struct error error;           /* the last error, guarded by `lock` */
 };
 
 struct lane_report {
     int number; /* from 1 */
     _Atomic int state;
-    _Atomic int64_t state_ms;
-    _Atomic int64_t claimed_ms;    /* when its claim transaction began; 0: none is open */
+    _Atomic int64_t state_at_ms;
+    _Atomic int64_t claimed_at_ms; /* when its claim transaction began; 0: none is open */
     _Atomic int handed[SINKS_MAX]; /* messages handed to the client and not answered yet */
     _Atomic uint64_t counts[REPORT_PEERS][REPORT_COUNT_COUNT];
     struct histogram times[REPORT_TIME_COUNT];

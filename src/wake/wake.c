@@ -61,14 +61,14 @@ struct wake {
     uint64_t latest_wait;   /* the number of the latest wait; its lane sets the pace */
     int wanted;             /* polls to do at once */
     int found;              /* polls that found rows since wake_take_found() */
-    bool busy;        /* the lane that began to wait last had rows: its next poll may find more */
-    bool armed;       /* every insert notifies this relay */
-    bool covered;     /* another relay is armed: every insert notifies */
-    int64_t poll_ms;  /* the configured poll interval */
-    int64_t pace_ms;  /* the current poll interval */
-    int64_t due_ms;   /* when the next poll is due without a notification */
-    int64_t sleep_ms; /* no lane sleeps for such a poll beyond this time */
-    int64_t rush_ms;  /* when a full batch may wake the other lanes again */
+    bool busy;          /* the lane that began to wait last had rows: its next poll may find more */
+    bool armed;         /* every insert notifies this relay */
+    bool covered;       /* another relay is armed: every insert notifies */
+    int64_t poll_ms;    /* the configured poll interval */
+    int64_t pace_ms;    /* the current poll interval */
+    int64_t due_at_ms;  /* when the next poll is due without a notification */
+    int64_t wake_at_ms; /* no lane sleeps for such a poll beyond this time */
+    int64_t rush_at_ms; /* when a full batch may wake the other lanes again */
 };
 
 int64_t wake_pace_ms(int rows)
@@ -90,7 +90,7 @@ static int64_t max_pace_ms(const struct wake *wake)
 static void set_pace(struct wake *wake, int64_t pace_ms)
 {
     wake->pace_ms = pace_ms < max_pace_ms(wake) ? pace_ms : max_pace_ms(wake);
-    wake->due_ms = clock_now_ms() + wake->pace_ms;
+    wake->due_at_ms = clock_now_ms() + wake->pace_ms;
 }
 
 struct wake *wake_open(int lanes, int64_t poll_ms)
@@ -140,7 +140,7 @@ static void signal_watcher(const struct wake *wake)
 static bool take_poll(struct wake *wake, int64_t rested_ms)
 {
     int64_t now_ms = clock_now_ms();
-    bool due = now_ms >= wake->due_ms;
+    bool due = now_ms >= wake->due_at_ms;
 
     if (wake->wanted == 0 && !due && now_ms < rested_ms)
         return false;
@@ -161,11 +161,12 @@ static void sleep_until(struct wake *wake, struct sleeper *sleeper, int64_t dead
 
 static void sleep_until_poll(struct wake *wake, struct sleeper *sleeper, int64_t rested_ms)
 {
-    int64_t due_ms = sleeper->wait == wake->latest_wait ? wake->due_ms : wake->due_ms + BEHIND_MS;
+    int64_t due_at_ms =
+        sleeper->wait == wake->latest_wait ? wake->due_at_ms : wake->due_at_ms + BEHIND_MS;
 
-    if (due_ms > wake->sleep_ms)
-        wake->sleep_ms = due_ms;
-    sleep_until(wake, sleeper, due_ms < rested_ms ? due_ms : rested_ms);
+    if (due_at_ms > wake->wake_at_ms)
+        wake->wake_at_ms = due_at_ms;
+    sleep_until(wake, sleeper, due_at_ms < rested_ms ? due_at_ms : rested_ms);
 }
 
 static void wake_all(struct wake *wake)
@@ -178,9 +179,9 @@ static void wake_all(struct wake *wake)
  * long, so none is woken. */
 static void wake_late_sleepers(struct wake *wake)
 {
-    if (wake->sleep_ms <= wake->due_ms + REST_MS_MAX + BEHIND_MS)
+    if (wake->wake_at_ms <= wake->due_at_ms + REST_MS_MAX + BEHIND_MS)
         return;
-    wake->sleep_ms = 0;
+    wake->wake_at_ms = 0;
     wake_all(wake);
 }
 
@@ -188,11 +189,11 @@ static void wake_late_sleepers(struct wake *wake)
 static void rest_after_work(struct wake *wake, int64_t rest_ms)
 {
     int64_t now_ms = clock_now_ms();
-    int64_t due_ms = wake->due_ms;
+    int64_t due_at_ms = wake->due_at_ms;
 
     set_pace(wake, rest_ms);
-    if (due_ms > now_ms && due_ms < wake->due_ms)
-        wake->due_ms = due_ms;
+    if (due_at_ms > now_ms && due_at_ms < wake->due_at_ms)
+        wake->due_at_ms = due_at_ms;
     wake_late_sleepers(wake);
 }
 
@@ -258,8 +259,8 @@ void wake_found(struct wake *wake, bool more)
     (void)pthread_mutex_lock(&wake->mutex);
     if (wake->found < INT_MAX)
         wake->found++;
-    if (more && wake->waiting > 0 && now_ms >= wake->rush_ms) {
-        wake->rush_ms = now_ms + RUSH_MS;
+    if (more && wake->waiting > 0 && now_ms >= wake->rush_at_ms) {
+        wake->rush_at_ms = now_ms + RUSH_MS;
         wake->wanted = wake->waiting;
         wake_all(wake);
     }

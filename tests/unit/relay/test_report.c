@@ -174,7 +174,7 @@ static void a_lane_that_publishes_for_longer_than_its_deadlines_allow_is_stuck(v
     lane_report_enter(&lanes[1], LANE_IS_PUBLISHING);
     report_read(&report, &snapshot);
     assert_true(report_is_healthy(&snapshot, why, sizeof why));
-    atomic_store(&lanes[1].state_ms, clock_now_ms() - 120000);
+    atomic_store(&lanes[1].state_at_ms, clock_now_ms() - 120000);
     report_read(&report, &snapshot);
     assert_false(report_is_healthy(&snapshot, why, sizeof why));
     assert_non_null(strstr(why, "lane 2 has been publishing for 120 s"));
@@ -186,7 +186,7 @@ static void a_lane_that_has_ended_is_not_stuck(void **state)
 
     (void)state;
     lane_report_enter(&lanes[1], LANE_IS_ENDED);
-    atomic_store(&lanes[1].state_ms, clock_now_ms() - 1200000);
+    atomic_store(&lanes[1].state_at_ms, clock_now_ms() - 1200000);
     report_read(&report, &snapshot);
     assert_true(report_is_healthy(&snapshot, why, sizeof why));
 }
