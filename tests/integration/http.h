@@ -133,7 +133,7 @@ static inline void start(struct fixture *fixture)
     await_answer("/healthz", 200, "ok");
 }
 
-static inline void stop(struct fixture *fixture)
+static inline void stop_relay(struct fixture *fixture)
 {
     process_stop(&fixture->process, SIGTERM);
     expect(fixture, fixture->process.status, 0);

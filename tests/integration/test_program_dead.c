@@ -469,7 +469,8 @@ static void status_shows_the_most_frequent_reasons(void **state)
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, error, sent_at)"
         " SELECT i, gen_random_uuid(), 't', now(), CASE WHEN i %% 2 = 0 THEN now() + interval"
-        " '1 hour' END, CASE WHEN i <= 5000 THEN 'old' ELSE 'reason ' || floor(sqrt(i - 5001)) END,"
+        " '2 hours' - i * interval '1 s' END, CASE WHEN i <= 5000 THEN 'old' ELSE 'reason ' || "
+        "floor(sqrt(i - 5001)) END,"
         " NULL FROM generate_series(1, 5064) i");
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, error, sent_at)"
                        " SELECT i, gen_random_uuid(), 't', now(), 'sent', now()"
@@ -478,7 +479,7 @@ static void status_shows_the_most_frequent_reasons(void **state)
     assert_says(fixture->process.out, "parked   2,532, oldest ");
     assert_says(fixture->process.out, "dead     2,532, oldest ");
     assert_says(fixture->process.out,
-                ":\n  936: old\n  15: reason 7\n  13: reason 6\n  11: reason 5\n"
+                ":\n  1,936: old\n  15: reason 7\n  13: reason 6\n  11: reason 5\n"
                 "  9: reason 4\n");
     expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
     status = load_line(fixture->process.out);

@@ -36,7 +36,7 @@ static void each_address_answers(void **state)
     assert_says(answer, "Cache-Control: no-store");
     assert_int_equal(ask("GET", "/../etc/passwd"), 404);
     assert_int_equal(ask("GET", "/metrics/"), 404);
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void only_get_and_head_are_answered(void **state)
@@ -51,7 +51,7 @@ static void only_get_and_head_are_answered(void **state)
     }
     assert_int_equal(ask("HEAD", "/metrics"), 200);
     assert_null(strstr(answer, "outbox_relay"));
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void metrics_count_rows_by_sink_and_promtool_accepts_them(void **state)
@@ -76,7 +76,7 @@ static void metrics_count_rows_by_sink_and_promtool_accepts_them(void **state)
     assert_non_null(promtool);
     assert_true(fputs(strstr(answer, "\r\n\r\n") + 4, promtool) >= 0);
     assert_int_equal(pclose(promtool), 0);
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void a_role_with_the_granted_rights_measures_everything(void **state)
@@ -90,7 +90,7 @@ static void a_role_with_the_granted_rights_measures_everything(void **state)
     await_answer("/metrics", 200, "\noutbox_relay_sample_ok 1\n");
     assert_says(answer, "\noutbox_relay_table_bytes ");
     assert_says(answer, "\noutbox_relay_xmin_held_seconds{kind=\"backend\"} ");
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void a_sink_that_is_away_makes_the_relay_unready_and_is_named(void **state)
@@ -108,7 +108,7 @@ static void a_sink_that_is_away_makes_the_relay_unready_and_is_named(void **stat
     await_answer("/", 200,
                  "nats://127.0.0.1:1: nothing answers (connection refused, or no such host)");
     assert_int_equal(ask("GET", "/healthz"), 200);
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void a_database_that_is_away_makes_the_relay_unready_until_it_is_back(void **state)
@@ -134,7 +134,7 @@ static void a_database_that_is_away_makes_the_relay_unready_until_it_is_back(voi
     sql(admin, "ALTER DATABASE \"%s\" ALLOW_CONNECTIONS true", name);
     await_answer("/readyz", 200, "ready");
     PQfinish(admin);
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void what_rows_say_cannot_become_part_of_the_page(void **state)
@@ -145,7 +145,7 @@ static void what_rows_say_cannot_become_part_of_the_page(void **state)
     start(fixture);
     await_answer("/", 200, "&lt;script&gt;alert(");
     assert_null(strstr(answer, "<script>alert("));
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void a_large_backlog_is_estimated(void **state)
@@ -162,7 +162,7 @@ static void a_large_backlog_is_estimated(void **state)
                           strlen("\noutbox_relay_backlog_rows "),
                       NULL);
     assert_in_range((long)estimate, 110000, 130000); /* 120,020 */
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void without_an_address_nothing_is_served(void **state)
@@ -178,7 +178,7 @@ static void without_an_address_nothing_is_served(void **state)
                                 "SELECT count(*) FROM pg_stat_activity WHERE datname ="
                                 " current_database() AND application_name = 'outbox-relay/admin'"),
                      0);
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void health_asks_the_relay_of_this_machine(void **state)

@@ -19,7 +19,7 @@ static void a_port_in_use_is_a_warning_and_is_taken_once_it_is_free(void **state
     wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
     (void)close(fd);
     await_answer("/healthz", 200, "ok");
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void a_header_of_a_megabyte_is_refused(void **state)
@@ -37,7 +37,7 @@ static void a_header_of_a_megabyte_is_refused(void **state)
     (void)close(fd);
     assert_null(strstr(answer, "HTTP/1.1 200"));
     assert_int_equal(ask("GET", "/healthz"), 200);
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 /* It is never idle for the ten seconds that the library allows. */
@@ -62,7 +62,7 @@ static void a_client_that_sends_a_byte_now_and_then_is_cut_off(void **state)
     }
     (void)close(fd);
     assert_int_equal(got, 0);
-    stop(fixture);
+    stop_relay(fixture);
 }
 
 static void a_thousand_clients_that_say_nothing_disturb_nobody_who_relays(void **state)
@@ -98,7 +98,7 @@ static void a_thousand_clients_that_say_nothing_disturb_nobody_who_relays(void *
         send_text(crowd[i], "GET /");
     }
     start_ms = clock_now_ms();
-    stop(fixture);
+    stop_relay(fixture);
     assert_true(clock_now_ms() - start_ms < 5000);
     for (int i = 0; i < 50; i++)
         (void)close(crowd[i]);

@@ -32,8 +32,8 @@ static void load_drained(struct fixture *fixture)
                        " line->>'replayed_at' AS replayed_at, line FROM printed");
 }
 
-/* A short line goes where an earlier page still has room, so the rows of a table lie in another
- * order than the lines. */
+/* The rows of a table may lie in another order than the lines: a short line goes where an earlier
+ * page still has room, if the version of PostgreSQL looks for it; an updated row moves in any. */
 static void lines_are_judged_in_the_order_in_which_they_were_printed(void **state)
 {
     struct fixture *fixture = *state;
@@ -46,6 +46,7 @@ static void lines_are_judged_in_the_order_in_which_they_were_printed(void **stat
                                i <= 100 ? 1150 : 1, 0);
     load_printed(fixture, lines);
     free(lines);
+    sql(fixture->conn, "UPDATE printed SET line = line WHERE place %% 2 = 1");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM (SELECT row_number() OVER ()"
                                                " AS lies, place FROM printed) p"
                                                " WHERE lies <> place") > 0,
