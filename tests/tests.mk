@@ -10,7 +10,7 @@ INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integratio
 WITH_KAFKA  := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
 # What waits for deadlines, what starts the program and works, and the rest take about as long as those of Kafka.
 WAITING     := $(filter %_hanging %_connecting %_kafka_tls %_hosts %_pgbouncer,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
-SERVING     := $(filter %_http %_http_clients %_nats_hostile %_supervised %_notify %_unreadable,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
+SERVING     := $(filter %_http %_http_clients %_races %_nats_hostile %_supervised %_notify %_unreadable,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
 PROGRAMS    := $(filter-out $(WAITING) $(SERVING) %_horizon %_secrets,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
@@ -83,13 +83,13 @@ asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined -j$(shell nproc) built
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined test-unit test-integration
 
-tsan: ## unit and NATS tests under ThreadSanitizer
+tsan: ## unit and NATS tests, and a relay that serves, under ThreadSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=thread -j$(shell nproc) tsan-run
 
-tsan-run: $(UNIT) $(filter %/test_sinks,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
+tsan-run: $(UNIT) $(BINARY) $(filter %/test_sinks %/test_program_races,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" tests/support/run_tests $(UNIT)
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" \
-		tests/support/services run --only nats -- tests/support/run_tests \
+		RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
 		$(filter $(BUILD)/tests/integration/%,$^)
 
 valgrind: $(UNIT) ## unit tests under valgrind
