@@ -19,6 +19,8 @@ from lab import SERVICES, Failure, wait_until
 START_S = 120  # the tests' machine is small
 STOP_S = 60
 WHOLE_S = 120
+UNLIKE_S = 20
+NATS_SERVER = os.environ.get("NATS_SERVER") or "nats-server"
 STREAM, TOPIC, PARTITIONS = "BANK", "kafka.bank", 6
 
 
@@ -93,7 +95,7 @@ cluster {{ name: test, listen: "{machine.address}:6222", routes: [{routes}] }}
 """)
 
     def words(self):
-        return ["nats-server", "-c", self.folder / "nats.conf"]
+        return [NATS_SERVER, "-c", self.folder / "nats.conf"]
 
     def ask(self, path):
         """Returns the answer of its monitoring, or None."""
@@ -110,13 +112,22 @@ cluster {{ name: test, listen: "{machine.address}:6222", routes: [{routes}] }}
         """Whether its JetStream is up and has caught up."""
         return (self.ask("healthz") or {}).get("status") == "ok"
 
-    def leads(self):
-        """Returns the leader of the stream as far as it knows."""
+    def stream(self):
+        """What it knows of the stream; {} for nothing."""
         for account in (self.ask("jsz?accounts=true&streams=true") or {}).get("account_details", []):
             for stream in account.get("stream_detail", []):
                 if stream["name"] == STREAM:
-                    return stream.get("cluster", {}).get("leader")
-        return None
+                    return stream
+        return {}
+
+    def leads(self):
+        """Returns the leader of the stream as far as it knows."""
+        return self.stream().get("cluster", {}).get("leader")
+
+    def holds(self):
+        """What its own copy of the stream is: when all have caught up, those of all servers are the same."""
+        state = self.stream().get("state", {})
+        return tuple(state.get(name) for name in ("messages", "bytes", "first_seq", "last_seq"))
 
 
 class NatsCluster:
@@ -126,6 +137,9 @@ class NatsCluster:
         self.lab, self.network = lab, network
         self.members = [Nats(lab, network[name], self.names) for name in self.names]
         lab.nats_url = ",".join(f"nats://{name}:4222" for name in self.names)
+
+    def version(self):
+        return machines.run(NATS_SERVER, "--version").strip()
 
     def start(self):
         together(Nats.start, self.members)
@@ -148,6 +162,18 @@ class NatsCluster:
 
     def await_whole(self):
         wait_until(self.is_whole, WHOLE_S, "every nats-server has caught up")
+
+    def unlike_copies(self):
+        """Returns how many copies of the stream are unlike the first: a defect of the server, not of who publishes."""
+        def copies():
+            return [member.holds() for member in self.members]
+        with contextlib.suppress(Failure):
+            wait_until(lambda: len(set(copies())) == 1, UNLIKE_S, "the copies are alike")
+        found = copies()
+        if len(set(found)) > 1:
+            print("*** THE REPLICAS DIFFER (messages, bytes, first_seq, last_seq): " + ", ".join(
+                f"{member.name} {copy}" for member, copy in zip(self.members, found)))
+        return sum(copy != found[0] for copy in found)
 
     def make_weak(self):
         """Makes what `check` is to warn of. Returns the options of Lab.config() that name it, and words of each
@@ -202,9 +228,12 @@ class KafkaCluster:
 
     def __init__(self, lab, network):
         self.lab, self.network = lab, network
-        jars = machines.run(SERVICES, "jars").strip()
-        self.members = together(lambda name: Kafka(lab, network[name], self.names, jars), self.names)
+        self.jars = machines.run(SERVICES, "jars").strip()
+        self.members = together(lambda name: Kafka(lab, network[name], self.names, self.jars), self.names)
         lab.kafka_brokers = ",".join(f"{name}:9092" for name in self.names)
+
+    def version(self):
+        return pathlib.Path(self.jars).name
 
     def start(self):
         together(Kafka.start, self.members)
@@ -229,6 +258,9 @@ class KafkaCluster:
 
     def await_whole(self):
         wait_until(self.is_whole, WHOLE_S, "every replica is in sync")
+
+    def unlike_copies(self):
+        return 0  # the broker does not show them
 
     def make_weak(self):
         self.lab.topic("kafka.single")
