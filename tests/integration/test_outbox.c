@@ -159,11 +159,27 @@ static void rows_that_were_claimed_ahead_are_due_again_when_abandoned(void **sta
     claim_count(fixture, 1);
 }
 
+/* Ends these backends, and returns when they are gone. (PostgreSQL 13 has no pg_terminate_backend()
+ * that waits.) `which`: a condition on pg_stat_activity. */
+static void end_backends(PGconn *conn, const char *which)
+{
+    char pids[256];
+    char query[320];
+
+    (void)snprintf(
+        pids, sizeof pids, "%s",
+        sql_text(conn, "SELECT string_agg(pid::text, ',') FROM pg_stat_activity WHERE %s", which));
+    assert_string_not_equal(pids, "");
+    sql(conn, "SELECT pg_terminate_backend(pid) FROM unnest(ARRAY[%s]) pid", pids);
+    (void)snprintf(query, sizeof query, "SELECT count(*) FROM pg_stat_activity WHERE pid IN (%s)",
+                   pids);
+    wait_for_number(conn, 0, query);
+}
+
 static void kill_relays(struct lane_fixture *fixture)
 {
-    sql(fixture->conn,
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-        " WHERE application_name LIKE 'outbox-relay/%%' AND datname = current_database()");
+    end_backends(fixture->conn,
+                 "application_name LIKE 'outbox-relay/%' AND datname = current_database()");
 }
 
 static void a_claim_whose_session_has_ended_is_known_before_it_is_published(void **state)
@@ -708,7 +724,7 @@ static void the_session_that_flushes_is_replaced_when_it_has_ended(void **state)
     claim_what_must_be_flushed(fixture);
     before = flushing_session(fixture);
     assert_int_not_equal(before, 0);
-    sql(fixture->conn, "SELECT pg_terminate_backend(%lld, 5000)", before);
+    sql(fixture->conn, "SELECT pg_terminate_backend(%d)", (int)before);
     while (flushing_session(fixture) == before || flushing_session(fixture) == 0)
         assert_true(harness_now_ms() < deadline_ms);
     claim_what_must_be_flushed(fixture);
@@ -720,9 +736,8 @@ static void a_lane_that_connects_anew_is_flushed_for_as_before(void **state)
     struct lane_fixture *fixture = *state;
 
     claim_what_must_be_flushed(fixture);
-    sql(fixture->conn, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-                       " WHERE application_name = 'outbox-relay/test/1'"
-                       " AND datname = current_database()");
+    end_backends(fixture->conn,
+                 "application_name = 'outbox-relay/test/1' AND datname = current_database()");
     assert_int_equal(claim(fixture), -1);
     claim_what_must_be_flushed(fixture);
 }

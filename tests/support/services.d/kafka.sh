@@ -1,8 +1,9 @@
 # Apache Kafka for tests/support/services: one broker that is its own KRaft controller, run from the
-# jars that tests/support/kafka/pom.xml names.
+# jars that tests/support/kafka/pom.xml names, or from a folder TEST_KAFKA_JARS with those of another
+# version.
 
 KAFKA_VERSION=3.9.1
-KAFKA_JARS=${XDG_CACHE_HOME:-$HOME/.cache}/outbox-relay/kafka-$KAFKA_VERSION
+KAFKA_JARS=${TEST_KAFKA_JARS:-${XDG_CACHE_HOME:-$HOME/.cache}/outbox-relay/kafka-$KAFKA_VERSION}
 read -ra KAFKA_JAVA_OPTIONS <<<"${TEST_KAFKA_JAVA:-}"
 read -ra KAFKA_FORMAT <<<"${TEST_KAFKA_FORMAT:-}"
 KAFKA_JAVA=(java -Xmx512m -XX:+UseSerialGC -Xshare:auto "${KAFKA_JAVA_OPTIONS[@]}"

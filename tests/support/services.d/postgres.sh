@@ -1,9 +1,11 @@
 # PostgreSQL for tests/support/services: a private cluster from the installed binaries, durable,
 # with trust authentication on 127.0.0.1 and on a socket in its folder. It never touches a cluster
-# that is already on the machine.
+# that is already on the machine. TEST_PG_BIN: a folder with initdb, pg_ctl and postgres of another
+# version.
 
 postgres_bin() {
     local newest
+    if [[ -n ${TEST_PG_BIN:-} ]]; then echo "$TEST_PG_BIN"; return; fi
     newest=$(printf '%s\n' /usr/lib/postgresql/*/bin/postgres | sort -V | tail -n 1)
     if [[ -x $newest ]]; then dirname "$newest"; else dirname "$(command -v postgres)"; fi
 }
@@ -58,7 +60,7 @@ postgres_launch() {
 }
 
 postgres_ready() {
-    "$(postgres_bin)/pg_isready" -q -h 127.0.0.1 -p "$(port_of postgres)" -U postgres -d test
+    PATH=$(postgres_bin):$PATH pg_isready -q -h 127.0.0.1 -p "$(port_of postgres)" -U postgres -d test
 }
 
 postgres_env() {
