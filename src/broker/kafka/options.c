@@ -22,6 +22,8 @@
 #include <strings.h>
 
 #define MESSAGE_TIMEOUT_MS_MIN 60000
+#define SOCKET_TIMEOUT_MS_MIN 10000
+#define SOCKET_TIMEOUT_MS_MAX 300000 /* librdkafka's own limit */
 #define QUEUE_MESSAGES_MIN 100000
 #define LINGER_MS_MAX 900000 /* librdkafka's own limit */
 #define FIRST_ANSWER_TIMEOUT "api.version.request.timeout.ms"
@@ -219,11 +221,19 @@ static int64_t larger(int64_t a, int64_t b)
 static int set_all_own(rd_kafka_conf_t *conf, const struct sink_options *options,
                        struct error *error)
 {
+    int64_t socket_timeout_ms = larger(SOCKET_TIMEOUT_MS_MIN, options->publish_timeout_ms);
+
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (set_own(conf, settings[i].name, settings[i].value, error) < 0)
             return -1;
     if (set_own_number(conf, "message.timeout.ms",
                        larger(MESSAGE_TIMEOUT_MS_MIN, message_timeout_ms_min(options)), error) < 0)
+        return -1;
+    /* A broker that hangs keeps a request for so long (librdkafka's default: 60 s), and meanwhile
+     * the client does not ask who leads the partition now. */
+    if (socket_timeout_ms > SOCKET_TIMEOUT_MS_MAX)
+        socket_timeout_ms = SOCKET_TIMEOUT_MS_MAX;
+    if (set_own_number(conf, "socket.timeout.ms", socket_timeout_ms, error) < 0)
         return -1;
     if (set_own_number(conf, "queue.buffering.max.messages",
                        larger(QUEUE_MESSAGES_MIN, 2 * (int64_t)options->batch), error) < 0)

@@ -103,6 +103,21 @@ static void a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise(vo
     assert_int_equal(effective(&options, name), 3000);
 }
 
+/* librdkafka's sixty seconds would keep a batch at a leader that hangs, through several tries. */
+static void a_request_to_a_broker_that_hangs_ends_with_the_publish_timeout(void **state)
+{
+    static char name[] = "socket.timeout.ms";
+    struct sink_options options = kafka_sink();
+
+    (void)state;
+    options.publish_timeout_ms = 2000;
+    assert_int_equal(effective(&options, name), 10000);
+    options.publish_timeout_ms = 30000;
+    assert_int_equal(effective(&options, name), 30000);
+    options.publish_timeout_ms = 3600000;
+    assert_int_equal(effective(&options, name), 300000); /* librdkafka's limit */
+}
+
 /* librdkafka's ten and thirty seconds would outlast one too. */
 static void
 a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow(void **state)
@@ -363,6 +378,7 @@ int main(void)
         cmocka_unit_test(properties_reach_librdkafka),
         cmocka_unit_test(the_largest_payload_is_librdkafkas_default),
         cmocka_unit_test(a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise),
+        cmocka_unit_test(a_request_to_a_broker_that_hangs_ends_with_the_publish_timeout),
         cmocka_unit_test(
             a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow),
         cmocka_unit_test(weaker_acknowledgements_are_refused_under_each_name),
