@@ -44,8 +44,8 @@ void admin_inspect_columns(struct admin *admin, struct findings *findings);
 /* Adds every problem of the table, the role and the server. 0, or -1: the inspection failed. */
 int admin_inspect(struct admin *admin, struct findings *findings, struct error *error);
 
-/* Whether each slice of order = "key" has its row, without which no lane claims its events. 0, or
- * -1 with *error set. */
+/* Whether each slice of order = "key" has its row, without which no lane claims its events;
+ * how many this configuration wants does not matter. 0, or -1 with *error set. */
 int admin_check_slices(const struct admin *admin, struct error *error);
 
 /* Samples rows for `check`: one unsent row per topic among the oldest 1,000, taken equally from all

@@ -63,7 +63,7 @@ static int inspect_unordered(struct admin *admin, struct findings *findings, str
 
 int admin_check_slices(const struct admin *admin, struct error *error)
 {
-    if (admin->options->order != ORDER_KEY)
+    if (admin->options->order != ORDER_KEY || admin->table.slices != 0)
         return 0;
     return slices_check(SLICES_NUMBER, &admin->table, admin->options, error);
 }

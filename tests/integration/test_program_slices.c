@@ -356,6 +356,16 @@ static void a_relay_reports_slices_whose_rows_go_missing_while_it_runs(void **st
     process_free(&relay);
 }
 
+/* The relays have the right one: their events are sent. */
+static void status_with_another_number_of_slices_reports_no_slice(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config_by_key(fixture, "slices = 32");
+    expect(fixture, run_command(fixture, "status"), 0);
+    assert_null(strstr(fixture->process.out, "events of some slices are not sent"));
+}
+
 static void an_index_of_another_number_of_slices_that_stays_is_reported(void **state)
 {
     struct fixture *fixture = *state;
@@ -569,6 +579,7 @@ int main(void)
         KEY_TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it),
         KEY_TEST(slices_whose_rows_do_not_agree_are_refused),
         KEY_TEST(a_relay_reports_slices_whose_rows_go_missing_while_it_runs),
+        KEY_TEST(status_with_another_number_of_slices_reports_no_slice),
         KEY_TEST(an_index_of_another_number_of_slices_that_stays_is_reported),
         KEY_TEST(a_table_may_have_any_name),
         KEY_TEST(ids_that_do_not_grow_are_refused),
