@@ -5,7 +5,7 @@
 set-version: ## VERSION=0.2.0, wherever it stands, and as the heading of what CHANGELOG.md calls unreleased
 	@tests/package/version set $(VERSION)
 
-dist-test: $(BINARY) ## make dist, built without git in two places: the same program
+dist-test: $(BINARY) ## make dist, built without git in two places: the same program, and package
 	@tests/package/dist_test --build
 
 deb-test: ## as root: make deb in RELEASE (bookworm), lintian, and the package under a systemd of its own
