@@ -83,6 +83,8 @@ void process_await_times(const struct process *process, const char *words, int t
 void process_await_words(const struct process *process, const char *words);
 /* Sends the signal and waits for the end. */
 void process_stop(struct process *process, int signal);
+/* A port of 127.0.0.1 on which nobody listens. */
+int harness_free_port(void);
 
 /* An empty database and the program with a configuration for it: cmocka's fixture. */
 struct fixture {

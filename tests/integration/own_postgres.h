@@ -6,10 +6,7 @@
 
 #include "integration/program.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 struct own_postgres {
@@ -17,19 +14,6 @@ struct own_postgres {
     int port;
     struct process process;
 };
-
-static inline int free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-    (void)close(fd);
-    return ntohs(address.sin_port);
-}
 
 /* The path of one of PostgreSQL's programs. */
 static inline const char *postgres_program(const char *name)
@@ -47,7 +31,7 @@ static inline void name_own_postgres(struct own_postgres *own, const char *name)
 {
     char command[512];
 
-    *own = (struct own_postgres){.port = free_port()};
+    *own = (struct own_postgres){.port = harness_free_port()};
     (void)snprintf(own->folder, sizeof own->folder, "%s/%s_%d", harness_env("TEST_DIR"), name,
                    (int)getpid());
     (void)snprintf(command, sizeof command, "rm -rf %s && install -d -m 700 %s %s", own->folder,

@@ -83,6 +83,18 @@ static inline void assert_all_printed(struct fixture *fixture)
                      0);
 }
 
+/* In the order in which a consumer sees them first, the payloads of a key, numbers, only rise. */
+static inline void assert_keys_printed_in_order(struct fixture *fixture)
+{
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM (SELECT seen, payload, lag(payload) OVER"
+                                " (PARTITION BY key ORDER BY seen) AS before FROM (SELECT"
+                                " line->>'key' AS key, (line->>'payload')::int AS payload,"
+                                " min(place) AS seen FROM printed GROUP BY 1, 2) firsts) pairs"
+                                " WHERE before > payload"),
+                     0);
+}
+
 /* What init printed, a statement a line, as psql would run it: CREATE INDEX CONCURRENTLY stands
  * alone. */
 static inline void execute_printed(struct fixture *fixture)

@@ -4,6 +4,10 @@
  */
 #include "integration/own_postgres.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #define BATCH 50
 #define KEYS 10
 
@@ -30,7 +34,7 @@ static void configure_hosts(const char *url)
                                 "[database]\nurl = \"%s\"\n[relay]\nbatch = %d\n"
                                 "poll_interval = \"50ms\"\n[http]\nlisten = \"127.0.0.1:%d\"\n"
                                 "[log]\nlevel = \"debug\"\n" STDOUT_SINK "\n",
-                                url, BATCH, free_port()));
+                                url, BATCH, harness_free_port()));
 }
 
 static void configure_both(const char *rest)
@@ -103,13 +107,7 @@ static void assert_printed_in_order(PGconn *conn, int rows)
     assert_int_equal(sql_number(conn, "SELECT count(*) FROM outbox"), rows);
     load_printed(&fixture, hosts.relay.out);
     assert_all_printed(&fixture);
-    assert_int_equal(sql_number(conn,
-                                "SELECT count(*) FROM (SELECT seen, payload, lag(payload) OVER"
-                                " (PARTITION BY key ORDER BY seen) AS before FROM (SELECT"
-                                " line->>'key' AS key, (line->>'payload')::int AS payload,"
-                                " min(place) AS seen FROM printed GROUP BY 1, 2) firsts) pairs"
-                                " WHERE before > payload"),
-                     0);
+    assert_keys_printed_in_order(&fixture);
 }
 
 static void after_the_primary_is_killed_rows_go_on_at_the_promoted_standby(void **state)
@@ -228,7 +226,7 @@ static void a_standby_alone_is_named_with_the_way_out_and_waited_for(void **stat
 static void the_primary_is_found_behind_a_silent_host_and_a_standby(void **state)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
-    int port = free_port();
+    int port = harness_free_port();
     int silent = socket(AF_INET, SOCK_STREAM, 0);
     char list[64];
 

@@ -4,10 +4,7 @@
  */
 #include "integration/program.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define EVENTS 2000
@@ -20,19 +17,6 @@ struct pooled {
 };
 
 static struct pooled pooled;
-
-static int free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-    (void)close(fd);
-    return ntohs(address.sin_port);
-}
 
 static const char *pooled_url(const struct fixture *fixture)
 {
@@ -49,7 +33,7 @@ static void start_pgbouncer(struct fixture *fixture, const char *mode)
     char path[256];
     FILE *file;
 
-    pooled.port = free_port();
+    pooled.port = harness_free_port();
     (void)snprintf(path, sizeof path, "%s/pgbouncer_%d.ini", harness_env("TEST_DIR"),
                    (int)getpid());
     file = fopen(path, "w");
@@ -102,18 +86,6 @@ static void insert_events(struct fixture *fixture)
         KEYS, EVENTS);
 }
 
-/* In the order in which a consumer sees them first, the payloads of a key only rise. */
-static void assert_order(struct fixture *fixture)
-{
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM (SELECT seen, payload, lag(payload) OVER"
-                                " (PARTITION BY key ORDER BY seen) AS before FROM (SELECT"
-                                " line->>'key' AS key, (line->>'payload')::int AS payload,"
-                                " min(place) AS seen FROM printed GROUP BY 1, 2) firsts) pairs"
-                                " WHERE before > payload"),
-                     0);
-}
-
 static void in_session_mode_two_relays_of_which_one_is_killed_lose_nothing(void **state)
 {
     struct fixture *fixture = *state;
@@ -134,7 +106,7 @@ static void in_session_mode_two_relays_of_which_one_is_killed_lose_nothing(void 
     load_printed(fixture, first.out);
     load_printed(fixture, second.out);
     assert_all_printed(fixture);
-    assert_order(fixture);
+    assert_keys_printed_in_order(fixture);
     process_free(&first);
     process_free(&second);
 }
