@@ -20,10 +20,10 @@ cluster-deps: deps $(if $(filter kafka,$(BROKER)),,$(NATS_SERVER))
 
 cluster-test cluster-control: export NATS_SERVER := $(NATS_SERVER)
 
-cluster-test: cluster-deps ## three Kafka brokers, three nats-servers, a PostgreSQL with a standby, under faults: SEED= BROKER=nats|kafka
+cluster-test: cluster-deps ## as root: three Kafka brokers, three nats-servers, a PostgreSQL with a standby, under faults: SEED= BROKER=nats|kafka
 	@tests/cluster/cluster_test $(CLUSTER_OPTIONS)
 
-cluster-control: cluster-deps ## the same with a relay that marks rows before the acknowledgement: the audit must catch it
+cluster-control: cluster-deps ## as root: the same with a relay that marks rows before the acknowledgement: the audit must catch it
 	@$(MAKE) --no-print-directory build/mutant
 	@RELAY=build/mutant OUTBOX_MUTANT=M1 tests/cluster/cluster_test --expect lost --only leader --only minority \
 		$(CLUSTER_OPTIONS)
