@@ -1,6 +1,7 @@
 #include "admin/admin_session.h"
 
 #include "catalog/describe.h"
+#include "catalog/sql_text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -211,18 +212,17 @@ static void put_insert(const struct admin *admin, FILE *out)
 int admin_emit_json(struct admin *admin, const char *json, const struct emitted_ids *ids,
                     struct error *error)
 {
-    char *sql = NULL;
-    size_t len = 0;
-    FILE *out;
+    struct writer writer;
+    char *sql;
     int status;
 
     if (check_fields(admin, json, error) < 0)
         return -1;
-    out = open_memstream(&sql, &len);
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return error_no_memory(error);
-    put_insert(admin, out);
-    if (fclose(out) != 0)
+    put_insert(admin, writer.out);
+    sql = writer_end(&writer);
+    if (sql == NULL)
         return error_no_memory(error);
     status = insert(admin, sql, 1, &json, NULL, NULL, ids, error);
     free(sql);

@@ -1,4 +1,5 @@
 #include "admin/oldest.h"
+#include "catalog/sql_text.h"
 
 #include <stdlib.h>
 
@@ -37,18 +38,16 @@ static struct text copy_field(struct batch *batch, const PGresult *result, int r
 
 int admin_sample(struct admin *admin, struct batch *batch, struct error *error)
 {
-    char *sql = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&sql, &len);
+    struct writer writer;
+    char *sql;
     PGresult *result;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return error_no_memory(error);
-    put_sample_sql(admin, out, batch->capacity);
-    if (fclose(out) != 0) {
-        free(sql);
+    put_sample_sql(admin, writer.out, batch->capacity);
+    sql = writer_end(&writer);
+    if (sql == NULL)
         return error_no_memory(error);
-    }
     result = session_query(&admin->session, sql, 0, NULL, error);
     free(sql);
     if (result == NULL)

@@ -171,7 +171,7 @@ char *status_json(const struct status *status)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         whole = json_object_set_new(object, fields[i].name, fields[i].value) == 0 && whole;
     if (whole)
-        text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6));
+        text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
     json_decref(object);
     return text;
 }

@@ -77,18 +77,16 @@ static int read_tables(struct admin *admin, int count_max, struct status *status
                        struct error *error)
 {
     const char *params[1] = {admin->table.quoted};
-    char *sql = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&sql, &len);
+    struct writer writer;
+    char *sql;
     PGresult *result;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return error_no_memory(error);
-    put_sql(admin, count_max, out);
-    if (fclose(out) != 0) {
-        free(sql);
+    put_sql(admin, count_max, writer.out);
+    sql = writer_end(&writer);
+    if (sql == NULL)
         return error_no_memory(error);
-    }
     result = session_query(&admin->session, sql, 1, params, error);
     free(sql);
     if (result == NULL)

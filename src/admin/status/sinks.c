@@ -1,6 +1,7 @@
 #include "admin/status/sinks.h"
 
 #include "admin/oldest.h"
+#include "catalog/sql_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,22 +10,18 @@
 
 static char *topics_sql(const struct admin *admin, int count_max)
 {
-    char *sql = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&sql, &len);
+    struct writer writer;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
-    (void)fprintf(out,
+    (void)fprintf(writer.out,
                   "SELECT topic, count(*) FROM (SELECT pg_catalog.left(%s::text, 256) AS topic",
                   admin->table.columns[COLUMN_TOPIC].quoted);
-    oldest_put_unsent_sql(admin, out, count_max);
-    (void)fprintf(out, ") counted WHERE topic IS NOT NULL GROUP BY topic ORDER BY 2 DESC LIMIT %d",
+    oldest_put_unsent_sql(admin, writer.out, count_max);
+    (void)fprintf(writer.out,
+                  ") counted WHERE topic IS NOT NULL GROUP BY topic ORDER BY 2 DESC LIMIT %d",
                   TOPICS_MAX);
-    if (fclose(out) == 0)
-        return sql;
-    free(sql);
-    return NULL;
+    return writer_end(&writer);
 }
 
 static int sink_of(const struct routes *routes, struct text topic)

@@ -124,12 +124,36 @@ static void a_relay_that_was_not_asked_neither_answers_nor_fails_to(void **state
     json_decref(object);
 }
 
+/* A terminal obeys controls beyond ASCII too, and shows text in the direction that a character
+ * demands. */
+static void a_text_arrives_as_it_is_and_in_ascii(void **state)
+{
+    static const char told[] = "caf\u00e9 \u202eevil\u2066 \U0001f4a9 \xc2\x9b"
+                               "31m";
+    struct status_sink sink = {.name = "events", .state = "away", .since_ms = NOW_MS, .rows = 1};
+    const struct status status = {.sinks = &sink, .sink_count = 1};
+    char *text;
+    json_t *object;
+
+    (void)state;
+    (void)snprintf(sink.error, sizeof sink.error, "%s", told);
+    text = status_json(&status);
+    assert_non_null(text);
+    for (const char *at = text; *at != '\0'; at++)
+        assert_in_range((unsigned char)*at, ' ', '~');
+    free(text);
+    object = parse(&status);
+    assert_string_equal(text_in(in(object, "sinks", 0), "error"), told);
+    json_decref(object);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_has_its_name),
         cmocka_unit_test(no_field_is_missing_when_there_is_nothing),
         cmocka_unit_test(a_relay_that_was_not_asked_neither_answers_nor_fails_to),
+        cmocka_unit_test(a_text_arrives_as_it_is_and_in_ascii),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
