@@ -67,13 +67,16 @@ static void set_options(void)
                 "listener.name.login.scram-sha-%1$s.sasl.jaas.config=org.apache.kafka.common."
                 "security.scram.ScramLoginModule required\\u003b;",
                 "512");
+    /* So that clients have to log in again. */
+    add_options(options, sizeof options, "%sconnections.max.idle.ms=1000;", "");
     assert_int_equal(setenv("TEST_KAFKA_OPTIONS", options, 1), 0);
     assert_int_equal(setenv("TEST_KAFKA_LISTENERS",
                             "GOOD=SSL EXPIRED=SSL OTHER=SSL SELF=SSL MUTUAL=SSL LOGIN=SASL_SSL", 1),
                      0);
     assert_int_equal(setenv("TEST_KAFKA_FORMAT",
                             "--add-scram SCRAM-SHA-256=[name=relay,password=right]"
-                            " --add-scram SCRAM-SHA-512=[name=relay,password=right]",
+                            " --add-scram SCRAM-SHA-512=[name=relay,password=right]"
+                            " --add-scram SCRAM-SHA-256=[name=rotated,password=first]",
                             1),
                      0);
     assert_int_equal(setenv("TEST_KAFKA_JAVA", "-XX:TieredStopAtLevel=1", 1), 0);
@@ -116,7 +119,7 @@ static void await_broker(void)
 static const char *shell(const char *format, const char *first, const char *second)
 {
     static char output[256];
-    char command[512];
+    char command[768];
     FILE *pipe;
     size_t len;
 
@@ -298,6 +301,70 @@ static void verification_that_is_switched_off_is_obeyed_with_a_warning(void **st
     expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
 }
 
+static void write_password(const char *password)
+{
+    char path[96];
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "%s/password", folder);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fprintf(file, "%s\n", password);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* At the broker; Kafka's own tool is what an operator uses. */
+static void set_password(const char *password)
+{
+    char jars[128];
+    char address[64];
+    char command[512];
+
+    (void)snprintf(jars, sizeof jars, "%s", shell("tests/support/services jars%s%s", "", ""));
+    (void)snprintf(address, sizeof address, "%s", address_of("BROKER"));
+    (void)snprintf(command, sizeof command,
+                   "java -XX:TieredStopAtLevel=1 -cp '%s/*' kafka.admin.ConfigCommand"
+                   " --bootstrap-server %s --alter --entity-type users --entity-name rotated"
+                   " --add-config 'SCRAM-SHA-256=[password=%s]' 2>&1",
+                   jars, address, password);
+    (void)shell("%s%s", command, "");
+}
+
+static void insert_row(struct fixture *fixture)
+{
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('" TOPIC "', '1')");
+}
+
+/* The broker changes first, so the relay is refused until the file has changed too. Nobody sends a
+ * signal. */
+static void a_password_that_is_rotated_is_read_again_from_its_file(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process *process = &fixture->process;
+    long stored = count_stored();
+
+    write_password("first");
+    configure_way(fixture, "LOGIN",
+                  "\"security.protocol\" = \"SASL_SSL\"\n\"sasl.mechanism\" = \"SCRAM-SHA-256\"\n"
+                  "\"sasl.username\" = \"rotated\"\n"
+                  "\"sasl.password_file\" = \"%1$s/password\"\n" CA);
+    process_start(process, NULL, "run", "-c", fixture->config, NULL);
+    insert_row(fixture);
+    wait_for_number(fixture->conn, 0, UNSENT);
+    set_password("second");
+    insert_row(fixture); /* the broker may not have closed the idle connection yet */
+    process_await_words(process, "is away: its rows wait");
+    process_await_words(process, "invalid credentials");
+    insert_row(fixture);
+    assert_in_range(sql_number(fixture->conn, UNSENT), 1, 2);
+    write_password("second");
+    wait_for_number(fixture->conn, 0, UNSENT);
+    process_stop(process, SIGTERM);
+    expect(fixture, process->status, 0);
+    assert_int_equal(count_stored(), stored + 3);
+    assert_null(strstr(process->err, "second"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +372,7 @@ int main(void)
         TEST(each_wrong_way_is_refused_with_its_cause_and_the_key_to_change),
         TEST(a_login_without_its_mechanism_is_refused_with_the_key),
         TEST(verification_that_is_switched_off_is_obeyed_with_a_warning),
+        TEST(a_password_that_is_rotated_is_read_again_from_its_file),
     };
 
     return cmocka_run_group_tests(tests, open_broker, close_broker);
