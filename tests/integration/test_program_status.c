@@ -7,6 +7,7 @@
 #include "integration/found.h"
 #include "integration/program.h"
 
+#include <arpa/inet.h>
 #include <jansson.h>
 #include <signal.h>
 
@@ -422,6 +423,106 @@ static void transactions_that_hold_the_horizon_are_named_with_what_ends_them(voi
     sql(fixture->conn, "REVOKE pg_read_all_stats FROM " HARNESS_RELAY);
 }
 
+/* The fix of the finding that holds the words is executed. */
+static void expect_holder(struct admin *admin, PGconn *conn, const char *words)
+{
+    struct findings findings;
+    struct error error;
+    const struct finding *holder = NULL;
+
+    assert_int_equal(findings_init(&findings), 0);
+    assert_int_equal(inspect_holders(admin, 0, &findings, &error), 0);
+    for (int i = 0; i < findings.count; i++)
+        if (strstr(findings.items[i].text, words) != NULL)
+            holder = &findings.items[i];
+    if (holder == NULL)
+        fail_msg("%d findings, none with: %s", findings.count, words);
+    assert_says(holder->text, ": PostgreSQL cannot remove rows sent since");
+    if (conn == NULL)
+        assert_string_equal(holder->fix, "end the long queries of the standby");
+    else
+        sql(conn, "%s", holder->fix);
+    findings_free(&findings);
+}
+
+static void a_prepared_transaction_is_named_with_what_ends_it(void **state)
+{
+    struct fixture *fixture = *state;
+    struct outbox_options options;
+    struct admin *admin = open_admin(fixture, &options);
+    char words[160];
+
+    sql(fixture->conn, "BEGIN");
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('a', '1')");
+    sql(fixture->conn, "PREPARE TRANSACTION '%s'' late'", fixture->name);
+    (void)snprintf(words, sizeof words,
+                   "prepared transaction \"%s' late\" (role \"%s\") waits for 0 min for its COMMIT"
+                   " PREPARED",
+                   fixture->name, PQuser(fixture->conn));
+    expect_holder(admin, fixture->conn, words);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_prepared_xacts"), 0);
+    admin_close(admin);
+}
+
+/* The part of a standby whose queries need what this transaction, and later ones, delete. */
+static PGconn *stand_by(struct fixture *fixture)
+{
+    char url[512];
+    char message[1 + 8 + 4 * 4] = "h";
+    uint32_t xmin =
+        htonl((uint32_t)sql_number(fixture->conn, "SELECT txid_current() & 4294967295"));
+    char command[128];
+    PGconn *standby;
+    PGresult *result;
+
+    (void)snprintf(url, sizeof url, "%s%creplication=1", harness_env("TEST_PG_URL"),
+                   strchr(harness_env("TEST_PG_URL"), '?') != NULL ? '&' : '?');
+    standby = PQconnectdb(url);
+    if (PQstatus(standby) != CONNECTION_OK)
+        fail_msg("%s", PQerrorMessage(standby));
+    (void)snprintf(command, sizeof command, "START_REPLICATION SLOT %s PHYSICAL %s", fixture->name,
+                   sql_text(fixture->conn, "SELECT pg_current_wal_lsn()"));
+    result = PQexec(standby, command);
+    if (PQresultStatus(result) != PGRES_COPY_BOTH)
+        fail_msg("%s", PQerrorMessage(standby));
+    PQclear(result);
+    memcpy(message + 9, &xmin, sizeof xmin); /* the time before it, and what follows, may be 0 */
+    assert_int_equal(PQputCopyData(standby, message, sizeof message), 1);
+    assert_int_equal(PQflush(standby), 0);
+    return standby;
+}
+
+static void a_slot_that_holds_the_horizon_is_named_with_what_ends_it(void **state)
+{
+    struct fixture *fixture = *state;
+    struct outbox_options options;
+    struct admin *admin = open_admin(fixture, &options);
+    PGconn *standby;
+    char words[160];
+
+    sql(fixture->conn, "SELECT pg_create_physical_replication_slot('%s')", fixture->name);
+    standby = stand_by(fixture);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM pg_replication_slots WHERE active AND xmin IS NOT NULL");
+    sql(fixture->conn, "SET synchronous_commit = off");
+    sql(fixture->conn, "DO $$ BEGIN FOR i IN 1..100100 LOOP PERFORM txid_current(); COMMIT;"
+                       " END LOOP; END $$");
+    (void)snprintf(
+        words, sizeof words,
+        "a standby or its queries keep, through replication slot \"%s\", what was deleted"
+        " in the last 1001",
+        fixture->name);
+    expect_holder(admin, NULL, words);
+    PQfinish(standby);
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM pg_replication_slots WHERE active");
+    (void)snprintf(words, sizeof words,
+                   "the unused replication slot \"%s\" keeps what was deleted in the last 1001",
+                   fixture->name);
+    expect_holder(admin, fixture->conn, words);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_replication_slots"), 0);
+    admin_close(admin);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +539,8 @@ int main(void)
         TEST(fail_if_decides_the_exit_status),
         TEST(a_watch_draws_in_place_and_ends_at_an_interrupt),
         TEST(transactions_that_hold_the_horizon_are_named_with_what_ends_them),
+        TEST(a_prepared_transaction_is_named_with_what_ends_it),
+        TEST(a_slot_that_holds_the_horizon_is_named_with_what_ends_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
