@@ -241,9 +241,9 @@ static void log_figures(struct changes *changes, const struct relay_report *repo
              "publish");
     put_mean(means, sizeof means, &before->times[REPORT_SETTLE], &report->times[REPORT_SETTLE],
              "settle");
-    log_info("sent %" PRIu64 " (%" PRIu64 "/s), parked %" PRIu64 ", dead %" PRIu64 "%s", sent,
-             (sent - total(before, REPORT_SENT)) * 1000 / (lasted_ms > 0 ? lasted_ms : 1), parked,
-             dead, means);
+    log_info("sent %" PRIu64 " in all (%" PRIu64 "/s), parked %" PRIu64 ", dead %" PRIu64 "%s",
+             sent, (sent - total(before, REPORT_SENT)) * 1000 / (lasted_ms > 0 ? lasted_ms : 1),
+             parked, dead, means);
     changes->figures_ms = report->up_for_ms;
     changes->figures = *report;
 }

@@ -93,6 +93,7 @@ static void on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it(void *
     (void)pclose(pipe);
     assert_int_equal(strstr(head, "topic") - head, strstr(line, "ttt") - line);
     assert_int_equal(strstr(head, "key") - head, strstr(line, "kkk") - line);
+    assert_int_equal(strcspn(head, "\r\n"), 80);
     assert_in_range(strcspn(line, "\r\n"), 60, 80);
     assert_int_equal(strcspn(below, "\r\n"), 80);
     assert_memory_equal(below, "    eee", 7);
