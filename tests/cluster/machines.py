@@ -5,6 +5,7 @@ are nobody else's business, and when the test ends, even by SIGKILL, the kernel 
 Machines have names, which all of them know. A cut drops packets in both directions and tells nobody, as a broken
 switch does.
 """
+import contextlib
 import os
 import pathlib
 import pwd
@@ -56,7 +57,9 @@ def enter(name):
     try:
         status = process.wait()
     except KeyboardInterrupt:
-        status = process.wait(60)  # who is inside has had the signal, too
+        status = 128 + signal.SIGINT
+        with contextlib.suppress(subprocess.TimeoutExpired):  # who is inside has had the signal, too, if it listened
+            status = process.wait(15)
     finally:
         process.kill()
         process.wait()
