@@ -3,6 +3,7 @@
 #include "integration/program.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,6 +18,7 @@
 #define REFUSED_BACKLOG 0
 #define BACKLOG 128
 #define GREETS 127 /* a server that demands TLS, and then says nothing */
+#define ATTEMPTS 2
 #define CONNECTIONS 20
 
 struct hang {
@@ -61,19 +63,18 @@ static void fill_backlog(const struct sockaddr_in *address)
     }
 }
 
-/* Until it is ended, or its parent has. */
-static void start_greeter(void)
+/* Greets so many clients and says nothing more. Until then, or until its parent ends. */
+static void start_greeter(int clients, const char *tls)
 {
-    static const char greeting[] =
-        "INFO {\"server_id\":\"x\",\"version\":\"2.9.10\",\"proto\":1,\"max_payload\":1048576,"
-        "\"tls_required\":true}\r\n";
-
     greeter = fork();
     if (greeter != 0)
         return;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (int client; (client = accept(listener, NULL, NULL)) >= 0;)
-        (void)!write(client, greeting, sizeof greeting - 1);
+    for (; clients > 0; clients--)
+        (void)dprintf(accept(listener, NULL, NULL),
+                      "INFO {\"server_id\":\"x\",\"version\":\"2.9.10\",\"proto\":1,"
+                      "\"max_payload\":1048576,\"tls_required\":%s}\r\n",
+                      tls);
     _exit(0);
 }
 
@@ -89,7 +90,7 @@ static void open_listener(int backlog, char *out, size_t size)
     if (backlog == REFUSED_BACKLOG)
         fill_backlog(&address);
     if (backlog == GREETS)
-        start_greeter();
+        start_greeter(INT_MAX, "true");
     (void)snprintf(out, size, "127.0.0.1:%d", ntohs(address.sin_port));
 }
 
@@ -241,6 +242,24 @@ static void a_nats_server_that_falls_silent_before_tls_holds_up_only_its_own_row
     expect_a_hang_to_cost_little(state, &nats_silent_tls);
 }
 
+static void a_nats_server_that_falls_silent_after_its_greeting_is_tried_again(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+
+    write_hanging(fixture, &nats_silent, "", "");
+    start_greeter(ATTEMPTS, "false");
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    while (waitpid(greeter, NULL, WNOHANG) != greeter) {
+        assert_true(harness_now_ms() < deadline_ms);
+        harness_pause();
+    }
+    greeter = -1;
+    process_stop(&fixture->process, SIGTERM);
+    expect(fixture, fixture->process.status, 0);
+    close_listener();
+}
+
 static void a_plugin_that_does_not_start_is_refused_in_time(void **state)
 {
     static const struct hang plugin = {"kafka", "127.0.0.1:1", 0,
@@ -330,6 +349,7 @@ int main(void)
         TEST(a_nats_server_that_never_accepts_a_connection_holds_up_only_its_own_rows),
         TEST(a_nats_server_whose_name_lookup_hangs_holds_up_only_its_own_rows),
         TEST(a_nats_server_that_falls_silent_before_tls_holds_up_only_its_own_rows),
+        TEST(a_nats_server_that_falls_silent_after_its_greeting_is_tried_again),
         TEST(a_plugin_that_does_not_start_is_refused_in_time),
         TEST(a_broker_that_closes_each_connection_costs_a_line_for_each_reason),
     };

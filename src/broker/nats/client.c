@@ -18,7 +18,7 @@
  *   loop.c     bytes out, answers in       headers.c     a message's headers
  *   problems.c forbidden subjects          acks.c        reading an answer
  *   stream.c   inspect, create             verdicts.c    verdict of an answer
- *   duplicates.c  is it the same event?
+ *   duplicates.c  is it the same event?    stuck.c       attempts to connect that never end
  */
 
 #include "broker/nats/nats.h"

@@ -343,7 +343,7 @@ static int fail_hung(struct nats *nats, const struct nats_hang *hang, struct err
         "an attempt to connect has hung for %lld s (in a name lookup%s); the next one follows when "
         "it has ended",
         (long long)(clock_now_ms() - hang->since_ms) / 1000,
-        nats_tls_is_safe() ? "" : ", or a TLS handshake that the server requires");
+        nats_tls_is_safe() ? "" : ", or at a server that fell silent");
     return nats_fail(nats, error, ERROR_TRANSIENT, text);
 }
 
@@ -468,8 +468,10 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
 
     nats->address = server;
     nats->threaded = nats->needs_tls || is_secure(nats->base.options, server);
-    if (bounded_call_is_running(&hang->call))
+    if (bounded_call_is_running(&hang->call)) {
+        nats_end_stuck(server);
         return fail_hung(nats, hang, error);
+    }
     dial = make_dial(nats, server, timeout_ms, error);
     if (dial == NULL)
         return -1;
@@ -477,6 +479,7 @@ static int connect_to(struct nats *nats, int number, int timeout_ms, struct erro
                               began_ms + timeout_ms + DIAL_SLACK_MS);
     if (result == BOUNDED_LATE) {
         hang->since_ms = began_ms;
+        nats_end_stuck(server);
         return fail_hung(nats, hang, error);
     }
     if (result != BOUNDED_DONE) {

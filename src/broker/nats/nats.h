@@ -113,6 +113,11 @@ void nats_disconnect(struct nats *nats);
 const char *nats_error_text(natsStatus status);
 int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind, const char *text);
 
+/* stuck.c: call when an attempt to connect to this server is late. Shuts down the sockets of all
+ * attempts to its port, so that a library before 3.8 returns from them; an attempt of another lane
+ * then fails too. */
+void nats_end_stuck(const char *server);
+
 /* stream.c */
 /* Checks the stream; adds it when it is missing and the sink has create = true. */
 int nats_check_stream(struct nats *nats, struct error *error);
