@@ -18,7 +18,8 @@ class Member:
 
     def __init__(self, relay, pg, nats, lanes, batch):
         self.relay, self.pg, self.nats = relay, pg, nats
-        self.lanes, self.batch = lanes, batch
+        self.lanes, self.batch = lanes, batch  # the largest batch size, and the first
+        self.batch_now = batch
         self.lock = threading.RLock()
         self.ended_at = None
         self.rest_s = 0.5
@@ -43,6 +44,7 @@ class Member:
 class Fleet:
     def __init__(self, lab, options, fleet, on_sent, retention):
         self.lab, self.options = lab, options
+        self.secret = lab.folder / "password"
         self.kafka = None
         if "kafka" in options.brokers:
             self.kafka = Proxy(lab.kafka_proxied, listen_port=int(lab.kafka_proxy.split(":")[1]))
@@ -77,9 +79,23 @@ class Fleet:
             durable=not options.no_barrier,
             shutdown_timeout=f"{options.publish_timeout + 6}s", backoff="200ms", backoff_max="2s",
             sinks=options.brokers, stream="BANK", routes=options.routes,
-            pg_url=f"postgresql://relay@{pg.address}/test",
+            pg_url=f"postgresql://relay@{pg.address}/test", password_file=self.secret,
             nats_url=f"nats://{nats.address}" if nats else None, kafka_brokers=lab.kafka_proxy)
         return Member(lab.relay(number, config, options.relay), pg, nats, lanes, batch)
+
+    def require_password(self):
+        rules = self.lab.test_dir / "postgres/data/pg_hba.conf"
+        rules.write_text("host all relay 127.0.0.1/32 scram-sha-256\n" + rules.read_text())
+        self.lab.sql("SELECT pg_reload_conf()")
+        self.change_password("first")
+
+    def change_password(self, password):
+        """In the database and, replaced at once, in the file of all relays."""
+        fresh = self.secret.with_suffix(".new")
+        fresh.write_text(password + "\n")
+        fresh.chmod(0o600)
+        self.lab.sql(f"ALTER ROLE relay PASSWORD '{password}'")
+        fresh.rename(self.secret)
 
     def __getitem__(self, number):
         """Picks another relay if the fleet has shrunk meanwhile."""

@@ -18,6 +18,7 @@ from lab import ROOT, Failure, wait_until
 CRASH_LIBRARY = ROOT / "build/crash.so"
 DEAD = "the relay was dead already"
 CRASH_S = 20  # how long a relay may take to reach the point where it dies
+RELOAD_S = 20  # a relay may be paused for 13 s
 STOP_S = 18  # shutdown_timeout is 15 s, and a second is allowed
 
 
@@ -357,6 +358,12 @@ class Injector:
             self.lab.sql("ALTER ROLE relay CONNECTION LIMIT -1")
         return nothing
 
+    def rotate_password(self, fault):
+        """A relay that starts between the two changes is refused, as it is by a broken schema."""
+        with self._schema_broken():
+            self.fleet.change_password(f"number {fault.number}")
+        return self._terminate()
+
     def insert_poison(self, _):
         rows, taken = workload.insert_poison(self.lab, self.options.brokers)
         workload.hold_keys(self.lab, self.options.brokers)
@@ -405,6 +412,23 @@ class Injector:
                      f" (SELECT event_id FROM ledger WHERE id IN ({', '.join(ids)}))")
         return None
 
+    def reload_batch(self, fault):
+        """A smaller size, or the first one again, so that a member's window stays an upper bound."""
+        member = self.member(fault)
+        with member.lock:
+            if not member.relay.running():
+                return DEAD
+            size = member.batch if member.batch_now < member.batch else member.batch // 2
+            wait_until(lambda: not member.relay.is_silent(), 10, "it runs, so that it hears SIGHUP")
+            text = member.relay.config.read_text()
+            member.relay.config.write_text(text.replace(f"\nbatch = {member.batch_now}\n",
+                                                        f"\nbatch = {size}\n"))
+            before, member.batch_now = member.batch_now, size
+            since = len(member.relay.log)
+            member.relay.signal(signal.SIGHUP)
+            member.relay.wait_log(rf"\[relay\] batch = {size}, was {before}", RELOAD_S, since)
+        return None
+
     # ---- brokers ----
 
     def _without_broker(self, fault, end, begin):
@@ -446,11 +470,13 @@ METHODS = {
     "rows locked by others": Injector.lock_rows,
     "old snapshot held": Injector.hold_snapshot,
     "no connections left": Injector.no_connections,
+    "password rotated": Injector.rotate_password,
     "poison rows": Injector.insert_poison,
     "topic paused": Injector.pause,
     "key paused": Injector.pause,
     "sink paused": Injector.pause,
     "rows replayed": Injector.replay,
+    "batch size reloaded": Injector.reload_batch,
     **{name: Injector.wire_postgres for name, kind in schedule.KINDS.items()
        if kind.group == "postgres" and name.startswith("PostgreSQL ")
        and name not in ("PostgreSQL restarted", "PostgreSQL killed")},

@@ -83,11 +83,13 @@ KINDS = {
     "rows locked by others": Kind("postgres", 1, 3, 0.2, "all", never, *BACK),
     "old snapshot held": Kind("postgres", 3, 6, 0.2, "all", never, *BACK),
     "no connections left": Kind("postgres", 1, 3, 0.5, "all", once, *BACK),
+    "password rotated": Kind("postgres", 0, 0, 1, "all", once, *BACK),
     "poison rows": Kind("rows", 0, 0, 0.5, "all", never, *GONE),
     "topic paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
     "key paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
     "sink paused": Kind("operator", 1, 4, 1.5, "all", never, *BACK),
     "rows replayed": Kind("operator", 0, 0, 1, "all", never, *BACK),
+    "batch size reloaded": Kind("operator", 0, 0, 1, "one", never, *GONE),
     "relays doubled": Kind("fleet", 0, 0, 0.5, "some", never, *GONE),
     "relays halved": Kind("fleet", 0, 0, 0.5, "some", once, *GONE),
 }
