@@ -37,21 +37,26 @@ static int check_where(struct admin *admin, struct error *error)
  */
 static char *upgrade_sql(struct admin *admin, struct error *error)
 {
+    bool lacks_slices = admin->options->order == ORDER_KEY && !admin->table.slice_exists;
+    const char *const sections[] = {lacks_slices ? "slice" : NULL, NULL};
+    char *slices = NULL;
     char *at_once = NULL;
     char *rest = NULL;
     struct writer writer;
     char *sql = NULL;
 
     if (missing_at_once_sql(admin, &at_once, error) == 0 && missing_sql(admin, &rest, error) == 0) {
-        if (writer_begin(&writer)) {
-            if (at_once[0] != '\0')
-                (void)fprintf(writer.out, "BEGIN;\n%sCOMMIT;\n", at_once);
+        slices = schema_sections_sql(&admin->table, admin->options, sections);
+        if (slices != NULL && writer_begin(&writer)) {
+            if (lacks_slices || at_once[0] != '\0')
+                (void)fprintf(writer.out, "BEGIN;\n%s%sCOMMIT;\n", slices, at_once);
             (void)fputs(rest, writer.out);
             sql = writer_end(&writer);
         }
         if (sql == NULL)
             (void)error_no_memory(error);
     }
+    free(slices);
     free(at_once);
     free(rest);
     return sql;

@@ -95,17 +95,19 @@ static inline void assert_keys_printed_in_order(struct fixture *fixture)
                      0);
 }
 
-/* What init printed, a statement a line, as psql would run it: CREATE INDEX CONCURRENTLY stands
+/* What init printed, a statement at a time, as psql would run it: CREATE INDEX CONCURRENTLY stands
  * alone. */
 static inline void execute_printed(struct fixture *fixture)
 {
     PGconn *psql = harness_connect(fixture->url);
     char *rest = fixture->process.out;
-    char *line;
+    char *end;
 
-    while ((line = strsep(&rest, "\n")) != NULL)
-        if (line[0] != '\0' && line[0] != '-')
-            sql(psql, "%s", line);
+    while ((end = strstr(rest, ";\n")) != NULL) {
+        *end = '\0';
+        sql(psql, "%s", rest);
+        rest = end + 2;
+    }
     PQfinish(psql);
 }
 

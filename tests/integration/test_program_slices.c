@@ -225,6 +225,25 @@ static void init_prints_what_a_table_made_for_order_none_lacks(void **state)
 }
 
 /* Printable text stays unescaped, so that it can be pasted. */
+static void init_prints_the_slices_with_whatever_else_is_missing(void **state)
+{
+    static const char *const losses[] = {
+        "DROP TABLE outbox_slice",
+        "DROP TABLE outbox_slice; COMMENT ON TABLE outbox_parked IS NULL",
+        "DROP TABLE outbox_slice; DROP INDEX outbox_slice_idx",
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        sql(fixture->conn, "%s", losses[i]);
+        expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+        assert_null(strstr(fixture->process.out, "CREATE TABLE \"public\".\"outbox_parked\""));
+        execute_printed(fixture);
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_null(strstr(fixture->process.out, "lacks"));
+    }
+}
+
 static void check_prints_the_names_in_a_fix_escaped(void **state)
 {
     struct fixture *fixture = *state;
@@ -573,6 +592,7 @@ int main(void)
         KEY_TEST(columns_of_any_name_have_their_slices),
         KEY_TEST(a_key_that_is_missing_is_added_before_its_index),
         KEY_TEST(init_prints_what_a_table_made_for_order_none_lacks),
+        KEY_TEST(init_prints_the_slices_with_whatever_else_is_missing),
         KEY_TEST(check_prints_the_names_in_a_fix_escaped),
         KEY_TEST(without_the_index_run_and_check_exit_3_and_say_how_to_make_it),
         KEY_TEST(an_index_that_is_not_valid_makes_room_for_another),
