@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define PROOF_MS 3000
+/* A session is refused for good, so a pooler gets the time that a statement may take. */
+#define PROOF_MS SESSION_STATEMENT_MS
 
 /* Without a random part: in transaction mode LISTEN stays behind in a backend, once for each
  * backend. */

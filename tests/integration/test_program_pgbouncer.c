@@ -28,7 +28,7 @@ static const char *pooled_url(const struct fixture *fixture)
 }
 
 /* The configuration file lies where the user postgres may read it. */
-static void start_pgbouncer(struct fixture *fixture, const char *mode)
+static void start_pgbouncer(struct fixture *fixture, const char *mode, int pool_size)
 {
     char path[256];
     FILE *file;
@@ -42,8 +42,8 @@ static void start_pgbouncer(struct fixture *fixture, const char *mode)
                         "[databases]\n* = host=127.0.0.1 port=%s user=" HARNESS_RELAY "\n"
                         "[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\n"
                         "auth_type = any\nunix_socket_dir =\npool_mode = %s\n"
-                        "default_pool_size = 20\n",
-                        harness_env("TEST_PG_PORT"), pooled.port, mode) > 0);
+                        "default_pool_size = %d\n",
+                        harness_env("TEST_PG_PORT"), pooled.port, mode, pool_size) > 0);
     assert_int_equal(fclose(file), 0);
     process_start_server(&pooled.pgbouncer, "/usr/sbin/pgbouncer", path, NULL);
     process_await_words(&pooled.pgbouncer, "process up");
@@ -92,7 +92,7 @@ static void in_session_mode_two_relays_of_which_one_is_killed_lose_nothing(void 
     struct process first;
     struct process second;
 
-    start_pgbouncer(fixture, "session");
+    start_pgbouncer(fixture, "session", 20);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "through a connection pooler in session mode");
     insert_events(fixture);
@@ -116,7 +116,7 @@ static void in_session_mode_inserts_wake_the_relay_and_status_is_answered(void *
     struct fixture *fixture = *state;
     struct process relay;
 
-    start_pgbouncer(fixture, "session");
+    start_pgbouncer(fixture, "session", 20);
     expect(fixture, run(fixture, "init", "--notify", "-c", pooled.direct), 0);
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     wait_for_number(fixture->conn, 1, ARMED);
@@ -128,27 +128,60 @@ static void in_session_mode_inserts_wake_the_relay_and_status_is_answered(void *
     process_free(&relay);
 }
 
-static void assert_refused(struct fixture *fixture, const char *command)
-{
-    struct process *process = &fixture->process;
+#define LISTENING "pid FROM pg_stat_activity WHERE query = 'LISTEN outbox_relay_pooler'"
+/* After the session that notified, pgbouncer resets its backend. */
+#define NOTIFIED_LONG_AGO                                                                          \
+    "SELECT count(*) FROM pg_stat_activity WHERE query = 'DISCARD ALL' AND datname ="              \
+    " current_database() AND clock_timestamp() - state_change > '4 s'"
 
-    expect(fixture, run(fixture, command, "-c", fixture->config), 3);
+/* The pool has two backends. The application keeps one, for which the session that notifies waits,
+ * until the backend that listens is stopped. */
+static void in_session_mode_a_late_notification_is_awaited(void **state)
+{
+    struct fixture *fixture = *state;
+    struct process init;
+    PGconn *application;
+    pid_t backend;
+
+    start_pgbouncer(fixture, "session", 2);
+    application = PQconnectdb(pooled_url(fixture));
+    sql(application, "SELECT 1");
+    process_start(&init, NULL, "init", "--print", "-c", fixture->config, NULL);
+    wait_for_number(fixture->conn, 1, "SELECT count(*) FROM (SELECT " LISTENING ") listening");
+    backend = (pid_t)sql_number(fixture->conn, "SELECT " LISTENING);
+    assert_int_equal(kill(backend, SIGSTOP), 0);
+    PQfinish(application);
+    wait_for_number(fixture->conn, 1, NOTIFIED_LONG_AGO);
+    assert_int_equal(kill(backend, SIGCONT), 0);
+    process_wait(&init);
+    assert_int_equal(init.status, 0);
+    process_free(&init);
+}
+
+static void await_refused(struct process *process)
+{
+    process_wait(process);
+    assert_int_equal(process->status, 3);
     assert_true(process_count_words(process, "connection pooler in transaction mode") > 0);
     assert_true(process_count_words(process, "pool_mode = session") > 0);
+    process_free(process);
 }
 
 static void in_transaction_mode_every_command_refuses_and_leaves_nothing_behind(void **state)
 {
+    static const char *const commands[] = {"check", "run", "status"};
     struct fixture *fixture = *state;
+    struct process processes[3];
     PGconn *application;
 
-    start_pgbouncer(fixture, "transaction");
+    start_pgbouncer(fixture, "transaction", 20);
     application = PQconnectdb(pooled_url(fixture));
     assert_int_equal(PQstatus(application), CONNECTION_OK);
     insert_events(fixture);
-    assert_refused(fixture, "check");
-    assert_refused(fixture, "run");
-    assert_refused(fixture, "status");
+    for (size_t i = 0; i < 3; i++)
+        process_start(&processes[i], NULL, commands[i], "-c", fixture->config, NULL);
+    for (size_t i = 0; i < 3; i++)
+        await_refused(&processes[i]);
     assert_int_equal(sql_number(fixture->conn, UNSENT), EVENTS);
     /* The pool's backends are as the application left them. */
     assert_string_equal(sql_text(application, "SHOW search_path"), "\"$user\", public");
@@ -163,12 +196,14 @@ static void in_transaction_mode_every_command_refuses_and_leaves_nothing_behind(
 static void transaction_mode_is_seen_in_a_busy_pool(void **state)
 {
     struct fixture *fixture = *state;
+    struct process relay;
     PGconn *application;
 
-    start_pgbouncer(fixture, "transaction");
+    start_pgbouncer(fixture, "transaction", 20);
     application = PQconnectdb(pooled_url(fixture));
     sql(application, "BEGIN; SELECT 1");
-    assert_refused(fixture, "run");
+    process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
+    await_refused(&relay);
     sql(application, "COMMIT");
     PQfinish(application);
 }
@@ -180,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_POOLED(in_session_mode_two_relays_of_which_one_is_killed_lose_nothing),
         TEST_POOLED(in_session_mode_inserts_wake_the_relay_and_status_is_answered),
+        TEST_POOLED(in_session_mode_a_late_notification_is_awaited),
         TEST_POOLED(in_transaction_mode_every_command_refuses_and_leaves_nothing_behind),
         TEST_POOLED(transaction_mode_is_seen_in_a_busy_pool),
     };
