@@ -140,10 +140,7 @@ int admin_status_begin(struct admin *admin, struct error *error)
 {
     return session_execute(
         &admin->session,
-        "SET default_transaction_read_only = on; SET max_parallel_workers_per_gather = 0;"
-        " SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
-        " SET enable_sort = off",
-        error);
+        "SET default_transaction_read_only = on; SET max_parallel_workers_per_gather = 0", error);
 }
 
 /* With a known bound, the sent rows below it are not read, which VACUUM may not have removed. */
