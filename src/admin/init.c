@@ -253,8 +253,8 @@ static int change_tables(struct admin *admin, char **executed, struct error *err
     return -1;
 }
 
-/* The SQL is withheld when the running relays use another condition, because it would drop their
- * index. */
+/* When the running relays use another condition, the SQL would drop their index: the error says
+ * that instead, with what to do first. */
 static int tell_missing(struct admin *admin, struct error *error)
 {
     const struct table *table = &admin->table;
