@@ -100,7 +100,9 @@ static bool transient(rd_kafka_resp_err_t err)
            err == RD_KAFKA_RESP_ERR__RESOLVE || err == RD_KAFKA_RESP_ERR__TIMED_OUT ||
            err == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
            err == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
-           err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART; /* await_topic() has seen it */
+           /* await_topic() has seen them; another broker may not know them yet */
+           err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC || err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+           err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 }
 
 /* A broker learns of its leadership a moment after the metadata tells of it. */
