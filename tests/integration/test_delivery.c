@@ -262,13 +262,14 @@ static void rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there(void **s
     wait_for_number(fixture->conn, 19,
                     "SELECT count(*) FROM outbox_parked WHERE due = 'infinity'"
                     " AND waits_for LIKE 'k/%k.late'"); /* all but the one that is tried */
-    make_topic(topic_of(fixture, "k.late"));
+    process_await_words(&relay, "msg=\"the destination takes no messages");
+    assert_int_equal(process_count_words(&relay, "msg=\"the destination takes no messages"), 1);
+    make_topic(topic_of(fixture, "k.late")); /* for a moment some brokers' metadata lacks it */
     wait_for_number(fixture->conn, 20,
                     "SELECT count(*) FROM outbox_parked WHERE sent_at < 'infinity'");
     process_await_words(&relay, "msg=\"the destination takes messages again after ");
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
-    assert_int_equal(process_count_words(&relay, "msg=\"the destination takes no messages"), 1);
     process_free(&relay);
     assert_int_equal(count_in_kafka(topic_of(fixture, "k.late")), 20);
 }
