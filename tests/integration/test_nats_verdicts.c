@@ -344,10 +344,9 @@ static void each_answer_of_a_server_has_its_verdict(void **state)
     natsSubscription_Destroy(service);
 }
 
-/* A stream that takes ">" does the same: it takes the question about itself too. */
-static void an_answer_that_does_not_describe_the_stream_is_reported(void **state)
+/* A server without JetStream, in whose place the test gives this reply to each question. */
+static natsSubscription *begin_own_jetstream(void **state, char *reply)
 {
-    static char ack[] = "{\"stream\":\"S\",\"seq\":1}";
     natsSubscription *service = NULL;
 
     (void)open_broker(state);
@@ -355,9 +354,18 @@ static void an_answer_that_does_not_describe_the_stream_is_reported(void **state
     disconnect_reader();
     connect_reader_to(own_url);
     options.servers.items[0] = own_url;
-    assert_int_equal(natsConnection_Subscribe(&service, connection, "$JS.API.>", on_request, ack),
+    assert_int_equal(natsConnection_Subscribe(&service, connection, "$JS.API.>", on_request, reply),
                      NATS_OK);
     assert_int_equal(natsConnection_Flush(connection), NATS_OK);
+    return service;
+}
+
+/* A stream that takes ">" does the same: it takes the question about itself too. */
+static void an_answer_that_does_not_describe_the_stream_is_reported(void **state)
+{
+    static char ack[] = "{\"stream\":\"S\",\"seq\":1}";
+    natsSubscription *service = begin_own_jetstream(state, ack);
+
     assert_int_equal(broker_ready(broker, &error), -1);
     assert_says(&error, "the reply is not stream information");
     natsSubscription_Destroy(service);
@@ -371,16 +379,8 @@ static void a_stream_without_a_leader_makes_the_sink_wait_and_not_the_message(vo
     static char info[] = "{\"config\":{\"subjects\":[\">\"]}}";
     static char no_leader[] = "{\"error\":{\"code\":503,\"err_code\":10008,\"description\":"
                               "\"JetStream system temporarily unavailable\"}}";
-    natsSubscription *service = NULL;
+    natsSubscription *service = begin_own_jetstream(state, info);
 
-    (void)open_broker(state);
-    start_own_server("");
-    disconnect_reader();
-    connect_reader_to(own_url);
-    options.servers.items[0] = own_url;
-    assert_int_equal(natsConnection_Subscribe(&service, connection, "$JS.API.>", on_request, info),
-                     NATS_OK);
-    assert_int_equal(natsConnection_Flush(connection), NATS_OK);
     assert_int_equal(broker_ready(broker, &error), 0);
     natsSubscription_Destroy(service);
     assert_int_equal(
