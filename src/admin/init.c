@@ -33,30 +33,57 @@ static int check_where(struct admin *admin, struct error *error)
     return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", admin->table.where_problem);
 }
 
-/* What `init` would execute and print for tables that exist. "": they lack nothing. NULL: failed.
- */
+/* A column is added only when none that is there may be meant. */
+static int refuse_offered(const struct table *table, const struct outbox_options *options,
+                          struct error *error)
+{
+    if (!columns_are_offered(table, options))
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                     "nothing was created: table %s lacks columns that it may have by other names",
+                     table->quoted);
+}
+
+/* The sections of what stands beside an outbox, and does not exist. */
+static void list_lacking(const struct admin *admin, const char *sections[5])
+{
+    int count = 0;
+
+    if (admin->options->order == ORDER_KEY && !admin->table.slice_exists)
+        sections[count++] = "slice";
+    if (!admin->table.parked_exists) {
+        sections[count++] = "parked";
+        if (parked_key_columns(&admin->table) != NULL)
+            sections[count++] = "parked_key";
+        sections[count++] = "schema_number";
+    }
+    sections[count] = NULL;
+}
+
+/* What `init` would execute and print for an outbox that exists. "": nothing is lacking. NULL:
+ * failed. */
 static char *upgrade_sql(struct admin *admin, struct error *error)
 {
-    bool lacks_slices = admin->options->order == ORDER_KEY && !admin->table.slice_exists;
-    const char *const sections[] = {lacks_slices ? "slice" : NULL, NULL};
-    char *slices = NULL;
+    const char *sections[5];
+    char *tables = NULL;
     char *at_once = NULL;
     char *rest = NULL;
     struct writer writer;
     char *sql = NULL;
 
+    list_lacking(admin, sections);
     if (missing_at_once_sql(admin, &at_once, error) == 0 && missing_sql(admin, &rest, error) == 0) {
-        slices = schema_sections_sql(&admin->table, admin->options, sections);
-        if (slices != NULL && writer_begin(&writer)) {
-            if (lacks_slices || at_once[0] != '\0')
-                (void)fprintf(writer.out, "BEGIN;\n%s%sCOMMIT;\n", slices, at_once);
+        tables = schema_sections_sql(&admin->table, admin->options, sections);
+        if (tables != NULL && writer_begin(&writer)) {
+            if (sections[0] != NULL || at_once[0] != '\0')
+                (void)fprintf(writer.out, "BEGIN;\n%s%sCOMMIT;\n", tables, at_once);
             (void)fputs(rest, writer.out);
             sql = writer_end(&writer);
         }
         if (sql == NULL)
             (void)error_no_memory(error);
     }
-    free(slices);
+    free(tables);
     free(at_once);
     free(rest);
     return sql;
@@ -66,10 +93,15 @@ char *admin_schema_sql(struct admin *admin, struct error *error)
 {
     char *sql;
 
-    if (admin->table.exists &&
-        (table_plain(&admin->table, error) < 0 || check_where(admin, error) < 0))
+    if (admin->table.spelt[0] != '\0') {
+        (void)table_refuse_missing(&admin->table, error);
         return NULL;
-    if (admin->table.exists && admin->table.parked_exists) {
+    }
+    if (admin->table.exists &&
+        (table_plain(&admin->table, error) < 0 || check_where(admin, error) < 0 ||
+         refuse_offered(&admin->table, admin->options, error) < 0))
+        return NULL;
+    if (admin->table.exists) {
         sql = upgrade_sql(admin, error);
         if (sql == NULL || sql[0] != '\0')
             return sql;
@@ -150,6 +182,8 @@ static int create_outbox(struct admin *admin, struct error *error)
     const char *sections[] = {"outbox", NULL};
     struct error cause;
 
+    if (admin->table.spelt[0] != '\0')
+        return table_refuse_missing(&admin->table, error);
     if (admin->options->preset != PRESET_DEFAULT)
         return error_set(
             error, ERROR_PERMANENT, ERROR_DATABASE,
@@ -173,6 +207,8 @@ static int refuse(const struct table *table, const struct outbox_options *option
     if (columns_check(table, options, error) < 0)
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                          "nothing was created: table %s cannot be used as it is", table->quoted);
+    if (refuse_offered(table, options, error) < 0)
+        return -1;
     if (options->order != ORDER_KEY)
         return 0;
     if (slices_check(SLICES_COLUMNS, table, options, error) < 0)
@@ -184,8 +220,7 @@ static int refuse(const struct table *table, const struct outbox_options *option
  * transaction. */
 static int create_missing(struct admin *admin, struct error *error)
 {
-    const char *sections[5] = {NULL};
-    int count = 0;
+    const char *sections[5];
 
     if (describe_table(&admin->table, &admin->session, admin->options, error) < 0 ||
         (admin->table.exists ? table_plain(&admin->table, error) : create_outbox(admin, error)) < 0)
@@ -194,14 +229,7 @@ static int create_missing(struct admin *admin, struct error *error)
         return -1;
     if (!table_has_needed(&admin->table, admin->options))
         return 0;
-    if (admin->options->order == ORDER_KEY && !admin->table.slice_exists)
-        sections[count++] = "slice";
-    if (!admin->table.parked_exists) {
-        sections[count++] = "parked";
-        if (parked_key_columns(&admin->table) != NULL)
-            sections[count++] = "parked_key";
-        sections[count++] = "schema_number";
-    }
+    list_lacking(admin, sections);
     return sections[0] != NULL ? execute_sections(admin, sections, error) : 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "admin/inspect_cluster.h"
 #include "admin/inspect_slices.h"
+#include "admin/inspect_values.h"
 #include "catalog/adoption.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
@@ -102,6 +103,12 @@ static bool inspect_table(struct admin *admin, struct findings *findings)
     struct finding *finding;
     struct error problem;
 
+    if (table->spelt[0] != '\0') {
+        (void)table_refuse_missing(table, &problem);
+        finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
+        (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+        return false;
+    }
     if (!table->exists) {
         finding = findings_add(
             findings, FINDING_ERROR, "table %s not found in database \"%s\" as role \"%s\"",
@@ -162,15 +169,6 @@ static void inspect_ids(struct admin *admin, struct findings *findings)
         (void)snprintf(finding->fix, sizeof finding->fix,
                        "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", table->quoted, id->quoted);
     }
-    if (table_has(table, COLUMN_ID) && !id->not_null) {
-        finding =
-            findings_add(findings, FINDING_ERROR,
-                         "column %s (id) of %s may be NULL: such a row is not sent, and may hold"
-                         " up others",
-                         id->quoted, table->quoted);
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "ALTER TABLE %s ALTER COLUMN %s SET NOT NULL;", table->quoted, id->quoted);
-    }
 }
 
 /* A session that draws ids ahead inserts a later event of a key with a lower one. */
@@ -180,7 +178,7 @@ static void inspect_draws(struct admin *admin, struct findings *findings,
     const char *id = admin->table.columns[COLUMN_ID].quoted;
     struct finding *finding;
 
-    if (sequence->cache > 1 || sequence->increment < 0) {
+    if (admin->options->order == ORDER_KEY && (sequence->cache > 1 || sequence->increment < 0)) {
         finding = findings_add(findings, FINDING_WARNING,
                                "the ids in column %s of %s do not grow in the order of insertion:"
                                " sequence %s has CACHE %lld, INCREMENT %lld",
@@ -228,8 +226,7 @@ static int inspect_sequence(struct admin *admin, struct findings *findings, stru
         (void)snprintf(finding->fix, sizeof finding->fix, "GRANT SELECT ON SEQUENCE %s TO %s;",
                        sequence.quoted, quote_role(admin, role));
     }
-    if (admin->options->order == ORDER_KEY)
-        inspect_draws(admin, findings, &sequence);
+    inspect_draws(admin, findings, &sequence);
     return 0;
 }
 
@@ -493,6 +490,7 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
     if (inspect_slices(admin, findings, error) < 0 || inspect_parked(admin, findings, error) < 0 ||
         inspect_notify(admin, findings, error) < 0 ||
         inspect_sequence(admin, findings, error) < 0 ||
+        inspect_values(admin, findings, error) < 0 ||
         inspect_row_security(admin, findings, error) < 0 ||
         inspect_privileges(admin, findings, error) < 0 ||
         inspect_cluster(admin, findings, error) < 0)

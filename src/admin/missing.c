@@ -7,6 +7,7 @@
  */
 #include "admin/missing.h"
 
+#include "catalog/columns.h"
 #include "catalog/parked_table.h"
 #include "catalog/schema.h"
 #include "catalog/slice_table.h"
@@ -18,24 +19,35 @@
 /* Some hundred thousand rows, of which an index is built in about a second. */
 #define INDEXED_AT_ONCE_BYTES_MAX (64 << 20)
 
+/* Two meanings may have one column, as in the preset "debezium". */
+static bool is_named_before(const struct table *table, int column)
+{
+    for (int i = 0; i < column; i++)
+        if (table->columns[i].name != NULL &&
+            strcmp(table->columns[i].name, table->columns[column].name) == 0)
+            return true;
+    return false;
+}
+
 static void put_columns(const struct admin *admin, FILE *out)
 {
-    struct table nothing = {0};
+    static const char *const notes[COLUMN_COUNT] = {
+        [COLUMN_ID] = "-- The table is written anew, and its rows get ids in the order in which"
+                      " they lie there.\n",
+        [COLUMN_TOPIC] = "-- Write the topic of its events instead of 'events'.\n",
+        [COLUMN_PAYLOAD] = "-- A row that names no payload then has an empty object; NULL is a"
+                           " tombstone.\n",
+        [COLUMN_SENT_AT] = "-- The existing rows then count as unsent and will be sent. Mark those"
+                           " that must not be sent in the same transaction.\n",
+    };
+    char sql[1024];
 
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        const struct table_column *column = &admin->table.columns[i];
-        const char *type = schema_type(&nothing, (enum column)i);
-
         if (!table_needs(admin->options, (enum column)i) ||
-            table_has(&admin->table, (enum column)i))
+            table_has(&admin->table, (enum column)i) || is_named_before(&admin->table, i))
             continue;
-        if (i == COLUMN_SENT_AT)
-            (void)fprintf(out,
-                          "-- The existing rows then count as unsent and will be sent. Mark those"
-                          " that must not be sent in the same transaction.\n");
-        (void)fprintf(out, "ALTER TABLE %s ADD COLUMN %s %s%s%s;\n", admin->table.quoted,
-                      column->quoted, sql_type_schema(type), type,
-                      i == COLUMN_EVENT_ID ? " NOT NULL DEFAULT pg_catalog.gen_random_uuid()" : "");
+        (void)columns_add_sql(&admin->table, (enum column)i, sql, sizeof sql);
+        (void)fprintf(out, "%s%s\n", notes[i] != NULL ? notes[i] : "", sql);
     }
 }
 

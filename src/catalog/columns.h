@@ -10,8 +10,18 @@
 const char *column_wanted(enum column column, const struct table_column *described,
                           const struct outbox_options *options);
 
-/* Adds an error for each column that is missing or has an unsuitable type, with the SQL that fixes
- * it. */
+/* The SQL that adds a column of this meaning to a table with rows, so that the rows can be sent,
+ * and those of an application that does not know the column. Returns what snprintf() does. */
+int columns_add_sql(const struct table *table, enum column column, char *sql, size_t size);
+
+/* What to do about a column that the table lacks: to map one that fits, or to add it. */
+void columns_put_remedy(const struct table *table, enum column column, char *out, size_t size);
+
+/* Whether a column that the table lacks, and that the relay needs, may be there by another name. */
+bool columns_are_offered(const struct table *table, const struct outbox_options *options);
+
+/* Adds an error for each column that is missing or has an unsuitable type, with what fixes it; and
+ * a warning for one that the relay can do without, and that may be there by another name. */
 void columns_inspect(const struct table *table, const struct outbox_options *options,
                      struct findings *findings);
 

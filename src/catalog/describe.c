@@ -4,6 +4,7 @@
 #include "base/version.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
+#include "catalog/offers.h"
 #include "catalog/schema.h"
 #include "catalog/slice_table.h"
 
@@ -34,6 +35,17 @@ static const char find_sql[] =
              " AS t (oid) LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
              " LEFT JOIN pg_catalog.pg_class p ON p.relkind = 'r' AND p.oid ="
              "     pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2 || '_parked'))";
+
+/* A table whose name is the same but for capitals and underscores, in the schema or, for an
+ * unqualified name, in the search_path. A schema's name may differ in the same way. */
+#define FOLDED(name) "pg_catalog.lower(pg_catalog.replace(" name "::text, '_', '') COLLATE \"C\")"
+static const char spelt_sql[] =
+    "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class c"
+    " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+    " WHERE " FOLDED("c.relname") " = " FOLDED("$2")
+    " AND (" FOLDED("n.nspname") " = " FOLDED("$1") " OR n.nspname = ANY ($3::pg_catalog.name[]))"
+    " AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'"
+    " ORDER BY n.nspname = $1 DESC, c.relname, n.nspname LIMIT 1";
 
 static const char columns_sql[] =
     "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)," COLUMN_BASE_SQL ","
@@ -125,6 +137,20 @@ static int find_schema(struct table *table, struct session *session, const char 
     return error_hint(error, "write table = \"SCHEMA.%s\" in [outbox]", name);
 }
 
+static int find_spelt(struct table *table, struct session *session, bool has_schema,
+                      struct error *error)
+{
+    const char *params[3] = {table->schema, table->name, has_schema ? "{}" : session->schemas};
+    PGresult *result = session_query(session, spelt_sql, 3, params, error);
+
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0)
+        (void)snprintf(table->spelt, sizeof table->spelt, "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    return 0;
+}
+
 /* A newer relay may keep something in the tables that this one would destroy. */
 static int check_schema_number(const struct table *table, struct error *error)
 {
@@ -136,6 +162,17 @@ static int check_schema_number(const struct table *table, struct error *error)
                     table->parked_quoted, table->schema_number, SCHEMA_NUMBER);
     (void)error_hint(error, "start the version whose init was run last");
     return error_mark_schema(error);
+}
+
+/* An older one lacks some columns, but not all of these. */
+static bool is_parked_table(const struct table *table)
+{
+    static const char *const own[] = {"attempts", "due", "waits_for", "parked_at"};
+    bool is = false;
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        is = is || strstr(table->parked_lacks, own[i]) == NULL;
+    return is;
 }
 
 static int find(struct table *table, struct session *session, const struct outbox_options *options,
@@ -174,8 +211,11 @@ static int find(struct table *table, struct session *session, const struct outbo
                    table->parked_exists ? PQgetvalue(result, 0, 8) : "");
     PQclear(result);
     quote_names(table, session->conn, options->order);
-    if (table->exists && table->parked_exists && !trusted)
+    if (table->exists && table->parked_exists && (!trusted || !is_parked_table(table)))
         return table_refuse_other(table->parked_quoted, error);
+    if (!table->exists &&
+        find_spelt(table, session, strchr(options->table, '.') != NULL, error) < 0)
+        return -1;
     return check_schema_number(table, error);
 }
 
@@ -187,41 +227,96 @@ static bool is_domain_of_bytes(const struct table_column *column)
 
 /* With on_sent = "delete", a sent_at column that is NOT NULL or has a default is not the relay's:
  * the relay's column is NULL in every new row. */
-static bool is_others(const PGresult *result, int row, enum column column, enum on_sent on_sent)
+static bool is_others(const struct table_column *found, enum column column, enum on_sent on_sent)
 {
     return column == COLUMN_SENT_AT && on_sent == ON_SENT_DELETE &&
-           (PQgetvalue(result, row, 5)[0] == 't' || PQgetvalue(result, row, 6)[0] == 't');
+           (found->not_null || found->has_default);
 }
 
-static void take_column(struct table *table, const PGresult *result, int row, enum on_sent on_sent)
+/* The column of one row of columns_sql; its name lives as long as the result. */
+static struct table_column read_column(const PGresult *result, int row)
+{
+    struct table_column column = {.name = PQgetvalue(result, row, 0)};
+
+    (void)snprintf(column.type, sizeof column.type, "%s", PQgetvalue(result, row, 1));
+    (void)snprintf(column.base, sizeof column.base, "%s", PQgetvalue(result, row, 2));
+    column.unique = PQgetvalue(result, row, 3)[0] == 't';
+    column.immutable = PQgetvalue(result, row, 4)[0] == 't' && !is_domain_of_bytes(&column);
+    column.not_null = PQgetvalue(result, row, 5)[0] == 't';
+    column.has_default = PQgetvalue(result, row, 6)[0] == 't';
+    column.category = PQgetvalue(result, row, 7)[0];
+    return column;
+}
+
+static void take_column(struct table *table, const struct table_column *column,
+                        enum on_sent on_sent)
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        struct table_column *column = &table->columns[i];
+        struct table_column *mapped = &table->columns[i];
+        struct table_column as_mapped = *column;
 
-        if (column->name == NULL || strcmp(column->name, PQgetvalue(result, row, 0)) != 0 ||
-            is_others(result, row, (enum column)i, on_sent))
+        if (mapped->name == NULL || strcmp(mapped->name, column->name) != 0 ||
+            is_others(column, (enum column)i, on_sent))
             continue;
-        (void)snprintf(column->type, sizeof column->type, "%s", PQgetvalue(result, row, 1));
-        (void)snprintf(column->base, sizeof column->base, "%s", PQgetvalue(result, row, 2));
-        column->unique = PQgetvalue(result, row, 3)[0] == 't';
-        column->immutable = PQgetvalue(result, row, 4)[0] == 't' && !is_domain_of_bytes(column);
-        column->not_null = PQgetvalue(result, row, 5)[0] == 't';
-        column->category = PQgetvalue(result, row, 7)[0];
+        as_mapped.name = mapped->name;
+        memcpy(as_mapped.quoted, mapped->quoted, sizeof as_mapped.quoted);
+        *mapped = as_mapped;
     }
 }
 
-static int find_columns(struct table *table, struct session *session, enum on_sent on_sent,
-                        struct error *error)
+/* The relay's own tables are recognised by their columns: their names may have been written by
+ * mistake. */
+static int refuse_own(const struct table *table, const struct table_column *columns, int count,
+                      struct error *error)
+{
+    static const char *const parked[] = {"seq", "attempts", "due", "waits_for", "parked_at"};
+    static const char *const slice[] = {"slice", "slices"};
+    size_t as_parked = 0;
+    size_t as_slice = 0;
+
+    for (int i = 0; i < count; i++) {
+        for (size_t k = 0; k < sizeof parked / sizeof *parked; k++)
+            as_parked += strcmp(columns[i].name, parked[k]) == 0;
+        for (size_t k = 0; k < sizeof slice / sizeof *slice; k++)
+            as_slice += strcmp(columns[i].name, slice[k]) == 0;
+    }
+    if (as_parked < sizeof parked / sizeof *parked && (as_slice < 2 || count > 2))
+        return 0;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "table %s is no outbox: it is one that outbox-relay keeps beside an outbox",
+                    table->quoted);
+    return error_hint(error,
+                      "write the name of the outbox itself as table in [outbox]: that of this"
+                      " table without %s",
+                      as_slice == 2 ? "_slice" : "_parked");
+}
+
+static int find_columns(struct table *table, struct session *session,
+                        const struct outbox_options *options, struct error *error)
 {
     const char *params[2] = {table->schema, table->name};
     PGresult *result = session_query(session, columns_sql, 2, params, error);
+    struct table_column *columns;
+    int count;
+    int status;
 
     if (result == NULL)
         return -1;
-    for (int row = 0; row < PQntuples(result); row++)
-        take_column(table, result, row, on_sent);
+    count = PQntuples(result);
+    columns = calloc((size_t)count + 1, sizeof *columns);
+    if (columns == NULL) {
+        PQclear(result);
+        return error_no_memory(error);
+    }
+    for (int i = 0; i < count; i++) {
+        columns[i] = read_column(result, i);
+        take_column(table, &columns[i], options->on_sent);
+    }
+    status = refuse_own(table, columns, count, error);
+    offers_find(table, columns, count, options);
+    free(columns);
     PQclear(result);
-    return 0;
+    return status;
 }
 
 /* Chooses another name if TABLE_unsent_idx exists already with another condition. */
@@ -267,22 +362,17 @@ static int find_index(struct table *table, struct session *session,
     return status;
 }
 
-int describe_table(struct table *table, struct session *session,
-                   const struct outbox_options *options, struct error *error)
+static int describe(struct table *table, struct session *session,
+                    const struct outbox_options *options, struct error *error)
 {
-    char schema[sizeof table->schema];
     struct error not_plain;
 
-    memcpy(schema, table->schema, sizeof schema);
-    *table = (struct table){0};
-    memcpy(table->schema, schema, sizeof schema);
-    table->where = options->where;
     if (find(table, session, options, error) < 0)
         return -1;
     name_columns(table, session->conn, options);
     if (!table->exists)
         return 0;
-    if (find_columns(table, session, options->on_sent, error) < 0)
+    if (find_columns(table, session, options, error) < 0)
         return -1;
     if (table_plain(table, &not_plain) <
         0) /* planning a query on a view may run its owner's functions */
@@ -294,15 +384,28 @@ int describe_table(struct table *table, struct session *session,
     return find_index(table, session, options, error);
 }
 
+/* What could not be looked at to the end counts as not there: its columns would seem to be
+ * missing. */
+int describe_table(struct table *table, struct session *session,
+                   const struct outbox_options *options, struct error *error)
+{
+    char schema[sizeof table->schema];
+
+    memcpy(schema, table->schema, sizeof schema);
+    *table = (struct table){0};
+    memcpy(table->schema, schema, sizeof schema);
+    table->where = options->where;
+    if (describe(table, session, options, error) == 0)
+        return 0;
+    table->exists = false;
+    return -1;
+}
+
 int describe_check_whole(const struct table *table, const struct outbox_options *options,
                          struct error *error)
 {
-    if (!table->exists) {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
-                        table->quoted);
-        (void)error_hint(error, "outbox-relay init");
-        return error_mark_schema(error);
-    }
+    if (!table->exists)
+        return table_refuse_missing(table, error);
     if (table_plain(table, error) < 0)
         return -1;
     for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -310,8 +413,8 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
             continue;
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "table %s has no column \"%s\" (%s)", table->quoted,
-                        table->columns[i].name != NULL ? table->columns[i].name : "",
-                        column_name((enum column)i));
+                        table->columns[i].name, column_name((enum column)i));
+        columns_put_remedy(table, (enum column)i, error->hint, sizeof error->hint);
         return error_mark_schema(error);
     }
     if (table->where_problem[0] != '\0')

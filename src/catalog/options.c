@@ -1,5 +1,7 @@
 #include "catalog/options.h"
 
+#include "base/text.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -33,43 +35,47 @@ struct session_options outbox_session_options(const struct outbox_options *optio
                                     .password_file = options->password_file,
                                     .allow_plaintext = options->allow_plaintext,
                                     .synchronous_commit = options->synchronous_commit,
+                                    .time_zone = options->time_zone,
                                     .idle_ms = options->publish_timeout_ms + OUTBOX_SLACK_MS};
 }
 
-static bool is_name_byte(char c, bool first)
+/* Names are quoted wherever they are used, so PostgreSQL takes any. Refused is what is rather a
+ * mistake, or could not be shown on one line. */
+static const char *name_problem(const char *name, size_t len)
 {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')
-        return true;
-    return !first && ((c >= '0' && c <= '9') || c == '$');
-}
-
-static bool is_name(const char *name, size_t len, size_t len_max)
-{
-    if (len == 0 || len > len_max)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (!is_name_byte(name[i], i == 0))
-            return false;
-    return true;
+    if (len == 0)
+        return "has an empty name; write \"table\" or \"schema.table\"";
+    if (len > IDENTIFIER_BYTES_MAX)
+        return "has a name of more than 63 bytes, which PostgreSQL would cut";
+    if (!text_is_utf8(name, len))
+        return "has a name that is not UTF-8";
+    if (name[0] == ' ' || name[len - 1] == ' ')
+        return "has a name that begins or ends with a blank";
+    for (size_t i = 0; i < len; i++) {
+        if (name[i] == '"')
+            return "contains a double quote; write the name as the catalog has it, without quotes";
+        if ((unsigned char)name[i] < ' ' || name[i] == 0x7f)
+            return "contains a control character, such as a tab or a line break";
+    }
+    return NULL;
 }
 
 const char *outbox_table_name_problem(const char *name)
 {
     const char *dot = strchr(name, '.');
     const char *table = dot != NULL ? dot + 1 : name;
+    const char *problem = dot != NULL ? name_problem(name, (size_t)(dot - name)) : NULL;
 
-    if (dot != NULL && !is_name(name, (size_t)(dot - name), IDENTIFIER_BYTES_MAX))
-        return "is not a valid name; use \"table\" or \"schema.table\"";
-    if (!is_name(table, strlen(table), IDENTIFIER_BYTES_MAX))
-        return "is not a valid name; use \"table\" or \"schema.table\"";
-    if (strlen(table) > (size_t)TABLE_BYTES_MAX)
-        return "is longer than 48 bytes: the names of the relay's own tables would not fit";
-    return NULL;
+    if (problem == NULL && strchr(table, '.') != NULL)
+        return "has more than one dot: a dot stands between schema and table, and in no name";
+    if (problem == NULL)
+        problem = name_problem(table, strlen(table));
+    if (problem == NULL && strlen(table) > (size_t)TABLE_BYTES_MAX)
+        problem = "is longer than 48 bytes: the names of the relay's own tables would not fit";
+    return problem;
 }
 
 const char *outbox_column_name_problem(const char *name)
 {
-    if (is_name(name, strlen(name), IDENTIFIER_BYTES_MAX))
-        return NULL;
-    return "is not a valid column name: letters, digits, \"_\" and \"$\", at most 63";
+    return name[0] != '\0' ? name_problem(name, strlen(name)) : "is not the name of a column";
 }

@@ -49,6 +49,16 @@ static const char *find_column(const struct table *table, const char *word, size
     return "";
 }
 
+/* As the relay evaluates the condition (pg/open.c). */
+static const char *where_settings(const struct table *table)
+{
+    if (table->where == NULL)
+        return "";
+    return strchr(table->where, '\\') != NULL
+               ? "SET search_path = ''; SET standard_conforming_strings = on;\n"
+               : "SET search_path = '';\n";
+}
+
 /* The replacement of a word that is not a column; NULL when the word is unknown here. */
 static const char *find_name(const struct expansion *expansion, const char *word, size_t len)
 {
@@ -67,8 +77,7 @@ static const char *find_name(const struct expansion *expansion, const char *word
         {"notify", table->notify_quoted},
         {"role", expansion->role},
         {"sequence", expansion->sequence},
-        /* The relay evaluates the condition with an empty search_path. */
-        {"where_path", table->where != NULL ? "SET search_path = '';\n" : ""},
+        {"where_path", where_settings(table)},
         {"concurrently", expansion->concurrently ? "CONCURRENTLY " : ""},
         {"lock_column", table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].quoted},
     };

@@ -229,16 +229,13 @@ int slices_put_drops(FILE *out, enum slices_drop which, const struct table *tabl
 static int check_columns(const struct table *table, const struct outbox_options *options,
                          struct error *error)
 {
-    static const char *const types[] = {"bigint", "integer", "smallint"};
     const struct table_column *id = &table->columns[COLUMN_ID];
     const struct table_column *key = &table->columns[COLUMN_KEY];
-    bool grows = false;
+    bool grows = table_has_integer_ids(table);
 
     (void)options;
     if (!table_has(table, COLUMN_ID))
         return 0;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        grows = grows || strcmp(id->type, types[i]) == 0;
     if (!grows)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "order = \"key\" needs ids that ascend in the order of insertion (bigint,"
@@ -251,6 +248,10 @@ static int check_columns(const struct table *table, const struct outbox_options 
                         key->quoted, table->quoted, key->type);
     else
         return 0;
+    if (!grows && id->offer[0] != '\0')
+        return error_hint(
+            error, "write id = \"%s\" in [outbox.columns], or order = \"none\" in [outbox]",
+            id->offer);
     return error_hint(error, "write order = \"none\" in [outbox]%s",
                       grows ? ", or give the column another type, such as text or bytea" : "");
 }

@@ -80,11 +80,22 @@ char *sql_text_array(const char *const *words, int count)
     return NULL;
 }
 
-/* Names consist of letters, digits, "_" and "$", so no part of a name is skipped. */
+struct part {
+    const char *text;
+    size_t len; /* 0: the end */
+    bool is_name;
+};
+
+static bool is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$' || (unsigned char)c >= 0x80;
+}
+
 static const char *skip_noise(const char *text)
 {
-    static const char *const noise[] = {" ",      "\"",       "::pg_catalog.text",
-                                        "::text", "::bigint", "pg_catalog."};
+    static const char *const noise[] = {" ", "::pg_catalog.text", "::text", "::bigint",
+                                        "pg_catalog."};
     size_t i = 0;
 
     while (i < sizeof noise / sizeof *noise) {
@@ -100,17 +111,35 @@ static const char *skip_noise(const char *text)
     return text;
 }
 
+/* The next name, with or without quotes, or the next other character. A quoted name holds no quote
+ * (outbox_column_name_problem). */
+static struct part next_part(const char **at)
+{
+    const char *text = skip_noise(*at);
+    const char *end = *text == '"' ? strchr(text + 1, '"') : NULL;
+    struct part part = {.text = text, .len = *text != '\0', .is_name = is_word_byte(*text)};
+
+    if (end != NULL) {
+        *at = end + 1;
+        return (struct part){text + 1, (size_t)(end - text - 1), true};
+    }
+    while (part.is_name && is_word_byte(text[part.len]))
+        part.len++;
+    *at = text + part.len;
+    return part;
+}
+
 bool sql_expression_equal(const char *shown, const char *written)
 {
     for (;;) {
-        shown = skip_noise(shown);
-        written = skip_noise(written);
-        if (*shown != *written)
+        struct part one = next_part(&shown);
+        struct part other = next_part(&written);
+
+        if (one.len != other.len || one.is_name != other.is_name ||
+            memcmp(one.text, other.text, one.len) != 0)
             return false;
-        if (*shown == '\0')
+        if (one.len == 0)
             return true;
-        shown++;
-        written++;
     }
 }
 

@@ -16,12 +16,15 @@ bool table_has(const struct table *table, enum column column)
     return table->columns[column].type[0] != '\0';
 }
 
+bool column_is_integer(const struct table_column *column)
+{
+    return strcmp(column->type, "bigint") == 0 || strcmp(column->type, "integer") == 0 ||
+           strcmp(column->type, "smallint") == 0;
+}
+
 bool table_has_integer_ids(const struct table *table)
 {
-    const char *type = table->columns[COLUMN_ID].type;
-
-    return strcmp(type, "bigint") == 0 || strcmp(type, "integer") == 0 ||
-           strcmp(type, "smallint") == 0;
+    return column_is_integer(&table->columns[COLUMN_ID]);
 }
 
 /* A configured column is required; an optional column that only the preset names may be missing. */
@@ -50,6 +53,24 @@ int table_plain(const struct table *table, struct error *error)
                      "%s is not a plain table: views, partitioned, inherited and foreign tables"
                      " are not supported",
                      table->quoted);
+}
+
+int table_refuse_missing(const struct table *table, struct error *error)
+{
+    if (table->spelt[0] == '\0') {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
+                        table->quoted);
+        (void)error_hint(error, "outbox-relay init");
+    } else {
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "table %s does not exist, but %s does: names are taken as they are written",
+                        table->quoted, table->spelt);
+        (void)error_hint(error,
+                         "write table = \"%s\" in [outbox]; for a second table choose a name that"
+                         " differs in more than capitals and underscores",
+                         table->spelt);
+    }
+    return error_mark_schema(error);
 }
 
 int table_refuse_other(const char *quoted, struct error *error)

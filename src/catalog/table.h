@@ -33,7 +33,9 @@ struct table_column {
     bool unique;    /* there is a unique index on this column alone */
     bool not_null;
     bool immutable; /* the conversion to text depends on no setting, so it can be indexed */
+    bool has_default;
     char category;  /* pg_type.typcategory */
+    char offer[64]; /* a column that may be meant when the table has no such column; "": none */
 };
 
 struct table {
@@ -45,6 +47,8 @@ struct table {
     char slice_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."table_slice" */
     char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
     char notify_quoted[QUOTED_BYTES_MAX];      /* the trigger that init --notify adds */
+    char spelt[132];                           /* "schema.table" that is there when this one is not,
+                                                * and has other capitals or underscores; "": none */
     uint32_t oid;                              /* 0: it does not exist */
     bool exists;
     bool parked_exists;
@@ -70,6 +74,8 @@ int table_refuse_other(const char *quoted, struct error *error);
 
 bool table_has(const struct table *table, enum column column);
 
+bool column_is_integer(const struct table_column *column);
+
 /* Whether the ids are integers, which the horizon needs (horizon.h). */
 bool table_has_integer_ids(const struct table *table);
 
@@ -77,6 +83,9 @@ bool table_has_integer_ids(const struct table *table);
 bool table_needs(const struct outbox_options *options, enum column column);
 
 bool table_has_needed(const struct table *table, const struct outbox_options *options);
+
+/* Sets *error: the table does not exist, and what to do. Returns -1. */
+int table_refuse_missing(const struct table *table, struct error *error);
 
 /* Returns 0, or -1 with *error set for a view, a foreign, partitioned or inherited table. The table
  * must exist. */

@@ -29,8 +29,9 @@ static enum exit_status warn_of_adoption(struct admin *admin)
     return EXIT_DONE;
 }
 
-/* Prints the problem of each column because of which `init` has created nothing. */
-static void print_misfits(struct admin *admin)
+/* Prints the problem of each column because of which `init` has created nothing, and what the
+ * relay might be told about another column. */
+static void print_columns(struct admin *admin)
 {
     struct findings findings;
 
@@ -38,7 +39,9 @@ static void print_misfits(struct admin *admin)
         return;
     admin_inspect_columns(admin, &findings);
     for (int i = 0; i < findings.count; i++) {
-        (void)fprintf(stderr, "outbox-relay: %s\n", findings.items[i].text);
+        (void)fprintf(stderr, "outbox-relay: %s%s\n",
+                      findings.items[i].level == FINDING_WARNING ? "warning: " : "",
+                      findings.items[i].text);
         if (findings.items[i].fix[0] != '\0')
             (void)fprintf(stderr, "  %s\n", findings.items[i].fix);
     }
@@ -57,6 +60,8 @@ static enum exit_status create(struct admin *admin, bool notify)
         (void)fprintf(stderr, "outbox-relay: the tables of an earlier version were changed by:\n%s",
                       executed);
     free(executed);
+    if (missing == NULL)
+        print_columns(admin);
     if (result == 0) {
         (void)printf("the tables are ready\n");
         status = warn_of_adoption(admin);
@@ -68,8 +73,6 @@ static enum exit_status create(struct admin *admin, bool notify)
             (void)printf("inserts wake idle relays\n");
         return EXIT_DONE;
     }
-    if (missing == NULL)
-        print_misfits(admin);
     status = cli_fail(&error);
     if (missing == NULL)
         return status;
@@ -107,6 +110,8 @@ static enum exit_status print(struct admin *admin, const struct arguments *argum
     if (arguments->print) {
         char *sql = admin_schema_sql(admin, &error);
 
+        if (sql == NULL)
+            print_columns(admin);
         status = sql != NULL ? print_and_free(sql) : cli_fail(&error);
     }
     if (status == EXIT_DONE && arguments->notify)

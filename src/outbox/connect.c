@@ -13,6 +13,7 @@
 #include "pg/open.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 static int prepare_slices(struct outbox *outbox, struct error *error)
@@ -127,6 +128,33 @@ static int check_condition(const struct table *table, struct outbox *outbox, str
     return -1;
 }
 
+/* A column may have been renamed, so its absence is reported; sent_at may also belong to the
+ * application. */
+static void warn_of_columns(const struct table *table, const struct outbox_options *options)
+{
+    const struct table_column *id = &table->columns[COLUMN_ID];
+    char hint[160];
+
+    for (int i = 0; i < COLUMN_SENT_AT; i++) {
+        const struct table_column *column = &table->columns[i];
+
+        if (column->name == NULL || table_has(table, (enum column)i))
+            continue;
+        (void)snprintf(hint, sizeof hint, "write %s = \"%s\" in [outbox.columns]",
+                       column_name((enum column)i), column->offer);
+        log_event(LOG_WARN, LOG_FIELDS(.hint = column->offer[0] != '\0' ? hint : NULL),
+                  "table %s has no column \"%s\": its messages are sent without it%s%s",
+                  table->quoted, column->name,
+                  column->offer[0] != '\0' ? "; it may be column " : "", column->offer);
+    }
+    if (!id->not_null)
+        log_warn("column %s (id) of %s may be NULL: a row without an id is never sent", id->quoted,
+                 table->quoted);
+    if (options->on_sent == ON_SENT_DELETE && table_has(table, COLUMN_SENT_AT))
+        log_warn("rows of table %s whose %s is set count as sent, although on_sent is \"delete\"",
+                 table->quoted, table->columns[COLUMN_SENT_AT].quoted);
+}
+
 /* outbox->table stays the last description that passed all checks. */
 static int describe(struct outbox *outbox, struct error *error)
 {
@@ -149,15 +177,7 @@ static int describe(struct outbox *outbox, struct error *error)
     outbox->payload_is_json = strcmp(payload, "json") == 0 || strcmp(payload, "jsonb") == 0;
     if (atomic_flag_test_and_set(&warned))
         return 0;
-    /* The column may have been renamed, so its absence is reported. */
-    for (int i = 0; i < COLUMN_SENT_AT; i++)
-        if (table.columns[i].name != NULL && !table_has(&table, (enum column)i))
-            log_warn("table %s has no column \"%s\": its messages are sent without it",
-                     table.quoted, table.columns[i].name);
-    /* The column may also belong to the application. */
-    if (outbox->options->on_sent == ON_SENT_DELETE && table_has(&table, COLUMN_SENT_AT))
-        log_warn("rows of table %s whose %s is set count as sent, although on_sent is \"delete\"",
-                 table.quoted, table.columns[COLUMN_SENT_AT].quoted);
+    warn_of_columns(&table, outbox->options);
     return 0;
 }
 

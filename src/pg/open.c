@@ -46,29 +46,56 @@ static int take_schemas(struct session *session, struct error *error)
     return session->schemas != NULL ? 0 : error_no_memory(error);
 }
 
+/* A timestamp without time zone is read, and written, as one of this zone. */
+static int set_time_zone(struct session *session, const struct session_options *options,
+                         struct error *error)
+{
+    const char *params[1] = {options->time_zone != NULL ? options->time_zone : "UTC"};
+    PGresult *result = session_query(
+        session, "SELECT pg_catalog.set_config('TimeZone', $1, false)", 1, params, error);
+
+    PQclear(result);
+    if (result != NULL)
+        return 0;
+    if (error_is_sqlstate(error, "22023"))
+        (void)error_hint(error, "SELECT name FROM pg_timezone_names; lists the names for [outbox]"
+                                " time_zone");
+    return -1;
+}
+
+/* The meaning of a literal and of an expression in our SQL and in [outbox] where, and the text of a
+ * value, depend on these. A role or a database may set others. quote_all_identifiers is off because
+ * types are compared by name. */
+#define LANGUAGE                                                                                   \
+    "SET standard_conforming_strings = on; SET transform_null_equals = off; SET array_nulls = on;" \
+    "SET quote_all_identifiers = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"      \
+    "SET bytea_output = 'hex'; SET extra_float_digits = 1; SET xmlbinary = 'base64';"              \
+    "SET xmloption = 'content'; SET client_min_messages = 'warning';"
+
 /* The keepalive settings make the server release the row locks of a relay whose host died.
- * quote_all_identifiers is off because types are compared by name. transaction_timeout is off
- * because it could end a transaction whose rows have been published already. */
+ * transaction_timeout is off because it could end a transaction whose rows have been published
+ * already. */
 static int apply_settings(struct session *session, const struct session_options *options,
                           struct error *error)
 {
-    char sql[1024];
+    char sql[1536];
+    int version = PQserverVersion(session->conn);
 
     (void)snprintf(sql, sizeof sql,
-                   "SET search_path = ''; SET row_security = off;"
-                   "SET default_transaction_isolation = 'read committed';"
-                   "SET synchronous_commit = %s;"
-                   "SET idle_in_transaction_session_timeout = %" PRId64 ";"
-                   "SET statement_timeout = %d; SET lock_timeout = 1000;"
-                   "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
-                   "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 15000;"
-                   "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
-                   "SET enable_sort = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"
-                   "SET TimeZone = 'UTC'; SET quote_all_identifiers = off%s",
+                   LANGUAGE "SET search_path = ''; SET row_security = off;"
+                            "SET default_transaction_isolation = 'read committed';"
+                            "SET synchronous_commit = %s;"
+                            "SET idle_in_transaction_session_timeout = %" PRId64 ";"
+                            "SET statement_timeout = %d; SET lock_timeout = 1000;"
+                            "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
+                            "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 15000;"
+                            "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
+                            "SET enable_sort = off%s%s",
                    options->synchronous_commit ? "on" : "off", options->idle_ms,
                    SESSION_STATEMENT_MS,
-                   PQserverVersion(session->conn) >= 170000 ? "; SET transaction_timeout = 0" : "");
-    return session_execute(session, sql, error);
+                   version >= 140000 ? "; SET idle_session_timeout = 0" : "",
+                   version >= 170000 ? "; SET transaction_timeout = 0" : "");
+    return session_execute(session, sql, error) < 0 ? -1 : set_time_zone(session, options, error);
 }
 
 int session_open(struct session *session, const struct session_options *options, const char *name,

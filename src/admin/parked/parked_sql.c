@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIME "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'" /* the session's time zone is UTC */
+#define TIME " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'"
 /* Texts are cut to this length, because a row may be parked for a huge text, and a page has 1,000
  * rows. */
 #define LISTED_MAX 1024
@@ -25,7 +25,7 @@
     " WHEN due <= clock_timestamp() THEN 'waiting, next try now'"                                  \
     " WHEN due < clock_timestamp() + interval '100 s' THEN 'waiting, next try in ' || " LEFT_S     \
     " || ' s' WHEN due < clock_timestamp() + interval '100 min' THEN 'waiting, next try in '"      \
-    " || ceil(" LEFT_S " / 60) || ' min' ELSE 'waiting till ' || to_char(due, " TIME               \
+    " || ceil(" LEFT_S " / 60) || ' min' ELSE 'waiting till ' || to_char(due" TIME                 \
     ") END AS state"
 
 static bool changes(const struct parked_request *request)
@@ -125,7 +125,7 @@ static void put_shown_row(FILE *out, const struct parked_shape *shape)
     (void)fprintf(out, STATE_IN_WORDS ", ");
     put_texts(out, shape->detail, SHOWN_MAX);
     put_text(out, "created_at", shape->detail, NO_MAX);
-    (void)fprintf(out, ", to_char(parked_at, " TIME ") AS parked_at, attempts, ");
+    (void)fprintf(out, ", to_char(parked_at" TIME ") AS parked_at, attempts, ");
     put_error(out, shape->detail, SHOWN_MAX);
     (void)fprintf(out, ", ");
     put_text(out, "headers", shape->detail, SHOWN_MAX);

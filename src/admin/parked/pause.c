@@ -149,10 +149,11 @@ int admin_list_pauses(struct admin *admin, struct pause_notes *pauses, struct er
     (void)snprintf(
         sql, sizeof sql,
         "SELECT pg_catalog.split_part(waits_for, ' ', 1), pg_catalog.substr(waits_for,"
-        " pg_catalog.strpos(waits_for, ' ') + 1), pg_catalog.to_char(parked_at,"
-        " 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM pg_catalog.clock_timestamp()"
-        " - parked_at), pg_catalog.split_part(error, E'\\n', 1), pg_catalog.substr(error,"
-        " pg_catalog.strpos(error, E'\\n') + 1) FROM %s WHERE " PAUSE_ROW_SQL
+        " pg_catalog.strpos(waits_for, ' ') + 1), pg_catalog.to_char(parked_at"
+        " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM"
+        " pg_catalog.clock_timestamp() - parked_at), pg_catalog.split_part(error, E'\\n', 1),"
+        " pg_catalog.substr(error, pg_catalog.strpos(error, E'\\n') + 1) FROM %s"
+        " WHERE " PAUSE_ROW_SQL
         " ORDER BY seq + 0", /* + 0 keeps the planner from walking the primary key of a large table
                               */
         admin->table.parked_quoted);

@@ -117,9 +117,9 @@ char *sql_replay(const struct table *table, const struct outbox_options *options
                   " (SELECT count(*) FROM chosen) = $7::int4 THEN (SELECT id::text FROM chosen"
                   " ORDER BY chosen.id DESC LIMIT 1) ELSE (SELECT id::text FROM edge) END,"
                   " (SELECT id::text FROM chosen ORDER BY chosen.id DESC LIMIT 1)) counted"
-                  " LEFT JOIN (SELECT id::text, pg_catalog.to_char(sent_at,"
-                  " 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), left(topic, 256) FROM chosen ORDER BY"
-                  " chosen.id LIMIT %d) shown ON true",
+                  " LEFT JOIN (SELECT id::text, pg_catalog.to_char(sent_at::timestamptz"
+                  " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), left(topic, 256)"
+                  " FROM chosen ORDER BY chosen.id LIMIT %d) shown ON true",
                   dry_run ? "chosen" : "copies", dry_run ? SHOWN_ROWS : 0);
     return writer_end(&writer);
 }

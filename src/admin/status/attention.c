@@ -3,6 +3,7 @@
 #include "admin/status/attention.h"
 
 #include "admin/inspect_cluster.h"
+#include "admin/inspect_values.h"
 #include "catalog/pauses.h"
 
 #include <inttypes.h>
@@ -158,7 +159,8 @@ int attention_fill(struct admin *admin, struct status *status, struct error *err
     note_pauses(status);
     note_dead(status);
     note_slices(admin, status);
-    if (note_parked(admin, status, error) < 0)
+    if (note_parked(admin, status, error) < 0 ||
+        inspect_rows_without_id(admin, of(status), error) < 0)
         return -1;
     return inspect_holders(admin, HOLDERS_LONG_S, of(status), error);
 }

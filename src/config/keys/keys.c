@@ -61,6 +61,9 @@ const struct key keys[] = {
      "must be immutable, because `init` makes it part of the index. All relays of a table must "
      "have "
      "the same condition."},
+    {SECTION_OUTBOX, "time_zone", KEY_STRING, IN_OUTBOX(time_zone), NULL, 1, 63, NULL, 0,
+     "The zone of a created_at or sent_at that is a `timestamp` without time zone, such as "
+     "\"Asia/Tokyo\"; without this key it is UTC."},
     {SECTION_OUTBOX, "adopt", KEY_BOOLEAN, IN_OUTBOX(adopt), "false", 0, 0, NULL, 0,
      "Confirms that the unsent rows of a table that `init` did not create are meant for the relay. "
      "Needed once, before anything is sent from it."},

@@ -84,15 +84,28 @@ static void a_mapped_column_wins_over_the_preset(void **state)
 /* ---- names ---- */
 
 static const char *const good_tables[] = {
-    "outbox", "public.outbox", "Outbox", "_o", "o1", "o$1", "SCHEMA.TABLE", "a.b", "s$.t$",
+    "outbox", "public.outbox", "Outbox", "_o", "o$1", "SCHEMA.TABLE", "tenant-42.outbox",
+    "my outbox", "1a.$b", "Ereignisse \xC3\xBC", "a'b", "a;b--", "50%", "a\\b", "@id@",
 };
 
-static const char *const bad_tables[] = {
-    "",        ".",         "a.",       ".a",     "a.b.c",       "a..b",     "a b",
-    "\"",      "a\"b",      "\"a\"",    "a;b",    "1a",          "$a",       "a.1b",
-    "1a.b",    "a-b",       "a'b",      "a\nb",   "outbox ",     " outbox",  "a. b",
-    "a.b ",    "a.\"b\"",   "\xC3\xBC", "a/*b*/", "outbox--",    "a(b)",     "a\\b",
-    "outbox; DROP TABLE x", "pg_temp.t.u", "...",
+static const char *const bad_tables[][2] = {
+    {"", "empty name"},
+    {".", "empty name"},
+    {"a.", "empty name"},
+    {".a", "empty name"},
+    {"a.b.c", "more than one dot"},
+    {"a..b", "more than one dot"},
+    {"\"", "double quote"},
+    {"\"a\"", "double quote"},
+    {"a.\"b\"", "double quote"},
+    {"a\nb", "control character"},
+    {"a\tb.c", "control character"},
+    {"a\x7F", "control character"},
+    {"outbox ", "blank"},
+    {" outbox", "blank"},
+    {"a. b", "blank"},
+    {"a .b", "blank"},
+    {"\xC3", "UTF-8"},
 };
 
 static void a_table_is_named_alone_or_behind_a_schema(void **state)
@@ -101,34 +114,27 @@ static void a_table_is_named_alone_or_behind_a_schema(void **state)
     for (size_t i = 0; i < sizeof good_tables / sizeof good_tables[0]; i++)
         if (outbox_table_name_problem(good_tables[i]) != NULL)
             fail_msg("\"%s\" was refused", good_tables[i]);
-    for (size_t i = 0; i < sizeof bad_tables / sizeof bad_tables[0]; i++)
-        if (outbox_table_name_problem(bad_tables[i]) == NULL)
-            fail_msg("\"%s\" was accepted", bad_tables[i]);
+    for (size_t i = 0; i < sizeof bad_tables / sizeof bad_tables[0]; i++) {
+        const char *problem = outbox_table_name_problem(bad_tables[i][0]);
+
+        if (problem == NULL || strstr(problem, bad_tables[i][1]) == NULL)
+            fail_msg("\"%s\": %s", bad_tables[i][0], problem != NULL ? problem : "accepted");
+    }
 }
 
-/* A letter or "_" anywhere; digits and "$" too, but not first. */
-static bool is_identifier_byte(int byte, bool first)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
-           (!first && ((byte >= '0' && byte <= '9') || byte == '$'));
-}
-
-static void every_byte_of_a_name_is_checked(void **state)
+static void every_character_of_a_name_is_checked(void **state)
 {
     (void)state;
-    for (int byte = 1; byte <= 0xFF; byte++)
+    for (int byte = 1; byte < 0x80; byte++)
         for (int at = 0; at < 3; at++) {
             char column[] = "abc";
             char table[] = "s.abc";
-            char schema[] = "abc.t";
-            bool good = is_identifier_byte(byte, at == 0);
-            bool split = byte == '.' && at == 1; /* "a.c" is a schema and a table */
+            bool is_edge = byte == ' ' && at != 1;
+            bool good = byte >= ' ' && byte != 0x7F && byte != '"' && !is_edge;
 
-            column[at] = table[2 + at] = schema[at] = (char)byte;
+            column[at] = table[2 + at] = (char)byte;
             assert_int_equal(outbox_column_name_problem(column) == NULL, good);
-            assert_int_equal(outbox_table_name_problem(column) == NULL, good || split);
-            assert_int_equal(outbox_table_name_problem(table) == NULL, good);
-            assert_int_equal(outbox_table_name_problem(schema) == NULL, good);
+            assert_int_equal(outbox_table_name_problem(table) == NULL, good && byte != '.');
         }
 }
 
@@ -152,7 +158,7 @@ static void a_column_name_has_at_most_63_bytes(void **state)
     assert_null(outbox_column_name_problem(name_of(name, "", 1)));
     assert_null(outbox_column_name_problem(name_of(name, "", 63)));
     assert_non_null(outbox_column_name_problem(name_of(name, "", 64)));
-    assert_non_null(outbox_column_name_problem("a.b"));
+    assert_null(outbox_column_name_problem("a.b"));
 }
 
 static void a_table_name_leaves_room_for_those_of_the_relays_own_tables(void **state)
@@ -189,7 +195,7 @@ int main(void)
         cmocka_unit_test(the_debezium_preset_has_the_columns_of_its_event_router),
         cmocka_unit_test(a_mapped_column_wins_over_the_preset),
         cmocka_unit_test(a_table_is_named_alone_or_behind_a_schema),
-        cmocka_unit_test(every_byte_of_a_name_is_checked),
+        cmocka_unit_test(every_character_of_a_name_is_checked),
         cmocka_unit_test(a_column_name_has_at_most_63_bytes),
         cmocka_unit_test(a_table_name_leaves_room_for_those_of_the_relays_own_tables),
         cmocka_unit_test(a_schema_name_has_at_most_63_bytes),

@@ -13,6 +13,8 @@ static void what_the_server_shows_of_an_index_is_what_was_written(void **state)
          "pg_catalog.hashtextextended(key::pg_catalog.text, 0), id"},
         {"waits_for, due, seq", "waits_for, due, seq"},
         {"\"Key\"::text", "\"Key\""},
+        {"COALESCE(\"my key\"::text, \"::text\"::text)", "COALESCE(\"my key\", \"::text\")"},
+        {"hashtext(gr\xC3\xB6\xC3\x9F" "e)", "pg_catalog.hashtext(\"gr\xC3\xB6\xC3\x9F" "e\")"},
         {"", ""},
     };
 
@@ -28,6 +30,10 @@ static void parentheses_numbers_names_and_order_count(void **state)
         {"a % 64", "a % 6"},
         {"a % 64", "a % 32"},
         {"\"Key\"", "key"},
+        {"\"my key\"", "mykey"},
+        {"\"a::text\"", "a"},
+        {"\"pg_catalog.a\"", "a"},
+        {"\"(\"", "("},
         {"waits_for, due, seq", "waits_for, seq, due"},
         {"key", ""},
         {"encode(key, 'hex'::text)", "encode(key, 'base64')"},

@@ -1,0 +1,277 @@
+#include "admin/inspect_values.h"
+
+#include "catalog/sequence.h"
+#include "catalog/sql_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT_MAX 100000
+
+/* ---- rows without an id ---- */
+
+static int64_t count_without_id(struct admin *admin, struct error *error)
+{
+    const struct table *table = &admin->table;
+    struct writer writer;
+    int64_t count;
+    char *sql;
+
+    if (!writer_begin(&writer))
+        return error_no_memory(error);
+    (void)fprintf(writer.out, "SELECT count(*) FROM (SELECT FROM %s WHERE %s IS NULL",
+                  table->quoted, table->columns[COLUMN_ID].quoted);
+    sql_put_unsent(writer.out, table);
+    (void)fprintf(writer.out, " LIMIT %d) rows", COUNT_MAX);
+    sql = writer_end(&writer);
+    if (sql == NULL)
+        return error_no_memory(error);
+    count = admin_number(admin, sql, 0, NULL, error);
+    free(sql);
+    return count;
+}
+
+/* SET NOT NULL fails as long as such rows are there. */
+static void put_id_fix(const struct table *table, bool fill, char *fix, size_t size)
+{
+    const struct table_column *id = &table->columns[COLUMN_ID];
+    size_t len = 0;
+
+    if (fill && id->has_default)
+        len = (size_t)snprintf(fix, size, "UPDATE %s SET %s = DEFAULT WHERE %s IS NULL; ",
+                               table->quoted, id->quoted, id->quoted);
+    else if (fill)
+        len = (size_t)snprintf(fix, size, "UPDATE these rows to ids above all others, then: ");
+    if (len < size)
+        (void)snprintf(fix + len, size - len, "ALTER TABLE %s ALTER COLUMN %s SET NOT NULL;",
+                       table->quoted, id->quoted);
+}
+
+int inspect_rows_without_id(struct admin *admin, struct findings *findings, struct error *error)
+{
+    const struct table_column *id = &admin->table.columns[COLUMN_ID];
+    struct finding *finding;
+    int64_t count;
+
+    if (!table_has(&admin->table, COLUMN_ID) || id->not_null)
+        return 0;
+    count = count_without_id(admin, error);
+    if (count <= 0)
+        return (int)count;
+    finding = findings_add(
+        findings, FINDING_ERROR,
+        count == 1 ? "%" PRId64 "%s row of %s has no id (column %s is NULL) and is never sent"
+                   : "%" PRId64 "%s rows of %s have no id (column %s is NULL) and are never sent",
+        count, count == COUNT_MAX ? " or more" : "", admin->table.quoted, id->quoted);
+    put_id_fix(&admin->table, true, finding->fix, sizeof finding->fix);
+    return 0;
+}
+
+static int inspect_null_ids(struct admin *admin, struct findings *findings, struct error *error)
+{
+    const struct table_column *id = &admin->table.columns[COLUMN_ID];
+    int before = findings->count;
+    struct finding *finding;
+
+    if (inspect_rows_without_id(admin, findings, error) < 0)
+        return -1;
+    if (findings->count > before || !table_has(&admin->table, COLUMN_ID) || id->not_null)
+        return 0;
+    finding = findings_add(findings, FINDING_ERROR,
+                           "column %s (id) of %s may be NULL: such a row is not sent, and may hold"
+                           " up others",
+                           id->quoted, admin->table.quoted);
+    put_id_fix(&admin->table, false, finding->fix, sizeof finding->fix);
+    return 0;
+}
+
+/* ---- ids that come to an end ---- */
+
+/* How many ids are left, and whether that is less than a fifth. $1 the sequence, $2 and $3 the
+ * lowest and the highest id that the column can hold. A sequence that was not used yet has no last
+ * value. */
+static const char left_sql[] =
+    "SELECT pg_catalog.trunc((edge - last) / step), (edge - last) / step < (edge - origin) / step"
+    " / 5, edge IN ($2::numeric, $3::numeric) FROM (SELECT seqincrement::numeric AS step,"
+    " coalesce(CASE WHEN pg_catalog.has_sequence_privilege(seqrelid, 'SELECT, USAGE') THEN"
+    " pg_catalog.pg_sequence_last_value(seqrelid) END, seqstart - seqincrement)::numeric AS last,"
+    " CASE WHEN seqincrement > 0 THEN least(seqmax, $3::numeric)"
+    "  ELSE greatest(seqmin, $2::numeric) END AS edge,"
+    " CASE WHEN seqincrement > 0 THEN greatest(seqmin, 0) ELSE least(seqmax, 0) END AS origin"
+    " FROM pg_catalog.pg_sequence WHERE seqrelid = $1::oid) ends";
+
+/* The same by the highest id, for ids that come from no sequence. */
+#define LEFT_BY_IDS_SQL                                                                            \
+    "SELECT $3::numeric - coalesce(pg_catalog.max(%s), 0), coalesce(pg_catalog.max(%s), 0) >"      \
+    " $3::numeric / 5 * 4, true FROM %s WHERE $1::oid IS NOT NULL AND $2::numeric IS NOT NULL"
+
+struct limits {
+    const char *type;
+    const char *low;
+    const char *high;
+};
+
+static const struct limits *limits_of(const struct table_column *id)
+{
+    static const struct limits limits[] = {
+        {"bigint", "-9223372036854775808", "9223372036854775807"},
+        {"integer", "-2147483648", "2147483647"},
+        {"smallint", "-32768", "32767"}};
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (strcmp(id->type, limits[i].type) == 0)
+            return &limits[i];
+    return NULL;
+}
+
+/* The whole of it: a sequence of bigint, and columns that hold its numbers. */
+static void put_wider(const struct admin *admin, const struct sequence *sequence, char *fix,
+                      size_t size)
+{
+    const struct table *table = &admin->table;
+    size_t len = 0;
+
+    if (sequence->quoted[0] != '\0')
+        len = (size_t)snprintf(fix, size, "ALTER SEQUENCE %s AS bigint NO M%sVALUE;",
+                               sequence->quoted, sequence->increment > 0 ? "AX" : "IN");
+    if (strcmp(table->columns[COLUMN_ID].type, "bigint") != 0 && len < size)
+        (void)snprintf(fix + len, size - len,
+                       "%sALTER TABLE %s ALTER COLUMN %s TYPE bigint; ALTER TABLE %s ALTER COLUMN"
+                       " id TYPE bigint; -- writes the tables anew",
+                       len > 0 ? " " : "", table->quoted, table->columns[COLUMN_ID].quoted,
+                       table->parked_quoted);
+}
+
+static void note_end(struct admin *admin, const struct sequence *sequence, const PGresult *result,
+                     struct findings *findings)
+{
+    const struct table_column *id = &admin->table.columns[COLUMN_ID];
+    const char *left = PQgetvalue(result, 0, 0);
+    bool is_full = left[0] == '0' || left[0] == '-';
+    bool by_type = PQgetvalue(result, 0, 2)[0] == 't';
+    struct finding *finding = findings_add(
+        findings, is_full && !sequence->cycles ? FINDING_ERROR : FINDING_WARNING,
+        "column %s (id) of %s, %s%s%s, has %s ids left%s", id->quoted, admin->table.quoted,
+        id->type, sequence->quoted[0] != '\0' ? " with sequence " : "", sequence->quoted,
+        is_full ? "no" : left,
+        sequence->cycles && !by_type ? ": then they begin anew (CYCLE)"
+        : is_full                    ? ": every INSERT fails"
+                                     : ": then every INSERT fails");
+
+    if (!by_type || strcmp(id->type, "bigint") != 0)
+        put_wider(admin, sequence, finding->fix, sizeof finding->fix);
+}
+
+static int inspect_ends(struct admin *admin, struct findings *findings, struct error *error)
+{
+    const struct table_column *id = &admin->table.columns[COLUMN_ID];
+    const struct limits *limits = limits_of(id);
+    struct sequence sequence;
+    char oid[16];
+    char by_ids[sizeof LEFT_BY_IDS_SQL + 4 * QUOTED_BYTES_MAX];
+    PGresult *result;
+
+    if (limits == NULL)
+        return 0;
+    if (sequence_describe(&sequence, &admin->session, &admin->table, error) < 0)
+        return -1;
+    if (!sequence.readable && !id->unique)
+        return 0; /* the highest id is found by an index only */
+    (void)snprintf(oid, sizeof oid, "%" PRIu32, sequence.oid);
+    (void)snprintf(by_ids, sizeof by_ids, LEFT_BY_IDS_SQL, id->quoted, id->quoted,
+                   admin->table.quoted);
+    result = session_query(&admin->session, sequence.readable ? left_sql : by_ids, 3,
+                           (const char *const[]){oid, limits->low, limits->high}, error);
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0 && PQgetvalue(result, 0, 1)[0] == 't')
+        note_end(admin, &sequence, result, findings);
+    PQclear(result);
+    return 0;
+}
+
+/* ---- times without a zone ---- */
+
+/* The zones that differ, in winter or in summer, from the one in which the relay reads: that of a
+ * new session, and those set for the database and for roles. */
+static const char zones_sql[] =
+    "SELECT pg_catalog.string_agg(zone, ', ' ORDER BY zone), min(zone) FROM (SELECT reset_val AS"
+    " zone FROM pg_catalog.pg_settings WHERE name = 'TimeZone' UNION SELECT pg_catalog.substr("
+    "setting, pg_catalog.strpos(setting, '=') + 1) FROM pg_catalog.pg_db_role_setting,"
+    " pg_catalog.unnest(setconfig) setting WHERE setting ~* '^timezone=' AND setdatabase IN (0,"
+    " (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())))"
+    " zones WHERE EXISTS (SELECT FROM (VALUES ('2026-01-01 00:00Z'::timestamptz),"
+    " ('2026-07-01 00:00Z')) t (at) WHERE at AT TIME ZONE zone <> at::timestamp)";
+
+/* Whether the newest row seems to come from the future, as times east of the zone do. */
+#define FUTURE_SQL                                                                                 \
+    "SELECT coalesce((SELECT (%s > pg_catalog.now() + interval '1 min' AND %s <"                   \
+    " pg_catalog.now() + interval '1 day')::int FROM %s ORDER BY %s DESC LIMIT 1), 0)"
+
+static void note_zone(struct admin *admin, const char *problem, const char *zone,
+                      struct findings *findings)
+{
+    const struct table *table = &admin->table;
+    const struct table_column *created_at = &table->columns[COLUMN_CREATED_AT];
+    const char *read_as = admin->options->time_zone != NULL ? admin->options->time_zone : "UTC";
+    struct finding *finding =
+        findings_add(findings, FINDING_WARNING,
+                     "column %s (created_at) of %s has no time zone, and is read as %s, but %s: the"
+                     " times in messages, and ages, may be wrong",
+                     created_at->quoted, table->quoted, read_as, problem);
+
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "write time_zone = \"%s\", or the zone in which the application writes, in"
+                   " [outbox]; or ALTER TABLE %s ALTER COLUMN %s TYPE pg_catalog.timestamptz USING"
+                   " %s AT TIME ZONE '%s';",
+                   zone, table->quoted, created_at->quoted, created_at->quoted, zone);
+}
+
+static int inspect_zone_of_sessions(struct admin *admin, struct findings *findings,
+                                    struct error *error)
+{
+    PGresult *result = session_query(&admin->session, zones_sql, 0, NULL, error);
+    char problem[256];
+
+    if (result == NULL)
+        return -1;
+    if (!PQgetisnull(result, 0, 0)) {
+        (void)snprintf(problem, sizeof problem, "sessions of this database have TimeZone %.200s",
+                       PQgetvalue(result, 0, 0));
+        note_zone(admin, problem, PQgetvalue(result, 0, 1), findings);
+    }
+    PQclear(result);
+    return 0;
+}
+
+/* A time_zone that is written down is believed, unless rows come from the future. */
+static int inspect_zone(struct admin *admin, struct findings *findings, struct error *error)
+{
+    const struct table *table = &admin->table;
+    const struct table_column *created_at = &table->columns[COLUMN_CREATED_AT];
+    char sql[sizeof FUTURE_SQL + 5 * QUOTED_BYTES_MAX];
+    int before = findings->count;
+    int64_t is_future;
+
+    if (created_at->category != 'D' || strstr(created_at->base, "with time zone") != NULL)
+        return 0;
+    if (admin->options->time_zone == NULL && inspect_zone_of_sessions(admin, findings, error) < 0)
+        return -1;
+    if (findings->count > before || !table->columns[COLUMN_ID].unique)
+        return 0;
+    (void)snprintf(sql, sizeof sql, FUTURE_SQL, created_at->quoted, created_at->quoted,
+                   table->quoted, table->columns[COLUMN_ID].quoted);
+    is_future = admin_number(admin, sql, 0, NULL, error);
+    if (is_future > 0)
+        note_zone(admin, "the newest row then comes from the future", "ZONE", findings);
+    return is_future < 0 ? -1 : 0;
+}
+
+int inspect_values(struct admin *admin, struct findings *findings, struct error *error)
+{
+    if (inspect_null_ids(admin, findings, error) < 0 || inspect_ends(admin, findings, error) < 0)
+        return -1;
+    return inspect_zone(admin, findings, error);
+}

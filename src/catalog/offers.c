@@ -1,0 +1,180 @@
+#include "catalog/offers.h"
+
+#include "base/text.h"
+#include "catalog/columns.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_BYTES 72
+
+/* What others call a column, in lower case, without "_", between blanks. */
+static const char *const others[COLUMN_COUNT] = {
+    [COLUMN_ID] = " id no nr seq number sequence sequenceno sequencenumber sequenceid position pos"
+                  " offset pk rowid outboxid serial ",
+    [COLUMN_EVENT_ID] = " eventid eventuuid eventguid uid uuid guid messageid messageuuid msgid"
+                        " idempotencykey dedupid deduplicationid ",
+    [COLUMN_TOPIC] = " topic topicname subject channel destination aggregatetype stream streamname"
+                     " queue exchange routingkey target ",
+    [COLUMN_KEY] = " key messagekey partitionkey msgkey eventkey kafkakey orderingkey groupid"
+                   " messagegroup messagegroupid aggregateid entity entityid streamid ",
+    [COLUMN_TYPE] = " type eventtype messagetype msgtype eventname ",
+    [COLUMN_PAYLOAD] = " payload body data message msg content contents json document"
+                       " eventdata messagebody ",
+    [COLUMN_HEADERS] = " headers header metadata meta attributes properties ",
+    [COLUMN_CREATED_AT] = " createdat created createdon createdtime creationtime createtime"
+                          " createdate occurredat occurredon occurred insertedat recordedat"
+                          " timestamp time ts eventtime date ",
+    [COLUMN_SENT_AT] = " sentat senton sent publishedat publishedon published processedat"
+                       " processedon dispatchedat dispatchedon deliveredat relayedat ",
+};
+
+/* How well a name fits, best first. */
+enum fit { FIT_SPELT, FIT_MEANS, FIT_TYPO, FIT_WORD, FIT_TYPE, FIT_COUNT };
+
+/* The name in lower case without what separates words. */
+static void fold(char out[NAME_BYTES], const char *name)
+{
+    size_t len = 0;
+
+    for (; *name != '\0' && len < NAME_BYTES - 1; name++)
+        if (*name != '_' && *name != '-' && *name != ' ')
+            out[len++] = (char)tolower((unsigned char)*name);
+    out[len] = '\0';
+}
+
+/* The last word of "event_no", "eventNo" or "event no". */
+static const char *last_word(const char *name)
+{
+    const char *word = name;
+
+    for (const char *at = name; at[0] != '\0' && at[1] != '\0'; at++)
+        if (at[0] == '_' || at[0] == '-' || at[0] == ' ' ||
+            (islower((unsigned char)at[0]) && isupper((unsigned char)at[1])))
+            word = at + 1;
+    return word;
+}
+
+static bool means(enum column column, const char *folded)
+{
+    char word[NAME_BYTES + 2];
+
+    (void)snprintf(word, sizeof word, " %s ", folded);
+    return folded[0] != '\0' && strstr(others[column], word) != NULL;
+}
+
+static bool is_uuid(const struct table_column *column)
+{
+    return strcmp(column->base, "uuid") == 0;
+}
+
+/* Whether the type fits. Only a column that no row repeats can be the id, as a foreign key, say,
+ * cannot; and what another program fills when it inserts cannot say that a row was sent. */
+static bool can_be(enum column column, const struct table_column *found,
+                   const struct outbox_options *options)
+{
+    if (column_wanted(column, found, options) != NULL)
+        return false;
+    if (column == COLUMN_ID)
+        return found->unique && found->not_null &&
+               (column_is_integer(found) || options->order == ORDER_NONE);
+    if (column == COLUMN_EVENT_ID)
+        return is_uuid(found) || found->unique;
+    if (column == COLUMN_SENT_AT)
+        return !found->not_null && !found->has_default && found->category == 'D';
+    return true;
+}
+
+/* Whether the type, or with it the last word of the name, makes it likely. */
+static bool is_typical(enum column column, const struct table_column *found)
+{
+    if (column == COLUMN_ID)
+        return column_is_integer(found);
+    if (column == COLUMN_EVENT_ID)
+        return is_uuid(found) && (found->unique || found->has_default);
+    if (column == COLUMN_PAYLOAD)
+        return strncmp(found->base, "json", 4) == 0 || strcmp(found->base, "bytea") == 0;
+    return column == COLUMN_CREATED_AT && found->category == 'D' && found->not_null &&
+           found->has_default;
+}
+
+static bool fits(enum fit fit, enum column column, const char *wanted,
+                 const struct table_column *found)
+{
+    char want[NAME_BYTES];
+    char have[NAME_BYTES];
+    char word[NAME_BYTES];
+
+    fold(want, wanted);
+    fold(have, found->name);
+    fold(word, last_word(found->name));
+    switch (fit) {
+    case FIT_SPELT:
+        return strcmp(want, have) == 0;
+    case FIT_MEANS:
+        return means(column, have);
+    case FIT_TYPO:
+        return strlen(want) > 3 && text_distance(want, have) <= strlen(want) / 4;
+    case FIT_WORD:
+        return means(column, word) &&
+               (column != COLUMN_EVENT_ID || is_typical(column, found));
+    default:
+        return is_typical(column, found);
+    }
+}
+
+/* A uuid that is the primary key may be both ids, as in the preset "debezium". */
+static bool is_taken(const struct table *table, enum column column,
+                     const struct table_column *found)
+{
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (strcmp(table->columns[i].offer, found->name) == 0 ||
+            (table_has(table, (enum column)i) &&
+             strcmp(table->columns[i].name, found->name) == 0 &&
+             !(column == COLUMN_EVENT_ID && i == COLUMN_ID && is_uuid(found) && found->unique)))
+            return true;
+    return false;
+}
+
+/* Whether the table lacks it; with order = "key" an id that does not grow is none. */
+static bool is_missing(const struct table *table, enum column column,
+                       const struct outbox_options *options)
+{
+    return table->columns[column].name != NULL &&
+           (!table_has(table, column) || (column == COLUMN_ID && options->order == ORDER_KEY &&
+                                          !table_has_integer_ids(table)));
+}
+
+/* The first column that fits so well; by its type alone only if no other does. */
+static void offer(struct table *table, enum column column, enum fit fit,
+                  const struct table_column *columns, int count,
+                  const struct outbox_options *options)
+{
+    struct table_column *mapped = &table->columns[column];
+    const char *found = NULL;
+
+    for (int i = 0; i < count; i++) {
+        if (is_taken(table, column, &columns[i]) || !can_be(column, &columns[i], options) ||
+            !fits(fit, column, mapped->name, &columns[i]))
+            continue;
+        if (found != NULL && fit == FIT_TYPE)
+            return;
+        if (found == NULL)
+            found = columns[i].name;
+    }
+    if (found != NULL)
+        (void)snprintf(mapped->offer, sizeof mapped->offer, "%s", found);
+}
+
+/* A column that the relay can do without is offered only by a name that says so. */
+void offers_find(struct table *table, const struct table_column *columns, int count,
+                 const struct outbox_options *options)
+{
+    for (int fit = 0; fit < FIT_COUNT; fit++)
+        for (int i = 0; i < COLUMN_COUNT; i++)
+            if (is_missing(table, (enum column)i, options) &&
+                table->columns[i].offer[0] == '\0' &&
+                (table_needs(options, (enum column)i) || (fit <= FIT_TYPO && i != COLUMN_SENT_AT)))
+                offer(table, (enum column)i, (enum fit)fit, columns, count, options);
+}

@@ -1,0 +1,461 @@
+/* What somebody meets who brings a table of his own: columns, tables and schemas by other names,
+ * rows that cannot be claimed, times without a zone, ids that come to an end, other settings. */
+#include "integration/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static void write_config_for(struct fixture *fixture, const char *outbox)
+{
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\nurl = \"%s\"\n[outbox]\nadopt = true\n%s\n[relay]\n"
+                                "poll_interval = \"20ms\"\n" STDOUT_SINK "\n",
+                                fixture->url, outbox));
+}
+
+static int drain(struct fixture *fixture)
+{
+    return run(fixture, "run", "--drain", "-c", fixture->config);
+}
+
+static void init(struct fixture *fixture)
+{
+    if (run_command(fixture, "init") == 5) {
+        execute_printed(fixture);
+        expect(fixture, run_command(fixture, "init"), 0);
+    }
+    assert_says(fixture->process.out, "the tables are ready");
+}
+
+static void assert_silent_about(const char *text, const char *what)
+{
+    if (text != NULL && strstr(text, what) != NULL)
+        fail_msg("\"%s\" is in: %s", what, text);
+}
+
+/* ---- columns ---- */
+
+#define COLUMNS                                                                                    \
+    "event_id uuid NOT NULL DEFAULT gen_random_uuid(), topic text NOT NULL, key text,"             \
+    " payload jsonb"
+
+static void a_column_by_another_name_is_offered_before_one_is_added(void **state)
+{
+    static const char *const offers[] = {
+        "write id = \"event_no\" in [outbox.columns]",
+        "write event_id = \"uid\" in [outbox.columns]",
+        "write topic = \"subject\" in [outbox.columns]",
+        "write key = \"message_key\" in [outbox.columns]",
+        "write payload = \"body\" in [outbox.columns]",
+        "write created_at = \"createdAt\" in [outbox.columns]",
+        "write sent_at = \"published_at\" in [outbox.columns]",
+    };
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE TABLE events (event_no bigserial PRIMARY KEY, uid uuid NOT NULL"
+                       " DEFAULT gen_random_uuid(), subject text NOT NULL, message_key text,"
+                       " body jsonb, \"createdAt\" timestamptz DEFAULT now(), published_at"
+                       " timestamptz)");
+    write_config_for(fixture, "table = \"events\"");
+    expect(fixture, run_command(fixture, "init"), 3);
+    assert_string_equal(fixture->process.out, "");
+    for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
+        assert_says(fixture->process.err, offers[i]);
+    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
+    assert_string_equal(fixture->process.out, "");
+    expect(fixture, run_command(fixture, "check"), 3);
+    for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
+        assert_says(fixture->process.out, offers[i]);
+    expect(fixture, drain(fixture), 3);
+    assert_says(fixture->process.err, "hint=\"write id = \"event_no\" in [outbox.columns]");
+
+    write_config_for(fixture, "table = \"events\"\n[outbox.columns]\nid = \"event_no\"\n"
+                              "event_id = \"uid\"\ntopic = \"subject\"\npayload = \"body\"\n"
+                              "sent_at = \"published_at\"");
+    init(fixture);
+    assert_says(fixture->process.err, offers[3]); /* without a key there is no order */
+    sql(fixture->conn, "INSERT INTO events (subject) VALUES ('t')");
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    assert_says(fixture->process.err, "write key = \"message_key\" in [outbox.columns]");
+}
+
+/* Also the rows of an application that does not know the new columns. */
+static void the_rows_of_a_table_to_which_init_adds_columns_are_sent(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE TABLE events (a text); INSERT INTO events VALUES ('1'), ('2')");
+    write_config_for(fixture, "table = \"events\"\n[outbox.columns]\nkey = \"key\"\n"
+                              "created_at = \"created_at\"");
+    init(fixture);
+    sql(fixture->conn, "INSERT INTO events (a) VALUES ('3')");
+    expect(fixture, run_command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 3);
+    assert_says(fixture->process.out, "\"payload\":{}"); /* a tombstone would delete */
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
+                     0);
+}
+
+static void a_row_without_an_id_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *fix;
+
+    sql(fixture->conn, "CREATE SEQUENCE ids; CREATE TABLE events (id bigint DEFAULT nextval('ids'),"
+                       COLUMNS ", sent_at timestamptz)");
+    sql(fixture->conn, "INSERT INTO events (topic) VALUES ('t');"
+                       " INSERT INTO events (id, topic) VALUES (NULL, 't')");
+    write_config_for(fixture, "table = \"events\"");
+    init(fixture);
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "1 row of \"public\".\"events\" has no id (column \"id\" is"
+                                      " NULL) and is never sent");
+    fix = strstr(fixture->process.out, "UPDATE \"public\".\"events\"");
+    assert_non_null(fix);
+    sql(fixture->conn, "%.*s", (int)strcspn(fix, "\n"), fix);
+    expect(fixture, run_command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 2);
+    assert_silent_about(fixture->process.err, "may be NULL");
+
+    sql(fixture->conn, "ALTER TABLE events ALTER COLUMN id DROP NOT NULL;"
+                       " INSERT INTO events (id, topic) VALUES (NULL, 't'), (NULL, 't')");
+    expect(fixture, run_command(fixture, "status"), 0);
+    assert_says(fixture->process.out, "2 rows of \"public\".\"events\" have no id (column \"id\" is"
+                                      " NULL) and are never sent");
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+    process_await_words(&fixture->process, "may be NULL: a row without an id is never sent");
+    process_stop(&fixture->process, SIGTERM);
+}
+
+/* ---- names ---- */
+
+static void a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made(void **state)
+{
+    static const char *const cases[][3] = {
+        {"\"Events\"", "public.events", "public.Events"},
+        {"events", "public.Events", "public.events"},
+        {"events", "Public.Events", "public.events"},
+        {"events", "EVENTS", "public.events"},
+        {"\"OutboxEvents\"", "outbox_events", "public.OutboxEvents"},
+        {"\"Tenant\".events", "tenant.events", "Tenant.events"},
+    };
+    struct fixture *fixture = *state;
+    char text[128];
+
+    sql(fixture->conn, "CREATE SCHEMA \"Tenant\"; CREATE SCHEMA tenant;"
+                       " GRANT ALL ON SCHEMA \"Tenant\", tenant TO PUBLIC");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sql(fixture->conn, "CREATE TABLE %s (id bigint)", cases[i][0]);
+        (void)snprintf(text, sizeof text, "table = \"%s\"", cases[i][1]);
+        write_config_for(fixture, text);
+        (void)snprintf(text, sizeof text, "write table = \"%s\" in [outbox]", cases[i][2]);
+        expect(fixture, run_command(fixture, "init"), 3);
+        assert_says(fixture->process.err, text);
+        expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 3);
+        assert_string_equal(fixture->process.out, "");
+        expect(fixture, run_command(fixture, "check"), 3);
+        assert_says(fixture->process.out, text);
+        assert_silent_about(fixture->process.out, "fix: outbox-relay init");
+        expect(fixture, drain(fixture), 3);
+        assert_says(fixture->process.err, "does not exist, but ");
+        sql(fixture->conn, "DROP TABLE %s", cases[i][0]);
+    }
+}
+
+static void the_relays_own_tables_are_no_outbox(void **state)
+{
+    static const char *const names[] = {"outbox_parked", "outbox_slice"};
+    struct fixture *fixture = *state;
+    char text[64];
+
+    write_config_for(fixture, "");
+    init(fixture);
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(text, sizeof text, "table = \"%s\"", names[i]);
+        write_config_for(fixture, text);
+        expect(fixture, run_command(fixture, "init"), 3);
+        assert_says(fixture->process.err, "is no outbox: it is one that outbox-relay keeps beside");
+        expect(fixture, run_command(fixture, "check"), 3);
+        assert_says(fixture->process.out, "is no outbox: it is one that outbox-relay keeps beside");
+        expect(fixture, drain(fixture), 3);
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('%s_parked'))",
+                                    names[i]),
+                         0);
+    }
+}
+
+/* Its name is that of the table of parked rows, and it belongs to the role of the outbox. */
+static void a_table_of_the_application_is_not_taken_for_that_of_parked_rows(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn,
+        "CREATE TABLE events (id bigserial PRIMARY KEY, " COLUMNS ", sent_at timestamptz);"
+        "CREATE TABLE events_parked (id bigint, key text, error text, sent_at timestamptz);"
+        "ALTER TABLE events OWNER TO " HARNESS_RELAY ";"
+        "ALTER TABLE events_parked OWNER TO " HARNESS_RELAY);
+    write_config_for(fixture, "table = \"events\"");
+    expect(fixture, run_command(fixture, "init"), 3);
+    assert_says(fixture->process.err, "\"events_parked\" is not the table that outbox-relay init"
+                                      " creates");
+    assert_silent_about(fixture->process.err, "ADD COLUMN"); /* events was not looked at */
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_attribute WHERE attrelid ="
+                                               " 'events_parked'::regclass AND attnum > 0"),
+                     4);
+}
+
+static void a_name_has_any_characters(void **state)
+{
+    static const char *const names[][2] = {{"tenant-42", "outbox"}, {"public", "my 'own' 100% $1"},
+                                           {"Gr\xC3\xB6\xC3\x9F" "e", "1st; --"}};
+    struct fixture *fixture = *state;
+    char table[128];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        sql(fixture->conn,
+            "SET client_min_messages = warning; CREATE SCHEMA IF NOT EXISTS \"%s\";"
+            " GRANT ALL ON SCHEMA \"%s\" TO PUBLIC",
+            names[i][0], names[i][0]);
+        (void)snprintf(table, sizeof table,
+                       "table = \"%s.%s\"\n[outbox.columns]\nid = \"the id\"\n"
+                       "key = \"key-of::text\"\npayload = \"a.b\"",
+                       names[i][0], names[i][1]);
+        write_config_for(fixture, table);
+        expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+        expect(fixture, run_command(fixture, "init"), 0);
+        expect(fixture, run(fixture, "emit", "t", "k", "{\"n\":1}", "-c", fixture->config), 0);
+        expect(fixture, run_command(fixture, "check"), 0);
+        expect(fixture, drain(fixture), 0);
+        assert_says(fixture->process.out, "\"key\":\"k\"");
+        expect(fixture, run(fixture, "replay", "--topic", "t", "-c", fixture->config), 0);
+        expect(fixture, drain(fixture), 0);
+        assert_int_equal(count_lines(fixture->process.out), 1);
+        expect(fixture, run(fixture, "purge", "--older-than", "0", "-c", fixture->config), 0);
+        expect(fixture, run_command(fixture, "status"), 0);
+    }
+}
+
+static void a_name_that_is_refused_says_which_character(void **state)
+{
+    static const char *const cases[][2] = {
+        {"table = '\"Outbox\"'", "contains a double quote"},
+        {"table = 'a.b.c'", "has more than one dot"},
+        {"table = ''", "must not be empty"},
+        {"table = 'public.'", "has an empty name"},
+        {"table = 'public.outbox '", "begins or ends with a blank"},
+        {"table = \"a\\tb\"", "contains a control character"},
+        {"[outbox.columns]\nid = ''", "id: must not be empty"},
+        {"[outbox.columns]\nid = '\"Id\"'", "contains a double quote"},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_config_for(fixture, cases[i][0]);
+        expect(fixture, run_command(fixture, "check"), 2);
+        assert_says(fixture->process.err, cases[i][1]);
+    }
+}
+
+/* ---- times ---- */
+
+static void make_local(struct fixture *fixture)
+{
+    sql(fixture->conn, "ALTER DATABASE %s SET TimeZone = 'Asia/Tokyo'", PQdb(fixture->conn));
+    sql(fixture->conn, "SET TimeZone = 'Asia/Tokyo'; CREATE TABLE events (id bigserial PRIMARY KEY,"
+                       COLUMNS ", created_at timestamp NOT NULL DEFAULT now(), sent_at timestamp)");
+}
+
+static void times_without_a_zone_are_read_in_the_one_that_is_configured(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_local(fixture);
+    write_config_for(fixture, "table = \"events\"\ntime_zone = \"Asia/Tokyo\"");
+    init(fixture);
+    sql(fixture->conn, "INSERT INTO events (topic, created_at) VALUES ('t', now() - interval"
+                       " '30 s')");
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_silent_about(fixture->process.out, "has no time zone");
+    expect(fixture, run(fixture, "status", "--json", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "\"backlog_oldest_seconds\":3");
+    expect(fixture, drain(fixture), 0);
+    load_printed(fixture, fixture->process.out);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed, events WHERE"
+                                               " (line->>'created_at')::timestamptz = created_at"
+                                               " AND created_at > now() - interval '5 min'"
+                                               " AND sent_at BETWEEN created_at AND now()"),
+                     1);
+}
+
+static void a_zone_that_nobody_confirmed_is_said(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *fix;
+
+    make_local(fixture);
+    write_config_for(fixture, "table = \"events\"");
+    init(fixture);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "column \"created_at\" (created_at) of \"public\".\"events\""
+                                      " has no time zone, and is read as UTC, but sessions of this"
+                                      " database have TimeZone Asia/Tokyo");
+    assert_says(fixture->process.out, "write time_zone = \"Asia/Tokyo\"");
+    write_config_for(fixture, "table = \"events\"\ntime_zone = \"UTC\"");
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_silent_about(fixture->process.out, "has no time zone");
+    sql(fixture->conn, "INSERT INTO events (topic) VALUES ('t')"); /* an hour that comes later */
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "the newest row then comes from the future");
+    write_config_for(fixture, "table = \"events\"");
+    expect(fixture, run_command(fixture, "check"), 0);
+    fix = strstr(fixture->process.out, "ALTER TABLE \"public\".\"events\" ALTER COLUMN \"created");
+    assert_non_null(fix);
+    sql(fixture->conn, "%.*s", (int)strcspn(fix, "\n"), fix);
+    init(fixture); /* the parked table follows */
+    expect(fixture, drain(fixture), 0);
+    load_printed(fixture, fixture->process.out);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE"
+                                               " (line->>'created_at')::timestamptz BETWEEN now() -"
+                                               " interval '5 min' AND now()"),
+                     1);
+}
+
+/* The relay's own session may have a zone too, and an application another one for its role. */
+static void a_zone_of_a_role_is_said(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE TABLE events (id bigserial PRIMARY KEY, " COLUMNS ", created_at"
+                       " timestamp(3) NOT NULL DEFAULT now(), sent_at timestamptz)");
+    write_config_for(fixture, "table = \"events\"");
+    init(fixture);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_silent_about(fixture->process.out, "has no time zone");
+    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS test_restricted;"
+                       " CREATE ROLE test_restricted; ALTER ROLE test_restricted IN DATABASE %s SET"
+                       " timezone = 'Europe/London'", PQdb(fixture->conn)); /* UTC in winter */
+    expect(fixture, run_command(fixture, "check"), 0);
+    sql(fixture->conn, "DROP ROLE test_restricted");
+    assert_says(fixture->process.out, "sessions of this database have TimeZone Europe/London");
+}
+
+static void a_zone_that_does_not_exist_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_config_for(fixture, "time_zone = \"Asia/Tokio\"");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "invalid value for parameter \"TimeZone\": \"Asia/Tokio\"");
+    assert_says(fixture->process.out, "for [outbox] time_zone");
+}
+
+/* ---- ids ---- */
+
+static void ids_that_come_to_an_end_are_said_with_what_makes_more(void **state)
+{
+    static const struct {
+        const char *column;
+        long long last;
+        const char *said;
+    } cases[] = {
+        {"serial PRIMARY KEY", 2147483640,
+         "integer with sequence \"public\".\"events_id_seq\", has 7 ids left: then every INSERT"},
+        {"smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", 32767,
+         "has no ids left: every INSERT fails"},
+        {"int PRIMARY KEY DEFAULT nextval('public.numbers')", 2147483646, "has 1 ids left"},
+        {"bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 1000) PRIMARY KEY", 990, "has 10 ids left"},
+        {"bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 1000 CYCLE) PRIMARY KEY", 990,
+         "has 10 ids left: then they begin anew (CYCLE)"},
+        {"int PRIMARY KEY", 2147483640, "integer, has 7 ids left"}, /* the application's own ids */
+    };
+    struct fixture *fixture = *state;
+    const char *fix;
+
+    write_config_for(fixture, "table = \"events\"");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS events,"
+                           " events_parked, events_slice; DROP SEQUENCE IF EXISTS numbers; CREATE"
+                           " SEQUENCE numbers; CREATE TABLE events (id %s, " COLUMNS ", sent_at"
+                           " timestamptz)", cases[i].column);
+        sql(fixture->conn, "ALTER SEQUENCE numbers OWNER TO " HARNESS_RELAY
+                           "; ALTER TABLE events OWNER TO " HARNESS_RELAY);
+        init(fixture);
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_silent_about(fixture->process.out, "ids left");
+        if (strstr(cases[i].column, "DEFAULT") == NULL && strstr(cases[i].said, "integer,") != NULL)
+            sql(fixture->conn, "INSERT INTO events (id, topic) VALUES (%lld, 't')", cases[i].last);
+        else
+            sql(fixture->conn, "SELECT setval(coalesce(pg_get_serial_sequence('events', 'id'),"
+                               " 'numbers'), %lld)", cases[i].last);
+        (void)run_command(fixture, "check");
+        assert_says(fixture->process.out, cases[i].said);
+        fix = strstr(fixture->process.out, "ids left");
+        fix = strstr(fix, "fix: ");
+        assert_non_null(fix);
+        sql(fixture->conn, "%.*s", (int)strcspn(fix + 5, "\n"), fix + 5);
+        init(fixture);
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_silent_about(fixture->process.out, "ids left");
+    }
+}
+
+/* ---- settings ---- */
+
+/* All of them as no relay expects them. */
+static void literals_mean_the_same_with_any_settings(void **state)
+{
+    static const char *const settings[] = {
+        "standard_conforming_strings = off", "transform_null_equals = on", "array_nulls = off",
+        "backslash_quote = off", "escape_string_warning = on", "bytea_output = 'escape'",
+        "DateStyle = 'SQL, DMY'", "IntervalStyle = 'sql_standard'", "extra_float_digits = -15",
+        "xmlbinary = 'hex'", "xmloption = 'document'", "quote_all_identifiers = on",
+        "row_security = off", "default_transaction_isolation = 'serializable'",
+        "lc_numeric = 'C'", "client_min_messages = 'error'", "TimeZone = 'Asia/Tokyo'"};
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        sql(fixture->conn, "ALTER DATABASE %s SET %s", PQdb(fixture->conn), settings[i]);
+    write_config_for(fixture, "table = \"events\"\n"
+                              "where = '''topic ~ '^a\\.b$' AND topic <> 'c\\d' '''");
+    expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
+    execute_printed(fixture); /* with the settings of the database */
+    sql(fixture->conn, "ALTER TABLE events OWNER TO " HARNESS_RELAY "; ALTER TABLE events_parked"
+                       " OWNER TO " HARNESS_RELAY "; ALTER TABLE events_slice OWNER TO "
+                       HARNESS_RELAY);
+    expect(fixture, run_command(fixture, "init"), 0); /* the index of that text is the one */
+    assert_string_equal(fixture->process.out, "the tables are ready\n");
+    sql(fixture->conn, "INSERT INTO events (topic, key, payload) VALUES ('a.b', 'k\\', '{}'),"
+                       " ('axb', 'k\\', '{}')");
+    expect(fixture, run_command(fixture, "check"), 0);
+    expect(fixture, drain(fixture), 0);
+    assert_int_equal(count_lines(fixture->process.out), 1);
+    assert_says(fixture->process.out, "\"topic\":\"a.b\",\"key\":\"k\\\\\"");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_column_by_another_name_is_offered_before_one_is_added),
+        TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent),
+        TEST(a_row_without_an_id_is_named),
+        TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made),
+        TEST(the_relays_own_tables_are_no_outbox),
+        TEST(a_table_of_the_application_is_not_taken_for_that_of_parked_rows),
+        TEST(a_name_has_any_characters),
+        TEST(a_name_that_is_refused_says_which_character),
+        TEST(times_without_a_zone_are_read_in_the_one_that_is_configured),
+        TEST(a_zone_that_nobody_confirmed_is_said),
+        TEST(a_zone_of_a_role_is_said),
+        TEST(a_zone_that_does_not_exist_is_refused),
+        TEST(ids_that_come_to_an_end_are_said_with_what_makes_more),
+        TEST(literals_mean_the_same_with_any_settings),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
