@@ -24,6 +24,7 @@ struct admin *admin_open(const struct outbox_options *options, struct error *err
     late = NULL;
     if (session_open(&admin->session, &session, "admin", error) < 0 ||
         describe_table(&admin->table, &admin->session, options, error) < 0) {
+        table_name_holders(&admin->table, &admin->session, error);
         admin_close(admin);
         return NULL;
     }

@@ -314,8 +314,10 @@ int admin_init(struct admin *admin, char **executed, char **missing, struct erro
     *missing = NULL;
     if (check_where(admin, error) < 0 || change_tables(admin, executed, error) < 0 ||
         describe_table(&admin->table, &admin->session, admin->options, error) < 0 ||
-        missing_sql(admin, missing, error) < 0)
+        missing_sql(admin, missing, error) < 0) {
+        table_name_holders(&admin->table, &admin->session, error);
         return -1;
+    }
     if ((*missing)[0] != '\0')
         return tell_missing(admin, error);
     free(*missing);
@@ -376,10 +378,12 @@ int admin_init_notify(struct admin *admin, struct error *error)
 {
     struct notify notify;
 
-    if (session_execute(&admin->session, "BEGIN", error) < 0 ||
-        notify_describe(&notify, &admin->session, &admin->table, error) < 0 ||
-        create_notify(admin, "notify", error) < 0 ||
-        (!notify.exists && create_notify(admin, "notify_trigger", error) < 0))
-        return -1;
-    return session_execute(&admin->session, "COMMIT", error);
+    if (session_execute(&admin->session, "BEGIN", error) == 0 &&
+        notify_describe(&notify, &admin->session, &admin->table, error) == 0 &&
+        create_notify(admin, "notify", error) == 0 &&
+        (notify.exists || create_notify(admin, "notify_trigger", error) == 0) &&
+        session_execute(&admin->session, "COMMIT", error) == 0)
+        return 0;
+    table_name_holders(&admin->table, &admin->session, error);
+    return -1;
 }

@@ -471,7 +471,7 @@ static int inspect_read_only(struct admin *admin, struct findings *findings, str
     return 0;
 }
 
-int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)
+static int inspect_all(struct admin *admin, struct findings *findings, struct error *error)
 {
     inspect_server(admin, findings);
     inspect_encoding(admin, findings);
@@ -496,4 +496,12 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
         inspect_cluster(admin, findings, error) < 0)
         return -1;
     return inspect_adoption(admin, findings, error);
+}
+
+int admin_inspect(struct admin *admin, struct findings *findings, struct error *error)
+{
+    if (inspect_all(admin, findings, error) == 0)
+        return 0;
+    table_name_holders(&admin->table, &admin->session, error);
+    return -1;
 }

@@ -1,5 +1,7 @@
 #include "catalog/table.h"
 
+#include "pg/holders.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -53,6 +55,13 @@ int table_plain(const struct table *table, struct error *error)
                      "%s is not a plain table: views, partitioned, inherited and foreign tables"
                      " are not supported",
                      table->quoted);
+}
+
+void table_name_holders(const struct table *table, struct session *session, struct error *error)
+{
+    const char *const tables[3] = {table->quoted, table->parked_quoted, table->slice_quoted};
+
+    holders_name(session, tables, error);
 }
 
 int table_refuse_missing(const struct table *table, struct error *error)

@@ -87,6 +87,9 @@ bool table_has_needed(const struct table *table, const struct outbox_options *op
 /* Sets *error: the table does not exist, and what to do. Returns -1. */
 int table_refuse_missing(const struct table *table, struct error *error);
 
+/* Completes the error of a lock on these tables that was waited for in vain (holders.h). */
+void table_name_holders(const struct table *table, struct session *session, struct error *error);
+
 /* Returns 0, or -1 with *error set for a view, a foreign, partitioned or inherited table. The table
  * must exist. */
 int table_plain(const struct table *table, struct error *error);

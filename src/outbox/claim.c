@@ -288,7 +288,30 @@ static enum claim_result note_failure(struct outbox *outbox, const struct claim_
         *error = other;
         return CLAIM_FAILED;
     }
+    table_name_holders(&outbox->table, &outbox->pipeline.session, error);
     return failure_is_of_row(failure) ? CLAIM_UNREADABLE : CLAIM_FAILED;
+}
+
+/* Also after a lock on a table or a slice that another session did not give up in time. */
+static enum claim_result give_up(struct outbox *outbox, struct error *error)
+{
+    struct error other;
+
+    if (outbox->pipeline.session.conn != NULL && pipeline_roll_back(&outbox->pipeline, &other) < 0)
+        *error = other;
+    table_name_holders(&outbox->table, &outbox->pipeline.session, error);
+    return CLAIM_FAILED;
+}
+
+/* A table lock that is waited for in vain costs no connection. */
+static int read_table_lock(struct pipeline *pipeline, struct error *error)
+{
+    PGresult *result = pipeline_answer(pipeline, PGRES_COMMAND_OK, error);
+
+    PQclear(result);
+    if (result == NULL && pipeline->failure != FAILURE_LOCKED)
+        pipeline_close(pipeline);
+    return result != NULL ? 0 : -1;
 }
 
 static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
@@ -296,17 +319,11 @@ static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
 {
     outbox->pipeline.in_flight = false;
     outbox->pipeline.in_transaction = true;
-    if (pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
+    if (pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
         return CLAIM_FAILED;
-    if (slice_lock_read(&outbox->slices, request, error) < 0) {
-        struct error other;
-
-        if (outbox->pipeline.session.conn != NULL &&
-            pipeline_roll_back(&outbox->pipeline, &other) < 0)
-            *error = other;
-        return CLAIM_FAILED;
-    }
+    if (read_table_lock(&outbox->pipeline, error) < 0 ||
+        slice_lock_read(&outbox->slices, request, error) < 0)
+        return give_up(outbox, error);
     batch->rows = pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error);
     batch->release_rows = release_result;
     if (batch->rows == NULL)

@@ -170,8 +170,10 @@ static int describe(struct outbox *outbox, struct error *error)
         describe_check_usable(&table, outbox->options, error) < 0 ||
         describe_check_unchanged(&table, &outbox->table, error) < 0 ||
         sequence_describe(&outbox->sequence, &outbox->pipeline.session, &table, error) < 0 ||
-        adoption_settle(&adoption, &table, &outbox->pipeline.session, outbox->options, error) < 0)
+        adoption_settle(&adoption, &table, &outbox->pipeline.session, outbox->options, error) < 0) {
+        table_name_holders(&table, &outbox->pipeline.session, error);
         return -1;
+    }
     outbox->table = table;
     payload = table.columns[COLUMN_PAYLOAD].base;
     outbox->payload_is_json = strcmp(payload, "json") == 0 || strcmp(payload, "jsonb") == 0;

@@ -49,18 +49,35 @@ static const char *name_of(char out[80], const struct relay_report *report, int 
     return out;
 }
 
-/* Whether statements fail on a working connection, because of a privilege, a lock or a table. With
- * an SQLSTATE of class 08, 28, 3D, 53 or 57 the server cannot be used at all. */
-static bool is_refusal(const struct error *error)
+static const struct {
+    const char *begins;
+    const char *lasts;
+    const char *ends;
+    const char *was;
+} words[] = {
+    [OUTAGE_AWAY] = {"is away", "has been away", "is back", "was away"},
+    [OUTAGE_REFUSES] = {"refuses the relay", "has refused the relay", "is back",
+                        "refused the relay"},
+    [OUTAGE_LOCKED] = {"has the relay wait for a lock", "has had the relay wait for a lock",
+                       "has given the lock", "had the relay wait for a lock"},
+};
+
+/* Statements may fail on a working connection, because of a privilege, a lock or a table. With an
+ * SQLSTATE of class 08, 28, 3D, 53 or 57 the server cannot be used at all. */
+static enum outage outage_of(const struct error *error, int peer)
 {
     static const char *const away[] = {"08", "28", "3D", "53", "57", NULL};
 
+    if (peer != REPORT_DATABASE)
+        return OUTAGE_AWAY;
+    if (error_is_sqlstate(error, "55P03"))
+        return OUTAGE_LOCKED;
     if (error->sqlstate[0] == '\0')
-        return error->kind != ERROR_TRANSIENT;
+        return error->kind != ERROR_TRANSIENT ? OUTAGE_REFUSES : OUTAGE_AWAY;
     for (int i = 0; away[i] != NULL; i++)
         if (error_is_sqlstate(error, away[i]))
-            return false;
-    return true;
+            return OUTAGE_AWAY;
+    return OUTAGE_REFUSES;
 }
 
 /* The first failure is often a timeout that says less than the next one. */
@@ -80,8 +97,6 @@ static bool is_another_reason(struct peer_change *change, const char *reason)
 static void log_away(struct changes *changes, const struct relay_report *report, int peer,
                      bool again)
 {
-    static const char *const words[2][2] = {{"is away", "has been away"},
-                                            {"refuses the relay", "has refused the relay"}};
     struct peer_change *change = &changes->peers[peer];
     const struct peer_report *now = peer_of(report, peer);
     int64_t lasted_ms = report->up_for_ms - change->began_ms;
@@ -94,6 +109,7 @@ static void log_away(struct changes *changes, const struct relay_report *report,
     if (again && now->lanes_away < report->lane_count)
         (void)snprintf(lanes, sizeof lanes, " (%d of %d lanes)", now->lanes_away,
                        report->lane_count);
+    change->outage = outage_of(&now->error, peer);
     change->logged = true;
     change->logged_ms = report->up_for_ms;
     (void)is_another_reason(change, now->error.text);
@@ -101,8 +117,9 @@ static void log_away(struct changes *changes, const struct relay_report *report,
               LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL,
                          .error = now->error.text, .hint = now->error.hint,
                          .since_ms = report->now_ms - lasted_ms),
-              "%s %s%s%s%s", name_of(name, report, peer), words[change->refuses][again], lasted,
-              lanes, peer != REPORT_DATABASE ? ": its rows wait" : "");
+              "%s %s%s%s%s", name_of(name, report, peer),
+              again ? words[change->outage].lasts : words[change->outage].begins, lasted, lanes,
+              peer != REPORT_DATABASE ? ": its rows wait" : "");
 }
 
 static void log_back(struct changes *changes, const struct relay_report *report, int peer)
@@ -115,7 +132,7 @@ static void log_back(struct changes *changes, const struct relay_report *report,
 
     log_event(LOG_INFO,
               LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL, .since_ms = began_ms),
-              "%s is back after %" PRId64 " s", name_of(name, report, peer),
+              "%s %s after %" PRId64 " s", name_of(name, report, peer), words[change->outage].ends,
               (lasted_ms > 0 ? lasted_ms + 999 : 0) / 1000);
 }
 
@@ -135,7 +152,7 @@ static void note_away(struct changes *changes, const struct relay_report *report
         change->began_ms = report->up_for_ms - now->state_for_ms;
         change->sent = sent_to(report, peer);
         change->reason_count = 0;
-        change->refuses = peer == REPORT_DATABASE && is_refusal(&now->error);
+        change->outage = outage_of(&now->error, peer);
     }
     if (!is_recent(report, change->logged_ms) ||
         (change->logged && is_another_reason(change, now->error.text)))
@@ -160,7 +177,8 @@ static void note_gap(struct changes *changes, const struct relay_report *report,
     log_event(LOG_WARN,
               LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL,
                          .error = now->error.text, .hint = now->error.hint),
-              "%s was away for a moment", name_of(name, report, peer));
+              "%s %s for a moment", name_of(name, report, peer),
+              words[outage_of(&now->error, peer)].was);
 }
 
 static void note_up(struct changes *changes, const struct relay_report *report, int peer)
@@ -323,8 +341,7 @@ void changes_describe(const struct changes *changes, const struct relay_report *
         len = strlen(out);
         if (change->away)
             (void)snprintf(out + len, size - len, "; %s %s for %" PRId64 " s",
-                           name_of(name, report, peer),
-                           change->refuses ? "has refused the relay" : "has been away",
+                           name_of(name, report, peer), words[change->outage].lasts,
                            (report->up_for_ms - change->began_ms) / 1000);
     }
 }

@@ -12,11 +12,15 @@
 
 #define CHANGE_REASONS 4 /* of one peer while it is away; further ones wait for the minute */
 
+/* What keeps the relay from working: the database may be there, and take no statement of the
+ * relay's, or have it wait for a lock. */
+enum outage { OUTAGE_AWAY, OUTAGE_REFUSES, OUTAGE_LOCKED };
+
 struct peer_change {
     bool connected; /* it has been up */
     bool away;      /* it has been away and is not reliably back */
     bool logged;    /* the log says so */
-    bool refuses;   /* the database is there, but takes no statement of the relay's */
+    enum outage outage;
     int64_t began_ms;
     int64_t logged_ms;                /* when that was logged last; 0: never */
     int64_t gap_logged_ms;            /* when a gap between two looks was logged last; 0: never */

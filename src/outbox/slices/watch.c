@@ -167,6 +167,7 @@ int watch_connect(struct watch *watch, struct error *error)
 {
     if (connect_session(watch, error) == 0)
         return 0;
+    table_name_holders(&watch->table, &watch->session, error);
     watch_disconnect(watch);
     return -1;
 }

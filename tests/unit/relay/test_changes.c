@@ -191,6 +191,21 @@ static void a_gap_between_two_looks_is_logged_once_a_minute(void **state)
     assert_int_equal(count_words(logged_text, "\n"), 4 + 1);
 }
 
+/* The database is there, and nobody is away. */
+static void a_wait_for_a_lock_is_called_one(void **state)
+{
+    (void)state;
+    pass(1);
+    enter(&report.database, PEER_AWAY, "canceling statement due to lock timeout");
+    (void)snprintf(report.database.error.sqlstate, sizeof report.database.error.sqlstate, "55P03");
+    pass(2);
+    enter(&report.database, PEER_UP, NULL);
+    pass(4);
+    assert_int_equal(count_words(logged(), "msg=\"the database has the relay wait for a lock\""), 1);
+    assert_int_equal(count_words(logged_text, "msg=\"the database has given the lock after "), 1);
+    assert_int_equal(count_words(logged_text, "away"), 0);
+}
+
 static void an_outage_after_a_gap_is_logged_at_once(void **state)
 {
     (void)state;
@@ -299,6 +314,7 @@ int main(void)
         TEST(a_probe_is_no_end),
         TEST(messages_that_are_taken_are_its_end),
         TEST(a_gap_between_two_looks_is_logged_once_a_minute),
+        TEST(a_wait_for_a_lock_is_called_one),
         TEST(an_outage_after_a_gap_is_logged_at_once),
         TEST(one_that_comes_and_goes_is_logged_once_a_minute),
         TEST(a_database_that_refuses_is_not_away),

@@ -1,0 +1,73 @@
+/* Names who holds a lock that a statement waited for in vain. */
+#include "pg/holders.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HOLDERS_MAX "3"
+
+/* A lock on the whole table is what kept the statement waiting; if there is none, it was a row's,
+ * and a transaction that writes holds it: hardly that of another relay, which is short. What
+ * sessions of other roles do, and since when, only members of pg_read_all_stats see. */
+static const char holders_sql[] =
+    "WITH held AS (SELECT l.pid, c.relname, l.mode IN ('ShareLock', 'ShareUpdateExclusiveLock',"
+    " 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') AS whole, a.*"
+    " FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation"
+    " LEFT JOIN LATERAL (SELECT usename, application_name AS name, state, xact_start FROM"
+    "  pg_catalog.pg_stat_activity WHERE pg_stat_activity.pid = l.pid) a ON true"
+    " WHERE l.locktype = 'relation' AND l.granted AND l.pid IS DISTINCT FROM"
+    " pg_catalog.pg_backend_pid() AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE"
+    " datname = pg_catalog.current_database()) AND l.relation IN (pg_catalog.to_regclass($1),"
+    " pg_catalog.to_regclass($2), pg_catalog.to_regclass($3))),"
+    " first AS (SELECT DISTINCT ON (pid) * FROM held WHERE whole OR NOT (SELECT bool_or(whole)"
+    "  FROM held) ORDER BY pid, whole DESC),"
+    " chosen AS (SELECT * FROM first WHERE name NOT LIKE 'outbox-relay/%' OR name IS NULL OR NOT"
+    "  EXISTS (SELECT FROM first WHERE name NOT LIKE 'outbox-relay/%' OR name IS NULL)"
+    "  ORDER BY xact_start LIMIT " HOLDERS_MAX ")"
+    " SELECT pg_catalog.string_agg(CASE WHEN pid IS NULL THEN 'a prepared transaction' ELSE 'pid '"
+    " || pid || ' (role \"' || usename || '\"' || CASE WHEN name <> '' THEN ', ' || name ELSE ''"
+    " END || coalesce(', ' || state || pg_catalog.to_char(xact_start AT TIME ZONE 'UTC',"
+    " '\" since \"YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') || ')' END || ' on ' || relname, ', '),"
+    " (pg_catalog.array_agg(pid))[1] FROM chosen";
+
+static PGresult *ask(struct session *session, const char *const tables[3])
+{
+    const char *params[3];
+    struct error ignored;
+    PGresult *result = NULL;
+    bool is_pipeline = PQpipelineStatus(session->conn) == PQ_PIPELINE_ON;
+
+    for (int i = 0; i < 3; i++)
+        params[i] = tables[i][0] != '\0' ? tables[i] : NULL;
+    if (is_pipeline && session_leave_pipeline(session, &ignored) < 0)
+        return NULL;
+    if (PQtransactionStatus(session->conn) == PQTRANS_IDLE ||
+        session_execute(session, "ROLLBACK", &ignored) == 0)
+        result = session_query(session, holders_sql, 3, params, &ignored);
+    if (is_pipeline && session->conn != NULL)
+        (void)session_enter_pipeline(session, &ignored);
+    return result;
+}
+
+void holders_name(struct session *session, const char *const tables[3], struct error *error)
+{
+    size_t len = strlen(error->text);
+    PGresult *result;
+
+    if (!error_is_sqlstate(error, "55P03") || session->conn == NULL)
+        return;
+    result = ask(session, tables);
+    if (result == NULL || PQgetisnull(result, 0, 0)) {
+        (void)snprintf(error->text + len, sizeof error->text - len,
+                       ": another transaction held the lock for more than a second");
+    } else {
+        (void)snprintf(error->text + len, sizeof error->text - len, ": the lock is held by %s",
+                       PQgetvalue(result, 0, 0));
+        if (error->hint[0] == '\0' && !PQgetisnull(result, 0, 1))
+            (void)error_hint(error,
+                             "let that transaction end, or end it: SELECT"
+                             " pg_catalog.pg_terminate_backend(%s);",
+                             PQgetvalue(result, 0, 1));
+    }
+    PQclear(result);
+}
