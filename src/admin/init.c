@@ -182,7 +182,7 @@ static int create_outbox(struct admin *admin, struct error *error)
     const char *sections[] = {"outbox", NULL};
     struct error cause;
 
-    if (admin->table.spelt[0] != '\0')
+    if (admin->table.spelt[0] != '\0' || admin->table.lacks_schema)
         return table_refuse_missing(&admin->table, error);
     if (admin->options->preset != PRESET_DEFAULT)
         return error_set(

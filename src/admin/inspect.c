@@ -103,17 +103,12 @@ static bool inspect_table(struct admin *admin, struct findings *findings)
     struct finding *finding;
     struct error problem;
 
-    if (table->spelt[0] != '\0') {
-        (void)table_refuse_missing(table, &problem);
-        finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
-        (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
-        return false;
-    }
     if (!table->exists) {
-        finding = findings_add(
-            findings, FINDING_ERROR, "table %s not found in database \"%s\" as role \"%s\"",
-            table->quoted, PQdb(admin->session.conn), PQuser(admin->session.conn));
-        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
+        (void)table_refuse_missing(table, &problem);
+        finding = findings_add(findings, FINDING_ERROR, "%s (in database \"%s\", as role \"%s\")",
+                               problem.text, PQdb(admin->session.conn),
+                               PQuser(admin->session.conn));
+        (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
         return false;
     }
     if (table_plain(table, &problem) < 0) {

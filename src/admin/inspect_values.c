@@ -210,27 +210,26 @@ static const char zones_sql[] =
     "SELECT coalesce((SELECT (%s > pg_catalog.now() + interval '1 min' AND %s <"                   \
     " pg_catalog.now() + interval '1 day')::int FROM %s ORDER BY %s DESC LIMIT 1), 0)"
 
-static void note_zone(struct admin *admin, const char *problem, const char *zone,
-                      struct findings *findings)
+static void note_zone(struct admin *admin, enum column column, const char *problem,
+                      const char *zone, struct findings *findings)
 {
-    const struct table *table = &admin->table;
-    const struct table_column *created_at = &table->columns[COLUMN_CREATED_AT];
     const char *read_as = admin->options->time_zone != NULL ? admin->options->time_zone : "UTC";
-    struct finding *finding =
-        findings_add(findings, FINDING_WARNING,
-                     "column %s (created_at) of %s has no time zone, and is read as %s, but %s: the"
-                     " times in messages, and ages, may be wrong",
-                     created_at->quoted, table->quoted, read_as, problem);
+    const char *quoted = admin->table.columns[column].quoted;
+    struct finding *finding = findings_add(
+        findings, FINDING_WARNING,
+        "column %s (%s) of %s has no time zone, and is read as %s, but %s: %s may be wrong", quoted,
+        column_name(column), admin->table.quoted, read_as, problem,
+        column == COLUMN_CREATED_AT ? "times in messages, and ages," : "what retention deletes");
 
     (void)snprintf(finding->fix, sizeof finding->fix,
                    "write time_zone = \"%s\", or the zone in which the application writes, in"
                    " [outbox]; or ALTER TABLE %s ALTER COLUMN %s TYPE pg_catalog.timestamptz USING"
                    " %s AT TIME ZONE '%s';",
-                   zone, table->quoted, created_at->quoted, created_at->quoted, zone);
+                   zone, admin->table.quoted, quoted, quoted, zone);
 }
 
-static int inspect_zone_of_sessions(struct admin *admin, struct findings *findings,
-                                    struct error *error)
+static int inspect_zone_of_sessions(struct admin *admin, enum column column,
+                                    struct findings *findings, struct error *error)
 {
     PGresult *result = session_query(&admin->session, zones_sql, 0, NULL, error);
     char problem[256];
@@ -240,38 +239,41 @@ static int inspect_zone_of_sessions(struct admin *admin, struct findings *findin
     if (!PQgetisnull(result, 0, 0)) {
         (void)snprintf(problem, sizeof problem, "sessions of this database have TimeZone %.200s",
                        PQgetvalue(result, 0, 0));
-        note_zone(admin, problem, PQgetvalue(result, 0, 1), findings);
+        note_zone(admin, column, problem, PQgetvalue(result, 0, 1), findings);
     }
     PQclear(result);
     return 0;
 }
 
 /* A time_zone that is written down is believed, unless rows come from the future. */
-static int inspect_zone(struct admin *admin, struct findings *findings, struct error *error)
+static int inspect_zone(struct admin *admin, enum column column, struct findings *findings,
+                        struct error *error)
 {
     const struct table *table = &admin->table;
-    const struct table_column *created_at = &table->columns[COLUMN_CREATED_AT];
+    const struct table_column *time = &table->columns[column];
     char sql[sizeof FUTURE_SQL + 5 * QUOTED_BYTES_MAX];
     int before = findings->count;
     int64_t is_future;
 
-    if (created_at->category != 'D' || strstr(created_at->base, "with time zone") != NULL)
+    if (time->category != 'D' || strstr(time->base, "with time zone") != NULL)
         return 0;
-    if (admin->options->time_zone == NULL && inspect_zone_of_sessions(admin, findings, error) < 0)
+    if (admin->options->time_zone == NULL &&
+        inspect_zone_of_sessions(admin, column, findings, error) < 0)
         return -1;
     if (findings->count > before || !table->columns[COLUMN_ID].unique)
         return 0;
-    (void)snprintf(sql, sizeof sql, FUTURE_SQL, created_at->quoted, created_at->quoted,
-                   table->quoted, table->columns[COLUMN_ID].quoted);
+    (void)snprintf(sql, sizeof sql, FUTURE_SQL, time->quoted, time->quoted, table->quoted,
+                   table->columns[COLUMN_ID].quoted);
     is_future = admin_number(admin, sql, 0, NULL, error);
     if (is_future > 0)
-        note_zone(admin, "the newest row then comes from the future", "ZONE", findings);
+        note_zone(admin, column, "the newest row then comes from the future", "ZONE", findings);
     return is_future < 0 ? -1 : 0;
 }
 
 int inspect_values(struct admin *admin, struct findings *findings, struct error *error)
 {
-    if (inspect_null_ids(admin, findings, error) < 0 || inspect_ends(admin, findings, error) < 0)
+    if (inspect_null_ids(admin, findings, error) < 0 || inspect_ends(admin, findings, error) < 0 ||
+        inspect_zone(admin, COLUMN_CREATED_AT, findings, error) < 0)
         return -1;
-    return inspect_zone(admin, findings, error);
+    return inspect_zone(admin, COLUMN_SENT_AT, findings, error);
 }

@@ -77,7 +77,7 @@ const char *column_wanted(enum column column, const struct table_column *describ
     return NULL;
 }
 
-/* Writes the SQL that changes the column's type, if a cast can do that. */
+/* Writes which column may be meant, and the SQL that changes the type, if a cast can do that. */
 static void put_fix(char *fix, size_t size, const struct table *table, enum column column)
 {
     const struct table_column *described = &table->columns[column];
@@ -85,6 +85,11 @@ static void put_fix(char *fix, size_t size, const struct table *table, enum colu
     const char *type = is_time ? "pg_catalog.timestamptz" : "pg_catalog.text";
 
     fix[0] = '\0';
+    if (described->offer[0] != '\0') {
+        (void)snprintf(fix, size, "write %s = \"%s\" in [outbox.columns]", column_name(column),
+                       described->offer);
+        return;
+    }
     if (column == COLUMN_HEADERS || column == COLUMN_ID || (is_time && described->category != 'D'))
         return;
     (void)snprintf(fix, size, "ALTER TABLE %s ALTER COLUMN %s TYPE %s USING %s::%s;", table->quoted,

@@ -36,16 +36,23 @@ static const char find_sql[] =
              " LEFT JOIN pg_catalog.pg_class p ON p.relkind = 'r' AND p.oid ="
              "     pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2 || '_parked'))";
 
-/* A table whose name is the same but for capitals and underscores, in the schema or, for an
- * unqualified name, in the search_path. A schema's name may differ in the same way. */
+/* What may be meant by a table that is not there: one whose name is the same but for capitals and
+ * underscores, in the schema or, for an unqualified name, in the search_path; or one of this name
+ * in another schema. A schema's name may differ in the same way. */
 #define FOLDED(name) "pg_catalog.lower(pg_catalog.replace(" name "::text, '_', '') COLLATE \"C\")"
-static const char spelt_sql[] =
-    "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class c"
-    " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-    " WHERE " FOLDED("c.relname") " = " FOLDED("$2")
-    " AND (" FOLDED("n.nspname") " = " FOLDED("$1") " OR n.nspname = ANY ($3::pg_catalog.name[]))"
-    " AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'"
-    " ORDER BY n.nspname = $1 DESC, c.relname, n.nspname LIMIT 1";
+static const char others_sql[] =
+    "WITH schemas AS (SELECT oid, nspname, " FOLDED("nspname") " = " FOLDED("$1") " AS is_like"
+    " FROM pg_catalog.pg_namespace WHERE nspname !~ '^(pg_|information_schema$)'),"
+    " tables AS (SELECT nspname || '.' || relname AS name, nspname, relname, is_like OR nspname ="
+    "  ANY ($3::pg_catalog.name[]) AS is_near FROM schemas s JOIN pg_catalog.pg_class c"
+    "  ON c.relnamespace = s.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
+    "  AND " FOLDED("c.relname") " = " FOLDED("$2") ")"
+    " SELECT NOT EXISTS (SELECT FROM schemas WHERE nspname = $1), coalesce("
+    " (SELECT name FROM tables WHERE is_near ORDER BY nspname = $1 DESC, relname LIMIT 1),"
+    " (SELECT nspname || '.' || $2 FROM schemas WHERE is_like AND nspname <> $1 AND NOT EXISTS"
+    "  (SELECT FROM schemas WHERE nspname = $1) LIMIT 1)),"
+    " (SELECT name FROM tables WHERE NOT is_near AND relname = $2"
+    "  AND pg_catalog.has_schema_privilege(nspname, 'USAGE') ORDER BY nspname LIMIT 1)";
 
 static const char columns_sql[] =
     "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)," COLUMN_BASE_SQL ","
@@ -137,16 +144,17 @@ static int find_schema(struct table *table, struct session *session, const char 
     return error_hint(error, "write table = \"SCHEMA.%s\" in [outbox]", name);
 }
 
-static int find_spelt(struct table *table, struct session *session, bool has_schema,
-                      struct error *error)
+static int find_others(struct table *table, struct session *session, bool has_schema,
+                       struct error *error)
 {
     const char *params[3] = {table->schema, table->name, has_schema ? "{}" : session->schemas};
-    PGresult *result = session_query(session, spelt_sql, 3, params, error);
+    PGresult *result = session_query(session, others_sql, 3, params, error);
 
     if (result == NULL)
         return -1;
-    if (PQntuples(result) > 0)
-        (void)snprintf(table->spelt, sizeof table->spelt, "%s", PQgetvalue(result, 0, 0));
+    table->lacks_schema = PQgetvalue(result, 0, 0)[0] == 't';
+    (void)snprintf(table->spelt, sizeof table->spelt, "%s", PQgetvalue(result, 0, 1));
+    (void)snprintf(table->elsewhere, sizeof table->elsewhere, "%s", PQgetvalue(result, 0, 2));
     PQclear(result);
     return 0;
 }
@@ -214,7 +222,7 @@ static int find(struct table *table, struct session *session, const struct outbo
     if (table->exists && table->parked_exists && (!trusted || !is_parked_table(table)))
         return table_refuse_other(table->parked_quoted, error);
     if (!table->exists &&
-        find_spelt(table, session, strchr(options->table, '.') != NULL, error) < 0)
+        find_others(table, session, strchr(options->table, '.') != NULL, error) < 0)
         return -1;
     return check_schema_number(table, error);
 }

@@ -137,13 +137,14 @@ static bool is_taken(const struct table *table, enum column column,
     return false;
 }
 
-/* Whether the table lacks it; with order = "key" an id that does not grow is none. */
+/* Whether the table lacks it, or it is of another kind; with order = "key" an id must grow. */
 static bool is_missing(const struct table *table, enum column column,
                        const struct outbox_options *options)
 {
     return table->columns[column].name != NULL &&
-           (!table_has(table, column) || (column == COLUMN_ID && options->order == ORDER_KEY &&
-                                          !table_has_integer_ids(table)));
+           (!table_has(table, column) ||
+            column_wanted(column, &table->columns[column], options) != NULL ||
+            (column == COLUMN_ID && options->order == ORDER_KEY && !table_has_integer_ids(table)));
 }
 
 /* The first column that fits so well; by its type alone only if no other does. */

@@ -66,19 +66,31 @@ void table_name_holders(const struct table *table, struct session *session, stru
 
 int table_refuse_missing(const struct table *table, struct error *error)
 {
-    if (table->spelt[0] == '\0') {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
-                        table->quoted);
-        (void)error_hint(error, "outbox-relay init");
-    } else {
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "table %s does not exist, but %s does: names are taken as they are written",
-                        table->quoted, table->spelt);
+    const char *kind = table->lacks_schema ? "schema" : "table";
+    const char *name = table->lacks_schema ? table->schema_quoted : table->quoted;
+    char other[sizeof table->spelt];
+
+    (void)snprintf(other, sizeof other, "%.*s",
+                   table->lacks_schema ? (int)strcspn(table->spelt, ".") : (int)sizeof other,
+                   table->spelt);
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s %s does not exist%s%s%s", kind,
+                    name, other[0] != '\0' ? ", but " : "", other,
+                    other[0] != '\0' ? " does: names are taken as they are written" : "");
+    if (other[0] != '\0')
         (void)error_hint(error,
-                         "write table = \"%s\" in [outbox]; for a second table choose a name that"
+                         "write table = \"%s\" in [outbox]; for a second one choose a name that"
                          " differs in more than capitals and underscores",
                          table->spelt);
-    }
+    else if (table->elsewhere[0] != '\0')
+        (void)error_hint(error,
+                         "write table = \"%s\" in [outbox], if that table is meant; if not:%s%s%s"
+                         " outbox-relay init",
+                         table->elsewhere, table->lacks_schema ? " CREATE SCHEMA " : "",
+                         table->lacks_schema ? name : "", table->lacks_schema ? "; then" : "");
+    else if (table->lacks_schema)
+        (void)error_hint(error, "CREATE SCHEMA %s; then: outbox-relay init", name);
+    else
+        (void)error_hint(error, "outbox-relay init");
     return error_mark_schema(error);
 }
 

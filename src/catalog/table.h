@@ -47,8 +47,10 @@ struct table {
     char slice_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."table_slice" */
     char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
     char notify_quoted[QUOTED_BYTES_MAX];      /* the trigger that init --notify adds */
-    char spelt[132];                           /* "schema.table" that is there when this one is not,
-                                                * and has other capitals or underscores; "": none */
+    bool lacks_schema;
+    char spelt[132];     /* "schema.table" when this one is not there, but another that differs in
+                          * capitals or underscores, or only the schema does; "": none */
+    char elsewhere[132]; /* the same for a table of this name in another schema */
     uint32_t oid;                              /* 0: it does not exist */
     bool exists;
     bool parked_exists;

@@ -82,6 +82,22 @@ static void a_column_by_another_name_is_offered_before_one_is_added(void **state
     assert_says(fixture->process.err, "write key = \"message_key\" in [outbox.columns]");
 }
 
+static void a_column_of_the_wrong_type_gives_way_to_one_that_fits(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE TABLE events (id uuid PRIMARY KEY, seq bigserial UNIQUE, topic int,"
+                       " subject text, payload int, body jsonb, sent_at boolean, published_at"
+                       " timestamptz)");
+    write_config_for(fixture, "table = \"events\"");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "fix: write topic = \"subject\" in [outbox.columns]");
+    assert_says(fixture->process.out, "fix: write payload = \"body\" in [outbox.columns]");
+    assert_says(fixture->process.out, "fix: write sent_at = \"published_at\" in [outbox.columns]");
+    assert_says(fixture->process.out, "fix: write event_id = \"id\" in [outbox.columns]");
+    assert_says(fixture->process.out, "fix: write id = \"seq\" in [outbox.columns]");
+}
+
 /* Also the rows of an application that does not know the new columns. */
 static void the_rows_of_a_table_to_which_init_adds_columns_are_sent(void **state)
 {
@@ -165,6 +181,30 @@ static void a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is
         expect(fixture, drain(fixture), 3);
         assert_says(fixture->process.err, "does not exist, but ");
         sql(fixture->conn, "DROP TABLE %s", cases[i][0]);
+    }
+}
+
+static void a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named(void **state)
+{
+    static const char *const cases[][2] = {
+        {"App.events", "write table = \"app.events\" in [outbox]"},
+        {"App.others", "write table = \"app.others\" in [outbox]"},
+        {"nosuch.others", "CREATE SCHEMA \"nosuch\"; then: outbox-relay init"},
+        {"public.events", "write table = \"app.events\" in [outbox], if that table is meant"},
+        {"nosuch.events", "write table = \"app.events\" in [outbox], if that table is meant"},
+    };
+    struct fixture *fixture = *state;
+    char text[128];
+
+    sql(fixture->conn, "CREATE SCHEMA app; GRANT USAGE ON SCHEMA app TO PUBLIC;"
+                       " CREATE TABLE app.events (id bigint)");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        (void)snprintf(text, sizeof text, "table = \"%s\"", cases[i][0]);
+        write_config_for(fixture, text);
+        expect(fixture, run_command(fixture, "check"), 3);
+        assert_says(fixture->process.out, cases[i][1]);
+        expect(fixture, drain(fixture), 3);
+        assert_says(fixture->process.err, "does not exist");
     }
 }
 
@@ -306,6 +346,8 @@ static void a_zone_that_nobody_confirmed_is_said(void **state)
                                       " has no time zone, and is read as UTC, but sessions of this"
                                       " database have TimeZone Asia/Tokyo");
     assert_says(fixture->process.out, "write time_zone = \"Asia/Tokyo\"");
+    assert_says(fixture->process.out, "column \"sent_at\" (sent_at) of \"public\".\"events\" has no"
+                                      " time zone, and is read as UTC");
     write_config_for(fixture, "table = \"events\"\ntime_zone = \"UTC\"");
     expect(fixture, run_command(fixture, "check"), 0);
     assert_silent_about(fixture->process.out, "has no time zone");
@@ -442,9 +484,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_column_by_another_name_is_offered_before_one_is_added),
+        TEST(a_column_of_the_wrong_type_gives_way_to_one_that_fits),
         TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent),
         TEST(a_row_without_an_id_is_named),
         TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made),
+        TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named),
         TEST(the_relays_own_tables_are_no_outbox),
         TEST(a_table_of_the_application_is_not_taken_for_that_of_parked_rows),
         TEST(a_name_has_any_characters),
