@@ -2,6 +2,7 @@
 
 #include "catalog/sequence.h"
 #include "catalog/sql_text.h"
+#include "catalog/zone.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -194,17 +195,6 @@ static int inspect_ends(struct admin *admin, struct findings *findings, struct e
 
 /* ---- times without a zone ---- */
 
-/* The zones that differ, in winter or in summer, from the one in which the relay reads: that of a
- * new session, and those set for the database and for roles. */
-static const char zones_sql[] =
-    "SELECT pg_catalog.string_agg(zone, ', ' ORDER BY zone), min(zone) FROM (SELECT reset_val AS"
-    " zone FROM pg_catalog.pg_settings WHERE name = 'TimeZone' UNION SELECT pg_catalog.substr("
-    "setting, pg_catalog.strpos(setting, '=') + 1) FROM pg_catalog.pg_db_role_setting,"
-    " pg_catalog.unnest(setconfig) setting WHERE setting ~* '^timezone=' AND setdatabase IN (0,"
-    " (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())))"
-    " zones WHERE EXISTS (SELECT FROM (VALUES ('2026-01-01 00:00Z'::timestamptz),"
-    " ('2026-07-01 00:00Z')) t (at) WHERE at AT TIME ZONE zone <> at::timestamp)";
-
 /* Whether the newest row seems to come from the future, as times east of the zone do. */
 #define FUTURE_SQL                                                                                 \
     "SELECT coalesce((SELECT (%s > pg_catalog.now() + interval '1 min' AND %s <"                   \
@@ -231,17 +221,15 @@ static void note_zone(struct admin *admin, enum column column, const char *probl
 static int inspect_zone_of_sessions(struct admin *admin, enum column column,
                                     struct findings *findings, struct error *error)
 {
-    PGresult *result = session_query(&admin->session, zones_sql, 0, NULL, error);
-    char problem[256];
+    struct zones zones;
+    char problem[sizeof zones.all + 64];
 
-    if (result == NULL)
+    if (zone_find_others(&zones, &admin->session, error) < 0)
         return -1;
-    if (!PQgetisnull(result, 0, 0)) {
-        (void)snprintf(problem, sizeof problem, "sessions of this database have TimeZone %.200s",
-                       PQgetvalue(result, 0, 0));
-        note_zone(admin, column, problem, PQgetvalue(result, 0, 1), findings);
-    }
-    PQclear(result);
+    (void)snprintf(problem, sizeof problem, "sessions of this database have TimeZone %s",
+                   zones.all);
+    if (zones.all[0] != '\0')
+        note_zone(admin, column, problem, zones.first, findings);
     return 0;
 }
 
@@ -255,7 +243,7 @@ static int inspect_zone(struct admin *admin, enum column column, struct findings
     int before = findings->count;
     int64_t is_future;
 
-    if (time->category != 'D' || strstr(time->base, "with time zone") != NULL)
+    if (!zone_is_lacking(time))
         return 0;
     if (admin->options->time_zone == NULL &&
         inspect_zone_of_sessions(admin, column, findings, error) < 0)
@@ -275,5 +263,7 @@ int inspect_values(struct admin *admin, struct findings *findings, struct error 
     if (inspect_null_ids(admin, findings, error) < 0 || inspect_ends(admin, findings, error) < 0 ||
         inspect_zone(admin, COLUMN_CREATED_AT, findings, error) < 0)
         return -1;
-    return inspect_zone(admin, COLUMN_SENT_AT, findings, error);
+    return admin->options->on_sent == ON_SENT_MARK
+               ? inspect_zone(admin, COLUMN_SENT_AT, findings, error)
+               : 0;
 }

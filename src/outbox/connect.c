@@ -8,6 +8,7 @@
 #include "catalog/adoption.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
+#include "catalog/zone.h"
 #include "outbox/slices/sql_horizon.h"
 #include "outbox/slices/sql_slices.h"
 #include "pg/open.h"
@@ -155,6 +156,30 @@ static void warn_of_columns(const struct table *table, const struct outbox_optio
                  table->quoted, table->columns[COLUMN_SENT_AT].quoted);
 }
 
+/* As check does: messages would carry a time that is hours away from the true one. */
+static int warn_of_zone(const struct table *table, const struct outbox_options *options,
+                        struct session *session, struct error *error)
+{
+    const struct table_column *created_at = &table->columns[COLUMN_CREATED_AT];
+    struct zones zones;
+    char hint[160];
+
+    if (options->time_zone != NULL || !zone_is_lacking(created_at))
+        return 0;
+    if (zone_find_others(&zones, session, error) < 0)
+        return -1;
+    (void)snprintf(hint, sizeof hint,
+                   "write time_zone = \"%s\", or the zone in which the application writes, in"
+                   " [outbox]",
+                   zones.first);
+    if (zones.all[0] != '\0')
+        log_event(LOG_WARN, LOG_FIELDS(.hint = hint),
+                  "column %s (created_at) of %s has no time zone, and is read as UTC, but sessions"
+                  " of this database have TimeZone %s",
+                  created_at->quoted, table->quoted, zones.all);
+    return 0;
+}
+
 /* outbox->table stays the last description that passed all checks. */
 static int describe(struct outbox *outbox, struct error *error)
 {
@@ -180,7 +205,7 @@ static int describe(struct outbox *outbox, struct error *error)
     if (atomic_flag_test_and_set(&warned))
         return 0;
     warn_of_columns(&table, outbox->options);
-    return 0;
+    return warn_of_zone(&table, outbox->options, &outbox->pipeline.session, error);
 }
 
 static int connect_session(struct outbox *outbox, struct error *error)
