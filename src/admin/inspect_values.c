@@ -90,23 +90,20 @@ static int inspect_null_ids(struct admin *admin, struct findings *findings, stru
 
 /* ---- ids that come to an end ---- */
 
-/* How many ids are left, and whether that is less than a fifth. $1 the sequence, $2 and $3 the
- * lowest and the highest id that the column can hold. A sequence that was not used yet has no last
- * value. */
-static const char left_sql[] =
-    "SELECT pg_catalog.trunc((edge - last) / step), (edge - last) / step < (edge - origin) / step"
-    " / 5, edge IN ($2::numeric, $3::numeric) FROM (SELECT seqincrement::numeric AS step,"
-    " coalesce(CASE WHEN pg_catalog.has_sequence_privilege(seqrelid, 'SELECT, USAGE') THEN"
-    " pg_catalog.pg_sequence_last_value(seqrelid) END, seqstart - seqincrement)::numeric AS last,"
-    " CASE WHEN seqincrement > 0 THEN least(seqmax, $3::numeric)"
-    "  ELSE greatest(seqmin, $2::numeric) END AS edge,"
-    " CASE WHEN seqincrement > 0 THEN greatest(seqmin, 0) ELSE least(seqmax, 0) END AS origin"
-    " FROM pg_catalog.pg_sequence WHERE seqrelid = $1::oid) ends";
-
-/* The same by the highest id, for ids that come from no sequence. */
-#define LEFT_BY_IDS_SQL                                                                            \
-    "SELECT $3::numeric - coalesce(pg_catalog.max(%s), 0), coalesce(pg_catalog.max(%s), 0) >"      \
-    " $3::numeric / 5 * 4, true FROM %s WHERE $1::oid IS NOT NULL AND $2::numeric IS NOT NULL"
+/* How many ids are left, and whether that is less than a fifth. $1 the sequence or 0, $2 and $3 the
+ * lowest and the highest id that the column can hold. The highest id that is there counts when the
+ * sequence was not used yet, may not be read, or is not known; an index must find it. */
+#define LEFT_SQL                                                                                   \
+    "SELECT pg_catalog.trunc((edge - last) / step), (edge - last) / step < (edge - origin) / step" \
+    " / 5, edge IN ($2::numeric, $3::numeric) FROM (SELECT coalesce(seqincrement, 1)::numeric AS"  \
+    " step, coalesce(CASE WHEN pg_catalog.has_sequence_privilege(seqrelid, 'SELECT, USAGE') THEN"  \
+    " pg_catalog.pg_sequence_last_value(seqrelid) END, %s, seqstart - seqincrement, 0)::numeric"   \
+    " AS last, CASE WHEN seqincrement < 0 THEN greatest(seqmin, $2::numeric)"                      \
+    "  ELSE least(seqmax, $3::numeric) END AS edge,"                                               \
+    " CASE WHEN seqincrement < 0 THEN least(seqmax, 0) ELSE greatest(seqmin, 0) END AS origin"     \
+    " FROM (VALUES ($1::oid)) id (sequence) LEFT JOIN pg_catalog.pg_sequence"                      \
+    " ON seqrelid = sequence) ends"
+#define HIGHEST_SQL "(SELECT pg_catalog.max(%s) FROM %s)"
 
 struct limits {
     const char *type;
@@ -171,23 +168,25 @@ static int inspect_ends(struct admin *admin, struct findings *findings, struct e
     const struct limits *limits = limits_of(id);
     struct sequence sequence;
     char oid[16];
-    char by_ids[sizeof LEFT_BY_IDS_SQL + 4 * QUOTED_BYTES_MAX];
+    char highest[sizeof HIGHEST_SQL + 3 * QUOTED_BYTES_MAX] = "NULL::int8";
+    char sql[sizeof LEFT_SQL + sizeof highest];
+    const char *params[3] = {oid};
     PGresult *result;
 
     if (limits == NULL)
         return 0;
     if (sequence_describe(&sequence, &admin->session, &admin->table, error) < 0)
         return -1;
-    if (!sequence.readable && !id->unique)
-        return 0; /* the highest id is found by an index only */
+    if (id->unique)
+        (void)snprintf(highest, sizeof highest, HIGHEST_SQL, id->quoted, admin->table.quoted);
     (void)snprintf(oid, sizeof oid, "%" PRIu32, sequence.oid);
-    (void)snprintf(by_ids, sizeof by_ids, LEFT_BY_IDS_SQL, id->quoted, id->quoted,
-                   admin->table.quoted);
-    result = session_query(&admin->session, sequence.readable ? left_sql : by_ids, 3,
-                           (const char *const[]){oid, limits->low, limits->high}, error);
+    (void)snprintf(sql, sizeof sql, LEFT_SQL, highest);
+    params[1] = limits->low;
+    params[2] = limits->high;
+    result = session_query(&admin->session, sql, 3, params, error);
     if (result == NULL)
         return -1;
-    if (PQntuples(result) > 0 && PQgetvalue(result, 0, 1)[0] == 't')
+    if (PQgetvalue(result, 0, 1)[0] == 't')
         note_end(admin, &sequence, result, findings);
     PQclear(result);
     return 0;
@@ -260,6 +259,14 @@ static int inspect_zone(struct admin *admin, enum column column, struct findings
 
 int inspect_values(struct admin *admin, struct findings *findings, struct error *error)
 {
+    const char *params[1] = {admin->table.quoted};
+    int64_t may_read = admin_number(admin,
+                                    "SELECT (pg_catalog.has_table_privilege($1, 'SELECT') AND NOT"
+                                    " pg_catalog.row_security_active($1))::int",
+                                    1, params, error);
+
+    if (may_read <= 0) /* which is said elsewhere */
+        return (int)may_read;
     if (inspect_null_ids(admin, findings, error) < 0 || inspect_ends(admin, findings, error) < 0 ||
         inspect_zone(admin, COLUMN_CREATED_AT, findings, error) < 0)
         return -1;

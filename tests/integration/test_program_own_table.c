@@ -449,6 +449,27 @@ static void ids_that_come_to_an_end_are_said_with_what_makes_more(void **state)
     }
 }
 
+/* Its values cannot be looked at, and what is missing is said all the same. */
+static void a_role_that_may_read_neither_table_nor_sequence_is_told_so(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "CREATE TABLE events (id serial PRIMARY KEY, " COLUMNS ", created_at timestamp,"
+                       " sent_at timestamptz)");
+    write_config_for(fixture, "table = \"events\"");
+    init(fixture);
+    sql(fixture->conn, "REVOKE ALL ON events, events_id_seq FROM " HARNESS_RELAY);
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "missing privilege: SELECT on \"public\".\"events\" for role");
+    sql(fixture->conn, "GRANT ALL ON events TO " HARNESS_RELAY
+                       "; INSERT INTO events (id, topic) VALUES (2147483640, 't')");
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "\"public\".\"events_id_seq\", has 7 ids left");
+    sql(fixture->conn, "ALTER TABLE events ENABLE ROW LEVEL SECURITY");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "row-level security hides rows of");
+}
+
 /* ---- settings ---- */
 
 /* All of them as no relay expects them. */
@@ -500,6 +521,7 @@ int main(void)
         TEST(a_zone_of_a_role_is_said),
         TEST(a_zone_that_does_not_exist_is_refused),
         TEST(ids_that_come_to_an_end_are_said_with_what_makes_more),
+        TEST(a_role_that_may_read_neither_table_nor_sequence_is_told_so),
         TEST(literals_mean_the_same_with_any_settings),
     };
 
