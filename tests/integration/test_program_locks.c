@@ -41,6 +41,11 @@ static void init_and_check_name_who_holds_the_lock(void **state)
         assert_names(fixture->process.err, holder, "outbox");
         PQfinish(holder);
     }
+    sql(fixture->conn, "BEGIN; LOCK TABLE outbox; PREPARE TRANSACTION 'its name'");
+    expect(fixture, run_command(fixture, "check"), 3);
+    sql(fixture->conn, "ROLLBACK PREPARED 'its name'");
+    assert_says(fixture->process.out, "held by prepared transaction 'its name' on outbox");
+    assert_says(fixture->process.out, "ROLLBACK PREPARED 'its name'");
     sql(fixture->conn, "ALTER TABLE outbox_parked DROP COLUMN headers");
     {
         PGconn *holder = hold(fixture, "SELECT FROM outbox_parked");
