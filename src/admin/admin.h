@@ -24,6 +24,9 @@ void admin_close(struct admin *admin);
  * something else. *missing is then the SQL that adds it, or NULL. *executed is the SQL by which the
  * parked table was changed, a statement a line, or NULL. The caller frees both. */
 int admin_init(struct admin *admin, char **executed, char **missing, struct error *error);
+/* "schema.table": a table of the outbox's name in another schema, when the outbox does not exist.
+ * "": there is none. */
+const char *admin_table_elsewhere(const struct admin *admin);
 /* Whether `run` would accept the rows that are already in the table (adoption.h), which must be
  * complete. Only reads. 0: it would. 1: it would not, and *error says why. -1: the check failed. */
 int admin_foresee_adoption(struct admin *admin, struct error *error);

@@ -325,6 +325,11 @@ int admin_init(struct admin *admin, char **executed, char **missing, struct erro
     return 0;
 }
 
+const char *admin_table_elsewhere(const struct admin *admin)
+{
+    return admin->table.elsewhere;
+}
+
 int admin_foresee_adoption(struct admin *admin, struct error *error)
 {
     struct adoption adoption;

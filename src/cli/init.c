@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static enum exit_status print_and_free(char *sql)
 {
@@ -50,6 +51,7 @@ static void print_columns(struct admin *admin)
 
 static enum exit_status create(struct admin *admin, bool notify)
 {
+    char *elsewhere = strdup(admin_table_elsewhere(admin)); /* init describes the table anew */
     struct error error;
     char *executed = NULL;
     char *missing = NULL;
@@ -62,6 +64,12 @@ static enum exit_status create(struct admin *admin, bool notify)
     free(executed);
     if (missing == NULL)
         print_columns(admin);
+    if (result == 0 && elsewhere != NULL && elsewhere[0] != '\0')
+        (void)fprintf(stderr,
+                      "outbox-relay: warning: there is also table %s; if that is the outbox, write"
+                      " table = \"%s\" in [outbox]\n",
+                      elsewhere, elsewhere);
+    free(elsewhere);
     if (result == 0) {
         (void)printf("the tables are ready\n");
         status = warn_of_adoption(admin);

@@ -206,6 +206,9 @@ static void a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named(v
         expect(fixture, drain(fixture), 3);
         assert_says(fixture->process.err, "does not exist");
     }
+    write_config_for(fixture, "table = \"events\""); /* a tenant's may be a second one */
+    expect(fixture, run_command(fixture, "init"), 0);
+    assert_says(fixture->process.err, "warning: there is also table app.events; if that is the");
 }
 
 static void the_relays_own_tables_are_no_outbox(void **state)
