@@ -104,8 +104,8 @@ static enum exit_status run(const struct arguments *arguments, struct config *co
     case RELAY_DRAINED:
         return EXIT_DONE;
     case RELAY_LEFTOVER:
-        log_event(LOG_WARN, LOG_FIELDS(.hint = "outbox-relay dead list"),
-                  "parked or dead rows remain");
+        log_event(LOG_WARN, LOG_FIELDS(.hint = "outbox-relay status, outbox-relay dead list"),
+                  "parked or dead rows remain, or rows without an id");
         return EXIT_RUNTIME;
     case RELAY_ABORTED:
         log_warn("exiting at once: events that were not settled will be sent again");

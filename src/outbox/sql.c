@@ -188,16 +188,20 @@ char *sql_park_bare(const struct table *table)
     return writer_end(&writer);
 }
 
+/* A row without an id can never be claimed: a drain does not wait for it, but counts it. */
 char *sql_remaining(const struct table *table, const struct outbox_options *options)
 {
+    const struct table_column *id = &table->columns[COLUMN_ID];
     struct writer writer;
 
     if (!writer_begin(&writer))
         return NULL;
     (void)fprintf(writer.out, "SELECT EXISTS (SELECT FROM %s WHERE true", table->quoted);
     sql_put_unsent(writer.out, table);
+    if (!id->not_null)
+        (void)fprintf(writer.out, " AND %s IS NOT NULL", id->quoted);
     if (options->order == ORDER_NONE)
-        (void)fprintf(writer.out, " ORDER BY %s LIMIT 1", table->columns[COLUMN_ID].quoted);
+        (void)fprintf(writer.out, " ORDER BY %s LIMIT 1", id->quoted);
     (void)fprintf(writer.out,
                   ") OR EXISTS (SELECT FROM %s waiting WHERE due <= pg_catalog.now()"
                   " AND sent_at IS NULL",
@@ -208,5 +212,11 @@ char *sql_remaining(const struct table *table, const struct outbox_options *opti
                   "), (SELECT count(*) FROM (SELECT FROM %s WHERE sent_at IS NULL LIMIT 1000)"
                   " counted)",
                   table->parked_quoted);
+    if (!id->not_null) {
+        (void)fprintf(writer.out, " + (SELECT count(*) FROM (SELECT FROM %s WHERE %s IS NULL",
+                      table->quoted, id->quoted);
+        sql_put_unsent(writer.out, table);
+        (void)fprintf(writer.out, " LIMIT 1000) lost)");
+    }
     return writer_end(&writer);
 }

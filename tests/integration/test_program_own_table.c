@@ -147,6 +147,8 @@ static void a_row_without_an_id_is_named(void **state)
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     process_await_words(&fixture->process, "may be NULL: a row without an id is never sent");
     process_stop(&fixture->process, SIGTERM);
+    expect(fixture, drain(fixture), 1); /* it ends, and has not sent everything */
+    assert_says(fixture->process.err, "or rows without an id");
 }
 
 /* ---- names ---- */
