@@ -5,6 +5,7 @@
 #include "admin/admin_session.h"
 
 #include "admin/inspect_cluster.h"
+#include "admin/inspect_settle.h"
 #include "admin/inspect_slices.h"
 #include "admin/inspect_values.h"
 #include "catalog/adoption.h"
@@ -105,9 +106,9 @@ static bool inspect_table(struct admin *admin, struct findings *findings)
 
     if (!table->exists) {
         (void)table_refuse_missing(table, &problem);
-        finding = findings_add(findings, FINDING_ERROR, "%s (in database \"%s\", as role \"%s\")",
-                               problem.text, PQdb(admin->session.conn),
-                               PQuser(admin->session.conn));
+        finding =
+            findings_add(findings, FINDING_ERROR, "%s (in database \"%s\", as role \"%s\")",
+                         problem.text, PQdb(admin->session.conn), PQuser(admin->session.conn));
         (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
         return false;
     }
@@ -488,7 +489,7 @@ static int inspect_all(struct admin *admin, struct findings *findings, struct er
         inspect_values(admin, findings, error) < 0 ||
         inspect_row_security(admin, findings, error) < 0 ||
         inspect_privileges(admin, findings, error) < 0 ||
-        inspect_cluster(admin, findings, error) < 0)
+        inspect_settle(admin, findings, error) < 0 || inspect_cluster(admin, findings, error) < 0)
         return -1;
     return inspect_adoption(admin, findings, error);
 }

@@ -47,7 +47,7 @@ void oldest_put_sql(const struct admin *admin, FILE *out, int limit)
     else
         (void)fprintf(out, " FROM");
     (void)fprintf(out, " (SELECT * FROM %s WHERE true", table->quoted);
-    sql_put_unsent(out, table);
+    sql_put_claimable(out, table);
     if (by_slice)
         put_in_slice(admin, out);
     put_from(admin, out);
@@ -73,7 +73,7 @@ void oldest_put_unsent_sql(const struct admin *admin, FILE *out, int limit)
         oldest_put_sql(admin, out, limit);
     } else {
         (void)fprintf(out, " FROM (SELECT * FROM %s WHERE true", admin->table.quoted);
-        sql_put_unsent(out, &admin->table);
+        sql_put_claimable(out, &admin->table);
         put_from(admin, out);
         (void)fprintf(out, ") unsent");
     }

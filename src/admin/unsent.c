@@ -20,7 +20,7 @@ int64_t admin_count_unsent(struct admin *admin, struct error *error)
         return error_no_memory(error);
     (void)fprintf(writer.out, "SELECT (SELECT count(*) FROM (SELECT FROM %s WHERE true",
                   admin->table.quoted);
-    sql_put_unsent(writer.out, &admin->table);
+    sql_put_claimable(writer.out, &admin->table);
     (void)fprintf(writer.out,
                   " LIMIT %d) unsent) + (SELECT count(*) FROM %s WHERE due IS NOT NULL)", COUNT_MAX,
                   admin->table.parked_quoted);

@@ -29,7 +29,10 @@ static const char find_sql[] =
              " (SELECT pg_catalog.string_agg(own, ', ') FROM pg_catalog.unnest("
              "   '{seq,attempts,due,waits_for,error,parked_at,sent_at}'::text[]) own WHERE NOT "
              "EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = p.oid"
-             "   AND a.attname = own AND NOT a.attisdropped))"
+             "   AND a.attname = own AND NOT a.attisdropped)),"
+             " EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid"
+             "   AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 24 <> 0)"
+             " OR EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid)"
              " FROM (VALUES (pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, "
              "$2::text))))"
              " AS t (oid) LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
@@ -41,18 +44,24 @@ static const char find_sql[] =
  * in another schema. A schema's name may differ in the same way. */
 #define FOLDED(name) "pg_catalog.lower(pg_catalog.replace(" name "::text, '_', '') COLLATE \"C\")"
 static const char others_sql[] =
-    "WITH schemas AS (SELECT oid, nspname, " FOLDED("nspname") " = " FOLDED("$1") " AS is_like"
-    " FROM pg_catalog.pg_namespace WHERE nspname !~ '^(pg_|information_schema$)'),"
-    " tables AS (SELECT nspname || '.' || relname AS name, nspname, relname, is_like OR nspname ="
-    "  ANY ($3::pg_catalog.name[]) AS is_near FROM schemas s JOIN pg_catalog.pg_class c"
-    "  ON c.relnamespace = s.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
-    "  AND " FOLDED("c.relname") " = " FOLDED("$2") ")"
-    " SELECT NOT EXISTS (SELECT FROM schemas WHERE nspname = $1), coalesce("
-    " (SELECT name FROM tables WHERE is_near ORDER BY nspname = $1 DESC, relname LIMIT 1),"
-    " (SELECT nspname || '.' || $2 FROM schemas WHERE is_like AND nspname <> $1 AND NOT EXISTS"
-    "  (SELECT FROM schemas WHERE nspname = $1) LIMIT 1)),"
-    " (SELECT name FROM tables WHERE NOT is_near AND relname = $2"
-    "  AND pg_catalog.has_schema_privilege(nspname, 'USAGE') ORDER BY nspname LIMIT 1)";
+    "WITH schemas AS (SELECT oid, nspname, " FOLDED("nspname") " = " FOLDED(
+        "$1") " AS is_like"
+              " FROM pg_catalog.pg_namespace WHERE nspname !~ '^(pg_|information_schema$)'),"
+              " tables AS (SELECT nspname || '.' || relname AS name, nspname, relname, is_like OR "
+              "nspname ="
+              "  ANY ($3::pg_catalog.name[]) AS is_near FROM schemas s JOIN pg_catalog.pg_class c"
+              "  ON c.relnamespace = s.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
+              "  AND " FOLDED("c.relname") " = " FOLDED(
+                  "$2") ")"
+                        " SELECT NOT EXISTS (SELECT FROM schemas WHERE nspname = $1), coalesce("
+                        " (SELECT name FROM tables WHERE is_near ORDER BY nspname = $1 DESC, "
+                        "relname LIMIT 1),"
+                        " (SELECT nspname || '.' || $2 FROM schemas WHERE is_like AND nspname <> "
+                        "$1 AND NOT EXISTS"
+                        "  (SELECT FROM schemas WHERE nspname = $1) LIMIT 1)),"
+                        " (SELECT name FROM tables WHERE NOT is_near AND relname = $2"
+                        "  AND pg_catalog.has_schema_privilege(nspname, 'USAGE') ORDER BY nspname "
+                        "LIMIT 1)";
 
 static const char columns_sql[] =
     "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)," COLUMN_BASE_SQL ","
@@ -217,6 +226,7 @@ static int find(struct table *table, struct session *session, const struct outbo
     table->schema_number = (int)strtol(PQgetvalue(result, 0, 7), NULL, 10);
     (void)snprintf(table->parked_lacks, sizeof table->parked_lacks, "%s",
                    table->parked_exists ? PQgetvalue(result, 0, 8) : "");
+    table->has_triggers = PQgetvalue(result, 0, 9)[0] == 't';
     PQclear(result);
     quote_names(table, session->conn, options->order);
     if (table->exists && table->parked_exists && (!trusted || !is_parked_table(table)))
@@ -420,8 +430,8 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
         if (!table_needs(options, (enum column)i) || table_has(table, (enum column)i))
             continue;
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "table %s has no column \"%s\" (%s)", table->quoted,
-                        table->columns[i].name, column_name((enum column)i));
+                        "table %s has no column \"%s\" (%s)", table->quoted, table->columns[i].name,
+                        column_name((enum column)i));
         columns_put_remedy(table, (enum column)i, error->hint, sizeof error->hint);
         return error_mark_schema(error);
     }

@@ -4,6 +4,8 @@
  */
 #include "catalog/sql_text.h"
 
+#include "catalog/refused.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -154,6 +156,19 @@ void sql_put_unsent(FILE *out, const struct table *table)
     if (table_has(table, COLUMN_SENT_AT))
         (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
     sql_put_where(out, table);
+}
+
+/* The event id tells another row apart that was given the same id after a TRUNCATE. */
+void sql_put_claimable(FILE *out, const struct table *table)
+{
+    sql_put_unsent(out, table);
+    (void)fprintf(out,
+                  " AND (%s NOT IN (SELECT noted.id FROM %s noted WHERE noted." REFUSED_SQL
+                  ") OR (%s, %s::text) NOT IN (SELECT noted.id, noted.event_id::text FROM %s noted"
+                  " WHERE noted." REFUSED_SQL "))",
+                  table->columns[COLUMN_ID].quoted, table->parked_quoted,
+                  table->columns[COLUMN_ID].quoted, table->columns[COLUMN_EVENT_ID].quoted,
+                  table->parked_quoted);
 }
 
 /* The condition is safe in parentheses, because PostgreSQL has parsed it alone (filter.c). */

@@ -66,8 +66,10 @@ bool sql_expression_equal(const char *shown, const char *written);
 bool sql_keeps_order(const struct table *table, const struct outbox_options *options);
 
 /* sql_put_unsent(): " AND ...", the row of the outbox is unsent and satisfies [outbox] where.
- * sql_put_where(): only the latter. */
+ * sql_put_where(): only the latter. sql_put_claimable(): it is unsent, and no note says that
+ * PostgreSQL refuses it (refused.h). */
 void sql_put_unsent(FILE *out, const struct table *table);
+void sql_put_claimable(FILE *out, const struct table *table);
 void sql_put_where(FILE *out, const struct table *table);
 
 /* sql_put_key_text(): a key as text. sql_put_key_is(): the condition that a key of the parked table

@@ -51,7 +51,7 @@ struct table {
     char spelt[132];     /* "schema.table" when this one is not there, but another that differs in
                           * capitals or underscores, or only the schema does; "": none */
     char elsewhere[132]; /* the same for a table of this name in another schema */
-    uint32_t oid;                              /* 0: it does not exist */
+    uint32_t oid;        /* 0: it does not exist */
     bool exists;
     bool parked_exists;
     int schema_number;     /* the one that the parked table has (schema.h); 0: none */
@@ -63,6 +63,7 @@ struct table {
     char persistence; /* pg_class.relpersistence */
     bool row_security;
     bool has_children;       /* partitions or inheriting tables */
+    bool has_triggers;       /* the application's triggers or rules run when a row is settled */
     bool has_claim_index;    /* there is a valid index for claims in the configured order */
     const char *where;       /* [outbox] where, as configured; NULL: none */
     char where_problem[512]; /* why PostgreSQL refuses the condition; "": it does not */

@@ -134,6 +134,9 @@ static void put_summary(const struct status *status, const struct status_view *v
         status->parked_is_bound ? " or more" : "", status->parked_oldest_s >= 0 ? ", oldest " : "",
         status->parked_oldest_s >= 0 ? status_age(age, sizeof age, status->parked_oldest_s) : "",
         status->parked > 0 ? next : "");
+    if (status->refused > 0)
+        put_line(out, columns, "refused  %s of them, by PostgreSQL",
+                 status_count(count, sizeof count, status->refused));
     put_line(out, columns, "dead     %s%s%s%s", status_count(count, sizeof count, status->dead),
              status->dead_is_bound ? " or more" : "", status->dead_oldest_s >= 0 ? ", oldest " : "",
              status->dead_oldest_s >= 0 ? status_age(age, sizeof age, status->dead_oldest_s) : "");

@@ -192,6 +192,9 @@ static void put_status(FILE *out, const struct status *status, const struct gaug
         (double)sample_rows(gauges->parked, status->parked));
     put_age(out, "parked_oldest_seconds", "Age of the oldest row that waits for another try.",
             status->parked, status->parked_oldest_s);
+    put(out, "refused_rows", "gauge",
+        "Of the parked rows, those that PostgreSQL refuses to mark, delete or park.",
+        (double)status->refused);
     put(out, "dead_rows", "gauge", "Rows that wait for a decision.",
         (double)sample_rows(gauges->dead, status->dead));
     put_age(out, "dead_oldest_seconds", "Age of the oldest dead row.", status->dead,

@@ -56,6 +56,7 @@ void batch_reset(struct batch *batch)
     release_rows(batch);
     batch->count = 0;
     batch->parked = false;
+    batch->refused = false;
     batch->has_more = false;
     batch->wave = 0;
     batch->last_wave = 0;
@@ -128,6 +129,15 @@ struct text batch_copy(struct batch *batch, const char *data, size_t len)
     memcpy(copy, data, len);
     copy[len] = '\0';
     return (struct text){copy, len};
+}
+
+int batch_count(const struct batch *batch, enum outcome outcome)
+{
+    int count = 0;
+
+    for (int i = 0; i < batch->count; i++)
+        count += batch->messages[i].outcome == outcome;
+    return count;
 }
 
 void batch_refuse(struct batch *batch, struct message *message, enum verdict verdict,

@@ -15,12 +15,13 @@ struct batch {
     struct message *messages;
     int count;
     int capacity;
-    bool parked; /* the rows were claimed from the parked table, not from the outbox */
-    int wave;    /* the wave that is being published */
+    bool parked;  /* the rows were claimed from the parked table, not from the outbox */
+    bool refused; /* the rows are in the outbox and have notes: PostgreSQL refused them before */
+    int wave;     /* the wave that is being published */
     int last_wave;
     bool has_more; /* the claim hit its limit of rows or bytes, or was postponed: claim again */
-    /* Why the rows that were to be parked stayed in the outbox; NULL when parking succeeded. The
-     * other rows of the batch were settled. */
+    /* Why rows stay unsent and are claimed again although they are to be parked, or a note is to
+     * keep them out of claims; NULL: there are none. The other rows of the batch were settled. */
     const char *park_failure;
     void *rows; /* the query result that holds the claimed bytes; NULL when there is none */
     void (*release_rows)(void *rows); /* frees `rows` */
@@ -44,6 +45,8 @@ void *batch_alloc(struct batch *batch, size_t size);
 
 /* Copies bytes into the batch and terminates them. data == NULL when there is no memory. */
 struct text batch_copy(struct batch *batch, const char *data, size_t len);
+
+int batch_count(const struct batch *batch, enum outcome outcome);
 
 /* Sets a message's verdict and its formatted reason ("out of memory" when it cannot be stored). */
 void batch_refuse(struct batch *batch, struct message *message, enum verdict verdict,

@@ -19,6 +19,7 @@ enum verdict {
     VERDICT_WAIT, /* it must wait (the destination is missing or forbidden, or memory is short): no
                      attempt is counted */
     VERDICT_PAUSED,  /* an operator has paused its topic or key: no attempt is counted */
+    VERDICT_REFUSED, /* PostgreSQL would refuse to settle the row: it is not published */
     VERDICT_REJECTED /* the message can never be sent as it is: the row becomes dead */
 };
 
@@ -28,7 +29,8 @@ enum outcome {
     OUTCOME_SENT,   /* mark or delete it */
     OUTCOME_PARK,   /* move it to the parked table, due in `retry_ms` */
     OUTCOME_BEHIND, /* move it there too, to wait until the earlier parked row of its key is sent */
-    OUTCOME_DEAD    /* move it there as a dead row, which waits for the operator */
+    OUTCOME_REFUSED, /* leave it unchanged, with a note that keeps it out of claims (refused.h) */
+    OUTCOME_DEAD     /* move it there as a dead row, which waits for the operator */
 };
 
 struct header {
@@ -56,7 +58,9 @@ struct message {
     struct text message_id;  /* of such a copy: the id by which a broker detects repeats, instead of
                                 event_id */
     int attempts;            /* attempts counted so far */
-    int64_t waited_ms;       /* time since the row was parked; 0 when it is not a parked row */
+    int64_t waited_ms;       /* time since the row was parked or refused; 0: it was neither */
+    int64_t note;            /* of a refused row: seq of its note in the parked table; 0: none */
+    bool is_sent;            /* of a refused row: a broker has acknowledged it before */
     bool blocked;            /* an earlier row of its key is parked, so this one has to wait */
     bool unreadable;         /* PostgreSQL cannot read the row: only ctid and id are known */
     struct header *headers;  /* from the row's headers column */
@@ -78,7 +82,8 @@ struct message {
 
     /* outcome */
     enum outcome outcome;
-    int64_t retry_ms;
+    int64_t retry_ms;      /* until the row is tried again, parked or refused */
+    bool is_new_refusal;   /* PostgreSQL has refused it for the first time */
     struct text waits_for; /* the sink and the destination that does not exist; NULL: none */
 };
 

@@ -28,6 +28,7 @@ static int64_t wait_again_ms(const struct message *message, const struct retry_o
 
 static void decide(struct message *message, const struct retry_options *options, uint32_t random)
 {
+    message->retry_ms = wait_again_ms(message, options, random);
     switch (message->verdict) {
     case VERDICT_PENDING:
         message->outcome = OUTCOME_UNSENT;
@@ -42,7 +43,9 @@ static void decide(struct message *message, const struct retry_options *options,
     case VERDICT_WAIT:
     case VERDICT_PAUSED:
         message->outcome = OUTCOME_PARK;
-        message->retry_ms = wait_again_ms(message, options, random);
+        return;
+    case VERDICT_REFUSED:
+        message->outcome = OUTCOME_REFUSED;
         return;
     case VERDICT_REJECTED:
         message->attempts++;

@@ -19,8 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ISOLATE_MS 60000 /* how long claims stay small to isolate a row that cannot be read */
-#define UUID_OID 2950    /* pg_type.dat */
+#define UUID_OID 2950 /* pg_type.dat */
 
 /* Rolls back rather than commits, because a COMMIT would write the row locks to disk and could wait
  * for a standby that is down. */
@@ -64,9 +63,13 @@ static void set_fields(const struct batch *batch, struct message *message, int r
         message->payload_len = (int64_t)message->payload.len;
     if (!batch->parked)
         message->slice = wire_int4(PQgetvalue(result, row, CLAIM_SLICE));
-    if (batch->parked) {
+    if (batch->parked || batch->refused) {
         message->attempts = wire_int4(PQgetvalue(result, row, CLAIM_ATTEMPTS));
         message->waited_ms = wire_int8(PQgetvalue(result, row, CLAIM_WAITED));
+    }
+    if (batch->refused) {
+        message->note = wire_int8(PQgetvalue(result, row, CLAIM_NOTE));
+        message->is_sent = PQgetvalue(result, row, CLAIM_IS_SENT)[0] != 0;
     }
     message->blocked = !PQgetisnull(result, row, CLAIM_BLOCKED);
 }
@@ -165,6 +168,11 @@ static struct row_size measure(const PGresult *result, int row, struct message *
     return size;
 }
 
+static int level_of(const struct outbox *outbox, const struct batch *batch)
+{
+    return batch->refused ? outbox->refused_level : outbox->level;
+}
+
 /* Turns result rows into messages up to the byte limit. The first row is taken even if it exceeds
  * the limit, unless it lacks a payload that could be sent. Returns the bytes. */
 static int64_t fill_batch(struct outbox *outbox, struct batch *batch, int64_t payload_max)
@@ -173,7 +181,7 @@ static int64_t fill_batch(struct outbox *outbox, struct batch *batch, int64_t pa
     int rows = PQntuples(result);
     int64_t bytes = 0;
 
-    batch->has_more = rows == outbox_claim_limit(outbox, outbox->level);
+    batch->has_more = rows == outbox_claim_limit(outbox, level_of(outbox, batch));
     for (int row = 0; row < rows; row++) {
         struct message *message = batch_add(batch);
         struct text headers = field(result, row, CLAIM_HEADERS);
@@ -196,6 +204,8 @@ static int64_t fill_batch(struct outbox *outbox, struct batch *batch, int64_t pa
             batch_refuse(batch, message, VERDICT_REJECTED,
                          "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
                          size.rest_len);
+        if (message->is_sent)
+            message->verdict = VERDICT_SENT;
         if (alone) {
             batch->has_more = batch->has_more || rows > 1;
             return bytes;
@@ -212,6 +222,8 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
     bool cut = batch->count < PQntuples(batch->rows);
     int64_t row_bytes = bytes / batch->count;
 
+    if (batch->refused)
+        return;
     if (cut && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
     else if (!cut && outbox->level > 0 && clock_now_ms() >= outbox->isolate_until_ms &&
@@ -261,6 +273,8 @@ static int read_claimed(struct outbox *outbox, struct error *error)
                              1000;
     outbox->slices.read_high =
         !PQgetisnull(result, 0, CLAIMED_HIGH) && PQgetvalue(result, 0, CLAIMED_HIGH)[0] != 0;
+    outbox->has_refused = !PQgetisnull(result, 0, CLAIMED_REFUSED);
+    outbox->refused_are_due = outbox->has_refused && PQgetvalue(result, 0, CLAIMED_REFUSED)[0] != 0;
     status = keep_pauses(outbox, result, CLAIMED_PAUSES, error);
     PQclear(result);
     return status;
@@ -278,7 +292,7 @@ static enum claim_result note_failure(struct outbox *outbox, const struct claim_
 
     if (outbox->pipeline.session.conn == NULL)
         return CLAIM_FAILED;
-    if (failure == FAILURE_LOCKED && !request->parked)
+    if (failure == FAILURE_LOCKED && claim_is_of_outbox(request))
         slice_lock_postpone(&outbox->slices, outbox->slices.locked_count);
     if (failure == FAILURE_OTHER) {
         (void)pipeline_abort(&outbox->pipeline);
@@ -324,6 +338,9 @@ static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
     if (read_table_lock(&outbox->pipeline, error) < 0 ||
         slice_lock_read(&outbox->slices, request, error) < 0)
         return give_up(outbox, error);
+    if ((request->refused && pipeline_skip(&outbox->pipeline, PGRES_TUPLES_OK, error) < 0) ||
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
+        return CLAIM_FAILED;
     batch->rows = pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error);
     batch->release_rows = release_result;
     if (batch->rows == NULL)
@@ -371,10 +388,10 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
 {
     batch_reset(batch);
     batch->parked = request->parked;
+    batch->refused = request->refused;
     batch->has_more = true;
-    if (outbox->level < CLAIM_LEVELS - 1) {
-        outbox->level++;
-        outbox->isolate_until_ms = clock_now_ms() + ISOLATE_MS;
+    if (level_of(outbox, batch) < CLAIM_LEVELS - 1) {
+        outbox_claim_fewer(outbox, request->refused);
         return 0;
     }
     outbox->isolate_until_ms = 0;
@@ -386,6 +403,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
 {
     batch_reset(batch);
     batch->parked = request->parked;
+    batch->refused = request->refused;
     if (away_scan(&outbox->slices, request, error) < 0)
         return -1;
     if (!outbox->pipeline.in_flight) {
@@ -395,7 +413,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         slice_lock_read_horizon(&outbox->slices, request);
         /* The first scan usually takes a moment, but longer when millions of dead row versions
          * cannot be vacuumed yet. A claim without a bound would read all of them too. */
-        if (!request->parked && outbox->slices.view.starting)
+        if (claim_is_of_outbox(request) && outbox->slices.view.starting)
             return 0;
         if (claim_queue(outbox, batch, request, error) < 0 ||
             pipeline_sync(&outbox->pipeline, error) < 0)

@@ -9,6 +9,8 @@ static enum claim_kind kind_of(const struct outbox *outbox, const struct claim_r
 {
     if (request->parked)
         return CLAIM_PARKED;
+    if (request->refused)
+        return CLAIM_REFUSED;
     return outbox->options->order == ORDER_KEY ? CLAIM_SLICES : CLAIM_TABLE;
 }
 
@@ -44,14 +46,20 @@ int claim_queue_transaction(struct outbox *outbox, struct batch *batch,
     if (pipeline_queue(&outbox->pipeline, "begin", 0, NULL, false, error) < 0 ||
         pipeline_queue(&outbox->pipeline, "lock", 0, NULL, false, error) < 0)
         return -1;
-    return slice_lock_queue(&outbox->slices, batch, request, error);
+    if (slice_lock_queue(&outbox->slices, batch, request, error) < 0 ||
+        (request->refused &&
+         pipeline_queue(&outbox->pipeline, "end_notes_of_none", 0, NULL, false, error) < 0))
+        return -1;
+    return pipeline_queue(&outbox->pipeline, "keep_slices", 0, NULL, false, error);
 }
 
 int claim_queue_first_row(struct outbox *outbox, struct batch *batch,
                           const struct claim_request *request, struct error *error)
 {
-    return queue_rows(outbox, batch, request, request->parked ? "first_parked_row" : "first_row",
-                      error);
+    static const char *const names[CLAIM_KINDS] = {"first_row", "first_row", "first_parked_row",
+                                                   "first_refused_row"};
+
+    return queue_rows(outbox, batch, request, names[kind_of(outbox, request)], error);
 }
 
 /* The statement that locks the slices comes first: it determines which bounds the claim uses. */
@@ -60,7 +68,8 @@ int claim_queue(struct outbox *outbox, struct batch *batch, const struct claim_r
 {
     char name[32];
 
-    outbox_name_claim(name, kind_of(outbox, request), outbox->level);
+    outbox_name_claim(name, kind_of(outbox, request),
+                      request->refused ? outbox->refused_level : outbox->level);
     if (claim_queue_transaction(outbox, batch, request, error) < 0 ||
         queue_rows(outbox, batch, request, name, error) < 0)
         return -1;

@@ -2,7 +2,7 @@
  * Connects a lane: opens the session, describes and checks the table, and prepares all statements
  * in one round trip.
  */
-#include "outbox/state.h"
+#include "outbox/refused.h"
 
 #include "base/log.h"
 #include "catalog/adoption.h"
@@ -27,7 +27,10 @@ static int prepare_slices(struct outbox *outbox, struct error *error)
                           sql_lock_slices(table, options, outbox->routes, &outbox->sequence),
                           error) < 0 ||
          pipeline_prepare(&outbox->pipeline, "lock_parked_slices",
-                          sql_lock_parked_slices(table, options, outbox->routes), error) < 0))
+                          sql_lock_parked_slices(table, options, outbox->routes, false),
+                          error) < 0 ||
+         pipeline_prepare(&outbox->pipeline, "lock_refused_slices",
+                          sql_lock_parked_slices(table, options, outbox->routes, true), error) < 0))
         return -1;
     if (!table_has_integer_ids(table))
         return 0;
@@ -47,7 +50,7 @@ static int prepare_claims(struct outbox *outbox, struct error *error)
                                   .limit = outbox_claim_limit(outbox, level),
                                   .routes = outbox->routes};
 
-        if (text.kind != CLAIM_PARKED &&
+        if (text.kind < CLAIM_PARKED &&
             (text.kind == CLAIM_SLICES) != (outbox->options->order == ORDER_KEY))
             continue;
         text.inline_bytes = outbox->options->batch_bytes / text.limit;
@@ -70,12 +73,16 @@ static int prepare_single_rows(struct outbox *outbox, struct error *error)
                               .inline_bytes = options->batch_bytes,
                               .routes = outbox->routes};
     struct claim_text parked = text;
+    struct claim_text refused = text;
 
     parked.kind = CLAIM_PARKED;
+    refused.kind = CLAIM_REFUSED;
     if (pipeline_prepare(&outbox->pipeline, "first_row", sql_first_row(table, options, &text),
                          error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "first_parked_row",
-                         sql_first_row(table, options, &parked), error) < 0)
+                         sql_first_row(table, options, &parked), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "first_refused_row",
+                         sql_first_row(table, options, &refused), error) < 0)
         return -1;
     text.alone = true;
     parked.alone = true;
@@ -86,6 +93,8 @@ static int prepare_single_rows(struct outbox *outbox, struct error *error)
                             sql_claim(table, options, &parked), error);
 }
 
+_Static_assert(SESSION_STATEMENT_MS == 10000, "take_time restores the session's own limit");
+
 static int prepare_all(struct outbox *outbox, struct error *error)
 {
     const struct table *table = &outbox->table;
@@ -94,8 +103,21 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     if (pipeline_prepare(&outbox->pipeline, "begin", strdup("BEGIN"), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "commit", strdup("COMMIT"), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "rollback", strdup("ROLLBACK"), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "savepoint", strdup("SAVEPOINT parking"), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "rollback_to", strdup("ROLLBACK TO SAVEPOINT parking"),
+        pipeline_prepare(&outbox->pipeline, "savepoint", strdup("SAVEPOINT relay_part"), error) <
+            0 ||
+        pipeline_prepare(&outbox->pipeline, "rollback_to",
+                         strdup("ROLLBACK TO SAVEPOINT relay_part"), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "release", strdup("RELEASE SAVEPOINT relay_part"),
+                         error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "keep_slices", strdup("SAVEPOINT relay_slices"),
+                         error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "back_to_slices",
+                         strdup("ROLLBACK TO SAVEPOINT relay_slices"), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "hurry", strdup("SET LOCAL statement_timeout = 2000"),
+                         error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "take_time",
+                         strdup("SET LOCAL statement_timeout = 10000"), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "constraints", strdup("SET CONSTRAINTS ALL IMMEDIATE"),
                          error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "lock", sql_lock(table), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "claimed", sql_claimed(table), error) < 0 ||
@@ -107,6 +129,14 @@ static int prepare_all(struct outbox *outbox, struct error *error)
         pipeline_prepare(&outbox->pipeline, "park_parked", sql_park(table, options, true), error) <
             0 ||
         pipeline_prepare(&outbox->pipeline, "park_bare", sql_park_bare(table), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "stay_settled", sql_stay_settled(table, options),
+                         error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "note", sql_note(table), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "renote", sql_renote(table), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "end_notes", sql_end_notes(table, options), error) <
+            0 ||
+        pipeline_prepare(&outbox->pipeline, "end_notes_of_none",
+                         sql_end_notes_of_none(table, options), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "remaining", sql_remaining(table, options), error) <
             0 ||
         prepare_slices(outbox, error) < 0 || prepare_claims(outbox, error) < 0 ||
@@ -234,5 +264,7 @@ static int connect_session(struct outbox *outbox, struct error *error)
 
 int outbox_ready(struct outbox *outbox, struct error *error)
 {
-    return outbox->pipeline.session.conn != NULL ? 0 : connect_session(outbox, error);
+    if (outbox->pipeline.session.conn == NULL && connect_session(outbox, error) < 0)
+        return -1;
+    return refused_note_killer(outbox, error);
 }

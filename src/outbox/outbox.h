@@ -58,11 +58,21 @@ bool outbox_claim_is_lost(const struct outbox *outbox);
 /*
  * Writes the batch's outcomes and commits. `next` (NULL: none) is a claim of the outbox, not of
  * parked rows, that is sent in the same round trip; then the next call must be outbox_claim() for
- * the outbox, or outbox_abandon(). When rows could not be parked, the others are settled all the
- * same: the call returns 0, and batch->park_failure says why.
+ * the outbox, or outbox_abandon(). A row that PostgreSQL refuses to settle or to park gets
+ * OUTCOME_REFUSED, and the others are settled all the same; batch->park_failure says why rows did
+ * not get their notes. When the whole transaction is refused, notes say which rows were sent, and
+ * the call returns 0: nothing was settled.
  */
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error);
+
+/* Whether rows that PostgreSQL refused to settle were due at the last claim. */
+bool outbox_refused_are_due(const struct outbox *outbox);
+
+/* After a settle was refused, and while there are refused rows: tries to settle the messages that
+ * are to be published, and rolls that back. Those that PostgreSQL refuses get VERDICT_REFUSED.
+ * Returns -1 when it refuses all of them for a reason that is about the table. */
+int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error *error);
 
 /* What was paused at the last claim or outbox_read_pauses(), one item a line
  * (catalog/pauses.h); NULL: nothing. Includes every pause that was committed before the current

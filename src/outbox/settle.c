@@ -4,134 +4,44 @@
  * One round trip carries the sent rows, COMMIT and, if requested, the next claim. Rows to be parked
  * are few; they are written before that round trip, after a savepoint. In a pipeline any error
  * skips all later statements, so nothing is claimed after a failed COMMIT. Each statement raises an
- * error when it affects a different number of rows than it was given.
+ * error when it affects a different number of rows than it was given. What happens to rows that
+ * PostgreSQL refuses is in refused.c.
  */
+#include "outbox/refused.h"
+
 #include "base/clock.h"
+#include "catalog/refused.h"
 #include "outbox/claim_queue.h"
 #include "outbox/slices/away.h"
-#include "outbox/slices/batch_array.h"
 #include "outbox/slices/slice_lock.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MS_DEAD (-1)
-#define WAIT_MS_BEHIND (-2)
+static bool is_sent(const struct batch *batch, const struct message *message)
+{
+    (void)batch;
+    return message->outcome == OUTCOME_SENT;
+}
 
 /* A parked row that still waits for an earlier row of its key is not written again. */
-static bool is_parked(const struct batch *batch, const struct message *message)
+static bool is_to_be_parked(const struct batch *batch, const struct message *message)
 {
     return message->outcome == OUTCOME_PARK || message->outcome == OUTCOME_DEAD ||
            (message->outcome == OUTCOME_BEHIND && !batch->parked);
 }
 
-/* How many rows there are to write, and how long the texts are. */
-struct tally {
-    int sent;
-    int parked;
-    size_t reason_bytes; /* total length of the reasons of the rows to be parked */
-    size_t waits_bytes;  /* total length of the destinations that they wait for */
-};
-
-static const char *reason_of(const struct message *message)
+static bool is_refused(const struct batch *batch, const struct message *message)
 {
-    return message->reason != NULL ? message->reason : "";
+    (void)batch;
+    return message->outcome == OUTCOME_REFUSED;
 }
 
-static struct tally tally_batch(const struct batch *batch)
+/* A row that was refused before and now leaves the outbox. */
+static bool ends_its_note(const struct batch *batch, const struct message *message)
 {
-    struct tally tally = {0};
-
-    for (int i = 0; i < batch->count; i++) {
-        const struct message *message = &batch->messages[i];
-
-        tally.sent += message->outcome == OUTCOME_SENT;
-        if (!is_parked(batch, message))
-            continue;
-        tally.parked++;
-        tally.reason_bytes += strlen(reason_of(message));
-        tally.waits_bytes += message->waits_for.len;
-    }
-    return tally;
-}
-
-static int queue_sent(struct outbox *outbox, struct batch *batch, int count, struct error *error)
-{
-    uint32_t rows = htobe32((uint32_t)count);
-    struct array params[2] = {[1] = {.bytes = (char *)&rows, .len = sizeof rows}};
-
-    batch_array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
-    if (params[0].bytes == NULL)
-        return error_no_memory(error);
-    for (int i = 0; i < batch->count; i++)
-        if (batch->messages[i].outcome == OUTCOME_SENT)
-            array_add(&params[0], batch->messages[i].row, MESSAGE_ROW_BYTES);
-    return pipeline_queue(&outbox->pipeline, batch->parked ? "sent_parked" : "sent", 2, params,
-                          false, error);
-}
-
-static int queue_parked(struct outbox *outbox, struct batch *batch, const struct tally *tally,
-                        struct error *error)
-{
-    int count = tally->parked;
-    uint32_t rows = htobe32((uint32_t)count);
-    struct array params[6] = {[1] = {.bytes = (char *)&rows, .len = sizeof rows}};
-
-    batch_array_begin(&params[0], batch, ARRAY_TID, count, (size_t)count * MESSAGE_ROW_BYTES);
-    batch_array_begin(&params[2], batch, ARRAY_TEXT, count, tally->reason_bytes);
-    batch_array_begin(&params[3], batch, ARRAY_INT4, count, (size_t)count * sizeof(int32_t));
-    batch_array_begin(&params[4], batch, ARRAY_INT8, count, (size_t)count * sizeof(int64_t));
-    batch_array_begin(&params[5], batch, ARRAY_TEXT, count, tally->waits_bytes);
-    for (int i = 0; i < 6; i++)
-        if (params[i].bytes == NULL)
-            return error_no_memory(error);
-    for (int i = 0; i < batch->count; i++) {
-        const struct message *message = &batch->messages[i];
-        int64_t wait_ms = message->retry_ms;
-
-        if (!is_parked(batch, message))
-            continue;
-        if (message->outcome == OUTCOME_DEAD)
-            wait_ms = WAIT_MS_DEAD;
-        else if (message->outcome == OUTCOME_BEHIND)
-            wait_ms = WAIT_MS_BEHIND;
-        array_add(&params[0], message->row, MESSAGE_ROW_BYTES);
-        array_add(&params[2], reason_of(message), strlen(reason_of(message)));
-        array_add_int4(&params[3], message->attempts);
-        array_add_int8(&params[4], wait_ms);
-        if (message->waits_for.data == NULL)
-            array_add_null(&params[5]);
-        else
-            array_add(&params[5], message->waits_for.data, message->waits_for.len);
-    }
-    return pipeline_queue(&outbox->pipeline, batch->parked ? "park_parked" : "park", 6, params,
-                          false, error);
-}
-
-static int queue_plain(struct outbox *outbox, const char *statement, struct error *error)
-{
-    return pipeline_queue(&outbox->pipeline, statement, 0, NULL, false, error);
-}
-
-/* Returns 1 when the rows were parked; 0 when the server refused, with *error and
- * outbox->pipeline.failure set; -1 when the session is closed. */
-static int try_to_park(struct outbox *outbox, struct error *error)
-{
-    enum failure failure;
-    struct error ignored;
-    int parked;
-
-    if (pipeline_sync(&outbox->pipeline, error) < 0 ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
-        return -1;
-    parked = pipeline_try(&outbox->pipeline, error);
-    failure = outbox->pipeline.failure;
-    if (parked < 0 || pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, &ignored) < 0)
-        return -1;
-    outbox->pipeline.failure = failure;
-    return parked;
+    return message->note != 0 && (is_sent(batch, message) || is_to_be_parked(batch, message));
 }
 
 /* Parks a row with its id only. This is right only for a damaged value, which the server cannot
@@ -139,50 +49,129 @@ static int try_to_park(struct outbox *outbox, struct error *error)
 static int park_bare(struct outbox *outbox, const struct batch *batch, struct error *error)
 {
     const struct message *message = &batch->messages[0];
-    const char *reason = reason_of(message);
+    const char *reason = message->reason != NULL ? message->reason : "";
     const struct array params[2] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
                                     {.bytes = (char *)reason, .len = strlen(reason)}};
 
-    if (queue_plain(outbox, "rollback_to", error) < 0 ||
-        pipeline_queue(&outbox->pipeline, "park_bare", 2, params, false, error) < 0)
+    if (pipeline_queue(&outbox->pipeline, "park_bare", 2, params, false, error) < 0)
         return -1;
-    return try_to_park(outbox, error);
+    return settling_end(outbox, false, error);
 }
 
-/* Parks rows after a savepoint of their own: a row that cannot be moved (a foreign key, a lock, a
- * column of another type) must not prevent the acknowledged rows from being settled. Returns -1
- * when the session is closed. */
-static int park(struct outbox *outbox, struct batch *batch, const struct tally *tally,
-                struct error *error)
+/* Parks rows after a savepoint of their own, because a row that cannot be moved (a foreign key, a
+ * lock, a column of another type) must not prevent the acknowledged rows from being settled.
+ * Returns -1 when the session is closed. */
+static int park(struct outbox *outbox, struct batch *batch, struct error *error)
 {
-    const char *why;
+    struct rows rows;
     int parked;
 
-    if (queue_plain(outbox, "savepoint", error) < 0 ||
-        queue_parked(outbox, batch, tally, error) < 0)
+    if (rows_choose(&rows, batch, is_to_be_parked, error) < 0)
         return -1;
-    parked = try_to_park(outbox, error);
+    if (rows.count == 0)
+        return 0;
+    parked = settling_try(outbox, batch, SETTLING_PARK, rows, error);
     if (parked == 0 && outbox->pipeline.failure == FAILURE_DAMAGED &&
-        batch->messages[0].unreadable && !batch->parked)
+        batch->messages[0].unreadable && !batch->parked && settling_begin(outbox, error) == 0)
         parked = park_bare(outbox, batch, error);
     if (parked != 0)
         return parked > 0 ? 0 : -1;
-    why = batch_copy(batch, error->text, strlen(error->text)).data;
-    batch->park_failure = why != NULL ? why : "out of memory";
-    if (queue_plain(outbox, "rollback_to", error) < 0 ||
-        pipeline_sync(&outbox->pipeline, error) < 0 ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
+    if (!batch->parked)
+        return refused_isolate(outbox, batch, SETTLING_PARK, rows, error);
+    refused_keep_failure(batch, error->text);
+    return 0;
+}
+
+/* With a savepoint for each attempt, so that no refused row takes the others with it. */
+static int settle_carefully(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    struct rows rows;
+    int settled;
+
+    if (rows_choose(&rows, batch, is_sent, error) < 0)
         return -1;
-    return pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error);
+    if (rows.count == 0)
+        return 0;
+    settled = settling_try(outbox, batch, SETTLING_SENT, rows, error);
+    return settled != 0 ? (settled > 0 ? 0 : -1)
+                        : refused_isolate(outbox, batch, SETTLING_SENT, rows, error);
+}
+
+/* Notes are written after a savepoint too: without them the rows are only claimed again. A parked
+ * row needs no note. */
+static int note(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    struct rows rows;
+    int noted;
+
+    if (rows_choose(&rows, batch, is_refused, error) < 0)
+        return -1;
+    if (rows.count == 0)
+        return 0;
+    if (batch->parked) {
+        refused_keep_failure(batch, rows.messages[0]->reason);
+        return 0;
+    }
+    noted = settling_try(outbox, batch, SETTLING_NOTE, rows, error);
+    if (noted == 0)
+        refused_keep_failure(batch, error->text);
+    return noted < 0 ? -1 : 0;
+}
+
+static int queue_end_of_notes(struct outbox *outbox, struct batch *batch, int *ended,
+                              struct error *error)
+{
+    struct rows rows = {0};
+
+    if (batch->refused && rows_choose(&rows, batch, ends_its_note, error) < 0)
+        return -1;
+    *ended = rows.count;
+    return rows.count > 0 ? settling_queue(outbox, batch, SETTLING_END_NOTES, rows, error) : 0;
+}
+
+/* The statements of the last round trip. */
+struct last {
+    bool marks; /* sent rows are settled */
+    bool ends_notes;
+};
+
+static int queue_last(struct outbox *outbox, struct batch *batch, bool carefully, struct last *last,
+                      struct error *error)
+{
+    struct rows sent = {0};
+    int ended;
+
+    if (!carefully && rows_choose(&sent, batch, is_sent, error) < 0)
+        return -1;
+    if ((sent.count > 0 && settling_queue(outbox, batch, SETTLING_SENT, sent, error) < 0) ||
+        queue_end_of_notes(outbox, batch, &ended, error) < 0)
+        return -1;
+    *last = (struct last){sent.count > 0, ended > 0};
+    return pipeline_queue(&outbox->pipeline, "commit", 0, NULL, false, error);
+}
+
+static int skip(struct outbox *outbox, ExecStatusType status, struct error *error)
+{
+    PGresult *result = pipeline_answer(&outbox->pipeline, status, error);
+
+    PQclear(result);
+    return result != NULL ? 0 : -1;
 }
 
 /* In a failed transaction the server answers COMMIT with "ROLLBACK", which libpq does not report as
  * an error. */
-static int read_commit(struct outbox *outbox, struct error *error)
+static int read_last(struct outbox *outbox, const struct batch *batch, const struct last *last,
+                     struct error *error)
 {
-    PGresult *result = pipeline_expect(&outbox->pipeline, PGRES_COMMAND_OK, error);
+    PGresult *result;
     bool committed;
 
+    if ((last->marks && skip(outbox, PGRES_TUPLES_OK, error) < 0) ||
+        (last->marks && settling_is_checked(outbox, batch) &&
+         (skip(outbox, PGRES_COMMAND_OK, error) < 0 || skip(outbox, PGRES_TUPLES_OK, error) < 0)) ||
+        (last->ends_notes && skip(outbox, PGRES_TUPLES_OK, error) < 0))
+        return -1;
+    result = pipeline_answer(&outbox->pipeline, PGRES_COMMAND_OK, error);
     if (result == NULL)
         return -1;
     committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
@@ -194,39 +183,32 @@ static int read_commit(struct outbox *outbox, struct error *error)
     return 0;
 }
 
-/* The count check raises its error by a failing cast; this replaces the text of that error. */
-static void explain_count(const struct outbox *outbox, struct error *error)
-{
-    char *settled = strstr(error->text, "settled ");
-    char counted[64];
-
-    if (settled == NULL)
-        return;
-    (void)snprintf(counted, sizeof counted, "%.*s", (int)strcspn(settled, "\""), settled);
-    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "database: %s: a trigger or a rule on table %s interferes", counted,
-                    outbox->table.quoted);
-}
-
+/* Returns 0; 1 when PostgreSQL refused to settle or to commit, with *error set; -1 when the session
+ * is closed. */
 static int settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error)
 {
     struct pipeline *pipeline = &outbox->pipeline;
-    struct tally tally = tally_batch(batch);
+    bool carefully = refused_is_careful(outbox, batch);
+    struct last last;
 
-    if ((tally.parked > 0 && park(outbox, batch, &tally, error) < 0) ||
-        (tally.sent > 0 && queue_sent(outbox, batch, tally.sent, error) < 0) ||
-        queue_plain(outbox, "commit", error) < 0)
+    if (park(outbox, batch, error) < 0 ||
+        (carefully && settle_carefully(outbox, batch, error) < 0) ||
+        note(outbox, batch, error) < 0 || queue_last(outbox, batch, carefully, &last, error) < 0)
         return -1;
     /* The flush request makes the server answer the COMMIT before it runs the next claim. */
     if (next != NULL && (pipeline_request_flush(pipeline, error) < 0 ||
                          claim_queue(outbox, batch, next, error) < 0))
         return -1;
     server_note_unconfirmed_commit(&outbox->server, outbox->xact);
-    if (pipeline_sync(pipeline, error) < 0 ||
-        (tally.sent > 0 && pipeline_skip(pipeline, PGRES_TUPLES_OK, error) < 0) ||
-        read_commit(outbox, error) < 0)
+    if (pipeline_sync(pipeline, error) < 0)
         return -1;
+    if (read_last(outbox, batch, &last, error) < 0) {
+        if (pipeline->session.conn == NULL)
+            return -1;
+        server_note_unconfirmed_commit(&outbox->server, 0); /* it was refused */
+        return 1;
+    }
     server_note_unconfirmed_commit(&outbox->server, 0);
     return 0;
 }
@@ -234,6 +216,8 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error)
 {
+    int settled;
+
     batch->park_failure = NULL;
     if (next != NULL && away_scan_is_due(&outbox->slices, next))
         next = NULL;
@@ -242,10 +226,17 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
         if (outbox->slices.view.starting)
             next = NULL;
     }
-    if (settle(outbox, batch, next, error) < 0) {
-        explain_count(outbox, error);
+    settled = settle(outbox, batch, next, error);
+    if (settled != 0)
+        refused_be_careful(batch, true);
+    if (settled > 0)
+        return refused_settle(outbox, batch, error);
+    if (settled < 0)
         return pipeline_abort(&outbox->pipeline);
-    }
+    if (batch_count(batch, OUTCOME_SENT) > 0)
+        refused_be_careful(batch, false);
+    if (batch->refused && outbox->refused_level > 0 && batch_count(batch, OUTCOME_REFUSED) == 0)
+        outbox->refused_level--;
     slice_lock_note_settled(&outbox->slices, batch);
     outbox->pipeline.in_flight = next != NULL;
     outbox->sent_at_ms =

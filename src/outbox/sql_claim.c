@@ -4,6 +4,7 @@
 #include "outbox/sql.h"
 
 #include "catalog/pauses.h"
+#include "catalog/refused.h"
 #include "outbox/slices/claim_parts.h"
 
 #include <inttypes.h>
@@ -93,7 +94,7 @@ static int put_slices_source(FILE *out, const struct table *table,
                   table->quoted);
     sql_put_in_slice(out, table, options->slices, "relay_slice",
                      "CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END");
-    sql_put_unsent(out, table);
+    sql_put_claimable(out, table);
     status = sql_put_sinks(out, table, text->routes, false, 1);
     (void)fprintf(out, " ORDER BY ");
     sql_put_slice(out, table, options->slices, false);
@@ -113,9 +114,10 @@ static void put_runs(FILE *out, const struct table *table, int limit)
 
     (void)fprintf(out,
                   "SELECT run FROM (SELECT seq AS run, bool_or(due IS NULL OR"
-                  " due > pg_catalog.statement_timestamp() AND due < 'infinity')"
-                  " OVER (ORDER BY id) AS stopped FROM (SELECT seq, id, due FROM %s behind"
-                  " WHERE ",
+                  " due > pg_catalog.statement_timestamp() AND due < 'infinity' OR"
+                  " NOT " NOT_REFUSED_SQL
+                  ") OVER (ORDER BY id) AS stopped FROM (SELECT seq, id, due, waits_for FROM %s"
+                  " behind WHERE ",
                   parked);
     sql_put_key_is(out, table, "behind.key", "head.key_text");
     (void)fprintf(out,
@@ -143,7 +145,8 @@ static int put_runs_source(FILE *out, const struct table *table,
     sql_put_key_text(out, table, "key");
     (void)fprintf(out,
                   " AS key_text FROM %s due_row"
-                  " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL AND ",
+                  " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL"
+                  " AND " NOT_REFUSED_SQL " AND ",
                   parked);
     sql_put_slice(out, table, options->slices, true);
     (void)fprintf(out, " = ANY (" LOCKED_SLICES ")");
@@ -152,6 +155,38 @@ static int put_runs_source(FILE *out, const struct table *table,
     (void)fprintf(out, " ORDER BY due LIMIT %d) head, LATERAL (", text->limit);
     put_runs(out, table, text->limit);
     (void)fprintf(out, ") runs LIMIT %d)) ORDER BY id FOR UPDATE", text->limit);
+    return status;
+}
+
+/* A row that is only to be settled is out of its key's order: it has been sent. Of the others only
+ * the first of a key is tried. */
+static int put_refused_source(FILE *out, const struct table *table,
+                              const struct outbox_options *options, const struct claim_text *text)
+{
+    bool by_slice = options->order == ORDER_KEY;
+    int status;
+
+    (void)fprintf(out, "SELECT relay_outbox.ctid AS relay_row, relay_outbox.xmin AS relay_xmin,"
+                       " relay_outbox.*, relay_note.*, ");
+    if (by_slice)
+        sql_put_slice(out, table, options->slices, false);
+    else
+        (void)fprintf(out, "0");
+    (void)fprintf(out, " AS relay_slice FROM (");
+    sql_put_due_notes(out, table, options);
+    if (by_slice)
+        (void)fprintf(out, " AND (waits_for = '" REFUSED_SENT "' OR true");
+    if (sql_keeps_order(table, options))
+        sql_put_head(out, table, "noted");
+    if (by_slice)
+        (void)fprintf(out, ")");
+    (void)fprintf(out, " ORDER BY due LIMIT %d) relay_note JOIN %s relay_outbox ON ", text->limit,
+                  table->quoted);
+    sql_put_is_noted(out, table, options);
+    (void)fprintf(out, " WHERE (SELECT lsn FROM wal) IS NOT NULL");
+    status = sql_put_sinks(out, table, text->routes, false, 1);
+    (void)fprintf(out, " ORDER BY %s LIMIT %d FOR UPDATE OF relay_outbox SKIP LOCKED",
+                  table->columns[COLUMN_ID].quoted, text->limit);
     return status;
 }
 
@@ -178,6 +213,8 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
     }
     if (text->kind == CLAIM_SLICES)
         return put_slices_source(out, table, options, text);
+    if (text->kind == CLAIM_REFUSED)
+        return put_refused_source(out, table, options, text);
     if (parked && sql_keeps_order(table, options))
         return put_runs_source(out, table, options, text);
     (void)fprintf(out,
@@ -185,9 +222,10 @@ static int put_source(FILE *out, const struct table *table, const struct outbox_
                   " WHERE (SELECT lsn FROM wal) IS NOT NULL",
                   parked ? table->parked_quoted : table->quoted);
     if (parked)
-        (void)fprintf(out, " AND due <= pg_catalog.statement_timestamp() AND sent_at IS NULL");
+        (void)fprintf(out, " AND due <= pg_catalog.statement_timestamp() AND sent_at IS NULL"
+                           " AND " NOT_REFUSED_SQL);
     else
-        sql_put_unsent(out, table);
+        sql_put_claimable(out, table);
     if (is_bounded(table, text)) {
         (void)fprintf(out, " AND %s >= CASE WHEN NOT ", id);
         sql_put_file_is(out, table, "$6::int8");
@@ -228,6 +266,9 @@ static void put_blocked(FILE *out, const struct table *table, const struct claim
     (void)fprintf(out, " AND parked.sent_at IS NULL)), false), false) END");
 }
 
+/* For how long the row has waited since this time; takes its column. */
+#define WAITED_MS "(extract(epoch FROM pg_catalog.clock_timestamp() - %s) * 1000)::bigint"
+
 /* OFFSET 0 keeps the planner from converting a payload to text twice, once for its length. */
 static void put_rows(FILE *out, const struct table *table, const struct outbox_options *options,
                      const struct claim_text *text, const char *source)
@@ -248,11 +289,18 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
         (void)fprintf(out, ", NULL::timestamptz AS created_at");
     (void)fprintf(out, ", relay_slice, ");
     put_blocked(out, table, text, options);
-    (void)fprintf(out, " AS blocked%s FROM ",
-                  parked ? ", attempts, (extract(epoch FROM pg_catalog.clock_timestamp() -"
-                           " parked_at) * 1000)::bigint AS waited_ms,"
-                           " CASE WHEN seq < 0 THEN parked_at END AS replayed_at"
-                         : "");
+    (void)fprintf(out, " AS blocked");
+    if (parked)
+        (void)fprintf(out,
+                      ", attempts, " WAITED_MS " AS waited_ms,"
+                      " CASE WHEN seq < 0 THEN parked_at END AS replayed_at",
+                      "parked_at");
+    else if (text->kind == CLAIM_REFUSED)
+        (void)fprintf(out,
+                      ", relay_attempts AS attempts, " WAITED_MS " AS waited_ms,"
+                      " NULL::timestamptz AS replayed_at, relay_noted, relay_is_sent",
+                      "relay_noted_at");
+    (void)fprintf(out, " FROM ");
     (void)fprintf(out, text->kind == CLAIM_SLICES ? "locked OFFSET 0" : "(%s) locked OFFSET 0",
                   source);
 }
@@ -338,7 +386,11 @@ char *sql_claimed(const struct table *table)
                   " pg_catalog.transaction_timestamp(), pg_catalog.clock_timestamp(),"
                   " nullif(pg_catalog.current_setting(" READ_HIGH ", true), '')::bool, (");
     sql_put_pauses(writer.out, table);
-    (void)fprintf(writer.out, ")");
+    (void)fprintf(writer.out,
+                  "), CASE WHEN EXISTS (SELECT FROM %s WHERE " REFUSED_SQL
+                  ") THEN EXISTS (SELECT FROM %s WHERE " REFUSED_SQL
+                  " AND due <= pg_catalog.statement_timestamp()) END",
+                  table->parked_quoted, table->parked_quoted);
     return writer_end(&writer);
 }
 
@@ -388,7 +440,10 @@ char *sql_claim(const struct table *table, const struct outbox_options *options,
         " || pg_catalog.int8send(" REST_LEN ") END, relay_slice, blocked%s"
         " FROM (SELECT *, ",
         CLAIM_KEY_BYTES_MAX,
-        text->kind == CLAIM_PARKED ? ", attempts, waited_ms, replayed_at" : "");
+        text->kind == CLAIM_PARKED ? ", attempts, waited_ms, replayed_at"
+        : text->kind == CLAIM_REFUSED
+            ? ", attempts, waited_ms, replayed_at, relay_noted, relay_is_sent"
+            : "");
     put_whole(writer.out, options, text->inline_bytes);
     (void)fprintf(writer.out, " FROM (");
     put_rows(writer.out, table, options, text, source);
@@ -409,7 +464,8 @@ char *sql_first_row(const struct table *table, const struct outbox_options *opti
     (void)fprintf(writer.out, "WITH ");
     put_held(writer.out, table, text);
     put_wal(writer.out);
-    (void)fprintf(writer.out, " SELECT relay_row, %s::text FROM (", id);
+    (void)fprintf(writer.out, " SELECT relay_row, %s::text%s FROM (", id,
+                  text->kind == CLAIM_REFUSED ? ", relay_noted" : "");
     status = put_source(writer.out, table, options, text);
     (void)fprintf(writer.out, ") locked WHERE $2::int8 IS NOT NULL");
     return writer_end_if(&writer, status);

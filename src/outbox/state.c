@@ -3,11 +3,14 @@
  */
 #include "outbox/state.h"
 
+#include "base/clock.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define LEVEL_FACTOR 8
+#define ISOLATE_MS 60000 /* how long claims stay small to isolate a row */
 
 int outbox_claim_limit(const struct outbox *outbox, int level)
 {
@@ -18,9 +21,19 @@ int outbox_claim_limit(const struct outbox *outbox, int level)
     return limit > 0 && level < CLAIM_LEVELS - 1 ? limit : 1;
 }
 
+void outbox_claim_fewer(struct outbox *outbox, bool refused)
+{
+    int *level = refused ? &outbox->refused_level : &outbox->level;
+
+    if (*level < CLAIM_LEVELS - 1)
+        ++*level;
+    outbox->isolate_until_ms = clock_now_ms() + ISOLATE_MS;
+}
+
 void outbox_name_claim(char name[32], enum claim_kind kind, int level)
 {
-    static const char *const kinds[CLAIM_KINDS] = {"claim", "claim_slices", "claim_parked"};
+    static const char *const kinds[CLAIM_KINDS] = {"claim", "claim_slices", "claim_parked",
+                                                   "claim_refused"};
 
     (void)snprintf(name, 32, "%s_%d", kinds[kind], level);
 }

@@ -30,15 +30,27 @@ struct outbox {
     int64_t sent_at_ms;     /* when it was sent (clock_boot_ms) */
     int64_t server_work_ms; /* time that the server has worked on it */
 
+    bool has_refused;     /* there were notes of refused rows when the current claim was sent */
+    bool refused_are_due; /* one of them was due */
+
     char *pauses; /* what was paused when it was last read, one item a line; NULL: nothing */
 
     /* the next claim */
-    int level; /* 0: as large as configured; each further level asks for fewer rows */
+    int level;         /* 0: as large as configured; each further level asks for fewer rows */
+    int refused_level; /* the same of claims of refused rows */
+    struct {           /* the row whose trial alone ended the last session; id "": none */
+        char id[64];
+        unsigned char row[MESSAGE_ROW_BYTES];
+        int64_t note;
+    } killer;
     int64_t isolate_until_ms; /* the level does not fall before, to isolate an unreadable row */
 };
 
 /* The number of rows that a claim of this level asks for. */
 int outbox_claim_limit(const struct outbox *outbox, int level);
+/* After rows of a claim made trouble, the next claims of this kind ask for fewer, to isolate them.
+ */
+void outbox_claim_fewer(struct outbox *outbox, bool refused);
 /* Writes the name of the prepared statement for a claim of this kind and level. */
 void outbox_name_claim(char name[32], enum claim_kind kind, int level);
 

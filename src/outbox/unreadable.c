@@ -2,6 +2,7 @@
 
 #include "outbox/claim_queue.h"
 #include "outbox/slices/slice_lock.h"
+#include "pg/wire.h"
 
 #include <endian.h>
 #include <string.h>
@@ -23,7 +24,9 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
     outbox->pipeline.in_transaction = true;
     if (pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
         pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
-        slice_lock_read(&outbox->slices, request, error) < 0)
+        slice_lock_read(&outbox->slices, request, error) < 0 ||
+        (request->refused && pipeline_skip(&outbox->pipeline, PGRES_TUPLES_OK, error) < 0) ||
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
         return -1;
     outbox->slices.locked_count = 0; /* this claim must not report anything about a slice */
     result = pipeline_expect(&outbox->pipeline, PGRES_TUPLES_OK, error);
@@ -37,6 +40,8 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
         message->id =
             batch_copy(batch, PQgetvalue(result, 0, 1), (size_t)PQgetlength(result, 0, 1));
         message->unreadable = true;
+        if (request->refused)
+            message->note = wire_int8(PQgetvalue(result, 0, 2));
     }
     PQclear(result);
     return pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error) < 0 ? -1 : found;

@@ -125,17 +125,23 @@ int pipeline_roll_back(struct pipeline *pipeline, struct error *error)
 
 int pipeline_try(struct pipeline *pipeline, struct error *error)
 {
-    PGresult *result = session_next(&pipeline->session, clock_now_ms() + SESSION_WAIT_MS, error);
-    bool done = result != NULL && PQresultStatus(result) == PGRES_TUPLES_OK;
+    int64_t deadline_ms = clock_now_ms() + SESSION_WAIT_MS;
+    ExecStatusType status;
 
-    if (result == NULL)
-        return pipeline_abort(pipeline);
-    if (!done) {
-        pipeline->failure = classify_failure(result);
-        (void)session_fail(&pipeline->session, result, error);
-    }
-    PQclear(result);
-    return done;
+    pipeline->failure = FAILURE_NONE;
+    do {
+        PGresult *result = session_next(&pipeline->session, deadline_ms, error);
+
+        if (result == NULL)
+            return pipeline_abort(pipeline);
+        status = PQresultStatus(result);
+        if (status == PGRES_FATAL_ERROR) { /* what follows it is PGRES_PIPELINE_ABORTED */
+            pipeline->failure = classify_failure(result);
+            (void)session_fail(&pipeline->session, result, error);
+        }
+        PQclear(result);
+    } while (status != PGRES_PIPELINE_SYNC);
+    return pipeline->failure == FAILURE_NONE;
 }
 
 int pipeline_skip(struct pipeline *pipeline, ExecStatusType status, struct error *error)

@@ -61,8 +61,8 @@ PGresult *pipeline_expect(struct pipeline *pipeline, ExecStatusType status, stru
 /* The same, but a failed statement leaves the session open for pipeline_roll_back(), and
  * pipeline->failure says why it failed. */
 PGresult *pipeline_answer(struct pipeline *pipeline, ExecStatusType status, struct error *error);
-/* Reads the result of a statement that may fail without closing the session. Returns 1; 0 with
- * *error and pipeline->failure set when it failed; -1 when the session is closed. */
+/* Reads all results up to the Sync. Returns 1; 0 with *error and pipeline->failure set when a
+ * statement failed, which leaves the session open; -1 when the session is closed. */
 int pipeline_try(struct pipeline *pipeline, struct error *error);
 /* Like pipeline_expect(), but drops the result. */
 int pipeline_skip(struct pipeline *pipeline, ExecStatusType status, struct error *error);

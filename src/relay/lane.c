@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/clients.h"
+#include "catalog/refused.h"
 #include "message/order.h"
 
 #include <inttypes.h>
@@ -48,6 +49,8 @@ enum lane_result lane_step(struct lane *lane)
     if (route(lane) < 0)
         return fail_step(lane);
     pauses_hold(&lane->pauses, batch, lane->sinks.away);
+    if (outbox_try_settling(lane->outbox, batch, &lane->error) < 0)
+        return fail_step(lane);
     published = publish(lane);
     outcome_decide(batch, &lane->options->retry, ++lane->random);
     lane->claimed_ahead = published == 0 && claim_ahead(lane);
@@ -266,7 +269,8 @@ static int settle(struct lane *lane)
     return 0;
 }
 
-/* Parked rows and the outbox take turns, so that neither holds up the other. */
+/* Parked rows and the outbox take turns, so that neither holds up the other. Rows that PostgreSQL
+ * has refused have every other turn while some are due. */
 static bool parked_is_due(const struct lane *lane)
 {
     return !lane->outbox_is_next && clock_now_ms() >= lane->claim_parked_at_ms;
@@ -276,6 +280,11 @@ static struct claim_request next_claim(struct lane *lane)
 {
     struct claim_request claim = claim_outbox(lane);
 
+    claim.refused =
+        !lane->claimed_ahead && !lane->refused_had_turn && outbox_refused_are_due(lane->outbox);
+    lane->refused_had_turn = claim.refused;
+    if (claim.refused)
+        return claim;
     claim.parked = !lane->claimed_ahead && parked_is_due(lane);
     lane->claimed_ahead = false;
     lane->outbox_is_next = claim.parked;
@@ -314,7 +323,7 @@ static enum lane_result after_empty_claim(struct lane *lane)
 {
     bool rest = lane->outbox_is_next ? lane->outbox_empty : !parked_is_due(lane);
 
-    if (lane->batch.has_more)
+    if (lane->batch.has_more || lane->batch.refused)
         return LANE_MORE;
     if (!lane->outbox_is_next)
         lane->outbox_empty = true;
@@ -323,20 +332,11 @@ static enum lane_result after_empty_claim(struct lane *lane)
     return rest ? LANE_IDLE : LANE_MORE;
 }
 
-static int count_outcome(const struct batch *batch, enum outcome outcome)
-{
-    int count = 0;
-
-    for (int i = 0; i < batch->count; i++)
-        count += batch->messages[i].outcome == outcome;
-    return count;
-}
-
 /* Whether every row stays unsent. The lane may then wait after this step, so no claim may be in
  * flight. */
 static bool leaves_all_unsent(const struct lane *lane)
 {
-    return count_outcome(&lane->batch, OUTCOME_UNSENT) == lane->batch.count;
+    return batch_count(&lane->batch, OUTCOME_UNSENT) == lane->batch.count;
 }
 
 /* Whether to send the next claim together with the settlement. It locks rows, so it is sent only
@@ -345,22 +345,26 @@ static bool claim_ahead(const struct lane *lane)
 {
     return lane->batch.has_more && !parked_is_due(lane) && !stop_requested(lane->stop) &&
            atomic_load(&lane->next) == NULL && !leaves_all_unsent(lane) &&
+           (lane->batch.refused || !outbox_refused_are_due(lane->outbox)) &&
            !sinks_are_all_paused(&lane->sinks);
 }
 
-static void log_dead(struct lane *lane, const struct message *message)
+static void log_row(struct lane *lane, const struct message *message)
 {
     const struct sink_options *sinks = lane->options->sinks;
 
     if (!lane->announced && lane->announce != NULL)
         lane->announce(lane->closure);
     lane->announced = true;
-    log_event(LOG_WARN,
-              LOG_FIELDS(.lane = lane->number,
-                         .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
-                         .destination = message->destination, .row = message->id,
-                         .error = message->reason),
-              "the row is dead");
+    log_event(
+        LOG_WARN,
+        LOG_FIELDS(.lane = lane->number,
+                   .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
+                   .destination = message->destination, .row = message->id,
+                   .error = message->reason,
+                   .hint = message->outcome == OUTCOME_REFUSED ? refused_remedy(message->reason)
+                                                               : NULL),
+        "%s", message->outcome == OUTCOME_DEAD ? "the row is dead" : "the row and its key wait");
 }
 
 static void note_outcomes(struct lane *lane)
@@ -368,15 +372,16 @@ static void note_outcomes(struct lane *lane)
     const struct batch *batch = &lane->batch;
 
     lane_report_settled(&lane->report, batch);
-    if (batch->has_more && batch->parked)
+    if (batch->has_more && batch->parked && batch->park_failure == NULL)
         lane->claim_parked_at_ms = 0; /* more parked rows are due already */
     if (batch->park_failure != NULL)
         return;
     for (int i = 0; i < batch->count; i++) {
         const struct message *message = &batch->messages[i];
 
-        if (message->outcome == OUTCOME_DEAD)
-            log_dead(lane, message);
+        if (message->outcome == OUTCOME_DEAD ||
+            (message->outcome == OUTCOME_REFUSED && message->is_new_refusal))
+            log_row(lane, message);
     }
 }
 
@@ -390,10 +395,10 @@ static enum lane_result finish_step(struct lane *lane)
      * record batch; in the latter case they are sent again at once, one message per key. */
     if (batch->park_failure == NULL)
         return leaves_all_unsent(lane) && lane->sinks.away != 0 ? LANE_IDLE : LANE_MORE;
-    (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "rows that can never be sent could not be parked: %s", batch->park_failure);
+    (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE, "rows could not be parked: %s",
+                    batch->park_failure);
     lane_report_error(&lane->report, REPORT_DATABASE, &lane->error);
-    if (count_outcome(batch, OUTCOME_SENT) > 0)
+    if (batch_count(batch, OUTCOME_SENT) > 0)
         return LANE_MORE;
     abandon(lane);
     return LANE_IDLE;

@@ -42,6 +42,7 @@ struct lane {
     bool claim_failed;          /* the last claim failed */
     bool settle_failed;         /* the last settlement failed */
     bool outbox_is_next;        /* the next claim is for outbox rows, not for parked rows */
+    bool refused_had_turn;      /* the last claim was for rows that PostgreSQL had refused */
     bool outbox_empty;          /* the last claim of outbox rows found none */
     uint32_t random;
 };

@@ -980,7 +980,8 @@ static void assert_plans(struct lane_fixture *fixture)
                    "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{900}', 0)");
     assert_planned_well(plan, "using outbox_slice_idx");
     assert_null(strstr(plan, "Sort"));
-    assert_planned_well(plan_of(fixture, sql_lock_parked_slices(table, &fixture->options, NULL),
+    assert_planned_well(plan_of(fixture,
+                                sql_lock_parked_slices(table, &fixture->options, NULL, false),
                                 "EXPLAIN EXECUTE planned (2, 0)"),
                         "using outbox_parked_due_idx");
 }

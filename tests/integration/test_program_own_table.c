@@ -121,8 +121,9 @@ static void a_row_without_an_id_is_named(void **state)
     struct fixture *fixture = *state;
     const char *fix;
 
-    sql(fixture->conn, "CREATE SEQUENCE ids; CREATE TABLE events (id bigint DEFAULT nextval('ids'),"
-                       COLUMNS ", sent_at timestamptz)");
+    sql(fixture->conn,
+        "CREATE SEQUENCE ids; CREATE TABLE events (id bigint DEFAULT nextval('ids')," COLUMNS
+        ", sent_at timestamptz)");
     sql(fixture->conn, "INSERT INTO events (topic) VALUES ('t');"
                        " INSERT INTO events (id, topic) VALUES (NULL, 't')");
     write_config_for(fixture, "table = \"events\"");
@@ -229,9 +230,8 @@ static void the_relays_own_tables_are_no_outbox(void **state)
         expect(fixture, run_command(fixture, "check"), 3);
         assert_says(fixture->process.out, "is no outbox: it is one that outbox-relay keeps beside");
         expect(fixture, drain(fixture), 3);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('%s_parked'))",
-                                    names[i]),
-                         0);
+        assert_int_equal(
+            sql_number(fixture->conn, "SELECT count(to_regclass('%s_parked'))", names[i]), 0);
     }
 }
 
@@ -257,8 +257,11 @@ static void a_table_of_the_application_is_not_taken_for_that_of_parked_rows(void
 
 static void a_name_has_any_characters(void **state)
 {
-    static const char *const names[][2] = {{"tenant-42", "outbox"}, {"public", "my 'own' 100% $1"},
-                                           {"Gr\xC3\xB6\xC3\x9F" "e", "1st; --"}};
+    static const char *const names[][2] = {{"tenant-42", "outbox"},
+                                           {"public", "my 'own' 100% $1"},
+                                           {"Gr\xC3\xB6\xC3\x9F"
+                                            "e",
+                                            "1st; --"}};
     struct fixture *fixture = *state;
     char table[128];
 
@@ -312,8 +315,9 @@ static void a_name_that_is_refused_says_which_character(void **state)
 static void make_local(struct fixture *fixture)
 {
     sql(fixture->conn, "ALTER DATABASE %s SET TimeZone = 'Asia/Tokyo'", PQdb(fixture->conn));
-    sql(fixture->conn, "SET TimeZone = 'Asia/Tokyo'; CREATE TABLE events (id bigserial PRIMARY KEY,"
-                       COLUMNS ", created_at timestamp NOT NULL DEFAULT now(), sent_at timestamp)");
+    sql(fixture->conn,
+        "SET TimeZone = 'Asia/Tokyo'; CREATE TABLE events (id bigserial PRIMARY KEY," COLUMNS
+        ", created_at timestamp NOT NULL DEFAULT now(), sent_at timestamp)");
 }
 
 static void times_without_a_zone_are_read_in_the_one_that_is_configured(void **state)
@@ -384,9 +388,11 @@ static void a_zone_of_a_role_is_said(void **state)
     init(fixture);
     expect(fixture, run_command(fixture, "check"), 0);
     assert_silent_about(fixture->process.out, "has no time zone");
-    sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS test_restricted;"
-                       " CREATE ROLE test_restricted; ALTER ROLE test_restricted IN DATABASE %s SET"
-                       " timezone = 'Europe/London'", PQdb(fixture->conn)); /* UTC in winter */
+    sql(fixture->conn,
+        "SET client_min_messages = warning; DROP ROLE IF EXISTS test_restricted;"
+        " CREATE ROLE test_restricted; ALTER ROLE test_restricted IN DATABASE %s SET"
+        " timezone = 'Europe/London'",
+        PQdb(fixture->conn)); /* UTC in winter */
     expect(fixture, run_command(fixture, "check"), 0);
     assert_says(fixture->process.out, "sessions of this database have TimeZone Europe/London");
     expect(fixture, drain(fixture), 0);
@@ -428,10 +434,12 @@ static void ids_that_come_to_an_end_are_said_with_what_makes_more(void **state)
 
     write_config_for(fixture, "table = \"events\"");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS events,"
-                           " events_parked, events_slice; DROP SEQUENCE IF EXISTS numbers; CREATE"
-                           " SEQUENCE numbers; CREATE TABLE events (id %s, " COLUMNS ", sent_at"
-                           " timestamptz)", cases[i].column);
+        sql(fixture->conn,
+            "SET client_min_messages = warning; DROP TABLE IF EXISTS events,"
+            " events_parked, events_slice; DROP SEQUENCE IF EXISTS numbers; CREATE"
+            " SEQUENCE numbers; CREATE TABLE events (id %s, " COLUMNS ", sent_at"
+            " timestamptz)",
+            cases[i].column);
         sql(fixture->conn, "ALTER SEQUENCE numbers OWNER TO " HARNESS_RELAY
                            "; ALTER TABLE events OWNER TO " HARNESS_RELAY);
         init(fixture);
@@ -440,8 +448,10 @@ static void ids_that_come_to_an_end_are_said_with_what_makes_more(void **state)
         if (strstr(cases[i].column, "DEFAULT") == NULL && strstr(cases[i].said, "integer,") != NULL)
             sql(fixture->conn, "INSERT INTO events (id, topic) VALUES (%lld, 't')", cases[i].last);
         else
-            sql(fixture->conn, "SELECT setval(coalesce(pg_get_serial_sequence('events', 'id'),"
-                               " 'numbers'), %lld)", cases[i].last);
+            sql(fixture->conn,
+                "SELECT setval(coalesce(pg_get_serial_sequence('events', 'id'),"
+                " 'numbers'), %lld)",
+                cases[i].last);
         (void)run_command(fixture, "check");
         assert_says(fixture->process.out, cases[i].said);
         fix = strstr(fixture->process.out, "ids left");
@@ -459,13 +469,15 @@ static void a_role_that_may_read_neither_table_nor_sequence_is_told_so(void **st
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "CREATE TABLE events (id serial PRIMARY KEY, " COLUMNS ", created_at timestamp,"
-                       " sent_at timestamptz)");
+    sql(fixture->conn,
+        "CREATE TABLE events (id serial PRIMARY KEY, " COLUMNS ", created_at timestamp,"
+        " sent_at timestamptz)");
     write_config_for(fixture, "table = \"events\"");
     init(fixture);
     sql(fixture->conn, "REVOKE ALL ON events, events_id_seq FROM " HARNESS_RELAY);
     expect(fixture, run_command(fixture, "check"), 3);
-    assert_says(fixture->process.out, "missing privilege: SELECT on \"public\".\"events\" for role");
+    assert_says(fixture->process.out,
+                "missing privilege: SELECT on \"public\".\"events\" for role");
     sql(fixture->conn, "GRANT ALL ON events TO " HARNESS_RELAY
                        "; INSERT INTO events (id, topic) VALUES (2147483640, 't')");
     expect(fixture, run_command(fixture, "check"), 0);
@@ -480,13 +492,23 @@ static void a_role_that_may_read_neither_table_nor_sequence_is_told_so(void **st
 /* All of them as no relay expects them. */
 static void literals_mean_the_same_with_any_settings(void **state)
 {
-    static const char *const settings[] = {
-        "standard_conforming_strings = off", "transform_null_equals = on", "array_nulls = off",
-        "backslash_quote = off", "escape_string_warning = on", "bytea_output = 'escape'",
-        "DateStyle = 'SQL, DMY'", "IntervalStyle = 'sql_standard'", "extra_float_digits = -15",
-        "xmlbinary = 'hex'", "xmloption = 'document'", "quote_all_identifiers = on",
-        "row_security = off", "default_transaction_isolation = 'serializable'",
-        "lc_numeric = 'C'", "client_min_messages = 'error'", "TimeZone = 'Asia/Tokyo'"};
+    static const char *const settings[] = {"standard_conforming_strings = off",
+                                           "transform_null_equals = on",
+                                           "array_nulls = off",
+                                           "backslash_quote = off",
+                                           "escape_string_warning = on",
+                                           "bytea_output = 'escape'",
+                                           "DateStyle = 'SQL, DMY'",
+                                           "IntervalStyle = 'sql_standard'",
+                                           "extra_float_digits = -15",
+                                           "xmlbinary = 'hex'",
+                                           "xmloption = 'document'",
+                                           "quote_all_identifiers = on",
+                                           "row_security = off",
+                                           "default_transaction_isolation = 'serializable'",
+                                           "lc_numeric = 'C'",
+                                           "client_min_messages = 'error'",
+                                           "TimeZone = 'Asia/Tokyo'"};
     struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
@@ -495,9 +517,9 @@ static void literals_mean_the_same_with_any_settings(void **state)
                               "where = '''topic ~ '^a\\.b$' AND topic <> 'c\\d' '''");
     expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
     execute_printed(fixture); /* with the settings of the database */
-    sql(fixture->conn, "ALTER TABLE events OWNER TO " HARNESS_RELAY "; ALTER TABLE events_parked"
-                       " OWNER TO " HARNESS_RELAY "; ALTER TABLE events_slice OWNER TO "
-                       HARNESS_RELAY);
+    sql(fixture->conn,
+        "ALTER TABLE events OWNER TO " HARNESS_RELAY "; ALTER TABLE events_parked"
+        " OWNER TO " HARNESS_RELAY "; ALTER TABLE events_slice OWNER TO " HARNESS_RELAY);
     expect(fixture, run_command(fixture, "init"), 0); /* the index of that text is the one */
     assert_string_equal(fixture->process.out, "the tables are ready\n");
     sql(fixture->conn, "INSERT INTO events (topic, key, payload) VALUES ('a.b', 'k\\', '{}'),"

@@ -89,33 +89,6 @@ static void a_relay_killed_in_flight_loses_nothing(void **state)
 
 /* The sequence counts the attempts, since it is not rolled back. With the growing back-off seven
  * attempts take more than three seconds; a slow machine only takes longer. */
-static void a_mark_that_is_swallowed_repeats_its_neighbours_less_and_less(void **state)
-{
-    struct fixture *fixture = *state;
-    struct process *process = &fixture->process;
-    int64_t start_ms;
-    long long attempts;
-
-    write_config(fixture, "", "lanes = 1\n" STDOUT_SINK);
-    sql(fixture->conn,
-        "CREATE SEQUENCE attempts;"
-        "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS"
-        " 'BEGIN PERFORM nextval(''public.attempts''); RETURN NULL; END';"
-        "CREATE TRIGGER swallow BEFORE UPDATE ON outbox FOR EACH ROW WHEN (OLD.topic = 'bad')"
-        " EXECUTE FUNCTION swallow();"
-        "INSERT INTO outbox (topic) SELECT CASE i WHEN 5 THEN 'bad' ELSE 'good' END"
-        " FROM generate_series(1, 10) i");
-    process_start(process, NULL, "run", "-c", fixture->config, NULL);
-    process_await_words(process, "settled");
-    start_ms = harness_now_ms();
-    wait_for_number(fixture->conn, 1, "SELECT (last_value >= 7)::int FROM attempts");
-    assert_true(harness_now_ms() - start_ms >= 2500);
-    process_stop(process, SIGTERM);
-    expect(fixture, process->status, 0);
-    attempts = sql_number(fixture->conn, "SELECT last_value FROM attempts");
-    assert_true(count_lines(process->out) <= (attempts + 1) * 10);
-}
-
 static void a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours(void **state)
 {
     struct fixture *fixture = *state;
@@ -358,7 +331,6 @@ int main(void)
         TEST(a_second_sigterm_ends_the_program_while_a_purge_hangs),
         TEST(run_waits_for_new_rows_and_three_relays_share_them),
         TEST(a_relay_killed_in_flight_loses_nothing),
-        TEST(a_mark_that_is_swallowed_repeats_its_neighbours_less_and_less),
         TEST(a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours),
         TEST(a_drain_ends_when_nothing_is_left_although_the_broker_is_away),
         TEST(a_drain_waits_for_a_broker_while_a_row_is_left),

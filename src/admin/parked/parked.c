@@ -74,9 +74,12 @@ static int fail_missing(const struct parked_request *request, const char *words,
 {
     char safe[512];
 
-    return error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row has id %s%s",
-                     text_escape(safe, sizeof safe, words, strlen(words)),
-                     request->verb == PARKED_SHOW ? "" : ": nothing was done");
+    (void)error_set(error, ERROR_PERMANENT, ERROR_SELF, "no parked or dead row has id %s%s",
+                    text_escape(safe, sizeof safe, words, strlen(words)),
+                    request->verb == PARKED_SHOW ? "" : ": nothing was done");
+    if (request->verb == PARKED_DROP)
+        (void)error_hint(error, "a row that PostgreSQL refuses stays until it can be settled");
+    return -1;
 }
 
 /* Passes the rows of one result to the callback. Returns their number, or -1. */

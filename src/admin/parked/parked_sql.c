@@ -1,6 +1,7 @@
 #include "admin/parked/parked_sql.h"
 
 #include "catalog/pauses.h"
+#include "catalog/refused.h"
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
 #include "route/match.h"
@@ -15,12 +16,15 @@
 #define LISTED_MAX 1024
 #define SHOWN_MAX 4097
 #define NO_MAX 0
-#define STATE "CASE WHEN due IS NULL THEN 'dead' ELSE 'waiting' END AS state"
+#define STATE                                                                                      \
+    "CASE WHEN due IS NULL THEN 'dead' WHEN " REFUSED_SQL                                          \
+    " THEN 'refused' ELSE 'waiting' END AS state"
 #define LEFT_S "ceil(extract(epoch FROM due - clock_timestamp()))"
 /* A probe that is under way, and a row that is due, are next. */
 #define STATE_IN_WORDS                                                                             \
     "CASE WHEN due IS NULL THEN 'dead' WHEN due = 'infinity' AND waits_for IS NULL"                \
-    " THEN 'waiting behind its key' WHEN waits_for LIKE '" PAUSED_PREFIX "%%' THEN 'paused'"       \
+    " THEN 'waiting behind its key' WHEN " REFUSED_SQL                                             \
+    " THEN 'refused by PostgreSQL' WHEN waits_for LIKE '" PAUSED_PREFIX "%%' THEN 'paused'"        \
     " WHEN due = 'infinity' THEN 'waiting for its topic'"                                          \
     " WHEN due <= clock_timestamp() THEN 'waiting, next try now'"                                  \
     " WHEN due < clock_timestamp() + interval '100 s' THEN 'waiting, next try in ' || " LEFT_S     \
@@ -194,8 +198,10 @@ static void put_hits(FILE *out, const struct table *table, enum column column)
 }
 
 /* There is a separate join for each id column, so that PostgreSQL can use a hash join for many ids.
- * The rows are locked before anything is decided. */
-static void put_chosen_by_id(FILE *out, const struct table *table, bool lock)
+ * The rows are locked before anything is decided. A row that PostgreSQL refuses is still in the
+ * outbox, from where it would be sent again if its note were dropped. */
+static void put_chosen_by_id(FILE *out, const struct table *table,
+                             const struct parked_request *request)
 {
     (void)fprintf(
         out, "WITH wanted AS MATERIALIZED (SELECT DISTINCT word FROM unnest($1::text[]) AS w (word)"
@@ -206,7 +212,7 @@ static void put_chosen_by_id(FILE *out, const struct table *table, bool lock)
     (void)fprintf(
         out,
         "), locked AS MATERIALIZED (SELECT seq AS locked_seq FROM %s WHERE seq = ANY"
-        " (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL%s),"
+        " (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL%s%s),"
         " missing AS MATERIALIZED (SELECT word FROM wanted WHERE word NOT IN"
         " (SELECT word FROM hits JOIN locked ON hit = locked_seq)),"
         " missing_words AS (SELECT (SELECT string_agg('\"' || left(word, 64) || '\"',"
@@ -215,7 +221,8 @@ static void put_chosen_by_id(FILE *out, const struct table *table, bool lock)
         " AS words FROM missing),"
         " chosen AS MATERIALIZED (SELECT locked_seq AS chosen_seq FROM locked"
         " WHERE NOT EXISTS (SELECT FROM missing))",
-        table->parked_quoted, lock ? " FOR UPDATE" : "");
+        table->parked_quoted, request->verb == PARKED_DROP ? " AND " NOT_REFUSED_SQL : "",
+        changes(request) ? " FOR UPDATE" : "");
 }
 
 static void put_chosen_by_filter(FILE *out, const struct table *table,
@@ -259,7 +266,8 @@ static void put_freed(FILE *out, const struct table *table)
 /* A row with an earlier parked row of its key becomes due only when that row has left. */
 static void put_retried(FILE *out, const struct table *table, bool keeps_order)
 {
-    (void)fprintf(out, "UPDATE %s retried SET due = CASE WHEN true", table->parked_quoted);
+    (void)fprintf(out, "UPDATE %s retried SET due = CASE WHEN " REFUSED_SQL " OR true",
+                  table->parked_quoted);
     if (keeps_order)
         sql_put_head(out, table, "retried");
     (void)fprintf(out, " THEN now() ELSE 'infinity' END, attempts = 0 FROM chosen");
@@ -298,7 +306,7 @@ char *parked_sql(const struct table *table, const struct parked_request *request
     if (out == NULL)
         return NULL;
     if (request->id_count > 0)
-        put_chosen_by_id(out, table, changes(request));
+        put_chosen_by_id(out, table, request);
     else
         put_chosen_by_filter(out, table, request, shape->page_rows);
     put_done(out, table, request, shape);

@@ -5,6 +5,7 @@
 #include "admin/inspect_cluster.h"
 #include "admin/inspect_values.h"
 #include "catalog/pauses.h"
+#include "catalog/refused.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
         sql, sizeof sql,
         "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*) FROM"
         " (SELECT waits_for, due FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %" PRId64 ")"
-        " waiting WHERE waits_for NOT LIKE '" PAUSED_PREFIX
+        " waiting WHERE " NOT_REFUSED_SQL " AND waits_for NOT LIKE '" PAUSED_PREFIX
         "%%' OR waits_for IS NULL AND due = 'infinity' GROUP BY 1 ORDER BY 2 DESC, 1"
         " LIMIT " WAITING_MAX,
         admin->table.parked_quoted, status->parked);
@@ -98,6 +99,39 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
         (void)snprintf(
             finding->fix, sizeof finding->fix,
             "outbox-relay check says what is missing; the rows are sent once it is there");
+    }
+    PQclear(result);
+    return 0;
+}
+
+/* Of the rows that PostgreSQL refuses, the one that has waited longest. */
+static int note_refused(struct admin *admin, struct status *status, struct error *error)
+{
+    char sql[1024];
+    const char *why, *row;
+    struct finding *finding;
+    PGresult *result;
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) OVER (), pg_catalog.left(id::pg_catalog.text, 64),"
+                   " pg_catalog.left(error, 300) FROM (SELECT * FROM %s WHERE " REFUSED_SQL
+                   " LIMIT %d) refused ORDER BY parked_at, seq LIMIT 1",
+                   admin->table.parked_quoted, REFUSED_MAX);
+    result = session_query(&admin->session, sql, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0) {
+        status->refused = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+        row = PQgetvalue(result, 0, 1);
+        why = PQgetvalue(result, 0, 2);
+        if (status->refused == 1)
+            finding =
+                findings_add(of(status), FINDING_ERROR, "row %s and its key wait: %s", row, why);
+        else
+            finding = findings_add(of(status), FINDING_ERROR,
+                                   "%" PRId64 " rows and their keys wait, first row %s: %s",
+                                   status->refused, row, why);
+        (void)snprintf(finding->fix, sizeof finding->fix, "%s", refused_remedy(why));
     }
     PQclear(result);
     return 0;
@@ -159,7 +193,7 @@ int attention_fill(struct admin *admin, struct status *status, struct error *err
     note_pauses(status);
     note_dead(status);
     note_slices(admin, status);
-    if (note_parked(admin, status, error) < 0 ||
+    if (note_refused(admin, status, error) < 0 || note_parked(admin, status, error) < 0 ||
         inspect_rows_without_id(admin, of(status), error) < 0)
         return -1;
     return inspect_holders(admin, HOLDERS_LONG_S, of(status), error);

@@ -88,7 +88,7 @@ static int estimate_backlog(struct admin *admin, struct gauges *gauges, struct e
         return 0;
     if (!writer_begin(&unsent))
         return error_no_memory(error);
-    sql_put_unsent(unsent.out, table);
+    sql_put_claimable(unsent.out, table);
     conditions[0] = writer_end(&unsent);
     out = conditions[0] != NULL ? open_memstream(&sql, &len) : NULL;
     if (out == NULL) {

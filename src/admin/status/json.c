@@ -152,6 +152,7 @@ char *status_json(const struct status *status)
                   {"backlog_oldest_seconds", number_or_null(status->backlog_oldest_s)},
                   {"parked", json_integer(status->parked)},
                   {"parked_is_lower_bound", json_boolean(status->parked_is_bound)},
+                  {"refused", json_integer(status->refused)},
                   {"parked_oldest_seconds", number_or_null(status->parked_oldest_s)},
                   {"next_try_seconds", number_or_null(status->next_try_s)},
                   {"dead", json_integer(status->dead)},

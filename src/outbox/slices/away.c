@@ -12,7 +12,7 @@
 
 static bool applies(const struct slice_lock *lock, const struct claim_request *request)
 {
-    return request->away != 0 && !request->parked && lock->horizon != NULL &&
+    return request->away != 0 && claim_is_of_outbox(request) && lock->horizon != NULL &&
            table_has_integer_ids(lock->table);
 }
 
@@ -85,7 +85,7 @@ int away_scan(struct slice_lock *lock, const struct claim_request *request, stru
     int64_t until_ms = clock_now_ms() + STEP_MS;
 
     if (!applies(lock, request)) {
-        if (!request->parked)
+        if (claim_is_of_outbox(request))
             *walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
         return 0;
     }

@@ -7,8 +7,14 @@
 /* Which rows a claim asks for. */
 struct claim_request {
     bool parked;         /* claim parked rows that are due, not rows of the outbox */
+    bool refused;        /* claim rows of the outbox that PostgreSQL has refused (refused.h) */
     int64_t payload_max; /* bytes; a larger payload is not fetched */
     uint64_t away;       /* a bit for each sink that is away: its rows are not claimed */
 };
+
+static inline bool claim_is_of_outbox(const struct claim_request *request)
+{
+    return !request->parked && !request->refused;
+}
 
 #endif

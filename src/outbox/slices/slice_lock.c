@@ -49,7 +49,7 @@ void slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request
 {
     struct horizon_view *view = &lock->view;
 
-    if (request->parked)
+    if (!claim_is_of_outbox(request))
         return;
     lock->view_source = request->away == 0 ? lock->horizon : lock->away_horizon;
     if (lock->horizon == NULL || lock->ignores_bounds || !table_has_integer_ids(lock->table))
@@ -106,9 +106,10 @@ int slice_lock_queue(struct slice_lock *lock, struct batch *batch,
 
     if (lock->options->order == ORDER_NONE)
         return 0;
-    if (request->parked) {
+    if (!claim_is_of_outbox(request)) {
         width = htobe32(PARKED_WIDTH);
-        return pipeline_queue(lock->pipeline, "lock_parked_slices", 2,
+        return pipeline_queue(lock->pipeline,
+                              request->parked ? "lock_parked_slices" : "lock_refused_slices", 2,
                               (const struct array[]){{.bytes = (char *)&width, .len = sizeof width},
                                                      {.bytes = (char *)&away, .len = sizeof away}},
                               true, error);
@@ -167,7 +168,7 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
         return lock->pipeline->failure == FAILURE_OTHER ? pipeline_abort(lock->pipeline) : -1;
     status = check_table(lock, result, error);
     valid = PQgetvalue(result, 0, SLICES_VALID)[0] != 0;
-    text = request->parked ? "" : PQgetvalue(result, 0, SLICES_LOCKED); /* "3,9" */
+    text = !claim_is_of_outbox(request) ? "" : PQgetvalue(result, 0, SLICES_LOCKED); /* "3,9" */
     while (*text != '\0' && lock->locked_count < SLICES_PER_CLAIM_MAX) {
         char *end;
         int32_t slice = (int32_t)strtol(text, &end, 10);
@@ -177,7 +178,7 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
             .slice = slice, .from = lock->view.bounds[slice], .last = HORIZON_UNKNOWN};
         text = *end == ',' ? end + 1 : end;
     }
-    if (!request->parked) { /* the claim after this statement reads from these bounds */
+    if (claim_is_of_outbox(request)) { /* the claim after this statement reads from these bounds */
         lock->stamp = lock->view.stamp;
         lock->report_to = valid && lock->stamp.epoch != 0 ? lock->view_source : NULL;
         if (!valid && lock->view.file != 0 && lock->view_source != NULL)
@@ -242,7 +243,7 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
     int64_t highest = HORIZON_UNKNOWN;
     bool more;
 
-    if (batch->parked)
+    if (batch->parked || batch->refused)
         return 0;
     lock->empty_claims = 0;
     if (lock->options->order == ORDER_NONE) {
@@ -280,7 +281,7 @@ static void advance_bounds(struct slice_lock *lock)
 
 bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *request)
 {
-    bool expected = !request->parked && lock->locked_count > 0;
+    bool expected = claim_is_of_outbox(request) && lock->locked_count > 0;
 
     for (int i = 0; i < lock->locked_count; i++)
         lock->claimed[i].last = INT64_MAX;

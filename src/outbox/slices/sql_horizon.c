@@ -60,7 +60,7 @@ static void put_unsent_from_bound(FILE *out, const struct table *table,
         sql_put_in_slice(out, table, options->slices, "relay_scan.slice", FROM_BOUND);
     else
         (void)fprintf(out, "%s >= " FROM_BOUND, table->columns[COLUMN_ID].quoted);
-    sql_put_unsent(out, table);
+    sql_put_claimable(out, table);
 }
 
 static void put_in_order(FILE *out, const struct table *table, const struct outbox_options *options)

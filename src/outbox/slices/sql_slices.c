@@ -9,6 +9,7 @@
  */
 #include "outbox/slices/sql_slices.h"
 
+#include "catalog/refused.h"
 #include "outbox/slices/claim_parts.h"
 
 #include <stdio.h>
@@ -63,7 +64,7 @@ static int put_locked(FILE *out, const struct table *table, const struct outbox_
     sql_put_in_slice(out, table, options->slices, "relay_candidate.slice",
                      "CASE WHEN (SELECT running FROM held) THEN relay_candidate.high"
                      " ELSE relay_candidate.low END");
-    sql_put_unsent(out, table);
+    sql_put_claimable(out, table);
     status = sql_put_sinks(out, table, routes, false, 8);
     (void)fprintf(out, ")) FOR UPDATE SKIP LOCKED) locked LIMIT $7::int4");
     return status;
@@ -107,7 +108,7 @@ char *sql_lock_slices(const struct table *table, const struct outbox_options *op
 }
 
 char *sql_lock_parked_slices(const struct table *table, const struct outbox_options *options,
-                             const struct routes *routes)
+                             const struct routes *routes, bool refused)
 {
     struct writer writer;
     int status;
@@ -126,12 +127,15 @@ char *sql_lock_parked_slices(const struct table *table, const struct outbox_opti
     sql_put_slice(writer.out, table, options->slices, true);
     (void)fprintf(writer.out,
                   " AS slice FROM (SELECT id, due%s FROM %s due_row"
-                  " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL",
-                  table_has(table, COLUMN_KEY) ? ", key" : "", table->parked_quoted);
+                  " WHERE due <= pg_catalog.statement_timestamp() AND sent_at IS NULL"
+                  " AND %s",
+                  table_has(table, COLUMN_KEY) ? ", key" : "", table->parked_quoted,
+                  refused ? REFUSED_SQL : NOT_REFUSED_SQL);
     status = sql_put_sinks(writer.out, table, routes, true, 2);
+    (void)fprintf(writer.out, " AND (waits_for = '" REFUSED_SENT "' OR true");
     sql_put_head(writer.out, table, "due_row");
     (void)fprintf(writer.out,
-                  " ORDER BY due LIMIT %d) due_rows GROUP BY 1 ORDER BY min(due))"
+                  ") ORDER BY due LIMIT %d) due_rows GROUP BY 1 ORDER BY min(due))"
                   " relay_candidate, LATERAL (",
                   DUE_ROWS);
     put_lock(writer.out, table, options->slices);

@@ -20,7 +20,7 @@ char *sql_lock_slices(const struct table *table, const struct outbox_options *op
 /* Locks up to $1 int4 free slices that have due parked rows. $2 int8 has a bit for each sink whose
  * rows are ignored. */
 char *sql_lock_parked_slices(const struct table *table, const struct outbox_options *options,
-                             const struct routes *routes);
+                             const struct routes *routes, bool refused);
 enum slices_column {
     SLICES_LOCKED, /* text: the locked slices in the order of their locks, such as "3,9" */
     SLICES_COUNT,  /* int4, binary: the number of slices; NULL: the slice table is empty */

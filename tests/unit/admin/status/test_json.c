@@ -100,7 +100,8 @@ static void no_field_is_missing_when_there_is_nothing(void **state)
                                         "processes",
                                         "lane_states",
                                         "pauses",
-                                        "attention"};
+                                        "attention",
+                                        "refused"};
     const struct status status = {.oldest_s = -1, .per_s = -1, .backlog_oldest_s = -1};
     json_t *object = parse(&status);
 

@@ -1,0 +1,336 @@
+/*
+ * Rows that PostgreSQL refuses to settle: nothing is sent twice for them, however long the cause
+ * lasts, the rows of other keys leave, and the row is named. Once the cause is gone, all is
+ * settled.
+ */
+#include "integration/program.h"
+
+#include <signal.h>
+
+#define ROWS 400
+#define KEYS 40
+#define TRIGGER_FUNCTION(body)                                                                     \
+    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN " body                   \
+    " RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END; END$$; "
+#define TRIGGER(body, when)                                                                        \
+    TRIGGER_FUNCTION(body)                                                                         \
+    "CREATE TRIGGER refuse " when " ON outbox FOR EACH ROW EXECUTE FUNCTION refuse()"
+#define END_TRIGGER "DROP FUNCTION refuse() CASCADE"
+#define FIRST_ROW "OLD.id = 1"
+
+struct refusal {
+    const char *order, *on_sent;
+    const char *cause, *end; /* SQL */
+    int refused;             /* rows */
+    const char *says;
+};
+
+static void configure_for(struct fixture *fixture, const char *order, const char *on_sent)
+{
+    (void)snprintf(fixture->config, sizeof fixture->config, "%s",
+                   harness_file("relay.toml",
+                                "[database]\nurl = \"%s\"\n[outbox]\norder = \"%s\"\non_sent ="
+                                " \"%s\"\n[relay]\npoll_interval = \"20ms\"\nbatch = 100\n[retry]\n"
+                                "backoff = \"100ms\"\nbackoff_max = \"500ms\"\n" STDOUT_SINK "\n",
+                                fixture->url, order, on_sent));
+}
+
+static void fill(struct fixture *fixture, const struct refusal *refusal)
+{
+    configure_for(fixture, refusal->order, refusal->on_sent);
+    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
+                       " outbox_parked, outbox_slice, copy, printed CASCADE");
+    expect(fixture, run_command(fixture, "init"), 0);
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i %% %d, to_jsonb(i)"
+        " FROM generate_series(1, %d) i",
+        KEYS, ROWS);
+    sql(fixture->conn, "CREATE TABLE copy AS SELECT * FROM outbox");
+    sql(fixture->conn, "%s", refusal->cause);
+}
+
+static void start(struct fixture *fixture)
+{
+    process_free(&fixture->process);
+    process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
+}
+
+static void stop(struct fixture *fixture)
+{
+    process_stop(&fixture->process, SIGTERM);
+    assert_int_equal(fixture->process.status, 0);
+    load_printed(fixture, fixture->process.out);
+}
+
+static const char *unsent(const struct refusal *refusal)
+{
+    return strcmp(refusal->on_sent, "mark") == 0 ? UNSENT : "SELECT count(*) FROM outbox";
+}
+
+static void assert_printed_at_most(struct fixture *fixture, int times)
+{
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM (SELECT FROM printed GROUP BY line->>'id'"
+                                " HAVING count(*) > %d) often",
+                                times),
+                     0);
+}
+
+static void assert_all_are_settled(struct fixture *fixture, const struct refusal *refusal)
+{
+    sql(fixture->conn, "%s", refusal->end);
+    wait_for_number(fixture->conn, 0, unsent(refusal));
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
+    stop(fixture);
+    assert_int_equal(sql_number(fixture->conn,
+                                "SELECT count(*) FROM copy WHERE event_id::text NOT IN"
+                                " (SELECT line->>'id' FROM printed)"),
+                     0);
+    if (strcmp(refusal->order, "key") == 0)
+        assert_keys_printed_in_order(fixture);
+}
+
+static void assert_status_says(struct fixture *fixture, const char *words)
+{
+    struct process status = {0};
+
+    assert_int_equal(process_run(&status, NULL, "status", "-c", fixture->config, NULL), 0);
+    assert_says(status.out, words);
+    process_free(&status);
+}
+
+/* The second relay finds the rows refused, as the first one has left them. */
+static void check(struct fixture *fixture, const struct refusal *refusal, int times)
+{
+    fill(fixture, refusal);
+    start(fixture);
+    process_await_words(&fixture->process, refusal->says);
+    wait_for_number(fixture->conn, refusal->refused, unsent(refusal));
+    stop(fixture);
+    start(fixture);
+    wait_for_number(fixture->conn, 1,
+                    "SELECT (min(attempts) >= 3)::int FROM outbox_parked"
+                    " WHERE waits_for IN ('refused', 'refused, is sent')");
+    assert_status_says(fixture, "wait");
+    assert_int_equal(sql_number(fixture->conn, "%s", unsent(refusal)), refusal->refused);
+    assert_all_are_settled(fixture, refusal);
+    assert_printed_at_most(fixture, times);
+}
+
+static void a_row_that_a_foreign_key_references_is_sent_once_and_named(void **state)
+{
+    static const struct refusal refusal = {
+        "key",
+        "delete",
+        "CREATE TABLE audit (id bigint REFERENCES outbox); INSERT INTO audit VALUES (1)",
+        "DROP TABLE audit",
+        1,
+        "violates foreign key constraint"};
+
+    check(*state, &refusal, 1);
+}
+
+static void a_row_for_which_a_trigger_raises_is_sent_once_and_named(void **state)
+{
+    static const struct refusal by_key = {
+        "key",
+        "mark",
+        TRIGGER("IF " FIRST_ROW " THEN RAISE 'not this one'; END IF;", "BEFORE UPDATE"),
+        END_TRIGGER,
+        1,
+        "not this one"};
+    static const struct refusal without_order = {
+        "none",
+        "delete",
+        TRIGGER("IF OLD.id % 100 = 1 THEN RAISE 'not these'; END IF;", "BEFORE DELETE"),
+        END_TRIGGER,
+        4,
+        "not these"};
+
+    check(*state, &by_key, 1);
+    check(*state, &without_order, 1);
+}
+
+static void a_mark_that_a_trigger_takes_back_is_no_mark(void **state)
+{
+    static const struct refusal before = {
+        "key",
+        "mark",
+        TRIGGER("IF " FIRST_ROW " THEN NEW.sent_at = NULL; END IF;", "BEFORE UPDATE"),
+        END_TRIGGER,
+        1,
+        "interferes"};
+    static const struct refusal after = {
+        "none",
+        "mark",
+        TRIGGER("IF " FIRST_ROW " AND NEW.sent_at IS NOT NULL THEN UPDATE public.outbox SET sent_at"
+                " = NULL WHERE id = OLD.id; END IF;",
+                "AFTER UPDATE"),
+        END_TRIGGER,
+        1,
+        "unsent again"};
+    static const struct refusal swallowed = {
+        "key",
+        "delete",
+        TRIGGER("IF " FIRST_ROW " THEN RETURN NULL; END IF;", "BEFORE DELETE"),
+        END_TRIGGER,
+        1,
+        "interferes"};
+
+    check(*state, &before, 1);
+    check(*state, &after, 1);
+    check(*state, &swallowed, 1);
+}
+
+static void a_row_that_is_refused_at_commit_is_sent_once_and_named(void **state)
+{
+    static const struct refusal refusal = {
+        "key",
+        "delete",
+        TRIGGER_FUNCTION(
+            "IF " FIRST_ROW
+            " THEN RAISE 'too late'; END IF;") "CREATE CONSTRAINT TRIGGER refuse AFTER DELETE ON "
+                                               "outbox DEFERRABLE INITIALLY DEFERRED"
+                                               " FOR EACH ROW EXECUTE FUNCTION refuse()",
+        END_TRIGGER,
+        1,
+        "too late"};
+
+    check(*state, &refusal, 1);
+}
+
+static void a_row_whose_trigger_ends_the_session_is_sent_twice_at_most(void **state)
+{
+    static const struct refusal refusal = {
+        "key",
+        "mark",
+        TRIGGER("IF " FIRST_ROW " THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;",
+                "BEFORE UPDATE"),
+        END_TRIGGER,
+        1,
+        "ended the session"};
+    struct fixture *fixture = *state;
+
+    fill(fixture, &refusal);
+    start(fixture);
+    process_await_words(&fixture->process, refusal.says);
+    wait_for_number(fixture->conn, 1, UNSENT);
+    sql(fixture->conn, END_TRIGGER);
+    stop(fixture);
+    assert_printed_at_most(fixture, 2);
+}
+
+/* One batch for each lane is published before the first settle; then nothing is. */
+static void while_every_row_is_refused_nothing_more_is_published(void **state)
+{
+    static const struct refusal refusal = {
+        "none",
+        "delete",
+        TRIGGER_FUNCTION("RAISE 'nobody';") "CREATE TRIGGER refuse BEFORE DELETE ON outbox FOR EACH"
+                                            " STATEMENT EXECUTE FUNCTION refuse()",
+        END_TRIGGER,
+        ROWS,
+        "nobody"};
+
+    check(*state, &refusal, 1);
+}
+
+/* It is dead, and stays in the outbox: a foreign key references it. Its note keeps it out of the
+ * claims, and its neighbours leave. */
+static void a_row_that_cannot_be_parked_harms_no_other_key(void **state)
+{
+    static const struct refusal refusal = {"key",
+                                           "mark",
+                                           "UPDATE outbox SET headers = '{\"nested\": [1]}' WHERE "
+                                           "id = 1; CREATE TABLE audit (id bigint"
+                                           " REFERENCES outbox); INSERT INTO audit VALUES (1)",
+                                           "DROP TABLE audit",
+                                           1,
+                                           "refuses to park this row"};
+    struct fixture *fixture = *state;
+
+    fill(fixture, &refusal);
+    start(fixture);
+    process_await_words(&fixture->process, refusal.says);
+    wait_for_number(fixture->conn, 1, UNSENT);
+    assert_status_says(fixture, "row 1 and its key wait");
+    sql(fixture->conn, "DROP TABLE audit");
+    wait_for_number(fixture->conn, 1,
+                    "SELECT count(*) FROM outbox_parked WHERE due IS NULL AND"
+                    " sent_at IS NULL AND id = 1");
+    wait_for_number(fixture->conn, 0, UNSENT);
+    stop(fixture);
+}
+
+/* The application may settle the matter by itself. */
+static void a_refused_row_that_the_application_removes_holds_its_key_no_longer(void **state)
+{
+    static const struct refusal refusal = {
+        "key",
+        "delete",
+        "CREATE TABLE audit (id bigint REFERENCES outbox); INSERT INTO audit VALUES (1)",
+        "",
+        1,
+        "violates foreign key constraint"};
+    struct fixture *fixture = *state;
+    struct process drop = {0};
+
+    fill(fixture, &refusal);
+    start(fixture);
+    process_await_words(&fixture->process, refusal.says);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'k1', '1000')");
+    wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked WHERE due = 'infinity'");
+    assert_int_equal(process_run(&drop, NULL, "dead", "drop", "1", "-c", fixture->config, NULL), 1);
+    assert_says(drop.err, "a row that PostgreSQL refuses stays");
+    process_free(&drop);
+    sql(fixture->conn, "DELETE FROM audit; DELETE FROM outbox WHERE id = 1");
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
+    stop(fixture);
+    assert_printed_at_most(fixture, 1);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM printed WHERE line->>'payload' = '1000'"),
+        1);
+}
+
+static void check_warns_of_what_may_refuse_a_settle(void **state)
+{
+    static const struct refusal refusal = {
+        "key",
+        "delete",
+        "CREATE TABLE audit (id bigint REFERENCES outbox);"
+        " CREATE TABLE cascades (id bigint REFERENCES outbox ON DELETE CASCADE);" TRIGGER(
+            "", "BEFORE DELETE"),
+        "",
+        0,
+        ""};
+    struct fixture *fixture = *state;
+
+    fill(fixture, &refusal);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_says(fixture->process.out, "foreign key audit_id_fkey of table public.audit references");
+    assert_says(fixture->process.out, "trigger refuse runs when the relay settles a row");
+    assert_null(strstr(fixture->process.out, "cascades"));
+    sql(fixture->conn, "CREATE PUBLICATION all_tables FOR TABLE outbox; DROP TABLE audit, cascades;"
+                       " ALTER TABLE outbox DROP CONSTRAINT outbox_pkey");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "publication all_tables publishes each DELETE");
+    sql(fixture->conn, "ALTER TABLE outbox REPLICA IDENTITY FULL");
+    expect(fixture, run_command(fixture, "check"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_row_that_a_foreign_key_references_is_sent_once_and_named),
+        TEST(a_row_for_which_a_trigger_raises_is_sent_once_and_named),
+        TEST(a_mark_that_a_trigger_takes_back_is_no_mark),
+        TEST(a_row_that_is_refused_at_commit_is_sent_once_and_named),
+        TEST(a_row_whose_trigger_ends_the_session_is_sent_twice_at_most),
+        TEST(while_every_row_is_refused_nothing_more_is_published),
+        TEST(a_row_that_cannot_be_parked_harms_no_other_key),
+        TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer),
+        TEST(check_warns_of_what_may_refuse_a_settle),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
