@@ -6,6 +6,7 @@
 #include "catalog/filter.h"
 #include "catalog/offers.h"
 #include "catalog/schema.h"
+#include "catalog/shape.h"
 #include "catalog/slice_table.h"
 
 #include <stdio.h>
@@ -390,6 +391,8 @@ static int describe(struct table *table, struct session *session,
     name_columns(table, session->conn, options);
     if (!table->exists)
         return 0;
+    if (shape_read(table, session, error) < 0)
+        return -1;
     if (find_columns(table, session, options, error) < 0)
         return -1;
     if (table_plain(table, &not_plain) <

@@ -133,6 +133,28 @@ bool parked_column_differs(const struct parked_column *column)
            strcmp(column->has_type, column->type) != 0;
 }
 
+int parked_check(const struct table *table, struct session *session, struct error *error)
+{
+    struct parked_table parked;
+    char fix[512];
+
+    if (parked_describe(&parked, table, session, error) < 0)
+        return -1;
+    for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
+        const struct parked_column *column = &parked.columns[i];
+
+        if (!parked_column_differs(column))
+            continue;
+        (void)parked_type_sql(column, table, fix, sizeof fix);
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "column %s of %s has type %s, not %s: rows may not be parked", column->name,
+                        table->parked_quoted, column->has_type, column->type);
+        (void)error_hint(error, "%s", fix);
+        return error_mark_schema(error);
+    }
+    return 0;
+}
+
 /* A cast between bytea and text would use bytea's text format, so the bytes are converted. */
 int parked_type_sql(const struct parked_column *column, const struct table *table, char *sql,
                     size_t size)

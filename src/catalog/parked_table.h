@@ -40,6 +40,9 @@ int parked_describe(struct parked_table *parked, const struct table *table, stru
 /* Whether the column exists with another type than the rows that are to be parked. */
 bool parked_column_differs(const struct parked_column *column);
 
+/* Returns 0, or -1 with *error set, as `check` says it, when a column has another type. */
+int parked_check(const struct table *table, struct session *session, struct error *error);
+
 /* Write the SQL that changes a column's type, adds a column, or creates an index, with a semicolon
  * and without a newline. Return what snprintf() does. */
 int parked_type_sql(const struct parked_column *column, const struct table *table, char *sql,

@@ -7,6 +7,7 @@
  * the next claim gets them.
  */
 #include "base/clock.h"
+#include "base/log.h"
 #include "catalog/filter.h"
 #include "outbox/claim_queue.h"
 #include "outbox/row.h"
@@ -275,56 +276,53 @@ static int read_claimed(struct outbox *outbox, struct error *error)
         !PQgetisnull(result, 0, CLAIMED_HIGH) && PQgetvalue(result, 0, CLAIMED_HIGH)[0] != 0;
     outbox->has_refused = !PQgetisnull(result, 0, CLAIMED_REFUSED);
     outbox->refused_are_due = outbox->has_refused && PQgetvalue(result, 0, CLAIMED_REFUSED)[0] != 0;
+    outbox->has_changed = strcmp(PQgetvalue(result, 0, CLAIMED_SHAPE), outbox->table.shape) != 0;
     status = keep_pauses(outbox, result, CLAIMED_PAUSES, error);
     PQclear(result);
     return status;
 }
 
-enum claim_result { CLAIM_READ, CLAIM_UNREADABLE, CLAIM_FAILED };
+/* CLAIM_CHANGED: the tables are not as they were described. */
+enum claim_result { CLAIM_READ, CLAIM_UNREADABLE, CLAIM_CHANGED, CLAIM_FAILED };
 
-/* After a failed claim the session stays open, with its prepared statements, unless the session
- * itself has failed. */
-static enum claim_result note_failure(struct outbox *outbox, const struct claim_request *request,
-                                      struct error *error)
+/* Whether the tables have changed; outside a transaction. */
+static bool look_again(struct outbox *outbox)
+{
+    struct error ignored;
+    PGresult *result = pipeline_run(&outbox->pipeline, "shape", 0, NULL, &ignored);
+    bool changed = result != NULL && strcmp(PQgetvalue(result, 0, 0), outbox->table.shape) != 0;
+
+    PQclear(result);
+    return changed;
+}
+
+/* After a failed statement the session stays open, with its prepared statements, if the failure is
+ * about a lock or about the values of a row. The cause may be that a table has changed: then the
+ * error is no news. */
+static enum claim_result note_failure(struct outbox *outbox, struct error *error)
 {
     enum failure failure = outbox->pipeline.failure;
     struct error other;
 
     if (outbox->pipeline.session.conn == NULL)
         return CLAIM_FAILED;
-    if (failure == FAILURE_LOCKED && claim_is_of_outbox(request))
-        slice_lock_postpone(&outbox->slices, outbox->slices.locked_count);
-    if (failure == FAILURE_OTHER) {
-        (void)pipeline_abort(&outbox->pipeline);
-        return CLAIM_FAILED;
-    }
     if (pipeline_roll_back(&outbox->pipeline, &other) < 0) {
         *error = other;
         return CLAIM_FAILED;
     }
+    if (failure != FAILURE_LOCKED && look_again(outbox))
+        return CLAIM_CHANGED;
     table_name_holders(&outbox->table, &outbox->pipeline.session, error);
+    if (failure == FAILURE_OTHER)
+        pipeline_close(&outbox->pipeline);
     return failure_is_of_row(failure) ? CLAIM_UNREADABLE : CLAIM_FAILED;
 }
 
-/* Also after a lock on a table or a slice that another session did not give up in time. */
-static enum claim_result give_up(struct outbox *outbox, struct error *error)
-{
-    struct error other;
-
-    if (outbox->pipeline.session.conn != NULL && pipeline_roll_back(&outbox->pipeline, &other) < 0)
-        *error = other;
-    table_name_holders(&outbox->table, &outbox->pipeline.session, error);
-    return CLAIM_FAILED;
-}
-
-/* A table lock that is waited for in vain costs no connection. */
 static int read_table_lock(struct pipeline *pipeline, struct error *error)
 {
     PGresult *result = pipeline_answer(pipeline, PGRES_COMMAND_OK, error);
 
     PQclear(result);
-    if (result == NULL && pipeline->failure != FAILURE_LOCKED)
-        pipeline_close(pipeline);
     return result != NULL ? 0 : -1;
 }
 
@@ -337,18 +335,34 @@ static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
         return CLAIM_FAILED;
     if (read_table_lock(&outbox->pipeline, error) < 0 ||
         slice_lock_read(&outbox->slices, request, error) < 0)
-        return give_up(outbox, error);
+        return note_failure(outbox, error) == CLAIM_CHANGED ? CLAIM_CHANGED : CLAIM_FAILED;
     if ((request->refused && pipeline_skip(&outbox->pipeline, PGRES_TUPLES_OK, error) < 0) ||
         pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
         return CLAIM_FAILED;
     batch->rows = pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error);
     batch->release_rows = release_result;
-    if (batch->rows == NULL)
-        return note_failure(outbox, request, error);
+    if (batch->rows == NULL) {
+        if (outbox->pipeline.failure == FAILURE_LOCKED && claim_is_of_outbox(request))
+            slice_lock_postpone(&outbox->slices, outbox->slices.locked_count);
+        return note_failure(outbox, error);
+    }
     if (read_claimed(outbox, error) < 0 ||
         pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error) < 0)
         return CLAIM_FAILED;
-    return CLAIM_READ;
+    return outbox->has_changed ? CLAIM_CHANGED : CLAIM_READ;
+}
+
+/* The claim was made by an old description, so it is dropped. The next one describes the tables
+ * anew, in a session whose statements are prepared for them; it begins a new epoch of the horizon.
+ */
+static int start_anew(struct outbox *outbox, struct batch *batch)
+{
+    log_info("table %s or one of the relay's own has changed: described anew",
+             outbox->table.quoted);
+    pipeline_close(&outbox->pipeline);
+    batch_reset(batch);
+    batch->has_more = true;
+    return 0;
 }
 
 static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,
@@ -424,6 +438,8 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         break;
     case CLAIM_UNREADABLE:
         return isolate(outbox, batch, request, error);
+    case CLAIM_CHANGED:
+        return start_anew(outbox, batch);
     case CLAIM_FAILED:
         return -1;
     }

@@ -8,6 +8,8 @@
 #include "catalog/adoption.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
+#include "catalog/parked_table.h"
+#include "catalog/shape.h"
 #include "catalog/zone.h"
 #include "outbox/slices/sql_horizon.h"
 #include "outbox/slices/sql_slices.h"
@@ -121,6 +123,7 @@ static int prepare_all(struct outbox *outbox, struct error *error)
                          error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "lock", sql_lock(table), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "claimed", sql_claimed(table), error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "shape", sql_shape(table), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "pauses", sql_pauses(table), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "sent", sql_sent(table, options, false), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "sent_parked", sql_sent(table, options, true), error) <
@@ -223,6 +226,7 @@ static int describe(struct outbox *outbox, struct error *error)
         describe_check_whole(&table, outbox->options, error) < 0 ||
         check_condition(&table, outbox, error) < 0 ||
         describe_check_usable(&table, outbox->options, error) < 0 ||
+        parked_check(&table, &outbox->pipeline.session, error) < 0 ||
         describe_check_unchanged(&table, &outbox->table, error) < 0 ||
         sequence_describe(&outbox->sequence, &outbox->pipeline.session, &table, error) < 0 ||
         adoption_settle(&adoption, &table, &outbox->pipeline.session, outbox->options, error) < 0) {

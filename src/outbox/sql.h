@@ -79,6 +79,7 @@ enum claimed_column {
     CLAIMED_DONE,    /* timestamptz, binary: when the claim had returned its rows */
     CLAIMED_HIGH,    /* bool: the claim read from the high bounds; NULL: it read nothing */
     CLAIMED_PAUSES,  /* text: see sql_pauses */
+    CLAIMED_SHAPE,   /* text: the shape of the tables (shape.h) */
     CLAIMED_REFUSED  /* bool: a note is due; NULL: there is no note (refused.h) */
 };
 

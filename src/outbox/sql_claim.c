@@ -5,6 +5,7 @@
 
 #include "catalog/pauses.h"
 #include "catalog/refused.h"
+#include "catalog/shape.h"
 #include "outbox/slices/claim_parts.h"
 
 #include <inttypes.h>
@@ -386,6 +387,8 @@ char *sql_claimed(const struct table *table)
                   " pg_catalog.transaction_timestamp(), pg_catalog.clock_timestamp(),"
                   " nullif(pg_catalog.current_setting(" READ_HIGH ", true), '')::bool, (");
     sql_put_pauses(writer.out, table);
+    (void)fprintf(writer.out, "), (");
+    sql_put_shape(writer.out, table);
     (void)fprintf(writer.out,
                   "), CASE WHEN EXISTS (SELECT FROM %s WHERE " REFUSED_SQL
                   ") THEN EXISTS (SELECT FROM %s WHERE " REFUSED_SQL

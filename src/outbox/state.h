@@ -30,6 +30,7 @@ struct outbox {
     int64_t sent_at_ms;     /* when it was sent (clock_boot_ms) */
     int64_t server_work_ms; /* time that the server has worked on it */
 
+    bool has_changed;     /* the tables are not as they were described */
     bool has_refused;     /* there were notes of refused rows when the current claim was sent */
     bool refused_are_due; /* one of them was due */
 

@@ -514,20 +514,6 @@ static void a_parked_row_comes_back_when_it_is_due_and_not_before(void **state)
 }
 
 /* The two may have been made at different times. */
-static void an_event_id_is_read_as_what_its_own_column_is(void **state)
-{
-    struct lane_fixture *fixture = *state;
-
-    sql(fixture->conn, "ALTER TABLE outbox_parked ALTER event_id TYPE text;"
-                       " INSERT INTO outbox_parked (id, event_id, topic, due)"
-                       " VALUES (1, '0190a1b2-c3d4-7e5f-8000-000000000001', 't', now())");
-    claim_count(fixture, 0);
-    assert_int_equal(claim_from(fixture->outbox, &fixture->batch, true, &fixture->error), 0);
-    assert_int_equal(fixture->batch.count, 1);
-    assert_text(fixture->batch.messages[0].event_id, "0190a1b2-c3d4-7e5f-8000-000000000001");
-    outbox_abandon(fixture->outbox);
-}
-
 static void claim_parked_and_send(struct lane_fixture *fixture)
 {
     struct batch *batch = &fixture->batch;
@@ -855,7 +841,6 @@ int main(void)
         IN_DELETE(a_parked_row_comes_back_when_it_is_due_and_not_before),
         IN_MARK(a_parked_row_comes_back_when_it_is_due_and_not_before),
         IN_MARK(a_parked_row_that_is_sent_stays_marked),
-        IN_MARK(an_event_id_is_read_as_what_its_own_column_is),
         IN_DELETE(with_delete_a_parked_row_that_is_sent_is_gone),
         IN_MARK(locked_rows_remain_and_parked_ones_are_counted),
         IN_MARK(a_foreign_key_share_lock_does_not_hide_a_row),

@@ -523,6 +523,7 @@ static void order_survives_a_truncate_that_restarts_the_ids(void **state)
 static void a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay(void **state)
 {
     struct fixture *fixture = *state;
+    PGconn *other = harness_connect(fixture->url); /* a transaction sees no new session */
 
     start_relays(fixture);
     write_other_keys(fixture, WRITERS_OF_A_ROUND, HELD);
@@ -530,13 +531,14 @@ static void a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay(void *
     for (int i = 0; i < 10; i++) {
         await_ids(fixture, IDS_OF_A_ROUND);
         sql(fixture->conn, "BEGIN; LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE");
-        wait_for_number(fixture->conn, 1,
+        wait_for_number(other, 1,
                         "SELECT (count(*) > 0)::int FROM pg_locks JOIN pg_stat_activity USING (pid)"
                         " WHERE relation = 'outbox'::regclass AND NOT granted"
                         " AND application_name LIKE '%/watch'");
         sql(fixture->conn, "TRUNCATE outbox RESTART IDENTITY;"
                            " UPDATE counted SET truncated = n; COMMIT");
     }
+    PQfinish(other);
     await_ids(fixture, IDS_OF_A_ROUND);
     finish_in_order(fixture);
 }

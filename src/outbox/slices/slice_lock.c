@@ -165,7 +165,7 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
         return 0;
     result = pipeline_answer(lock->pipeline, PGRES_TUPLES_OK, error);
     if (result == NULL)
-        return lock->pipeline->failure == FAILURE_OTHER ? pipeline_abort(lock->pipeline) : -1;
+        return -1;
     status = check_table(lock, result, error);
     valid = PQgetvalue(result, 0, SLICES_VALID)[0] != 0;
     text = !claim_is_of_outbox(request) ? "" : PQgetvalue(result, 0, SLICES_LOCKED); /* "3,9" */

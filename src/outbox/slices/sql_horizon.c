@@ -1,8 +1,22 @@
 #include "outbox/slices/sql_horizon.h"
 
+#include "catalog/shape.h"
 #include "outbox/slices/claim_parts.h"
 
 #include <stdio.h>
+
+char *sql_locked_shape(const struct table *table)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out, "SELECT (");
+    sql_put_shape(writer.out, table);
+    (void)fprintf(writer.out, ") FROM (SELECT count(*) FROM (SELECT FROM %s LIMIT 0) none) locked",
+                  table->quoted);
+    return writer_end(&writer);
+}
 
 /* Locks the table before the sequence, as TRUNCATE ... RESTART IDENTITY does. The scans of the same
  * transaction lock the table too: if the sequence came first, they could deadlock with a

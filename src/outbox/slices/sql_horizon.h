@@ -7,6 +7,10 @@
 
 /* The queries of the horizon (docs/horizon.md). Parameters and results are in text format. */
 
+/* The shape of the tables (catalog/shape.h), read after a lock that keeps it to the end of the
+ * transaction. */
+char *sql_locked_shape(const struct table *table);
+
 /* The highest id that was drawn from this sequence. */
 char *sql_drawn(const struct table *table, const struct sequence *sequence);
 

@@ -27,7 +27,8 @@
 #define TICK_IDLE_MS 1000    /* between ticks while they claim none */
 #define TICK_FIRST_MS 20     /* between ticks at the start of an epoch, until bounds can rise */
 #define FIRST_WAIT_MS 300    /* how long the first scan waits for that */
-#define FULL_ROUND_MS 60000  /* a round of full scans takes no longer, however slow the scans are */
+#define FULL_ROUND_MS 60000  /* a round of full scans takes no longer, however slow the scans are  \
+                              */
 #define LATE_LOG_MS 60000    /* at most one log line about late rows in this time */
 #define LOWEST_MS 1000       /* statement_timeout of the search for the table's lowest id */
 #define SCAN_MS_MAX 2500     /* statement_timeout of a tick: lanes may be waiting for a flush */
@@ -129,7 +130,8 @@ static int prepare_queries(struct watch *watch, struct error *error)
                    "SELECT pg_catalog.set_config('statement_timeout', '%d', true)", SCAN_MS_MAX);
     if (session_execute(&watch->session, "SET enable_nestloop = off", error) < 0 ||
         sequence_describe(&watch->sequence, &watch->session, &watch->table, error) < 0 ||
-        session_prepare(&watch->session, "limit", limit, error) < 0)
+        session_prepare(&watch->session, "limit", limit, error) < 0 ||
+        prepare(watch, "shape", sql_locked_shape(&watch->table), error) < 0)
         return -1;
     if (watch->sequence.increment < 0) /* last_value is then the lowest id drawn, not the highest */
         watch->sequence.readable = false;
@@ -253,6 +255,7 @@ static int send_queries(struct watch *watch, struct scan *bounds, struct scan *f
                         struct error *error)
 {
     if (session_queue(&watch->session, "limit", 0, NULL, error) < 0 ||
+        session_queue(&watch->session, "shape", 0, NULL, error) < 0 ||
         (watch->sequence.readable && session_queue(&watch->session, "drawn", 0, NULL, error) < 0) ||
         session_queue(&watch->session, "holders", 0, NULL, error) < 0 ||
         send_scan(watch, bounds, error) < 0 || send_scan(watch, full, error) < 0)
@@ -294,6 +297,21 @@ static int read_holders(struct watch *watch, const PGresult *result, struct hori
     return 0;
 }
 
+/* Bounds that are found by an old description could be above unsent rows. */
+static int read_shape(struct watch *watch, struct error *error)
+{
+    PGresult *result = session_answer(&watch->session, error);
+    bool same;
+
+    if (result == NULL)
+        return -1;
+    same = strcmp(PQgetvalue(result, 0, 0), watch->table.shape) == 0;
+    PQclear(result);
+    return same ? 0
+                : error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                            "table %s has changed: described anew", watch->table.quoted);
+}
+
 static int read_tick(struct watch *watch, struct horizon_tick *tick, struct error *error)
 {
     PGresult *result = session_answer(&watch->session, error);
@@ -302,6 +320,8 @@ static int read_tick(struct watch *watch, struct horizon_tick *tick, struct erro
     if (result == NULL)
         return -1;
     PQclear(result);
+    if (read_shape(watch, error) < 0)
+        return -1;
     if (watch->sequence.readable) {
         result = session_answer(&watch->session, error);
         if (result == NULL)
@@ -328,8 +348,7 @@ static void note_late(struct watch *watch, int slice, int64_t id)
         log_info("row %" PRId64 " of slice %d became visible late: its id was drawn before its"
                  " INSERT, or an UPDATE has %schanged its key or marked it as unsent; later rows"
                  " may have been sent before it",
-                 id, slice,
-                 watch->options->where != NULL ? "made [outbox] where true, " : "");
+                 id, slice, watch->options->where != NULL ? "made [outbox] where true, " : "");
         watch->late_logged_ms = now_ms;
     }
     if (!watch->sequence.readable)
