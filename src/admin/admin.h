@@ -17,6 +17,9 @@ struct admin;
 
 /* Connects and describes the table, which need not exist. NULL with *error set on failure. */
 struct admin *admin_open(const struct outbox_options *options, struct error *error);
+/* The same for a command that writes: refuses a superuser, with whose rights the table's triggers
+ * would run, unless the options allow one. */
+struct admin *admin_open_to_write(const struct outbox_options *options, struct error *error);
 void admin_close(struct admin *admin);
 
 /* Creates the missing tables, provided that an existing outbox table is usable, and adds to the

@@ -2,6 +2,7 @@
 
 #include "catalog/describe.h"
 #include "pg/open.h"
+#include "pg/server.h"
 
 #include <stdlib.h>
 
@@ -29,6 +30,16 @@ struct admin *admin_open(const struct outbox_options *options, struct error *err
         return NULL;
     }
     return admin;
+}
+
+struct admin *admin_open_to_write(const struct outbox_options *options, struct error *error)
+{
+    struct admin *admin = admin_open(options, error);
+
+    if (admin == NULL || server_check_role(&admin->session, options->allow_superuser, error) == 0)
+        return admin;
+    admin_close(admin);
+    return NULL;
 }
 
 void admin_close(struct admin *admin)

@@ -17,6 +17,7 @@
 #include "catalog/sequence.h"
 #include "catalog/slice_table.h"
 #include "catalog/sql_text.h"
+#include "pg/holders.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,11 +269,9 @@ static int migrate(struct admin *admin, char **executed, struct error *error)
 
 static int change_tables(struct admin *admin, char **executed, struct error *error)
 {
-    if (session_execute(&admin->session,
-                        "BEGIN; SET LOCAL lock_timeout = 0; SELECT "
-                        "pg_catalog.pg_advisory_xact_lock(" SCHEMA_LOCK ");"
-                        " SET LOCAL lock_timeout = 1000",
-                        error) == 0 &&
+    if (session_execute(&admin->session, "BEGIN; SET LOCAL lock_timeout = 5000", error) == 0 &&
+        holders_lock_advisory(&admin->session, SCHEMA_LOCK, error) == 0 &&
+        session_execute(&admin->session, "SET LOCAL lock_timeout = 1000", error) == 0 &&
         create_missing(admin, error) == 0 && migrate(admin, executed, error) == 0 &&
         session_execute(&admin->session, "COMMIT", error) == 0)
         return 0;
@@ -378,7 +377,8 @@ static int create_notify(struct admin *admin, const char *section, struct error 
     return status;
 }
 
-/* CREATE OR REPLACE TRIGGER exists only since PostgreSQL 14. */
+/* CREATE OR REPLACE TRIGGER exists only since PostgreSQL 14. CREATE OR REPLACE FUNCTION keeps the
+ * owner of a function that exists, so the owner is looked at afterwards. */
 int admin_init_notify(struct admin *admin, struct error *error)
 {
     struct notify notify;
@@ -387,6 +387,7 @@ int admin_init_notify(struct admin *admin, struct error *error)
         notify_describe(&notify, &admin->session, &admin->table, error) == 0 &&
         create_notify(admin, "notify", error) == 0 &&
         (notify.exists || create_notify(admin, "notify_trigger", error) == 0) &&
+        notify_refuse_foreign(&notify, &admin->session, &admin->table, error) == 0 &&
         session_execute(&admin->session, "COMMIT", error) == 0)
         return 0;
     table_name_holders(&admin->table, &admin->session, error);

@@ -431,9 +431,15 @@ static int inspect_notify(struct admin *admin, struct findings *findings, struct
 {
     struct notify notify;
     struct finding *finding;
+    struct error problem;
 
     if (notify_describe(&notify, &admin->session, &admin->table, error) < 0)
         return -1;
+    if (notify_refuse_foreign(&notify, &admin->session, &admin->table, &problem) < 0) {
+        finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
+        (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+        return 0;
+    }
     if (notify.fires) {
         (void)findings_add(findings, FINDING_OK, "inserts wake idle relays (trigger \"%s\")",
                            notify.name);

@@ -27,6 +27,7 @@
 #include "catalog/pauses.h"
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
+#include "pg/holders.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -351,7 +352,7 @@ static int write_note(const struct adoption *adoption, const struct table *table
         return error_no_memory(error);
     }
     (void)fprintf(writer.out,
-                  "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock(" SCHEMA_LOCK "); INSERT INTO %s"
+                  "INSERT INTO %s"
                   " (error, sent_at) SELECT %s, 'infinity' WHERE NOT EXISTS (SELECT FROM %s WHERE"
                   " " NOTE_ROW "); COMMIT",
                   table->parked_quoted, note, table->parked_quoted);
@@ -359,7 +360,11 @@ static int write_note(const struct adoption *adoption, const struct table *table
     sql = writer_end(&writer);
     if (sql == NULL)
         return error_no_memory(error);
-    status = session_execute(session, sql, error);
+    status = session_execute(session, "BEGIN", error) == 0 &&
+                     holders_lock_advisory(session, SCHEMA_LOCK, error) == 0 &&
+                     session_execute(session, sql, error) == 0
+                 ? 0
+                 : -1;
     free(sql);
     if (status < 0 && session->conn != NULL)
         (void)session_execute(session, "ROLLBACK", &ignored);

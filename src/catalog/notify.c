@@ -11,6 +11,36 @@ static const char trigger_sql[] =
     "  AND NOT t.tgisinternal AND t.tgname = $2::pg_catalog.name"
     " WHERE c.oid = pg_catalog.to_regclass($1)";
 
+/* The function that init makes, and the one that the trigger calls, if they are those of a role
+ * that could not change the outbox itself. */
+static const char foreign_sql[] =
+    "SELECT p.oid::pg_catalog.regprocedure, pg_catalog.pg_get_userbyid(p.proowner)"
+    " FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_class c ON c.oid ="
+    " pg_catalog.to_regclass($1) WHERE (p.proname = $2::pg_catalog.name AND p.pronamespace ="
+    " c.relnamespace AND p.pronargs = 0 OR p.oid IN (SELECT t.tgfoid FROM pg_catalog.pg_trigger t"
+    " WHERE t.tgrelid = c.oid AND t.tgname = $2::pg_catalog.name AND NOT t.tgisinternal))"
+    " AND p.proowner <> c.relowner AND NOT EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid ="
+    " p.proowner AND (r.rolsuper OR r.rolname = current_user)) LIMIT 1";
+
+int notify_refuse_foreign(const struct notify *notify, struct session *session,
+                          const struct table *table, struct error *error)
+{
+    const char *params[2] = {table->quoted, notify->name};
+    PGresult *result = session_query(session, foreign_sql, 2, params, error);
+    int status = result != NULL ? 0 : -1;
+
+    if (result != NULL && PQntuples(result) > 0) {
+        status = error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                           "function %s, which runs at each insert, belongs to role %s: whoever"
+                           " inserts would run what that role puts into it",
+                           PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1));
+        (void)error_hint(error, "DROP FUNCTION %s CASCADE; then outbox-relay init --notify",
+                         PQgetvalue(result, 0, 0));
+    }
+    PQclear(result);
+    return status;
+}
+
 int notify_describe(struct notify *notify, struct session *session, const struct table *table,
                     struct error *error)
 {

@@ -19,6 +19,11 @@ struct notify {
     bool fires;       /* the trigger exists and is enabled */
 };
 
+/* Returns -1 with *error set when the function of that name, or the one that the trigger calls,
+ * belongs to a role that is neither the table's owner, nor the connected role, nor a superuser. */
+int notify_refuse_foreign(const struct notify *notify, struct session *session,
+                          const struct table *table, struct error *error);
+
 int notify_describe(struct notify *notify, struct session *session, const struct table *table,
                     struct error *error);
 

@@ -16,7 +16,7 @@ extern const char embedded_schema[];
 
 /* pg_advisory_xact_lock's: whoever makes the relay's tables, or notes whose the rows are, goes one
  * after another. */
-#define SCHEMA_LOCK "7246113, 1"
+#define SCHEMA_LOCK "7246113", "1"
 
 /* The column's type in the table, or the one that `init` gives it. */
 const char *schema_type(const struct table *table, enum column column);

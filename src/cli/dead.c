@@ -104,7 +104,9 @@ static int64_t ask(const struct parked_request *request, const struct outbox_opt
 {
     int printed = 0;
     struct parked_rows rows = choose_output(request, &printed);
-    struct admin *admin = admin_open(options, error);
+    bool writes =
+        (request->verb == PARKED_RETRY || request->verb == PARKED_DROP) && !request->dry_run;
+    struct admin *admin = writes ? admin_open_to_write(options, error) : admin_open(options, error);
     int64_t count = admin != NULL ? admin_parked(admin, request, &rows, error) : -1;
 
     admin_close(admin);

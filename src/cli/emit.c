@@ -152,7 +152,7 @@ enum exit_status cli_emit(const struct arguments *arguments, struct config *conf
         (void)error_no_memory(&error);
         return cli_fail(&error);
     }
-    admin = admin_open(&config->relay.outbox, &error);
+    admin = admin_open_to_write(&config->relay.outbox, &error);
     if (admin != NULL)
         status = arguments->operand_count > 0 ? emit_one(admin, arguments, &ids, &error)
                                               : emit_lines(admin, &ids, &error);

@@ -147,7 +147,8 @@ enum exit_status cli_pause(const struct arguments *arguments, struct config *con
     if (arguments->operand_count > 0 &&
         take_target(&target, "pause", arguments, config, &error) < 0)
         return cli_fail(&error);
-    admin = admin_open(&config->relay.outbox, &error);
+    admin = arguments->operand_count > 0 ? admin_open_to_write(&config->relay.outbox, &error)
+                                         : admin_open(&config->relay.outbox, &error);
     if (admin == NULL)
         return cli_fail(&error);
     if (arguments->operand_count == 0) {
@@ -198,7 +199,7 @@ enum exit_status cli_resume(const struct arguments *arguments, struct config *co
         (arguments->operand_count != 2 || strcmp(arguments->operands[0], "sink") != 0 ||
          pause_name_problem(target.name) != NULL))
         return cli_fail(&error);
-    admin = admin_open(&config->relay.outbox, &error);
+    admin = admin_open_to_write(&config->relay.outbox, &error);
     if (admin == NULL)
         return cli_fail(&error);
     if (resume(admin, &target, &error) < 0)

@@ -19,7 +19,7 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
                       "outbox-relay: retention is \"0\", so rows are kept; give --older-than\n");
         return EXIT_USAGE;
     }
-    admin = admin_open(options, &error);
+    admin = arguments->dry_run ? admin_open(options, &error) : admin_open_to_write(options, &error);
     purged = admin != NULL ? admin_purge(admin, age_ms, arguments->dry_run, &error) : -1;
     admin_close(admin);
     if (purged < 0)

@@ -145,7 +145,8 @@ enum exit_status cli_replay(const struct arguments *arguments, struct config *co
 
     if (check(arguments, &error) < 0)
         return cli_fail(&error);
-    admin = admin_open(&config->relay.outbox, &error);
+    admin = arguments->dry_run ? admin_open(&config->relay.outbox, &error)
+                               : admin_open_to_write(&config->relay.outbox, &error);
     if (admin != NULL)
         replay = admin_replay_open(admin, &request, &error);
     if (replay != NULL && !arguments->dry_run)

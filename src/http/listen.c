@@ -131,6 +131,21 @@ static struct lookup *find(const char *address, int flags, const char *what, str
     return NULL;
 }
 
+bool listen_is_local(int fd)
+{
+    struct sockaddr_storage bound = {0};
+    const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)&bound;
+    const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)&bound;
+    socklen_t len = sizeof bound;
+
+    if (getsockname(fd, (struct sockaddr *)&bound, &len) < 0)
+        return false;
+    if (bound.ss_family == AF_INET)
+        return ntohl(ipv4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    return IN6_IS_ADDR_LOOPBACK(&ipv6->sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&ipv6->sin6_addr) && ipv6->sin6_addr.s6_addr[12] == 127);
+}
+
 int listen_open(const char *address, struct error *error)
 {
     struct lookup *lookup = find(address, AI_PASSIVE, "listen on", error);

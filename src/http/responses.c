@@ -164,6 +164,19 @@ struct response response_for_path(const char *path, const struct response_source
     return make(PLAIN, put_nothing, source);
 }
 
+static int put_misdirected(FILE *out, const struct response_source *source)
+{
+    (void)source;
+    (void)fprintf(out, "[http] listen is a loopback address, so the Host must name the loopback:"
+                       " localhost, 127.0.0.1 or [::1]\n");
+    return 421;
+}
+
+struct response response_to_host(void)
+{
+    return make(PLAIN, put_misdirected, NULL);
+}
+
 struct response response_to_method(void)
 {
     return make(PLAIN, put_refusal, NULL);

@@ -25,5 +25,7 @@ struct response_source {
 struct response response_for_path(const char *path, const struct response_source *source);
 /* The response to a method other than GET and HEAD. */
 struct response response_to_method(void);
+/* The response to a request whose Host is not one of this machine. */
+struct response response_to_host(void);
 
 #endif

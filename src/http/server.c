@@ -7,6 +7,7 @@
 #include "http/http.h"
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "http/history.h"
 #include "http/listen.h"
@@ -46,6 +47,7 @@ struct http {
     struct stop stop;
     pthread_t thread;
     struct MHD_Daemon *daemon; /* NULL: not listening */
+    bool is_local;             /* it listens on a loopback address */
     struct client clients[CONNECTIONS_MAX];
     struct relay_report snapshot;
 };
@@ -137,6 +139,15 @@ static enum MHD_Result respond(struct MHD_Connection *connection, const struct r
     return result;
 }
 
+/* A page of another site may give its own name the address 127.0.0.1, and a browser of this machine
+ * would then let it read what is served here (DNS rebinding). Its requests name that site. */
+static bool is_host_accepted(const struct http *http, struct MHD_Connection *connection)
+{
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+
+    return !http->is_local || host == NULL || host_of_address_is_loopback(host);
+}
+
 static enum MHD_Result on_request(void *argument, struct MHD_Connection *connection,
                                   const char *url, const char *method, const char *version,
                                   const char *upload, size_t *upload_len, void **context)
@@ -149,7 +160,9 @@ static enum MHD_Result on_request(void *argument, struct MHD_Connection *connect
     (void)upload_len;
     (void)context;
     report_read(http->report, &http->snapshot);
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+    if (!is_host_accepted(http, connection))
+        response = response_to_host();
+    else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         response = response_to_method();
     else
         response =
@@ -166,6 +179,7 @@ static int start(struct http *http, struct error *error)
 
     if (fd < 0)
         return -1;
+    http->is_local = listen_is_local(fd);
     http->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
         MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL, MHD_OPTION_LISTEN_SOCKET, fd,

@@ -57,6 +57,41 @@ static PGresult *ask(struct session *session, const char *const tables[3])
     return result;
 }
 
+/* Any role may take an advisory lock, so its holder need not be one of ours. */
+static const char advisory_sql[] =
+    "SELECT 'pid ' || pid || ' (role \"' || usename || '\"' || CASE WHEN application_name <> ''"
+    " THEN ', ' || application_name ELSE '' END || ')', 'SELECT pg_catalog.pg_terminate_backend('"
+    " || pid || ');' FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a USING (pid)"
+    " WHERE l.locktype = 'advisory' AND l.granted AND l.classid = $1::pg_catalog.oid AND l.objid ="
+    " $2::pg_catalog.oid AND l.objsubid = 2 AND l.database = (SELECT oid FROM"
+    " pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) LIMIT 1";
+
+int holders_lock_advisory(struct session *session, const char *class, const char *object,
+                          struct error *error)
+{
+    const char *params[2] = {class, object};
+    struct error ignored;
+    PGresult *result = session_query(
+        session, "SELECT pg_catalog.pg_advisory_xact_lock($1::int, $2::int)", 2, params, error);
+    bool locked = result != NULL;
+
+    PQclear(result);
+    if (locked)
+        return 0;
+    if (!error_is_sqlstate(error, "55P03") || session_execute(session, "ROLLBACK", &ignored) < 0)
+        return -1;
+    result = session_query(session, advisory_sql, 2, params, &ignored);
+    if (result != NULL && PQntuples(result) > 0) {
+        (void)error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
+                        "another session holds advisory lock (%s, %s), by which commands of"
+                        " outbox-relay wait for each other: %s",
+                        class, object, PQgetvalue(result, 0, 0));
+        (void)error_hint(error, "let its transaction end, or end it: %s", PQgetvalue(result, 0, 1));
+    }
+    PQclear(result);
+    return -1;
+}
+
 void holders_name(struct session *session, const char *const tables[3], struct error *error)
 {
     size_t len = strlen(error->text);
@@ -72,8 +107,7 @@ void holders_name(struct session *session, const char *const tables[3], struct e
         (void)snprintf(error->text + len, sizeof error->text - len, ": the lock is held by %s",
                        PQgetvalue(result, 0, 0));
         if (error->hint[0] == '\0' && !PQgetisnull(result, 0, 1))
-            (void)error_hint(error,
-                             "let that transaction end, or end it: %s",
+            (void)error_hint(error, "let that transaction end, or end it: %s",
                              PQgetvalue(result, 0, 1));
     }
     PQclear(result);

@@ -8,4 +8,9 @@
  * is. A failed transaction of the session is rolled back; a pipeline must be empty. */
 void holders_name(struct session *session, const char *const tables[3], struct error *error);
 
+/* Takes an advisory lock of the transaction that is open. Returns 0, or -1 with *error set; after
+ * lock_timeout it names the session that holds the lock, and the transaction is rolled back. */
+int holders_lock_advisory(struct session *session, const char *class, const char *object,
+                          struct error *error);
+
 #endif

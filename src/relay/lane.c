@@ -352,19 +352,22 @@ static bool claim_ahead(const struct lane *lane)
 static void log_row(struct lane *lane, const struct message *message)
 {
     const struct sink_options *sinks = lane->options->sinks;
+    const char *what = "the row and its key wait";
 
+    if (message->outcome == OUTCOME_DEAD)
+        what = "the row is dead";
     if (!lane->announced && lane->announce != NULL)
         lane->announce(lane->closure);
     lane->announced = true;
-    log_event(
-        LOG_WARN,
-        LOG_FIELDS(.lane = lane->number,
-                   .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
-                   .destination = message->destination, .row = message->id,
-                   .error = message->reason,
-                   .hint = message->outcome == OUTCOME_REFUSED ? refused_remedy(message->reason)
-                                                               : NULL),
-        "%s", message->outcome == OUTCOME_DEAD ? "the row is dead" : "the row and its key wait");
+    log_event(LOG_WARN,
+              LOG_FIELDS(.lane = lane->number,
+                         .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,
+                         .destination = message->destination, .row = message->id,
+                         .error = message->reason,
+                         .hint = message->outcome == OUTCOME_REFUSED
+                                     ? refused_remedy(message->reason)
+                                     : NULL),
+              "%s", what);
 }
 
 static void note_outcomes(struct lane *lane)

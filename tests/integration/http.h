@@ -98,7 +98,7 @@ static inline void read_answer(int fd)
 }
 
 /* The status of HTTP; 0: nobody listens, or there was no answer. */
-static inline int ask(const char *method, const char *path)
+static inline int ask_host(const char *method, const char *path, const char *host)
 {
     char request[256];
     int fd = dial();
@@ -106,12 +106,17 @@ static inline int ask(const char *method, const char *path)
     answer[0] = '\0';
     if (fd < 0)
         return 0;
-    (void)snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n", method,
-                   path);
+    (void)snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: %s\r\n\r\n", method, path,
+                   host);
     send_text(fd, request);
     read_answer(fd);
     (void)close(fd);
     return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? (int)strtol(answer + 9, NULL, 10) : 0;
+}
+
+static inline int ask(const char *method, const char *path)
+{
+    return ask_host(method, path, "localhost");
 }
 
 /* Until the answer to GET is of this kind and says this. */

@@ -54,6 +54,24 @@ static void only_get_and_head_are_answered(void **state)
     stop_relay(fixture);
 }
 
+/* A page whose site has given its own name the address 127.0.0.1 would read what is served. */
+static void only_a_host_of_this_machine_is_answered(void **state)
+{
+    static const char *const others[] = {
+        "evil.example",           "evil.example:80", "127.0.0.1.evil.example",
+        "localhost.evil.example", "10.0.0.1",        "[::2]"};
+    static const char *const own[] = {"localhost:9464", "LOCALHOST", "127.0.0.1", "127.9.9.9:1",
+                                      "[::1]:9464"};
+    struct fixture *fixture = *state;
+
+    start(fixture);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(ask_host("GET", "/status", others[i]), 421);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        assert_int_equal(ask_host("GET", "/healthz", own[i]), 200);
+    stop_relay(fixture);
+}
+
 static void metrics_count_rows_by_sink_and_promtool_accepts_them(void **state)
 {
     struct fixture *fixture = *state;
@@ -224,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_HTTP(each_address_answers),
         TEST_HTTP(only_get_and_head_are_answered),
+        TEST_HTTP(only_a_host_of_this_machine_is_answered),
         TEST_HTTP(metrics_count_rows_by_sink_and_promtool_accepts_them),
         TEST_HTTP(a_role_with_the_granted_rights_measures_everything),
         TEST_AWAY(a_sink_that_is_away_makes_the_relay_unready_and_is_named),

@@ -137,15 +137,17 @@ static void run_printed(struct fixture *fixture)
     PQfinish(dba);
 }
 
-static void as(struct fixture *fixture, const char *role, const char *outbox, char config[256])
+/* The commands that write refuse a superuser unless `allowed` says otherwise. */
+static void as(struct fixture *fixture, const char *role, const char *allowed, const char *outbox,
+               char config[256])
 {
     char url[320];
 
     (void)snprintf(url, sizeof url, "%s?user=%s", fixture->url, role);
     (void)snprintf(config, 256, "%s",
                    harness_file(role,
-                                "[database]\nurl = \"%s\"\n[outbox]\n%s\n%s\nallow = [\"t\"]\n",
-                                url, outbox, STDOUT_SINK));
+                                "[database]\nurl = \"%s\"\n%s\n[outbox]\n%s\n%s\nallow = [\"t\"]\n",
+                                url, allowed, outbox, STDOUT_SINK));
 }
 
 static void no_command_calls_what_is_planted_in_the_search_path(void **state)
@@ -161,8 +163,8 @@ static void no_command_calls_what_is_planted_in_the_search_path(void **state)
     plant(fixture);
     sql(fixture->conn, "DROP ROLE IF EXISTS test_restricted; CREATE ROLE test_restricted LOGIN");
     for (size_t i = 0; i < sizeof outboxes / sizeof *outboxes; i++) {
-        as(fixture, "postgres", outboxes[i], dba);
-        as(fixture, "test_restricted", outboxes[i], relay);
+        as(fixture, "postgres", "allow_superuser = true", outboxes[i], dba);
+        as(fixture, "test_restricted", "", outboxes[i], relay);
         sql(fixture->conn, "DROP TABLE IF EXISTS public.outbox, public.outbox_parked,"
                            " public.outbox_slice CASCADE");
         expect(fixture, run(fixture, "init", "--print", "--notify", "-c", dba), 0);
@@ -248,7 +250,7 @@ static void no_sql_that_mends_a_table_calls_what_is_planted(void **state)
     char dba[256];
 
     plant(fixture);
-    as(fixture, "postgres", "table = \"outbox\"", dba);
+    as(fixture, "postgres", "", "table = \"outbox\"", dba);
     sql(fixture->conn, "DROP TABLE public.outbox, public.outbox_parked CASCADE");
     expect(fixture, run(fixture, "init", "-c", dba), 0);
     for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
@@ -273,7 +275,7 @@ static void a_view_in_the_place_of_a_table_of_the_relay_is_not_read(void **state
     char dba[256];
 
     sql(fixture->conn, "%s", counter);
-    as(fixture, "postgres", "table = \"public.outbox\"", dba);
+    as(fixture, "postgres", "", "table = \"public.outbox\"", dba);
     sql(fixture->conn, "CREATE VIEW outbox_slice AS SELECT 0 AS slice, 64 AS slices"
                        " WHERE evil.called('view')");
     expect(fixture, run(fixture, "init", "-c", dba), 3);
@@ -304,7 +306,7 @@ static void a_view_in_the_place_of_the_outbox_is_not_planned(void **state)
         (void)snprintf(outbox, sizeof outbox,
                        "table = \"public.outbox\"\norder = \"%s\"\nwhere = \"topic = 't'\"",
                        orders[i]);
-        as(fixture, "postgres", outbox, dba);
+        as(fixture, "postgres", "", outbox, dba);
         for (size_t j = 0; j < sizeof commands / sizeof *commands; j++) {
             expect(fixture, run(fixture, commands[j], "-c", dba), 3);
             nothing_was_called(fixture, commands[j]);
@@ -336,7 +338,7 @@ static void a_table_of_another_owner_beside_the_outbox_is_not_touched(void **sta
                        " CREATE ROLE test_planter; GRANT ALL ON SCHEMA public TO test_planter;"
                        " CREATE FUNCTION evil.fire() RETURNS trigger LANGUAGE plpgsql AS"
                        " 'BEGIN PERFORM evil.called(TG_RELID::text); RETURN NEW; END'");
-    as(fixture, "postgres", "table = \"public.outbox\"", dba);
+    as(fixture, "postgres", "", "table = \"public.outbox\"", dba);
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         sql(fixture->conn, "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice");
         expect(fixture, run(fixture, "init", "-c", dba), 0);
@@ -364,7 +366,7 @@ static void a_name_without_a_schema_is_refused_where_the_search_path_has_none(vo
     struct fixture *fixture = *state;
     char relay[256];
 
-    as(fixture, "postgres", "table = \"outbox\"", relay);
+    as(fixture, "postgres", "", "table = \"outbox\"", relay);
     sql(fixture->conn, "ALTER DATABASE %s SET search_path = nosuch", PQdb(fixture->conn));
     expect(fixture, run(fixture, "check", "-c", relay), 3);
     assert_says(fixture->process.out, "outbox.table \"outbox\" names no schema");

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "catalog/describe.h"
 #include "catalog/sql_text.h"
+#include "pg/holders.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -220,8 +221,8 @@ int admin_replay_step(struct replay *replay, int limit, struct error *error)
     PGresult *result = NULL;
     int count;
 
-    if (session_execute(session, "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock(7246113, 2)",
-                        error) == 0)
+    if (session_execute(session, "BEGIN", error) == 0 &&
+        holders_lock_advisory(session, "7246113", "2", error) == 0)
         result = ask(replay, false, limit, error);
     if (result == NULL || session_execute(session, "COMMIT", error) < 0) {
         PQclear(result);
