@@ -86,13 +86,23 @@ int admin_emit(struct admin *admin, const struct event *event, const struct emit
 int admin_emit_json(struct admin *admin, const char *json, const struct emitted_ids *ids,
                     struct error *error);
 
-/* Deletes sent rows older than `age_ms` in batches, unless adoption forbids it
- * (admin_settle_adoption), or only counts them. Returns their number, or -1. */
-int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error);
+/* What a purge did. `place` is where the next one goes on; all zero before the first one. */
+struct purge {
+    int64_t purged;
+    int64_t refused; /* rows that PostgreSQL refuses to delete */
+    char row[64];    /* the first of them */
+    char why[512];
+    const char *fix;
+    char place[64];
+};
 
-/* Deletes one batch, for the running relay. *purged is 0 when none of the first rows was old
- * enough. */
-int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, struct error *error);
+/* Deletes sent rows older than `age_ms`, for at most `limit_ms` (0: as long as it takes) and until
+ * `stop` says true (NULL: never), or only counts them. Rows that PostgreSQL refuses to delete are
+ * found and stepped over. Returns 0 or -1. */
+int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
+                bool (*stop)(const void *closure), const void *closure, struct purge *purge,
+                struct error *error);
+int64_t admin_count_purgeable(struct admin *admin, int64_t age_ms, struct error *error);
 
 /* Chooses a new probe for destinations whose probe row was dropped while other rows wait. 0 or
  * -1. */

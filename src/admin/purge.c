@@ -1,8 +1,11 @@
 #include "admin/admin_session.h"
 
 #include "admin/purge_sql.h"
+#include "base/clock.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
+#include "catalog/refused.h"
+#include "catalog/sql_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,32 +23,170 @@ static void name_error(const struct admin *admin, struct error *error)
         filter_name_error(&admin->table, error);
 }
 
-int admin_purge_batch(struct admin *admin, int64_t age_ms, int64_t *purged, struct error *error)
+/* One run. */
+struct run {
+    struct admin *admin;
+    struct purge *purge;
+    char age[32];
+    int64_t deadline_ms; /* 0: none */
+    bool (*stop)(const void *closure);
+    const void *closure;
+    char *page_sql;
+    char *rows_sql;
+    PGresult *page;
+};
+
+static bool is_over(const struct run *run)
+{
+    return (run->deadline_ms != 0 && clock_left_ms(run->deadline_ms) <= 0) ||
+           (run->stop != NULL && run->stop(run->closure));
+}
+
+/* Rows of the page. Returns how many were deleted, or -1. */
+static int64_t delete_rows(struct run *run, int first, int count, struct error *error)
+{
+    const char *rows[PURGE_ROWS];
+    const char *params[2] = {run->age, NULL};
+    int64_t deleted;
+    char *array;
+
+    for (int i = 0; i < count; i++)
+        rows[i] = PQgetvalue(run->page, first + i, 0);
+    array = sql_text_array(rows, count);
+    if (array == NULL)
+        return error_no_memory(error);
+    params[1] = array;
+    deleted = admin_number(run->admin, run->rows_sql, 2, params, error);
+    free(array);
+    return deleted;
+}
+
+static void refuse(struct run *run, int row, const char *why)
+{
+    struct purge *purge = run->purge;
+
+    if (purge->refused++ > 0)
+        return;
+    (void)snprintf(purge->row, sizeof purge->row, "%s", PQgetvalue(run->page, row, 1));
+    (void)snprintf(purge->why, sizeof purge->why, "%s", why);
+    purge->fix = refused_remedy(why);
+}
+
+/* A row that is neither deleted nor refused: another purge was faster, or a trigger keeps it. */
+static int judge(struct run *run, int row, struct error *error)
+{
+    char sql[3 * QUOTED_BYTES_MAX];
+    const char *params[1] = {PQgetvalue(run->page, row, 0)};
+    int64_t count;
+
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE ctid = $1::tid",
+                   run->admin->table.quoted);
+    count = admin_number(run->admin, sql, 1, params, error);
+    if (count > 0)
+        refuse(run, row, "a trigger or a rule of the table keeps it");
+    return count < 0 ? -1 : 0;
+}
+
+/* Deletes the rows in ever smaller parts when PostgreSQL refuses one. */
+static int delete_parts(struct run *run, int first, int count, struct error *error)
+{
+    int64_t deleted = delete_rows(run, first, count, error);
+
+    if (deleted < 0 && run->admin->session.conn == NULL)
+        return -1;
+    if (deleted > 0)
+        run->purge->purged += deleted;
+    if (deleted == count || is_over(run))
+        return 0;
+    if (count == 1 && deleted < 0)
+        refuse(run, first, error->text);
+    if (count == 1)
+        return deleted < 0 ? 0 : judge(run, first, error);
+    if (delete_parts(run, first, count / 2, error) < 0)
+        return -1;
+    return delete_parts(run, first + count / 2, count - count / 2, error);
+}
+
+static int purge_pages(struct run *run, struct error *error)
+{
+    const char *params[2] = {run->age, run->purge->place};
+    int rows = 1;
+
+    while (rows > 0 && !is_over(run)) {
+        run->page = session_query(&run->admin->session, run->page_sql, 2, params, error);
+        if (run->page == NULL)
+            return -1;
+        rows = PQntuples(run->page);
+        if (rows > 0 && delete_parts(run, 0, rows, error) < 0)
+            rows = -1;
+        (void)snprintf(run->purge->place, sizeof run->purge->place, "%s",
+                       rows > 0 ? PQgetvalue(run->page, rows - 1, 1) : "");
+        PQclear(run->page);
+    }
+    return rows < 0 ? -1 : 0;
+}
+
+/* The statement that needs no list of rows, until nothing is left to delete or a row is refused. */
+static int purge_quickly(struct run *run, struct error *error)
+{
+    char *sql = sql_purge(&run->admin->table, PURGE_ROWS);
+    const char *params[1] = {run->age};
+    int64_t purged = 1;
+
+    if (sql == NULL)
+        return error_no_memory(error);
+    while (purged > 0 && !is_over(run)) {
+        purged = admin_number(run->admin, sql, 1, params, error);
+        if (purged > 0)
+            run->purge->purged += purged;
+    }
+    free(sql);
+    return purged < 0 && (run->admin->session.conn == NULL || error_is_sqlstate(error, "22008"))
+               ? -1
+               : 0;
+}
+
+int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
+                bool (*stop)(const void *closure), const void *closure, struct purge *purge,
+                struct error *error)
+{
+    struct run run = {.admin = admin,
+                      .purge = purge,
+                      .deadline_ms = limit_ms > 0 ? clock_now_ms() + limit_ms : 0,
+                      .stop = stop,
+                      .closure = closure};
+    int status;
+
+    purge->purged = 0;
+    purge->refused = 0;
+    if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
+        admin_settle_adoption(admin, error) < 0)
+        return -1;
+    (void)snprintf(run.age, sizeof run.age, "%" PRId64, age_ms);
+    status = purge_quickly(&run, error);
+    if (status == 0 && table_has(&admin->table, COLUMN_SENT_AT)) {
+        run.page_sql = sql_purge_page(&admin->table, PURGE_ROWS);
+        run.rows_sql = sql_purge_rows(&admin->table);
+        status = run.page_sql != NULL && run.rows_sql != NULL ? purge_pages(&run, error)
+                                                              : error_no_memory(error);
+        free(run.page_sql);
+        free(run.rows_sql);
+    }
+    if (status < 0)
+        name_error(admin, error);
+    return status;
+}
+
+int64_t admin_count_purgeable(struct admin *admin, int64_t age_ms, struct error *error)
 {
     char age[32];
     const char *params[1] = {age};
     char *sql;
+    int64_t count;
 
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    sql = sql_purge(&admin->table, PURGE_ROWS);
-    if (sql == NULL)
-        return error_no_memory(error);
-    (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
-    *purged = admin_number(admin, sql, 1, params, error);
-    free(sql);
-    if (*purged < 0)
-        name_error(admin, error);
-    return *purged < 0 ? -1 : 0;
-}
-
-static int64_t count_purgeable(struct admin *admin, int64_t age_ms, struct error *error)
-{
-    char age[32];
-    const char *params[1] = {age};
-    char *sql = sql_purgeable(&admin->table);
-    int64_t count;
-
+    sql = sql_purgeable(&admin->table);
     if (sql == NULL)
         return error_no_memory(error);
     (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
@@ -54,31 +195,6 @@ static int64_t count_purgeable(struct admin *admin, int64_t age_ms, struct error
     if (count < 0)
         name_error(admin, error);
     return count;
-}
-
-static int64_t purge_all(struct admin *admin, int64_t age_ms, struct error *error)
-{
-    int64_t total = 0;
-    int64_t purged = 0;
-
-    do {
-        if (admin_purge_batch(admin, age_ms, &purged, error) < 0)
-            return -1;
-        total += purged;
-    } while (purged > 0);
-    return total;
-}
-
-int64_t admin_purge(struct admin *admin, int64_t age_ms, bool dry_run, struct error *error)
-{
-    int64_t purged;
-
-    if (describe_check_whole(&admin->table, admin->options, error) < 0)
-        return -1;
-    if (!dry_run && admin_settle_adoption(admin, error) < 0)
-        return -1;
-    purged = dry_run ? count_purgeable(admin, age_ms, error) : purge_all(admin, age_ms, error);
-    return purged;
 }
 
 /* Executes the statement and frees it. */

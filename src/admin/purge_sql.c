@@ -63,6 +63,48 @@ char *sql_purge(const struct table *table, int limit)
     return writer_end(&writer);
 }
 
+char *sql_purge_page(const struct table *table, int limit)
+{
+    const char *sent_at = table->columns[COLUMN_SENT_AT].quoted;
+    const char *id = table->columns[COLUMN_ID].quoted;
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    if (has_sequential_ids(table)) {
+        (void)fprintf(writer.out,
+                      "SELECT relay_row::text, relay_id::text FROM (SELECT ctid AS relay_row, %s AS"
+                      " relay_id, %s AS relay_sent_at FROM %s WHERE ($2::text = '' OR %s >"
+                      " nullif($2::text, '')::%s)",
+                      id, sent_at, table->quoted, id, table->columns[COLUMN_ID].type);
+        sql_put_where(writer.out, table);
+        (void)fprintf(writer.out, " ORDER BY %s LIMIT %d) oldest WHERE relay_sent_at < " CUTOFF, id,
+                      limit);
+    } else {
+        (void)fprintf(writer.out,
+                      "SELECT ctid::text, ctid::text FROM %s WHERE ($2::text = '' OR ctid >"
+                      " nullif($2::text, '')::tid) AND %s < " CUTOFF,
+                      table->quoted, sent_at);
+        sql_put_where(writer.out, table);
+        (void)fprintf(writer.out, " ORDER BY ctid LIMIT %d", limit);
+    }
+    return writer_end(&writer);
+}
+
+char *sql_purge_rows(const struct table *table)
+{
+    struct writer writer;
+
+    if (!writer_begin(&writer))
+        return NULL;
+    (void)fprintf(writer.out,
+                  "WITH purged AS (DELETE FROM %s WHERE ctid = ANY ($2::tid[]) AND %s < " CUTOFF,
+                  table->quoted, table->columns[COLUMN_SENT_AT].quoted);
+    sql_put_where(writer.out, table);
+    (void)fprintf(writer.out, " RETURNING 1) SELECT count(*) FROM purged");
+    return writer_end(&writer);
+}
+
 char *sql_purgeable(const struct table *table)
 {
     struct writer writer;

@@ -9,6 +9,12 @@
  * sequential ids it reads only the `limit` oldest rows of the outbox and needs no index on
  * sent_at. */
 char *sql_purge(const struct table *table, int limit);
+/* Up to `limit` rows of the outbox that sql_purge would delete, after the place $2 text ('': from
+ * the first one on): the ctid and the place of each. */
+char *sql_purge_page(const struct table *table, int limit);
+/* Deletes those of the rows $2 tid[] that are sent and older than $1 ms, and returns their number.
+ */
+char *sql_purge_rows(const struct table *table);
 /* Counts all sent rows older than $1 ms. */
 char *sql_purgeable(const struct table *table);
 

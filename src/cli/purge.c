@@ -11,8 +11,9 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
     int64_t age_ms =
         arguments->older_than_ms >= 0 ? arguments->older_than_ms : options->retention_ms;
     struct error error;
+    struct purge purge = {0};
     struct admin *admin;
-    int64_t purged;
+    int status = -1;
 
     if (arguments->older_than_ms < 0 && options->retention_ms == 0) {
         (void)fprintf(stderr,
@@ -20,10 +21,21 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
         return EXIT_USAGE;
     }
     admin = arguments->dry_run ? admin_open(options, &error) : admin_open_to_write(options, &error);
-    purged = admin != NULL ? admin_purge(admin, age_ms, arguments->dry_run, &error) : -1;
+    if (admin != NULL && arguments->dry_run) {
+        purge.purged = admin_count_purgeable(admin, age_ms, &error);
+        status = purge.purged < 0 ? -1 : 0;
+    } else if (admin != NULL) {
+        status = admin_purge(admin, age_ms, 0, NULL, NULL, &purge, &error);
+    }
     admin_close(admin);
-    if (purged < 0)
+    if (status < 0)
         return cli_fail(&error);
-    (void)printf("%s %" PRId64 "\n", arguments->dry_run ? "would purge" : "purged", purged);
-    return EXIT_DONE;
+    (void)printf("%s %" PRId64 "\n", arguments->dry_run ? "would purge" : "purged", purge.purged);
+    if (purge.refused == 0)
+        return EXIT_DONE;
+    (void)error_set(&error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "PostgreSQL refuses to delete %" PRId64 " sent rows, the first is row %s: %s",
+                    purge.refused, purge.row, purge.why);
+    (void)error_hint(&error, "%s", purge.fix);
+    return cli_fail(&error);
 }

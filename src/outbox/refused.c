@@ -23,22 +23,22 @@
 #include <string.h>
 
 #define KILLER_RETRY_MS 60000
+#define CAREFUL_MS 60000 /* longer than the pause between two attempts of a lane */
 #define ISOLATE_MS                                                                                 \
     5000 /* after this the rows that are left are refused until their notes are due */
 
-/* A process has one outbox; its lanes share what they learn. [1]: of parked rows. */
-static atomic_bool is_careful[2];
+/* Until when the lanes of the process are careful; [1]: with parked rows. */
+static _Atomic int64_t careful_until_ms[2];
 
 bool refused_is_careful(const struct outbox *outbox, const struct batch *batch)
 {
     return batch->refused || (outbox->has_refused && !batch->parked) ||
-           atomic_load(&is_careful[batch->parked]);
+           clock_left_ms(atomic_load(&careful_until_ms[batch->parked])) > 0;
 }
 
-void refused_be_careful(const struct batch *batch, bool carefully)
+void refused_be_careful(const struct batch *batch)
 {
-    if (atomic_load(&is_careful[batch->parked]) != carefully)
-        atomic_store(&is_careful[batch->parked], carefully);
+    atomic_store(&careful_until_ms[batch->parked], clock_now_ms() + CAREFUL_MS);
 }
 
 int rows_choose(struct rows *rows, struct batch *batch,
@@ -468,6 +468,8 @@ int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error
     if (rows.count == 0)
         return 0;
     done = settling_try(outbox, batch, SETTLING_TRIAL, rows, error);
+    if (done <= 0)
+        refused_be_careful(batch);
     if (done == 0)
         done = refused_isolate(outbox, batch, SETTLING_TRIAL, rows, error) == 0 ? 1 : -1;
     if (done < 0 && outbox->pipeline.session.conn == NULL)

@@ -55,9 +55,9 @@ int refused_settle(struct outbox *outbox, struct batch *batch, struct error *err
 int refused_note_killer(struct outbox *outbox, struct error *error);
 
 /* Whether the batch is settled in parts and tried before it is published: while notes exist, and
- * from the first failed settle of any lane of the process to the next one that works. */
+ * for a minute after a settle or a trial of any lane of the process has failed. */
 bool refused_is_careful(const struct outbox *outbox, const struct batch *batch);
-void refused_be_careful(const struct batch *batch, bool carefully);
+void refused_be_careful(const struct batch *batch);
 
 /* Sets batch->park_failure. */
 void refused_keep_failure(struct batch *batch, const char *text);

@@ -228,13 +228,11 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
     }
     settled = settle(outbox, batch, next, error);
     if (settled != 0)
-        refused_be_careful(batch, true);
+        refused_be_careful(batch);
     if (settled > 0)
         return refused_settle(outbox, batch, error);
     if (settled < 0)
         return pipeline_abort(&outbox->pipeline);
-    if (batch_count(batch, OUTCOME_SENT) > 0)
-        refused_be_careful(batch, false);
     if (batch->refused && outbox->refused_level > 0 && batch_count(batch, OUTCOME_REFUSED) == 0)
         outbox->refused_level--;
     slice_lock_note_settled(&outbox->slices, batch);

@@ -4,33 +4,53 @@
 #include "base/log.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
+#define PURGE_MS 10000 /* of a round; the next one goes on */
 #define ROUND_MS_MIN 1000
 #define ROUND_MS_MAX 60000
 
-/* Purges batches until one finds no row that is old enough. With on_sent = "delete" the relay has
- * marked no rows, so marked rows may be the application's own and are kept. */
-static int purge(struct admin *admin, const struct outbox_options *options, const struct stop *stop,
-                 struct error *error)
+static bool is_stopped(const void *stop)
 {
-    int64_t purged = 1;
-    int64_t total = 0;
+    return stop_requested(stop);
+}
+
+/* A row that cannot be deleted is named when it is another one than in the round before. */
+static void report(const struct purge *purge, const char *named)
+{
+    char why[sizeof purge->why + 64];
+
+    if (purge->purged > 0)
+        log_debug("purged %" PRId64 " sent rows", purge->purged);
+    if (purge->refused == 0 || strcmp(named, purge->row) == 0)
+        return;
+    (void)snprintf(why, sizeof why, "%" PRId64 " rows, for the first: %s", purge->refused,
+                   purge->why);
+    log_event(LOG_WARN, LOG_FIELDS(.row = text_of(purge->row), .error = why, .hint = purge->fix),
+              "sent rows cannot be purged");
+}
+
+/* With on_sent = "delete" the relay has marked no rows, so marked rows may be the application's own
+ * and are kept. */
+static int purge(struct admin *admin, const struct outbox_options *options, const struct stop *stop,
+                 struct purge *state, struct error *error)
+{
+    char named[sizeof state->row];
+    int status;
 
     if (options->on_sent != ON_SENT_MARK || options->retention_ms == 0)
         return 0;
-    while (purged > 0 && !stop_requested(stop)) {
-        if (admin_purge_batch(admin, options->retention_ms, &purged, error) < 0)
-            return -1;
-        total += purged;
-    }
-    if (total > 0)
-        log_debug("purged %" PRId64 " sent rows", total);
-    return 0;
+    memcpy(named, state->row, sizeof named);
+    status = admin_purge(admin, options->retention_ms, PURGE_MS, is_stopped, stop, state, error);
+    if (status == 0)
+        report(state, named);
+    return status;
 }
 
 /* One round, on a connection of its own. */
 static int run_round(const struct outbox_options *options, const struct stop *stop,
-                     struct error *error)
+                     struct purge *state, struct error *error)
 {
     struct admin *admin = admin_open(options, error);
     struct error other;
@@ -48,7 +68,7 @@ static int run_round(const struct outbox_options *options, const struct stop *st
         log_event(LOG_ERROR, LOG_FIELDS(.error = other.text, .hint = other.hint),
                   "events of some slices are not sent");
     status = admin_adopt_waiting(admin, error);
-    if (purge(admin, options, stop, status < 0 ? &other : error) < 0)
+    if (purge(admin, options, stop, state, status < 0 ? &other : error) < 0)
         status = -1;
     admin_close(admin);
     return status;
@@ -67,12 +87,13 @@ void janitor_run(const struct outbox_options *options, const _Atomic int64_t *re
                  const struct stop *stop)
 {
     struct outbox_options now = *options;
+    struct purge state = {0};
     struct error error;
 
     now.retention_ms = atomic_load(retention_ms);
     while (!stop_wait(stop, choose_round_ms(&now))) {
         now.retention_ms = atomic_load(retention_ms);
-        if (run_round(&now, stop, &error) < 0)
+        if (run_round(&now, stop, &state, &error) < 0)
             log_event(LOG_WARN, LOG_FIELDS(.error = error.text, .hint = error.hint),
                       "the janitor's round failed");
     }

@@ -646,6 +646,7 @@ static void a_purge_finds_old_rows_whatever_the_order_of_the_ids(void **state)
 {
     static char table[] = "public.theirs";
     struct lane_fixture *fixture = *state;
+    struct purge purge = {0};
     struct admin *admin;
     char *executed;
     char *missing = NULL;
@@ -662,7 +663,8 @@ static void a_purge_finds_old_rows_whatever_the_order_of_the_ids(void **state)
     admin = admin_open(&fixture->options, &fixture->error);
     assert_non_null(admin);
     assert_int_equal(admin_init(admin, &executed, &missing, &fixture->error), 0);
-    assert_int_equal(admin_purge(admin, 86400000, false, &fixture->error), 3000);
+    assert_int_equal(admin_purge(admin, 86400000, 0, NULL, NULL, &purge, &fixture->error), 0);
+    assert_int_equal(purge.purged, 3000);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM theirs"), 3000);
     admin_close(admin);
 }

@@ -39,7 +39,7 @@ static void fill(struct fixture *fixture, const struct refusal *refusal)
 {
     configure_for(fixture, refusal->order, refusal->on_sent);
     sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
-                       " outbox_parked, outbox_slice, copy, printed CASCADE");
+                       " outbox_parked, outbox_slice, copy, printed, audit CASCADE");
     expect(fixture, run_command(fixture, "init"), 0);
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i %% %d, to_jsonb(i)"
@@ -100,8 +100,11 @@ static void assert_status_says(struct fixture *fixture, const char *words)
 }
 
 /* The second relay finds the rows refused, as the first one has left them. */
-static void check(struct fixture *fixture, const struct refusal *refusal, int times)
+static void check(struct fixture *fixture, const struct refusal *refusal)
 {
+    /* Without slices another lane may take the rows before their notes are there. */
+    int times = strcmp(refusal->order, "key") == 0 ? 1 : 2;
+
     fill(fixture, refusal);
     start(fixture);
     process_await_words(&fixture->process, refusal->says);
@@ -127,7 +130,7 @@ static void a_row_that_a_foreign_key_references_is_sent_once_and_named(void **st
         1,
         "violates foreign key constraint"};
 
-    check(*state, &refusal, 1);
+    check(*state, &refusal);
 }
 
 static void a_row_for_which_a_trigger_raises_is_sent_once_and_named(void **state)
@@ -147,8 +150,8 @@ static void a_row_for_which_a_trigger_raises_is_sent_once_and_named(void **state
         4,
         "not these"};
 
-    check(*state, &by_key, 1);
-    check(*state, &without_order, 1);
+    check(*state, &by_key);
+    check(*state, &without_order);
 }
 
 static void a_mark_that_a_trigger_takes_back_is_no_mark(void **state)
@@ -177,9 +180,9 @@ static void a_mark_that_a_trigger_takes_back_is_no_mark(void **state)
         1,
         "interferes"};
 
-    check(*state, &before, 1);
-    check(*state, &after, 1);
-    check(*state, &swallowed, 1);
+    check(*state, &before);
+    check(*state, &after);
+    check(*state, &swallowed);
 }
 
 static void a_row_that_is_refused_at_commit_is_sent_once_and_named(void **state)
@@ -196,7 +199,7 @@ static void a_row_that_is_refused_at_commit_is_sent_once_and_named(void **state)
         1,
         "too late"};
 
-    check(*state, &refusal, 1);
+    check(*state, &refusal);
 }
 
 static void a_row_whose_trigger_ends_the_session_is_sent_twice_at_most(void **state)
@@ -232,7 +235,7 @@ static void while_every_row_is_refused_nothing_more_is_published(void **state)
         ROWS,
         "nobody"};
 
-    check(*state, &refusal, 1);
+    check(*state, &refusal);
 }
 
 /* It is dead, and stays in the outbox: a foreign key references it. Its note keeps it out of the
@@ -292,6 +295,33 @@ static void a_refused_row_that_the_application_removes_holds_its_key_no_longer(v
         1);
 }
 
+/* Of 3,000 rows a foreign key keeps every hundredth. */
+static void rows_that_cannot_be_purged_are_named_and_all_others_are_purged(void **state)
+{
+    struct fixture *fixture = *state;
+
+    sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) SELECT 't', now() - interval '1 day'"
+                       " FROM generate_series(1, 3000); CREATE TABLE audit (id bigint REFERENCES"
+                       " outbox); INSERT INTO audit SELECT id FROM outbox WHERE id %% 100 = 7");
+    expect(fixture, run(fixture, "purge", "--older-than", "1h", "-c", fixture->config), 3);
+    assert_says(fixture->process.out, "purged 2970");
+    assert_says(fixture->process.err, "refuses to delete 30 sent rows, the first is row 7");
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 30);
+    sql(fixture->conn, "INSERT INTO outbox (topic, sent_at) SELECT 't', now() - interval '1 day'"
+                       " FROM generate_series(1, 2000)");
+    write_config(fixture, "retention = \"2s\"", STDOUT_SINK);
+    start(fixture);
+    wait_for_number(fixture->conn, 30, "SELECT count(*) FROM outbox");
+    process_await_words(&fixture->process, "30 rows, for the first");
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic, sent_at) VALUES ('t', now() - interval '1 day')");
+    wait_for_number(fixture->conn, 30, "SELECT count(*) FROM outbox");
+    assert_int_equal(process_count_words(&fixture->process, "cannot be purged"), 1);
+    sql(fixture->conn, "DELETE FROM audit");
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox");
+    process_stop(&fixture->process, SIGTERM);
+}
+
 static void check_warns_of_what_may_refuse_a_settle(void **state)
 {
     static const struct refusal refusal = {
@@ -329,6 +359,7 @@ int main(void)
         TEST(while_every_row_is_refused_nothing_more_is_published),
         TEST(a_row_that_cannot_be_parked_harms_no_other_key),
         TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer),
+        TEST(rows_that_cannot_be_purged_are_named_and_all_others_are_purged),
         TEST(check_warns_of_what_may_refuse_a_settle),
     };
 
