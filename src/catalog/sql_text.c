@@ -226,3 +226,26 @@ void sql_put_probe(FILE *out, const struct table *table, const struct outbox_opt
         sql_put_head(out, table, "probe");
     (void)fprintf(out, ")");
 }
+
+/* The day is added to the first of its month, because a month may have no such
+ * day. */
+#define TIME_PATTERN                                                                               \
+    "^(19[7-9][0-9]|[2-8][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[ T]"                   \
+    "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?"                                     \
+    "( ?(Z|UTC|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?))?$"
+
+void sql_put_created_at(FILE *out, const struct table *table, const char *name)
+{
+    if (table->columns[COLUMN_CREATED_AT].category == 'D')
+        (void)fprintf(out,
+                      "CASE WHEN %s >= '1970-01-02' AND %s < '9998-12-31' THEN %s::timestamptz END",
+                      name, name, name);
+    else
+        (void)fprintf(
+            out,
+            "CASE WHEN pg_catalog.left(%s::text, 64) COLLATE pg_catalog.\"C\" ~ '" TIME_PATTERN
+            "' THEN (pg_catalog.left(%s::text, 8) || '01' || "
+            "pg_catalog.substr(pg_catalog.left(%s::text, 64), 11))::timestamptz + "
+            "(pg_catalog.substr(%s::text, 9, 2)::int4 - 1) * interval '1 day' END",
+            name, name, name, name);
+}

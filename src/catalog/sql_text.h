@@ -47,6 +47,11 @@ void sql_put_slice(FILE *out, const struct table *table, int slices, bool parked
 /* The same for an outbox row in a printed statement, which must not depend on search_path. */
 void sql_put_slice_in_full(FILE *out, const struct table *table, int slices);
 
+/* Appends the time of a row's created_at as a timestamptz, or NULL where it is
+ * none from 1970 to 9998: an expression that fails for no row, whatever an
+ * application has written into it. */
+void sql_put_created_at(FILE *out, const struct table *table, const char *name);
+
 /* The prefix of a type name in a printed statement: "pg_catalog.", or "" for a qualified name and
  * for a type that is a keyword of the grammar. */
 const char *sql_type_schema(const char *type);

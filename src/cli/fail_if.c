@@ -61,7 +61,10 @@ static double value_of(const struct status *status, int field)
                                         [ATTENTION] = status->attention.count};
 
     /* A condition on the age must not be silent because the table has no created_at. */
-    if (field == OLDEST && status->backlog > 0 && status->backlog_oldest_s < 0)
+    if (field == OLDEST && status->backlog != 0 && status->backlog_oldest_s < 0)
+        return HUGE_VAL;
+    /* Nor because it could not be read. */
+    if ((field == BACKLOG || field == PARKED || field == DEAD) && values[field] < 0)
         return HUGE_VAL;
     return values[field] > 0 ? values[field] : 0;
 }

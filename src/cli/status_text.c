@@ -17,9 +17,13 @@ char *status_count(char *out, size_t size, int64_t count)
     int len = snprintf(digits, sizeof digits, "%" PRId64, count);
     size_t at = 0;
 
+    if (count < 0) {
+        (void)snprintf(out, size, "unknown");
+        return out;
+    }
     for (int i = 0; i < len && at + 2 < size; i++) {
         out[at++] = digits[i];
-        if (digits[i] != '-' && i + 1 < len && (len - i - 1) % 3 == 0)
+        if (i + 1 < len && (len - i - 1) % 3 == 0)
             out[at++] = ',';
     }
     out[at] = '\0';

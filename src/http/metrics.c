@@ -180,23 +180,30 @@ static void put_age(FILE *out, const char *name, const char *help, int64_t rows,
         put(out, name, "gauge", help, rows == 0 ? 0 : age_s);
 }
 
+/* A figure that is unknown is absent. */
+static void put_known(FILE *out, const char *name, const char *help, int64_t value)
+{
+    if (value >= 0)
+        put(out, name, "gauge", help, (double)value);
+}
+
 static void put_status(FILE *out, const struct status *status, const struct gauges *gauges)
 {
-    put(out, "backlog_rows", "gauge", "Unsent rows, parked ones not counted.",
-        (double)sample_rows(gauges->backlog, status->backlog));
+    put_known(out, "backlog_rows", "Unsent rows, parked ones not counted.",
+              sample_rows(gauges->backlog, status->backlog));
     put(out, "backlog_is_estimate", "gauge", "1 when backlog_rows is an estimate.",
         status->backlog_is_bound);
     put_age(out, "backlog_oldest_seconds", "Age of the oldest unsent row.", status->backlog,
             status->backlog_oldest_s);
-    put(out, "parked_rows", "gauge", "Rows that wait for another try.",
-        (double)sample_rows(gauges->parked, status->parked));
+    put_known(out, "parked_rows", "Rows that wait for another try.",
+              sample_rows(gauges->parked, status->parked));
     put_age(out, "parked_oldest_seconds", "Age of the oldest row that waits for another try.",
             status->parked, status->parked_oldest_s);
     put(out, "refused_rows", "gauge",
         "Of the parked rows, those that PostgreSQL refuses to mark, delete or park.",
         (double)status->refused);
-    put(out, "dead_rows", "gauge", "Rows that wait for a decision.",
-        (double)sample_rows(gauges->dead, status->dead));
+    put_known(out, "dead_rows", "Rows that wait for a decision.",
+              sample_rows(gauges->dead, status->dead));
     put_age(out, "dead_oldest_seconds", "Age of the oldest dead row.", status->dead,
             status->dead_oldest_s);
     put(out, "relays", "gauge", "Relay processes that are connected to the database.",
@@ -210,22 +217,21 @@ static void put_gauges(FILE *out, const struct gauges *gauges)
     static const char *const kinds[] = {"backend", "prepared transaction", "replication slot",
                                         "standby"};
 
-    put(out, "held_keys", "gauge", "Keys of which rows wait behind a dead row.",
-        (double)gauges->held_keys);
-    put(out, "held_rows", "gauge", "Rows that wait behind a dead row of their key, up to 10,000.",
-        (double)gauges->held_rows);
-    put(out, "table_dead_tuples", "gauge",
+    put_known(out, "held_keys", "Keys of which rows wait behind a dead row.", gauges->held_keys);
+    put_known(out, "held_rows", "Rows that wait behind a dead row of their key, up to 10,000.",
+              gauges->held_rows);
+    put_known(
+        out, "table_dead_tuples",
         "Row versions of the outbox table that VACUUM has not removed, by PostgreSQL's statistics.",
-        (double)gauges->dead_tuples);
-    put(out, "table_bytes", "gauge", "Size of the outbox table with its indexes.",
-        (double)gauges->table_bytes);
-    put(out, "index_bytes", "gauge", "Size of the outbox table's indexes.",
-        (double)gauges->index_bytes);
-    put(out, "parked_table_bytes", "gauge", "Size of the table of parked rows with its indexes.",
-        (double)gauges->parked_bytes);
-    put(out, "xmin_age_transactions", "gauge",
-        "Transactions begun since the oldest snapshot that VACUUM has to respect.",
-        (double)gauges->xmin_age);
+        gauges->dead_tuples);
+    put_known(out, "table_bytes", "Size of the outbox table with its indexes.",
+              gauges->table_bytes);
+    put_known(out, "index_bytes", "Size of the outbox table's indexes.", gauges->index_bytes);
+    put_known(out, "parked_table_bytes", "Size of the table of parked rows with its indexes.",
+              gauges->parked_bytes);
+    put_known(out, "xmin_age_transactions",
+              "Transactions begun since the oldest snapshot that VACUUM has to respect.",
+              gauges->xmin_age);
     describe(out, "xmin_held_seconds", "gauge",
              "How long that snapshot has been held, by the kind of its holder.");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -247,6 +253,9 @@ static void put_sample(FILE *out, const struct sample *sample)
         (double)(clock_now_ms() - sample->taken_at_ms) / 1000);
     put(out, "sample_duration_seconds", "gauge", "How long their measurement took.",
         (double)sample->took_ms / 1000);
+    put(out, "unknown_figures", "gauge",
+        "How many of these figures could not be read; they are absent or incomplete.",
+        sample->status.unknown);
     put_status(out, &sample->status, &sample->gauges);
     put_gauges(out, &sample->gauges);
 }

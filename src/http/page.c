@@ -50,9 +50,11 @@ void page_put_text(FILE *out, const char *text)
 static const char *group(char out[32], int64_t number)
 {
     char digits[24];
-    size_t len = (size_t)snprintf(digits, sizeof digits, "%" PRId64, number < 0 ? 0 : number);
+    size_t len = (size_t)snprintf(digits, sizeof digits, "%" PRId64, number);
     size_t at = 0;
 
+    if (number < 0)
+        return memcpy(out, "?", 2);
     for (size_t i = 0; i < len; i++) {
         if (i > 0 && (len - i) % 3 == 0)
             out[at++] = ',';
@@ -93,9 +95,11 @@ static const char *moment(char out[32], int64_t unix_ms)
 static const char *size(char out[32], int64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)(bytes < 0 ? 0 : bytes);
+    double value = (double)bytes;
     int unit = 0;
 
+    if (bytes < 0)
+        return memcpy(out, "?", 2);
     for (; value >= 1024 && unit < 4; unit++)
         value /= 1024;
     (void)snprintf(out, 32, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, units[unit]);
@@ -192,7 +196,9 @@ static void put_figures(const struct page *page)
 
     (void)fprintf(page->out, "<section class=\"grid figures\">");
     put_figure(page, "",
-               known ? rows(text, status->backlog, status->backlog_is_bound, gauges->backlog) : "?",
+               known && status->backlog >= 0
+                   ? rows(text, status->backlog, status->backlog_is_bound, gauges->backlog)
+                   : "?",
                "unsent rows");
     put_figure(page, "",
                known && status->backlog == 0            ? "none"
@@ -203,10 +209,14 @@ static void put_figures(const struct page *page)
                    rate < 0 ? "?" : group(number, (int64_t)(rate + 0.5)));
     put_figure(page, "", text, "sent by this relay");
     put_figure(page, known && status->parked > 0 ? "warn" : "",
-               known ? rows(text, status->parked, status->parked_is_bound, gauges->parked) : "?",
+               known && status->parked >= 0
+                   ? rows(text, status->parked, status->parked_is_bound, gauges->parked)
+                   : "?",
                "rows parked");
     put_figure(page, known && status->dead > 0 ? "bad" : "",
-               known ? rows(text, status->dead, status->dead_is_bound, gauges->dead) : "?",
+               known && status->dead >= 0
+                   ? rows(text, status->dead, status->dead_is_bound, gauges->dead)
+                   : "?",
                "rows dead");
     (void)snprintf(text, sizeof text, "%s", known ? group(number, status->relays) : "?");
     put_figure(page, "", text, "relays connected");

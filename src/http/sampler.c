@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define SHARE                                                                                      \
-    20 /* the pause between two measurements is at least this many times as long as one            \
+    20 /* the pause between two measurements is at least this many times as long                   \
+        * as one                                                                                   \
         */
 #define CLOSE_MS 500
 #define START_LOOKS 50
@@ -46,6 +47,15 @@ static int measure(struct sampler *sampler, struct admin *admin, struct status *
     return admin_gauges(admin, status, gauges, error);
 }
 
+static void log_unknown(const struct status *status)
+{
+    for (int i = 0; i < status->attention.count; i++)
+        if (strncmp(status->attention.items[i].text, "unknown: ", 9) == 0)
+            log_event(LOG_WARN, LOG_FIELDS(.hint = status->attention.items[i].fix),
+                      "http: of the figures of the database one is %s",
+                      status->attention.items[i].text);
+}
+
 /* Where the role may not see since when a snapshot is held, as a restricted one may not, it is held
  * at least as long as it has been seen here. */
 static void note_held(const struct sample *before, struct gauges *gauges, int64_t now_ms)
@@ -70,6 +80,8 @@ static void keep(struct sampler *sampler, struct status *status, struct gauges *
     before = sample->status;
     if (sample->has_failed && sample->is_connected)
         log_info("http: the figures of the database are up to date again");
+    if (before.unknown == 0 && status->unknown > 0)
+        log_unknown(status);
     if (sample->is_known)
         status_compare(status, &before);
     sample->status = *status;

@@ -190,6 +190,32 @@ static void who_holds_the_oldest_snapshot_is_named(void **state)
     close_tables(&gauged);
 }
 
+/* 400 rows take less than 100 kB. */
+static void ids_at_both_ends_of_bigint_leave_the_estimate_bounded(void **state)
+{
+    static const enum order orders[] = {ORDER_KEY, ORDER_NONE};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct gauged gauged = {0};
+
+        open_tables(&gauged, ON_SENT_MARK, orders[i]);
+        sql(gauged.conn, "INSERT INTO outbox (topic) SELECT 't' FROM generate_series(1, 398)");
+        sql(gauged.conn, "INSERT INTO outbox (id, topic) OVERRIDING SYSTEM VALUE VALUES "
+                         "(-9223372036854775807, 't'), (9223372036854775807, 't')");
+        measure(&gauged, INT64_MIN, 100);
+        if (gauged.status.unknown > 0)
+            fail_msg("%s", gauged.status.attention.items[gauged.status.attention.count - 1].text);
+        assert_in_range((long)gauged.gauges.backlog, 1, 5000);
+        sql(gauged.conn, "DELETE FROM outbox WHERE id < 9223372036854775806");
+        measure(&gauged, INT64_MIN, 1);
+        if (gauged.status.unknown > 0)
+            fail_msg("%s", gauged.status.attention.items[gauged.status.attention.count - 1].text);
+        assert_in_range(gauged.gauges.backlog, 0, 1);
+        close_tables(&gauged);
+    }
+}
+
 static void measuring_writes_nothing(void **state)
 {
     struct gauged gauged = {0};
@@ -210,6 +236,7 @@ int main(void)
         cmocka_unit_test(parked_and_dead_rows_are_counted_so_far_and_then_estimated),
         cmocka_unit_test(rows_behind_dead_ones_are_counted_with_their_keys),
         cmocka_unit_test(who_holds_the_oldest_snapshot_is_named),
+        cmocka_unit_test(ids_at_both_ends_of_bigint_leave_the_estimate_bounded),
         cmocka_unit_test(measuring_writes_nothing),
     };
 

@@ -13,7 +13,8 @@
 
 #define TWO_SINKS                                                                                  \
     STDOUT_SINK "\n[sink.far]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n"                    \
-                "[[route]]\nmatch = \"far.*\"\nsink = \"far\"\n[[route]]\nmatch = \">\"\n"         \
+                "[[route]]\nmatch = \"far.*\"\nsink = "                                            \
+                "\"far\"\n[[route]]\nmatch = \">\"\n"                                              \
                 "sink = \"out\"\n"
 
 static json_t *ask(struct fixture *fixture)
@@ -333,6 +334,76 @@ static void with_all_rows_parked_the_oldest_age_is_theirs(void **state)
     expect(fixture, run(fixture, "status", "--fail-if", "oldest>30m", "-c", fixture->config), 1);
 }
 
+/* Any role that may insert can write them. */
+static void a_time_without_an_age_hides_no_other_row(void **state)
+{
+    static const struct {
+        const char *type, *time;
+    } odd[] = {{"timestamptz", "-infinity"},     {"timestamptz", "infinity"},
+               {"timestamptz", "4713-01-01 BC"}, {"timestamptz", "294276-12-31"},
+               {"timestamp", "-infinity"},       {"timestamp", "294276-12-31 23:59:59"},
+               {"date", "5874897-12-31"},        {"text", "yesterday or so"},
+               {"text", "2026-02-31 10:00:61"}};
+    struct fixture *fixture = *state;
+    char said[11];
+    json_t *status;
+
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        sql(fixture->conn,
+            "TRUNCATE outbox, outbox_parked; ALTER TABLE outbox ALTER created_at DROP DEFAULT, "
+            "ALTER created_at TYPE %s USING NULL; ALTER TABLE outbox_parked ALTER created_at TYPE "
+            "%s USING NULL",
+            odd[i].type, odd[i].type);
+        sql(fixture->conn,
+            "INSERT INTO outbox (topic, created_at) VALUES ('t', '%s'), ('t', (now() AT TIME ZONE "
+            "'UTC' - interval '2 days')::text::%s)",
+            odd[i].time, odd[i].type);
+        for (int due = 0; due < 2; due++)
+            sql(fixture->conn,
+                "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, error) VALUES "
+                "(1, gen_random_uuid(), 't', '%s', %s, 'odd')",
+                odd[i].time, due ? "now()" : "NULL");
+        (void)snprintf(said, sizeof said, "%s", odd[i].time);
+        status = ask(fixture);
+        assert_int_equal(number_in(status, "backlog"), 2);
+        assert_int_equal(number_in(status, "parked"), 1);
+        assert_int_equal(number_in(status, "dead"), 1);
+        assert_in_range(json_number_value(json_object_get(status, "oldest_seconds")), 86400,
+                        4 * 86400);
+        json_decref(status);
+        expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+        assert_says(fixture->process.out,
+                    "- created_at of 1 of the oldest rows gives no age: row ");
+        assert_says(fixture->process.out, said);
+        assert_null(strstr(fixture->process.out, "unknown"));
+        expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
+        expect(fixture, run(fixture, "dead", "show", "1", "-c", fixture->config), 0);
+        expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+        expect(fixture, run(fixture, "purge", "--dry-run", "-c", fixture->config), 0);
+    }
+}
+
+/* Here for the condition of [outbox] where, which no row of the other tables
+ * has to fulfil. */
+static void a_figure_that_fails_takes_no_other_with_it(void **state)
+{
+    struct fixture *fixture = *state;
+    json_t *status;
+
+    write_config(fixture, "where = \"10 / length(topic) > 0\"\n", STDOUT_SINK);
+    sql(fixture->conn,
+        "INSERT INTO outbox (topic) VALUES ('');INSERT INTO outbox_parked (id, event_id, topic, "
+        "created_at, due, error) VALUES (1, gen_random_uuid(), 't', now(), NULL, 'odd')");
+    status = ask(fixture);
+    assert_true(json_is_null(json_object_get(status, "backlog")));
+    assert_int_equal(number_in(status, "dead"), 1);
+    json_decref(status);
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "\nbacklog  unknown\n");
+    assert_says(fixture->process.out, "- unknown: the backlog: database: division by zero");
+    expect(fixture, run(fixture, "status", "--fail-if", "backlog>9", "-c", fixture->config), 1);
+}
+
 static void fail_if_decides_the_exit_status(void **state)
 {
     struct fixture *fixture = *state;
@@ -536,6 +607,8 @@ int main(void)
         TEST(rows_without_a_relay_need_attention),
         TEST(rows_behind_a_dead_one_call_for_no_relay),
         TEST(with_all_rows_parked_the_oldest_age_is_theirs),
+        TEST(a_time_without_an_age_hides_no_other_row),
+        TEST(a_figure_that_fails_takes_no_other_with_it),
         TEST(fail_if_decides_the_exit_status),
         TEST(a_watch_draws_in_place_and_ends_at_an_interrupt),
         TEST(transactions_that_hold_the_horizon_are_named_with_what_ends_them),

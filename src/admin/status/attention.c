@@ -19,6 +19,19 @@ static struct findings *of(struct status *status)
     return &status->attention;
 }
 
+int status_note_unknown(const struct admin *admin, struct status *status, const char *figure,
+                        const struct error *error)
+{
+    struct finding *finding;
+
+    if (admin->session.conn == NULL)
+        return -1;
+    finding = findings_add(of(status), FINDING_WARNING, "unknown: %s: %s", figure, error->text);
+    (void)snprintf(finding->fix, sizeof finding->fix, "%s", error->hint);
+    status->unknown++;
+    return 0;
+}
+
 /* A relay alone does not send rows that are held, so they are not counted here. */
 static void note_relays(struct status *status)
 {
@@ -26,7 +39,7 @@ static void note_relays(struct status *status)
     bool is_bound = status->backlog_is_bound || status->parked_is_bound;
     struct finding *finding;
 
-    if (status->relays == 0 && unsent > 0) {
+    if (status->relays == 0 && status->backlog >= 0 && status->parked >= 0 && unsent > 0) {
         finding = findings_add(of(status), FINDING_ERROR,
                                "no relay runs, and %" PRId64 "%s to be sent", unsent,
                                is_bound      ? " or more rows are"
@@ -65,14 +78,15 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
     char sql[768];
     PGresult *result;
 
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*) FROM"
-        " (SELECT waits_for, due FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %" PRId64 ")"
-        " waiting WHERE " NOT_REFUSED_SQL " AND waits_for NOT LIKE '" PAUSED_PREFIX
-        "%%' OR waits_for IS NULL AND due = 'infinity' GROUP BY 1 ORDER BY 2 DESC, 1"
-        " LIMIT " WAITING_MAX,
-        admin->table.parked_quoted, status->parked);
+    if (status->parked < 0)
+        return 0;
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*) FROM (SELECT "
+                   "waits_for, due FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %" PRId64
+                   ") waiting WHERE " NOT_REFUSED_SQL " AND waits_for NOT LIKE '" PAUSED_PREFIX
+                   "%%' OR waits_for IS NULL AND due = 'infinity' GROUP BY 1 ORDER BY 2 DESC, 1 "
+                   "LIMIT " WAITING_MAX,
+                   admin->table.parked_quoted, status->parked);
     result = session_query(&admin->session, sql, 0, NULL, error);
     if (result == NULL)
         return -1;
@@ -85,7 +99,7 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
         struct finding *finding;
 
         if (waits_for[0] == '\0') {
-            if (status->dead == 0)
+            if (status->dead <= 0)
                 continue; /* the earlier rows are tried again by themselves */
             finding = findings_add(of(status), FINDING_WARNING,
                                    "%s %s behind an earlier row of the same key", count, rows);
@@ -141,7 +155,7 @@ static void note_dead(struct status *status)
 {
     struct finding *finding;
 
-    if (status->dead == 0)
+    if (status->dead <= 0)
         return;
     finding = findings_add(
         of(status), FINDING_ERROR,
@@ -193,8 +207,14 @@ int attention_fill(struct admin *admin, struct status *status, struct error *err
     note_pauses(status);
     note_dead(status);
     note_slices(admin, status);
-    if (note_refused(admin, status, error) < 0 || note_parked(admin, status, error) < 0 ||
-        inspect_rows_without_id(admin, of(status), error) < 0)
+    if ((note_refused(admin, status, error) < 0 &&
+         status_note_unknown(admin, status, "rows that PostgreSQL refuses", error) < 0) ||
+        (note_parked(admin, status, error) < 0 &&
+         status_note_unknown(admin, status, "what rows wait for", error) < 0) ||
+        (inspect_rows_without_id(admin, of(status), error) < 0 &&
+         status_note_unknown(admin, status, "rows without an id", error) < 0) ||
+        (inspect_holders(admin, HOLDERS_LONG_S, of(status), error) < 0 &&
+         status_note_unknown(admin, status, "who holds VACUUM up", error) < 0))
         return -1;
-    return inspect_holders(admin, HOLDERS_LONG_S, of(status), error);
+    return 0;
 }

@@ -10,7 +10,9 @@
 
 #define STRATA 50
 #define STRATUM_ROWS 20
-#define DEAD_MAX 1000 /* whose keys are looked at */
+#define ROW_BYTES_MIN 32             /* a row takes at least so much: header, pointer, id, topic */
+#define ID_MAX "9223372036854774784" /* the highest bigint that is a float8 too */
+#define DEAD_MAX 1000                /* whose keys are looked at */
 
 int admin_gauges_begin(struct admin *admin, struct error *error)
 {
@@ -25,14 +27,17 @@ void admin_gauges_unsent_from(struct admin *admin, int64_t id)
     admin->unsent_from = table_has_integer_ids(&admin->table) ? id : INT64_MIN;
 }
 
-static PGresult *query_text(struct admin *admin, char **sql, FILE *out, struct error *error)
+/* `relation` is $1; NULL: there is none. */
+static PGresult *query_text(struct admin *admin, char **sql, FILE *out, const char *relation,
+                            struct error *error)
 {
+    const char *params[1] = {relation};
     PGresult *result = NULL;
 
     if (fclose(out) != 0)
         (void)error_no_memory(error);
     else
-        result = session_query(&admin->session, *sql, 0, NULL, error);
+        result = session_query(&admin->session, *sql, relation != NULL, params, error);
     free(*sql);
     return result;
 }
@@ -42,9 +47,11 @@ static int64_t read_number(const PGresult *result, int column)
     return PQgetisnull(result, 0, column) ? -1 : strtoll(PQgetvalue(result, 0, column), NULL, 10);
 }
 
-/* Counting millions of rows takes seconds. Instead the range of ids, from `low` to `high`, is
- * divided into STRATA equal parts, and the first STRATUM_ROWS rows of a part show how many rows it
- * holds of those that fulfil each condition. */
+/* Counting millions of rows takes seconds. Instead the range of ids, from `low`
+ * to `high`, is divided into STRATA equal parts, and the first STRATUM_ROWS
+ * rows of a part show how many rows it holds of those that fulfil each
+ * condition. Ids may lie far apart, up to both ends of bigint, so the size of
+ * $1, the table, bounds the result. */
 static void put_estimate_sql(FILE *out, const char *table, const char *id,
                              const char *const *conditions, int count)
 {
@@ -54,12 +61,14 @@ static void put_estimate_sql(FILE *out, const char *table, const char *id,
                   " FROM range, pg_catalog.generate_series(0, %d) n) SELECT ",
                   STRATA, STRATA, STRATA - 1);
     for (int i = 0; i < count; i++)
-        (void)fprintf(out,
-                      "%spg_catalog.round(pg_catalog.sum(CASE WHEN seen < %d OR last >= next THEN"
-                      " inside%d ELSE inside%d * (next - first) / (last - first + 1) END))::bigint",
-                      i > 0 ? ", " : "", STRATUM_ROWS, i, i);
-    (void)fprintf(out, " FROM strata, LATERAL (SELECT pg_catalog.count(*) AS seen,"
-                       " pg_catalog.max(relay_id) AS last");
+        (void)fprintf(
+            out,
+            "%sleast(pg_catalog.round(pg_catalog.sum(CASE WHEN seen < %d OR last >= next THEN "
+            "inside%d ELSE inside%d * (next - first) / (last::pg_catalog.float8 - first + 1) "
+            "END)), pg_catalog.pg_relation_size($1::pg_catalog.regclass) / %d)::bigint",
+            i > 0 ? ", " : "", STRATUM_ROWS, i, i, ROW_BYTES_MIN);
+    (void)fprintf(out, " FROM strata, LATERAL (SELECT pg_catalog.count(*) AS seen, "
+                       "pg_catalog.max(relay_id) AS last");
     for (int i = 0; i < count; i++)
         (void)fprintf(
             out, ", pg_catalog.count(*) FILTER (WHERE is%d AND relay_id < next) AS inside%d", i, i);
@@ -67,8 +76,8 @@ static void put_estimate_sql(FILE *out, const char *table, const char *id,
     for (int i = 0; i < count; i++)
         (void)fprintf(out, ", (true%s) AS is%d", conditions[i], i);
     (void)fprintf(out,
-                  " FROM %s WHERE %s >= first::bigint ORDER BY %s LIMIT %d) rows)"
-                  " stratum",
+                  " FROM %s WHERE %s >= least(first, " ID_MAX
+                  ")::bigint ORDER BY %s LIMIT %d) rows) stratum",
                   table, id, id, STRATUM_ROWS);
 }
 
@@ -103,7 +112,7 @@ static int estimate_backlog(struct admin *admin, struct gauges *gauges, struct e
                   id, id, table->quoted);
     put_estimate_sql(out, table->quoted, id, conditions, 1);
     free((char *)conditions[0]);
-    result = query_text(admin, &sql, out, error);
+    result = query_text(admin, &sql, out, table->quoted, error);
     if (result == NULL)
         return -1;
     gauges->backlog = read_number(result, 0);
@@ -129,7 +138,7 @@ static int estimate_parked(struct admin *admin, const struct status *status, str
                   " pg_catalog.max(seq)::pg_catalog.float8 AS high FROM %s)",
                   parked);
     put_estimate_sql(out, parked, "seq", conditions, 2);
-    result = query_text(admin, &sql, out, error);
+    result = query_text(admin, &sql, out, parked, error);
     if (result == NULL)
         return -1;
     if (status->parked_is_bound)
@@ -167,7 +176,7 @@ static int read_held(struct admin *admin, struct gauges *gauges, struct error *e
     (void)fprintf(out,
                   " LIMIT %d) of_key LIMIT %d) held WHERE due = 'infinity' AND waits_for IS NULL",
                   GAUGES_HELD_MAX, GAUGES_HELD_MAX);
-    result = query_text(admin, &sql, out, error);
+    result = query_text(admin, &sql, out, NULL, error);
     if (result == NULL)
         return -1;
     gauges->held_rows = read_number(result, 0);
@@ -220,6 +229,7 @@ static int read_xmin(struct admin *admin, struct gauges *gauges, struct error *e
 
     if (result == NULL)
         return -1;
+    gauges->xmin_age = 0;
     if (PQntuples(result) == 1) {
         (void)snprintf(gauges->xmin_kind, sizeof gauges->xmin_kind, "%s", PQgetvalue(result, 0, 0));
         (void)snprintf(gauges->xmin_holder, sizeof gauges->xmin_holder, "%s",
@@ -232,16 +242,36 @@ static int read_xmin(struct admin *admin, struct gauges *gauges, struct error *e
     return 0;
 }
 
-int admin_gauges(struct admin *admin, const struct status *status, struct gauges *gauges,
+/* Each is read alone, so that one that fails takes no other with it. */
+int admin_gauges(struct admin *admin, struct status *status, struct gauges *gauges,
                  struct error *error)
 {
-    *gauges = (struct gauges){.backlog = -1, .parked = -1, .dead = -1, .xmin_for_s = -1};
-    if (read_held(admin, gauges, error) < 0 || read_sizes(admin, gauges, error) < 0 ||
-        read_xmin(admin, gauges, error) < 0)
+    *gauges = (struct gauges){.backlog = -1,
+                              .parked = -1,
+                              .dead = -1,
+                              .held_rows = -1,
+                              .held_keys = -1,
+                              .dead_tuples = -1,
+                              .table_bytes = -1,
+                              .index_bytes = -1,
+                              .parked_bytes = -1,
+                              .xmin_age = -1,
+                              .xmin_for_s = -1};
+    if (read_held(admin, gauges, error) < 0 &&
+        status_note_unknown(admin, status, "rows behind dead ones", error) < 0)
         return -1;
-    if (status->backlog_is_bound && estimate_backlog(admin, gauges, error) < 0)
+    if (read_sizes(admin, gauges, error) < 0 &&
+        status_note_unknown(admin, status, "the sizes of the tables", error) < 0)
         return -1;
-    return status->parked_is_bound || status->dead_is_bound
-               ? estimate_parked(admin, status, gauges, error)
-               : 0;
+    if (read_xmin(admin, gauges, error) < 0 &&
+        status_note_unknown(admin, status, "the oldest snapshot", error) < 0)
+        return -1;
+    if (status->backlog_is_bound && estimate_backlog(admin, gauges, error) < 0 &&
+        status_note_unknown(admin, status, "the estimate of the backlog", error) < 0)
+        return -1;
+    if ((status->parked_is_bound || status->dead_is_bound) &&
+        estimate_parked(admin, status, gauges, error) < 0 &&
+        status_note_unknown(admin, status, "the estimate of the parked rows", error) < 0)
+        return -1;
+    return 0;
 }

@@ -31,7 +31,7 @@ int admin_gauges_begin(struct admin *admin, struct error *error);
 void admin_gauges_unsent_from(struct admin *admin, int64_t id);
 /* Fills `gauges`; estimates what admin_status() stopped counting. Returns 0, or -1 with *error set.
  */
-int admin_gauges(struct admin *admin, const struct status *status, struct gauges *gauges,
+int admin_gauges(struct admin *admin, struct status *status, struct gauges *gauges,
                  struct error *error);
 
 #endif

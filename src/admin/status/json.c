@@ -4,12 +4,13 @@
 #include "base/text.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
 static json_t *number_or_null(double value)
 {
-    return value >= 0 ? json_real(value) : json_null();
+    return value >= 0 && isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *count_or_null(int64_t value)
@@ -146,16 +147,16 @@ char *status_json(const struct status *status)
         json_t *value;
     } fields[] = {{"time", pack_time(status->taken_ms)},
                   {"table", pack_text(status->table)},
-                  {"backlog", json_integer(status->backlog)},
+                  {"backlog", count_or_null(status->backlog)},
                   {"backlog_is_lower_bound", json_boolean(status->backlog_is_bound)},
                   {"oldest_seconds", number_or_null(status->oldest_s)},
                   {"backlog_oldest_seconds", number_or_null(status->backlog_oldest_s)},
-                  {"parked", json_integer(status->parked)},
+                  {"parked", count_or_null(status->parked)},
                   {"parked_is_lower_bound", json_boolean(status->parked_is_bound)},
                   {"refused", json_integer(status->refused)},
                   {"parked_oldest_seconds", number_or_null(status->parked_oldest_s)},
                   {"next_try_seconds", number_or_null(status->next_try_s)},
-                  {"dead", json_integer(status->dead)},
+                  {"dead", count_or_null(status->dead)},
                   {"dead_is_lower_bound", json_boolean(status->dead_is_bound)},
                   {"dead_oldest_seconds", number_or_null(status->dead_oldest_s)},
                   {"parked_reasons", pack_reasons(status)},

@@ -5,6 +5,7 @@
 #include "admin/status/attention.h"
 #include "admin/status/relays.h"
 #include "admin/status/sinks.h"
+#include "base/clock.h"
 #include "catalog/describe.h"
 #include "catalog/pauses.h"
 #include "catalog/sql_text.h"
@@ -16,52 +17,21 @@
 
 #define REASONS_ROWS 1000
 
-/* Its created_at as a time, or when it was parked; a text need not be a time. */
-static const char *parked_time(const struct table *table)
-{
-    return table_has(table, COLUMN_CREATED_AT) && table->columns[COLUMN_CREATED_AT].category == 'D'
-               ? "coalesce(created_at::timestamptz, parked_at)"
-               : "parked_at";
-}
+#define AGED_ROWS 16 /* of each slice: the first may be one without an age */
 
 #define AGE_SQL "extract(epoch FROM pg_catalog.clock_timestamp() - "
 
-/* Counting stops at `count_max`: count(*) over ten million rows takes more than a second. Parked
- * rows are counted in the order in which they are tried, so rows that are held come last. */
-static void put_sql(const struct admin *admin, int count_max, FILE *out)
+/* Its created_at as a time, or when it was parked. */
+static void put_parked_time(const struct table *table, FILE *out)
 {
-    const struct table *table = &admin->table;
-    bool mark = admin->options->on_sent == ON_SENT_MARK;
-    const char *time = parked_time(table);
-
-    (void)fprintf(out, "SELECT extract(epoch FROM pg_catalog.clock_timestamp()),"
-                       " (SELECT count(*) FROM (SELECT");
-    oldest_put_unsent_sql(admin, out, count_max);
-    (void)fprintf(out, ") counted), ");
-    if (table_has(table, COLUMN_CREATED_AT) && oldest_can_be_found(admin)) {
-        (void)fprintf(out, "(SELECT " AGE_SQL "%s::timestamptz)",
-                      table->columns[COLUMN_CREATED_AT].quoted);
-        oldest_put_sql(admin, out, 1);
-        (void)fprintf(out, " ORDER BY %s LIMIT 1), ", table->columns[COLUMN_ID].quoted);
-    } else {
-        (void)fprintf(out, "NULL, ");
+    if (!table_has(table, COLUMN_CREATED_AT)) {
+        (void)fprintf(out, "parked_at");
+        return;
     }
-    (void)fprintf(
-        out,
-        "parked.*, dead.*,"
-        " (SELECT %s FROM pg_catalog.pg_stat_user_tables WHERE relid = $1::pg_catalog.regclass)"
-        " FROM (SELECT count(*), " AGE_SQL "min(%s)), -" AGE_SQL
-        "min(due) FILTER (WHERE due < 'infinity')), count(*) FILTER (WHERE due = 'infinity' AND"
-        " (waits_for IS NULL OR waits_for LIKE '" PAUSED_PREFIX
-        "%%')) FROM (SELECT * FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %d) first) parked,"
-        " (SELECT count(*), " AGE_SQL
-        "min(%s)) FROM (SELECT * FROM %s WHERE due IS NULL AND sent_at IS NULL ORDER BY seq"
-        " LIMIT %d) first) dead",
-        mark ? "n_tup_upd" : "n_tup_del", time, table->parked_quoted, count_max, time,
-        table->parked_quoted, count_max);
+    (void)fprintf(out, "coalesce(");
+    sql_put_created_at(out, table, "created_at");
+    (void)fprintf(out, ", parked_at)");
 }
-
-enum { NOW, BACKLOG, OLDEST, PARKED, PARKED_OLDEST, NEXT_TRY, HELD, DEAD, DEAD_OLDEST, SETTLED };
 
 static double read_age(const PGresult *result, int column)
 {
@@ -73,8 +43,138 @@ static double read_age(const PGresult *result, int column)
     return age_s > 0 ? age_s : 0;
 }
 
-static int read_tables(struct admin *admin, int count_max, struct status *status,
-                       struct error *error)
+static int64_t read_count(const PGresult *result, int column)
+{
+    return PQgetisnull(result, 0, column) ? -1 : strtoll(PQgetvalue(result, 0, column), NULL, 10);
+}
+
+static void put_settled(const struct admin *admin, int count_max, FILE *out)
+{
+    (void)count_max;
+    (void)fprintf(out,
+                  "SELECT (SELECT %s FROM pg_catalog.pg_stat_user_tables WHERE relid = "
+                  "$1::pg_catalog.regclass), extract(epoch FROM pg_catalog.clock_timestamp())",
+                  admin->options->on_sent == ON_SENT_MARK ? "n_tup_upd" : "n_tup_del");
+}
+
+static void take_settled(const PGresult *result, int count_max, struct status *status)
+{
+    (void)count_max;
+    status->settled_total = read_count(result, 0);
+    status->taken_ms = (int64_t)(strtod(PQgetvalue(result, 0, 1), NULL) * 1000);
+}
+
+/* Counting stops at `count_max`: count(*) over ten million rows takes more than
+ * a second. */
+static void put_backlog(const struct admin *admin, int count_max, FILE *out)
+{
+    (void)fprintf(out, "SELECT count(*) FROM (SELECT $1::text");
+    oldest_put_unsent_sql(admin, out, count_max);
+    (void)fprintf(out, ") counted");
+}
+
+static void take_backlog(const PGresult *result, int count_max, struct status *status)
+{
+    status->backlog = read_count(result, 0);
+    status->backlog_is_bound = status->backlog == count_max;
+}
+
+static void put_backlog_oldest(const struct admin *admin, int count_max, FILE *out)
+{
+    const struct table *table = &admin->table;
+    const char *created_at = table->columns[COLUMN_CREATED_AT].quoted;
+
+    (void)count_max;
+    if (!table_has(table, COLUMN_CREATED_AT) || !oldest_can_be_found(admin)) {
+        (void)fprintf(out, "SELECT NULL, 0, NULL FROM (SELECT $1::text) none");
+        return;
+    }
+    (void)fprintf(
+        out,
+        "SELECT " AGE_SQL
+        "min(created_at)), count(*) FILTER (WHERE created_at IS NULL), (pg_catalog.array_agg(named "
+        "ORDER BY id) FILTER (WHERE created_at IS NULL))[1] FROM (SELECT $1::text, %s AS id, ",
+        table->columns[COLUMN_ID].quoted);
+    sql_put_created_at(out, table, created_at);
+    (void)fprintf(out,
+                  " AS created_at, pg_catalog.left(%s::text, 64) || ' has ' || "
+                  "coalesce(pg_catalog.left(%s::text, 64), 'NULL') AS named",
+                  table->columns[COLUMN_ID].quoted, created_at);
+    oldest_put_sql(admin, out, AGED_ROWS);
+    (void)fprintf(out, ") aged");
+}
+
+static void take_backlog_oldest(const PGresult *result, int count_max, struct status *status)
+{
+    int64_t without_age = read_count(result, 1);
+    struct finding *finding;
+
+    (void)count_max;
+    status->backlog_oldest_s = read_age(result, 0);
+    if (without_age == 0)
+        return;
+    finding = findings_add(&status->attention, FINDING_WARNING,
+                           "created_at of %" PRId64 " of the oldest rows gives no age: row %s",
+                           without_age, PQgetvalue(result, 0, 2));
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "write a time from 1970 on into created_at; such rows count, but no age does");
+}
+
+/* Parked rows are counted in the order in which they are tried, so rows that
+ * are held come last. */
+static void put_parked(const struct admin *admin, int count_max, FILE *out)
+{
+    (void)fprintf(out, "SELECT count(*), " AGE_SQL "min(");
+    put_parked_time(&admin->table, out);
+    (void)fprintf(
+        out,
+        ")), -" AGE_SQL "min(due) FILTER (WHERE due < 'infinity')), count(*) FILTER (WHERE due = "
+        "'infinity' AND (waits_for IS NULL OR waits_for LIKE '" PAUSED_PREFIX
+        "%%')) FROM (SELECT $1::text, * FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %d) first",
+        admin->table.parked_quoted, count_max);
+}
+
+static void take_parked(const PGresult *result, int count_max, struct status *status)
+{
+    status->parked = read_count(result, 0);
+    status->parked_is_bound = status->parked == count_max;
+    status->parked_oldest_s = read_age(result, 1);
+    status->next_try_s = read_age(result, 2);
+    status->held = read_count(result, 3);
+}
+
+static void put_dead(const struct admin *admin, int count_max, FILE *out)
+{
+    (void)fprintf(out, "SELECT count(*), " AGE_SQL "min(");
+    put_parked_time(&admin->table, out);
+    (void)fprintf(out,
+                  ")) FROM (SELECT $1::text, * FROM %s WHERE due IS NULL AND sent_at IS NULL ORDER "
+                  "BY seq LIMIT %d) first",
+                  admin->table.parked_quoted, count_max);
+}
+
+static void take_dead(const PGresult *result, int count_max, struct status *status)
+{
+    status->dead = read_count(result, 0);
+    status->dead_is_bound = status->dead == count_max;
+    status->dead_oldest_s = read_age(result, 1);
+}
+
+/* Each is read alone, so that a row for which one of them fails takes no other
+ * with it. A statement takes the outbox table's name as $1, and returns one
+ * row. */
+static const struct figure {
+    const char *name;
+    void (*put)(const struct admin *admin, int count_max, FILE *out);
+    void (*take)(const PGresult *result, int count_max, struct status *status);
+} figures[] = {{"the number of rows settled", put_settled, take_settled},
+               {"the backlog", put_backlog, take_backlog},
+               {"the age of the oldest unsent row", put_backlog_oldest, take_backlog_oldest},
+               {"the parked rows", put_parked, take_parked},
+               {"the dead rows", put_dead, take_dead}};
+
+static int read_figure(struct admin *admin, const struct figure *figure, int count_max,
+                       struct status *status, struct error *error)
 {
     const char *params[1] = {admin->table.quoted};
     struct writer writer;
@@ -83,30 +183,28 @@ static int read_tables(struct admin *admin, int count_max, struct status *status
 
     if (!writer_begin(&writer))
         return error_no_memory(error);
-    put_sql(admin, count_max, writer.out);
+    figure->put(admin, count_max, writer.out);
     sql = writer_end(&writer);
     if (sql == NULL)
         return error_no_memory(error);
     result = session_query(&admin->session, sql, 1, params, error);
     free(sql);
     if (result == NULL)
-        return -1;
-    status->taken_ms = (int64_t)(strtod(PQgetvalue(result, 0, NOW), NULL) * 1000);
-    status->backlog = strtoll(PQgetvalue(result, 0, BACKLOG), NULL, 10);
-    status->backlog_is_bound = status->backlog == count_max;
-    status->backlog_oldest_s = read_age(result, OLDEST);
-    status->parked = strtoll(PQgetvalue(result, 0, PARKED), NULL, 10);
-    status->parked_is_bound = status->parked == count_max;
-    status->parked_oldest_s = read_age(result, PARKED_OLDEST);
-    status->next_try_s = read_age(result, NEXT_TRY);
-    status->held = strtoll(PQgetvalue(result, 0, HELD), NULL, 10);
-    status->dead = strtoll(PQgetvalue(result, 0, DEAD), NULL, 10);
-    status->dead_is_bound = status->dead == count_max;
-    status->dead_oldest_s = read_age(result, DEAD_OLDEST);
-    status->settled_total = strtoll(PQgetvalue(result, 0, SETTLED), NULL, 10);
+        return status_note_unknown(admin, status, figure->name, error);
+    figure->take(result, count_max, status);
+    PQclear(result);
+    return 0;
+}
+
+static int read_tables(struct admin *admin, int count_max, struct status *status,
+                       struct error *error)
+{
+    status->taken_ms = clock_wall_us() / 1000;
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (read_figure(admin, &figures[i], count_max, status, error) < 0)
+            return -1;
     status->oldest_s = status->backlog_oldest_s > status->parked_oldest_s ? status->backlog_oldest_s
                                                                           : status->parked_oldest_s;
-    PQclear(result);
     return 0;
 }
 
@@ -125,7 +223,7 @@ static int read_reasons(struct admin *admin, struct status *status, struct error
         STATUS_REASONS_MAX);
     result = session_query(&admin->session, sql, 0, NULL, error);
     if (result == NULL)
-        return -1;
+        return status_note_unknown(admin, status, "why rows are parked", error);
     for (int row = 0; row < PQntuples(result) && row < STATUS_REASONS_MAX; row++) {
         struct status_reason *reason = &status->reasons[status->reason_count++];
 
@@ -154,7 +252,8 @@ static int read_database(struct admin *admin, const struct status_query *query, 
         admin->unsent_from = unsent_from;
     result = read_tables(admin, query->count_max, status, error) < 0 ||
                      read_reasons(admin, status, error) < 0 ||
-                     admin_list_pauses(admin, status->pauses, error) < 0 ||
+                     (admin_list_pauses(admin, status->pauses, error) < 0 &&
+                      status_note_unknown(admin, status, "what is paused", error) < 0) ||
                      status_count_sinks(admin, query, status, error) < 0
                  ? -1
                  : 0;
@@ -168,7 +267,16 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
     struct asking asking;
     int result = 0;
 
-    *status = (struct status){.per_s = -1};
+    *status = (struct status){.per_s = -1,
+                              .backlog = -1,
+                              .backlog_oldest_s = -1,
+                              .parked = -1,
+                              .parked_oldest_s = -1,
+                              .next_try_s = -1,
+                              .dead = -1,
+                              .dead_oldest_s = -1,
+                              .oldest_s = -1,
+                              .settled_total = -1};
     status->sinks = calloc(STATUS_SINKS_MAX, sizeof *status->sinks);
     status->processes = calloc(STATUS_RELAYS_MAX, sizeof *status->processes);
     status->lane_list = calloc(STATUS_LANES_MAX, sizeof *status->lane_list);
@@ -209,7 +317,7 @@ void status_compare(struct status *status, const struct status *before)
 {
     int64_t elapsed_ms = status->taken_ms - before->taken_ms;
 
-    if (elapsed_ms > 0)
+    if (elapsed_ms > 0 && status->settled_total >= 0 && before->settled_total >= 0)
         status->per_s =
             (double)(status->settled_total - before->settled_total) * 1000 / (double)elapsed_ms;
 }

@@ -39,8 +39,8 @@ int status_count_sinks(struct admin *admin, const struct status_query *query, st
     PGresult *result;
 
     for (int i = 0; i < query->sink_count && i < status->sink_count; i++)
-        status->sinks[i].rows = 0;
-    if (query->sink_count == 1 || status->backlog == 0) {
+        status->sinks[i].rows = status->backlog >= 0 ? 0 : -1;
+    if (query->sink_count == 1 || status->backlog <= 0) {
         if (query->sink_count == 1)
             status->sinks[0].rows = status->backlog;
         return 0;
@@ -50,8 +50,11 @@ int status_count_sinks(struct admin *admin, const struct status_query *query, st
         return error_no_memory(error);
     result = session_query(&admin->session, sql, 0, NULL, error);
     free(sql);
-    if (result == NULL)
-        return -1;
+    if (result == NULL) {
+        for (int i = 0; i < status->sink_count; i++)
+            status->sinks[i].rows = -1;
+        return status_note_unknown(admin, status, "the rows of each sink", error);
+    }
     for (int row = 0; row < PQntuples(result); row++) {
         struct text topic = {PQgetvalue(result, row, 0), (size_t)PQgetlength(result, row, 0)};
         int sink = sink_of(query->routes, topic);

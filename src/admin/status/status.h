@@ -5,16 +5,19 @@
 #include "route/route.h"
 
 /*
- * What `status` shows, for the command, for HTTP and for --fail-if: of the tables, and of the
- * relays. Times are Unix times in ms, 0: unknown. Ages are in seconds, -1: there is no such row, or
- * its age is unknown.
+ * What `status` shows, for the command, for HTTP and for --fail-if: of the
+ * tables, and of the relays. Times are Unix times in ms, 0: unknown. Ages are
+ * in seconds, -1: there is no such row, or its age is unknown. A count is -1
+ * when it could not be read; attention says why.
  */
 
 #define STATUS_SINKS_MAX 16
 #define STATUS_RELAYS_MAX 64
 #define STATUS_LANES_MAX 256
 #define STATUS_REASONS_MAX 5
-#define STATUS_COUNT_MAX 100000 /* a command counts rows of each kind so far */
+#define STATUS_COUNT_MAX                                                                           \
+    100000 /* a command counts rows of each kind so far                                            \
+            */
 
 /* Why rows are parked or dead, and how many are for this reason. */
 struct status_reason {
@@ -85,6 +88,7 @@ struct status {
     int lane_count;
     struct pause_notes *pauses;
     struct findings attention; /* what needs somebody, each with what mends it */
+    int unknown;               /* figures that could not be read */
 };
 
 /* Whose state is asked for, and where the rows go. */
@@ -103,6 +107,10 @@ int admin_status_begin(struct admin *admin, struct error *error);
 int admin_status(struct admin *admin, const struct status_query *query, struct status *status,
                  struct error *error);
 void status_free(struct status *status);
+/* A figure could not be read, with *error: attention says so, and the other
+ * figures are read. Returns 0, or -1 when the connection is lost. */
+int status_note_unknown(const struct admin *admin, struct status *status, const char *figure,
+                        const struct error *error);
 
 /* The rate between two of them, for relays that do not answer; sets per_s of the newer. */
 void status_compare(struct status *status, const struct status *before);
