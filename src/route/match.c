@@ -6,8 +6,7 @@
 #include <string.h>
 
 #define REGEX_PREFIX "re:"
-#define REPEAT_MAX 255       /* RE_DUP_MAX, and PostgreSQL's own limit */
-#define TOPIC_BYTES_MAX 1024 /* a longer topic matches no regular expression */
+#define REPEAT_MAX 255 /* RE_DUP_MAX, and PostgreSQL's own limit */
 
 static int check_tokens(const char *source, char *why, size_t why_size)
 {
@@ -129,9 +128,9 @@ void match_free(struct match *match)
 
 static bool match_regex(const struct match *match, struct text topic)
 {
-    char terminated[TOPIC_BYTES_MAX + 1];
+    char terminated[MATCH_BYTES_MAX + 1];
 
-    if (topic.len > TOPIC_BYTES_MAX || memchr(topic.data, '\0', topic.len) != NULL)
+    if (topic.len > MATCH_BYTES_MAX || memchr(topic.data, '\0', topic.len) != NULL)
         return false;
     memcpy(terminated, topic.data, topic.len);
     terminated[topic.len] = '\0';

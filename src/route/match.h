@@ -11,6 +11,8 @@
  * (POSIX.1-2017, 9.4), which may match any part of the topic. What POSIX leaves undefined is
  * refused, because PostgreSQL evaluates the same pattern.
  */
+#define MATCH_BYTES_MAX 1024 /* a longer topic matches no regular expression */
+
 struct match {
     char *source; /* owned */
     bool is_regex;

@@ -15,7 +15,27 @@ static void put_literal(FILE *out, const char *text)
     (void)fputc('\'', out);
 }
 
-/* An expression for the number of the sink that a row is routed to; NULL when no route matches. */
+/* Appends a text with a character for each of its bytes, as regexec() takes it. */
+static void put_bytes(FILE *out, void (*put)(FILE *out, const char *text), const char *text)
+{
+    (void)fprintf(out, "CASE pg_catalog.getdatabaseencoding() WHEN 'UTF8' THEN"
+                       " pg_catalog.convert_from(pg_catalog.convert_to(");
+    put(out, text);
+    (void)fprintf(out, ", 'UTF8'), 'LATIN1') ELSE ");
+    put(out, text);
+    (void)fprintf(out, " END");
+}
+
+static void put_as_text(FILE *out, const char *column)
+{
+    (void)fprintf(out, "%s::text", column);
+}
+
+/* An expression for the number of the sink that a row is routed to. It is NULL when no route
+ * matches, and when PostgreSQL might not judge as match_topic() does, which then decides: the topic
+ * is cut when it is claimed, its bytes in UTF-8 are not those in the database, or it has a line
+ * break, at which glibc's anchors match. Bytes are compared, whatever the collation of the column.
+ */
 static int put_sink(FILE *out, const struct table *table, const struct routes *routes, bool parked)
 {
     const char *topic = parked ? "topic" : table->columns[COLUMN_TOPIC].quoted;
@@ -24,15 +44,21 @@ static int put_sink(FILE *out, const struct table *table, const struct routes *r
         (void)fprintf(out, "0");
         return 0;
     }
-    (void)fprintf(out, "CASE");
+    (void)fprintf(out,
+                  "CASE WHEN octet_length(%s::text) > %d OR %s::text COLLATE pg_catalog.\"C\" ~"
+                  " CASE WHEN pg_catalog.getdatabaseencoding() IN ('UTF8', 'SQL_ASCII') THEN E'\\n'"
+                  " ELSE E'[^\\\\x01-\\\\x7f]|\\n' END THEN NULL",
+                  topic, MATCH_BYTES_MAX, topic);
     for (int i = 0; i < routes->count; i++) {
         char *regex = match_sql_regex(&routes->entries[i].match);
 
         if (regex == NULL)
             return -1;
-        (void)fprintf(out, " WHEN %s::text ~ ", topic);
-        put_literal(out, regex);
-        (void)fprintf(out, " THEN %d", routes->entries[i].sink);
+        (void)fprintf(out, " WHEN (");
+        put_bytes(out, put_as_text, topic);
+        (void)fprintf(out, ") COLLATE pg_catalog.\"C\" ~ (");
+        put_bytes(out, put_literal, regex);
+        (void)fprintf(out, ") THEN %d", routes->entries[i].sink);
         free(regex);
     }
     (void)fprintf(out, " END");
