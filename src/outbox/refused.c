@@ -447,12 +447,12 @@ int refused_note_killer(struct outbox *outbox, struct error *error)
         noted = settling_try(outbox, &batch, SETTLING_NOTE, rows, error);
     if (noted >= 0 && pipeline_end_transaction(&outbox->pipeline, noted > 0, error) < 0)
         noted = -1;
-    batch_free(&batch);
     if (noted > 0) {
         log_event(LOG_WARN, LOG_FIELDS(.row = message->id), "%s: the row and its key wait",
                   "PostgreSQL ended the session while this row was settled");
         outbox->killer.id[0] = '\0';
     }
+    batch_free(&batch);
     return noted > 0 ? 0 : -1;
 }
 

@@ -90,6 +90,7 @@ static void a_row_that_another_transaction_keeps_is_a_lock_too(void **state)
     expect(fixture, run_command(fixture, "init"), 0);
     sql(fixture->conn, "INSERT INTO events (topic) VALUES ('t')");
     holder = hold(fixture, "UPDATE events SET topic = 'u'");
+    process_free(&fixture->process);
     process_start(&fixture->process, NULL, "run", "-c", fixture->config, NULL);
     process_await_words(&fixture->process, "the relay wait for a lock");
     process_await_words(&fixture->process, "(role \"postgres\", migration");
