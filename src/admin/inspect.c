@@ -443,7 +443,7 @@ static int inspect_notify(struct admin *admin, struct findings *findings, struct
     if (notify.fires) {
         (void)findings_add(findings, FINDING_OK, "inserts wake idle relays (trigger \"%s\")",
                            notify.name);
-        return 0;
+        return notify_inspect_lock(&notify, &admin->session, findings, error);
     }
     finding = findings_add(findings, FINDING_OK, "%s: idle relays find new rows by polling",
                            notify.exists ? "the trigger that notifies is disabled"

@@ -2,6 +2,7 @@
 #include "catalog/describe.h"
 
 #include "base/version.h"
+#include "catalog/borrowed.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
 #include "catalog/offers.h"
@@ -386,7 +387,8 @@ static int describe(struct table *table, struct session *session,
 {
     struct error not_plain;
 
-    if (find(table, session, options, error) < 0)
+    if (find(table, session, options, error) < 0 ||
+        borrowed_check(table, session, options, error) < 0)
         return -1;
     name_columns(table, session->conn, options);
     if (!table->exists)

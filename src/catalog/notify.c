@@ -41,6 +41,45 @@ int notify_refuse_foreign(const struct notify *notify, struct session *session,
     return status;
 }
 
+/* Who inserts holds the lock in share mode, and an idle relay, which may delete, in exclusive mode;
+ * but any role may take it. */
+static const char intruder_sql[] =
+    "SELECT pg_catalog.concat('pid ', a.pid, ' (role \"', a.usename, '\"', CASE WHEN"
+    " a.application_name <> '' THEN ', ' || a.application_name END, ')'), a.pid"
+    " FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a USING (pid)"
+    " WHERE l.locktype = 'advisory' AND l.granted AND l.classid = $1::pg_catalog.oid AND l.objid ="
+    " $2::pg_catalog.oid AND l.objsubid = 2 AND l.database = (SELECT oid FROM"
+    " pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) AND NOT"
+    " pg_catalog.has_table_privilege(a.usesysid, $2::pg_catalog.oid, CASE l.mode WHEN"
+    " 'ExclusiveLock' THEN 'DELETE' ELSE 'INSERT' END) ORDER BY a.pid LIMIT 1";
+
+int notify_inspect_lock(const struct notify *notify, struct session *session,
+                        struct findings *findings, struct error *error)
+{
+    char class[16];
+    char oid[16];
+    const char *params[2] = {class, oid};
+    struct finding *finding;
+    PGresult *result;
+
+    (void)snprintf(class, sizeof class, "%d", NOTIFY_LOCK);
+    (void)snprintf(oid, sizeof oid, "%u", notify->oid);
+    result = session_query(session, intruder_sql, 2, params, error);
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0) {
+        finding = findings_add(findings, FINDING_WARNING,
+                               "%s holds advisory lock (%s, %s), by which trigger \"%s\" learns"
+                               " that a relay is idle, without a right to it: relays find new rows"
+                               " by polling, or each insert notifies in vain",
+                               PQgetvalue(result, 0, 0), class, oid, notify->name);
+        (void)snprintf(finding->fix, sizeof finding->fix,
+                       "SELECT pg_catalog.pg_terminate_backend(%s);", PQgetvalue(result, 0, 1));
+    }
+    PQclear(result);
+    return 0;
+}
+
 int notify_describe(struct notify *notify, struct session *session, const struct table *table,
                     struct error *error)
 {

@@ -72,6 +72,80 @@ static void a_superuser_writes_nothing_for_the_owners_triggers(void **state)
     expect(fixture, run(fixture, "emit", "-c", fixture->config, "t", "k", "1"), 0);
 }
 
+/* PostgreSQL evaluates what is constant in them when it plans a query. A constraint runs when init
+ * adds the column, a cast when a value is shown. */
+static void no_function_of_the_owner_runs_for_a_superuser(void **state)
+{
+    static const char *const forms[] = {
+        "CREATE INDEX rising ON outbox ((id + risen(1)))",
+        "CREATE INDEX rising ON outbox_slice (slice) WHERE risen(1) = 1",
+        "ALTER TABLE outbox_parked ADD EXCLUDE USING btree ((risen(1)) WITH =) WHERE (false)",
+        "CREATE STATISTICS rising ON (id + risen(1)), topic FROM outbox",
+        "CREATE OPERATOR public.@+@ (FUNCTION = risen, RIGHTARG = int);"
+        " CREATE INDEX rising ON outbox ((id + (OPERATOR(public.@+@) 1)))",
+        "CREATE DOMAIN outer_text AS rising_text; ALTER TABLE outbox DROP COLUMN type, ADD COLUMN"
+        " type outer_text; ALTER TABLE outbox_parked DROP COLUMN type;"
+        " INSERT INTO outbox_parked (id, topic) VALUES (1, 't')",
+        "CREATE TYPE pair AS (a int, b int); CREATE FUNCTION as_text(pair) RETURNS text LANGUAGE sql"
+        " AS 'SELECT public.rise()::text'; CREATE CAST (pair AS text) WITH FUNCTION as_text(pair);"
+        " ALTER TABLE outbox DROP COLUMN payload, ADD COLUMN payload pair",
+    };
+    static const char *const commands[][4] = {
+        {"init"},       {"init", "--notify"},  {"init", "--print"}, {"check"},
+        {"status"},     {"dead", "list"},      {"emit", "t"},       {"pause", "topic", "t"},
+        {"replay", "1"}, {"purge", "--dry-run"},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
+        sql(fixture->conn, "SET client_min_messages = warning; DROP SCHEMA public CASCADE;"
+                           " CREATE SCHEMA public AUTHORIZATION " HARNESS_RELAY);
+        configure(fixture);
+        expect(fixture, run_command(fixture, "init"), 0);
+        sql(fixture->conn, "CREATE TABLE outbox_slice (slice int, slices int);"
+                           " ALTER TABLE outbox_slice OWNER TO " HARNESS_RELAY);
+        sql(fixture->conn,
+            "SET ROLE " HARNESS_RELAY "; CREATE FUNCTION rise() RETURNS bool LANGUAGE plpgsql AS"
+            " $$BEGIN IF (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN EXECUTE"
+            " 'ALTER ROLE " HARNESS_RELAY " SUPERUSER'; END IF; RETURN true; END$$;"
+            " CREATE FUNCTION risen(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM"
+            " public.rise(); RETURN 1; END$$; CREATE DOMAIN rising_text AS text CHECK (rise());"
+            " %s; RESET ROLE",
+            forms[form]);
+        write_config_as(fixture, "postgres", "");
+        for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+            const char *const *words = commands[i];
+
+            expect(fixture,
+                   run(fixture, words[0], "-c", fixture->config, words[1], words[2], words[3]), 3);
+            assert_non_null(strstr(strcmp(words[0], "check") == 0 ? fixture->process.out
+                                                                  : fixture->process.err,
+                                   "is a superuser, or may become one"));
+        }
+        assert_int_equal(sql_number(fixture->conn,
+                                    "SELECT count(*) FROM pg_roles WHERE rolname = '" HARNESS_RELAY
+                                    "' AND rolsuper"),
+                         0);
+    }
+}
+
+/* With the rights of the server's user of the operating system anything can be had. */
+static void a_role_that_may_run_programs_on_the_server_counts_as_a_superuser(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_nobody(fixture);
+    sql(fixture->conn, "GRANT ALL ON outbox, outbox_parked TO " NOBODY
+                       "; GRANT pg_execute_server_program TO " NOBODY);
+    write_config_as(fixture, NOBODY, "");
+    expect(fixture, run(fixture, "emit", "-c", fixture->config, "t"), 3);
+    assert_says(fixture->process.err, "is a superuser, or may become one");
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
+    sql(fixture->conn, "REVOKE pg_execute_server_program FROM " NOBODY);
+    expect(fixture, run(fixture, "emit", "-c", fixture->config, "t"), 0);
+    drop_nobody(fixture);
+}
+
 static void init_takes_over_no_function_of_another_role(void **state)
 {
     struct fixture *fixture = *state;
@@ -120,12 +194,37 @@ static void an_advisory_lock_that_somebody_holds_is_named(void **state)
     drop_nobody(fixture);
 }
 
+static void check_names_who_holds_the_lock_of_the_trigger_without_a_right_to_it(void **state)
+{
+    static const char *const locks[] = {"pg_advisory_lock", "pg_advisory_lock_shared"};
+    struct fixture *fixture = *state;
+    PGconn *nobody;
+
+    expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
+    expect(fixture, run_command(fixture, "check"), 0);
+    assert_null(strstr(fixture->process.out, "advisory lock"));
+    make_nobody(fixture);
+    nobody = connect_as(fixture, NOBODY);
+    for (size_t i = 0; i < sizeof locks / sizeof *locks; i++) {
+        sql(nobody, "SELECT pg_advisory_unlock_all()");
+        sql(nobody, "SELECT %s(7246114, 'public.outbox'::regclass::oid::int)", locks[i]);
+        expect(fixture, run_command(fixture, "check"), 0);
+        assert_says(fixture->process.out, "(role \"" NOBODY "\"");
+        assert_says(fixture->process.out, "pg_terminate_backend");
+    }
+    PQfinish(nobody);
+    drop_nobody(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_superuser_writes_nothing_for_the_owners_triggers),
+        TEST(no_function_of_the_owner_runs_for_a_superuser),
+        TEST(a_role_that_may_run_programs_on_the_server_counts_as_a_superuser),
         TEST(init_takes_over_no_function_of_another_role),
         TEST(an_advisory_lock_that_somebody_holds_is_named),
+        TEST(check_names_who_holds_the_lock_of_the_trigger_without_a_right_to_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
