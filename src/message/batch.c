@@ -85,7 +85,7 @@ struct message *batch_add(struct batch *batch)
     if (batch->count == batch->capacity)
         return NULL;
     message = &batch->messages[batch->count++];
-    *message = (struct message){.sink = -1, .payload_len = -1, .before = -1};
+    *message = (struct message){.sink = -1, .payload_len = -1, .partition = -1, .before = -1};
     return message;
 }
 

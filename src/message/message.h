@@ -70,6 +70,7 @@ struct message {
     int sink;                /* index into the sinks; -1 until the message is routed */
     struct text destination; /* topic or subject */
     struct text route_key;   /* the message's key at the broker */
+    int partition;           /* at the broker, or the one that it waits for; -1: not known */
 
     /* order */
     int before;  /* index of the previous message of its key; -1 when there is none */
@@ -78,7 +79,8 @@ struct message {
 
     /* broker, or the earlier stage that rejected the message */
     enum verdict verdict;
-    const char *reason; /* why it was not sent; NULL when it was, or is pending */
+    const char *reason;  /* why it was not sent; NULL when it was, or is pending */
+    int64_t wait_max_ms; /* with VERDICT_WAIT: the longest wait for the next try; 0: backoff_max */
 
     /* outcome */
     enum outcome outcome;

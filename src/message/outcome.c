@@ -20,10 +20,13 @@ static uint32_t next_random(uint32_t *state)
 static int64_t wait_again_ms(const struct message *message, const struct retry_options *options,
                              uint32_t random)
 {
+    int64_t max_ms = options->backoff_max_ms;
     int64_t first_ms =
         message->waited_ms > options->backoff_ms ? message->waited_ms : options->backoff_ms;
 
-    return backoff_ms(first_ms, options->backoff_max_ms, 1, random);
+    if (message->wait_max_ms > 0 && message->wait_max_ms < max_ms)
+        max_ms = message->wait_max_ms;
+    return backoff_ms(first_ms, max_ms, 1, random);
 }
 
 static void decide(struct message *message, const struct retry_options *options, uint32_t random)

@@ -14,6 +14,7 @@
 
 #define CLAIM_PARKED_MS 900 /* less than the second after which an idle lane polls */
 #define READ_PAUSES_MS 200
+#define SLOW_MS 200            /* a batch usually takes a tenth of it */
 #define AWAITED_BYTES_MAX 1000 /* a btree entry may have about 2,700 bytes */
 
 static int ready(struct lane *lane);
@@ -137,8 +138,8 @@ static bool sent_to(const struct lane *lane, int sink)
     return false;
 }
 
-/* Sets what each waiting message waits for: "SINK/DESTINATION". A message without a destination
- * only waits until it is due again. */
+/* Sets what each waiting message waits for: "SINK/DESTINATION" or "SINK/DESTINATION[PARTITION]". A
+ * message without a destination only waits until it is due again. */
 static void set_waits_for(const struct lane *lane, struct batch *batch)
 {
     for (int i = 0; i < batch->count; i++) {
@@ -151,6 +152,8 @@ static void set_waits_for(const struct lane *lane, struct batch *batch)
             continue;
         len = snprintf(name, sizeof name, "%s/%.*s", lane->options->sinks[message->sink].name,
                        (int)message->destination.len, message->destination.data);
+        if (message->partition >= 0 && len > 0 && len < (int)sizeof name)
+            len += snprintf(name + len, sizeof name - (size_t)len, "[%d]", message->partition);
         if (len > 0 && len < (int)sizeof name)
             message->waits_for = batch_copy(batch, name, (size_t)len);
     }
@@ -166,10 +169,9 @@ static void note_missing(const struct lane *lane)
         if (message->sink < 0 || message->destination.data == NULL)
             continue;
         if (message->verdict == VERDICT_WAIT)
-            missing_note(lane->missing, message->sink, message->destination, message->reason,
-                         now_ms);
+            missing_note(lane->missing, message, now_ms);
         else if (message->verdict == VERDICT_SENT)
-            missing_end(lane->missing, message->sink, message->destination, now_ms);
+            missing_end(lane->missing, message, now_ms);
     }
 }
 
@@ -220,6 +222,11 @@ static bool wave_may_begin(const struct lane *lane, int64_t deadline_ms)
             clock_left_ms(deadline_ms) > lane->options->publish_timeout_ms / 2);
 }
 
+static int64_t pace_ms(int64_t took_ms)
+{
+    return took_ms >= SLOW_MS ? 9 * took_ms : 0;
+}
+
 static int publish(struct lane *lane)
 {
     int64_t deadline_ms = publish_deadline_ms(lane);
@@ -233,6 +240,8 @@ static int publish(struct lane *lane)
     for (batch->wave = 0; wave_may_begin(lane, deadline_ms); batch->wave++)
         if (publish_wave(lane, deadline_ms) < 0)
             status = -1;
+    if (batch->parked)
+        lane->parked_pace_ms = pace_ms((clock_now_us() - began_us) / 1000);
     set_waits_for(lane, batch);
     note_missing(lane);
     lane_report_time(&lane->report, REPORT_PUBLISH, clock_now_us() - began_us);
@@ -269,11 +278,14 @@ static int settle(struct lane *lane)
     return 0;
 }
 
-/* Parked rows and the outbox take turns, so that neither holds up the other. Rows that PostgreSQL
+/* Parked rows and the outbox take turns, so that neither holds up the other. Parked rows for which
+ * a broker takes long have a tenth of the time, unless the outbox is empty. Rows that PostgreSQL
  * has refused have every other turn while some are due. */
 static bool parked_is_due(const struct lane *lane)
 {
-    return !lane->outbox_is_next && clock_now_ms() >= lane->claim_parked_at_ms;
+    int64_t at_ms = lane->claim_parked_at_ms + (lane->outbox_empty ? 0 : lane->parked_pace_ms);
+
+    return !lane->outbox_is_next && clock_now_ms() >= at_ms;
 }
 
 static struct claim_request next_claim(struct lane *lane)
@@ -376,7 +388,7 @@ static void note_outcomes(struct lane *lane)
 
     lane_report_settled(&lane->report, batch);
     if (batch->has_more && batch->parked && batch->park_failure == NULL)
-        lane->claim_parked_at_ms = 0; /* more parked rows are due already */
+        lane->claim_parked_at_ms = clock_now_ms(); /* more parked rows are due already */
     if (batch->park_failure != NULL)
         return;
     for (int i = 0; i < batch->count; i++) {

@@ -39,6 +39,7 @@ struct lane {
     struct error error;         /* why the last step was LANE_BROKEN */
     bool claimed_ahead;         /* the next outbox claim has been sent with the settlement */
     int64_t claim_parked_at_ms; /* when parked rows are claimed next */
+    int64_t parked_pace_ms;     /* how much later, while the outbox has rows */
     bool claim_failed;          /* the last claim failed */
     bool settle_failed;         /* the last settlement failed */
     bool outbox_is_next;        /* the next claim is for outbox rows, not for parked rows */

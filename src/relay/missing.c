@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "message/remedy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,78 +21,87 @@ static void log_missing(const struct missing *missing, const struct missing_dest
 {
     const struct sink_options *sink = &missing->options->sinks[item->sink];
     bool is_away = level != LOG_INFO;
-    char hint[400];
+    char shown[sizeof item->name + 16];
     char lasted[40] = "";
 
-    (void)snprintf(hint, sizeof hint,
-                   strcmp(sink->type, "kafka") == 0
-                       ? "create the topic, or set create = true in [sink.%s]; grant the relay the"
-                         " right to write to it"
-                       : "have the stream of [sink.%s] take this subject; grant the relay the right"
-                         " to publish to it",
-                   sink->name);
+    (void)snprintf(shown, sizeof shown, "%s", item->name);
+    if (item->partition >= 0)
+        (void)snprintf(shown, sizeof shown, "%s[%d]", item->name, item->partition);
+
     if (now_ms > item->since_ms)
         (void)snprintf(lasted, sizeof lasted, " after %" PRId64 " s",
                        (now_ms - item->since_ms) / 1000);
     log_event(level,
-              LOG_FIELDS(.sink = sink->name, .destination = text_of(item->name),
-                         .error = is_away ? item->reason : NULL, .hint = is_away ? hint : NULL,
+              LOG_FIELDS(.sink = sink->name, .destination = text_of(shown),
+                         .error = is_away ? item->reason : NULL,
+                         .hint = is_away ? remedy_for(item->reason) : NULL,
                          .since_ms = clock_wall_us() / 1000 - (now_ms - item->since_ms)),
               "%s%s", text, lasted);
 }
 
 /* NULL: the destination is not in the list. */
-static struct missing_destination *find(struct missing *missing, int sink, struct text destination)
+static struct missing_destination *find(struct missing *missing, const struct message *message,
+                                        int partition)
 {
-    size_t len = destination.len;
+    size_t len = message->destination.len;
 
     if (len >= sizeof missing->items[0].name)
         len = sizeof missing->items[0].name - 1;
     for (int i = 0; i < missing->count; i++) {
         struct missing_destination *item = &missing->items[i];
 
-        if (item->sink == sink && strlen(item->name) == len &&
-            memcmp(item->name, destination.data, len) == 0)
+        if (item->sink == message->sink && item->partition == partition &&
+            strlen(item->name) == len && memcmp(item->name, message->destination.data, len) == 0)
             return item;
     }
     return NULL;
 }
 
-void missing_note(struct missing *missing, int sink, struct text destination, const char *reason,
-                  int64_t now_ms)
+void missing_note(struct missing *missing, const struct message *message, int64_t now_ms)
 {
+    const char *reason = message->reason != NULL ? message->reason : "";
     struct missing_destination *item;
 
     (void)pthread_mutex_lock(&missing->mutex);
-    item = find(missing, sink, destination);
+    item = find(missing, message, message->partition);
     if (item == NULL && missing->count < MISSING_MAX) {
         item = &missing->items[missing->count++];
-        *item = (struct missing_destination){
-            .sink = sink, .since_ms = now_ms, .noted_at_ms = now_ms, .logged_at_ms = now_ms};
-        (void)snprintf(item->name, sizeof item->name, "%.*s", (int)destination.len,
-                       destination.data);
-        (void)snprintf(item->reason, sizeof item->reason, "%s", reason != NULL ? reason : "");
+        *item = (struct missing_destination){.sink = message->sink,
+                                             .partition = message->partition,
+                                             .since_ms = now_ms,
+                                             .noted_at_ms = now_ms,
+                                             .logged_at_ms = now_ms};
+        (void)snprintf(item->name, sizeof item->name, "%.*s", (int)message->destination.len,
+                       message->destination.data);
+        (void)snprintf(item->reason, sizeof item->reason, "%s", reason);
         log_missing(missing, item, LOG_WARN, now_ms,
                     "the destination takes no messages: its rows wait");
     } else if (item != NULL) {
-        (void)snprintf(item->reason, sizeof item->reason, "%s", reason != NULL ? reason : "");
+        (void)snprintf(item->reason, sizeof item->reason, "%s", reason);
         item->noted_at_ms = now_ms;
     }
     (void)pthread_mutex_unlock(&missing->mutex);
 }
 
-void missing_end(struct missing *missing, int sink, struct text destination, int64_t now_ms)
+static void end(struct missing *missing, const struct message *message, int partition,
+                int64_t now_ms)
 {
-    struct missing_destination *item;
+    struct missing_destination *item = find(missing, message, partition);
 
-    if (atomic_load_explicit(&missing->count, memory_order_relaxed) == 0)
-        return;
-    (void)pthread_mutex_lock(&missing->mutex);
-    item = find(missing, sink, destination);
     if (item != NULL) {
         log_missing(missing, item, LOG_INFO, now_ms, "the destination takes messages again");
         *item = missing->items[--missing->count];
     }
+}
+
+void missing_end(struct missing *missing, const struct message *message, int64_t now_ms)
+{
+    if (atomic_load_explicit(&missing->count, memory_order_relaxed) == 0)
+        return;
+    (void)pthread_mutex_lock(&missing->mutex);
+    end(missing, message, -1, now_ms);
+    if (message->partition >= 0)
+        end(missing, message, message->partition, now_ms);
     (void)pthread_mutex_unlock(&missing->mutex);
 }
 

@@ -7,16 +7,17 @@
 #include <stdatomic.h>
 
 /*
- * The destinations that take no messages (missing topic or stream, or missing permission), shared
- * by the lanes of a process. The log names each of them once, repeats that every minute, and says
- * when it takes messages again. At most MISSING_MAX are kept; further ones are not logged.
- * Thread-safe.
+ * The destinations that take no messages (missing topic or stream, missing permission, or a
+ * partition that acknowledges nothing), shared by the lanes of a process. The log names each of
+ * them once, repeats that every minute, and says when it takes messages again. At most MISSING_MAX
+ * are kept; further ones are not logged. Thread-safe.
  */
 
 #define MISSING_MAX 16
 
 struct missing_destination {
     int sink;            /* the index of its sink */
+    int partition;       /* of a topic; -1: the destination as a whole */
     char name[256];      /* truncated */
     char reason[400];    /* the broker's words, truncated */
     int64_t since_ms;    /* when it was noted first; all times are those of clock_now_ms() */
@@ -32,11 +33,10 @@ struct missing {
 };
 
 void missing_init(struct missing *missing, const struct relay_options *options);
-/* The broker refused a message because of its destination. */
-void missing_note(struct missing *missing, int sink, struct text destination, const char *reason,
-                  int64_t now_ms);
-/* The destination took a message. Cheap while nothing is missing. */
-void missing_end(struct missing *missing, int sink, struct text destination, int64_t now_ms);
+/* The broker refused the message because of its destination. */
+void missing_note(struct missing *missing, const struct message *message, int64_t now_ms);
+/* The destination took the message. Cheap while nothing is missing. */
+void missing_end(struct missing *missing, const struct message *message, int64_t now_ms);
 /* Call it about once a second. Forgets destinations that no lane has tried for longer than two
  * back-offs, because their rows may have been dropped. */
 void missing_tick(struct missing *missing, int64_t now_ms);

@@ -6,6 +6,7 @@
 #include "admin/inspect_values.h"
 #include "catalog/pauses.h"
 #include "catalog/refused.h"
+#include "message/remedy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,8 +82,9 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
     if (status->parked < 0)
         return 0;
     (void)snprintf(sql, sizeof sql,
-                   "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*) FROM (SELECT "
-                   "waits_for, due FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %" PRId64
+                   "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*),"
+                   " coalesce(pg_catalog.left(min(error), 300), '') FROM (SELECT "
+                   "waits_for, due, error FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %" PRId64
                    ") waiting WHERE " NOT_REFUSED_SQL " AND waits_for NOT LIKE '" PAUSED_PREFIX
                    "%%' OR waits_for IS NULL AND due = 'infinity' GROUP BY 1 ORDER BY 2 DESC, 1 "
                    "LIMIT " WAITING_MAX,
@@ -93,6 +95,7 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
     for (int row = 0; row < PQntuples(result); row++) {
         const char *waits_for = PQgetvalue(result, row, 0);
         const char *count = PQgetvalue(result, row, 1);
+        const char *why = PQgetvalue(result, row, 2);
         const char *rows = status->parked_is_bound   ? "or more rows wait"
                            : strcmp(count, "1") == 0 ? "row waits"
                                                      : "rows wait";
@@ -107,12 +110,9 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
                            "outbox-relay dead retry or dead drop of the dead row");
             continue;
         }
-        finding = findings_add(of(status), FINDING_WARNING,
-                               "%s %s for %s, which is missing or refuses messages", count, rows,
-                               waits_for);
-        (void)snprintf(
-            finding->fix, sizeof finding->fix,
-            "outbox-relay check says what is missing; the rows are sent once it is there");
+        finding = findings_add(of(status), FINDING_WARNING, "%s %s for %s: %s", count, rows,
+                               waits_for, why);
+        (void)snprintf(finding->fix, sizeof finding->fix, "%s", remedy_for(why));
     }
     PQclear(result);
     return 0;

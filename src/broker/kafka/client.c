@@ -22,6 +22,7 @@
  *   publish.c  send, await   admin.c   inspect, create
  *   verdicts.c error codes   chunks.c  what is sent together
  *   trouble.c  causes of connection errors
+ *   offline.c  partitions that acknowledge nothing
  */
 
 #include "broker/kafka/kafka.h"
@@ -227,6 +228,7 @@ static int open_client(struct kafka *kafka, struct error *error)
     }
     kafka->trouble[0] = '\0';
     kafka->broken = false;
+    kafka->renewed = false;
     kafka->answered = false;
     return create(kafka, conf, error);
 }
@@ -314,6 +316,7 @@ static void kafka_destroy(struct broker *broker)
     bounded_call_forget(&kafka->hung);
     kafka_topics_clear(kafka);
     free(kafka->suspects);
+    free(kafka->silent);
     free(kafka);
 }
 
@@ -321,6 +324,7 @@ static struct broker *kafka_create(const struct sink_options *options, struct er
 {
     rd_kafka_conf_t *conf = kafka_conf_new(options, false, error);
     struct kafka *kafka;
+    char name[32] = "";
 
     if (conf == NULL)
         return NULL;
@@ -333,6 +337,8 @@ static struct broker *kafka_create(const struct sink_options *options, struct er
         kafka_chunks_init(&kafka->chunks, kafka->message_bytes_max,
                           kafka_conf_number(conf, "batch.size"),
                           kafka_conf_number(conf, "batch.num.messages"));
+        kafka->partitioner =
+            kafka_partitioner_find(kafka_conf_value(conf, "partitioner", name, sizeof name));
         kafka->refresh_ms = kafka_conf_number(conf, "topic.metadata.refresh.interval.ms");
     }
     rd_kafka_conf_destroy(conf);

@@ -13,6 +13,32 @@
 #define KAFKA_TOPICS_MAX 1024
 #define KAFKA_TOPIC_SLOTS (2 * KAFKA_TOPICS_MAX) /* a power of two, at most half full */
 
+#define KAFKA_ANY_PARTITION RD_KAFKA_PARTITION_UA
+
+/* What is known of a partition; all zero: nothing yet (offline.c). */
+struct kafka_partition {
+    int leader;                    /* its number; -1: none */
+    int in_sync, replicas;         /* as the metadata last said */
+    bool offline;                  /* it acknowledges nothing although the cluster answers */
+    bool is_back;                  /* it has acknowledged a trial of the current batch */
+    int leader_then, in_sync_then; /* when a message was last not acknowledged */
+    int late;                      /* how often in a row others had to wait for it */
+    bool is_late_now;              /* so do those in flight */
+};
+
+/* A message that was not acknowledged in time although it was handed over. */
+struct kafka_silent {
+    struct message *message;
+    int32_t partition;
+};
+
+/* What to do with a message while some partitions are offline or slow. */
+enum kafka_way {
+    KAFKA_PRODUCE,
+    KAFKA_TRY, /* produce it, and await its acknowledgement briefly */
+    KAFKA_HOLD /* it has its verdict */
+};
+
 struct kafka_topic {
     char *name; /* owned; NULL: a free slot */
     size_t name_len;
@@ -20,6 +46,7 @@ struct kafka_topic {
     int partition_count;         /* as last reported, possibly to an earlier client; 0: never */
     rd_kafka_resp_err_t refusal; /* why the topic takes no messages; NO_ERROR: it exists */
     int64_t ask_again_at_ms;     /* when to request its metadata again */
+    struct kafka_partition *partitions; /* partition_count; owned; NULL: nothing is known */
 };
 
 /* The opaque pointer of a client's callbacks. It lives as long as the client, which may outlive the
@@ -35,6 +62,7 @@ struct kafka {
     struct kafka_link *link;   /* owned by the client */
     struct bounded_call *hung; /* a client whose creation or destruction hangs; NULL: none */
     bool broken;   /* the client must be replaced: fatal error, or it left messages unanswered */
+    bool renewed;  /* the client was discarded although the cluster works; ready() creates one */
     bool answered; /* a broker has answered this client */
     int silent_clients; /* how many clients in a row, before this one, no broker has answered */
     bool all_down;      /* librdkafka has reported all brokers down since the last answer */
@@ -50,16 +78,30 @@ struct kafka {
     int next;          /* index of the first message that has not been sent yet */
     int enqueued;      /* messages handed to librdkafka, which owes a delivery report for each */
     int acked, failed; /* messages acknowledged and failed, according to the delivery reports */
-    int unanswered;    /* messages neither acknowledged nor refused */
+    int unanswered;    /* messages neither acknowledged nor refused, without a known partition */
+    int unsent;        /* messages that found librdkafka's queue full */
     int maybe_stored;  /* unanswered messages that the broker may have stored nevertheless */
-    bool queue_full;   /* some messages were not handed over because librdkafka's queue was full */
     struct message *alone; /* the only message in flight, to blame if it is refused; NULL: none */
     /* Messages refused in a record batch, of which another message may be to blame. */
     struct message **suspects;
     int suspect_count, suspect_capacity;
+    struct kafka_silent *silent; /* has suspect_capacity */
+    int silent_count;
+    int64_t sent_at_ms; /* when messages were last handed over */
+    bool is_late;       /* that was LATE_MS ago */
+    int acked_before;   /* messages acknowledged when messages were last handed over */
+    int acked_in_time;  /* messages acknowledged since, and before is_late */
+    int trials;         /* messages in flight to offline partitions */
+    int64_t trials_end_ms;
     struct kafka_topic topics[KAFKA_TOPIC_SLOTS];
     struct kafka_topic *topic_found; /* result of the last lookup; NULL: none */
     int topic_count;
+    int partitioner;   /* kafka_partitioner_find() */
+    unsigned spread;   /* chooses a partition for messages without a key */
+    int offline_count; /* offline partitions of all topics */
+    int late_count;    /* partitions that were late */
+    int64_t offline_since_ms;
+    int64_t try_offline_at_ms;
 };
 
 /* options.c. `with_secrets` reads the *password_file properties. NULL with *error set on
@@ -72,6 +114,9 @@ int kafka_conf_raise_timeout(rd_kafka_conf_t *conf, int silent_clients, struct e
 int kafka_conf_send_on_flush(rd_kafka_conf_t *conf, struct error *error);
 int kafka_check_options(const struct sink_options *options, char *warning, size_t warning_size,
                         struct error *error);
+/* Returns `value`; "" when there is no such property. */
+const char *kafka_conf_value(const rd_kafka_conf_t *conf, const char *name, char *value,
+                             size_t size);
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
 
 /* client.c */
@@ -113,9 +158,35 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
 /* Marks the topic as taking no messages, because of `why`, until its metadata is requested
  * again. */
 void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why);
+/* Requests the metadata of all topics in use. -1: no answer in time. */
+int kafka_topics_ask(struct kafka *kafka, int timeout_ms);
 /* Destroys the topic handles before their client is destroyed; keeps the partition counts. */
 void kafka_topics_release(struct kafka *kafka);
 void kafka_topics_clear(struct kafka *kafka);
+
+/* offline.c */
+/* What the property "partitioner" names. */
+int kafka_partitioner_find(const char *name);
+void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
+                           const struct rd_kafka_metadata_topic *answer);
+void kafka_partitions_forget(struct kafka *kafka, struct kafka_topic *topic);
+/* Call it while partitions are offline or late. *chosen is the partition to name, and left
+ * unchanged when librdkafka is to choose by the key. */
+enum kafka_way kafka_choose_partition(struct kafka *kafka, const struct kafka_topic *topic,
+                                      struct message *message, int32_t *chosen);
+/* A message of KAFKA_TRY was produced; it was reported. */
+void kafka_trial_begin(struct kafka *kafka);
+void kafka_trial_end(struct kafka *kafka, const struct message *message, int32_t number,
+                     bool acknowledged);
+/* The message was acknowledged. Call it when is_late, or while partitions are late. */
+void kafka_note_ack(struct kafka *kafka, const struct message *message, int32_t number);
+/* What was in flight was acknowledged, but the last of it after LATE_MS. */
+void kafka_conclude_late(struct kafka *kafka);
+/* Partitions that have acknowledged a trial are no longer offline. */
+void kafka_trials_settle(struct kafka *kafka);
+/* The partitions of the silent messages are offline, and these messages wait. -1: the cluster does
+ * not answer either, so nothing is known of its partitions. */
+int kafka_conclude_silence(struct kafka *kafka);
 
 /* admin.c */
 int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error);

@@ -242,8 +242,8 @@ static int set_all_own(rd_kafka_conf_t *conf, const struct sink_options *options
 }
 
 /* The effective value, with aliases and topic defaults resolved. "" when unset. */
-static const char *conf_value(const rd_kafka_conf_t *conf, const char *name, char *value,
-                              size_t size)
+const char *kafka_conf_value(const rd_kafka_conf_t *conf, const char *name, char *value,
+                             size_t size)
 {
     if (rd_kafka_conf_get(conf, name, value, &size) != RD_KAFKA_CONF_OK)
         value[0] = '\0';
@@ -254,14 +254,14 @@ static bool has_value(const rd_kafka_conf_t *conf, const char *name, const char 
 {
     char value[64] = "";
 
-    return strcmp(conf_value(conf, name, value, sizeof value), wanted) == 0;
+    return strcmp(kafka_conf_value(conf, name, value, sizeof value), wanted) == 0;
 }
 
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name)
 {
     char value[64] = "";
 
-    return strtoll(conf_value(conf, name, value, sizeof value), NULL, 10);
+    return strtoll(kafka_conf_value(conf, name, value, sizeof value), NULL, 10);
 }
 
 static int check_required(const rd_kafka_conf_t *conf, const struct sink_options *options,
@@ -271,7 +271,8 @@ static int check_required(const rd_kafka_conf_t *conf, const struct sink_options
         char value[256] = "";
         char why[512];
 
-        if (strcmp(conf_value(conf, required[i].name, value, sizeof value), required[i].value) == 0)
+        if (strcmp(kafka_conf_value(conf, required[i].name, value, sizeof value),
+                   required[i].value) == 0)
             continue;
         (void)snprintf(why, sizeof why, "%s = \"%s\" contradicts at-least-once delivery; remove it",
                        required[i].name, value);
@@ -314,7 +315,7 @@ static int check_partitioner(const rd_kafka_conf_t *conf, const struct sink_opti
     char value[64] = "";
 
     if (!options->keep_order ||
-        strcmp(conf_value(conf, "partitioner", value, sizeof value), "random") != 0)
+        strcmp(kafka_conf_value(conf, "partitioner", value, sizeof value), "random") != 0)
         return 0;
     return refuse_property(options, property,
                            "\"random\" spreads a key over all partitions, which contradicts"

@@ -3,7 +3,8 @@
  *
  * Guarantee: every message that was handed to librdkafka is judged by its own delivery report, and
  * each gets exactly one report while the client lives. A message whose report blames the cluster
- * stays pending (verdicts.c has the table). A broker refuses whole record batches, so a refused
+ * stays pending (verdicts.c has the table); one whose report blames its partition waits
+ * (offline.c). A broker refuses whole record batches, so a refused
  * message is only a suspect. Suspects are produced again in ever smaller groups, and a message is
  * rejected only when it is refused alone.
  *
@@ -32,6 +33,7 @@
 #define POLL_MS 100
 #define START_MS 1 /* how long send() lets librdkafka write before other sinks have their turn */
 #define PURGE_TIMEOUT_MS 1000
+#define LATE_MS 1000 /* acknowledgements usually take a hundredth of it */
 #define KAFKA_OWN_HEADERS 4
 #define GROUPS 4 /* the number of groups into which suspects are divided in each round */
 
@@ -82,11 +84,12 @@ static bool ends_chunk(const struct kafka *kafka)
 
 /* A full queue drains as reports arrive, so the same message is tried again and none is skipped. */
 static rd_kafka_resp_err_t produce(struct kafka *kafka, const struct kafka_topic *topic,
-                                   struct message *message)
+                                   struct message *message, int32_t partition)
 {
     rd_kafka_headers_t *headers = make_headers(message);
     const rd_kafka_vu_t values[] = {
         {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic->handle},
+        {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition},
         {.vtype = RD_KAFKA_VTYPE_KEY,
          .u.mem = {(void *)message->route_key.data, message->route_key.len}},
         {.vtype = RD_KAFKA_VTYPE_VALUE,
@@ -172,9 +175,16 @@ static void judge_failed(struct kafka *kafka, struct message *message,
         kafka->broken = true;
         kafka->unanswered++;
         break;
+    case KAFKA_PARTITION_DOWN:
+    case KAFKA_MAYBE_STORED:
+        if (report->partition >= 0)
+            kafka->silent[kafka->silent_count++] =
+                (struct kafka_silent){message, report->partition};
+        else
+            kafka->unanswered++;
+        break;
     case KAFKA_BACKPRESSURE:
     case KAFKA_BROKER_DOWN:
-    case KAFKA_MAYBE_STORED:
         kafka->unanswered++;
         break;
     }
@@ -186,7 +196,13 @@ void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, voi
     struct message *message = report->_private;
 
     (void)client;
+    if (kafka->trials > 0)
+        kafka_trial_end(kafka, message, report->partition,
+                        report->err == RD_KAFKA_RESP_ERR_NO_ERROR);
     if (report->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        if (kafka->is_late || kafka->late_count > 0)
+            kafka_note_ack(kafka, message, report->partition);
+        message->partition = report->partition;
         kafka->acked++;
         message->verdict = VERDICT_SENT;
         return;
@@ -219,10 +235,10 @@ static void conclude_handover(struct kafka *kafka, struct message *message,
         wait_for_topic(kafka, message, code);
         break;
     case KAFKA_BACKPRESSURE:
-        kafka->queue_full = true;
-        kafka->unanswered++;
+        kafka->unsent++;
         break;
     case KAFKA_BROKER_DOWN:
+    case KAFKA_PARTITION_DOWN:
     case KAFKA_MAYBE_STORED:
     case KAFKA_FATAL:
         kafka->broken = true;
@@ -237,6 +253,8 @@ static void conclude_handover(struct kafka *kafka, struct message *message,
 static bool send_message(struct kafka *kafka, struct message *message)
 {
     struct kafka_topic *topic = kafka_topic_find(kafka, message->destination);
+    int32_t partition = KAFKA_ANY_PARTITION;
+    enum kafka_way way = KAFKA_PRODUCE;
     rd_kafka_resp_err_t code;
 
     /* The table was full and has been emptied, or librdkafka gave no handle. The message stays
@@ -247,7 +265,13 @@ static bool send_message(struct kafka *kafka, struct message *message)
         wait_for_topic(kafka, message, topic->refusal);
         return true;
     }
-    code = produce(kafka, topic, message);
+    if (kafka->offline_count > 0 || kafka->late_count > 0)
+        way = kafka_choose_partition(kafka, topic, message, &partition);
+    if (way == KAFKA_HOLD)
+        return true;
+    code = produce(kafka, topic, message, partition);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR && way == KAFKA_TRY)
+        kafka_trial_begin(kafka);
     if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && ends_chunk(kafka))
         return false;
     conclude_handover(kafka, message, code);
@@ -293,18 +317,37 @@ static int check_messages(struct kafka *kafka, int sink)
     return pending;
 }
 
-static int reserve_suspects(struct kafka *kafka, int capacity)
+static int reserve_lists(struct kafka *kafka, int capacity)
 {
-    struct message **grown;
+    struct message **suspects;
+    struct kafka_silent *silent;
 
     if (kafka->suspect_capacity >= capacity)
         return 0;
-    grown = realloc(kafka->suspects, (size_t)capacity * sizeof(*grown));
-    if (grown == NULL)
+    suspects = realloc(kafka->suspects, (size_t)capacity * sizeof(*suspects));
+    if (suspects == NULL)
         return -1;
-    kafka->suspects = grown;
+    kafka->suspects = suspects;
+    silent = realloc(kafka->silent, (size_t)capacity * sizeof(*silent));
+    if (silent == NULL)
+        return -1;
+    kafka->silent = silent;
     kafka->suspect_capacity = capacity;
     return 0;
+}
+
+static void end_sending(struct kafka *kafka)
+{
+    if (kafka->is_late)
+        kafka_conclude_late(kafka);
+    kafka->is_late = false;
+}
+
+static void begin_sending(struct kafka *kafka)
+{
+    end_sending(kafka);
+    kafka->sent_at_ms = clock_now_ms();
+    kafka->acked_before = kafka->acked;
 }
 
 /* Sends the messages from `next` on: those that fit into one record batch, or all without
@@ -314,6 +357,7 @@ static void send_chunk(struct kafka *kafka, int sink)
     const struct batch *batch = kafka->batch;
 
     kafka_chunk_begin(&kafka->chunks);
+    begin_sending(kafka);
     for (; kafka->next < batch->count; kafka->next++) {
         struct message *message = &batch->messages[kafka->next];
 
@@ -350,15 +394,18 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
     kafka->acked = 0;
     kafka->failed = 0;
     kafka->unanswered = 0;
+    kafka->unsent = 0;
     kafka->maybe_stored = 0;
-    kafka->queue_full = false;
+    kafka->silent_count = 0;
+    kafka->is_late = false;
+    kafka->trials = 0;
     kafka->in_chunks = shares_wave(batch, sink);
     kafka->next = batch->count;
     kafka->send_deadline_ms = deadline_ms;
     pending = check_messages(kafka, sink);
-    if (pending == 0)
+    if (pending == 0 || kafka->renewed)
         return;
-    if (kafka->client == NULL || kafka->broken || reserve_suspects(kafka, batch->count) < 0 ||
+    if (kafka->client == NULL || kafka->broken || reserve_lists(kafka, batch->count) < 0 ||
         kafka_topics_learn(kafka, batch, sink) < 0) {
         kafka->unanswered = pending;
         return;
@@ -369,13 +416,35 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
         run_callbacks(kafka, START_MS);
 }
 
+/* Returns for how long to wait for reports: until then nothing becomes late unnoticed. */
+static int wait_until_late_ms(struct kafka *kafka, int left_ms)
+{
+    int until_late_ms = clock_left_ms(kafka->sent_at_ms + LATE_MS);
+
+    if (kafka->is_late)
+        return left_ms;
+    if (until_late_ms > 0)
+        return until_late_ms < left_ms ? until_late_ms : left_ms;
+    kafka->is_late = true;
+    kafka->acked_in_time = kafka->acked - kafka->acked_before;
+    return left_ms;
+}
+
+/* While only trials are in flight, their end is the deadline. */
+static int left_for_reports_ms(const struct kafka *kafka, int64_t deadline_ms)
+{
+    if (outstanding(kafka) <= kafka->trials && kafka->trials_end_ms < deadline_ms)
+        return clock_left_ms(kafka->trials_end_ms);
+    return clock_left_ms(deadline_ms);
+}
+
 /* Polls at least once even after the deadline, because reports may already be in the queue. */
 static void poll_reports(struct kafka *kafka, int64_t deadline_ms)
 {
     while (outstanding(kafka) > 0 && !kafka->broken) {
-        int left_ms = clock_left_ms(deadline_ms);
+        int left_ms = left_for_reports_ms(kafka, deadline_ms);
 
-        run_callbacks(kafka, left_ms);
+        run_callbacks(kafka, wait_until_late_ms(kafka, left_ms));
         if (left_ms == 0)
             return;
     }
@@ -407,6 +476,7 @@ static void try_groups(struct kafka *kafka, int size, int64_t deadline_ms)
         int end = at + size < count ? at + size : count;
 
         kafka->alone = size == 1 ? kafka->suspects[at] : NULL;
+        begin_sending(kafka);
         while (at < end)
             (void)send_message(kafka, kafka->suspects[at++]);
         poll_reports(kafka, deadline_ms);
@@ -442,12 +512,10 @@ static void send_chunks(struct kafka *kafka, int sink, int64_t deadline_ms)
     }
 }
 
-/* Purged messages are reported at once. Messages without a report are abandoned with the client. */
-static int give_up(struct kafka *kafka, struct error *error)
+/* Purged messages are reported at once. */
+static void purge(struct kafka *kafka)
 {
     int64_t deadline_ms = clock_now_ms() + PURGE_TIMEOUT_MS;
-    char stored[64] = "";
-    char text[192];
 
     if (kafka->client != NULL) {
         kafka_purge(kafka);
@@ -456,14 +524,45 @@ static int give_up(struct kafka *kafka, struct error *error)
     }
     while (outstanding(kafka) > 0 && clock_left_ms(deadline_ms) > 0)
         (void)rd_kafka_poll(kafka->client, clock_left_ms(deadline_ms));
-    kafka->unanswered += outstanding(kafka) + kafka->suspect_count;
+}
+
+/* Whether messages in flight have had the time to be acknowledged: the last ones may have been sent
+ * just before the deadline. */
+static bool has_waited(const struct kafka *kafka)
+{
+    int64_t waited_ms = clock_now_ms() - kafka->sent_at_ms;
+
+    return outstanding(kafka) <= kafka->trials ||
+           waited_ms >= kafka->base.options->publish_timeout_ms / 2;
+}
+
+/* Only partitions are away, and not the cluster. The client is replaced all the same, because it
+ * has purged messages; the next wave of the batch is left to the next batch. */
+static bool leave_partitions(struct kafka *kafka)
+{
+    if (kafka->broken || outstanding(kafka) > 0 || kafka->unanswered > 0 ||
+        kafka->silent_count == 0 || kafka_conclude_silence(kafka) < 0)
+        return false;
+    kafka_discard_client(kafka);
+    kafka->renewed = true;
+    return true;
+}
+
+/* Messages without a report are abandoned with the client. */
+static int give_up(struct kafka *kafka, struct error *error)
+{
+    char stored[64] = "";
+    char text[192];
+
+    kafka->unanswered +=
+        outstanding(kafka) + kafka->suspect_count + kafka->silent_count + kafka->unsent;
     kafka->maybe_stored += outstanding(kafka);
     kafka_discard_client(kafka);
     if (kafka->maybe_stored > 0)
         (void)snprintf(stored, sizeof stored, " (%d of them may be stored and will be sent again)",
                        kafka->maybe_stored);
     (void)snprintf(text, sizeof text, "%d messages were not acknowledged%s%s", kafka->unanswered,
-                   kafka->queue_full ? " (the client's queue is full)" : "", stored);
+                   kafka->unsent > 0 ? " (the client's queue is full)" : "", stored);
     return kafka_fail(kafka, error, ERROR_TRANSIENT, text);
 }
 
@@ -476,9 +575,15 @@ int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t de
     send_chunks(kafka, sink, deadline_ms);
     try_suspects(kafka, deadline_ms);
     /* Unless every message that was handed over has had its report, nothing is certain. */
-    if (kafka->acked + kafka->failed != kafka->enqueued || kafka->unanswered > 0 ||
-        kafka->suspect_count > 0 || kafka->broken)
-        return give_up(kafka, error);
+    if (outstanding(kafka) != 0 || kafka->unanswered > 0 || kafka->unsent > 0 ||
+        kafka->silent_count > 0 || kafka->suspect_count > 0 || kafka->broken) {
+        bool waited = has_waited(kafka);
+
+        purge(kafka);
+        return waited && leave_partitions(kafka) ? 0 : give_up(kafka, error);
+    }
+    kafka_trials_settle(kafka);
+    end_sending(kafka);
     if (!kafka->in_chunks && kafka->acked > 0 &&
         clock_left_ms(kafka->chunks.one_per_key_until_ms) == 0)
         kafka->chunks.one_per_key = false;

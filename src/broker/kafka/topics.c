@@ -76,6 +76,7 @@ void kafka_topics_clear(struct kafka *kafka)
         if (topic->handle != NULL)
             rd_kafka_topic_destroy(topic->handle);
         free(topic->name);
+        kafka_partitions_forget(kafka, topic);
         *topic = (struct kafka_topic){0};
         kafka->topic_count--;
     }
@@ -134,7 +135,7 @@ void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp
 }
 
 /* A key's partition is its hash modulo the partition count, so a new count moves keys. */
-static void note_partitions(const struct kafka *kafka, struct kafka_topic *topic, int count)
+static void compare_count(const struct kafka *kafka, const struct kafka_topic *topic, int count)
 {
     if (topic->partition_count != 0 && topic->partition_count != count)
         log_event(
@@ -143,7 +144,6 @@ static void note_partitions(const struct kafka *kafka, struct kafka_topic *topic
             "the topic has %d partitions instead of %d: a key's later messages may be in "
             "another partition than its earlier ones",
             count, topic->partition_count);
-    topic->partition_count = count;
 }
 
 static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topic *answer)
@@ -155,7 +155,8 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
     topic->ask_again_at_ms = clock_now_ms() + ASK_AGAIN_MS;
     topic->refusal = answer->err;
     /* A leader election is no reason to park messages for a topic that existed before. */
-    if (topic->partition_count > 0 && kafka_class_of(answer->err) == KAFKA_BROKER_DOWN) {
+    if (topic->partition_count > 0 && (kafka_class_of(answer->err) == KAFKA_BROKER_DOWN ||
+                                       kafka_class_of(answer->err) == KAFKA_PARTITION_DOWN)) {
         topic->refusal = RD_KAFKA_RESP_ERR_NO_ERROR;
         return;
     }
@@ -163,7 +164,10 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
         topic->refusal = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
     if (topic->refusal != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
-    note_partitions(kafka, topic, answer->partition_cnt);
+    compare_count(kafka, topic, answer->partition_cnt);
+    kafka_partitions_note(kafka, topic, answer);
+    if (kafka->offline_count > 0)
+        return;
     topic->ask_again_at_ms = INT64_MAX;
     if (kafka->refresh_ms >= 0)
         topic->ask_again_at_ms =
@@ -182,6 +186,11 @@ static int ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms)
         note_answer(kafka, &metadata->topics[i]);
     rd_kafka_metadata_destroy(metadata);
     return 0;
+}
+
+int kafka_topics_ask(struct kafka *kafka, int timeout_ms)
+{
+    return ask(kafka, NULL, timeout_ms);
 }
 
 /* The cluster takes a moment to announce a new topic, so this waits until it appears. */

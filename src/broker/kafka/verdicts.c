@@ -6,9 +6,12 @@
  *   poison            a suspect; alone: REJECTED      go on
  *   neighbour         a suspect; alone: RETRY         go on
  *   destination down  WAIT, not counted               go on; ask about the topic every second
+ *   partition down    WAIT, not counted               client replaced; the partition's next
+ *                                                     messages wait unproduced (offline.c); if the
+ *                                                     cluster does not answer: as broker down
  *   broker down       stays pending, not counted      client destroyed; probe before a claim
- *   maybe stored      as broker down                  counted in the error text: repeats possible
- *   fatal             as broker down                  librdkafka has given the client up
+ *   maybe stored      as partition down                  counted in the error text: repeats
+ * possible fatal             as broker down                  librdkafka has given the client up
  *   (any other code)  a suspect; alone: RETRY         go on
  *
  * A broker refuses whole record batches, so a refused message is only a suspect. It is produced
@@ -51,31 +54,32 @@ static const struct {
     {RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT, KAFKA_DESTINATION_DOWN},
     {RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE, KAFKA_DESTINATION_DOWN},
 
+    {RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR__TIMED_OUT, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR__PURGE_QUEUE, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE, KAFKA_PARTITION_DOWN},
+    {RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR, KAFKA_PARTITION_DOWN},
+
     {RD_KAFKA_RESP_ERR__AUTHENTICATION, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR__SSL, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR__TIMED_OUT, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR__TRANSPORT, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR__RESOLVE, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR__PURGE_QUEUE, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR__DESTROY, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_NOT_COORDINATOR, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION, KAFKA_BROKER_DOWN},
-    {RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR, KAFKA_BROKER_DOWN},
     {RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED, KAFKA_BROKER_DOWN},
 
     {RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, KAFKA_MAYBE_STORED},

@@ -10,6 +10,7 @@ enum kafka_class {
     KAFKA_POISON,    /* this message, or another one in its record batch, is bad */
     KAFKA_NEIGHBOUR, /* another message in its record batch is bad */
     KAFKA_DESTINATION_DOWN,
+    KAFKA_PARTITION_DOWN,
     KAFKA_BROKER_DOWN,
     KAFKA_MAYBE_STORED,
     KAFKA_FATAL,

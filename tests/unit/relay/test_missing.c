@@ -31,9 +31,26 @@ static int tear_down(void **state)
     return 0;
 }
 
+static struct message message_to(int sink, const char *destination)
+{
+    return (struct message){.sink = sink,
+                            .destination = text_of(destination),
+                            .partition = -1,
+                            .reason = "unknown topic"};
+}
+
 static void note(const char *destination, int64_t now_ms)
 {
-    missing_note(&missing, 0, text_of(destination), "unknown topic", now_ms);
+    struct message message = message_to(0, destination);
+
+    missing_note(&missing, &message, now_ms);
+}
+
+static void end(int sink, const char *destination, int64_t now_ms)
+{
+    struct message message = message_to(sink, destination);
+
+    missing_end(&missing, &message, now_ms);
 }
 
 static void a_destination_is_logged_once_with_what_mends_it(void **state)
@@ -45,7 +62,7 @@ static void a_destination_is_logged_once_with_what_mends_it(void **state)
     assert_non_null(strstr(logged_text,
                            " level=warn msg=\"the destination takes no messages: its rows wait\""
                            " sink=events destination=shop.order error=\"unknown topic\""
-                           " hint=\"create the topic, or set create = true in [sink.events]; "));
+                           " hint=\"create the topic, or set create = true in the [sink]\""));
 }
 
 static void it_is_repeated_once_a_minute(void **state)
@@ -66,7 +83,7 @@ static void its_end_is_logged_once(void **state)
     (void)state;
     note("shop.order", START_MS);
     for (int i = 0; i < 2; i++)
-        missing_end(&missing, 0, text_of("shop.order"), START_MS + 93000);
+        end(0, "shop.order", START_MS + 93000);
     missing_tick(&missing, START_MS + 2 * MINUTE_MS);
     assert_non_null(strstr(logged(), " level=info msg=\"the destination takes messages again after"
                                      " 93 s\" sink=events destination=shop.order since="));
@@ -77,17 +94,40 @@ static void another_destination_does_not_end_it(void **state)
 {
     (void)state;
     note("shop.order", START_MS);
-    missing_end(&missing, 0, text_of("shop.orders"), START_MS);
-    missing_end(&missing, 1, text_of("shop.order"), START_MS);
+    end(0, "shop.orders", START_MS);
+    end(1, "shop.order", START_MS);
     assert_int_equal(count_words(logged(), "\n"), 1);
     assert_int_equal(missing.count, 1);
 }
 
-static void a_subject_gets_the_words_of_nats(void **state)
+/* One partition of a topic may be down while the others take messages. */
+static void a_partition_is_named_and_ends_alone(void **state)
 {
+    struct message message = message_to(0, "shop.order");
+
     (void)state;
-    missing_note(&missing, 1, text_of("a.b"), "no stream takes subject \"a.b\"", START_MS);
-    assert_non_null(strstr(logged(), "hint=\"have the stream of [sink.bus] take this subject; "));
+    message.partition = 3;
+    message.reason = "topic \"shop.order\": partition 3 has no leader";
+    missing_note(&missing, &message, START_MS);
+    assert_non_null(strstr(logged(), " destination=shop.order[3] "));
+    assert_non_null(strstr(logged_text, " hint=\"bring the broker of the partition back: "));
+    message.partition = 2;
+    missing_end(&missing, &message, START_MS);
+    end(0, "shop.order", START_MS);
+    assert_int_equal(missing.count, 1);
+    message.partition = 3;
+    missing_end(&missing, &message, START_MS);
+    assert_int_equal(missing.count, 0);
+}
+
+static void each_reason_gets_its_own_remedy(void **state)
+{
+    struct message message = message_to(1, "a.b");
+
+    (void)state;
+    message.reason = "stream \"S\" has no subject that matches \"a.b\"";
+    missing_note(&missing, &message, START_MS);
+    assert_non_null(strstr(logged(), "hint=\"have the stream take this subject: "));
 }
 
 static void what_nobody_tries_any_more_is_forgotten(void **state)
@@ -113,7 +153,7 @@ static void only_so_many_are_named(void **state)
     for (int i = 0; i < 100; i++) {
         memset(name, 'x', sizeof name);
         (void)snprintf(name + i, sizeof name - (size_t)i, "%d", i);
-        missing_end(&missing, 0, text_of(name), START_MS);
+        end(0, name, START_MS);
     }
     assert_int_equal(count_words(logged(), "takes no messages"), MISSING_MAX);
     assert_int_equal(count_words(logged_text, "takes messages again"), MISSING_MAX);
@@ -128,7 +168,8 @@ int main(void)
         TEST(it_is_repeated_once_a_minute),
         TEST(its_end_is_logged_once),
         TEST(another_destination_does_not_end_it),
-        TEST(a_subject_gets_the_words_of_nats),
+        TEST(a_partition_is_named_and_ends_alone),
+        TEST(each_reason_gets_its_own_remedy),
         TEST(what_nobody_tries_any_more_is_forgotten),
         TEST(only_so_many_are_named),
     };

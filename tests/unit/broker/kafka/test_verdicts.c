@@ -64,18 +64,26 @@ static void errors_about_the_connection_reject_no_message(void **state)
     /* _AUTHENTICATION, SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM,
      * ILLEGAL_SASL_STATE, _SSL */
     ASSERT_CLASS(KAFKA_BROKER_DOWN, -169, 58, 33, 34, -181);
-    /* _MSG_TIMED_OUT, _TIMED_OUT, _TIMED_OUT_QUEUE, _TRANSPORT, _RESOLVE, _ALL_BROKERS_DOWN,
-     * _DESTROY, _PURGE_QUEUE */
-    ASSERT_CLASS(KAFKA_BROKER_DOWN, -192, -185, -166, -195, -193, -187, -197, -152);
+    /* _TIMED_OUT_QUEUE, _TRANSPORT, _RESOLVE, _ALL_BROKERS_DOWN, _DESTROY */
+    ASSERT_CLASS(KAFKA_BROKER_DOWN, -166, -195, -193, -187, -197);
 }
 
 static void errors_about_the_cluster_reject_no_message(void **state)
 {
     (void)state;
-    /* LEADER_NOT_AVAILABLE, NOT_LEADER, REQUEST_TIMED_OUT, BROKER_ and REPLICA_NOT_AVAILABLE,
-     * NETWORK_EXCEPTION, the three of the coordinator, NOT_ENOUGH_REPLICAS, the same after append,
-     * KAFKA_STORAGE_ERROR, THROTTLING_QUOTA_EXCEEDED */
-    ASSERT_CLASS(KAFKA_BROKER_DOWN, 5, 6, 7, 8, 9, 13, 14, 15, 16, 19, 20, 56, 89);
+    /* BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, the three of the coordinator,
+     * THROTTLING_QUOTA_EXCEEDED */
+    ASSERT_CLASS(KAFKA_BROKER_DOWN, 8, 13, 14, 15, 16, 89);
+}
+
+static void errors_about_a_partition_and_silence_reject_no_message(void **state)
+{
+    (void)state;
+    /* LEADER_NOT_AVAILABLE, NOT_LEADER, REQUEST_TIMED_OUT, REPLICA_NOT_AVAILABLE,
+     * NOT_ENOUGH_REPLICAS, the same after append, KAFKA_STORAGE_ERROR */
+    ASSERT_CLASS(KAFKA_PARTITION_DOWN, 5, 6, 7, 9, 19, 20, 56);
+    /* _MSG_TIMED_OUT, _TIMED_OUT, _PURGE_QUEUE */
+    ASSERT_CLASS(KAFKA_PARTITION_DOWN, -192, -185, -152);
 }
 
 static void a_purge_in_flight_may_have_been_stored(void **state)
@@ -109,6 +117,7 @@ int main(void)
         cmocka_unit_test(errors_about_a_topic_let_its_messages_wait),
         cmocka_unit_test(errors_about_the_connection_reject_no_message),
         cmocka_unit_test(errors_about_the_cluster_reject_no_message),
+        cmocka_unit_test(errors_about_a_partition_and_silence_reject_no_message),
         cmocka_unit_test(a_purge_in_flight_may_have_been_stored),
         cmocka_unit_test(errors_that_end_a_producer_are_fatal),
         cmocka_unit_test(any_other_code_is_unknown),

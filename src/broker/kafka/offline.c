@@ -1,0 +1,393 @@
+/*
+ * Partitions that acknowledge nothing although the cluster answers: they have no leader, or fewer
+ * replicas in sync than min.insync.replicas, or a broken log folder.
+ *
+ * A partition is offline once a message for it was not acknowledged within the publish timeout.
+ * From then on its messages wait (VERDICT_WAIT) without being produced, and those of other
+ * partitions are sent at full rate. While any partition is offline, metadata is requested every
+ * second (topics.c), and other partitions need no timeout of their own:
+ *   - one without a leader is offline at once;
+ *   - so is one that has no more replicas in sync than an offline one of its topic;
+ *   - any other that lacks replicas is awaited briefly, as a trial is.
+ *
+ * A message for an offline partition is produced as a trial when the metadata shows another leader
+ * or more replicas in sync, or when the next trial is due. Its acknowledgement is awaited for
+ * TRIAL_MS at first. Failed trials take at most a twentieth of the lane's time. One acknowledgement
+ * ends the state.
+ *
+ * A slow partition, because of a quota or of a slow replica, is kept apart: when others have waited
+ * for it LATE_TWICE in a row, the rows of the outbox wait for it as for an offline one, and only
+ * parked rows are sent to it, together. One quick acknowledgement ends that.
+ *
+ * librdkafka repeats what such a partition refuses and reports nothing before the time is over.
+ * That is why the time decides and not the error code.
+ */
+
+#include "broker/kafka/kafka.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIAL_MS 500
+#define TRIAL_SHARE 64    /* a trial may last this fraction of the time that the trouble lasts */
+#define TRIAL_INTERVAL 20 /* from trial to trial, in lengths of a trial */
+#define ASK_MS 2000
+#define NO_LEADER (-1)
+#define NOT_KNOWN (-2)
+#define LATE_TWICE 2
+#define WAIT_MAX_MS 5000 /* until the row asks again, which usually costs no more than a claim */
+
+typedef int32_t partitioner(const rd_kafka_topic_t *topic, const void *key, size_t key_len,
+                            int32_t count, void *topic_opaque, void *message_opaque);
+
+static const struct {
+    const char *name;      /* as in librdkafka's property "partitioner" */
+    partitioner *function; /* NULL: any partition */
+    bool spreads_missing;  /* messages without a key may go to any partition */
+    bool spreads_empty;    /* those with an empty key, too */
+} partitioners[] = {
+    {"murmur2_random", rd_kafka_msg_partitioner_murmur2, true, false},
+    {"murmur2", rd_kafka_msg_partitioner_murmur2, false, false},
+    {"consistent_random", rd_kafka_msg_partitioner_consistent, true, true},
+    {"consistent", rd_kafka_msg_partitioner_consistent, false, false},
+    {"fnv1a_random", rd_kafka_msg_partitioner_fnv1a, true, false},
+    {"fnv1a", rd_kafka_msg_partitioner_fnv1a, false, false},
+    {"random", NULL, true, true},
+};
+
+int kafka_partitioner_find(const char *name)
+{
+    int count = sizeof partitioners / sizeof *partitioners;
+    int at = 0;
+
+    while (at < count - 1 && strcmp(partitioners[at].name, name) != 0)
+        at++;
+    return at;
+}
+
+/* ---- what is known of a topic's partitions ---- */
+
+/* NULL: there is no such partition. */
+static struct kafka_partition *find(const struct kafka_topic *topic, int32_t number)
+{
+    if (topic->partitions == NULL || number < 0 || number >= topic->partition_count)
+        return NULL;
+    return &topic->partitions[number];
+}
+
+static void mark_offline(struct kafka *kafka, struct kafka_partition *partition)
+{
+    if (!partition->offline && kafka->offline_count++ == 0)
+        kafka->offline_since_ms = clock_now_ms();
+    partition->offline = true;
+    partition->is_back = false;
+    partition->leader_then = partition->leader;
+    partition->in_sync_then = partition->in_sync;
+}
+
+static void mark_online(struct kafka *kafka, struct kafka_partition *partition)
+{
+    kafka->offline_count -= partition->offline;
+    partition->offline = false;
+    partition->is_back = false;
+}
+
+static void set_late(struct kafka *kafka, struct kafka_partition *partition, int times)
+{
+    kafka->late_count += (times > 0) - (partition->late > 0);
+    partition->late = times;
+}
+
+static bool is_slow(const struct kafka_partition *partition)
+{
+    return partition->late >= LATE_TWICE;
+}
+
+static bool lacks_replicas(const struct kafka_partition *partition)
+{
+    return partition->in_sync < partition->replicas;
+}
+
+/* The most replicas in sync with which a partition of the topic acknowledged nothing. */
+static int too_few_in_sync(const struct kafka_topic *topic)
+{
+    int most = -1;
+
+    for (int i = 0; i < topic->partition_count; i++) {
+        const struct kafka_partition *partition = &topic->partitions[i];
+
+        if (partition->offline && partition->leader_then >= 0 && lacks_replicas(partition) &&
+            partition->in_sync_then > most)
+            most = partition->in_sync_then;
+    }
+    return most;
+}
+
+static void infer(struct kafka *kafka, struct kafka_topic *topic)
+{
+    int too_few = too_few_in_sync(topic);
+
+    for (int i = 0; i < topic->partition_count; i++) {
+        struct kafka_partition *partition = &topic->partitions[i];
+
+        if (!partition->offline && (partition->leader == NO_LEADER ||
+                                    (lacks_replicas(partition) && partition->in_sync <= too_few)))
+            mark_offline(kafka, partition);
+    }
+}
+
+static void note_partition(struct kafka_partition *partition,
+                           const struct rd_kafka_metadata_partition *answer)
+{
+    partition->leader = answer->leader;
+    partition->in_sync = answer->isr_cnt;
+    partition->replicas = answer->replica_cnt;
+    if (partition->leader_then == NOT_KNOWN) {
+        partition->leader_then = answer->leader;
+        partition->in_sync_then = answer->isr_cnt;
+    }
+}
+
+void kafka_partitions_forget(struct kafka *kafka, struct kafka_topic *topic)
+{
+    for (int i = 0; topic->partitions != NULL && i < topic->partition_count; i++) {
+        mark_online(kafka, &topic->partitions[i]);
+        set_late(kafka, &topic->partitions[i], 0);
+    }
+    free(topic->partitions);
+    topic->partitions = NULL;
+}
+
+/* When memory is short, nothing is known of the topic's partitions. */
+void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
+                           const struct rd_kafka_metadata_topic *answer)
+{
+    if (topic->partition_count != answer->partition_cnt)
+        kafka_partitions_forget(kafka, topic);
+    topic->partition_count = answer->partition_cnt;
+    if (topic->partitions == NULL)
+        topic->partitions = calloc((size_t)answer->partition_cnt, sizeof *topic->partitions);
+    if (topic->partitions == NULL)
+        return;
+    for (int i = 0; i < answer->partition_cnt; i++) {
+        struct kafka_partition *partition = find(topic, answer->partitions[i].id);
+
+        if (partition != NULL)
+            note_partition(partition, &answer->partitions[i]);
+    }
+    if (kafka->offline_count > 0)
+        infer(kafka, topic);
+}
+
+/* ---- before a message is produced ---- */
+
+/* KAFKA_ANY_PARTITION: librdkafka may choose. */
+static int32_t partition_of(const struct kafka *kafka, const struct kafka_topic *topic,
+                            const struct message *message)
+{
+    struct text key = message->route_key;
+    int at = kafka->partitioner;
+
+    if (partitioners[at].function == NULL ||
+        (key.data == NULL && partitioners[at].spreads_missing) ||
+        (key.len == 0 && partitioners[at].spreads_empty))
+        return KAFKA_ANY_PARTITION;
+    return partitioners[at].function(topic->handle, key.data, key.len, topic->partition_count, NULL,
+                                     NULL);
+}
+
+/* For a message that may go to any partition: one that is neither offline nor slow, each in turn,
+ * or the first when all are. */
+static int32_t choose_good(struct kafka *kafka, const struct kafka_topic *topic)
+{
+    for (int i = 0; i < topic->partition_count; i++) {
+        int32_t number = (int32_t)(kafka->spread++ % (unsigned)topic->partition_count);
+
+        if (!topic->partitions[number].offline && !is_slow(&topic->partitions[number]))
+            return number;
+    }
+    return 0;
+}
+
+static int64_t trial_ms(const struct kafka *kafka)
+{
+    int64_t ms = TRIAL_MS + (clock_now_ms() - kafka->offline_since_ms) / TRIAL_SHARE;
+    int64_t max_ms = kafka->base.options->publish_timeout_ms;
+
+    return ms < max_ms ? ms : max_ms;
+}
+
+/* While another partition is offline for its lack of replicas, one that lacks some may be, too. */
+static bool is_doubtful(const struct kafka *kafka, const struct kafka_partition *partition)
+{
+    return kafka->offline_count > 0 && lacks_replicas(partition) && !is_slow(partition);
+}
+
+static bool may_be_tried(const struct kafka *kafka, const struct kafka_partition *partition)
+{
+    if (partition->leader == NO_LEADER)
+        return false;
+    return partition->is_back || partition->leader != partition->leader_then ||
+           partition->in_sync > partition->in_sync_then ||
+           clock_left_ms(kafka->try_offline_at_ms) == 0;
+}
+
+static void wait_for(struct kafka *kafka, struct message *message, int32_t number,
+                     const struct kafka_partition *partition)
+{
+    int len = (int)message->destination.len;
+    const char *name = message->destination.data;
+
+    message->partition = number;
+    message->wait_max_ms = WAIT_MAX_MS;
+    if (!partition->offline)
+        batch_refuse(kafka->batch, message, VERDICT_WAIT,
+                     "topic \"%.*s\": partition %d acknowledges slowly", len, name, (int)number);
+    else if (partition->leader == NO_LEADER)
+        batch_refuse(kafka->batch, message, VERDICT_WAIT,
+                     "topic \"%.*s\": partition %d has no leader", len, name, (int)number);
+    else if (lacks_replicas(partition))
+        batch_refuse(kafka->batch, message, VERDICT_WAIT,
+                     "topic \"%.*s\": partition %d acknowledges nothing: %d of %d replicas are in "
+                     "sync (min.insync.replicas)",
+                     len, name, (int)number, partition->in_sync, partition->replicas);
+    else
+        batch_refuse(kafka->batch, message, VERDICT_WAIT,
+                     "topic \"%.*s\": partition %d acknowledges nothing", len, name, (int)number);
+}
+
+enum kafka_way kafka_choose_partition(struct kafka *kafka, const struct kafka_topic *topic,
+                                      struct message *message, int32_t *chosen)
+{
+    int32_t number = partition_of(kafka, topic, message);
+    const struct kafka_partition *partition;
+
+    if (topic->partitions == NULL)
+        return KAFKA_PRODUCE;
+    if (number == KAFKA_ANY_PARTITION) {
+        number = choose_good(kafka, topic);
+        *chosen = number;
+    }
+    partition = find(topic, number);
+    if (partition == NULL)
+        return KAFKA_PRODUCE;
+    if (is_slow(partition) && !partition->offline && !kafka->batch->parked) {
+        wait_for(kafka, message, number, partition);
+        return KAFKA_HOLD;
+    }
+    if (!partition->offline)
+        return is_doubtful(kafka, partition) ? KAFKA_TRY : KAFKA_PRODUCE;
+    if (may_be_tried(kafka, partition))
+        return KAFKA_TRY;
+    wait_for(kafka, message, number, partition);
+    return KAFKA_HOLD;
+}
+
+/* ---- trials, and what follows from them ---- */
+
+void kafka_trial_begin(struct kafka *kafka)
+{
+    if (kafka->trials++ == 0)
+        kafka->trials_end_ms = clock_now_ms() + trial_ms(kafka);
+}
+
+static struct kafka_partition *find_of(struct kafka *kafka, const struct message *message,
+                                       int32_t number)
+{
+    const struct kafka_topic *topic = kafka_topic_find(kafka, message->destination);
+
+    return topic != NULL ? find(topic, number) : NULL;
+}
+
+void kafka_trial_end(struct kafka *kafka, const struct message *message, int32_t number,
+                     bool acknowledged)
+{
+    struct kafka_partition *partition = find_of(kafka, message, number);
+
+    if (partition == NULL || (!partition->offline && !is_doubtful(kafka, partition)))
+        return;
+    kafka->trials--;
+    partition->is_back |= acknowledged;
+}
+
+void kafka_note_ack(struct kafka *kafka, const struct message *message, int32_t number)
+{
+    struct kafka_partition *partition = find_of(kafka, message, number);
+
+    if (partition == NULL)
+        return;
+    partition->is_late_now |= kafka->is_late;
+    if (!kafka->is_late)
+        set_late(kafka, partition, 0);
+}
+
+/* What makes one partition slow does so to those of its topic that have the same leader. */
+static void infer_slow(struct kafka *kafka, struct kafka_topic *topic)
+{
+    for (int i = 0; i < topic->partition_count; i++) {
+        const struct kafka_partition *slow = &topic->partitions[i];
+
+        for (int j = 0; slow->is_late_now && is_slow(slow) && j < topic->partition_count; j++)
+            if (topic->partitions[j].leader == slow->leader)
+                set_late(kafka, &topic->partitions[j], LATE_TWICE);
+    }
+}
+
+void kafka_conclude_late(struct kafka *kafka)
+{
+    bool others_waited = 2 * kafka->acked_in_time >= kafka->acked - kafka->acked_before;
+
+    for (int i = 0; i < KAFKA_TOPIC_SLOTS; i++) {
+        struct kafka_topic *topic = &kafka->topics[i];
+
+        if (topic->partitions == NULL)
+            continue;
+        for (int j = 0; j < topic->partition_count; j++)
+            if (topic->partitions[j].is_late_now && others_waited)
+                set_late(kafka, &topic->partitions[j], topic->partitions[j].late + 1);
+        infer_slow(kafka, topic);
+        for (int j = 0; j < topic->partition_count; j++)
+            topic->partitions[j].is_late_now = false;
+    }
+}
+
+void kafka_trials_settle(struct kafka *kafka)
+{
+    for (int i = 0; kafka->offline_count > 0 && i < KAFKA_TOPIC_SLOTS; i++) {
+        const struct kafka_topic *topic = &kafka->topics[i];
+
+        for (int j = 0; topic->partitions != NULL && j < topic->partition_count; j++)
+            if (topic->partitions[j].is_back)
+                mark_online(kafka, &topic->partitions[j]);
+    }
+}
+
+int kafka_conclude_silence(struct kafka *kafka)
+{
+    int status;
+
+    for (int i = 0; i < kafka->silent_count; i++) {
+        const struct kafka_silent *silent = &kafka->silent[i];
+        struct kafka_partition *partition = find_of(kafka, silent->message, silent->partition);
+
+        if (partition == NULL)
+            continue;
+        mark_offline(kafka, partition);
+        partition->leader_then = NOT_KNOWN; /* until the cluster answers */
+    }
+    status = kafka_topics_ask(kafka, ASK_MS);
+    for (int i = 0; i < kafka->silent_count; i++) {
+        const struct kafka_silent *silent = &kafka->silent[i];
+        struct kafka_partition *partition = find_of(kafka, silent->message, silent->partition);
+
+        if (partition != NULL && status == 0)
+            wait_for(kafka, silent->message, silent->partition, partition);
+        else if (partition != NULL)
+            mark_online(kafka, partition);
+    }
+    kafka_trials_settle(kafka);
+    kafka->try_offline_at_ms = clock_now_ms() + TRIAL_INTERVAL * trial_ms(kafka);
+    return status;
+}

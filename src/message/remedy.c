@@ -1,0 +1,104 @@
+#include "message/remedy.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define ROOM                                                                                       \
+    "make room: let consumers acknowledge, or nats stream purge; or raise the limit: nats stream"  \
+    " edit STREAM "
+
+/* Part of a reason, and what mends it. The first that occurs counts, so the more precise stand
+ * first. */
+static const struct {
+    const char *part;
+    const char *remedy;
+} remedies[] = {
+    /* ---- NATS: the relay's own words (nats/publish.c, nats/policy.c, nats/verdicts.c) ---- */
+    {"\" is a mirror", "publish to the stream that it copies: its name as stream in the [sink], or"
+                       " recreate this one with subjects and without --mirror"},
+    {"\" has no subjects of its own", "give the stream subjects: nats stream edit STREAM --subjects"
+                                      " '...', or name the stream that it copies in the [sink]"},
+    {"\" has no subject that matches", "have the stream take this subject: nats stream edit STREAM"
+                                       " --subjects '...'; or correct the route's topic"},
+    {"no stream has a subject that matches",
+     "add the stream again, or have it take this subject: outbox-relay check says which"},
+    {"not permitted to publish to", "grant the relay's user the right to publish to this subject"
+                                    " (permissions, publish, allow)"},
+    {"expected stream does not match", "name the stream that has this subject in the [sink], or"
+                                       " move the subject to the sink's stream"},
+    {"acknowledged by stream", "name this stream in the [sink], or take the subject from it: a"
+                               " subject should belong to one stream"},
+    {"larger than the stream's max_msg_size",
+     "make the payload smaller, or nats stream edit STREAM --max-msg-size ...; then dead retry"},
+    {"larger than max_payload",
+     "make the payload smaller, or raise max_payload of the server; then dead retry"},
+    /* ---- NATS: codes of the server ---- */
+    {"maximum messages per subject exceeded (10077)", ROOM "--max-msgs-per-subject ..."},
+    {"maximum messages exceeded (10077)", ROOM "--max-msgs ..."},
+    {"maximum bytes exceeded (10077)", ROOM "--max-bytes ..."},
+    {"(10077)", "the server could not store the message: look at its log and its disk"},
+    {"(10109)", "a sealed stream takes no messages ever again: add another stream, and move the"
+                " subjects to it"},
+    {"(10169)", "the stream takes only counters (allow_msg_counter): name another in the [sink]"},
+    {"(10002)", "raise the account's limits of JetStream, or delete messages"},
+    {"(10120)", "give the account limits of JetStream for this number of replicas"},
+    {"(10028)", "raise max_mem of the server's jetstream {}, or delete messages"},
+    {"(10047)", "raise max_file of the server's jetstream {}, free its disk, or delete messages"},
+    {"(10023)", "the server lacks memory or disk for JetStream: raise max_mem or max_file of its"
+                " jetstream {}, or delete messages"},
+    {"(10167)", "the server is busy with the stream: the rows are sent as soon as it is not"},
+    {"(10158)", "wait: the first copy is being stored"},
+    {"(10035)", "enable JetStream for the account of the relay's user"},
+    {"(10039)", "enable JetStream for the account of the relay's user"},
+    {"(10076)", "start the server with JetStream: nats-server -js"},
+    {"(10059)", "add the stream again: outbox-relay check prints the command"},
+    {"(10118)", "bring the stream's servers back: nats stream info STREAM"},
+    {"(10194)", "the server is too old for the stream's settings: upgrade it"},
+    {"(10063)", "the stream's replicas disagree: nats stream info STREAM, and the servers' logs"},
+    {"(10004)", "bring the cluster's servers back: nats server report jetstream"},
+    {"(10006)", "bring the cluster's servers back: nats server report jetstream"},
+    {"(10007)", "bring the cluster's servers back: nats server report jetstream"},
+    {"(10008)", "bring the cluster's servers back: nats server report jetstream"},
+    {"(10009)", "bring the cluster's servers back: nats server report jetstream"},
+    {"(10010)", "bring the cluster's servers back: nats server report jetstream"},
+    {"(10041)", "bring the cluster's servers back: nats server report jetstream"},
+    /* ---- Kafka: the relay's own words, then librdkafka's ---- */
+    {"is compacted and takes no message without a key",
+     "give the row a key, or the [[route]] a key; or kafka-configs.sh --alter --topic TOPIC"
+     " --add-config cleanup.policy=delete; then dead retry"},
+    {"larger than max.message.bytes of the topic",
+     "make the payload smaller, or kafka-configs.sh --alter --topic TOPIC --add-config"
+     " max.message.bytes=...; then dead retry"},
+    {"larger than segment.bytes of the topic",
+     "make the payload smaller, or kafka-configs.sh --alter --topic TOPIC --add-config"
+     " segment.bytes=...; then dead retry"},
+    {"message.max.bytes", "make the payload smaller, or raise message.max.bytes in the [sink]'s"
+                          " properties, and max.message.bytes of the topic; then dead retry"},
+    {"Message size too large", "make the payload smaller, or raise max.message.bytes of the topic;"
+                               " then dead retry"},
+    {"has no leader", "bring the broker of the partition back: kafka-topics.sh --describe"
+                      " --unavailable-partitions"},
+    {"acknowledges nothing", "bring its replicas back: kafka-topics.sh --describe"
+                             " --under-min-isr-partitions; the logs of its brokers say more"},
+    {"unknown topic", "create the topic, or set create = true in the [sink]"},
+    {"Topic authorization failed", "kafka-acls.sh --add --allow-principal User:RELAY --operation"
+                                   " Write --operation Describe --topic TOPIC"},
+    {"Cluster authorization failed", "kafka-acls.sh --add --allow-principal User:RELAY --operation"
+                                     " IdempotentWrite --cluster"},
+    {"Policy violation", "the cluster's owner forbids this by a policy of the broker's: its log"
+                         " says which"},
+    {"Invalid timestamp", "set the clock of the relay's host, or raise"
+                          " message.timestamp.before.max.ms and after.max.ms of the topic"},
+    {"Unsupported compression type", "choose another compression.type in the [sink]'s properties"},
+    {"message format version", "raise message.format.version of the topic: its brokers know no"
+                               " headers yet"},
+    {"Required feature not supported", "choose another compression.type, or upgrade the brokers"},
+};
+
+const char *remedy_for(const char *reason)
+{
+    for (size_t i = 0; reason != NULL && i < sizeof remedies / sizeof *remedies; i++)
+        if (strstr(reason, remedies[i].part) != NULL)
+            return remedies[i].remedy;
+    return "outbox-relay check says what is wrong with it";
+}
