@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define UUID_OID 2950 /* pg_type.dat */
+#define CAREFUL_MS 5000
 
 /* Rolls back rather than commits, because a COMMIT would write the row locks to disk and could wait
  * for a standby that is down. */
@@ -337,7 +338,9 @@ static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
         slice_lock_read(&outbox->slices, request, error) < 0)
         return note_failure(outbox, error) == CLAIM_CHANGED ? CLAIM_CHANGED : CLAIM_FAILED;
     if ((request->refused && pipeline_skip(&outbox->pipeline, PGRES_TUPLES_OK, error) < 0) ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
+        (outbox->claims_carefully && pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0))
         return CLAIM_FAILED;
     batch->rows = pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error);
     batch->release_rows = release_result;
@@ -365,6 +368,20 @@ static int start_anew(struct outbox *outbox, struct batch *batch)
     return 0;
 }
 
+/* The payload of the first row was not converted to text: the row is claimed alone, which takes as
+ * long as it takes, up to a limit. */
+static int claim_alone(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    int *level = batch->refused ? &outbox->refused_level : &outbox->level;
+
+    if (*level == CLAIM_LEVELS - 1)
+        return error_set(
+            error, ERROR_TRANSIENT, ERROR_DATABASE,
+            "the broker's size limit was raised after the claim was sent: claiming again");
+    *level = CLAIM_LEVELS - 1;
+    return pipeline_end_transaction(&outbox->pipeline, true, error);
+}
+
 static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,
                      struct error *error)
 {
@@ -373,9 +390,7 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
     int64_t bytes = fill_batch(outbox, batch, payload_max);
 
     if (batch->count == 0)
-        return error_set(
-            error, ERROR_TRANSIENT, ERROR_DATABASE,
-            "the broker's size limit was raised after the claim was sent: claiming again");
+        return claim_alone(outbox, batch, error);
     if (slice_lock_note_claimed(&outbox->slices, batch, outbox_claim_limit(outbox, outbox->level),
                                 error) < 0)
         return -1;
@@ -396,7 +411,9 @@ int64_t outbox_claim_slept_ms(const struct outbox *outbox)
     return clock_boot_ms() - outbox->sent_at_ms - outbox->server_work_ms;
 }
 
-/* Some row of the claim cannot be read: claims ask for fewer rows until it is alone. */
+/* Some row of the claim cannot be read: claims ask for fewer rows until it is alone. If the claim
+ * took too long, its payloads are suspected first: for a while all but the smallest are claimed
+ * alone. */
 static int isolate(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                    struct error *error)
 {
@@ -404,6 +421,11 @@ static int isolate(struct outbox *outbox, struct batch *batch, const struct clai
     batch->parked = request->parked;
     batch->refused = request->refused;
     batch->has_more = true;
+    if (error_is_sqlstate(error, "57014")) {
+        outbox->careful_until_ms = clock_now_ms() + CAREFUL_MS;
+        if (!outbox->claims_carefully)
+            return 0;
+    }
     if (level_of(outbox, batch) < CLAIM_LEVELS - 1) {
         outbox_claim_fewer(outbox, request->refused);
         return 0;

@@ -71,6 +71,11 @@ int claim_queue(struct outbox *outbox, struct batch *batch, const struct claim_r
     outbox_name_claim(name, kind_of(outbox, request),
                       request->refused ? outbox->refused_level : outbox->level);
     if (claim_queue_transaction(outbox, batch, request, error) < 0 ||
+        pipeline_queue(&outbox->pipeline, "hurry", 0, NULL, false, error) < 0)
+        return -1;
+    outbox->claims_carefully = clock_left_ms(outbox->careful_until_ms) > 0;
+    if ((outbox->claims_carefully &&
+         pipeline_queue(&outbox->pipeline, "careful", 0, NULL, false, error) < 0) ||
         queue_rows(outbox, batch, request, name, error) < 0)
         return -1;
     return pipeline_queue(&outbox->pipeline, "claimed", 0, NULL, true, error);

@@ -117,6 +117,8 @@ static int prepare_all(struct outbox *outbox, struct error *error)
                          strdup("ROLLBACK TO SAVEPOINT relay_slices"), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "hurry", strdup("SET LOCAL statement_timeout = 2000"),
                          error) < 0 ||
+        pipeline_prepare(&outbox->pipeline, "careful",
+                         strdup("SET LOCAL outbox_relay.careful = on"), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "take_time",
                          strdup("SET LOCAL statement_timeout = 10000"), error) < 0 ||
         pipeline_prepare(&outbox->pipeline, "constraints", strdup("SET CONSTRAINTS ALL IMMEDIATE"),

@@ -7,6 +7,7 @@
 #include "catalog/refused.h"
 #include "catalog/shape.h"
 #include "outbox/slices/claim_parts.h"
+#include "pg/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,27 +43,42 @@ static void put_jsonb_headers(FILE *out, const char *name)
                   name, name, name, name);
 }
 
+/* A subquery, so that it is evaluated once. */
+#define IS_CAREFUL                                                                                 \
+    "(SELECT coalesce(pg_catalog.current_setting('outbox_relay.careful', true), '') <> '')"
+#define SMALLEST_BYTES 100
 #define LARGE_BYTES 2000 /* longer values are TOASTed: compressed or stored out of line */
 
 /* After the last row that fits, large values are not converted to text any more: 1 MiB of jsonb
- * takes 2 ms. */
-static void put_payload_text(FILE *out, const char *name, int64_t batch_bytes)
+ * takes 2 ms. A value that is small on disk can take seconds, so none is converted once the claim
+ * has lasted 500 ms; and after a claim that took too long, only the smallest are. The row is then
+ * claimed alone. */
+static void put_payload_text(FILE *out, const char *name, const struct outbox_options *options,
+                             const struct claim_text *text)
 {
-    (void)fprintf(out,
-                  "CASE WHEN pg_catalog.pg_column_size(%s) <= %d OR " TAKEN_BYTES " <= %" PRId64
-                  " THEN %s::text END AS payload",
-                  name, LARGE_BYTES, batch_bytes, name);
+    (void)fprintf(out, "CASE WHEN pg_catalog.pg_column_size(%s) <= ", name);
+    if (text->limit > 1)
+        (void)fprintf(out,
+                      "CASE WHEN " IS_CAREFUL " THEN %d ELSE %d END OR NOT " IS_CAREFUL
+                      " AND pg_catalog.clock_timestamp() <"
+                      " pg_catalog.statement_timestamp() + interval '500 ms' AND ",
+                      SMALLEST_BYTES, LARGE_BYTES);
+    else
+        (void)fprintf(out, "%d OR ", LARGE_BYTES);
+    (void)fprintf(out, TAKEN_BYTES " <= %" PRId64 " THEN %s::text END AS payload",
+                  options->batch_bytes, name);
 }
 
 /* bytea, text and the event id's uuid are sent in their binary format, all other types as text. */
 static void put_text_column(FILE *out, const struct table *table,
-                            const struct outbox_options *options, enum column column, bool parked)
+                            const struct outbox_options *options, enum column column,
+                            const struct claim_text *text)
 {
     const struct table_column *described = &table->columns[column];
-    const char *name = parked ? column_name(column) : described->quoted;
+    const char *name = text->kind == CLAIM_PARKED ? column_name(column) : described->quoted;
 
     if (column == COLUMN_PAYLOAD && !is_sent_binary(table, column)) {
-        put_payload_text(out, name, options->batch_bytes);
+        put_payload_text(out, name, options, text);
         return;
     }
     if (column == COLUMN_HEADERS && strcmp(described->base, "jsonb") == 0) {
@@ -280,7 +296,7 @@ static void put_rows(FILE *out, const struct table *table, const struct outbox_o
     (void)fprintf(out, "SELECT relay_row, relay_xmin");
     for (int i = COLUMN_ID; i <= COLUMN_HEADERS; i++) {
         (void)fprintf(out, ", ");
-        put_text_column(out, table, options, (enum column)i, parked);
+        put_text_column(out, table, options, (enum column)i, text);
     }
     (void)fprintf(out, ", %s IS NULL AS tombstone",
                   parked ? "payload" : table->columns[COLUMN_PAYLOAD].quoted);
@@ -393,8 +409,9 @@ char *sql_claimed(const struct table *table)
     (void)fprintf(writer.out,
                   "), CASE WHEN EXISTS (SELECT FROM %s WHERE " REFUSED_SQL
                   ") THEN EXISTS (SELECT FROM %s WHERE " REFUSED_SQL
-                  " AND due <= pg_catalog.statement_timestamp()) END",
-                  table->parked_quoted, table->parked_quoted);
+                  " AND due <= pg_catalog.statement_timestamp()) END,"
+                  " pg_catalog.set_config('statement_timeout', '%d', true)",
+                  table->parked_quoted, table->parked_quoted, SESSION_STATEMENT_MS);
     return writer_end(&writer);
 }
 

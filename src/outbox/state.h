@@ -44,6 +44,8 @@ struct outbox {
         unsigned char row[MESSAGE_ROW_BYTES];
         int64_t note;
     } killer;
+    int64_t careful_until_ms; /* until then, all but the smallest payloads are claimed alone */
+    bool claims_carefully;    /* so does the current claim */
     int64_t isolate_until_ms; /* the level does not fall before, to isolate an unreadable row */
 };
 

@@ -62,9 +62,11 @@ static int read_row(struct outbox *outbox, const struct batch *batch,
     PGresult *result;
 
     if (pipeline_queue(&outbox->pipeline, "savepoint", 0, NULL, false, error) < 0 ||
+        pipeline_queue(&outbox->pipeline, "hurry", 0, NULL, false, error) < 0 ||
         pipeline_queue(&outbox->pipeline, request->parked ? "read_parked_row" : "read_row", 3,
                        params, true, error) < 0 ||
         pipeline_sync(&outbox->pipeline, error) < 0 ||
+        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
         pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
         return -1;
     result = pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error);

@@ -415,8 +415,8 @@ static void a_payload_that_the_broker_did_not_take_before_is_claimed_anew(void *
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', to_jsonb(repeat('x', "
                        "500000)))");
     assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, &less, &fixture->error), 0);
-    assert_int_equal(claim(fixture), -1);
-    assert_int_equal(fixture->error.kind, ERROR_TRANSIENT);
+    claim_count(fixture, 0);
+    assert_true(fixture->batch.has_more);
     claim_count(fixture, 1);
     assert_int_equal(fixture->batch.messages[0].payload.len, 500002);
 }

@@ -252,6 +252,25 @@ static void beside_many_of_them_all_others_are_delivered(void **state)
     }
 }
 
+/* 1,700 bytes on disk, 780 MB as text. Nobody else waits for it for longer than some seconds. */
+static void a_row_that_takes_more_than_two_seconds_to_read_is_given_up(void **state)
+{
+    struct fixture *fixture = *state;
+
+    open_coded(fixture, "UTF8");
+    configure_for(fixture, "key", "delete");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    insert_good(fixture, 1);
+    sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) SELECT 't', 'large',"
+                       " ('[' || repeat('1e130000,', 6000) || '1]')::jsonb");
+    insert_good(fixture, 501);
+    drain(fixture, 1);
+    assert_int_equal(count_printed(fixture), 1000);
+    assert_says(sql_text(fixture->conn, "SELECT error FROM " PARKED_ROWS " WHERE due IS NULL"),
+                "canceling statement due to statement timeout");
+    close_coded(fixture);
+}
+
 /* Each of them is refused by itself. Kept behind the first of its key it would wait for ever, only
  * to be refused in the end. */
 static void rows_whose_key_cannot_be_handed_over_hold_up_no_other_key(void **state)
@@ -461,6 +480,7 @@ int main(void)
         TEST(beside_a_time_that_is_none_all_others_are_delivered),
         TEST(beside_a_cast_that_raises_all_others_are_delivered),
         TEST(beside_many_of_them_all_others_are_delivered),
+        TEST(a_row_that_takes_more_than_two_seconds_to_read_is_given_up),
         TEST(rows_whose_key_cannot_be_handed_over_hold_up_no_other_key),
         TEST(a_dead_row_of_bytes_without_an_encoding_can_be_operated_on),
         TEST(a_dead_row_of_a_byte_without_an_equivalent_can_be_operated_on),
