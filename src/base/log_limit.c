@@ -67,6 +67,30 @@ static bool admits(struct log_limit *limit, uint64_t text, int64_t now_ms)
     return true;
 }
 
+static void hold(struct log_limit *limit, int64_t now_ms)
+{
+    if (limit->held == 0)
+        limit->counted_ms = now_ms;
+    limit->held++;
+}
+
+bool log_limit_takes(struct log_limit *limit, int lines, int64_t now_ms)
+{
+    bool takes;
+
+    (void)pthread_mutex_lock(&mutex);
+    list(limit);
+    if (limit->text_count == 0 || has_ended(limit, now_ms))
+        begin_minute(limit, now_ms);
+    takes = limit->text_count < lines;
+    if (takes)
+        limit->text_count++;
+    else
+        hold(limit, now_ms);
+    (void)pthread_mutex_unlock(&mutex);
+    return takes;
+}
+
 void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_ms,
                     const char *format, ...)
 {
@@ -84,9 +108,7 @@ void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_m
         write_count(limit, now_ms);
         log_event(level, NULL, "%s", text);
     } else {
-        if (limit->held == 0)
-            limit->counted_ms = now_ms;
-        limit->held++;
+        hold(limit, now_ms);
     }
     (void)pthread_mutex_unlock(&mutex);
 }

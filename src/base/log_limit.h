@@ -23,13 +23,17 @@ struct log_limit {
     int64_t counted_ms; /* since when `held` has counted */
     uint64_t held;
     uint64_t texts[LOG_LIMIT_TEXTS]; /* hashes of what was written in this minute */
-    int text_count;
+    int text_count;                  /* or the number of lines, for log_limit_takes() */
     bool listed;
 };
 
 /* Writes the line, or counts it. `now_ms` is of clock_now_ms(), here and below. */
 void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_ms,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* For lines that are written elsewhere: whether this one may be, of at most `lines` in a minute. If
+ * not, it is counted. */
+bool log_limit_takes(struct log_limit *limit, int lines, int64_t now_ms);
 
 /* The same for texts that differ in digits only. */
 uint64_t log_limit_hash(const char *text);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "broker/clients.h"
 #include "catalog/refused.h"
 #include "message/order.h"
@@ -14,6 +15,7 @@
 
 #define CLAIM_PARKED_MS 900 /* less than the second after which an idle lane polls */
 #define READ_PAUSES_MS 200
+#define ROW_LINES_MAX 100      /* lines a minute about single rows */
 #define SLOW_MS 200            /* a batch usually takes a tenth of it */
 #define AWAITED_BYTES_MAX 1000 /* a btree entry may have about 2,700 bytes */
 
@@ -361,8 +363,10 @@ static bool claim_ahead(const struct lane *lane)
            !sinks_are_all_paused(&lane->sinks);
 }
 
+/* What else happened to rows is in `status` and `dead list`. */
 static void log_row(struct lane *lane, const struct message *message)
 {
+    static struct log_limit limit = {.lines = "dead or refused rows"};
     const struct sink_options *sinks = lane->options->sinks;
     const char *what = "the row and its key wait";
 
@@ -371,6 +375,8 @@ static void log_row(struct lane *lane, const struct message *message)
     if (!lane->announced && lane->announce != NULL)
         lane->announce(lane->closure);
     lane->announced = true;
+    if (!log_limit_takes(&limit, ROW_LINES_MAX, clock_now_ms()))
+        return;
     log_event(LOG_WARN,
               LOG_FIELDS(.lane = lane->number,
                          .sink = message->sink >= 0 ? sinks[message->sink].name : NULL,

@@ -106,6 +106,18 @@ static void each_source_has_its_own_limit(void **state)
     assert_int_equal(count_words(logged_text, "1 more lines of another"), 1);
 }
 
+static void lines_written_elsewhere_are_taken_up_to_a_number_a_minute(void **state)
+{
+    int taken = 0;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        taken += log_limit_takes(limit, 100, START_MS + i);
+    assert_int_equal(taken, 100);
+    assert_true(log_limit_takes(limit, 100, START_MS + LOG_LIMIT_MS));
+    assert_int_equal(count_words(logged(), "900 more warnings of the database"), 1);
+}
+
 static void lines_below_the_level_do_not_count(void **state)
 {
     (void)state;
@@ -152,6 +164,7 @@ int main(void)
         TEST(a_source_that_falls_silent_is_counted_when_its_minute_ends),
         TEST(what_is_left_is_counted_at_the_end),
         TEST(each_source_has_its_own_limit),
+        TEST(lines_written_elsewhere_are_taken_up_to_a_number_a_minute),
         TEST(lines_below_the_level_do_not_count),
         TEST(threads_lose_no_count),
     };
