@@ -1,4 +1,5 @@
 #include "integration/capture.h"
+#include "integration/found.h"
 #include "integration/publishing_kafka.h"
 
 /*
@@ -115,14 +116,22 @@ static void a_batch_that_is_too_large_only_as_a_whole_loses_nothing(void **state
 
 static void a_compacted_topic_refuses_only_what_has_no_key(void **state)
 {
+    struct findings findings;
+
     (void)state;
     create_topic_with(1, "cleanup.policy", "compact");
     open_broker();
     fill_batch(100);
     batch.messages[50].route_key = (struct text){NULL, 0};
     publish_quickly();
-    assert_refused(&batch.messages[50], VERDICT_REJECTED, "refused by the broker");
+    assert_refused(&batch.messages[50], VERDICT_REJECTED,
+                   "a compacted topic takes no message without a key");
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 99);
+    assert_int_equal(findings_init(&findings), 0);
+    assert_int_equal(broker_inspect(broker, topic, &findings, &error), 0);
+    assert_true(found(&findings, "it is compacted: rows without a key are refused",
+                      "cleanup.policy=delete"));
+    findings_free(&findings);
 }
 
 /* ---- a destination is down ---- */

@@ -202,6 +202,17 @@ static void a_subject_of_another_stream_waits(void **state)
     delete_stream("OTHER");
 }
 
+/* What `check` says of the stream. */
+static void assert_reported(const char *text, const char *fix)
+{
+    struct findings findings;
+
+    assert_int_equal(findings_init(&findings), 0);
+    assert_int_equal(broker_inspect(broker, NULL, &findings, &error), 0);
+    assert_true(found(&findings, text, fix));
+    findings_free(&findings);
+}
+
 static void a_full_stream_lets_messages_wait(void **state)
 {
     jsStreamConfig config;
@@ -218,6 +229,35 @@ static void a_full_stream_lets_messages_wait(void **state)
     publish_quickly();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
     assert_refused(&batch.messages[3], VERDICT_WAIT, "maximum messages exceeded");
+    assert_reported("it is full and refuses messages: it holds 2 messages (max_msgs 2)",
+                    "--max-msgs");
+}
+
+static void a_stream_that_takes_or_keeps_nothing_is_reported(void **state)
+{
+    jsStreamSource origin;
+    jsStreamConfig config;
+
+    (void)open_broker(state);
+    (void)jsStreamConfig_Init(&config);
+    config.Retention = js_InterestPolicy;
+    use_stream(&config);
+    assert_reported("there is no consumer: it acknowledges messages and stores none",
+                    "nats consumer add");
+    config.Sealed = true;
+    assert_int_equal(js_UpdateStream(NULL, context, &config, NULL, NULL), NATS_OK);
+    assert_reported("it is sealed", "add another stream");
+    delete_stream(stream);
+    (void)jsStreamConfig_Init(&config);
+    add_stream("ORIGIN", &config, "origin.>");
+    (void)jsStreamSource_Init(&origin);
+    origin.Name = "ORIGIN";
+    (void)jsStreamConfig_Init(&config);
+    config.Name = stream;
+    config.Mirror = &origin;
+    assert_int_equal(js_AddStream(NULL, context, &config, NULL, NULL), NATS_OK);
+    assert_reported("it is a mirror", "stream = \"ORIGIN\" in [sink.");
+    delete_stream("ORIGIN");
 }
 
 static void a_message_larger_than_the_stream_takes_is_rejected(void **state)
@@ -232,7 +272,8 @@ static void a_message_larger_than_the_stream_takes_is_rejected(void **state)
     assert_int_equal(broker_ready(broker, &error), 0);
     set_payload(add_message(&batch, subject_of("in"), NULL, NULL), payload, sizeof payload);
     publish_quickly();
-    assert_refused(&batch.messages[0], VERDICT_REJECTED, "message size exceeds maximum");
+    assert_refused(&batch.messages[0], VERDICT_REJECTED,
+                   "payload of 2000 bytes plus headers: larger than max_msg_size 1000 of stream");
 }
 
 static void a_repeat_is_sent_but_stored_once(void **state)
@@ -692,6 +733,7 @@ int main(void)
         TEST(a_subject_without_a_stream_waits_while_its_neighbours_are_sent),
         TEST(a_subject_of_another_stream_waits),
         TEST_WITHOUT_STREAM(a_full_stream_lets_messages_wait),
+        TEST_WITHOUT_STREAM(a_stream_that_takes_or_keeps_nothing_is_reported),
         TEST_WITHOUT_STREAM(a_message_larger_than_the_stream_takes_is_rejected),
         TEST(a_repeat_is_sent_but_stored_once),
         TEST(a_full_batch_keeps_its_order),

@@ -81,6 +81,7 @@ int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, st
 struct topic_settings {
     int min_insync;      /* min.insync.replicas; -1: the broker does not say */
     bool unclean_leader; /* a replica that lags may become the leader */
+    bool compacted;      /* cleanup.policy contains "compact" */
 };
 
 static void read_settings(rd_kafka_event_t *event, struct topic_settings *settings)
@@ -103,6 +104,8 @@ static void read_settings(rd_kafka_event_t *event, struct topic_settings *settin
             settings->min_insync = (int)strtol(value, NULL, 10);
         if (value != NULL && strcmp(name, "unclean.leader.election.enable") == 0)
             settings->unclean_leader = strcmp(value, "true") == 0;
+        if (value != NULL && strcmp(name, "cleanup.policy") == 0)
+            settings->compacted = strstr(value, "compact") != NULL;
     }
 }
 
@@ -157,9 +160,15 @@ static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topi
                  struct findings *findings)
 {
     const char *name = topic->topic;
-    struct topic_settings settings;
+    struct topic_settings settings = ask_settings(kafka, name);
     struct finding *finding;
 
+    if (settings.compacted)
+        set_fix(kafka,
+                add_warning(kafka, findings, name,
+                            "it is compacted: rows without a key are refused and become dead, and"
+                            " of each key only the last message is sure to stay"),
+                name, "cleanup.policy=delete");
     if (fewest_replicas(topic) < 2) {
         finding = add_warning(kafka, findings, name,
                               "replication factor 1: losing one disk loses acknowledged messages");
@@ -168,7 +177,6 @@ static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topi
                        " min.insync.replicas=2");
         return;
     }
-    settings = ask_settings(kafka, name);
     if (settings.min_insync >= 0 && settings.min_insync < 2)
         set_fix(kafka,
                 add_warning(kafka, findings, name,

@@ -149,6 +149,13 @@ static void suspect(struct kafka *kafka, struct message *message, enum kafka_cla
         batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", text);
 }
 
+static const char *why_refused(const struct message *message, rd_kafka_resp_err_t code)
+{
+    if (code == RD_KAFKA_RESP_ERR_INVALID_RECORD && message->route_key.data == NULL)
+        return "Broker failed to validate record: a compacted topic takes no message without a key";
+    return rd_kafka_err2str(code);
+}
+
 static void judge_failed(struct kafka *kafka, struct message *message,
                          const rd_kafka_message_t *report)
 {
@@ -165,7 +172,7 @@ static void judge_failed(struct kafka *kafka, struct message *message,
                                  report->err == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE))
             kafka->chunks.too_large++;
         else
-            suspect(kafka, message, class, rd_kafka_err2str(report->err));
+            suspect(kafka, message, class, why_refused(message, report->err));
         break;
     case KAFKA_DESTINATION_DOWN:
         kafka_topic_invalidate(kafka, message->destination, report->err);

@@ -7,6 +7,8 @@
 #include "broker/nats/io.h"
 #include "broker/nats/problems.h"
 
+#include <jansson.h>
+
 /* Declarations shared by the files of this folder; no other file includes this header. */
 
 #define NATS_HEADER_FRAME_BYTES 12            /* "NATS/1.0" and two CRLFs */
@@ -68,6 +70,7 @@ struct nats {
     bool fetch_forbidden; /* fetching stored messages is not permitted on this connection */
     bool last_fetch_timed_out; /* the last fetch, on any connection, got no reply */
     struct nats_problems *problems;
+    int64_t stream_bytes_max;  /* max_msg_size as last read, of headers and payload; -1: no limit */
     int64_t message_bytes_max; /* the server's max_payload, which limits headers plus payload */
     int64_t max_payload_read_at_ms; /* when the server announced max_payload */
     bool max_payload_is_stale;      /* max_payload may have changed: the next ready() reconnects */
@@ -118,7 +121,14 @@ int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind
  * then fails too. */
 void nats_end_stuck(const char *server);
 
+/* policy.c: what `check` says of a stream, by its information. */
+void nats_report_policy(const struct nats *nats, const json_t *info, struct findings *findings);
+
 /* stream.c */
+/* A setting in a stream's information. NULL, or "": there is none. */
+const json_t *nats_setting(const json_t *info, const char *name);
+const char *nats_setting_text(const json_t *info, const char *name);
+int64_t nats_duplicate_window_ms(const json_t *info);
 /* Checks the stream; adds it when it is missing and the sink has create = true. */
 int nats_check_stream(struct nats *nats, struct error *error);
 /* Whether the server knows, by the deadline, what the stream is or that there is none. */

@@ -272,6 +272,16 @@ static void warn_of_repeated_sequence(const struct nats *nats, uint64_t sequence
                    nats->address, sequence, nats->base.options->stream);
 }
 
+/* The server says only that the message is too large for the stream. */
+static void state_size(const struct nats *nats, struct batch *batch, struct message *message)
+{
+    batch_refuse(batch, message, VERDICT_REJECTED,
+                 "payload of %zu bytes plus headers: larger than max_msg_size %lld of stream"
+                 " \"%.64s\" (10054)",
+                 message->payload.len, (long long)nats->stream_bytes_max,
+                 nats->base.options->stream);
+}
+
 /* An answer to a message that expects none (any more) is ignored. If an expected answer has a
  * sequence number that another message was acknowledged with, the message stays pending and the
  * connection is replaced. */
@@ -294,6 +304,8 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
     expected->state = answer->state;
     expected->sequence = answer->sequence;
     nats_judge(batch, &batch->messages[index], answer, nats->base.options->stream);
+    if (answer->state == NATS_REFUSED && answer->code == JSStreamMessageExceedsMaximumErr)
+        state_size(nats, batch, &batch->messages[index]);
     nats->unresolved +=
         answer->state == NATS_REFUSED && batch->messages[index].verdict == VERDICT_PENDING;
 }

@@ -13,7 +13,6 @@
 #include "route/rules.h"
 
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +38,12 @@ static const char *text_in(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
-static const json_t *setting(const json_t *info, const char *name)
+const json_t *nats_setting(const json_t *info, const char *name)
 {
     return json_object_get(json_object_get(info, "config"), name);
 }
 
-static const char *text_of_setting(const json_t *info, const char *name)
+const char *nats_setting_text(const json_t *info, const char *name)
 {
     return text_in(json_object_get(info, "config"), name);
 }
@@ -296,14 +295,14 @@ static int add(struct nats *nats, const char *destination, struct error *error)
     return status;
 }
 
-static int64_t duplicate_window_ms(const json_t *info)
+int64_t nats_duplicate_window_ms(const json_t *info)
 {
-    return json_integer_value(setting(info, "duplicate_window")) / NS_PER_MS;
+    return json_integer_value(nats_setting(info, "duplicate_window")) / NS_PER_MS;
 }
 
 static int check_config(struct nats *nats, const json_t *info, struct error *error)
 {
-    if (!json_is_true(setting(info, "no_ack")))
+    if (!json_is_true(nats_setting(info, "no_ack")))
         return 0;
     fail(nats, error, ERROR_PERMANENT, "no_ack is set, so it never acknowledges a message");
     return error_hint(error, "nats stream edit %s --ack", nats->base.options->stream);
@@ -329,7 +328,7 @@ bool nats_stream_takes(const struct nats *nats, struct text destination)
 /* A subject that cannot be parsed here is treated as ">". */
 static int keep_subjects(struct nats *nats, const json_t *info, struct error *error)
 {
-    const json_t *subjects = setting(info, "subjects");
+    const json_t *subjects = nats_setting(info, "subjects");
     size_t count = json_array_size(subjects);
     char why[64];
 
@@ -382,9 +381,10 @@ int nats_check_stream(struct nats *nats, struct error *error)
         status = fail(nats, error, ERROR_PERMANENT,
                       "it would store the relay's own acknowledgements: choose an inbox_prefix "
                       "that none of its subjects matches");
-    nats->base.recognise_ms = duplicate_window_ms(info);
-    nats->unnumbered_is_pending = strcmp(text_of_setting(info, "retention"), "interest") != 0 ||
-                                  json_integer_value(setting(info, "num_replicas")) > 1;
+    nats->base.recognise_ms = nats_duplicate_window_ms(info);
+    nats->stream_bytes_max = json_integer_value(nats_setting(info, "max_msg_size"));
+    nats->unnumbered_is_pending = strcmp(nats_setting_text(info, "retention"), "interest") != 0 ||
+                                  json_integer_value(nats_setting(info, "num_replicas")) > 1;
     json_decref(info);
     return status;
 }
@@ -413,86 +413,6 @@ static int check_subject(struct nats *nats, const json_t *info, const char *dest
     if (nats_stream_takes(nats, text_of(destination)))
         return 0;
     return fail_subject(nats, destination, error);
-}
-
-static struct finding *add_warning(const struct nats *nats, struct findings *findings,
-                                   const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static struct finding *add_warning(const struct nats *nats, struct findings *findings,
-                                   const char *format, ...)
-{
-    char text[TEXT_BYTES_MAX];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return findings_add(findings, FINDING_WARNING, "sink %s, stream \"%s\": %s",
-                        nats->base.options->name, nats->base.options->stream, text);
-}
-
-static void set_fix(const struct nats *nats, struct finding *finding, const char *option)
-{
-    (void)snprintf(finding->fix, sizeof finding->fix, "nats stream edit %s %s",
-                   nats->base.options->stream, option);
-}
-
-static void warn_of_limits(const struct nats *nats, const json_t *info, struct findings *findings)
-{
-    static const char *const limits[] = {"max_bytes", "max_msgs", "max_msgs_per_subject"};
-
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        json_int_t limit = json_integer_value(setting(info, limits[i]));
-
-        if (limit > 0 && strcmp(text_of_setting(info, "discard"), "new") != 0)
-            set_fix(nats,
-                    add_warning(nats, findings,
-                                "%s = %lld with discard \"old\": a full stream drops its oldest"
-                                " messages, whether they were consumed or not",
-                                limits[i], (long long)limit),
-                    "--discard new");
-    }
-}
-
-/* What the stream's configuration may do to messages that it has acknowledged. */
-static void warn(const struct nats *nats, const json_t *info, struct findings *findings)
-{
-    int64_t window_ms = duplicate_window_ms(info);
-    int64_t wanted_ms = 2 * nats->base.options->publish_timeout_ms;
-    struct finding *finding;
-    char option[64];
-
-    if (strcmp(text_of_setting(info, "storage"), "memory") == 0) {
-        finding = add_warning(nats, findings,
-                              "memory storage: the stream is lost when the server restarts");
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "storage cannot be edited: add a stream with --storage file, and move the"
-                       " subjects to it");
-    }
-    if (json_integer_value(setting(info, "num_replicas")) < 2) {
-        finding = add_warning(nats, findings, "1 replica: losing one disk loses messages");
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "with a cluster of three servers: nats stream edit %s --replicas 3; fine for"
-                       " trying out",
-                       nats->base.options->stream);
-    }
-    if (window_ms < wanted_ms) {
-        (void)snprintf(option, sizeof option, "--dupe-window %llds",
-                       (long long)(wanted_ms + 999) / 1000);
-        set_fix(nats,
-                add_warning(nats, findings,
-                            "duplicate window of %lld ms: an event repeated after up to %lld ms may"
-                            " be stored twice",
-                            (long long)window_ms, (long long)wanted_ms),
-                option);
-    }
-    if (json_is_true(setting(info, "allow_rollup_hdrs")))
-        (void)add_warning(nats, findings, "allow_rollup: a message header can purge the stream");
-    if (strcmp(text_of_setting(info, "retention"), "limits") != 0)
-        (void)add_warning(nats, findings,
-                          "retention is not \"limits\": a restarted server forgets the ids of"
-                          " consumed messages");
-    warn_of_limits(nats, info, findings);
 }
 
 /* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
@@ -536,14 +456,16 @@ int nats_inspect(struct broker *broker, const char *destination, struct findings
         if (check_overlap(nats, destination, error) < 0)
             return -1;
         if (destination == NULL)
-            (void)add_warning(nats, findings, "it is missing; init or run will create it");
+            (void)findings_add(findings, FINDING_WARNING,
+                               "sink %s, stream \"%s\": it is missing; init or run will create it",
+                               nats->base.options->name, nats->base.options->stream);
         return 0;
     }
     status = check_config(nats, info, error);
     if (status == 0 && destination != NULL)
         status = check_subject(nats, info, destination, error);
     if (status == 0 && destination == NULL) {
-        warn(nats, info, findings);
+        nats_report_policy(nats, info, findings);
         note_library(nats, findings);
     }
     json_decref(info);
