@@ -20,6 +20,7 @@ struct attempt {
     char *password; /* from database.password_file; NULL when there is none */
     char application_name[80];
     char timeout[24];
+    struct transport_hosts hosts;
     PGconn *conn;
 };
 
@@ -39,6 +40,7 @@ static void attempt_free(struct attempt *attempt)
 {
     free(attempt->url);
     secret_free(attempt->password);
+    transport_free_hosts(&attempt->hosts);
     free(attempt);
 }
 
@@ -51,21 +53,17 @@ static void drop(void *argument)
 }
 
 /* Of repeated keywords libpq uses the last: those before "dbname", which holds the url, are
- * defaults, and those after it override the url. */
+ * defaults, and those after it override the url unless their value is NULL or empty. */
 static void work(void *argument)
 {
     struct attempt *attempt = argument;
-    const char *keywords[] = {"keepalives_idle",
-                              "keepalives_interval",
-                              "keepalives_count",
-                              "tcp_user_timeout",
-                              "client_encoding",
-                              "target_session_attrs",
-                              "application_name",
-                              "dbname",
-                              "connect_timeout",
-                              attempt->password != NULL ? "password" : NULL,
-                              NULL};
+    const char *keywords[] = {"keepalives_idle",  "keepalives_interval",
+                              "keepalives_count", "tcp_user_timeout",
+                              "client_encoding",  "target_session_attrs",
+                              "application_name", "dbname",
+                              "connect_timeout",  "host",
+                              "hostaddr",         "port",
+                              "password",         NULL};
     const char *values[] = {"10",
                             "5",
                             "3",
@@ -75,6 +73,9 @@ static void work(void *argument)
                             attempt->application_name,
                             attempt->url,
                             attempt->timeout,
+                            attempt->hosts.host,
+                            attempt->hosts.hostaddr,
+                            attempt->hosts.port,
                             attempt->password,
                             NULL};
 
@@ -253,7 +254,7 @@ static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t 
 }
 
 PGconn *connect_open(struct bounded_call **late, const struct session_options *options,
-                     const char *name, struct error *error)
+                     const char *name, int first_host, struct error *error)
 {
     struct attempt *attempt = calloc(1, sizeof *attempt);
     int64_t limit_ms;
@@ -267,6 +268,9 @@ PGconn *connect_open(struct bounded_call **late, const struct session_options *o
     (void)snprintf(attempt->application_name, sizeof attempt->application_name, "outbox-relay/%s",
                    name);
     limit_ms = set_timeout(attempt, error);
+    if (limit_ms >= 0 && first_host > 0 &&
+        transport_turn_hosts(&attempt->hosts, attempt->url, first_host) < 0)
+        limit_ms = error_no_memory(error);
     if (limit_ms >= 0 && options->password_file != NULL) {
         attempt->password = read_password(options->password_file, error);
         if (attempt->password == NULL)

@@ -21,9 +21,10 @@
     "it is a standby, or default_transaction_read_only is on; name the primary, or all hosts, in"  \
     " database.url: postgresql://HOST1,HOST2/DATABASE?target_session_attrs=read-write"
 
-/* NULL with *error set. `late` is passed to bounded_call_run(): while an attempt that timed out is
- * still running, no other is started. `name` becomes part of application_name. */
+/* NULL with *error set. The hosts of the url are tried in turn, the one with the index `first_host`
+ * first (transport_turn_hosts()). `late` is passed to bounded_call_run(): while an attempt that
+ * timed out is still running, no other is started. `name` becomes part of application_name. */
 PGconn *connect_open(struct bounded_call **late, const struct session_options *options,
-                     const char *name, struct error *error);
+                     const char *name, int first_host, struct error *error);
 
 #endif

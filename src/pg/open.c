@@ -102,7 +102,7 @@ int session_open(struct session *session, const struct session_options *options,
                  struct error *error)
 {
     session->schemas = NULL;
-    session->conn = connect_open(&session->late, options, name, error);
+    session->conn = connect_open(&session->late, options, name, session->first_host, error);
     if (session->conn == NULL)
         return -1;
     (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);

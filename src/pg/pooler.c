@@ -28,7 +28,7 @@ static int notify(struct session *session, const struct session_options *options
     int status = -1;
 
     (void)snprintf(sql, sizeof sql, "NOTIFY " CHANNEL ", '%s'", mark);
-    other.conn = connect_open(&other.late, options, "admin", error);
+    other.conn = connect_open(&other.late, options, "admin", session->first_host, error);
     if (other.conn != NULL && PQsetnonblocking(other.conn, 1) < 0)
         (void)session_fail(&other, NULL, error);
     else if (other.conn != NULL)

@@ -1,6 +1,7 @@
 #include "pg/server.h"
 
-#include "base/log.h"
+#include "base/clock.h"
+#include "base/log_limit.h"
 #include "pg/connect.h"
 
 #include <inttypes.h>
@@ -16,6 +17,8 @@ static const char identity_sql[] =
     " THEN ('x' || left(pg_catalog.pg_walfile_name("
     "pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::int8 END"
     " FROM pg_catalog.pg_control_system()";
+
+static struct log_limit refusals = {.lines = "refusals of a database server"};
 
 static int refuse(const struct server *server, const char *system, int64_t timeline,
                   struct error *error)
@@ -62,8 +65,14 @@ int server_check_identity(struct server *server, struct session *session, struct
     if (ask(&found, session, error) < 0)
         return -1;
     if (server->system[0] != '\0' &&
-        (strcmp(server->system, found.system) != 0 || found.timeline < server->timeline))
-        return refuse(server, found.system, found.timeline, error);
+        (strcmp(server->system, found.system) != 0 || found.timeline < server->timeline)) {
+        /* The server that is wanted may be another host. If so, the outage is too short for a line
+         * of its own. */
+        session->first_host++;
+        (void)refuse(server, found.system, found.timeline, error);
+        log_limit_line(&refusals, LOG_WARN, clock_now_ms(), "%s", error->text);
+        return -1;
+    }
     memcpy(server->system, found.system, sizeof server->system);
     server->timeline = found.timeline;
     return 0;

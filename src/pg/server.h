@@ -16,7 +16,7 @@ struct server {
 
 /* Returns 0, or -1 when the server is read-only, or when this is another cluster than before, or an
  * older timeline of it, such as a replaced primary that is up again: rows that it shows as unsent
- * may have been sent long ago. */
+ * may have been sent long ago. The session's next connection then begins with another host. */
 int server_check_identity(struct server *server, struct session *session, struct error *error);
 
 /* Sets the error that says so; returns -1. */

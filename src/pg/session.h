@@ -24,6 +24,7 @@ struct session {
     char *schemas; /* the role's search_path as an array; the session itself sets it to '' */
     struct bounded_call *late; /* a connection attempt that timed out; NULL: none */
     char backend[64]; /* pid and start time of the last connection's backend; "": none yet */
+    int first_host;   /* the host of the url that is tried first (connect.h) */
     bool is_pooled;   /* the connection goes through a connection pooler, in session mode */
     int wait_ms;      /* time limit for each result; 0: SESSION_WAIT_MS */
     /* Notifications are counted and not stored, because any role may send any number of them. */

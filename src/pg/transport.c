@@ -70,11 +70,17 @@ static enum transport_risk risk_of(const PQconninfoOption *options)
 
 /* libpq resolves all options before it opens a socket, and checks target_session_attrs last. An
  * invalid value there makes libpq stop after resolving and before connecting. */
-int transport_resolve(struct transport *transport, const char *url)
+static PGconn *resolve(const char *url)
 {
     static const char *const keywords[] = {"dbname", "target_session_attrs", NULL};
     const char *const values[] = {url, "resolve only", NULL};
-    PGconn *conn = PQconnectStartParams(keywords, values, 1);
+
+    return PQconnectStartParams(keywords, values, 1);
+}
+
+int transport_resolve(struct transport *transport, const char *url)
+{
+    PGconn *conn = resolve(url);
     PQconninfoOption *options = PQconninfo(conn);
     bool resolved = options != NULL && strstr(PQerrorMessage(conn), "target_session_attrs") != NULL;
 
@@ -92,4 +98,51 @@ int transport_resolve(struct transport *transport, const char *url)
     PQconninfoFree(options);
     PQfinish(conn);
     return resolved ? 0 : -1;
+}
+
+/* A copy of the comma-separated list that begins with its entry `first`, or NULL with *failed set.
+ * A list of one entry is the same for all hosts. */
+static char *turn(const char *list, int first, bool *failed)
+{
+    const char *begin = list;
+    char *turned;
+
+    for (; first > 0 && begin != NULL; first--)
+        if ((begin = strchr(begin, ',')) != NULL)
+            begin++;
+    if (begin == NULL)
+        begin = list;
+    if (asprintf(&turned, "%s%s%.*s", begin, begin > list ? "," : "",
+                 begin > list ? (int)(begin - list - 1) : 0, list) >= 0)
+        return turned;
+    *failed = true;
+    return NULL;
+}
+
+int transport_turn_hosts(struct transport_hosts *hosts, const char *url, int first)
+{
+    PGconn *conn = resolve(url);
+    PQconninfoOption *options = PQconninfo(conn);
+    bool failed = options == NULL;
+
+    *hosts = (struct transport_hosts){0};
+    if (!failed) {
+        first %= count_hosts(options);
+        hosts->host = turn(value_of(options, "host"), first, &failed);
+        hosts->hostaddr = turn(value_of(options, "hostaddr"), first, &failed);
+        hosts->port = turn(value_of(options, "port"), first, &failed);
+    }
+    PQconninfoFree(options);
+    PQfinish(conn);
+    if (failed)
+        transport_free_hosts(hosts);
+    return failed ? -1 : 0;
+}
+
+void transport_free_hosts(struct transport_hosts *hosts)
+{
+    free(hosts->host);
+    free(hosts->hostaddr);
+    free(hosts->port);
+    *hosts = (struct transport_hosts){0};
 }

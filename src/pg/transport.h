@@ -26,6 +26,19 @@ struct transport {
 /* Returns 0, or -1 when libpq rejects the string; connecting then reports the reason. */
 int transport_resolve(struct transport *transport, const char *url);
 
+/* Values of libpq's keywords host, hostaddr and port, each with the hosts of the connection string
+ * in another order. NULL: as the string has it. */
+struct transport_hosts {
+    char *host;
+    char *hostaddr;
+    char *port;
+};
+
+/* Puts the host with this index first, and those before it last; an index beyond the last host
+ * counts on from the first. Returns 0, or -1 when there is no memory. */
+int transport_turn_hosts(struct transport_hosts *hosts, const char *url, int first);
+void transport_free_hosts(struct transport_hosts *hosts);
+
 /* Whether any of the comma-separated hosts is neither a loopback address nor a Unix socket. */
 bool transport_is_remote(const char *hosts);
 

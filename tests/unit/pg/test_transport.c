@@ -122,6 +122,32 @@ static void a_connection_string_that_libpq_refuses_is_not_judged(void **state)
         assert_int_equal(transport_resolve(&transport, urls[i]), -1);
 }
 
+static void assert_turned(const char *url, int first, const char *host, const char *hostaddr,
+                          const char *port)
+{
+    struct transport_hosts hosts;
+
+    assert_int_equal(transport_turn_hosts(&hosts, url, first), 0);
+    assert_string_equal(hosts.host, host);
+    assert_string_equal(hosts.hostaddr, hostaddr);
+    assert_string_equal(hosts.port, port);
+    transport_free_hosts(&hosts);
+}
+
+static void another_host_of_the_url_can_be_tried_first(void **state)
+{
+    (void)state;
+    assert_turned("postgresql://a:1,b:2,c:3/db", 1, "b,c,a", "", "2,3,1");
+    assert_turned("postgresql://a:1,b:2,c:3/db", 5, "c,a,b", "", "3,1,2");
+    assert_turned("host=a,b port=7", 1, "b,a", "", "7");
+    assert_turned("host=a,b hostaddr=127.0.0.1,::1 port=7,", 1, "b,a", "::1,127.0.0.1", ",7");
+    assert_turned("hostaddr=127.0.0.1,::1", 1, "", "::1,127.0.0.1", "5432");
+    assert_turned("host=a", 3, "a", "", "5432");
+    write_file("PGSERVICEFILE", "[two]\nhost=a,b\nport=1,2\n");
+    assert_turned("service=two", 1, "b,a", "", "2,1");
+    (void)unsetenv("PGSERVICEFILE");
+}
+
 int main(void)
 {
     static const char *const inherited[] = {"PGSSLMODE",  "PGHOST",     "PGHOSTADDR",
@@ -134,6 +160,7 @@ int main(void)
         cmocka_unit_test(an_address_that_is_not_given_is_the_one_of_the_host),
         cmocka_unit_test(the_time_for_an_address_is_said_in_any_way_that_libpq_knows),
         cmocka_unit_test(a_connection_string_that_libpq_refuses_is_not_judged),
+        cmocka_unit_test(another_host_of_the_url_can_be_tried_first),
     };
     int file = mkstemp(path);
     int failed;
