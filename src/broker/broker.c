@@ -44,6 +44,11 @@ bool broker_keeps_order(const struct broker *broker)
     return ops_of(broker)->keeps_order != NULL && ops_of(broker)->keeps_order(broker);
 }
 
+bool broker_keeps_nothing(const struct broker *broker)
+{
+    return ((const struct broker_base *)(const void *)broker)->keeps_nothing;
+}
+
 int64_t broker_recognise_ms(const struct broker *broker)
 {
     return ((const struct broker_base *)(const void *)broker)->recognise_ms;

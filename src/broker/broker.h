@@ -79,6 +79,7 @@ struct broker_base {
     const struct sink_options *options;
     int connect_timeout_ms; /* 0: BROKER_CONNECT_TIMEOUT_MS */
     int64_t recognise_ms;   /* for how long it drops a repeated message; 0: never, or not known */
+    bool keeps_nothing;     /* it acknowledges messages and stores none, for lack of consumers */
 };
 
 #define BROKER_CONNECT_TIMEOUT_MS 4000
@@ -99,6 +100,7 @@ int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t d
 bool broker_keeps_order(const struct broker *broker);
 /* For how long it recognises a repeated message and drops it; 0: not known, or it never does. */
 int64_t broker_recognise_ms(const struct broker *broker);
+bool broker_keeps_nothing(const struct broker *broker);
 int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error);

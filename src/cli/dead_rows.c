@@ -1,6 +1,7 @@
 #include "cli/dead.h"
 
 #include "cli/terminal.h"
+#include "message/remedy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,14 @@ static const char *value_named(const struct parked_value *values, int count, con
         if (strcmp(values[i].name, name) == 0 && values[i].value.data != NULL)
             return terminal_text(out, size, values[i].value, false);
     return "-";
+}
+
+/* NULL when there is none to name. */
+static const char *fix_for(const struct parked_value *values, int count)
+{
+    char error[CELL_BYTES_MAX];
+
+    return remedy_for(value_named(values, count, "error", error, sizeof error));
 }
 
 static void put_cell(const char *text, int width, bool cut)
@@ -47,6 +56,7 @@ static void print_on_terminal(const struct parked_value *values, int count, bool
     } cells[] = {{"id", ID}, {"state", STATE}, {"topic", room - room / 3}, {"key", room / 3}};
     char text[CELL_BYTES_MAX];
     char fitted[CELL_BYTES_MAX];
+    const char *fix = fix_for(values, count);
 
     for (size_t i = 0; heading && i < sizeof cells / sizeof *cells; i++)
         put_cell(cells[i].name, cells[i].width, false);
@@ -58,6 +68,8 @@ static void print_on_terminal(const struct parked_value *values, int count, bool
     (void)printf("    %s\n",
                  terminal_fit(fitted, sizeof fitted,
                               value_named(values, count, "error", text, sizeof text), columns - 4));
+    if (fix != NULL)
+        (void)printf("    fix: %s\n", fix);
 }
 
 void dead_print_line(void *closure, const struct parked_value *values, int count)
@@ -119,6 +131,7 @@ static void print_payload(struct text bytes, struct text payload)
 void dead_print_whole(void *closure, const struct parked_value *values, int count)
 {
     char safe[PARKED_PAYLOAD_MAX + 1];
+    const char *fix = fix_for(values, count);
     int *printed = closure;
 
     if (*printed != 0)
@@ -131,6 +144,8 @@ void dead_print_whole(void *closure, const struct parked_value *values, int coun
             value = text_of("(null)");
         (void)printf("%-*s%s\n", NAME_WIDTH, values[i].name,
                      terminal_text(safe, sizeof safe, value, false));
+        if (strcmp(values[i].name, "error") == 0 && fix != NULL)
+            (void)printf("%-*s%s\n", NAME_WIDTH, "fix", fix);
     }
     print_payload(values[count - 2].value, values[count - 1].value);
 }

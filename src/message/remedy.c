@@ -7,6 +7,10 @@
     "make room: let consumers acknowledge, or nats stream purge; or raise the limit: nats stream"  \
     " edit STREAM "
 
+#define CORRECT "correct the row in TABLE_parked: its "
+#define RETRY "; then dead retry"
+#define TOPIC CORRECT "topic, or the [[route]]'s" RETRY
+
 /* Part of a reason, and what mends it. The first that occurs counts, so the more precise stand
  * first. */
 static const struct {
@@ -28,10 +32,12 @@ static const struct {
                                        " move the subject to the sink's stream"},
     {"acknowledged by stream", "name this stream in the [sink], or take the subject from it: a"
                                " subject should belong to one stream"},
-    {"larger than the stream's max_msg_size",
-     "make the payload smaller, or nats stream edit STREAM --max-msg-size ...; then dead retry"},
+    {"larger than max_msg_size",
+     "make the payload smaller, or nats stream edit STREAM --max-msg-size ..." RETRY},
     {"larger than max_payload",
-     "make the payload smaller, or raise max_payload of the server; then dead retry"},
+     "make the payload smaller, or raise max_payload of the server" RETRY},
+    {"collides with another event", CORRECT "event_id must be its own" RETRY},
+    {"inbox_prefix", "choose another topic, or another inbox_prefix in the [sink]" RETRY},
     /* ---- NATS: codes of the server ---- */
     {"maximum messages per subject exceeded (10077)", ROOM "--max-msgs-per-subject ..."},
     {"maximum messages exceeded (10077)", ROOM "--max-msgs ..."},
@@ -65,15 +71,15 @@ static const struct {
     /* ---- Kafka: the relay's own words, then librdkafka's ---- */
     {"is compacted and takes no message without a key",
      "give the row a key, or the [[route]] a key; or kafka-configs.sh --alter --topic TOPIC"
-     " --add-config cleanup.policy=delete; then dead retry"},
+     " --add-config cleanup.policy=delete" RETRY},
     {"larger than max.message.bytes of the topic",
      "make the payload smaller, or kafka-configs.sh --alter --topic TOPIC --add-config"
-     " max.message.bytes=...; then dead retry"},
+     " max.message.bytes=..." RETRY},
     {"larger than segment.bytes of the topic",
      "make the payload smaller, or kafka-configs.sh --alter --topic TOPIC --add-config"
-     " segment.bytes=...; then dead retry"},
+     " segment.bytes=..." RETRY},
     {"message.max.bytes", "make the payload smaller, or raise message.max.bytes in the [sink]'s"
-                          " properties, and max.message.bytes of the topic; then dead retry"},
+                          " properties, and max.message.bytes of the topic" RETRY},
     {"Message size too large", "make the payload smaller, or raise max.message.bytes of the topic;"
                                " then dead retry"},
     {"has no leader", "bring the broker of the partition back: kafka-topics.sh --describe"
@@ -93,6 +99,27 @@ static const struct {
     {"message format version", "raise message.format.version of the topic: its brokers know no"
                                " headers yet"},
     {"Required feature not supported", "choose another compression.type, or upgrade the brokers"},
+    /* ---- the row itself, whatever the broker (route/, outbox/, sinks) ---- */
+    {"no [[route]] matches", "add a [[route]] for this topic, or correct the row's" RETRY},
+    {"uses a column that is NULL", "fill the column in TABLE_parked, or have the [[route]] do"
+                                   " without it" RETRY},
+    {"allow list does not permit", "add it to allow of the [sink], or have a [[route]] lead"
+                                   " elsewhere" RETRY},
+    {"the topic is ", TOPIC},
+    {"topic name", TOPIC},
+    {"internal topic", TOPIC},
+    {"topic longer than", TOPIC},
+    {"empty topic", TOPIC},
+    {"invalid subject", TOPIC},
+    {"empty subject", TOPIC},
+    {"subject longer than", TOPIC},
+    {"names that begin with \"$\"", TOPIC},
+    {"key, type and headers take", CORRECT "key, type or headers must be shorter" RETRY},
+    {"header", CORRECT "headers" RETRY},
+    {"is too large to fetch", "make the payload smaller" RETRY},
+    {"event id is NULL", CORRECT "event_id must not be NULL" RETRY},
+    {"event_id is empty", CORRECT "event_id must not be empty" RETRY},
+    {"PostgreSQL cannot read this row", CORRECT "value that cannot be read" RETRY},
 };
 
 const char *remedy_for(const char *reason)
@@ -100,5 +127,5 @@ const char *remedy_for(const char *reason)
     for (size_t i = 0; reason != NULL && i < sizeof remedies / sizeof *remedies; i++)
         if (strstr(reason, remedies[i].part) != NULL)
             return remedies[i].remedy;
-    return "outbox-relay check says what is wrong with it";
+    return NULL;
 }

@@ -6,6 +6,7 @@
 #include "broker/clients.h"
 #include "catalog/refused.h"
 #include "message/order.h"
+#include "message/remedy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -384,7 +385,7 @@ static void log_row(struct lane *lane, const struct message *message)
                          .error = message->reason,
                          .hint = message->outcome == OUTCOME_REFUSED
                                      ? refused_remedy(message->reason)
-                                     : NULL),
+                                     : remedy_for(message->reason)),
               "%s", what);
 }
 

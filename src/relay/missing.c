@@ -21,6 +21,7 @@ static void log_missing(const struct missing *missing, const struct missing_dest
 {
     const struct sink_options *sink = &missing->options->sinks[item->sink];
     bool is_away = level != LOG_INFO;
+    const char *remedy = remedy_for(item->reason);
     char shown[sizeof item->name + 16];
     char lasted[40] = "";
 
@@ -34,7 +35,9 @@ static void log_missing(const struct missing *missing, const struct missing_dest
     log_event(level,
               LOG_FIELDS(.sink = sink->name, .destination = text_of(shown),
                          .error = is_away ? item->reason : NULL,
-                         .hint = is_away ? remedy_for(item->reason) : NULL,
+                         .hint = !is_away         ? NULL
+                                 : remedy != NULL ? remedy
+                                                  : REMEDY_CHECK,
                          .since_ms = clock_wall_us() / 1000 - (now_ms - item->since_ms)),
               "%s%s", text, lasted);
 }

@@ -218,6 +218,7 @@ static void add_peer(struct peer_report *out, struct lane_report *lane, int peer
         out->handed += atomic_load_explicit(&lane->handed[peer], memory_order_relaxed);
     if (atomic_load(&about->recognise_ms) != 0)
         out->recognise_ms = atomic_load(&about->recognise_ms);
+    out->keeps_nothing = out->keeps_nothing || atomic_load(&about->keeps_nothing);
     (void)pthread_mutex_lock(&lane->lock);
     if (about->error_at_ms != 0 &&
         (out->error_for_ms < 0 || now_ms - about->error_at_ms < out->error_for_ms)) {

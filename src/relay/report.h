@@ -65,6 +65,7 @@ struct lane_peer {
     _Atomic int64_t since_ms;
     _Atomic uint64_t connects;
     _Atomic int64_t recognise_ms; /* sinks: broker_recognise_ms() */
+    _Atomic bool keeps_nothing;   /* sinks: broker_keeps_nothing() */
     int64_t error_at_ms;          /* when it occurred, guarded by `lock`; 0: there was no error */
     struct error error;           /* the last error, guarded by `lock` */
 };
@@ -133,6 +134,7 @@ struct peer_report {
     uint64_t connects;    /* connections made by all lanes */
     int handed;           /* sinks: messages handed to the clients and not answered yet */
     int64_t recognise_ms; /* sinks: for how long repeats are dropped; 0: never, or unknown */
+    bool keeps_nothing;   /* sinks: the broker acknowledges and stores none */
     int64_t error_for_ms; /* how long ago the last error was; -1: there was none */
     struct error error;
 };

@@ -70,6 +70,8 @@ static void ready(struct lane_sinks *sinks, int sink, struct error *error)
         lane_report_up(sinks->report, sink);
         atomic_store(&sinks->report->peers[sink].recognise_ms,
                      broker_recognise_ms(sinks->brokers[sink]));
+        atomic_store(&sinks->report->peers[sink].keeps_nothing,
+                     broker_keeps_nothing(sinks->brokers[sink]));
         return;
     }
     sinks_mark_away(sinks, sink, &problem);

@@ -80,6 +80,10 @@ static void fill(struct relay_answer *answer, const struct relay_report *report)
         if (peer->state == PEER_AWAY)
             (void)snprintf(sink->error, sizeof sink->error, "%.*s", (int)sizeof sink->error - 1,
                            peer->error.text);
+        else if (peer->keeps_nothing)
+            (void)snprintf(sink->error, sizeof sink->error,
+                           "acknowledges messages and stores none: its stream has retention"
+                           " \"interest\" and no consumer");
     }
     for (int i = 0; i < report->lane_count && i < ANSWER_LANES_MAX; i++) {
         const struct lane_snapshot *lane = &report->lanes[i];

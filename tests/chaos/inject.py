@@ -21,6 +21,44 @@ CRASH_S = 20  # how long a relay may take to reach the point where it dies
 RELOAD_S = 20  # a relay may be paused for 13 s
 STOP_S = 18  # shutdown_timeout is 15 s, and a second is allowed
 
+# What may be done to the outbox while relays run. The last change takes the first ones back.
+CHANGES = [
+    "ALTER TABLE outbox ADD COLUMN added_{number} text DEFAULT 'x'",
+    "ALTER TABLE outbox DROP COLUMN added_{number}",
+    "ALTER TABLE outbox ALTER COLUMN type TYPE varchar(200);"
+    " ALTER TABLE outbox_parked ALTER COLUMN type TYPE varchar(200)",
+    "ALTER TABLE outbox ALTER COLUMN created_at SET DEFAULT clock_timestamp()",
+    "ALTER TABLE outbox ADD CONSTRAINT changed CHECK (id > 0)",
+    # A sequence that goes on above all ids that were drawn.
+    "LOCK TABLE outbox; ALTER TABLE outbox ALTER COLUMN id DROP IDENTITY IF EXISTS,"
+    " ALTER COLUMN id DROP DEFAULT; DROP SEQUENCE IF EXISTS outbox_id_seq;"
+    " CREATE SEQUENCE outbox_id_seq OWNED BY outbox.id;"
+    " SELECT setval('outbox_id_seq', (SELECT max(id) + 1000 FROM ledger));"
+    " ALTER TABLE outbox ALTER COLUMN id SET DEFAULT nextval('outbox_id_seq')",
+    "ALTER TABLE outbox DROP CONSTRAINT changed, ALTER COLUMN type TYPE text,"
+    " ALTER COLUMN created_at SET DEFAULT now();"
+    " ALTER TABLE outbox_parked ALTER COLUMN type TYPE text",
+]
+
+# How PostgreSQL comes to refuse a settle, and what ends it.
+CHOSEN = "hashtext(OLD.event_id::text) % 20 = 0"
+DROP = "DROP TRIGGER refused ON outbox; DROP FUNCTION refuse"
+REFUSALS = [
+    ("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+     " $$BEGIN RAISE 'this row is closed'; END$$; CREATE TRIGGER refused BEFORE UPDATE OR DELETE"
+     f" ON outbox FOR EACH ROW WHEN ({CHOSEN}) EXECUTE FUNCTION refuse()", DROP),
+    ("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; END$$;"
+     " CREATE TRIGGER refused BEFORE UPDATE OR DELETE ON outbox FOR EACH ROW"
+     f" WHEN ({CHOSEN}) EXECUTE FUNCTION refuse()", DROP),
+    ("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+     " $$BEGIN RAISE 'this row is closed at its end'; END$$; CREATE CONSTRAINT TRIGGER refused"
+     " AFTER UPDATE OR DELETE ON outbox DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
+     f" WHEN ({CHOSEN}) EXECUTE FUNCTION refuse()", DROP),
+    # Rows that come meanwhile are not referenced.
+    ("LOCK TABLE outbox; CREATE TABLE refers AS SELECT id FROM outbox ORDER BY id DESC LIMIT 50;"
+     " ALTER TABLE refers ADD FOREIGN KEY (id) REFERENCES outbox (id)", "DROP TABLE refers"),
+]
+
 
 class Record:
     """A fault as it happened. Times are monotonic seconds for people, wall milliseconds to compare
@@ -315,6 +353,26 @@ class Injector:
             self.lab.sql("SET lock_timeout = '8s';"
                          f" ALTER TABLE outbox ADD COLUMN extra_{fault.number} int")
 
+    def change_table(self, fault):
+        """Each change of CHANGES, while rows come and go. A relay that starts just then may read one
+        table before a change and the other one after it."""
+        for change in CHANGES:
+            with self._table_alone(), self._schema_broken():
+                self.lab.sql("SET lock_timeout = '8s'; "
+                             + change.format(number=fault.number) + ";" + self.options.grants)
+            time.sleep(fault.seconds / len(CHANGES))
+
+    def refuse_settles(self, fault):
+        """Every twentieth row can be neither marked nor deleted, each time for another reason."""
+        for refuse, undo in REFUSALS:
+            with self._table_alone():
+                self.lab.sql("SET lock_timeout = '8s'; " + refuse)
+            try:
+                time.sleep(fault.seconds / len(REFUSALS))
+            finally:
+                with self._table_alone():
+                    self.lab.sql("SET lock_timeout = '60s'; " + undo)
+
     def _hold(self, script, fault):
         """A session that holds something until it is told to end; a count of 0 means that nothing is held."""
         holder = self.lab.psql_background(script + "; SELECT 'held'")
@@ -466,6 +524,8 @@ METHODS = {
     "permissions revoked": Injector.revoke,
     "column renamed": Injector.rename_column,
     "column added": Injector.add_column,
+    "table changed": Injector.change_table,
+    "settles refused": Injector.refuse_settles,
     "table locked": Injector.lock_table,
     "rows locked by others": Injector.lock_rows,
     "old snapshot held": Injector.hold_snapshot,

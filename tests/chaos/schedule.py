@@ -79,6 +79,8 @@ KINDS = {
     "permissions revoked": Kind("postgres", 1, 3, 1, "all", once, *BACK),
     "column renamed": Kind("postgres", 1, 3, 1, "all", once, *BACK),
     "column added": Kind("postgres", 0, 0, 1, "all", once, *BACK),
+    "table changed": Kind("postgres", 3, 6, 3, "all", once, *BACK),
+    "settles refused": Kind("postgres", 4, 8, 3, "all", once, *SILENT),
     "table locked": Kind("postgres", 1, 2, 1, "all", once, *BACK),
     "rows locked by others": Kind("postgres", 1, 3, 0.2, "all", never, *BACK),
     "old snapshot held": Kind("postgres", 3, 6, 0.2, "all", never, *BACK),

@@ -82,9 +82,12 @@ def routes(brokers):
     """Includes the routes that lead poison to its broker, so that the broker's rules stop it."""
     found = []
     if "kafka" in brokers:
-        found += [{"match": "kafka.>", "sink": "ledger"}, {"match": "re:^__", "sink": "ledger"}]
+        found += [{"match": "kafka.größe.*", "sink": "ledger", "topic": "kafka.bank"},
+                  {"match": "kafka.>", "sink": "ledger"}, {"match": "re:^__", "sink": "ledger"}]
     if "nats" in brokers:
-        found += [{"match": "re:^(nats\\..*|[$]JS|_INBOX)", "sink": "bus"}]
+        found += [{"match": "re:^nats[.]gr(ö|o)ß+e[.][^a-z.]+$", "sink": "bus",
+                   "topic": "nats.bank"},
+                  {"match": "re:^(nats\\..*|[$]JS|_INBOX)", "sink": "bus"}]
     return found
 
 

@@ -202,15 +202,22 @@ static void a_subject_of_another_stream_waits(void **state)
     delete_stream("OTHER");
 }
 
-/* What `check` says of the stream. */
-static void assert_reported(const char *text, const char *fix)
+/* Whether `check` says so of the stream (subject: NULL) or of a subject. */
+static bool is_reported(const char *subject, const char *text, const char *fix)
 {
     struct findings findings;
+    bool is_found;
 
     assert_int_equal(findings_init(&findings), 0);
-    assert_int_equal(broker_inspect(broker, NULL, &findings, &error), 0);
-    assert_true(found(&findings, text, fix));
+    assert_int_equal(broker_inspect(broker, subject, &findings, &error), 0);
+    is_found = found(&findings, text, fix);
     findings_free(&findings);
+    return is_found;
+}
+
+static void assert_reported(const char *text, const char *fix)
+{
+    assert_true(is_reported(NULL, text, fix));
 }
 
 static void a_full_stream_lets_messages_wait(void **state)
@@ -244,6 +251,8 @@ static void a_stream_that_takes_or_keeps_nothing_is_reported(void **state)
     use_stream(&config);
     assert_reported("there is no consumer: it acknowledges messages and stores none",
                     "nats consumer add");
+    assert_int_equal(broker_ready(broker, &error), 0);
+    assert_true(broker_keeps_nothing(broker));
     config.Sealed = true;
     assert_int_equal(js_UpdateStream(NULL, context, &config, NULL, NULL), NATS_OK);
     assert_reported("it is sealed", "add another stream");
@@ -258,6 +267,49 @@ static void a_stream_that_takes_or_keeps_nothing_is_reported(void **state)
     assert_int_equal(js_AddStream(NULL, context, &config, NULL, NULL), NATS_OK);
     assert_reported("it is a mirror", "stream = \"ORIGIN\" in [sink.");
     delete_stream("ORIGIN");
+}
+
+static void a_subject_that_no_consumer_takes_is_reported(void **state)
+{
+    static const char said[] = "no consumer takes";
+    static const char fix[] = "nats consumer add";
+    jsConsumerConfig consumer;
+    jsStreamConfig config;
+
+    (void)open_broker(state);
+    (void)jsStreamConfig_Init(&config);
+    config.Retention = js_InterestPolicy;
+    use_stream(&config);
+    (void)jsConsumerConfig_Init(&consumer);
+    consumer.Durable = "orders";
+    consumer.AckPolicy = js_AckExplicit;
+    consumer.FilterSubject = subject_of("orders.*");
+    assert_int_equal(js_AddConsumer(NULL, context, stream, &consumer, NULL, NULL), NATS_OK);
+    assert_true(is_reported(subject_of("orders.a.b"), said, fix));
+    assert_true(is_reported(subject_of("payments"), said, fix));
+    assert_false(is_reported(subject_of("orders.a"), said, fix));
+    consumer.Durable = "all";
+    consumer.FilterSubject = NULL;
+    assert_int_equal(js_AddConsumer(NULL, context, stream, &consumer, NULL, NULL), NATS_OK);
+    assert_false(is_reported(subject_of("payments"), said, fix));
+}
+
+static void a_full_subject_is_reported(void **state)
+{
+    static const char said[] = "is full and refuses messages: it holds 1 of max_msgs_per_subject 1";
+    jsStreamConfig config;
+
+    (void)open_broker(state);
+    (void)jsStreamConfig_Init(&config);
+    config.MaxMsgsPerSubject = 1;
+    config.Discard = js_DiscardNew;
+    config.DiscardNewPerSubject = true;
+    use_stream(&config);
+    (void)add_message(&batch, subject_of("full"), NULL, "x");
+    publish_quickly();
+    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
+    assert_true(is_reported(subject_of("full"), said, "--max-msgs-per-subject"));
+    assert_false(is_reported(subject_of("empty"), said, "--max-msgs-per-subject"));
 }
 
 static void a_message_larger_than_the_stream_takes_is_rejected(void **state)
@@ -734,6 +786,8 @@ int main(void)
         TEST(a_subject_of_another_stream_waits),
         TEST_WITHOUT_STREAM(a_full_stream_lets_messages_wait),
         TEST_WITHOUT_STREAM(a_stream_that_takes_or_keeps_nothing_is_reported),
+        TEST_WITHOUT_STREAM(a_subject_that_no_consumer_takes_is_reported),
+        TEST_WITHOUT_STREAM(a_full_subject_is_reported),
         TEST_WITHOUT_STREAM(a_message_larger_than_the_stream_takes_is_rejected),
         TEST(a_repeat_is_sent_but_stored_once),
         TEST(a_full_batch_keeps_its_order),

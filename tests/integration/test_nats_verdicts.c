@@ -1,3 +1,4 @@
+#include "integration/found.h"
 #include "integration/nats_fixture.h"
 
 /*
@@ -113,10 +114,20 @@ static const char small_account[] =
     "  jetstream: {max_file: 4000, max_mem: 3000}\n"
     "  users: [{user: admin, password: admin}, {user: relay, password: relay}]}}\n";
 
+static void assert_reported(const char *text, const char *fix)
+{
+    struct findings findings;
+
+    assert_int_equal(findings_init(&findings), 0);
+    assert_int_equal(broker_inspect(broker, NULL, &findings, &error), 0);
+    assert_true(found(&findings, text, fix));
+    findings_free(&findings);
+}
+
 static void a_full_account_lets_messages_wait(void **state)
 {
     static const jsStorageType storages[] = {js_FileStorage, js_MemoryStorage};
-    static char payload[900];
+    static char payload[790];
     jsStreamConfig config;
 
     open_own(state, small_account, "relay");
@@ -132,6 +143,8 @@ static void a_full_account_lets_messages_wait(void **state)
         assert_refused(&batch.messages[7], VERDICT_WAIT, "resource limits exceeded for account");
         assert_int_equal(
             count_verdicts(&batch, VERDICT_SENT) + count_verdicts(&batch, VERDICT_WAIT), 8);
+        if (storages[i] == js_MemoryStorage)
+            assert_reported("of its 3000 bytes of memory", "raise the account's limits");
         delete_stream(stream);
         nats_disconnect((struct nats *)broker);
     }

@@ -593,6 +593,31 @@ static void a_slot_that_holds_the_horizon_is_named_with_what_ends_it(void **stat
     admin_close(admin);
 }
 
+static void a_stream_that_keeps_nothing_needs_attention(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *url = harness_env("TEST_NATS_URL");
+    struct process relay;
+    char text[512];
+
+    (void)snprintf(text, sizeof text, "build/reader stream %s create VOID 'void.>' --interest",
+                   url);
+    assert_int_equal(system(text), 0);
+    (void)snprintf(text, sizeof text,
+                   "[sink.bus]\ntype = \"nats\"\nstream = \"VOID\"\nservers = [\"%s\"]\n", url);
+    write_config(fixture, "", text);
+    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('void.a')");
+    start_relay(fixture, &relay);
+    wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
+    json_decref(await_answer(fixture));
+    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "- sink bus acknowledges messages and stores none: its stream"
+                                      " has retention \"interest\" and no consumer\n");
+    end_relay(&relay);
+    (void)snprintf(text, sizeof text, "build/reader stream %s delete VOID", url);
+    assert_int_equal(system(text), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -604,6 +629,7 @@ int main(void)
         TEST(noise_on_the_channels_neither_stops_a_relay_nor_its_answers),
         TEST(a_held_snapshot_makes_no_look_slower),
         TEST(rows_without_a_relay_need_attention),
+        TEST(a_stream_that_keeps_nothing_needs_attention),
         TEST(rows_behind_a_dead_one_call_for_no_relay),
         TEST(with_all_rows_parked_the_oldest_age_is_theirs),
         TEST(a_time_without_an_age_hides_no_other_row),

@@ -99,7 +99,8 @@ static _Noreturn void usage(void)
     fprintf(stderr, "\n  --count            print only the number of messages\n"
                     "  --duplicates-ms N  of stream create: its duplicate window\n"
                     "  --replicas N       of stream create and topics create; 1 by default\n"
-                    "  --setting NAME=VALUE  of topics create\n");
+                    "  --setting NAME=VALUE  of topics create\n"
+                    "  --interest         of stream create: its retention\n");
     exit(2);
 }
 
@@ -120,6 +121,8 @@ static struct options parse_options(int argc, char **argv)
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--count") == 0) {
             options.count = true;
+        } else if (strcmp(argv[i], "--interest") == 0) {
+            options.interest = true;
         } else if (strcmp(argv[i], "--duplicates-ms") == 0 && i + 1 < argc) {
             options.duplicates_ms = parse_number(argv[++i], "--duplicates-ms");
         } else if (strcmp(argv[i], "--replicas") == 0 && i + 1 < argc) {

@@ -14,6 +14,7 @@ enum { PATIENCE_S = 30 };
 
 struct options {
     bool count;         /* print the number of messages instead of the messages */
+    bool interest;      /* stream create: retention "interest" */
     long duplicates_ms; /* stream create: its duplicate window; 0: the server's default */
     long replicas;      /* topics create, stream create */
     char *setting;      /* topics create: NAME=VALUE of the topic, or NULL */

@@ -256,6 +256,8 @@ static natsStatus create_stream(jsCtx *js, const struct options *options)
     config.Subjects = (const char **)(options->operands + 3);
     config.SubjectsLen = options->operand_count - 3;
     config.Storage = js_FileStorage;
+    if (options->interest)
+        config.Retention = js_InterestPolicy;
     config.Replicas = options->replicas;
     config.Duplicates = options->duplicates_ms * 1000000;
     return js_AddStream(NULL, js, &config, NULL, NULL);

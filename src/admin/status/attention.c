@@ -64,8 +64,12 @@ static void note_sinks(struct status *status)
         const struct status_sink *sink = &status->sinks[i];
         struct finding *finding;
 
-        if (strcmp(sink->state, "away") != 0)
+        if (strcmp(sink->state, "away") != 0) {
+            if (sink->error[0] != '\0')
+                (void)findings_add(of(status), FINDING_WARNING, "sink %s %s", sink->name,
+                                   sink->error);
             continue;
+        }
         finding =
             findings_add(of(status), FINDING_ERROR,
                          "sink %s cannot be published to: its rows wait, none is lost", sink->name);
@@ -99,6 +103,7 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
         const char *rows = status->parked_is_bound   ? "or more rows wait"
                            : strcmp(count, "1") == 0 ? "row waits"
                                                      : "rows wait";
+        const char *remedy = remedy_for(why);
         struct finding *finding;
 
         if (waits_for[0] == '\0') {
@@ -112,7 +117,8 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
         }
         finding = findings_add(of(status), FINDING_WARNING, "%s %s for %s: %s", count, rows,
                                waits_for, why);
-        (void)snprintf(finding->fix, sizeof finding->fix, "%s", remedy_for(why));
+        (void)snprintf(finding->fix, sizeof finding->fix, "%s",
+                       remedy != NULL ? remedy : REMEDY_CHECK);
     }
     PQclear(result);
     return 0;

@@ -120,13 +120,15 @@ static void merge_sink(struct status *status, const struct answer_sink *answered
     if (sink == NULL || strcmp(answered->state, "unknown") == 0)
         return;
     was_away = strcmp(sink->state, "away") == 0;
+    if (!was_away && !away && answered->error[0] != '\0')
+        (void)snprintf(sink->error, sizeof sink->error, "%s", answered->error);
     if (was_away && (!away || (sink->since_ms > 0 && sink->since_ms <= answered->since_ms)))
         return;
     if (!was_away && !away && strcmp(sink->state, "up") == 0 &&
         sink->since_ms <= answered->since_ms)
         return;
     (void)snprintf(sink->state, sizeof sink->state, "%s", away ? "away" : "up");
-    (void)snprintf(sink->error, sizeof sink->error, "%s", away ? answered->error : "");
+    (void)snprintf(sink->error, sizeof sink->error, "%s", answered->error);
     sink->since_ms = answered->since_ms;
 }
 

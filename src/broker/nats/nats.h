@@ -123,12 +123,25 @@ void nats_end_stuck(const char *server);
 
 /* policy.c: what `check` says of a stream, by its information. */
 void nats_report_policy(const struct nats *nats, const json_t *info, struct findings *findings);
+/* The same of one subject or pattern, and of the account. They ask the server; what it does not
+ * tell is left out. */
+void nats_report_subject(struct nats *nats, const json_t *info, const char *subject,
+                         struct findings *findings);
+void nats_report_account(struct nats *nats, struct findings *findings);
 
 /* stream.c */
+/* Sends a request to the server's JetStream API, as in "STREAM.INFO.EVENTS". *reply: the parsed
+ * reply, which the caller releases; NULL: it is no JSON. */
+int nats_call_api(struct nats *nats, const char *what, const char *request, json_t **reply,
+                  struct error *error);
 /* A setting in a stream's information. NULL, or "": there is none. */
 const json_t *nats_setting(const json_t *info, const char *name);
 const char *nats_setting_text(const json_t *info, const char *name);
 int64_t nats_duplicate_window_ms(const json_t *info);
+/* Whether the stream acknowledges messages and stores none. */
+bool nats_keeps_nothing(const json_t *info);
+#define NATS_KEEPS_NOTHING                                                                         \
+    "retention is \"interest\" and there is no consumer: it acknowledges messages and stores none"
 /* Checks the stream; adds it when it is missing and the sink has create = true. */
 int nats_check_stream(struct nats *nats, struct error *error);
 /* Whether the server knows, by the deadline, what the stream is or that there is none. */

@@ -3,9 +3,11 @@
  */
 
 #include "broker/nats/nats.h"
+#include "route/match.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_BYTES_MAX 640
@@ -94,23 +96,26 @@ static void report_refusals(const struct nats *nats, const json_t *info, struct 
     report_full(nats, info, findings);
 }
 
+bool nats_keeps_nothing(const json_t *info)
+{
+    const json_t *state = json_object_get(info, "state");
+
+    return strcmp(nats_setting_text(info, "retention"), "interest") == 0 &&
+           json_integer_value(json_object_get(state, "consumer_count")) == 0;
+}
+
 static void report_retention(const struct nats *nats, const json_t *info, struct findings *findings)
 {
-    const char *retention = nats_setting_text(info, "retention");
-    json_int_t consumers =
-        json_integer_value(json_object_get(json_object_get(info, "state"), "consumer_count"));
     struct finding *finding;
 
-    if (strcmp(retention, "limits") == 0)
+    if (strcmp(nats_setting_text(info, "retention"), "limits") == 0)
         return;
     (void)add(nats, findings, FINDING_WARNING,
               "retention is not \"limits\": a restarted server forgets the ids of consumed"
               " messages");
-    if (strcmp(retention, "interest") != 0 || consumers > 0)
+    if (!nats_keeps_nothing(info))
         return;
-    finding = add(nats, findings, FINDING_WARNING,
-                  "retention is \"interest\" and there is no consumer: it acknowledges messages and"
-                  " stores none");
+    finding = add(nats, findings, FINDING_WARNING, NATS_KEEPS_NOTHING);
     (void)snprintf(finding->fix, sizeof finding->fix, "nats consumer add %s before the relay runs",
                    nats->base.options->stream);
 }
@@ -158,4 +163,151 @@ void nats_report_policy(const struct nats *nats, const json_t *info, struct find
 {
     report_refusals(nats, info, findings);
     report_losses(nats, info, findings);
+}
+
+/* NULL: the server does not say. The caller releases the reply. */
+static json_t *ask(struct nats *nats, const char *what, const char *request)
+{
+    struct error ignored;
+    json_t *reply = NULL;
+
+    if (nats_call_api(nats, what, request, &reply, &ignored) == 0 &&
+        json_object_get(reply, "error") == NULL)
+        return reply;
+    json_decref(reply);
+    return NULL;
+}
+
+/* With discard_new_per_subject a subject that has max_msgs_per_subject messages takes no more. */
+static void report_full_subject(struct nats *nats, const json_t *info, const char *subject,
+                                struct findings *findings)
+{
+    json_int_t limit = json_integer_value(nats_setting(info, "max_msgs_per_subject"));
+    json_t *request, *reply;
+    const char *name;
+    json_t *count;
+    char what[NATS_TEXT_BYTES];
+    char *text;
+
+    if (limit <= 0 || !json_is_true(nats_setting(info, "discard_new_per_subject")))
+        return;
+    (void)snprintf(what, sizeof what, "STREAM.INFO.%s", nats->base.options->stream);
+    request = json_pack("{s:s}", "subjects_filter", subject);
+    text = json_dumps(request, 0);
+    reply = text != NULL ? ask(nats, what, text) : NULL;
+    json_object_foreach(json_object_get(json_object_get(reply, "state"), "subjects"), name,
+                        count) if (json_integer_value(count) >= limit)
+    {
+        set_fix(nats,
+                add(nats, findings, FINDING_ERROR,
+                    "subject \"%.200s\" is full and refuses messages: it holds %lld of"
+                    " max_msgs_per_subject %lld",
+                    name, (long long)json_integer_value(count), (long long)limit),
+                "--max-msgs-per-subject ...; or let consumers acknowledge");
+        break;
+    }
+    free(text);
+    json_decref(request);
+    json_decref(reply);
+}
+
+static bool fits(const json_t *filter, const char *subject)
+{
+    const char *pattern = json_string_value(filter);
+    struct match match;
+    char why[64];
+    bool is_fit;
+
+    if (pattern == NULL || match_parse(&match, pattern, why, sizeof why) < 0)
+        return true;
+    is_fit = match_topic(&match, text_of(subject));
+    match_free(&match);
+    return is_fit;
+}
+
+/* Without a filter a consumer takes all subjects. */
+static bool takes(const json_t *consumer, const char *subject)
+{
+    const json_t *config = json_object_get(consumer, "config");
+    const json_t *filter = json_object_get(config, "filter_subject");
+    const json_t *filters = json_object_get(config, "filter_subjects");
+    bool is_taken = filter != NULL ? fits(filter, subject) : json_array_size(filters) == 0;
+
+    for (size_t i = 0; i < json_array_size(filters); i++)
+        is_taken = is_taken || fits(json_array_get(filters, i), subject);
+    return is_taken;
+}
+
+/* A stream with retention "interest" stores a message only if a consumer takes its subject. The
+ * server lists a page of consumers; if there are more, nothing is said. */
+static void report_interest(struct nats *nats, const json_t *info, const char *subject,
+                            struct findings *findings)
+{
+    bool is_taken = false;
+    json_t *reply, *consumers;
+    char what[NATS_TEXT_BYTES];
+
+    if (strcmp(nats_setting_text(info, "retention"), "interest") != 0 || nats_keeps_nothing(info))
+        return;
+    (void)snprintf(what, sizeof what, "CONSUMER.LIST.%s", nats->base.options->stream);
+    reply = ask(nats, what, "");
+    consumers = json_object_get(reply, "consumers");
+    for (size_t i = 0; i < json_array_size(consumers); i++)
+        is_taken = is_taken || takes(json_array_get(consumers, i), subject);
+    if (json_is_array(consumers) && !is_taken &&
+        json_integer_value(json_object_get(reply, "total")) <=
+            (json_int_t)json_array_size(consumers)) {
+        struct finding *finding =
+            add(nats, findings, FINDING_WARNING,
+                "retention is \"interest\" and no consumer takes \"%.200s\": it acknowledges such"
+                " messages and stores none",
+                subject);
+
+        (void)snprintf(finding->fix, sizeof finding->fix, "nats consumer add %s --filter '%.200s'",
+                       nats->base.options->stream, subject);
+    }
+    json_decref(reply);
+}
+
+void nats_report_subject(struct nats *nats, const json_t *info, const char *subject,
+                         struct findings *findings)
+{
+    report_full_subject(nats, info, subject, findings);
+    report_interest(nats, info, subject, findings);
+}
+
+/* What one set of limits leaves, of the whole account or of a tier. */
+static void report_limits(const struct nats *nats, const json_t *usage, struct findings *findings)
+{
+    static const char *const kinds[][2] = {{"storage", "max_storage"}, {"memory", "max_memory"}};
+    const json_t *limits = json_object_get(usage, "limits");
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        json_int_t used = json_integer_value(json_object_get(usage, kinds[i][0]));
+        json_int_t limit = json_integer_value(json_object_get(limits, kinds[i][1]));
+        struct finding *finding;
+
+        if (limit <= 0 || used < limit - limit / 10)
+            continue;
+        finding =
+            findings_add(findings, used >= limit ? FINDING_ERROR : FINDING_WARNING,
+                         "sink %s: the account's streams take %lld of its %lld bytes of %s;"
+                         " what does not fit is refused",
+                         nats->base.options->name, (long long)used, (long long)limit, kinds[i][0]);
+        (void)snprintf(finding->fix, sizeof finding->fix,
+                       "raise the account's limits of JetStream, or delete messages");
+    }
+}
+
+/* An account has limits for all its streams together, or in tiers for each number of replicas. */
+void nats_report_account(struct nats *nats, struct findings *findings)
+{
+    json_t *account = ask(nats, "INFO", "");
+    const char *name;
+    json_t *tier;
+
+    report_limits(nats, account, findings);
+    json_object_foreach(json_object_get(account, "tiers"), name, tier)
+        report_limits(nats, tier, findings);
+    json_decref(account);
 }

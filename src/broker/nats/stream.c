@@ -9,6 +9,7 @@
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"
+#include "base/log_limit.h"
 #include "broker/nats/loop.h"
 #include "route/rules.h"
 
@@ -145,10 +146,8 @@ static int fail_silent(struct nats *nats, struct error *error)
         nats->base.options->stream, nats_inbox_prefix(nats));
 }
 
-/* Sends a request to the server's JetStream API, as in "STREAM.INFO.EVENTS". *reply: the parsed
- * reply, which the caller releases. */
-static int call_api(struct nats *nats, const char *what, const char *request, json_t **reply,
-                    struct error *error)
+int nats_call_api(struct nats *nats, const char *what, const char *request, json_t **reply,
+                  struct error *error)
 {
     int64_t deadline_ms = clock_now_ms() + API_TIMEOUT_MS;
     char subject[NATS_TEXT_BYTES];
@@ -178,7 +177,7 @@ static int request_info(struct nats *nats, json_t **info, struct error *error)
     char what[NATS_TEXT_BYTES];
 
     (void)snprintf(what, sizeof what, "STREAM.INFO.%s", nats->base.options->stream);
-    if (call_api(nats, what, "", info, error) < 0)
+    if (nats_call_api(nats, what, "", info, error) < 0)
         return -1;
     return check_answer(nats, info, error);
 }
@@ -224,7 +223,7 @@ static bool find_holder(struct nats *nats, const char *subject, char *holder, si
     json_t *reply = NULL;
     struct error ignored;
 
-    if (request != NULL && call_api(nats, "STREAM.NAMES", request, &reply, &ignored) == 0)
+    if (request != NULL && nats_call_api(nats, "STREAM.NAMES", request, &reply, &ignored) == 0)
         name = json_string_value(json_array_get(json_object_get(reply, "streams"), 0));
     if (name != NULL)
         (void)snprintf(holder, size, "%s", name);
@@ -287,7 +286,7 @@ static int add(struct nats *nats, const char *destination, struct error *error)
     if (config == NULL)
         return error_no_memory(error);
     (void)snprintf(what, sizeof what, "STREAM.CREATE.%s", nats->base.options->stream);
-    status = call_api(nats, what, config, &reply, error);
+    status = nats_call_api(nats, what, config, &reply, error);
     free(config);
     if (status == 0)
         status = check_added(nats, destination, reply, error);
@@ -362,6 +361,16 @@ static bool takes_inbox(const struct nats *nats)
            nats_stream_takes(nats, text_of(reply));
 }
 
+/* The stream is read again until it has a consumer. */
+static void warn_of_loss(struct nats *nats)
+{
+    static struct log_limit limit = {.lines = "streams that keep nothing"};
+
+    nats->subjects_are_stale = true;
+    log_limit_line(&limit, LOG_WARN, clock_now_ms(), "sink %s, stream \"%s\": " NATS_KEEPS_NOTHING,
+                   nats->base.options->name, nats->base.options->stream);
+}
+
 int nats_check_stream(struct nats *nats, struct error *error)
 {
     json_t *info;
@@ -381,6 +390,9 @@ int nats_check_stream(struct nats *nats, struct error *error)
         status = fail(nats, error, ERROR_PERMANENT,
                       "it would store the relay's own acknowledgements: choose an inbox_prefix "
                       "that none of its subjects matches");
+    nats->base.keeps_nothing = nats_keeps_nothing(info);
+    if (nats->base.keeps_nothing)
+        warn_of_loss(nats);
     nats->base.recognise_ms = nats_duplicate_window_ms(info);
     nats->stream_bytes_max = json_integer_value(nats_setting(info, "max_msg_size"));
     nats->unnumbered_is_pending = strcmp(nats_setting_text(info, "retention"), "interest") != 0 ||
@@ -464,8 +476,11 @@ int nats_inspect(struct broker *broker, const char *destination, struct findings
     status = check_config(nats, info, error);
     if (status == 0 && destination != NULL)
         status = check_subject(nats, info, destination, error);
+    if (status == 0 && destination != NULL)
+        nats_report_subject(nats, info, destination, findings);
     if (status == 0 && destination == NULL) {
         nats_report_policy(nats, info, findings);
+        nats_report_account(nats, findings);
         note_library(nats, findings);
     }
     json_decref(info);
