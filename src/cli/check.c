@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TEXT_LINES_MAX 20 /* of a finding on a terminal */
+
 #define TOPICS_MAX 64
 
 static void add_error(struct findings *findings, const struct error *error)
@@ -173,6 +175,7 @@ static void print_json(const char *level, const char *text, const char *fix)
 static void print_findings(const struct findings *findings, bool json)
 {
     char text[2048];
+    char line[sizeof text + 64];
     char fix[4 * sizeof findings->items->fix]; /* each byte may take four when it is escaped */
 
     for (int i = 0; i < findings->count; i++) {
@@ -184,8 +187,11 @@ static void print_findings(const struct findings *findings, bool json)
             print_json(level_name(finding->level), text, fix);
             continue;
         }
-        (void)printf("%s%s%s: %s\n", terminal_colour(STDOUT_FILENO, colour_of(finding->level)),
-                     level_name(finding->level), terminal_colour(STDOUT_FILENO, COLOUR_NONE), text);
+        (void)snprintf(line, sizeof line, "%s%s%s: %s",
+                       terminal_colour(STDOUT_FILENO, colour_of(finding->level)),
+                       level_name(finding->level), terminal_colour(STDOUT_FILENO, COLOUR_NONE),
+                       text);
+        terminal_put_wrapped(stdout, terminal_columns(), "  ", TEXT_LINES_MAX, line);
         if (fix[0] != '\0')
             (void)printf("  %s: %s\n", finding->level == FINDING_OK ? "hint" : "fix", fix);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#define DAY_MS 86400000
 #define LINE_BYTES 4096 /* a finding's text, or its fix, escaped */
 #define RELAYS_SHOWN 6
 #define INDENT "  "
@@ -49,19 +50,15 @@ char *status_age(char *out, size_t size, double seconds)
     return out;
 }
 
-/* In local time, as the clock on the wall; with the date when that is another day. */
+/* In UTC, as all times that the program writes; with the date when that is another day. */
 static const char *format_time(char *out, size_t size, int64_t unix_ms, int64_t now_ms)
 {
     time_t seconds = (time_t)(unix_ms / 1000);
-    time_t now = (time_t)(now_ms / 1000);
-    struct tm local;
-    struct tm today;
+    bool is_today = unix_ms / DAY_MS == now_ms / DAY_MS;
+    struct tm utc;
 
-    if (localtime_r(&seconds, &local) == NULL || localtime_r(&now, &today) == NULL ||
-        strftime(out, size,
-                 local.tm_yday == today.tm_yday && local.tm_year == today.tm_year ? "%H:%M:%S"
-                                                                                  : "%F %H:%M:%S",
-                 &local) == 0)
+    if (gmtime_r(&seconds, &utc) == NULL ||
+        strftime(out, size, is_today ? "%H:%M:%SZ" : "%FT%H:%M:%SZ", &utc) == 0)
         (void)snprintf(out, size, "?");
     return out;
 }
@@ -80,35 +77,6 @@ static void put_line(FILE *out, int columns, const char *format, ...)
     if (columns > 0)
         (void)terminal_fit(line, sizeof line, line, columns);
     (void)fprintf(out, "%s\n", line);
-}
-
-/* Broken between words, with `indent` before each further line; the last of `lines` is cut. */
-static void put_wrapped(FILE *out, int columns, const char *indent, int lines, const char *text)
-{
-    char rest[LINE_BYTES];
-    char piece[LINE_BYTES];
-
-    (void)snprintf(rest, sizeof rest, "%s", text);
-    while (columns > 0 && lines > 1 && terminal_width(rest) > columns) {
-        size_t len = 0;
-
-        for (size_t end = 0; rest[end] != '\0'; end++) {
-            if (rest[end] != ' ')
-                continue;
-            (void)snprintf(piece, sizeof piece, "%.*s", (int)end, rest);
-            if (terminal_width(piece) > columns)
-                break;
-            if (end > strlen(indent))
-                len = end;
-        }
-        if (len == 0)
-            break;
-        (void)fprintf(out, "%.*s\n", (int)len, rest);
-        (void)snprintf(piece, sizeof piece, "%s%s", indent, rest + len + 1);
-        memcpy(rest, piece, sizeof rest);
-        lines--;
-    }
-    put_line(out, columns, "%s", rest);
 }
 
 static void put_summary(const struct status *status, const struct status_view *view, FILE *out)
@@ -190,7 +158,7 @@ static void put_sink(const struct status *status, const struct status_sink *sink
     put_line(out, view->columns, "%s: away%s%s%s", name, sink->since_ms > 0 ? " since " : "",
              sink->since_ms > 0 ? since : "", rows);
     (void)snprintf(line, sizeof line, INDENT "%s", error);
-    put_wrapped(out, view->columns, INDENT, 2, line);
+    terminal_put_wrapped(out, view->columns, INDENT, 2, line);
 }
 
 static void put_relay(const struct status *status, const struct status_relay *relay,
@@ -280,7 +248,7 @@ static void put_attention(const struct status *status, const struct status_view 
 
         (void)terminal_text(text, sizeof text, text_of(finding->text), false);
         (void)snprintf(line, sizeof line, "- %s", text);
-        put_wrapped(out, view->columns, INDENT, 3, line);
+        terminal_put_wrapped(out, view->columns, INDENT, 3, line);
         if (finding->fix[0] != '\0')
             (void)fprintf(out, INDENT "fix: %s\n",
                           terminal_text(text, sizeof text, text_of(finding->fix), false));

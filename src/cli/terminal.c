@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#define LINE_BYTES 4096 /* a finding's text, escaped, with its level */
+
 static bool is_printable(struct text text, bool lines)
 {
     for (size_t at = 0; at < text.len;) {
@@ -43,12 +45,18 @@ char *terminal_text(char *out, size_t size, struct text text, bool lines)
     return out;
 }
 
-/* The character at `*at` in columns, and steps over it. */
+/* The character at `*at` in columns, and steps over it. The escape sequence of a colour takes none.
+ */
 static int step_over(const char **at)
 {
+    size_t escape = strncmp(*at, "\033[", 2) == 0 ? strcspn(*at, "m") : 0;
     size_t len = text_utf8_len(*at, strlen(*at));
     int width = len > 0 ? wcwidth((wchar_t)text_utf8_code(*at, len)) : 1;
 
+    if (escape > 0 && (*at)[escape] == 'm') {
+        *at += escape + 1;
+        return 0;
+    }
     *at += len > 0 ? len : 1;
     return width >= 0 ? width : 1;
 }
@@ -153,4 +161,34 @@ void terminal_print_json(struct text json)
         at += step > 0 ? step : 1;
     }
     (void)putchar('\n');
+}
+
+void terminal_put_wrapped(FILE *out, int columns, const char *indent, int lines, const char *text)
+{
+    char rest[LINE_BYTES];
+    char piece[LINE_BYTES];
+
+    (void)snprintf(rest, sizeof rest, "%s", text);
+    while (columns > 0 && lines > 1 && terminal_width(rest) > columns) {
+        size_t len = 0;
+
+        for (size_t end = 0; rest[end] != '\0'; end++) {
+            if (rest[end] != ' ')
+                continue;
+            (void)snprintf(piece, sizeof piece, "%.*s", (int)end, rest);
+            if (terminal_width(piece) > columns)
+                break;
+            if (end > strlen(indent))
+                len = end;
+        }
+        if (len == 0)
+            break;
+        (void)fprintf(out, "%.*s\n", (int)len, rest);
+        (void)snprintf(piece, sizeof piece, "%s%s", indent, rest + len + 1);
+        memcpy(rest, piece, sizeof rest);
+        lines--;
+    }
+    if (columns > 0)
+        (void)terminal_fit(rest, sizeof rest, rest, columns);
+    (void)fprintf(out, "%s\n", rest);
 }

@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
+
 /*
  * Makes a text safe to print on a terminal. UTF-8 without control characters is copied unchanged
  * (with `lines`, newlines and tabs are allowed); any other text is escaped by text_escape(). A text
@@ -16,6 +18,10 @@ int terminal_width(const char *text);
 /* The text so far as it fits these columns; what does not is cut, and marked with "...". Returns
  * `out`. `out` may be the text itself. */
 char *terminal_fit(char *out, size_t size, const char *text, int columns);
+
+/* Prints the text broken between words at these columns (0: not at all), with `indent` before each
+ * further line, on at most so many lines; the last one is cut. */
+void terminal_put_wrapped(FILE *out, int columns, const char *indent, int lines, const char *text);
 
 /* The escape sequence that begins a colour on the terminal behind this descriptor, or ends it; ""
  * where it is none, $TERM is "dumb", or $NO_COLOR is set (no-color.org). */

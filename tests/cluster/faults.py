@@ -3,6 +3,8 @@ import collections
 import signal
 import time
 
+from probe import KEYS, LIMIT_S
+
 CUT_S = 20
 STOPPED_S = 15
 TAIL_S = 20  # how long after its end a fault's repeats may come
@@ -18,7 +20,23 @@ class Record:
         self.name, self.begin_ms, self.end_ms = name, begin_ms, None
         self.kind = Kind(TAIL_S, "")
         self.bound = 0
-        self.first = self.every = self.delay = None
+        self.delay = None
+        self.times = {}    # key: seconds until it went on
+        self.struck = ""   # the broker that was hit
+        self.leaders = {}  # (destination, partition): the broker that led it before
+
+    @property
+    def first(self):
+        return min(self.times.values(), default=None)
+
+    @property
+    def every(self):
+        return max(self.times.values()) if len(self.times) == KEYS else None
+
+    def healthy(self, places):
+        """The most seconds of a key that another broker led. places: {key: (destination, partition)}"""
+        return max((self.times.get(key, LIMIT_S) for key, place in places.items()
+                    if self.struck and self.leaders.get(place, self.struck) != self.struck), default=None)
 
 
 class Faults:
@@ -30,8 +48,8 @@ class Faults:
     def strike(self, name):
         FAULTS[name](self)
 
-    def measured(self, name, *, seconds=0):
-        return Measured(self, name, seconds)
+    def measured(self, name, *, seconds=0, struck=""):
+        return Measured(self, name, seconds, struck)
 
     def a_relay(self):
         return self.draw.choice(list(self.relays))
@@ -55,7 +73,7 @@ class Faults:
 
     def leader_killed(self):
         member = self.brokers.leader()
-        with self.measured(f"{member.name}, the leader, killed"):
+        with self.measured(f"{member.name}, the leader, killed", struck=member.name):
             member.kill()
         with self.measured(f"{member.name} started again"):
             member.start()
@@ -63,7 +81,8 @@ class Faults:
 
     def leader_stopped(self):
         member = self.brokers.leader()
-        with self.measured(f"{member.name}, the leader, stopped for {STOPPED_S} s", seconds=STOPPED_S):
+        with self.measured(f"{member.name}, the leader, stopped for {STOPPED_S} s", seconds=STOPPED_S,
+                           struck=member.name):
             member.send(signal.SIGSTOP)
         with self.measured(f"{member.name} goes on"):
             member.send(signal.SIGCONT)
@@ -77,13 +96,14 @@ class Faults:
         """The relay still has the database, and of the brokers the one that has lost the others."""
         leader, relay = self.brokers.leader().name, self.a_relay()
         majority = [name for name in self.brokers.names if name != leader]
-        with self.measured(f"{leader}, the leader, cut off; {relay} sees it alone, and the database", seconds=CUT_S):
+        with self.measured(f"{leader}, the leader, cut off; {relay} sees it alone, and the database", seconds=CUT_S,
+                           struck=leader):
             self.network.cut([leader], [name for name in self.network.machines if name not in (leader, relay)])
             self.network.cut([relay], majority)
         self.reconnect()
 
     def cut_off(self, names):
-        with self.measured(f"{' and '.join(names)} cut off for {CUT_S} s", seconds=CUT_S):
+        with self.measured(f"{' and '.join(names)} cut off for {CUT_S} s", seconds=CUT_S, struck=names[0]):
             self.network.cut(names)
         self.reconnect()
 
@@ -124,11 +144,12 @@ class Faults:
         with self.measured(f"{old.name} follows as the standby"):
             self.postgres.rejoin()
 
-    def show(self, counts):
-        print(f"\n{'fault':68} {'first, s':>9} {'every key, s':>12} {'longest delay, s':>16} {'repeats':>8}")
+    def show(self, counts, places):
+        print(f"\n{'fault':68} {'first, s':>9} {'every key, s':>12} {'healthy keys, s':>15} {'longest delay, s':>16}"
+              f" {'repeats':>8}")
         for record, count in zip(self.records, counts):
             print(f"{record.name:68} {figure(record.first):>9} {figure(record.every):>12}"
-                  f" {record.delay:16.2f} {count:8}")
+                  f" {figure(record.healthy(places)):>15} {record.delay:16.2f} {count:8}")
 
 
 def figure(value):
@@ -138,19 +159,21 @@ def figure(value):
 class Measured:
     """A fault and how long it takes until events pass again. It lasts for `seconds` at least."""
 
-    def __init__(self, faults, name, seconds):
-        self.faults, self.name, self.seconds = faults, name, seconds
+    def __init__(self, faults, name, seconds, struck):
+        self.faults, self.name, self.seconds, self.struck = faults, name, seconds, struck
 
     def __enter__(self):
+        leaders = self.faults.brokers.leaders() if self.struck else {}
         self.watch = self.faults.run.probe.watch()
         self.record = Record(self.name, self.watch.began * 1000)
+        self.record.struck, self.record.leaders = self.struck, leaders
         self.faults.records.append(self.record)
 
     def __exit__(self, kind, *_):
         if kind is not None:
             return
         record, faults = self.record, self.faults
-        record.first, record.every = self.watch.wait()
+        record.times = self.watch.wait()
         time.sleep(max(0, self.watch.began + self.seconds - time.time()))
         end = time.time()
         record.end_ms = end * 1000

@@ -81,38 +81,35 @@ class Probe:
 
 
 class Watch:
-    """Begins with the fault; finds when the first event that was committed after it has been acknowledged, and when
-    one of each key has."""
+    """Begins with the fault; finds for each key when the first event that was committed after it has been
+    acknowledged."""
 
     def __init__(self, probe):
         self.probe, self.began = probe, time.time()
-        self.first = self.every = None
+        self.times = {}  # key: seconds
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
     def _run(self):
         session = None
-        while self.every is None and time.time() < self.began + LIMIT_S:
+        while len(self.times) < KEYS and time.time() < self.began + LIMIT_S:
             try:
                 if session is None:
                     session = self.probe._open()
-                count = int(session.ask(
-                    f"SELECT count(DISTINCT key) FROM {SENT} AND created_at > to_timestamp({self.began:.3f})")[-1])
+                keys = session.ask(f"SELECT coalesce(string_agg(DISTINCT key, ' '), '') FROM {SENT}"
+                                   f" AND created_at > to_timestamp({self.began:.3f})")[-1].split()
             except OSError:
                 if session is not None:
                     session.close()
                 session = None
-                count = 0
-            seconds = time.time() - self.began
-            if count > 0 and self.first is None:
-                self.first = seconds
-            if count == KEYS:
-                self.every = seconds
+                keys = []
+            for key in keys:
+                self.times.setdefault(key, time.time() - self.began)
             time.sleep(0.05)
         if session is not None:
             session.close()
 
     def wait(self):
-        """Returns (first, every) in seconds."""
+        """Returns the seconds of each key that has gone on."""
         self.thread.join(LIMIT_S + 10)
-        return self.first, self.every
+        return self.times

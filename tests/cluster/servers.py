@@ -9,12 +9,14 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import urllib.request
 
 import machines
+import workload
 from faults_case import postgres_bin
-from lab import SERVICES, Failure, wait_until
+from lab import SERVICES, Failure, section, wait_until
 
 START_S = 120  # the tests' machine is small
 STOP_S = 60
@@ -112,17 +114,17 @@ cluster {{ name: test, listen: "{machine.address}:6222", routes: [{routes}] }}
         """Whether its JetStream is up and has caught up."""
         return (self.ask("healthz") or {}).get("status") == "ok"
 
-    def stream(self):
+    def stream(self, name=STREAM):
         """What it knows of the stream; {} for nothing."""
         for account in (self.ask("jsz?accounts=true&streams=true") or {}).get("account_details", []):
             for stream in account.get("stream_detail", []):
-                if stream["name"] == STREAM:
+                if stream["name"] == name:
                     return stream
         return {}
 
-    def leads(self):
+    def leads(self, name=STREAM):
         """Returns the leader of the stream as far as it knows."""
-        return self.stream().get("cluster", {}).get("leader")
+        return self.stream(name).get("cluster", {}).get("leader")
 
     def holds(self):
         """What its own copy of the stream is: when all have caught up, those of all servers are the same."""
@@ -131,7 +133,11 @@ cluster {{ name: test, listen: "{machine.address}:6222", routes: [{routes}] }}
 
 
 class NatsCluster:
+    """Half of the keys go to a stream of their own, which another server leads."""
     title, sink, names = "NATS", "nats", ("n1", "n2", "n3")
+    streams = {"nats.bank": STREAM, "nats.other": "OTHER"}
+    topics = ("CREATE OR REPLACE FUNCTION topic_of(key text) RETURNS text LANGUAGE sql STABLE AS"
+              " $$SELECT CASE WHEN hashtext($1) & 1 = 0 THEN 'nats.bank' ELSE 'nats.other' END$$")
 
     def __init__(self, lab, network):
         self.lab, self.network = lab, network
@@ -144,16 +150,35 @@ class NatsCluster:
     def start(self):
         together(Nats.start, self.members)
         wait_until(self.elects, WHOLE_S, "the nats-servers elect a leader")
-        self.lab.stream(STREAM, "nats.>", replicas=3)
+        for subject, stream in self.streams.items():
+            self.lab.stream(stream, subject, replicas=3)
         self.await_whole()
+        while self.leader() is self.leader("OTHER"):
+            self.step_down("OTHER")
+
+    def options(self):
+        """Of Lab.config()."""
+        return {"routes": [{"match": "nats.other", "sink": "other"}, {"match": ">", "sink": "bus"}],
+                "extra": section("sink.other", {"type": "nats", "stream": "OTHER",
+                                                "servers": self.lab.nats_url.split(",")})}
+
+    def step_down(self, stream):
+        with socket.create_connection((self.names[0], 4222), 5) as connection:
+            connection.sendall(f"CONNECT {{}}\r\nPUB $JS.API.STREAM.LEADER.STEPDOWN.{stream} 0\r\n\r\nPING\r\n".encode())
+            heard = b""
+            while b"PONG" not in heard:
+                heard += connection.recv(4096)
+
+    def leaders(self):
+        return {(subject, 0): self.leader(stream).name for subject, stream in self.streams.items()}
 
     def elects(self):
         return all(((member.ask("jsz") or {}).get("meta_cluster") or {}).get("leader") for member in self.members)
 
-    def leader(self):
+    def leader(self, stream=STREAM):
         """Returns the member that leads the stream, once a majority agrees."""
         def agreed():
-            said = [member.leads() for member in self.members]
+            said = [member.leads(stream) for member in self.members]
             return next((member for member in self.members if said.count(member.name) >= 2), None)
         return wait_until(agreed, WHOLE_S, "the stream has a leader")
 
@@ -182,7 +207,8 @@ class NatsCluster:
         return {"stream": "WEAK"}, ["1 replica"]
 
     def read(self, output):
-        self.lab.reader("nats", self.lab.nats_url, STREAM, output=output)
+        for stream in self.streams.values():
+            self.lab.reader("nats", self.lab.nats_url, stream, output=output)
 
 
 # ---- Kafka ----
@@ -225,6 +251,7 @@ log.message.timestamp.type=LogAppendTime
 
 class KafkaCluster:
     title, sink, names = "Kafka", "kafka", ("k1", "k2", "k3")
+    topics = ""
 
     def __init__(self, lab, network):
         self.lab, self.network = lab, network
@@ -244,6 +271,13 @@ class KafkaCluster:
         """[(leader, how many replicas are in sync)]"""
         lines = self.lab.reader("topics", self.lab.kafka_brokers, "show", TOPIC).splitlines()
         return [tuple(map(int, line.split("\t")[1:])) for line in lines]
+
+    def options(self):
+        return {"routes": workload.routes(["kafka"])}
+
+    def leaders(self):
+        names = dict(enumerate(self.names, 1))
+        return {(TOPIC, number): names.get(leader) for number, (leader, _) in enumerate(self.partitions())}
 
     def leader(self):
         """Returns the member that leads the most partitions."""

@@ -1,6 +1,8 @@
 #include "cli/terminal.h"
 #include "test.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char out[32];
@@ -72,6 +74,29 @@ static void what_is_wider_is_cut_between_two_characters(void **state)
     assert_string_equal(terminal_fit(out, 8, "abcdefghijkl", 80), "abcd...");
 }
 
+static void assert_wrapped(int columns, int lines, const char *text, const char *expected)
+{
+    char *printed = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&printed, &size);
+
+    assert_non_null(file);
+    terminal_put_wrapped(file, columns, "  ", lines, text);
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(printed, expected);
+    free(printed);
+}
+
+static void a_long_text_is_broken_between_words(void **state)
+{
+    (void)state;
+    assert_wrapped(0, 9, "one two three", "one two three\n");
+    assert_wrapped(8, 9, "one two three", "one two\n  three\n");
+    assert_wrapped(8, 2, "one two three four", "one two\n  thr...\n");
+    assert_wrapped(8, 9, "\033[31mone\033[m two three", "\033[31mone\033[m two\n  three\n");
+    assert_wrapped(4, 9, "unbreakable", "u...\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -80,6 +105,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_cut_between_two_characters),
         cmocka_unit_test(width_is_counted_in_columns),
         cmocka_unit_test(what_is_wider_is_cut_between_two_characters),
+        cmocka_unit_test(a_long_text_is_broken_between_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
