@@ -24,8 +24,9 @@
 
 #define KILLER_RETRY_MS 60000
 #define CAREFUL_MS 60000 /* longer than the pause between two attempts of a lane */
-#define ISOLATE_MS                                                                                 \
-    5000 /* after this the rows that are left are refused until their notes are due */
+/* After this the rows that are left are refused until their notes are due. A transaction may search
+ * twice, before and after it publishes, and is to end within publish_timeout + 5 s. */
+#define ISOLATE_MS 2000
 
 /* Until when the lanes of the process are careful; [1]: with parked rows. */
 static _Atomic int64_t careful_until_ms[2];

@@ -19,6 +19,7 @@ CRASH_LIBRARY = ROOT / "build/crash.so"
 DEAD = "the relay was dead already"
 CRASH_S = 20  # how long a relay may take to reach the point where it dies
 RELOAD_S = 20  # a relay may be paused for 13 s
+ALTER_TRIES = 10
 STOP_S = 18  # shutdown_timeout is 15 s, and a second is allowed
 
 # What may be done to the outbox while relays run. The last change takes the first ones back.
@@ -56,7 +57,7 @@ REFUSALS = [
      f" WHEN ({CHOSEN}) EXECUTE FUNCTION refuse()", DROP),
     # Rows that come meanwhile are not referenced.
     ("LOCK TABLE outbox; CREATE TABLE refers AS SELECT id FROM outbox ORDER BY id DESC LIMIT 50;"
-     " ALTER TABLE refers ADD FOREIGN KEY (id) REFERENCES outbox (id)", "DROP TABLE refers"),
+     " ALTER TABLE refers ADD FOREIGN KEY (id) REFERENCES outbox (id)", "LOCK TABLE outbox; DROP TABLE refers"),
 ]
 
 
@@ -353,25 +354,33 @@ class Injector:
             self.lab.sql("SET lock_timeout = '8s';"
                          f" ALTER TABLE outbox ADD COLUMN extra_{fault.number} int")
 
+    def _alter(self, sql):
+        """Changes the table beside transactions that lock several tables in another order."""
+        with self._table_alone():
+            for attempt in range(ALTER_TRIES):
+                try:
+                    self.lab.sql(f"SET lock_timeout = '3s'; {sql}")
+                    return
+                except Failure:
+                    if attempt + 1 == ALTER_TRIES:
+                        raise
+
     def change_table(self, fault):
         """Each change of CHANGES, while rows come and go. A relay that starts just then may read one
         table before a change and the other one after it."""
         for change in CHANGES:
-            with self._table_alone(), self._schema_broken():
-                self.lab.sql("SET lock_timeout = '8s'; "
-                             + change.format(number=fault.number) + ";" + self.options.grants)
+            with self._schema_broken():
+                self._alter(f"{change.format(number=fault.number)}; {self.options.grants}")
             time.sleep(fault.seconds / len(CHANGES))
 
     def refuse_settles(self, fault):
         """Every twentieth row can be neither marked nor deleted, each time for another reason."""
         for refuse, undo in REFUSALS:
-            with self._table_alone():
-                self.lab.sql("SET lock_timeout = '8s'; " + refuse)
+            self._alter(refuse)
             try:
                 time.sleep(fault.seconds / len(REFUSALS))
             finally:
-                with self._table_alone():
-                    self.lab.sql("SET lock_timeout = '60s'; " + undo)
+                self._alter(undo)
 
     def _hold(self, script, fault):
         """A session that holds something until it is told to end; a count of 0 means that nothing is held."""
