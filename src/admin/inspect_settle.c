@@ -58,9 +58,30 @@ static void add_trigger(struct admin *admin, struct findings *findings, const ch
                        what, trigger);
 }
 
+/* A rule with INSTEAD makes PostgreSQL refuse the statement itself, whatever the row. Nothing is
+ * executed or planned. */
+static int prepare(struct admin *admin, struct findings *findings, const char *statement,
+                   struct error *error)
+{
+    char sql[1024];
+
+    (void)snprintf(sql, sizeof sql,
+                   "PREPARE settling AS %s WHERE false RETURNING 1; DEALLOCATE"
+                   " settling",
+                   statement);
+    if (session_execute(&admin->session, sql, error) == 0)
+        return 0;
+    if (admin->session.conn == NULL || error->sqlstate[0] == '\0')
+        return -1;
+    (void)findings_add(findings, FINDING_ERROR, "no row can be settled: %s", error->text);
+    return 0;
+}
+
 int inspect_settle(struct admin *admin, struct findings *findings, struct error *error)
 {
     bool mark = admin->options->on_sent == ON_SENT_MARK;
+    const char *table = admin->table.quoted;
+    char statement[512];
     char triggers[512];
     char publications[1024];
 
@@ -88,7 +109,13 @@ int inspect_settle(struct admin *admin, struct findings *findings, struct error 
                  " pg_catalog.pg_constraint WHERE confrelid = $1::pg_catalog.regclass AND contype ="
                  " 'f' AND conparentid = 0 AND confdeltype IN ('a', 'r') ORDER BY 2, 1",
                  add_foreign_key, error) < 0 ||
-        for_each(admin, findings, publications, add_publication, error) < 0)
+        for_each(admin, findings, publications, add_publication, error) < 0 ||
+        for_each(admin, findings, triggers, add_trigger, error) < 0)
         return -1;
-    return for_each(admin, findings, triggers, add_trigger, error);
+    (void)snprintf(statement, sizeof statement, "UPDATE %s SET %s = NULL", table,
+                   admin->table.columns[COLUMN_SENT_AT].quoted);
+    if (mark && prepare(admin, findings, statement, error) < 0)
+        return -1;
+    (void)snprintf(statement, sizeof statement, "DELETE FROM %s", table);
+    return prepare(admin, findings, statement, error);
 }

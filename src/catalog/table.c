@@ -51,10 +51,11 @@ int table_plain(const struct table *table, struct error *error)
 {
     if (table->kind == 'r' && !table->has_children)
         return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                     "%s is not a plain table: views, partitioned, inherited and foreign tables"
-                     " are not supported",
-                     table->quoted);
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "%s is not a plain table: views, partitioned, inherited and foreign tables are"
+                    " not supported",
+                    table->quoted);
+    return error_mark_schema(error);
 }
 
 void table_name_holders(const struct table *table, struct session *session, struct error *error)

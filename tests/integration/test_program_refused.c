@@ -346,6 +346,11 @@ static void check_warns_of_what_may_refuse_a_settle(void **state)
     assert_says(fixture->process.out, "publication all_tables publishes each DELETE");
     sql(fixture->conn, "ALTER TABLE outbox REPLICA IDENTITY FULL");
     expect(fixture, run_command(fixture, "check"), 0);
+    sql(fixture->conn, "CREATE RULE keep AS ON DELETE TO outbox WHERE OLD.topic = 'kept' DO INSTEAD"
+                       " NOTHING");
+    expect(fixture, run_command(fixture, "check"), 3);
+    assert_says(fixture->process.out, "no row can be settled: database: cannot perform DELETE"
+                                      " RETURNING on relation \"outbox\"");
 }
 
 int main(void)

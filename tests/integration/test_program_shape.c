@@ -161,6 +161,12 @@ static void a_change_that_does_not_fit_ends_the_relay_with_the_words_of_check(vo
     check_ends_it(fixture, "ALTER TABLE outbox_parked DROP COLUMN due", "is that of an older outbox-relay");
 }
 
+static void a_view_in_place_of_the_table_ends_the_relay(void **state)
+{
+    check_ends_it(*state, "ALTER TABLE outbox RENAME TO moved; CREATE VIEW outbox AS SELECT * FROM moved",
+                  "is not a plain table");
+}
+
 /* An index may be made anew, so it is waited for. */
 static void a_missing_index_is_named_with_the_words_of_check_and_waited_for(void **state)
 {
@@ -207,6 +213,7 @@ int main(void)
         TEST_BY_KEY(after_a_change_that_fits_all_goes_on),
         TEST_BY_KEY(keys_that_a_table_gets_are_kept_in_order_by_all_relays),
         TEST_BY_KEY(a_change_that_does_not_fit_ends_the_relay_with_the_words_of_check),
+        TEST_BY_KEY(a_view_in_place_of_the_table_ends_the_relay),
         TEST_BY_KEY(a_missing_index_is_named_with_the_words_of_check_and_waited_for),
         TEST_BY_KEY(a_trigger_that_is_added_later_is_known),
     };
