@@ -474,6 +474,7 @@ class Injector:
             f" {attempt}, false FROM chosen) SELECT id FROM chosen").split()
         if not ids:
             return "no row was sent"
+        wait_until(lambda: not self.fleet.schema_broken, 30, "the table is whole")
         self._operator().command("replay", *ids)
         self.lab.sql(f"UPDATE asked SET done = true WHERE attempt = {attempt} AND event_id IN"
                      f" (SELECT event_id FROM ledger WHERE id IN ({', '.join(ids)}))")
