@@ -46,7 +46,7 @@ say = @printf '  %-5s %s\n'
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all build-deps deps demo test lint install dist deb clean help force
+.PHONY: all build-deps deps demo test check lint format install dist deb clean help force
 
 all: $(BINARY) ## build build/outbox-relay
 
@@ -64,10 +64,22 @@ test: deps ## run unit and integration tests against real servers
 	@$(MAKE) --no-print-directory -j$(shell nproc) built
 	@$(MAKE) --no-print-directory test-unit test-integration test-audit
 
-lint: $(BINARY) ## check include directions, banned calls, line lengths, hardening
+check: ## what to run before each commit: lint and the unit tests
+	@$(MAKE) --no-print-directory -j$(shell nproc) all $(UNIT)
+	@$(MAKE) --no-print-directory lint test-unit
+
+lint: $(BINARY) ## check format, include directions, banned calls, line lengths, hardening
+	@tests/support/format --check
 	@python3 tests/support/lint.py $(BUILD)/obj
 	@tests/chaos/faults --matrix
 	@tests/support/hardening $(BINARY)
+
+format: ## format the C code as .clang-format says
+	@tests/support/format
+
+compile_commands.json: $(OBJECTS) ## how each file is compiled, for editors and clangd
+	@python3 tests/support/compile_commands $@ '$(CC) $(CPPFLAGS) -Itests $(call pkg,--cflags,$(PACKAGES) cmocka) $(CFLAGS)' \
+		'$(CXX) $(CPPFLAGS) $(CXXFLAGS)'
 
 install: all $(BUILD)/outbox-relay.1 ## program, man page, systemd units, completion, sample: DESTDIR= PREFIX=/usr/local
 	@config/install $(BINARY) $(BUILD)/outbox-relay.1 $(PREFIX) '$(DESTDIR)'

@@ -156,11 +156,11 @@ static void inspect_missing(const struct table *table, const struct outbox_optio
                                    : "");
         columns_put_remedy(table, column, finding->fix, sizeof finding->fix);
     } else if (described->offer[0] != '\0') {
-        finding = findings_add(findings, FINDING_WARNING,
-                               "column %s (%s) is missing in %s, and messages are sent without it;"
-                               " column \"%s\" may be it",
-                               described->quoted, column_name(column), table->quoted,
-                               described->offer);
+        finding =
+            findings_add(findings, FINDING_WARNING,
+                         "column %s (%s) is missing in %s, and messages are sent without it;"
+                         " column \"%s\" may be it",
+                         described->quoted, column_name(column), table->quoted, described->offer);
         (void)snprintf(finding->fix, sizeof finding->fix, "write %s = \"%s\" in [outbox.columns]",
                        column_name(column), described->offer);
     }

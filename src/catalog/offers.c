@@ -117,8 +117,7 @@ static bool fits(enum fit fit, enum column column, const char *wanted,
     case FIT_TYPO:
         return strlen(want) > 3 && text_distance(want, have) <= strlen(want) / 4;
     case FIT_WORD:
-        return means(column, word) &&
-               (column != COLUMN_EVENT_ID || is_typical(column, found));
+        return means(column, word) && (column != COLUMN_EVENT_ID || is_typical(column, found));
     default:
         return is_typical(column, found);
     }
@@ -130,8 +129,7 @@ static bool is_taken(const struct table *table, enum column column,
 {
     for (int i = 0; i < COLUMN_COUNT; i++)
         if (strcmp(table->columns[i].offer, found->name) == 0 ||
-            (table_has(table, (enum column)i) &&
-             strcmp(table->columns[i].name, found->name) == 0 &&
+            (table_has(table, (enum column)i) && strcmp(table->columns[i].name, found->name) == 0 &&
              !(column == COLUMN_EVENT_ID && i == COLUMN_ID && is_uuid(found) && found->unique)))
             return true;
     return false;
@@ -174,8 +172,7 @@ void offers_find(struct table *table, const struct table_column *columns, int co
 {
     for (int fit = 0; fit < FIT_COUNT; fit++)
         for (int i = 0; i < COLUMN_COUNT; i++)
-            if (is_missing(table, (enum column)i, options) &&
-                table->columns[i].offer[0] == '\0' &&
+            if (is_missing(table, (enum column)i, options) && table->columns[i].offer[0] == '\0' &&
                 (table_needs(options, (enum column)i) || (fit <= FIT_TYPO && i != COLUMN_SENT_AT)))
                 offer(table, (enum column)i, (enum fit)fit, columns, count, options);
 }

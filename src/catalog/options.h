@@ -39,8 +39,8 @@ struct outbox_options {
     enum preset preset;
     char *columns[COLUMN_COUNT]; /* NULL: the preset's name */
     char *time_zone; /* of timestamps without one; NULL: UTC, which nobody has confirmed */
-    char *where;                 /* an SQL condition: only these rows are sent; NULL: all rows */
-    bool adopt; /* the operator confirms a table that the relay did not create (adoption.h) */
+    char *where;     /* an SQL condition: only these rows are sent; NULL: all rows */
+    bool adopt;      /* the operator confirms a table that the relay did not create (adoption.h) */
     enum on_sent on_sent;
     enum order order;
     int slices;

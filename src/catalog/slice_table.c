@@ -249,9 +249,9 @@ static int check_columns(const struct table *table, const struct outbox_options 
     else
         return 0;
     if (!grows && id->offer[0] != '\0')
-        return error_hint(
-            error, "write id = \"%s\" in [outbox.columns], or order = \"none\" in [outbox]",
-            id->offer);
+        return error_hint(error,
+                          "write id = \"%s\" in [outbox.columns], or order = \"none\" in [outbox]",
+                          id->offer);
     return error_hint(error, "write order = \"none\" in [outbox]%s",
                       grows ? ", or give the column another type, such as text or bytea" : "");
 }

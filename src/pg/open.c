@@ -51,8 +51,8 @@ static int set_time_zone(struct session *session, const struct session_options *
                          struct error *error)
 {
     const char *params[1] = {options->time_zone != NULL ? options->time_zone : "UTC"};
-    PGresult *result = session_query(
-        session, "SELECT pg_catalog.set_config('TimeZone', $1, false)", 1, params, error);
+    PGresult *result = session_query(session, "SELECT pg_catalog.set_config('TimeZone', $1, false)",
+                                     1, params, error);
 
     PQclear(result);
     if (result != NULL)
@@ -92,8 +92,7 @@ static int apply_settings(struct session *session, const struct session_options 
                             "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
                             "SET enable_sort = off%s%s",
                    options->synchronous_commit ? "on" : "off", options->idle_ms,
-                   SESSION_STATEMENT_MS,
-                   version >= 140000 ? "; SET idle_session_timeout = 0" : "",
+                   SESSION_STATEMENT_MS, version >= 140000 ? "; SET idle_session_timeout = 0" : "",
                    version >= 170000 ? "; SET transaction_timeout = 0" : "");
     return session_execute(session, sql, error) < 0 ? -1 : set_time_zone(session, options, error);
 }

@@ -11,7 +11,7 @@ struct session_options {
     bool allow_plaintext;      /* a password may be sent over a network without TLS */
     bool synchronous_commit;
     const char *time_zone; /* of timestamps without one; NULL: UTC */
-    int64_t idle_ms; /* idle_in_transaction_session_timeout */
+    int64_t idle_ms;       /* idle_in_transaction_session_timeout */
 };
 
 #endif

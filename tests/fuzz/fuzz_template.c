@@ -24,8 +24,8 @@ static size_t longest_column(const struct message *message)
 
 static bool has_null(const struct message *message)
 {
-    return message->topic.data == NULL || message->key.data == NULL ||
-           message->type.data == NULL || message->id.data == NULL || message->event_id.data == NULL;
+    return message->topic.data == NULL || message->key.data == NULL || message->type.data == NULL ||
+           message->id.data == NULL || message->event_id.data == NULL;
 }
 
 static void check_rendering(const struct template *template, const struct message *message)

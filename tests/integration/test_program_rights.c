@@ -91,8 +91,8 @@ static void no_function_of_the_owner_runs_for_a_superuser(void **state)
         " ALTER TABLE outbox DROP COLUMN payload, ADD COLUMN payload pair",
     };
     static const char *const commands[][4] = {
-        {"init"},       {"init", "--notify"},  {"init", "--print"}, {"check"},
-        {"status"},     {"dead", "list"},      {"emit", "t"},       {"pause", "topic", "t"},
+        {"init"},        {"init", "--notify"},   {"init", "--print"}, {"check"},
+        {"status"},      {"dead", "list"},       {"emit", "t"},       {"pause", "topic", "t"},
         {"replay", "1"}, {"purge", "--dry-run"},
     };
     struct fixture *fixture = *state;
@@ -118,9 +118,9 @@ static void no_function_of_the_owner_runs_for_a_superuser(void **state)
 
             expect(fixture,
                    run(fixture, words[0], "-c", fixture->config, words[1], words[2], words[3]), 3);
-            assert_non_null(strstr(strcmp(words[0], "check") == 0 ? fixture->process.out
-                                                                  : fixture->process.err,
-                                   "is a superuser, or may become one"));
+            assert_non_null(
+                strstr(strcmp(words[0], "check") == 0 ? fixture->process.out : fixture->process.err,
+                       "is a superuser, or may become one"));
         }
         assert_int_equal(sql_number(fixture->conn,
                                     "SELECT count(*) FROM pg_roles WHERE rolname = '" HARNESS_RELAY

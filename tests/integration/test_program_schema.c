@@ -326,7 +326,8 @@ static void check_reports_every_finding_with_its_fix(void **state)
     sql(fixture->conn, "DROP TABLE outbox_parked");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
     assert_says(fixture->process.out, "ADD COLUMN \"sent_at\" pg_catalog.timestamptz;");
-    assert_says(fixture->process.out, "ADD COLUMN \"topic\" pg_catalog.text NOT NULL DEFAULT 'events';");
+    assert_says(fixture->process.out,
+                "ADD COLUMN \"topic\" pg_catalog.text NOT NULL DEFAULT 'events';");
     assert_says(fixture->process.out, "table \"public\".\"outbox_parked\" not found");
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }

@@ -158,12 +158,14 @@ static void a_change_that_does_not_fit_ends_the_relay_with_the_words_of_check(vo
     check_ends_it(fixture, "ALTER TABLE outbox ALTER headers TYPE json",
                   "column headers of \"public\".\"outbox_parked\" has type jsonb, not json");
     change(fixture, "ALTER TABLE outbox_parked ALTER headers TYPE json");
-    check_ends_it(fixture, "ALTER TABLE outbox_parked DROP COLUMN due", "is that of an older outbox-relay");
+    check_ends_it(fixture, "ALTER TABLE outbox_parked DROP COLUMN due",
+                  "is that of an older outbox-relay");
 }
 
 static void a_view_in_place_of_the_table_ends_the_relay(void **state)
 {
-    check_ends_it(*state, "ALTER TABLE outbox RENAME TO moved; CREATE VIEW outbox AS SELECT * FROM moved",
+    check_ends_it(*state,
+                  "ALTER TABLE outbox RENAME TO moved; CREATE VIEW outbox AS SELECT * FROM moved",
                   "is not a plain table");
 }
 

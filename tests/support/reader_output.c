@@ -18,11 +18,20 @@ static int64_t emitted;
 static void put_byte(unsigned char byte)
 {
     switch (byte) {
-    case '\\': fputs("\\\\", stdout); return;
-    case '\t': fputs("\\t", stdout); return;
-    case '\n': fputs("\\n", stdout); return;
-    case '\r': fputs("\\r", stdout); return;
-    default: break;
+    case '\\':
+        fputs("\\\\", stdout);
+        return;
+    case '\t':
+        fputs("\\t", stdout);
+        return;
+    case '\n':
+        fputs("\\n", stdout);
+        return;
+    case '\r':
+        fputs("\\r", stdout);
+        return;
+    default:
+        break;
     }
     if (byte < 0x20 || byte == 0x7f)
         printf("\\x%02X", byte);

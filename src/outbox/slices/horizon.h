@@ -94,7 +94,7 @@ void horizon_note_claimed(struct horizon *horizon, uint64_t epoch, int64_t highe
 /* A transaction that holds RowExclusiveLock on the table. */
 struct horizon_holder {
     uint64_t transaction; /* virtual transaction id, packed */
-    bool prepared; /* a prepared transaction: its virtual id may have changed with that */
+    bool prepared;        /* a prepared transaction: its virtual id may have changed with that */
     uint64_t xid; /* xid8 that the tick's snapshot lists as running; 0: none, it wrote nothing */
 };
 

@@ -4,7 +4,7 @@
 
 #define BUSY_PART 16     /* a busy lane takes one in this many slices, so that others find some */
 #define BUSY_MAX 4       /* but at most this many, whose keys are enough to fill a batch for NATS */
-#define SUSPECT_MS 20000 /* a slice postponed so recently is suspected when a row is locked again */
+#define SUSPECT_MS 20000 /* a slice postponed so recently is suspected when a row is locked */
 
 static int busy_width_of(int count)
 {

@@ -27,11 +27,12 @@
 #define TICK_IDLE_MS 1000    /* between ticks while they claim none */
 #define TICK_FIRST_MS 20     /* between ticks at the start of an epoch, until bounds can rise */
 #define FIRST_WAIT_MS 300    /* how long the first scan waits for that */
-#define FULL_ROUND_MS 60000  /* a round of full scans takes no longer, however slow the scans are  \
-                              */
-#define LATE_LOG_MS 60000    /* at most one log line about late rows in this time */
-#define LOWEST_MS 1000       /* statement_timeout of the search for the table's lowest id */
-#define SCAN_MS_MAX 2500     /* statement_timeout of a tick: lanes may be waiting for a flush */
+#define FULL_ROUND_MS                                                                              \
+    60000                 /* a round of full scans takes no longer, however slow the scans are     \
+                           */
+#define LATE_LOG_MS 60000 /* at most one log line about late rows in this time */
+#define LOWEST_MS 1000    /* statement_timeout of the search for the table's lowest id */
+#define SCAN_MS_MAX 2500  /* statement_timeout of a tick: lanes may be waiting for a flush */
 
 struct watch {
     const struct outbox_options *options;

@@ -84,7 +84,8 @@ static void another_spelling_and_another_word_are_offered(void **state)
         {COLUMN_PAYLOAD, {"event body", "bytea", 'U', false, false, true}},
         {COLUMN_PAYLOAD, {"PAYLOAD", "json", 'U', false, false, true}},
         {COLUMN_CREATED_AT, {"createdAt", "timestamp with time zone", 'D', false, true, false}},
-        {COLUMN_CREATED_AT, {"occurred_on", "timestamp without time zone", 'D', false, false, true}},
+        {COLUMN_CREATED_AT,
+         {"occurred_on", "timestamp without time zone", 'D', false, false, true}},
         {COLUMN_SENT_AT, {"published_at", "timestamp with time zone", 'D', false, false, true}},
         {COLUMN_HEADERS, {"metadata", "jsonb", 'U', false, false, true}},
     };

@@ -5,28 +5,18 @@
 #include <string.h>
 
 static const char *const default_names[COLUMN_COUNT] = {
-    [COLUMN_ID] = "id",
-    [COLUMN_EVENT_ID] = "event_id",
-    [COLUMN_TOPIC] = "topic",
-    [COLUMN_KEY] = "key",
-    [COLUMN_TYPE] = "type",
-    [COLUMN_PAYLOAD] = "payload",
-    [COLUMN_HEADERS] = "headers",
-    [COLUMN_CREATED_AT] = "created_at",
+    [COLUMN_ID] = "id",           [COLUMN_EVENT_ID] = "event_id",
+    [COLUMN_TOPIC] = "topic",     [COLUMN_KEY] = "key",
+    [COLUMN_TYPE] = "type",       [COLUMN_PAYLOAD] = "payload",
+    [COLUMN_HEADERS] = "headers", [COLUMN_CREATED_AT] = "created_at",
     [COLUMN_SENT_AT] = "sent_at",
 };
 
 /* debezium.io, "Outbox Event Router", the basic outbox table; sent_at is ours. */
 static const char *const debezium_names[COLUMN_COUNT] = {
-    [COLUMN_ID] = "id",
-    [COLUMN_EVENT_ID] = "id",
-    [COLUMN_TOPIC] = "aggregatetype",
-    [COLUMN_KEY] = "aggregateid",
-    [COLUMN_TYPE] = "type",
-    [COLUMN_PAYLOAD] = "payload",
-    [COLUMN_HEADERS] = NULL,
-    [COLUMN_CREATED_AT] = NULL,
-    [COLUMN_SENT_AT] = "sent_at",
+    [COLUMN_ID] = "id",           [COLUMN_EVENT_ID] = "id",   [COLUMN_TOPIC] = "aggregatetype",
+    [COLUMN_KEY] = "aggregateid", [COLUMN_TYPE] = "type",     [COLUMN_PAYLOAD] = "payload",
+    [COLUMN_HEADERS] = NULL,      [COLUMN_CREATED_AT] = NULL, [COLUMN_SENT_AT] = "sent_at",
 };
 
 static void assert_columns(enum preset preset, const char *const want[COLUMN_COUNT])
@@ -84,8 +74,21 @@ static void a_mapped_column_wins_over_the_preset(void **state)
 /* ---- names ---- */
 
 static const char *const good_tables[] = {
-    "outbox", "public.outbox", "Outbox", "_o", "o$1", "SCHEMA.TABLE", "tenant-42.outbox",
-    "my outbox", "1a.$b", "Ereignisse \xC3\xBC", "a'b", "a;b--", "50%", "a\\b", "@id@",
+    "outbox",
+    "public.outbox",
+    "Outbox",
+    "_o",
+    "o$1",
+    "SCHEMA.TABLE",
+    "tenant-42.outbox",
+    "my outbox",
+    "1a.$b",
+    "Ereignisse \xC3\xBC",
+    "a'b",
+    "a;b--",
+    "50%",
+    "a\\b",
+    "@id@",
 };
 
 static const char *const bad_tables[][2] = {

@@ -14,7 +14,10 @@ static void what_the_server_shows_of_an_index_is_what_was_written(void **state)
         {"waits_for, due, seq", "waits_for, due, seq"},
         {"\"Key\"::text", "\"Key\""},
         {"COALESCE(\"my key\"::text, \"::text\"::text)", "COALESCE(\"my key\", \"::text\")"},
-        {"hashtext(gr\xC3\xB6\xC3\x9F" "e)", "pg_catalog.hashtext(\"gr\xC3\xB6\xC3\x9F" "e\")"},
+        {"hashtext(gr\xC3\xB6\xC3\x9F"
+         "e)",
+         "pg_catalog.hashtext(\"gr\xC3\xB6\xC3\x9F"
+         "e\")"},
         {"", ""},
     };
 

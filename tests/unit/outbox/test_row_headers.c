@@ -160,8 +160,12 @@ static void a_null_value_makes_no_header(void **state)
 static void nested_values_are_refused(void **state)
 {
     static const char *const cases[] = {
-        "{\"h\": {}}",          "{\"h\": []}",         "{\"h\": [1]}",
-        "{\"h\": {\"a\": 1}}",  "{\"a\": 1, \"h\": [null]}", "{\"h\": [], \"a\": \"fine\"}",
+        "{\"h\": {}}",
+        "{\"h\": []}",
+        "{\"h\": [1]}",
+        "{\"h\": {\"a\": 1}}",
+        "{\"a\": 1, \"h\": [null]}",
+        "{\"h\": [], \"a\": \"fine\"}",
     };
 
     (void)state;
@@ -181,10 +185,27 @@ static void what_is_no_object_is_refused(void **state)
 static void what_is_no_json_is_refused(void **state)
 {
     static const char *const cases[] = {
-        "",          " ",          "{",           "}",           "{\"h\"}",     "{\"h\":}",
-        "{h: 1}",    "{\"h\": 1,}", "{\"h\": 01}", "{\"h\": +1}", "{\"h\": .5}", "{\"h\": NaN}",
-        "{'h': 1}",  "{\"h\": 1} x", "{}{}",       "{\"h\": \"\n\"}", "{\"h\": \"\xFF\"}",
-        "{\"h\": \"\\ud800\"}",    "{\"h\": \"\\x\"}", "nul", "{\"h\": tru}",
+        "",
+        " ",
+        "{",
+        "}",
+        "{\"h\"}",
+        "{\"h\":}",
+        "{h: 1}",
+        "{\"h\": 1,}",
+        "{\"h\": 01}",
+        "{\"h\": +1}",
+        "{\"h\": .5}",
+        "{\"h\": NaN}",
+        "{'h': 1}",
+        "{\"h\": 1} x",
+        "{}{}",
+        "{\"h\": \"\n\"}",
+        "{\"h\": \"\xFF\"}",
+        "{\"h\": \"\\ud800\"}",
+        "{\"h\": \"\\x\"}",
+        "nul",
+        "{\"h\": tru}",
     };
 
     (void)state;
@@ -217,8 +238,7 @@ static void refused_headers_are_reported_with_a_constant_text(void **state)
 
 static void all_headers_of_an_object_arrive(void **state)
 {
-    static const char json[] =
-        "{\"a\": \"x\", \"b\": 2, \"c\": true, \"\": \"e\", \"A\": \"X\"}";
+    static const char json[] = "{\"a\": \"x\", \"b\": 2, \"c\": true, \"\": \"e\", \"A\": \"X\"}";
 
     (void)state;
     assert_null(read_bytes(json, strlen(json)));

@@ -109,8 +109,8 @@ static void a_sink_that_is_away_costs_a_line_a_minute(void **state)
         count_words(logged(), "msg=\"sink events is away: its rows wait\" sink=events"), 1);
     assert_int_equal(count_words(logged_text, "sink events has been away for 61 s"), 1);
     assert_int_equal(count_words(logged_text, "sink events "), 1 + 1 + 9); /* connected, away */
-    assert_int_equal(count_words(logged_text, "level=info msg=\"sent 0 in all (0/s), parked 0, dead 0\""),
-                     10);
+    assert_int_equal(
+        count_words(logged_text, "level=info msg=\"sent 0 in all (0/s), parked 0, dead 0\""), 10);
     assert_int_equal(count_words(logged_text, "\n"), 4 + 10 + 10);
 }
 
@@ -201,7 +201,8 @@ static void a_wait_for_a_lock_is_called_one(void **state)
     pass(2);
     enter(&report.database, PEER_UP, NULL);
     pass(4);
-    assert_int_equal(count_words(logged(), "msg=\"the database has the relay wait for a lock\""), 1);
+    assert_int_equal(count_words(logged(), "msg=\"the database has the relay wait for a lock\""),
+                     1);
     assert_int_equal(count_words(logged_text, "msg=\"the database has given the lock after "), 1);
     assert_int_equal(count_words(logged_text, "away"), 0);
 }
@@ -264,8 +265,10 @@ static void the_line_of_figures_has_rate_and_means(void **state)
     report.times[REPORT_PUBLISH] = (struct histogram_sum){&scale, {2}, 6400};
     pass(119);
     assert_int_equal(
-        count_words(logged(), "msg=\"sent 6000 in all (100/s), parked 2, dead 1, publish 3.2 ms\""), 1);
-    assert_int_equal(count_words(logged_text, "msg=\"sent 6000 in all (0/s), parked 2, dead 1\""), 1);
+        count_words(logged(), "msg=\"sent 6000 in all (100/s), parked 2, dead 1, publish 3.2 ms\""),
+        1);
+    assert_int_equal(count_words(logged_text, "msg=\"sent 6000 in all (0/s), parked 2, dead 1\""),
+                     1);
 }
 
 static void what_the_process_does_fits_a_line(void **state)

@@ -77,10 +77,9 @@ static void placeholders_stand_for_columns_and_the_rest_for_itself(void **state)
 static void doubled_braces_are_the_braces_themselves(void **state)
 {
     static const char *const cases[][2] = {
-        {"{{", "{"},         {"}}", "}"},           {"{{}}", "{}"},
-        {"{{id}}", "{id}"},  {"{{{id}}}", "{42}"},  {"{{{{", "{{"},
-        {"{id}}}", "42}"},   {"}}{id}", "}42"},     {"{{{{{id}", "{{42"},
-        {"a{{b}}c", "a{b}c"}, {"}}}}{{{{", "}}{{"},
+        {"{{", "{"},          {"}}", "}"},          {"{{}}", "{}"},       {"{{id}}", "{id}"},
+        {"{{{id}}}", "{42}"}, {"{{{{", "{{"},       {"{id}}}", "42}"},    {"}}{id}", "}42"},
+        {"{{{{{id}", "{{42"}, {"a{{b}}c", "a{b}c"}, {"}}}}{{{{", "}}{{"},
     };
     struct message message = sample();
 
@@ -95,18 +94,17 @@ static void a_mistake_is_refused_with_its_position(void **state)
         const char *source;
         size_t position;
     } cases[] = {
-        {"{", 1},        {"}", 1},         {"{}", 1},         {"shop.{topi}", 6},
-        {"a{b", 2},      {"ab}c", 3},      {"{topic", 1},     {"{topic}{key", 8},
-        {"{id}}", 5},    {"{{{id}}", 7},   {"{ id }", 1},     {"{ID}", 1},
-        {"{idx}", 1},    {"{i}", 1},       {"{id{id}}", 1},   {"{payload}", 1},
-        {"{{}", 3},      {"{key}{nope}", 6},
+        {"{", 1},         {"}", 1},      {"{}", 1},          {"shop.{topi}", 6}, {"a{b", 2},
+        {"ab}c", 3},      {"{topic", 1}, {"{topic}{key", 8}, {"{id}}", 5},       {"{{{id}}", 7},
+        {"{ id }", 1},    {"{ID}", 1},   {"{idx}", 1},       {"{i}", 1},         {"{id{id}}", 1},
+        {"{payload}", 1}, {"{{}", 3},    {"{key}{nope}", 6},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         why[0] = '\0';
-        assert_int_equal(
-            template_parse(&template, cases[i].source, why, sizeof why, &position), -1);
+        assert_int_equal(template_parse(&template, cases[i].source, why, sizeof why, &position),
+                         -1);
         assert_true(strlen(why) > 0);
         if (position != cases[i].position)
             fail_msg("\"%s\": position %zu", cases[i].source, position);
@@ -155,9 +153,9 @@ static void a_template_has_at_most_16_parts(void **state)
 
 static void a_null_column_cannot_be_rendered(void **state)
 {
-    static const char *const sources[] = {"{topic}", "{key}", "{type}", "{id}", "{event_id}",
-                                          "a.{topic}", "{key}.b", "a{type}b", "{id}{id}",
-                                          "{{{event_id}"};
+    static const char *const sources[] = {"{topic}",    "{key}",       "{type}",  "{id}",
+                                          "{event_id}", "a.{topic}",   "{key}.b", "a{type}b",
+                                          "{id}{id}",   "{{{event_id}"};
     struct message message = {0};
     struct text out;
 
@@ -225,8 +223,8 @@ static void a_template_without_placeholders_is_constant(void **state)
         const char *source;
         bool constant;
     } cases[] = {
-        {"", true},           {"orders", true}, {"{{topic}}", true}, {"{topic}", false},
-        {"a{topic}", false},  {"{key}b", false}, {"{id}{id}", false}, {"}}", true},
+        {"", true},          {"orders", true},  {"{{topic}}", true}, {"{topic}", false},
+        {"a{topic}", false}, {"{key}b", false}, {"{id}{id}", false}, {"}}", true},
     };
 
     (void)state;
