@@ -71,7 +71,7 @@ static int prepare(struct admin *admin, struct findings *findings, const char *s
                    statement);
     if (session_execute(&admin->session, sql, error) == 0)
         return 0;
-    if (admin->session.conn == NULL || error->sqlstate[0] == '\0')
+    if (!error_is_sqlstate(error, "0A") && !error_is_sqlstate(error, "42"))
         return -1;
     (void)findings_add(findings, FINDING_ERROR, "no row can be settled: %s", error->text);
     return 0;

@@ -30,7 +30,10 @@ struct arguments {
     bool json;
     bool watch;
     bool lanes;
-    const char *fail_if;
+    int64_t max_age_ms; /* of status; this and the next three: -1: not given */
+    int max_backlog;
+    int max_dead;
+    int max_parked;
     int limit; /* 0: none */
     const char *type;
     const char *topic;

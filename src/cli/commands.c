@@ -28,19 +28,20 @@ const struct command commands[] = {
      "example:\n"
      "  outbox-relay check\n",
      "json", 0, 0, true, cli_check},
-    {"status", "[--json] [--watch] [--lanes] [--fail-if EXPR]",
+    {"status", "[--json] [--watch] [--lanes] [--max-age D] ...",
      "backlog, oldest age, sinks, parked and dead, who relays",
      "  --watch          again every two seconds, until Ctrl-C\n"
      "  --lanes          what each lane does\n"
      "  --json           one object\n"
-     "  --fail-if EXPR   for cron and probes: print only why it holds, and exit with status 1\n"
-     "                   when it does. Fields: backlog, oldest, parked, parked_oldest, dead,\n"
-     "                   dead_oldest, rate, relays, lanes, sinks_away, attention. Compare with\n"
-     "                   < <= > >= = != and join with and, or; ages take durations\n\n"
+     "  --max-age D      for cron and probes: print only what is above its limit, and exit with\n"
+     "                   status 1 if anything is. D: age of the oldest event to be sent, as 60s\n"
+     "  --max-backlog N  the same for the number of unsent rows\n"
+     "  --max-dead N     of dead ones\n"
+     "  --max-parked N   of parked ones\n\n"
      "examples:\n"
      "  outbox-relay status --watch\n"
-     "  outbox-relay status --fail-if 'oldest>60s or dead>0 or relays<1'\n",
-     "json watch lanes fail-if", 0, 0, true, cli_status},
+     "  outbox-relay status --max-age 60s --max-dead 0\n",
+     "json watch lanes max-age max-backlog max-dead max-parked", 0, 0, true, cli_status},
     {"health", "", "ask the relay of this machine whether it works",
      "For health checks of containers: prints what /healthz answers, and exits with status 1 when\n"
      "a thread is stuck or no relay answers at [http] listen.\n\n"

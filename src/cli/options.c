@@ -19,7 +19,10 @@ enum option_code {
     OPTION_JSON,
     OPTION_WATCH,
     OPTION_LANES,
-    OPTION_FAIL_IF,
+    OPTION_MAX_AGE,
+    OPTION_MAX_BACKLOG,
+    OPTION_MAX_DEAD,
+    OPTION_MAX_PARKED,
     OPTION_LIMIT,
     OPTION_TYPE,
     OPTION_OLDER_THAN,
@@ -32,26 +35,30 @@ enum option_code {
     OPTION_RATE
 };
 
-static const struct option options[] = {{"config", required_argument, NULL, OPTION_CONFIG},
-                                        {"drain", no_argument, NULL, OPTION_DRAIN},
-                                        {"print", no_argument, NULL, OPTION_PRINT},
-                                        {"grant", required_argument, NULL, OPTION_GRANT},
-                                        {"notify", no_argument, NULL, OPTION_NOTIFY},
-                                        {"json", no_argument, NULL, OPTION_JSON},
-                                        {"watch", no_argument, NULL, OPTION_WATCH},
-                                        {"lanes", no_argument, NULL, OPTION_LANES},
-                                        {"fail-if", required_argument, NULL, OPTION_FAIL_IF},
-                                        {"limit", required_argument, NULL, OPTION_LIMIT},
-                                        {"type", required_argument, NULL, OPTION_TYPE},
-                                        {"older-than", required_argument, NULL, OPTION_OLDER_THAN},
-                                        {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
-                                        {"defaults", no_argument, NULL, OPTION_DEFAULTS},
-                                        {"all", no_argument, NULL, OPTION_ALL},
-                                        {"topic", required_argument, NULL, OPTION_TOPIC},
-                                        {"since", required_argument, NULL, OPTION_SINCE},
-                                        {"reason", required_argument, NULL, OPTION_REASON},
-                                        {"rate", required_argument, NULL, OPTION_RATE},
-                                        {NULL, 0, NULL, 0}};
+static const struct option options[] = {
+    {"config", required_argument, NULL, OPTION_CONFIG},
+    {"drain", no_argument, NULL, OPTION_DRAIN},
+    {"print", no_argument, NULL, OPTION_PRINT},
+    {"grant", required_argument, NULL, OPTION_GRANT},
+    {"notify", no_argument, NULL, OPTION_NOTIFY},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"watch", no_argument, NULL, OPTION_WATCH},
+    {"lanes", no_argument, NULL, OPTION_LANES},
+    {"max-age", required_argument, NULL, OPTION_MAX_AGE},
+    {"max-backlog", required_argument, NULL, OPTION_MAX_BACKLOG},
+    {"max-dead", required_argument, NULL, OPTION_MAX_DEAD},
+    {"max-parked", required_argument, NULL, OPTION_MAX_PARKED},
+    {"limit", required_argument, NULL, OPTION_LIMIT},
+    {"type", required_argument, NULL, OPTION_TYPE},
+    {"older-than", required_argument, NULL, OPTION_OLDER_THAN},
+    {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+    {"defaults", no_argument, NULL, OPTION_DEFAULTS},
+    {"all", no_argument, NULL, OPTION_ALL},
+    {"topic", required_argument, NULL, OPTION_TOPIC},
+    {"since", required_argument, NULL, OPTION_SINCE},
+    {"reason", required_argument, NULL, OPTION_REASON},
+    {"rate", required_argument, NULL, OPTION_RATE},
+    {NULL, 0, NULL, 0}};
 
 static const char *option_name(int code)
 {
@@ -156,6 +163,20 @@ static int parse_limit(const char *value)
     return value[0] >= '0' && value[0] <= '9' && *end == '\0' && limit <= INT_MAX ? (int)limit : 0;
 }
 
+/* A number of rows of which one more can be counted. */
+static bool parse_rows(const struct command *command, int code, const char *value, int *rows)
+{
+    char what[64];
+
+    *rows = strspn(value, "0123456789") == strlen(value) && strlen(value) < 10
+                ? (int)strtol(value, NULL, 10)
+                : -1;
+    if (*rows >= 0 && value[0] != '\0')
+        return true;
+    (void)snprintf(what, sizeof what, "--%s wants a number of rows, not", option_name(code));
+    return complain(command, what, value);
+}
+
 static bool apply_value(const struct command *command, struct arguments *arguments, int code,
                         const char *value)
 {
@@ -182,9 +203,16 @@ static bool apply_value(const struct command *command, struct arguments *argumen
         arguments->reason = value;
         return (strlen(value) <= REASON_MAX && text_is_utf8(value, strlen(value))) ||
                complain(command, "--reason wants at most 255 bytes of UTF-8, not", value);
-    case OPTION_FAIL_IF:
-        arguments->fail_if = value;
-        return true;
+    case OPTION_MAX_AGE:
+        arguments->max_age_ms = text_parse_duration_ms(value);
+        return arguments->max_age_ms >= 0 ||
+               complain(command, "--max-age wants a duration such as 60s or 5m, not", value);
+    case OPTION_MAX_BACKLOG:
+        return parse_rows(command, code, value, &arguments->max_backlog);
+    case OPTION_MAX_DEAD:
+        return parse_rows(command, code, value, &arguments->max_dead);
+    case OPTION_MAX_PARKED:
+        return parse_rows(command, code, value, &arguments->max_parked);
     case OPTION_LIMIT:
         arguments->limit = parse_limit(value);
         return arguments->limit > 0 ||
@@ -232,7 +260,8 @@ bool cli_parse(const struct command *command, int argc, char **argv, struct argu
 {
     int code;
 
-    *arguments = (struct arguments){.older_than_ms = -1};
+    *arguments = (struct arguments){
+        .older_than_ms = -1, .max_age_ms = -1, .max_backlog = -1, .max_dead = -1, .max_parked = -1};
     optind = 0; /* glibc: start afresh, permuting */
     opterr = 0;
     while ((code = getopt_long(argc, argv, ":c:", options, NULL)) != -1) {

@@ -7,10 +7,10 @@
 
 #include "admin/status/status.h"
 #include "base/clock.h"
-#include "cli/fail_if.h"
 #include "cli/status_text.h"
 #include "cli/terminal.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -76,27 +76,68 @@ static void print(const struct look *look)
     cli_flush();
 }
 
-/* ---- --fail-if ---- */
+/* ---- limits ---- */
 
-static enum exit_status judge(const struct look *look, const struct fail_if *condition)
+static bool has_limit(const struct arguments *arguments)
 {
-    char why[512];
-
-    if (look->arguments->json)
-        print_json(&look->last);
-    if (!fail_if_holds(condition, &look->last, why, sizeof why))
-        return EXIT_DONE;
-    (void)fprintf(stderr, "outbox-relay: --fail-if %s\n", why);
-    return EXIT_RUNTIME;
+    return arguments->max_age_ms >= 0 || arguments->max_backlog >= 0 || arguments->max_dead >= 0 ||
+           arguments->max_parked >= 0;
 }
 
-static enum exit_status complain(const char *why)
+/* How far rows must be counted. */
+static int count_max(const struct arguments *arguments)
 {
-    struct error error;
+    int max = STATUS_COUNT_MAX;
 
-    (void)error_set(&error, ERROR_PERMANENT, ERROR_CONFIG, "status --fail-if: %s", why);
-    (void)error_hint(&error, "for example --fail-if 'oldest>60s or dead>0 or relays<1'");
-    return cli_fail(&error);
+    if (arguments->max_backlog >= max)
+        max = arguments->max_backlog + 1;
+    if (arguments->max_dead >= max)
+        max = arguments->max_dead + 1;
+    return arguments->max_parked >= max ? arguments->max_parked + 1 : max;
+}
+
+/* A number of rows that could not be read is above any limit. */
+static bool exceeds(const char *what, int64_t rows, bool is_bound, int limit)
+{
+    if (limit < 0 || (rows >= 0 && rows <= limit))
+        return false;
+    if (rows < 0)
+        (void)fprintf(stderr, "outbox-relay: %s is unknown, the limit is %d\n", what, limit);
+    else
+        (void)fprintf(stderr, "outbox-relay: %s is %" PRId64 "%s, the limit is %d\n", what, rows,
+                      is_bound ? " or more" : "", limit);
+    return true;
+}
+
+/* Rows of unknown age, as in a table without created_at, are older than any limit. */
+static bool exceeds_age(const struct status *status, int64_t limit_ms)
+{
+    bool is_unknown = status->backlog != 0 && status->backlog_oldest_s < 0;
+
+    if (limit_ms < 0 || (!is_unknown && status->oldest_s * 1000 <= (double)limit_ms))
+        return false;
+    if (is_unknown)
+        (void)fprintf(stderr, "outbox-relay: age is unknown, the limit is %.1f s\n",
+                      (double)limit_ms / 1000);
+    else
+        (void)fprintf(stderr, "outbox-relay: age is %.1f s, the limit is %.1f s\n",
+                      status->oldest_s, (double)limit_ms / 1000);
+    return true;
+}
+
+static enum exit_status judge(const struct look *look)
+{
+    const struct arguments *arguments = look->arguments;
+    const struct status *last = &look->last;
+    bool above = exceeds_age(last, arguments->max_age_ms);
+
+    above =
+        exceeds("backlog", last->backlog, last->backlog_is_bound, arguments->max_backlog) || above;
+    above = exceeds("dead", last->dead, last->dead_is_bound, arguments->max_dead) || above;
+    above = exceeds("parked", last->parked, last->parked_is_bound, arguments->max_parked) || above;
+    if (arguments->json)
+        print_json(last);
+    return above ? EXIT_RUNTIME : EXIT_DONE;
 }
 
 /* ---- --watch ---- */
@@ -263,25 +304,21 @@ enum exit_status cli_status(const struct arguments *arguments, struct config *co
                                   .sinks = sinks,
                                   .sink_count = config->relay.sink_count,
                                   .wait_ms = ANSWERS_MS,
-                                  .count_max = STATUS_COUNT_MAX}};
+                                  .count_max = count_max(arguments)}};
     enum exit_status status = EXIT_DONE;
-    struct fail_if condition;
     struct error error;
-    char why[512];
 
-    if (arguments->fail_if != NULL && arguments->watch)
-        return complain("it looks once: without --watch");
-    if (arguments->fail_if != NULL &&
-        fail_if_parse(&condition, arguments->fail_if, why, sizeof why) < 0)
-        return complain(why);
-    if (arguments->fail_if != NULL && fail_if_count_max(&condition) > STATUS_COUNT_MAX)
-        look.query.count_max = fail_if_count_max(&condition);
+    if (has_limit(arguments) && arguments->watch) {
+        (void)error_set(&error, ERROR_PERMANENT, ERROR_CONFIG,
+                        "status --watch goes on for ever and has no limits");
+        return cli_fail(&error);
+    }
     for (int i = 0; i < look.query.sink_count; i++)
         sinks[i] = config->relay.sinks[i].name;
     if (take(&look, &error) < 0)
         status = cli_fail(&error);
-    else if (arguments->fail_if != NULL)
-        status = judge(&look, &condition);
+    else if (has_limit(arguments))
+        status = judge(&look);
     else if (arguments->watch)
         watch(&look);
     else

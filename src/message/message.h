@@ -86,6 +86,7 @@ struct message {
     enum outcome outcome;
     int64_t retry_ms;      /* until the row is tried again, parked or refused */
     bool is_new_refusal;   /* PostgreSQL has refused it for the first time */
+    bool is_untried;       /* it was refused together with others, and due again at once */
     struct text waits_for; /* the sink and the destination that does not exist; NULL: none */
 };
 

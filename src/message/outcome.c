@@ -48,6 +48,8 @@ static void decide(struct message *message, const struct retry_options *options,
         message->outcome = OUTCOME_PARK;
         return;
     case VERDICT_REFUSED:
+        if (message->is_untried)
+            message->retry_ms = 0;
         message->outcome = OUTCOME_REFUSED;
         return;
     case VERDICT_REJECTED:

@@ -358,33 +358,41 @@ static void leave(struct outbox *outbox, struct batch *batch, enum settling sett
 
         refuse(batch, settling, message, why);
         message->is_new_refusal = false;
+        message->is_untried = true;
         message->attempts = attempts;
         message->retry_ms = 0;
     }
 }
 
+/* The rows were refused together, with *error. */
 static int isolate(struct outbox *outbox, struct batch *batch, enum settling settling,
                    struct rows rows, int64_t deadline_ms, struct error *error)
 {
-    int done =
-        clock_left_ms(deadline_ms) > 0 ? settling_try(outbox, batch, settling, rows, error) : 0;
     struct rows half = {rows.messages, rows.count / 2};
 
-    if (done != 0)
-        return done > 0 ? 0 : -1;
     if (rows.count == 1) {
         refuse(batch, settling, rows.messages[0], error->text);
         return 0;
     }
-    if (clock_left_ms(deadline_ms) <= 0) {
-        leave(outbox, batch, settling, rows, error->text);
-        return 0;
+    for (int i = 0; i < 2; i++) {
+        struct error why;
+        int done;
+
+        if (clock_left_ms(deadline_ms) <= 0) {
+            leave(outbox, batch, settling, half, error->text);
+        } else {
+            done = settling_try(outbox, batch, settling, half, &why);
+            if (done == 0)
+                done = isolate(outbox, batch, settling, half, deadline_ms, &why) < 0 ? -1 : 1;
+            if (done < 0) {
+                *error = why;
+                return -1;
+            }
+        }
+        half.messages += half.count;
+        half.count = rows.count - half.count;
     }
-    if (isolate(outbox, batch, settling, half, deadline_ms, error) < 0)
-        return -1;
-    half.messages += half.count;
-    half.count = rows.count - half.count;
-    return isolate(outbox, batch, settling, half, deadline_ms, error);
+    return 0;
 }
 
 int refused_isolate(struct outbox *outbox, struct batch *batch, enum settling settling,
@@ -448,13 +456,13 @@ int refused_note_killer(struct outbox *outbox, struct error *error)
         noted = settling_try(outbox, &batch, SETTLING_NOTE, rows, error);
     if (noted >= 0 && pipeline_end_transaction(&outbox->pipeline, noted > 0, error) < 0)
         noted = -1;
-    if (noted > 0) {
+    if (noted > 0)
         log_event(LOG_WARN, LOG_FIELDS(.row = message->id), "%s: the row and its key wait",
                   "PostgreSQL ended the session while this row was settled");
+    if (noted >= 0) /* without a note the row is settled, or is claimed again */
         outbox->killer.id[0] = '\0';
-    }
     batch_free(&batch);
-    return noted > 0 ? 0 : -1;
+    return noted >= 0 ? 0 : -1;
 }
 
 int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error *error)
@@ -480,10 +488,12 @@ int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error
 
 /* ---- after the transaction was refused ---- */
 
+/* Also a row that was refused alone, whose new note is rolled back. */
 static bool was_sent(const struct batch *batch, const struct message *message)
 {
     (void)batch;
-    return message->outcome == OUTCOME_SENT;
+    return message->outcome == OUTCOME_SENT ||
+           (message->outcome == OUTCOME_REFUSED && message->is_sent && message->note == 0);
 }
 
 /* Nothing was settled. What is noted as sent is due at once, by its note. */
@@ -524,8 +534,11 @@ int refused_settle(struct outbox *outbox, struct batch *batch, struct error *err
     take_back(batch, error->text);
     if (pipeline_try(&outbox->pipeline, &other) < 0) /* up to the Sync */
         return -1;
-    if (batch->parked || rows.count == 0)
-        return pipeline_end_transaction(&outbox->pipeline, false, error);
+    if (batch->parked || rows.count == 0) {
+        if (pipeline_end_transaction(&outbox->pipeline, false, &other) < 0)
+            *error = other;
+        return -1;
+    }
     if (go_back(outbox, batch, error) < 0)
         return -1;
     noted = settling_try(outbox, batch, SETTLING_NOTE, rows, error);

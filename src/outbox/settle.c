@@ -61,16 +61,10 @@ static int park_bare(struct outbox *outbox, const struct batch *batch, struct er
 /* Parks rows after a savepoint of their own, because a row that cannot be moved (a foreign key, a
  * lock, a column of another type) must not prevent the acknowledged rows from being settled.
  * Returns -1 when the session is closed. */
-static int park(struct outbox *outbox, struct batch *batch, struct error *error)
+static int park(struct outbox *outbox, struct batch *batch, struct rows rows, struct error *error)
 {
-    struct rows rows;
-    int parked;
+    int parked = settling_try(outbox, batch, SETTLING_PARK, rows, error);
 
-    if (rows_choose(&rows, batch, is_to_be_parked, error) < 0)
-        return -1;
-    if (rows.count == 0)
-        return 0;
-    parked = settling_try(outbox, batch, SETTLING_PARK, rows, error);
     if (parked == 0 && outbox->pipeline.failure == FAILURE_DAMAGED &&
         batch->messages[0].unreadable && !batch->parked && settling_begin(outbox, error) == 0)
         parked = park_bare(outbox, batch, error);
@@ -98,7 +92,7 @@ static int settle_carefully(struct outbox *outbox, struct batch *batch, struct e
 }
 
 /* Notes are written after a savepoint too: without them the rows are only claimed again. A parked
- * row needs no note. */
+ * row needs no note. Returns 0 when there are none because PostgreSQL refuses them. */
 static int note(struct outbox *outbox, struct batch *batch, struct error *error)
 {
     struct rows rows;
@@ -107,15 +101,45 @@ static int note(struct outbox *outbox, struct batch *batch, struct error *error)
     if (rows_choose(&rows, batch, is_refused, error) < 0)
         return -1;
     if (rows.count == 0)
-        return 0;
+        return 1;
     if (batch->parked) {
         refused_keep_failure(batch, rows.messages[0]->reason);
-        return 0;
+        return 1;
     }
     noted = settling_try(outbox, batch, SETTLING_NOTE, rows, error);
     if (noted == 0)
         refused_keep_failure(batch, error->text);
-    return noted < 0 ? -1 : 0;
+    return noted;
+}
+
+/* Back to before rows were parked. They and the refused rows stay in the outbox. */
+static int take_back_parked(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    for (int i = 0; i < batch->count; i++)
+        if (is_to_be_parked(batch, &batch->messages[i]) || is_refused(batch, &batch->messages[i]))
+            batch->messages[i].outcome = OUTCOME_UNSENT;
+    if (pipeline_queue(&outbox->pipeline, "rollback_to", 0, NULL, false, error) < 0 ||
+        pipeline_sync(&outbox->pipeline, error) < 0 || pipeline_try(&outbox->pipeline, error) <= 0)
+        return pipeline_abort(&outbox->pipeline);
+    return 0;
+}
+
+/* Parks and notes rows. If a refused row gets no note, no row is parked either: a later row of its
+ * key must not leave the outbox before it. */
+static int set_aside(struct outbox *outbox, struct batch *batch, struct error *error)
+{
+    struct rows rows;
+    int noted;
+
+    if (rows_choose(&rows, batch, is_to_be_parked, error) < 0)
+        return -1;
+    if (rows.count > 0 &&
+        (pipeline_queue(&outbox->pipeline, "savepoint", 0, NULL, false, error) < 0 ||
+         park(outbox, batch, rows, error) < 0))
+        return -1;
+    noted = note(outbox, batch, error);
+    return noted == 0 && rows.count > 0 ? take_back_parked(outbox, batch, error)
+                                        : (noted < 0 ? -1 : 0);
 }
 
 static int queue_end_of_notes(struct outbox *outbox, struct batch *batch, int *ended,
@@ -192,9 +216,9 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
     bool carefully = refused_is_careful(outbox, batch);
     struct last last;
 
-    if (park(outbox, batch, error) < 0 ||
-        (carefully && settle_carefully(outbox, batch, error) < 0) ||
-        note(outbox, batch, error) < 0 || queue_last(outbox, batch, carefully, &last, error) < 0)
+    if ((carefully && settle_carefully(outbox, batch, error) < 0) ||
+        set_aside(outbox, batch, error) < 0 ||
+        queue_last(outbox, batch, carefully, &last, error) < 0)
         return -1;
     /* The flush request makes the server answer the COMMIT before it runs the next claim. */
     if (next != NULL && (pipeline_request_flush(pipeline, error) < 0 ||

@@ -486,7 +486,7 @@ char *sql_first_row(const struct table *table, const struct outbox_options *opti
     put_held(writer.out, table, text);
     put_wal(writer.out);
     (void)fprintf(writer.out, " SELECT relay_row, %s::text%s FROM (", id,
-                  text->kind == CLAIM_REFUSED ? ", relay_noted" : "");
+                  text->kind == CLAIM_REFUSED ? ", relay_noted, relay_is_sent" : "");
     status = put_source(writer.out, table, options, text);
     (void)fprintf(writer.out, ") locked WHERE $2::int8 IS NOT NULL");
     return writer_end_if(&writer, status);

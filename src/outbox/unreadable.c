@@ -40,8 +40,10 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
         message->id =
             batch_copy(batch, PQgetvalue(result, 0, 1), (size_t)PQgetlength(result, 0, 1));
         message->unreadable = true;
-        if (request->refused)
+        if (request->refused) {
             message->note = wire_int8(PQgetvalue(result, 0, 2));
+            message->is_sent = PQgetvalue(result, 0, 3)[0] != 0;
+        }
     }
     PQclear(result);
     return pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error) < 0 ? -1 : found;
@@ -107,7 +109,10 @@ int unreadable_claim(struct outbox *outbox, struct batch *batch,
         batch->count = 0;
         return pipeline_end_transaction(&outbox->pipeline, false, error);
     }
-    batch_refuse(batch, &batch->messages[0], VERDICT_REJECTED,
-                 "PostgreSQL cannot read this row: %s", error->text);
+    if (batch->messages[0].is_sent) /* to settle it, nothing of it need be read */
+        batch->messages[0].verdict = VERDICT_SENT;
+    else
+        batch_refuse(batch, &batch->messages[0], VERDICT_REJECTED,
+                     "PostgreSQL cannot read this row: %s", error->text);
     return 0;
 }

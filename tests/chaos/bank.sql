@@ -16,7 +16,7 @@ CREATE TABLE ledger (
     headers jsonb, created_at timestamptz, poison boolean NOT NULL
 );
 
--- A quarter of the keys has a topic beyond ASCII, whose route leads to the bank's own.
+-- A topic beyond ASCII has a route to the bank's own (workload.go_beyond_ascii).
 CREATE FUNCTION destination_of(topic text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT replace(topic, '.größe.銀行', '.bank')
 $$;
@@ -32,9 +32,8 @@ CREATE TRIGGER ledger AFTER INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION copy_
 
 CREATE TABLE broker AS SELECT :'brokers'::text AS name;
 CREATE FUNCTION topic_of(key text) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN name = 'both' THEN (ARRAY['kafka', 'nats'])[1 + (hashtext($1) & 1)]
-                ELSE name END
-           || CASE WHEN hashtext($1) & 6 = 0 THEN '.größe.銀行' ELSE '.bank' END FROM broker
+    SELECT CASE WHEN name = 'both' THEN (ARRAY['kafka.bank', 'nats.bank'])[1 + (hashtext($1) & 1)]
+                ELSE name || '.bank' END FROM broker
 $$;
 
 -- The payload of an event. The hash covers all the rest of it.

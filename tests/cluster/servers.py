@@ -14,7 +14,6 @@ import subprocess
 import urllib.request
 
 import machines
-import workload
 from faults_case import postgres_bin
 from lab import SERVICES, Failure, section, wait_until
 
@@ -273,7 +272,7 @@ class KafkaCluster:
         return [tuple(map(int, line.split("\t")[1:])) for line in lines]
 
     def options(self):
-        return {"routes": workload.routes(["kafka"])}
+        return {}
 
     def leaders(self):
         names = dict(enumerate(self.names, 1))

@@ -1,4 +1,4 @@
-/* status of real relays: what they answer, who may answer, --fail-if, --watch, what needs somebody.
+/* status of real relays: what they answer, who may answer, limits, --watch, what needs somebody.
  */
 #include "admin/admin_session.h"
 #include "admin/inspect_cluster.h"
@@ -330,7 +330,7 @@ static void with_all_rows_parked_the_oldest_age_is_theirs(void **state)
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "parked   30, oldest 1 h 00 min, next try in ");
     assert_says(fixture->process.out, "- 30 rows wait for out/gone: unknown topic\n");
-    expect(fixture, run(fixture, "status", "--fail-if", "oldest>30m", "-c", fixture->config), 1);
+    expect(fixture, run(fixture, "status", "--max-age", "30m", "-c", fixture->config), 1);
 }
 
 /* Any role that may insert can write them. */
@@ -400,27 +400,33 @@ static void a_figure_that_fails_takes_no_other_with_it(void **state)
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "\nbacklog  unknown\n");
     assert_says(fixture->process.out, "- unknown: the backlog: database: division by zero");
-    expect(fixture, run(fixture, "status", "--fail-if", "backlog>9", "-c", fixture->config), 1);
+    expect(fixture, run(fixture, "status", "--max-backlog", "9", "-c", fixture->config), 1);
 }
 
-static void fail_if_decides_the_exit_status(void **state)
+static void what_is_above_its_limit_decides_the_exit_status(void **state)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('t', '1')");
-    expect(fixture, run(fixture, "status", "--fail-if", "backlog>1", "-c", fixture->config), 0);
+    sql(fixture->conn, "INSERT INTO outbox (topic, payload, created_at) VALUES ('t', '1', now() -"
+                       " interval '1 hour')");
+    expect(fixture,
+           run(fixture, "status", "--max-backlog", "1", "--max-age", "2h", "-c", fixture->config),
+           0);
     assert_string_equal(fixture->process.out, "");
     expect(fixture,
-           run(fixture, "status", "--fail-if", "dead>0 or relays<1", "-c", fixture->config), 1);
+           run(fixture, "status", "--max-backlog", "0", "--max-dead", "0", "-c", fixture->config),
+           1);
     assert_string_equal(fixture->process.out, "");
-    assert_string_equal(fixture->process.err, "outbox-relay: --fail-if relays<1: relays is 0\n");
-    expect(fixture,
-           run(fixture, "status", "--json", "--fail-if", "relays<1", "-c", fixture->config), 1);
+    assert_string_equal(fixture->process.err, "outbox-relay: backlog is 1, the limit is 0\n");
+    expect(fixture, run(fixture, "status", "--json", "--max-age", "1m", "-c", fixture->config), 1);
     assert_says(fixture->process.out, "\"backlog\":1,");
-    expect(fixture, run(fixture, "status", "--fail-if", "relay<1", "-c", fixture->config), 2);
-    assert_says(fixture->process.err, "unknown field \"relay\"; there are backlog, oldest,");
-    expect(fixture,
-           run(fixture, "status", "--watch", "--fail-if", "relays<1", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "outbox-relay: age is 36");
+    sql(fixture->conn, "ALTER TABLE outbox DROP COLUMN created_at");
+    expect(fixture, run(fixture, "status", "--max-age", "2h", "-c", fixture->config), 1);
+    assert_says(fixture->process.err, "age is unknown");
+    expect(fixture, run(fixture, "status", "--max-dead", "many", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "--max-dead wants a number of rows, not \"many\"");
+    expect(fixture, run(fixture, "status", "--watch", "--max-dead", "0", "-c", fixture->config), 2);
 }
 
 static void a_watch_draws_in_place_and_ends_at_an_interrupt(void **state)
@@ -634,7 +640,7 @@ int main(void)
         TEST(with_all_rows_parked_the_oldest_age_is_theirs),
         TEST(a_time_without_an_age_hides_no_other_row),
         TEST(a_figure_that_fails_takes_no_other_with_it),
-        TEST(fail_if_decides_the_exit_status),
+        TEST(what_is_above_its_limit_decides_the_exit_status),
         TEST(a_watch_draws_in_place_and_ends_at_an_interrupt),
         TEST(transactions_that_hold_the_horizon_are_named_with_what_ends_them),
         TEST(a_prepared_transaction_is_named_with_what_ends_it),

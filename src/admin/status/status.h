@@ -5,7 +5,7 @@
 #include "route/route.h"
 
 /*
- * What `status` shows, for the command, for HTTP and for --fail-if: of the
+ * What `status` shows, for the command and for HTTP: of the
  * tables, and of the relays. Times are Unix times in ms, 0: unknown. Ages are
  * in seconds, -1: there is no such row, or its age is unknown. A count is -1
  * when it could not be read; attention says why.

@@ -20,10 +20,13 @@ struct kafka_partition {
     int leader;                    /* its number; -1: none */
     int in_sync, replicas;         /* as the metadata last said */
     bool offline;                  /* it acknowledges nothing although the cluster answers */
+    bool is_inferred;              /* it is offline because another one is */
     bool is_back;                  /* it has acknowledged a trial of the current batch */
+    int proven_in_sync;            /* with so many replicas in sync it has acknowledged; 0: none */
     int leader_then, in_sync_then; /* when a message was last not acknowledged */
     int late;                      /* how often in a row others had to wait for it */
     bool is_late_now;              /* so do those in flight */
+    int64_t late_at_ms;            /* when it was last late */
 };
 
 /* A message that was not acknowledged in time although it was handed over. */

@@ -17,7 +17,8 @@
  *
  * A slow partition, because of a quota or of a slow replica, is kept apart: when others have waited
  * for it LATE_TWICE in a row, the rows of the outbox wait for it as for an offline one, and only
- * parked rows are sent to it, together. One quick acknowledgement ends that.
+ * parked rows are sent to it, together. One quick acknowledgement ends that, or a minute without
+ * any.
  *
  * librdkafka repeats what such a partition refuses and reports nothing before the time is over.
  * That is why the time decides and not the error code.
@@ -37,6 +38,7 @@
 #define NO_LEADER (-1)
 #define NOT_KNOWN (-2)
 #define LATE_TWICE 2
+#define SLOW_FORGET_MS 60000
 #define WAIT_MAX_MS 5000 /* until the row asks again, which usually costs no more than a claim */
 
 typedef int32_t partitioner(const rd_kafka_topic_t *topic, const void *key, size_t key_len,
@@ -91,6 +93,7 @@ static void mark_online(struct kafka *kafka, struct kafka_partition *partition)
 {
     kafka->offline_count -= partition->offline;
     partition->offline = false;
+    partition->is_inferred = false;
     partition->is_back = false;
 }
 
@@ -98,11 +101,14 @@ static void set_late(struct kafka *kafka, struct kafka_partition *partition, int
 {
     kafka->late_count += (times > 0) - (partition->late > 0);
     partition->late = times;
+    partition->late_at_ms = times > 0 ? clock_now_ms() : 0;
 }
 
+/* A partition to which nothing is sent any more cannot show that it is quick again. */
 static bool is_slow(const struct kafka_partition *partition)
 {
-    return partition->late >= LATE_TWICE;
+    return partition->late >= LATE_TWICE &&
+           clock_left_ms(partition->late_at_ms + SLOW_FORGET_MS) > 0;
 }
 
 static bool lacks_replicas(const struct kafka_partition *partition)
@@ -133,8 +139,10 @@ static void infer(struct kafka *kafka, struct kafka_topic *topic)
         struct kafka_partition *partition = &topic->partitions[i];
 
         if (!partition->offline && (partition->leader == NO_LEADER ||
-                                    (lacks_replicas(partition) && partition->in_sync <= too_few)))
+                                    (lacks_replicas(partition) && partition->in_sync <= too_few))) {
             mark_offline(kafka, partition);
+            partition->is_inferred = true;
+        }
     }
 }
 
@@ -174,8 +182,11 @@ void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
     for (int i = 0; i < answer->partition_cnt; i++) {
         struct kafka_partition *partition = find(topic, answer->partitions[i].id);
 
-        if (partition != NULL)
-            note_partition(partition, &answer->partitions[i]);
+        if (partition == NULL)
+            continue;
+        note_partition(partition, &answer->partitions[i]);
+        if (partition->is_inferred && partition->leader >= 0 && !lacks_replicas(partition))
+            mark_online(kafka, partition);
     }
     if (kafka->offline_count > 0)
         infer(kafka, topic);
@@ -198,19 +209,6 @@ static int32_t partition_of(const struct kafka *kafka, const struct kafka_topic 
                                      NULL);
 }
 
-/* For a message that may go to any partition: one that is neither offline nor slow, each in turn,
- * or the first when all are. */
-static int32_t choose_good(struct kafka *kafka, const struct kafka_topic *topic)
-{
-    for (int i = 0; i < topic->partition_count; i++) {
-        int32_t number = (int32_t)(kafka->spread++ % (unsigned)topic->partition_count);
-
-        if (!topic->partitions[number].offline && !is_slow(&topic->partitions[number]))
-            return number;
-    }
-    return 0;
-}
-
 static int64_t trial_ms(const struct kafka *kafka)
 {
     int64_t ms = TRIAL_MS + (clock_now_ms() - kafka->offline_since_ms) / TRIAL_SHARE;
@@ -219,10 +217,13 @@ static int64_t trial_ms(const struct kafka *kafka)
     return ms < max_ms ? ms : max_ms;
 }
 
-/* While another partition is offline for its lack of replicas, one that lacks some may be, too. */
+/* While another partition is offline for its lack of replicas, one that lacks some may be, too,
+ * until it has acknowledged a message with so many. */
 static bool is_doubtful(const struct kafka *kafka, const struct kafka_partition *partition)
 {
-    return kafka->offline_count > 0 && lacks_replicas(partition) && !is_slow(partition);
+    return kafka->offline_count > 0 && lacks_replicas(partition) &&
+           (partition->proven_in_sync == 0 || partition->in_sync < partition->proven_in_sync) &&
+           !is_slow(partition);
 }
 
 static bool may_be_tried(const struct kafka *kafka, const struct kafka_partition *partition)
@@ -232,6 +233,21 @@ static bool may_be_tried(const struct kafka *kafka, const struct kafka_partition
     return partition->is_back || partition->leader != partition->leader_then ||
            partition->in_sync > partition->in_sync_then ||
            clock_left_ms(kafka->try_offline_at_ms) == 0;
+}
+
+/* For a message that may go to any partition: one that is neither offline nor slow, each in turn,
+ * or the first when all are. One message of a batch is the trial of an offline partition. */
+static int32_t choose_good(struct kafka *kafka, const struct kafka_topic *topic)
+{
+    for (int i = 0; i < topic->partition_count; i++) {
+        int32_t number = (int32_t)(kafka->spread++ % (unsigned)topic->partition_count);
+        const struct kafka_partition *partition = &topic->partitions[number];
+
+        if (partition->offline ? kafka->trials == 0 && may_be_tried(kafka, partition)
+                               : !is_slow(partition))
+            return number;
+    }
+    return 0;
 }
 
 static void wait_for(struct kafka *kafka, struct message *message, int32_t number,
@@ -359,8 +375,10 @@ void kafka_trials_settle(struct kafka *kafka)
         const struct kafka_topic *topic = &kafka->topics[i];
 
         for (int j = 0; topic->partitions != NULL && j < topic->partition_count; j++)
-            if (topic->partitions[j].is_back)
+            if (topic->partitions[j].is_back) {
+                topic->partitions[j].proven_in_sync = topic->partitions[j].in_sync;
                 mark_online(kafka, &topic->partitions[j]);
+            }
     }
 }
 
