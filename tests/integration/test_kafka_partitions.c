@@ -162,8 +162,18 @@ static void a_partition_that_is_no_longer_refused_is_found_by_a_trial(void **sta
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), ROWS);
 }
 
-static void messages_without_a_key_go_to_other_partitions(void **state)
+static bool is_sent_to_offline(void)
 {
+    for (int i = 0; i < batch.count; i++)
+        if (batch.messages[i].partition == OFFLINE && batch.messages[i].verdict == VERDICT_SENT)
+            return true;
+    return false;
+}
+
+static void messages_without_a_key_go_to_other_partitions_until_it_is_back(void **state)
+{
+    int64_t deadline_ms;
+
     (void)state;
     assert_int_equal(rd_kafka_mock_partition_set_leader(mock, topic, OFFLINE, -1), 0);
     publish_keyed();
@@ -173,6 +183,14 @@ static void messages_without_a_key_go_to_other_partitions(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), ROWS);
     for (int i = 0; i < ROWS; i++)
         assert_int_not_equal(batch.messages[i].partition, OFFLINE);
+    assert_int_equal(rd_kafka_mock_partition_set_leader(mock, topic, OFFLINE, 2), 0);
+    deadline_ms = clock_now_ms() + WAIT_MS;
+    do {
+        fill(NULL);
+        wait_until_ready();
+        publish_by_deadline(options.publish_timeout_ms);
+    } while (!is_sent_to_offline() && clock_left_ms(deadline_ms) > 0);
+    assert_true(is_sent_to_offline());
 }
 
 /* The deadline of a batch is no verdict about partitions when the messages had little time. */
@@ -227,7 +245,7 @@ int main(void)
         TEST_WITH_PARTITIONS(a_second_partition_that_loses_its_leader_costs_nothing),
         TEST_WITH_PARTITIONS(partitions_that_are_refused_wait_until_another_broker_leads_them),
         TEST_WITH_PARTITIONS(a_partition_that_is_no_longer_refused_is_found_by_a_trial),
-        TEST_WITH_PARTITIONS(messages_without_a_key_go_to_other_partitions),
+        TEST_WITH_PARTITIONS(messages_without_a_key_go_to_other_partitions_until_it_is_back),
         TEST_WITH_PARTITIONS(messages_that_had_no_time_stay_pending),
         TEST_WITH_PARTITIONS(a_slow_partition_is_kept_apart_until_it_is_quick),
         TEST_WITH_PARTITIONS(when_all_is_slow_nothing_waits),

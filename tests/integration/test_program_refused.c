@@ -265,6 +265,31 @@ static void a_row_that_cannot_be_parked_harms_no_other_key(void **state)
     stop(fixture);
 }
 
+/* A parked row whose key has no earlier one among the parked rows is sent. */
+static void without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox(void **state)
+{
+    static const struct refusal refusal = {
+        "key",
+        "delete",
+        "CREATE TABLE audit (id bigint REFERENCES outbox); INSERT INTO audit VALUES (1);"
+        " CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no notes'; END$$;"
+        " CREATE TRIGGER keep BEFORE INSERT ON outbox_parked FOR EACH ROW"
+        " WHEN (starts_with(NEW.waits_for, 'refused')) EXECUTE FUNCTION keep()",
+        "DROP FUNCTION keep() CASCADE; DROP TABLE audit",
+        ROWS / KEYS,
+        "rows could not be parked: database: no notes"};
+    struct fixture *fixture = *state;
+
+    fill(fixture, &refusal);
+    start(fixture);
+    process_await_words(&fixture->process, refusal.says);
+    wait_for_number(fixture->conn, refusal.refused, unsent(&refusal));
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE key = 'k1'"), 0);
+    assert_all_are_settled(fixture, &refusal);
+    assert_printed_at_most(fixture, 2);
+}
+
 /* The application may settle the matter by itself. */
 static void a_refused_row_that_the_application_removes_holds_its_key_no_longer(void **state)
 {
@@ -363,6 +388,7 @@ int main(void)
         TEST(a_row_whose_trigger_ends_the_session_is_sent_twice_at_most),
         TEST(while_every_row_is_refused_nothing_more_is_published),
         TEST(a_row_that_cannot_be_parked_harms_no_other_key),
+        TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox),
         TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer),
         TEST(rows_that_cannot_be_purged_are_named_and_all_others_are_purged),
         TEST(check_warns_of_what_may_refuse_a_settle),
