@@ -11,7 +11,7 @@ void history_add(struct history *history, const struct sample *sample, uint64_t 
     if (sample->is_known && !sample->has_failed) {
         const struct status *status = &sample->status;
 
-        point.backlog = (double)sample_rows(sample->gauges.backlog, status->backlog);
+        point.backlog = (double)status->backlog;
         point.oldest_s = status->backlog == 0 ? 0 : status->backlog_oldest_s;
     }
     history->points[history->next] = point;

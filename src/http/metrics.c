@@ -187,23 +187,20 @@ static void put_known(FILE *out, const char *name, const char *help, int64_t val
         put(out, name, "gauge", help, (double)value);
 }
 
-static void put_status(FILE *out, const struct status *status, const struct gauges *gauges)
+static void put_status(FILE *out, const struct status *status)
 {
-    put_known(out, "backlog_rows", "Unsent rows, parked ones not counted.",
-              sample_rows(gauges->backlog, status->backlog));
-    put(out, "backlog_is_estimate", "gauge", "1 when backlog_rows is an estimate.",
+    put_known(out, "backlog_rows", "Unsent rows, parked ones not counted.", status->backlog);
+    put(out, "backlog_is_bound", "gauge", "1 when there are more: counting stopped.",
         status->backlog_is_bound);
     put_age(out, "backlog_oldest_seconds", "Age of the oldest unsent row.", status->backlog,
             status->backlog_oldest_s);
-    put_known(out, "parked_rows", "Rows that wait for another try.",
-              sample_rows(gauges->parked, status->parked));
+    put_known(out, "parked_rows", "Rows that wait for another try.", status->parked);
     put_age(out, "parked_oldest_seconds", "Age of the oldest row that waits for another try.",
             status->parked, status->parked_oldest_s);
     put(out, "refused_rows", "gauge",
         "Of the parked rows, those that PostgreSQL refuses to mark, delete or park.",
         (double)status->refused);
-    put_known(out, "dead_rows", "Rows that wait for a decision.",
-              sample_rows(gauges->dead, status->dead));
+    put_known(out, "dead_rows", "Rows that wait for a decision.", status->dead);
     put_age(out, "dead_oldest_seconds", "Age of the oldest dead row.", status->dead,
             status->dead_oldest_s);
     put(out, "relays", "gauge", "Relay processes that are connected to the database.",
@@ -256,7 +253,7 @@ static void put_sample(FILE *out, const struct sample *sample)
     put(out, "unknown_figures", "gauge",
         "How many of these figures could not be read; they are absent or incomplete.",
         sample->status.unknown);
-    put_status(out, &sample->status, &sample->gauges);
+    put_status(out, &sample->status);
     put_gauges(out, &sample->gauges);
 }
 

@@ -114,15 +114,12 @@ struct page {
     const struct history *history;
 };
 
-/* "9,999"; "~1,200,000", an estimate; or "10,000+", when counting stopped there. */
-static const char *rows(char out[64], int64_t counted, bool is_bound, int64_t estimate)
+/* "9,999"; or "10,000+", when counting stopped there. */
+static const char *rows(char out[64], int64_t counted, bool is_bound)
 {
     char number[32];
-    bool is_estimate = is_bound && estimate > counted;
 
-    (void)snprintf(out, 64, "%s%s%s", is_estimate ? "~" : "",
-                   group(number, is_estimate ? estimate : counted),
-                   is_bound && !is_estimate ? "+" : "");
+    (void)snprintf(out, 64, "%s%s", group(number, counted), is_bound ? "+" : "");
     return out;
 }
 
@@ -188,7 +185,6 @@ static void put_figure(const struct page *page, const char *style, const char *v
 static void put_figures(const struct page *page)
 {
     const struct status *status = &page->sample->status;
-    const struct gauges *gauges = &page->sample->gauges;
     bool known = page->sample->is_known;
     double rate = history_rate(page->history);
     char text[64];
@@ -196,9 +192,8 @@ static void put_figures(const struct page *page)
 
     (void)fprintf(page->out, "<section class=\"grid figures\">");
     put_figure(page, "",
-               known && status->backlog >= 0
-                   ? rows(text, status->backlog, status->backlog_is_bound, gauges->backlog)
-                   : "?",
+               known && status->backlog >= 0 ? rows(text, status->backlog, status->backlog_is_bound)
+                                             : "?",
                "unsent rows");
     put_figure(page, "",
                known && status->backlog == 0            ? "none"
@@ -209,14 +204,11 @@ static void put_figures(const struct page *page)
                    rate < 0 ? "?" : group(number, (int64_t)(rate + 0.5)));
     put_figure(page, "", text, "sent by this relay");
     put_figure(page, known && status->parked > 0 ? "warn" : "",
-               known && status->parked >= 0
-                   ? rows(text, status->parked, status->parked_is_bound, gauges->parked)
-                   : "?",
+               known && status->parked >= 0 ? rows(text, status->parked, status->parked_is_bound)
+                                            : "?",
                "rows parked");
     put_figure(page, known && status->dead > 0 ? "bad" : "",
-               known && status->dead >= 0
-                   ? rows(text, status->dead, status->dead_is_bound, gauges->dead)
-                   : "?",
+               known && status->dead >= 0 ? rows(text, status->dead, status->dead_is_bound) : "?",
                "rows dead");
     (void)snprintf(text, sizeof text, "%s", known ? group(number, status->relays) : "?");
     put_figure(page, "", text, "relays connected");

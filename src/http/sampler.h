@@ -13,7 +13,7 @@
 
 #define SAMPLER_MS 5000
 #define SAMPLER_MS_MAX 30000
-#define SAMPLER_COUNT_MAX 10000 /* more unsent, parked or dead rows are estimated */
+#define SAMPLER_COUNT_MAX 10000 /* counting unsent, parked or dead rows stops here */
 
 struct sample {
     bool is_known; /* a measurement has succeeded; status and gauges are those of the last one */
@@ -30,12 +30,6 @@ struct sample {
 static inline bool sample_is_unconnected(const struct sample *sample)
 {
     return sample->has_failed && !sample->is_connected;
-}
-
-/* How many rows there are, of an estimate (-1: none) and what was counted. */
-static inline int64_t sample_rows(int64_t estimate, int64_t counted)
-{
-    return estimate > counted ? estimate : counted;
 }
 
 struct sampler;

@@ -8,11 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STRATA 50
-#define STRATUM_ROWS 20
-#define ROW_BYTES_MIN 32             /* a row takes at least so much: header, pointer, id, topic */
-#define ID_MAX "9223372036854774784" /* the highest bigint that is a float8 too */
-#define DEAD_MAX 1000                /* whose keys are looked at */
+#define DEAD_MAX 1000 /* whose keys are looked at */
 
 int admin_gauges_begin(struct admin *admin, struct error *error)
 {
@@ -27,17 +23,14 @@ void admin_gauges_unsent_from(struct admin *admin, int64_t id)
     admin->unsent_from = table_has_integer_ids(&admin->table) ? id : INT64_MIN;
 }
 
-/* `relation` is $1; NULL: there is none. */
-static PGresult *query_text(struct admin *admin, char **sql, FILE *out, const char *relation,
-                            struct error *error)
+static PGresult *query_text(struct admin *admin, char **sql, FILE *out, struct error *error)
 {
-    const char *params[1] = {relation};
     PGresult *result = NULL;
 
     if (fclose(out) != 0)
         (void)error_no_memory(error);
     else
-        result = session_query(&admin->session, *sql, relation != NULL, params, error);
+        result = session_query(&admin->session, *sql, 0, NULL, error);
     free(*sql);
     return result;
 }
@@ -45,108 +38,6 @@ static PGresult *query_text(struct admin *admin, char **sql, FILE *out, const ch
 static int64_t read_number(const PGresult *result, int column)
 {
     return PQgetisnull(result, 0, column) ? -1 : strtoll(PQgetvalue(result, 0, column), NULL, 10);
-}
-
-/* Counting millions of rows takes seconds. Instead the range of ids, from `low`
- * to `high`, is divided into STRATA equal parts, and the first STRATUM_ROWS
- * rows of a part show how many rows it holds of those that fulfil each
- * condition. Ids may lie far apart, up to both ends of bigint, so the size of
- * $1, the table, bounds the result. */
-static void put_estimate_sql(FILE *out, const char *table, const char *id,
-                             const char *const *conditions, int count)
-{
-    (void)fprintf(out,
-                  ", strata AS (SELECT pg_catalog.ceil(low + n * (high - low + 1) / %d) AS first,"
-                  " pg_catalog.ceil(low + (n + 1) * (high - low + 1) / %d) AS next"
-                  " FROM range, pg_catalog.generate_series(0, %d) n) SELECT ",
-                  STRATA, STRATA, STRATA - 1);
-    for (int i = 0; i < count; i++)
-        (void)fprintf(
-            out,
-            "%sleast(pg_catalog.round(pg_catalog.sum(CASE WHEN seen < %d OR last >= next THEN "
-            "inside%d ELSE inside%d * (next - first) / (last::pg_catalog.float8 - first + 1) "
-            "END)), pg_catalog.pg_relation_size($1::pg_catalog.regclass) / %d)::bigint",
-            i > 0 ? ", " : "", STRATUM_ROWS, i, i, ROW_BYTES_MIN);
-    (void)fprintf(out, " FROM strata, LATERAL (SELECT pg_catalog.count(*) AS seen, "
-                       "pg_catalog.max(relay_id) AS last");
-    for (int i = 0; i < count; i++)
-        (void)fprintf(
-            out, ", pg_catalog.count(*) FILTER (WHERE is%d AND relay_id < next) AS inside%d", i, i);
-    (void)fprintf(out, " FROM (SELECT %s AS relay_id", id);
-    for (int i = 0; i < count; i++)
-        (void)fprintf(out, ", (true%s) AS is%d", conditions[i], i);
-    (void)fprintf(out,
-                  " FROM %s WHERE %s >= least(first, " ID_MAX
-                  ")::bigint ORDER BY %s LIMIT %d) rows) stratum",
-                  table, id, id, STRATUM_ROWS);
-}
-
-static int estimate_backlog(struct admin *admin, struct gauges *gauges, struct error *error)
-{
-    const struct table *table = &admin->table;
-    const char *id = table->columns[COLUMN_ID].quoted;
-    const char *conditions[1];
-    struct writer unsent;
-    char *sql = NULL;
-    size_t len = 0;
-    FILE *out;
-    PGresult *result;
-
-    if (!table_has_integer_ids(table) || !table->columns[COLUMN_ID].unique ||
-        !oldest_can_be_found(admin))
-        return 0;
-    if (!writer_begin(&unsent))
-        return error_no_memory(error);
-    sql_put_claimable(unsent.out, table);
-    conditions[0] = writer_end(&unsent);
-    out = conditions[0] != NULL ? open_memstream(&sql, &len) : NULL;
-    if (out == NULL) {
-        free((char *)conditions[0]);
-        return error_no_memory(error);
-    }
-    (void)fprintf(out, "WITH range AS (SELECT (SELECT %s", id);
-    oldest_put_sql(admin, out, 1);
-    (void)fprintf(out,
-                  " ORDER BY %s LIMIT 1)::pg_catalog.float8 AS low,"
-                  " (SELECT pg_catalog.max(%s) FROM %s)::pg_catalog.float8 AS high)",
-                  id, id, table->quoted);
-    put_estimate_sql(out, table->quoted, id, conditions, 1);
-    free((char *)conditions[0]);
-    result = query_text(admin, &sql, out, table->quoted, error);
-    if (result == NULL)
-        return -1;
-    gauges->backlog = read_number(result, 0);
-    PQclear(result);
-    return 0;
-}
-
-static int estimate_parked(struct admin *admin, const struct status *status, struct gauges *gauges,
-                           struct error *error)
-{
-    static const char *const conditions[] = {" AND due IS NOT NULL",
-                                             " AND due IS NULL AND sent_at IS NULL"};
-    const char *parked = admin->table.parked_quoted;
-    char *sql = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&sql, &len);
-    PGresult *result;
-
-    if (out == NULL)
-        return error_no_memory(error);
-    (void)fprintf(out,
-                  "WITH range AS (SELECT pg_catalog.min(seq)::pg_catalog.float8 AS low,"
-                  " pg_catalog.max(seq)::pg_catalog.float8 AS high FROM %s)",
-                  parked);
-    put_estimate_sql(out, parked, "seq", conditions, 2);
-    result = query_text(admin, &sql, out, parked, error);
-    if (result == NULL)
-        return -1;
-    if (status->parked_is_bound)
-        gauges->parked = read_number(result, 0);
-    if (status->dead_is_bound)
-        gauges->dead = read_number(result, 1);
-    PQclear(result);
-    return 0;
 }
 
 /* The first rows of the first dead keys: of a key, its dead row comes first. */
@@ -176,7 +67,7 @@ static int read_held(struct admin *admin, struct gauges *gauges, struct error *e
     (void)fprintf(out,
                   " LIMIT %d) of_key LIMIT %d) held WHERE due = 'infinity' AND waits_for IS NULL",
                   GAUGES_HELD_MAX, GAUGES_HELD_MAX);
-    result = query_text(admin, &sql, out, NULL, error);
+    result = query_text(admin, &sql, out, error);
     if (result == NULL)
         return -1;
     gauges->held_rows = read_number(result, 0);
@@ -246,10 +137,7 @@ static int read_xmin(struct admin *admin, struct gauges *gauges, struct error *e
 int admin_gauges(struct admin *admin, struct status *status, struct gauges *gauges,
                  struct error *error)
 {
-    *gauges = (struct gauges){.backlog = -1,
-                              .parked = -1,
-                              .dead = -1,
-                              .held_rows = -1,
+    *gauges = (struct gauges){.held_rows = -1,
                               .held_keys = -1,
                               .dead_tuples = -1,
                               .table_bytes = -1,
@@ -265,13 +153,6 @@ int admin_gauges(struct admin *admin, struct status *status, struct gauges *gaug
         return -1;
     if (read_xmin(admin, gauges, error) < 0 &&
         status_note_unknown(admin, status, "the oldest snapshot", error) < 0)
-        return -1;
-    if (status->backlog_is_bound && estimate_backlog(admin, gauges, error) < 0 &&
-        status_note_unknown(admin, status, "the estimate of the backlog", error) < 0)
-        return -1;
-    if ((status->parked_is_bound || status->dead_is_bound) &&
-        estimate_parked(admin, status, gauges, error) < 0 &&
-        status_note_unknown(admin, status, "the estimate of the parked rows", error) < 0)
         return -1;
     return 0;
 }

@@ -6,9 +6,6 @@
 /* What a running relay measures of its tables every few seconds, beside admin_status(). */
 
 struct gauges {
-    int64_t backlog;     /* unsent rows, estimated; -1: not estimated, or not possible */
-    int64_t parked;      /* rows that will be tried again, estimated; -1: not estimated */
-    int64_t dead;        /* likewise dead rows */
     int64_t held_rows;   /* rows behind a dead row of their key, at most GAUGES_HELD_MAX */
     int64_t held_keys;   /* how many keys these rows have */
     int64_t dead_tuples; /* of the outbox table, by PostgreSQL's statistics */
@@ -29,8 +26,7 @@ int admin_gauges_begin(struct admin *admin, struct error *error);
 /* Tells admin_status() and admin_gauges() that no unsent row has a lower id, so that they need not
  * read past sent rows that VACUUM cannot remove yet. INT64_MIN: not known. */
 void admin_gauges_unsent_from(struct admin *admin, int64_t id);
-/* Fills `gauges`; estimates what admin_status() stopped counting. Returns 0, or -1 with *error set.
- */
+/* Fills `gauges`. Returns 0, or -1 with *error set. */
 int admin_gauges(struct admin *admin, struct status *status, struct gauges *gauges,
                  struct error *error);
 
