@@ -1,6 +1,7 @@
 #include "admin/admin_session.h"
 
 #include "catalog/describe.h"
+#include "catalog/refused.h"
 #include "catalog/sql_text.h"
 
 #include <stdio.h>
@@ -20,10 +21,11 @@ int64_t admin_count_unsent(struct admin *admin, struct error *error)
         return error_no_memory(error);
     (void)fprintf(writer.out, "SELECT (SELECT count(*) FROM (SELECT FROM %s WHERE true",
                   admin->table.quoted);
-    sql_put_claimable(writer.out, &admin->table);
+    sql_put_unsent(writer.out, &admin->table);
     (void)fprintf(writer.out,
-                  " LIMIT %d) unsent) + (SELECT count(*) FROM %s WHERE due IS NOT NULL)", COUNT_MAX,
-                  admin->table.parked_quoted);
+                  " LIMIT %d) unsent) + (SELECT count(*) FROM %s parked WHERE due IS NOT NULL AND"
+                  " (parked." REFUSED_SQL ") IS NOT TRUE)",
+                  COUNT_MAX, admin->table.parked_quoted);
     sql = writer_end(&writer);
     if (sql == NULL)
         return error_no_memory(error);

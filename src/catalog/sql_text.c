@@ -158,15 +158,17 @@ void sql_put_unsent(FILE *out, const struct table *table)
     sql_put_where(out, table);
 }
 
-/* The event id tells another row apart that was given the same id after a TRUNCATE. */
+/* The event id tells another row apart that was given the same id after a TRUNCATE. Whether there
+ * are notes at all is looked up once, because they are rare. */
 void sql_put_claimable(FILE *out, const struct table *table)
 {
     sql_put_unsent(out, table);
     (void)fprintf(out,
-                  " AND (%s NOT IN (SELECT noted.id FROM %s noted WHERE noted." REFUSED_SQL
+                  " AND (NOT EXISTS (SELECT FROM %s noted WHERE noted." REFUSED_SQL
+                  ") OR %s NOT IN (SELECT noted.id FROM %s noted WHERE noted." REFUSED_SQL
                   ") OR (%s, %s::text) NOT IN (SELECT noted.id, noted.event_id::text FROM %s noted"
                   " WHERE noted." REFUSED_SQL "))",
-                  table->columns[COLUMN_ID].quoted, table->parked_quoted,
+                  table->parked_quoted, table->columns[COLUMN_ID].quoted, table->parked_quoted,
                   table->columns[COLUMN_ID].quoted, table->columns[COLUMN_EVENT_ID].quoted,
                   table->parked_quoted);
 }
