@@ -17,6 +17,8 @@
     "CREATE TRIGGER refuse " when " ON outbox FOR EACH ROW EXECUTE FUNCTION refuse()"
 #define END_TRIGGER "DROP FUNCTION refuse() CASCADE"
 #define FIRST_ROW "OLD.id = 1"
+/* A relay locks the outbox first, too. */
+#define END_KEY "LOCK TABLE outbox; DROP TABLE audit"
 
 struct refusal {
     const char *order, *on_sent;
@@ -126,7 +128,7 @@ static void a_row_that_a_foreign_key_references_is_sent_once_and_named(void **st
         "key",
         "delete",
         "CREATE TABLE audit (id bigint REFERENCES outbox); INSERT INTO audit VALUES (1)",
-        "DROP TABLE audit",
+        END_KEY,
         1,
         "violates foreign key constraint"};
 
@@ -247,7 +249,7 @@ static void a_row_that_cannot_be_parked_harms_no_other_key(void **state)
                                            "UPDATE outbox SET headers = '{\"nested\": [1]}' WHERE "
                                            "id = 1; CREATE TABLE audit (id bigint"
                                            " REFERENCES outbox); INSERT INTO audit VALUES (1)",
-                                           "DROP TABLE audit",
+                                           END_KEY,
                                            1,
                                            "refuses to park this row"};
     struct fixture *fixture = *state;
@@ -257,7 +259,7 @@ static void a_row_that_cannot_be_parked_harms_no_other_key(void **state)
     process_await_words(&fixture->process, refusal.says);
     wait_for_number(fixture->conn, 1, UNSENT);
     assert_status_says(fixture, "row 1 and its key wait");
-    sql(fixture->conn, "DROP TABLE audit");
+    sql(fixture->conn, END_KEY);
     wait_for_number(fixture->conn, 1,
                     "SELECT count(*) FROM outbox_parked WHERE due IS NULL AND"
                     " sent_at IS NULL AND id = 1");
@@ -275,7 +277,7 @@ static void without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox(vo
         " CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no notes'; END$$;"
         " CREATE TRIGGER keep BEFORE INSERT ON outbox_parked FOR EACH ROW"
         " WHEN (starts_with(NEW.waits_for, 'refused')) EXECUTE FUNCTION keep()",
-        "DROP FUNCTION keep() CASCADE; DROP TABLE audit",
+        END_KEY,
         ROWS / KEYS,
         "rows could not be parked: database: no notes"};
     struct fixture *fixture = *state;
@@ -286,6 +288,7 @@ static void without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox(vo
     wait_for_number(fixture->conn, refusal.refused, unsent(&refusal));
     assert_int_equal(
         sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE key = 'k1'"), 0);
+    sql(fixture->conn, "DROP FUNCTION keep() CASCADE");
     assert_all_are_settled(fixture, &refusal);
     assert_printed_at_most(fixture, 2);
 }
@@ -311,7 +314,7 @@ static void a_refused_row_that_the_application_removes_holds_its_key_no_longer(v
     assert_int_equal(process_run(&drop, NULL, "dead", "drop", "1", "-c", fixture->config, NULL), 1);
     assert_says(drop.err, "a row that PostgreSQL refuses stays");
     process_free(&drop);
-    sql(fixture->conn, "DELETE FROM audit; DELETE FROM outbox WHERE id = 1");
+    sql(fixture->conn, "LOCK TABLE outbox; DELETE FROM audit; DELETE FROM outbox WHERE id = 1");
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
     stop(fixture);
     assert_printed_at_most(fixture, 1);
