@@ -535,9 +535,8 @@ int refused_settle(struct outbox *outbox, struct batch *batch, struct error *err
     if (pipeline_try(&outbox->pipeline, &other) < 0) /* up to the Sync */
         return -1;
     if (batch->parked || rows.count == 0) {
-        if (pipeline_end_transaction(&outbox->pipeline, false, &other) < 0)
-            *error = other;
-        return -1;
+        refused_keep_failure(batch, error->text);
+        return pipeline_end_transaction(&outbox->pipeline, false, error);
     }
     if (go_back(outbox, batch, error) < 0)
         return -1;

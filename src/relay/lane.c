@@ -417,8 +417,8 @@ static enum lane_result finish_step(struct lane *lane)
      * record batch; in the latter case they are sent again at once, one message per key. */
     if (batch->park_failure == NULL)
         return leaves_all_unsent(lane) && lane->sinks.away != 0 ? LANE_IDLE : LANE_MORE;
-    (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE, "rows could not be parked: %s",
-                    batch->park_failure);
+    (void)error_set(&lane->error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "rows could not be parked or settled: %s", batch->park_failure);
     lane_report_error(&lane->report, REPORT_DATABASE, &lane->error);
     if (batch_count(batch, OUTCOME_SENT) > 0)
         return LANE_MORE;

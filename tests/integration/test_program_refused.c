@@ -279,7 +279,7 @@ static void without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox(vo
         " WHEN (starts_with(NEW.waits_for, 'refused')) EXECUTE FUNCTION keep()",
         END_KEY,
         ROWS / KEYS,
-        "rows could not be parked: database: no notes"};
+        "rows could not be parked or settled: database: no notes"};
     struct fixture *fixture = *state;
 
     fill(fixture, &refusal);
