@@ -202,6 +202,19 @@ static const struct right_way right_ways[] = {
     {"LOGIN", SASL("SCRAM-SHA-512", "right") CA},
 };
 
+/* On a busy machine, reading the certificates of the system takes longer than a client may. */
+static void check_until_created(struct fixture *fixture, int status)
+{
+    int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
+    int found;
+
+    do
+        found = run(fixture, "check", "-c", fixture->config);
+    while (strstr(fixture->process.out, "creating the client takes too long") != NULL &&
+           harness_now_ms() < deadline_ms);
+    expect(fixture, found, status);
+}
+
 static void each_right_way_carries_a_row(void **state)
 {
     struct fixture *fixture = *state;
@@ -210,7 +223,7 @@ static void each_right_way_carries_a_row(void **state)
         long stored = count_stored();
 
         configure_way(fixture, right_ways[i].listener, right_ways[i].properties);
-        expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
+        check_until_created(fixture, 0);
         sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('" TOPIC "', '1')");
         expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
         assert_int_equal(count_stored(), stored + 1);
@@ -257,7 +270,7 @@ static void each_wrong_way_is_refused_with_its_cause_and_the_key_to_change(void 
     sql(fixture->conn, "INSERT INTO outbox (topic, payload) VALUES ('" TOPIC "', '1')");
     for (size_t i = 0; i < sizeof wrong_ways / sizeof *wrong_ways; i++) {
         configure_way(fixture, wrong_ways[i].listener, wrong_ways[i].properties);
-        expect(fixture, run(fixture, "check", "-c", fixture->config), 4);
+        check_until_created(fixture, 4);
         assert_says(fixture->process.out, "error: [sink.events] kafka at 127.0.0.1:");
         assert_says(fixture->process.out, wrong_ways[i].cause);
         assert_says(fixture->process.out, "  fix: ");
