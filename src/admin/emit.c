@@ -156,8 +156,7 @@ static int check_fields(const struct admin *admin, const char *json, struct erro
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "not a JSON object: %s",
                          object == NULL ? problem.text : "another value");
     }
-    json_object_foreach(object, name, value)
-    {
+    json_object_foreach (object, name, value) {
         if (status == 0)
             status = check_field(admin, name, error);
     }

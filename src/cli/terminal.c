@@ -183,8 +183,10 @@ void terminal_put_wrapped(FILE *out, int columns, const char *indent, int lines,
         }
         if (len == 0)
             break;
-        (void)fprintf(out, "%.*s\n", (int)len, rest);
         (void)snprintf(piece, sizeof piece, "%s%s", indent, rest + len + 1);
+        while (len > 0 && rest[len - 1] == ' ')
+            len--;
+        (void)fprintf(out, "%.*s\n", (int)len, rest);
         memcpy(rest, piece, sizeof rest);
         lines--;
     }

@@ -155,8 +155,7 @@ static const char *take_headers(struct message *message, json_t *object, struct 
 
     if (headers == NULL)
         return row_no_memory;
-    json_object_foreach(object, name, value)
-    {
+    json_object_foreach (object, name, value) {
         const char *problem;
 
         if (json_is_null(value))

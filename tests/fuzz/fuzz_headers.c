@@ -77,8 +77,8 @@ static bool is_flat(struct text json)
     const char *name;
     json_t *value;
 
-    json_object_foreach(root, name, value) flat =
-        flat && !json_is_object(value) && !json_is_array(value);
+    json_object_foreach (root, name, value)
+        flat = flat && !json_is_object(value) && !json_is_array(value);
     json_decref(root);
     return flat;
 }

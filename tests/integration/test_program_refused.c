@@ -293,6 +293,29 @@ static void without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox(vo
     assert_printed_at_most(fixture, 2);
 }
 
+static void parked_rows_that_cannot_be_settled_end_no_relay(void **state)
+{
+    static const struct refusal refusal = {
+        "key",
+        "mark",
+        "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'not yet'; END$$;"
+        " CREATE CONSTRAINT TRIGGER keep AFTER UPDATE OR DELETE ON outbox_parked DEFERRABLE"
+        " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION keep();"
+        " INSERT INTO outbox_parked (id, event_id, topic, key, payload, created_at, due)"
+        " VALUES (100000, gen_random_uuid(), 't', 'parked', '1', now(), now())",
+        "DROP FUNCTION keep() CASCADE",
+        0,
+        "rows could not be parked or settled: "};
+    struct fixture *fixture = *state;
+
+    fill(fixture, &refusal);
+    start(fixture);
+    process_await_words(&fixture->process, refusal.says);
+    wait_for_number(fixture->conn, 0, UNSENT);
+    assert_all_are_settled(fixture, &refusal);
+    assert_printed_at_most(fixture, 2);
+}
+
 /* The application may settle the matter by itself. */
 static void a_refused_row_that_the_application_removes_holds_its_key_no_longer(void **state)
 {
@@ -392,6 +415,7 @@ int main(void)
         TEST(while_every_row_is_refused_nothing_more_is_published),
         TEST(a_row_that_cannot_be_parked_harms_no_other_key),
         TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox),
+        TEST(parked_rows_that_cannot_be_settled_end_no_relay),
         TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer),
         TEST(rows_that_cannot_be_purged_are_named_and_all_others_are_purged),
         TEST(check_warns_of_what_may_refuse_a_settle),

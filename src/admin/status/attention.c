@@ -65,9 +65,11 @@ static void note_sinks(struct status *status)
         struct finding *finding;
 
         if (strcmp(sink->state, "away") != 0) {
-            if (sink->error[0] != '\0')
-                (void)findings_add(of(status), FINDING_WARNING, "sink %s %s", sink->name,
-                                   sink->error);
+            if (sink->error[0] == '\0')
+                continue;
+            finding =
+                findings_add(of(status), FINDING_WARNING, "sink %s %s", sink->name, sink->error);
+            (void)snprintf(finding->fix, sizeof finding->fix, "nats consumer add, to its stream");
             continue;
         }
         finding =

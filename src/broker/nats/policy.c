@@ -195,9 +195,10 @@ static void report_full_subject(struct nats *nats, const json_t *info, const cha
     request = json_pack("{s:s}", "subjects_filter", subject);
     text = json_dumps(request, 0);
     reply = text != NULL ? ask(nats, what, text) : NULL;
-    json_object_foreach(json_object_get(json_object_get(reply, "state"), "subjects"), name,
-                        count) if (json_integer_value(count) >= limit)
-    {
+    json_object_foreach (json_object_get(json_object_get(reply, "state"), "subjects"), name,
+                         count) {
+        if (json_integer_value(count) < limit)
+            continue;
         set_fix(nats,
                 add(nats, findings, FINDING_ERROR,
                     "subject \"%.200s\" is full and refuses messages: it holds %lld of"
@@ -307,7 +308,7 @@ void nats_report_account(struct nats *nats, struct findings *findings)
     json_t *tier;
 
     report_limits(nats, account, findings);
-    json_object_foreach(json_object_get(account, "tiers"), name, tier)
+    json_object_foreach (json_object_get(account, "tiers"), name, tier)
         report_limits(nats, tier, findings);
     json_decref(account);
 }

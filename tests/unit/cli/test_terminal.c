@@ -95,6 +95,7 @@ static void a_long_text_is_broken_between_words(void **state)
     assert_wrapped(8, 2, "one two three four", "one two\n  thr...\n");
     assert_wrapped(8, 9, "\033[31mone\033[m two three", "\033[31mone\033[m two\n  three\n");
     assert_wrapped(4, 9, "unbreakable", "u...\n");
+    assert_wrapped(8, 9, "one two  three", "one two\n  three\n");
 }
 
 int main(void)
