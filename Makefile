@@ -33,8 +33,9 @@ CXXFLAGS   += -std=c++17 $(WARNINGS) $(HARDENING) $(OPTIMISE) $(REPEATABLE) -fno
 LDFLAGS    += -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -pthread
 LDLIBS      = $(call pkg,--libs,$(PACKAGES))
 
+STATEMENTS := $(sort $(wildcard src/*/sql/*.sql src/*/*/sql/*.sql))
 SOURCES    := $(sort $(wildcard src/*/*.c src/*/*.cpp src/*/*/*.c src/*/*/*.cpp))
-OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o
+OBJECTS    := $(patsubst src/%,$(BUILD)/obj/%.o,$(SOURCES)) $(BUILD)/obj/sample.o $(BUILD)/obj/schema.o $(BUILD)/obj/status_page.o $(BUILD)/obj/statements.o
 LIBRARY    := $(BUILD)/librelay.a
 BINARY     := $(BUILD)/outbox-relay
 
@@ -118,7 +119,7 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	@$(AR) rcs $@ $(OBJECTS)
 
-$(BUILD)/obj/%.c.o: src/%.c | $(BUILD)/gen/base/version.h
+$(BUILD)/obj/%.c.o: src/%.c | $(BUILD)/gen/base/version.h $(BUILD)/gen/sql/statements.h
 	@mkdir -p $(@D)
 	$(say) CC $@
 	@$(CC) $(CPPFLAGS) $(call pkg,--cflags,$(PACKAGES)) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -134,7 +135,7 @@ $(BUILD)/gen/base/version.h: force
 	@echo '#define RELAY_VERSION "$(VERSION)"' | cmp -s - $@ || echo '#define RELAY_VERSION "$(VERSION)"' > $@
 
 # Embeds a file of config/ as an array of bytes.
-embed = { printf 'extern const char $(1)[];\nconst char $(1)[] = {\n'; od -An -v -tu1 $(2) | \
+embed = { printf 'extern const char %s[];\nconst char %s[] = {\n' $(1) $(1); od -An -v -tu1 $(2) | \
 	sed 's/\([0-9][0-9]*\)/\1,/g'; printf '0};\n'; }
 
 $(BUILD)/gen/sample.c: config/relay.toml
@@ -143,6 +144,15 @@ $(BUILD)/gen/status_page.c: config/status-page.html
 $(addprefix $(BUILD)/gen/,sample.c schema.c status_page.c): $(BUILD)/gen/%.c: Makefile
 	@mkdir -p $(@D)
 	@$(call embed,embedded_$*,$(filter config/%,$^)) > $@
+
+# src/ROOM/sql/NAME.sql is embedded as statement_NAME.
+$(BUILD)/gen/sql/statements.h: $(STATEMENTS) Makefile
+	@mkdir -p $(@D)
+	@for file in $(STATEMENTS); do echo "extern const char statement_$$(basename $$file .sql)[];"; done > $@
+
+$(BUILD)/gen/statements.c: $(STATEMENTS) Makefile
+	@mkdir -p $(@D)
+	@for file in $(STATEMENTS); do $(call embed,statement_$$(basename $$file .sql),$$file); done > $@
 
 $(BUILD)/obj/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)

@@ -1,10 +1,6 @@
 #ifndef CATALOG_PAUSES_H
 #define CATALOG_PAUSES_H
 
-#include "catalog/table.h"
-
-#include <stdio.h>
-
 /*
  * A pause is stored as a row of the parked table with sent_at = 'infinity', which all other
  * statements ignore; every relay can read it without a further grant. Its waits_for is "sink NAME",
@@ -18,8 +14,5 @@
 /* The waits_for of rows that a pause holds back is this prefix and the waits_for of the pause. A
  * sink's name contains no blank, so it cannot be mistaken for a destination. */
 #define PAUSED_PREFIX "paused "
-
-/* A SELECT of one text: what is paused, one item a line; NULL: nothing. */
-void sql_put_pauses(FILE *out, const struct table *table);
 
 #endif

@@ -4,19 +4,12 @@
 #include "catalog/table.h"
 #include "pg/session.h"
 
-#include <stdio.h>
-
 /*
  * The shape of the tables: a text that differs after every change of the outbox, parked or slice
  * table that a description depends on (columns, defaults, indexes, triggers, rules, owner, rights,
  * another table of the name). VACUUM and ANALYZE do not change it. A session that has locked the
  * outbox in this transaction sees a shape that stays until the transaction ends.
  */
-
-/* A SELECT of the shape, without a parameter; takes 0.08 ms. */
-void sql_put_shape(FILE *out, const struct table *table);
-/* The same as a statement of its own; NULL: no memory. free() it. */
-char *sql_shape(const struct table *table);
 
 /* Reads it into table->shape. To be called before the table is described: a change during the
  * description is then noticed at the next comparison. Returns 0, or -1 with *error set. */

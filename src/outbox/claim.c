@@ -164,7 +164,7 @@ static struct row_size measure(const PGresult *result, int row, struct message *
     }
     payload_len = message->payload_len;
     size.too_large =
-        size.rest_len > CLAIM_REST_BYTES_MAX || (!size.whole && payload_len > payload_max);
+        size.rest_len > CLAIM_META_BYTES_MAX || (!size.whole && payload_len > payload_max);
     if (!size.too_large)
         size.bytes = (payload_len > 0 ? payload_len : 0) + size.rest_len;
     return size;
@@ -183,7 +183,7 @@ static int64_t fill_batch(struct outbox *outbox, struct batch *batch, int64_t pa
     int rows = PQntuples(result);
     int64_t bytes = 0;
 
-    batch->has_more = rows == outbox_claim_limit(outbox, level_of(outbox, batch));
+    batch->has_more = rows == sql_claim_limit(outbox->options, level_of(outbox, batch));
     for (int row = 0; row < rows; row++) {
         struct message *message = batch_add(batch);
         struct text headers = field(result, row, CLAIM_HEADERS);
@@ -202,7 +202,7 @@ static int64_t fill_batch(struct outbox *outbox, struct batch *batch, int64_t pa
         }
         bytes += size.bytes;
         convert_fields(outbox, batch, message, row, headers);
-        if (size.rest_len > CLAIM_REST_BYTES_MAX)
+        if (size.rest_len > CLAIM_META_BYTES_MAX)
             batch_refuse(batch, message, VERDICT_REJECTED,
                          "key, type and headers take %" PRId64 " bytes; at most 131072 are allowed",
                          size.rest_len);
@@ -229,7 +229,7 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
     if (cut && outbox->level < CLAIM_LEVELS - 1)
         outbox->level++;
     else if (!cut && outbox->level > 0 && clock_now_ms() >= outbox->isolate_until_ms &&
-             row_bytes * outbox_claim_limit(outbox, outbox->level - 1) <=
+             row_bytes * sql_claim_limit(outbox->options, outbox->level - 1) <=
                  outbox->options->batch_bytes)
         outbox->level--;
 }
@@ -391,8 +391,8 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
 
     if (batch->count == 0)
         return claim_alone(outbox, batch, error);
-    if (slice_lock_note_claimed(&outbox->slices, batch, outbox_claim_limit(outbox, outbox->level),
-                                error) < 0)
+    if (slice_lock_note_claimed(&outbox->slices, batch,
+                                sql_claim_limit(outbox->options, outbox->level), error) < 0)
         return -1;
     adapt_level(outbox, batch, bytes);
     if (outbox->options->durable_before_publish && !outbox->flushed &&

@@ -4,21 +4,21 @@
 #include "outbox/slices/batch_array.h"
 
 #include <endian.h>
+#include <stdio.h>
 
-static enum claim_kind kind_of(const struct outbox *outbox, const struct claim_request *request)
+static enum claim_kind kind_of(const struct claim_request *request)
 {
     if (request->parked)
         return CLAIM_PARKED;
-    if (request->refused)
-        return CLAIM_REFUSED;
-    return outbox->options->order == ORDER_KEY ? CLAIM_SLICES : CLAIM_TABLE;
+    return request->refused ? CLAIM_REFUSED : CLAIM_OUTBOX;
 }
 
 /* Queues the claim or the search for its first row; both take the same parameters. */
 static int queue_rows(struct outbox *outbox, struct batch *batch,
                       const struct claim_request *request, const char *name, struct error *error)
 {
-    bool bounded = kind_of(outbox, request) == CLAIM_TABLE && table_has_integer_ids(&outbox->table);
+    bool bounded = kind_of(request) == CLAIM_OUTBOX && outbox->options->order == ORDER_NONE &&
+                   table_has_integer_ids(&outbox->table);
     uint64_t away = htobe64(request->away);
     uint64_t payload_max = htobe64((uint64_t)request->payload_max);
     uint64_t low = htobe64((uint64_t)outbox->slices.view.bounds[0].low);
@@ -56,20 +56,24 @@ int claim_queue_transaction(struct outbox *outbox, struct batch *batch,
 int claim_queue_first_row(struct outbox *outbox, struct batch *batch,
                           const struct claim_request *request, struct error *error)
 {
-    static const char *const names[CLAIM_KINDS] = {"first_row", "first_row", "first_parked_row",
-                                                   "first_refused_row"};
+    static const char *const names[] = {[CLAIM_OUTBOX] = "first_row",
+                                        [CLAIM_PARKED] = "first_parked_row",
+                                        [CLAIM_REFUSED] = "first_refused_row"};
 
-    return queue_rows(outbox, batch, request, names[kind_of(outbox, request)], error);
+    return queue_rows(outbox, batch, request, names[kind_of(request)], error);
 }
 
 /* The statement that locks the slices comes first: it determines which bounds the claim uses. */
 int claim_queue(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
                 struct error *error)
 {
+    static const char *const names[] = {[CLAIM_OUTBOX] = "claim",
+                                        [CLAIM_PARKED] = "claim_parked",
+                                        [CLAIM_REFUSED] = "claim_refused"};
     char name[32];
 
-    outbox_name_claim(name, kind_of(outbox, request),
-                      request->refused ? outbox->refused_level : outbox->level);
+    (void)snprintf(name, sizeof name, "%s_%d", names[kind_of(request)],
+                   request->refused ? outbox->refused_level : outbox->level);
     if (claim_queue_transaction(outbox, batch, request, error) < 0 ||
         pipeline_queue(&outbox->pipeline, "hurry", 0, NULL, false, error) < 0)
         return -1;

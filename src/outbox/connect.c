@@ -11,142 +11,25 @@
 #include "catalog/parked_table.h"
 #include "catalog/shape.h"
 #include "catalog/zone.h"
-#include "outbox/slices/sql_horizon.h"
-#include "outbox/slices/sql_slices.h"
 #include "pg/open.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-static int prepare_slices(struct outbox *outbox, struct error *error)
-{
-    const struct table *table = &outbox->table;
-    const struct outbox_options *options = outbox->options;
-
-    if (options->order == ORDER_KEY &&
-        (pipeline_prepare(&outbox->pipeline, "lock_slices",
-                          sql_lock_slices(table, options, outbox->routes, &outbox->sequence),
-                          error) < 0 ||
-         pipeline_prepare(&outbox->pipeline, "lock_parked_slices",
-                          sql_lock_parked_slices(table, options, outbox->routes, false),
-                          error) < 0 ||
-         pipeline_prepare(&outbox->pipeline, "lock_refused_slices",
-                          sql_lock_parked_slices(table, options, outbox->routes, true), error) < 0))
-        return -1;
-    if (!table_has_integer_ids(table))
-        return 0;
-    return pipeline_prepare(&outbox->pipeline, "scan",
-                            sql_scan(table, options, outbox->routes,
-                                     options->order == ORDER_KEY ? 0 : AWAY_WINDOW_ROWS),
-                            error);
-}
-
-static int prepare_claims(struct outbox *outbox, struct error *error)
-{
-    char name[32];
-
-    for (int i = 0; i < CLAIM_KINDS * CLAIM_LEVELS; i++) {
-        int level = i / CLAIM_KINDS;
-        struct claim_text text = {.kind = (enum claim_kind)(i % CLAIM_KINDS),
-                                  .limit = outbox_claim_limit(outbox, level),
-                                  .routes = outbox->routes};
-
-        if (text.kind < CLAIM_PARKED &&
-            (text.kind == CLAIM_SLICES) != (outbox->options->order == ORDER_KEY))
-            continue;
-        text.inline_bytes = outbox->options->batch_bytes / text.limit;
-        outbox_name_claim(name, text.kind, level);
-        if (pipeline_prepare(&outbox->pipeline, name,
-                             sql_claim(&outbox->table, outbox->options, &text), error) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Statements for rows that cannot be read: one finds the ctid of the first due row, the other reads
- * the values of a single row. */
-static int prepare_single_rows(struct outbox *outbox, struct error *error)
-{
-    const struct table *table = &outbox->table;
-    const struct outbox_options *options = outbox->options;
-    struct claim_text text = {.kind = options->order == ORDER_KEY ? CLAIM_SLICES : CLAIM_TABLE,
-                              .limit = 1,
-                              .inline_bytes = options->batch_bytes,
-                              .routes = outbox->routes};
-    struct claim_text parked = text;
-    struct claim_text refused = text;
-
-    parked.kind = CLAIM_PARKED;
-    refused.kind = CLAIM_REFUSED;
-    if (pipeline_prepare(&outbox->pipeline, "first_row", sql_first_row(table, options, &text),
-                         error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "first_parked_row",
-                         sql_first_row(table, options, &parked), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "first_refused_row",
-                         sql_first_row(table, options, &refused), error) < 0)
-        return -1;
-    text.alone = true;
-    parked.alone = true;
-    if (pipeline_prepare(&outbox->pipeline, "read_row", sql_claim(table, options, &text), error) <
-        0)
-        return -1;
-    return pipeline_prepare(&outbox->pipeline, "read_parked_row",
-                            sql_claim(table, options, &parked), error);
-}
-
-_Static_assert(SESSION_STATEMENT_MS == 10000, "take_time restores the session's own limit");
-
 static int prepare_all(struct outbox *outbox, struct error *error)
 {
-    const struct table *table = &outbox->table;
-    const struct outbox_options *options = outbox->options;
+    const struct slice_words about = {.tables = {&outbox->table, outbox->options},
+                                      .routes = outbox->routes,
+                                      .sequence = &outbox->sequence,
+                                      .window = AWAY_WINDOW_ROWS};
+    struct statement statement;
+    int at = 0;
 
-    if (pipeline_prepare(&outbox->pipeline, "begin", strdup("BEGIN"), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "commit", strdup("COMMIT"), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "rollback", strdup("ROLLBACK"), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "savepoint", strdup("SAVEPOINT relay_part"), error) <
-            0 ||
-        pipeline_prepare(&outbox->pipeline, "rollback_to",
-                         strdup("ROLLBACK TO SAVEPOINT relay_part"), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "release", strdup("RELEASE SAVEPOINT relay_part"),
-                         error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "keep_slices", strdup("SAVEPOINT relay_slices"),
-                         error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "back_to_slices",
-                         strdup("ROLLBACK TO SAVEPOINT relay_slices"), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "hurry", strdup("SET LOCAL statement_timeout = 2000"),
-                         error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "careful",
-                         strdup("SET LOCAL outbox_relay.careful = on"), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "take_time",
-                         strdup("SET LOCAL statement_timeout = 10000"), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "constraints", strdup("SET CONSTRAINTS ALL IMMEDIATE"),
-                         error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "lock", sql_lock(table), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "claimed", sql_claimed(table), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "shape", sql_shape(table), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "pauses", sql_pauses(table), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "sent", sql_sent(table, options, false), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "sent_parked", sql_sent(table, options, true), error) <
-            0 ||
-        pipeline_prepare(&outbox->pipeline, "park", sql_park(table, options, false), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "park_parked", sql_park(table, options, true), error) <
-            0 ||
-        pipeline_prepare(&outbox->pipeline, "park_bare", sql_park_bare(table), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "stay_settled", sql_stay_settled(table, options),
-                         error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "note", sql_note(table), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "renote", sql_renote(table), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "end_notes", sql_end_notes(table, options), error) <
-            0 ||
-        pipeline_prepare(&outbox->pipeline, "end_notes_of_none",
-                         sql_end_notes_of_none(table, options), error) < 0 ||
-        pipeline_prepare(&outbox->pipeline, "remaining", sql_remaining(table, options), error) <
-            0 ||
-        prepare_slices(outbox, error) < 0 || prepare_claims(outbox, error) < 0 ||
-        prepare_single_rows(outbox, error) < 0)
-        return -1;
+    while (sql_next(&at, &about, &statement))
+        if (pipeline_prepare(&outbox->pipeline, statement.name, sql_statement(&statement, &about),
+                             error) < 0)
+            return -1;
     return pipeline_read_prepared(&outbox->pipeline, error);
 }
 

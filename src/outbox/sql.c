@@ -2,396 +2,349 @@
 
 #include "catalog/refused.h"
 #include "catalog/sql_text.h"
-#include "outbox/slices/claim_parts.h"
+#include "pg/session.h"
 
-#include <stdio.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#define LEVEL_FACTOR 8
 #define RELEASE_BATCHES 4
 
-/* A trigger or a rule can turn the statement into a silent no-op. A wrong count must therefore be
- * an error, or the COMMIT after it in the pipeline would succeed. */
-static void put_count_check(FILE *out, const char *filter)
+/* When a statement is used; all must be so. */
+enum {
+    BY_SLICE = 1, /* order = "key" */
+    UNORDERED = 2,
+    MARKING = 4, /* on_sent = "mark" */
+    DELETING = 8,
+    KEYED = 16, /* rows of a key keep their order: order = "key", and the table has a key column */
+    NOT_KEYED = 32,
+    BOUNDED = 64, /* the ids are integers */
+    UNBOUNDED = 128
+};
+
+/* The claims come once a level, as NAME_LEVEL. */
+static const struct {
+    const char *name;
+    const char *text;
+    unsigned when;
+    const char *rows;
+    enum claim_kind kind;
+} statements[] = {
+    {"begin", .text = "BEGIN"},
+    {"commit", .text = "COMMIT"},
+    {"rollback", .text = "ROLLBACK"},
+    {"savepoint", .text = "SAVEPOINT relay_part"},
+    {"rollback_to", .text = "ROLLBACK TO SAVEPOINT relay_part"},
+    {"release", .text = "RELEASE SAVEPOINT relay_part"},
+    {"keep_slices", .text = "SAVEPOINT relay_slices"},
+    {"back_to_slices", .text = "ROLLBACK TO SAVEPOINT relay_slices"},
+    {"hurry", .text = "SET LOCAL statement_timeout = 2000"},
+    {"careful", .text = "SET LOCAL outbox_relay.careful = on"},
+    {"take_time", .text = "SET LOCAL statement_timeout = 10000"},
+    {"constraints", .text = "SET CONSTRAINTS ALL IMMEDIATE"},
+    {"lock", .text = statement_lock},
+    {"lock_slices", .text = statement_lock_slices, .when = BY_SLICE},
+    {"lock_parked_slices", .text = statement_lock_parked_slices, .when = BY_SLICE},
+    {"lock_refused_slices", .text = statement_lock_refused_slices, .when = BY_SLICE},
+    {"claim", .text = statement_claim_slices, .when = BY_SLICE, .rows = statement_claimed_rows},
+    {"claim", .text = statement_claim_table_from, .when = UNORDERED | BOUNDED,
+     .rows = statement_claimed_rows},
+    {"claim", .text = statement_claim_table, .when = UNORDERED | UNBOUNDED,
+     .rows = statement_claimed_rows},
+    {"claim_parked", .text = statement_claim_parked_runs, .when = KEYED,
+     .rows = statement_claimed_rows, .kind = CLAIM_PARKED},
+    {"claim_parked", .text = statement_claim_parked, .when = NOT_KEYED,
+     .rows = statement_claimed_rows, .kind = CLAIM_PARKED},
+    {"claim_refused", .text = statement_claim_refused, .rows = statement_claimed_rows,
+     .kind = CLAIM_REFUSED},
+    {"claimed", .text = statement_claimed},
+    {"first_row", .text = statement_claim_slices, .when = BY_SLICE, .rows = statement_first_row},
+    {"first_row", .text = statement_claim_table_from, .when = UNORDERED | BOUNDED,
+     .rows = statement_first_row},
+    {"first_row", .text = statement_claim_table, .when = UNORDERED | UNBOUNDED,
+     .rows = statement_first_row},
+    {"first_parked_row", .text = statement_claim_parked_runs, .when = KEYED,
+     .rows = statement_first_row, .kind = CLAIM_PARKED},
+    {"first_parked_row", .text = statement_claim_parked, .when = NOT_KEYED,
+     .rows = statement_first_row, .kind = CLAIM_PARKED},
+    {"first_refused_row", .text = statement_claim_refused, .rows = statement_first_row,
+     .kind = CLAIM_REFUSED},
+    {"read_row", .text = statement_read_row, .rows = statement_claimed_rows},
+    {"read_parked_row", .text = statement_read_parked_row, .rows = statement_claimed_rows,
+     .kind = CLAIM_PARKED},
+    {"sent", .text = statement_mark, .when = MARKING},
+    {"sent", .text = statement_delete, .when = DELETING},
+    {"stay_settled", .text = statement_stay_settled},
+    {"sent_parked", .text = statement_mark_parked, .when = MARKING},
+    {"sent_parked", .text = statement_delete_parked, .when = DELETING},
+    {"park", .text = statement_park},
+    {"park_parked", .text = statement_park_parked},
+    {"park_bare", .text = statement_park_bare},
+    {"note", .text = statement_note},
+    {"renote", .text = statement_renote},
+    {"end_notes", .text = statement_end_notes},
+    {"end_notes_of_none", .text = statement_end_notes_of_none},
+    {"pauses", .text = statement_pauses},
+    {"shape", .text = statement_shape},
+    {"remaining", .text = statement_remaining},
+    {"scan", .text = statement_scan_slices, .when = BY_SLICE | BOUNDED},
+    {"scan", .text = statement_scan_window, .when = UNORDERED | BOUNDED},
+};
+
+_Static_assert(SESSION_STATEMENT_MS == 10000, "take_time restores the session's own limit");
+
+enum { STATEMENTS = sizeof statements / sizeof *statements };
+
+/* ---- words ---- */
+
+/* What the words of a lane's statement are about. */
+struct lane_words {
+    const struct statement *statement;
+    const struct slice_words *slices;
+    const struct sql_words *more;
+};
+
+static const struct table *table_of(const void *about)
 {
-    (void)fprintf(out,
-                  " SELECT CASE WHEN count(*) = $2::int4 THEN 0 ELSE ('settled ' || count(*) ||"
-                  " ' rows instead of ' || $2::int4)::int4 END FROM touched%s",
-                  filter);
+    return ((const struct lane_words *)about)->slices->tables.table;
 }
 
-/* A destination that has accepted a row exists again: rows that wait for it become due, the oldest
- * first. Each sent batch releases several batches more. */
-static void put_release(FILE *out, const struct table *table, const struct outbox_options *options)
+static const struct outbox_options *options_of(const void *about)
 {
-    (void)fprintf(out,
-                  ", released AS (UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE ctid = ANY"
-                  " (ARRAY(SELECT released_row FROM (SELECT DISTINCT reached FROM touched) t,"
-                  " LATERAL (SELECT ctid AS released_row FROM %s waiting WHERE waits_for = reached"
-                  " AND due = 'infinity'",
-                  table->parked_quoted, table->parked_quoted);
-    if (sql_keeps_order(table, options))
-        sql_put_head(out, table, "waiting");
-    (void)fprintf(out, " ORDER BY seq LIMIT %d FOR UPDATE SKIP LOCKED) rows)))",
-                  RELEASE_BATCHES * options->batch);
+    return ((const struct lane_words *)about)->slices->tables.options;
 }
 
-/* When a parked row is sent, the next row of its key becomes due. The statement's snapshot still
- * shows the rows that it settles as unsent; `settled` excludes them. */
-static void put_freed(FILE *out, const struct table *table, const char *gone, const char *settled)
+static int put_number(FILE *out, const struct sql_call *call)
 {
-    (void)fprintf(out,
-                  ", freed AS (UPDATE %s SET due = pg_catalog.clock_timestamp()"
-                  " WHERE due = 'infinity' AND waits_for IS NULL AND seq = ANY (ARRAY("
-                  "SELECT next FROM (SELECT DISTINCT left_key FROM %s) gone,"
-                  " LATERAL (SELECT seq AS next FROM %s behind WHERE ",
-                  table->parked_quoted, gone, table->parked_quoted);
-    sql_put_key_is(out, table, "behind.key", "gone.left_key");
-    (void)fprintf(out, " AND sent_at IS NULL AND %s ORDER BY id LIMIT 1) nexts)))", settled);
+    const struct lane_words *words = call->about;
+    const struct {
+        const char *word;
+        int64_t number;
+    } numbers[] = {
+        {"limit", words->statement->limit},
+        {"inline_bytes", words->statement->inline_bytes},
+        {"batch_bytes", options_of(words)->batch_bytes},
+        {"release_max", (int64_t)RELEASE_BATCHES * options_of(words)->batch},
+        {"key_bytes_max", CLAIM_KEY_BYTES_MAX},
+        {"meta_bytes_max", CLAIM_META_BYTES_MAX},
+        {"notes_max", REFUSED_MAX},
+        {"statement_ms", SESSION_STATEMENT_MS},
+    };
+    size_t at = 0;
+
+    while (strcmp(numbers[at].word, call->word) != 0)
+        at++;
+    return fprintf(out, "%" PRId64, numbers[at].number) < 0 ? -1 : 0;
 }
 
-static char *sent_parked(const struct table *table, const struct outbox_options *options)
+static const char *choose_result(const void *about)
 {
-    bool keeps_order = sql_keeps_order(table, options);
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    if (options->on_sent == ON_SENT_MARK)
-        (void)fprintf(writer.out,
-                      "WITH touched AS (UPDATE %s o SET sent_at = pg_catalog.clock_timestamp(),"
-                      " due = NULL, error = NULL",
-                      table->parked_quoted);
-    else
-        (void)fprintf(writer.out, "WITH touched AS (DELETE FROM %s o", table->parked_quoted);
-    (void)fprintf(writer.out, " WHERE ctid = ANY ($1::tid[]) RETURNING waits_for AS reached");
-    if (keeps_order) {
-        (void)fprintf(writer.out, ", ");
-        sql_put_key_text(writer.out, table, "o.key");
-        (void)fprintf(writer.out, " AS left_key");
-    }
-    (void)fprintf(writer.out, ")");
-    if (keeps_order)
-        put_freed(writer.out, table, "touched", "ctid <> ALL ($1::tid[])");
-    put_release(writer.out, table, options);
-    put_count_check(writer.out, "");
-    return writer_end(&writer);
+    return ((const struct lane_words *)about)->statement->rows;
 }
 
-char *sql_sent(const struct table *table, const struct outbox_options *options, bool parked)
+static const char *choose_lock_mode(const void *about)
 {
-    struct writer writer;
-
-    if (parked)
-        return sent_parked(table, options);
-    if (!writer_begin(&writer))
-        return NULL;
-    if (options->on_sent == ON_SENT_MARK)
-        (void)fprintf(writer.out,
-                      "WITH touched AS (UPDATE %s SET %s = pg_catalog.clock_timestamp()",
-                      table->quoted, table->columns[COLUMN_SENT_AT].quoted);
-    else
-        (void)fprintf(writer.out, "WITH touched AS (DELETE FROM %s", table->quoted);
-    (void)fprintf(writer.out, " WHERE ctid = ANY ($1::tid[]) RETURNING ");
-    if (options->on_sent == ON_SENT_MARK)
-        (void)fprintf(writer.out, "%s IS NOT NULL", table->columns[COLUMN_SENT_AT].quoted);
-    else
-        (void)fprintf(writer.out, "true");
-    (void)fprintf(writer.out, " AS settled)");
-    put_count_check(writer.out, " WHERE settled");
-    return writer_end(&writer);
+    return options_of(about)->on_sent == ON_SENT_MARK ? "FOR NO KEY UPDATE" : "FOR UPDATE";
 }
 
-char *sql_stay_settled(const struct table *table, const struct outbox_options *options)
+static const char *choose_blocked(const void *about)
 {
-    struct writer writer;
+    const struct lane_words *words = about;
 
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out,
-                  "SELECT CASE WHEN count(*) = 0 THEN 0 ELSE ('settled rows of which '"
-                  " || count(*) || ' are unsent again')::int4 END FROM ROWS FROM"
-                  " (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::int4[])) AS relay_settled"
-                  " (relay_id, relay_slice) JOIN %s ON %s = relay_id::%s",
-                  table->quoted, table->columns[COLUMN_ID].quoted, table->columns[COLUMN_ID].type);
-    if (options->order == ORDER_KEY) {
-        (void)fprintf(writer.out, " AND ");
-        sql_put_slice(writer.out, table, options->slices, false);
-        (void)fprintf(writer.out, " = relay_slice");
-    }
-    (void)fprintf(writer.out, " WHERE true");
-    sql_put_unsent(writer.out, table);
-    return writer_end(&writer);
+    return words->statement->kind == CLAIM_OUTBOX &&
+                   words->statement->text == statement_claim_slices &&
+                   table_has(table_of(about), COLUMN_KEY)
+               ? statement_blocked
+               : "NULL::bool";
 }
 
-static void put_moved_columns(FILE *out, const struct table *table, bool names_only)
+/* Parked and refused rows have waited; of others nothing is said. */
+static const char *choose_waits(const void *about)
 {
-    for (int i = COLUMN_ID; i <= COLUMN_CREATED_AT; i++) {
-        if (!table_has(table, (enum column)i))
+    static const char *const texts[] = {
+        [CLAIM_OUTBOX] = "",
+        [CLAIM_PARKED] =
+            ", attempts, (extract(epoch FROM clock_timestamp() - parked_at) * 1000)::int8 AS waited_ms,"
+            " CASE WHEN seq < 0 THEN parked_at END AS replayed_at",
+        [CLAIM_REFUSED] =
+            ", relay_attempts AS attempts, (extract(epoch FROM clock_timestamp() - relay_noted_at)"
+            " * 1000)::int8 AS waited_ms, NULL::timestamptz AS replayed_at, relay_noted, relay_is_sent",
+    };
+
+    return texts[((const struct lane_words *)about)->statement->kind];
+}
+
+static const char *choose_waited_columns(const void *about)
+{
+    static const char *const texts[] = {
+        [CLAIM_OUTBOX] = "",
+        [CLAIM_PARKED] = ",\nattempts, waited_ms, replayed_at",
+        [CLAIM_REFUSED] = ",\nattempts, waited_ms, replayed_at, relay_noted, relay_is_sent",
+    };
+
+    return texts[((const struct lane_words *)about)->statement->kind];
+}
+
+static const char *choose_note_columns(const void *about)
+{
+    return ((const struct lane_words *)about)->statement->kind == CLAIM_REFUSED
+               ? ", relay_noted, relay_is_sent"
+               : "";
+}
+
+static const char *choose_lost_rows(const void *about)
+{
+    return table_of(about)->columns[COLUMN_ID].not_null
+               ? "0"
+               : "(SELECT count(*) FROM (SELECT FROM {outbox} WHERE {id} IS NULL AND {unsent} LIMIT 1000) lost)";
+}
+
+static bool is_varying_text(const char *type)
+{
+    static const char varying[] = "character varying";
+
+    if (strstr(type, "[]") != NULL)
+        return false;
+    return strcmp(type, "bytea") == 0 || strcmp(type, "text") == 0 ||
+           strncmp(type, varying, sizeof varying - 1) == 0;
+}
+
+/* bytea, text and the event id's uuid are sent in their binary format, all other types as text. */
+static int put_as_sent(FILE *out, const struct sql_call *call)
+{
+    const struct lane_words *words = call->about;
+    const struct table *table = table_of(words);
+    const struct table_column *described;
+    const char *type;
+    int column = 0;
+
+    while (strcmp(column_name((enum column)column), call->argument) != 0)
+        column++;
+    described = &table->columns[column];
+    type = described->base;
+    if (!table_has(table, (enum column)column))
+        return fprintf(out, "NULL::%s", column == COLUMN_CREATED_AT ? "timestamptz" : "text") < 0
+                   ? -1
+                   : 0;
+    if (column == COLUMN_CREATED_AT)
+        return fprintf(out, "created_at::timestamptz") < 0 ? -1 : 0;
+    if (is_varying_text(type) || (column == COLUMN_EVENT_ID && strcmp(type, "uuid") == 0))
+        return fputs(call->argument, out) < 0 ? -1 : 0;
+    if (column == COLUMN_HEADERS && strcmp(type, "jsonb") == 0)
+        return sql_put(out, statement_headers_text, words->more);
+    if (column == COLUMN_PAYLOAD && words->statement->limit > 1)
+        return sql_put(out, "{payload_text}", words->more);
+    return fprintf(out, "%s::text", call->argument) < 0 ? -1 : 0;
+}
+
+static int put_id_of_text(FILE *out, const struct sql_call *call)
+{
+    return fprintf(out, "%s::%s", call->argument, table_of(call->about)->columns[COLUMN_ID].type) <
+                   0
+               ? -1
+               : 0;
+}
+
+static const struct sql_word words[] = {
+    {"limit", .put = put_number},
+    {"inline_bytes", .put = put_number},
+    {"batch_bytes", .put = put_number},
+    {"release_max", .put = put_number},
+    {"key_bytes_max", .put = put_number},
+    {"meta_bytes_max", .put = put_number},
+    {"notes_max", .put = put_number},
+    {"statement_ms", .put = put_number},
+    {"claim_position", .text = statement_claim_position},
+    {"result", .choose = choose_result},
+    {"lock_mode", .choose = choose_lock_mode},
+    {"blocked", .choose = choose_blocked},
+    {"waits", .choose = choose_waits},
+    {"waited_columns", .choose = choose_waited_columns},
+    {"note_columns", .choose = choose_note_columns},
+    {"lost_rows", .choose = choose_lost_rows},
+    {"as_sent", .put = put_as_sent},
+    {"payload_text", .text = statement_payload_text},
+    {"taken_bytes",
+     .text = "coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8, 0)"},
+    {"is_careful",
+     .text = "(SELECT coalesce(current_setting('outbox_relay.careful', true), '') <> '')"},
+    {"count_settled", .text = statement_count_settled},
+    {"free_next", .text = statement_free_next},
+    {"release", .text = statement_release},
+    {"given", .text = statement_given},
+    {"due_notes", .text = statement_due_notes},
+    {"is_noted_row", .text = statement_is_noted_row},
+    {"id_of_text", .put = put_id_of_text},
+    {.name = NULL},
+};
+
+char *sql_statement(const struct statement *statement, const struct slice_words *about)
+{
+    struct sql_words tables;
+    struct sql_words slices = slice_words(about, &tables);
+    struct lane_words lane = {.statement = statement, .slices = about};
+    struct sql_words list = {.list = words, .about = &lane, .more = &slices};
+
+    lane.more = &list;
+    return sql_render(statement->text, &list);
+}
+
+/* ---- the list ---- */
+
+int sql_claim_limit(const struct outbox_options *options, int level)
+{
+    int limit = options->batch;
+
+    for (int i = 0; i < level; i++)
+        limit /= LEVEL_FACTOR;
+    return limit > 0 && level < CLAIM_LEVELS - 1 ? limit : 1;
+}
+
+static unsigned properties(const struct table_words *about)
+{
+    const struct outbox_options *options = about->options;
+    bool by_slice = options->order == ORDER_KEY;
+
+    return (by_slice ? BY_SLICE : UNORDERED) |
+           (options->on_sent == ON_SENT_MARK ? MARKING : DELETING) |
+           (sql_keeps_order(about->table, options) ? KEYED : NOT_KEYED) |
+           (table_has_integer_ids(about->table) ? BOUNDED : UNBOUNDED);
+}
+
+/* `*at` counts the levels of each statement. */
+bool sql_next(int *at, const struct slice_words *about, struct statement *statement)
+{
+    const struct outbox_options *options = about->tables.options;
+    unsigned is = properties(&about->tables);
+
+    for (; *at < STATEMENTS * CLAIM_LEVELS; ++*at) {
+        int i = *at / CLAIM_LEVELS;
+        int level = *at % CLAIM_LEVELS;
+        bool has_levels =
+            strncmp(statements[i].name, "claim", 5) == 0 && statements[i].rows != NULL;
+
+        if ((statements[i].when & ~is) != 0 || (level > 0 && !has_levels))
             continue;
-        if (names_only)
-            (void)fprintf(out, "%s, ", column_name((enum column)i));
-        else
-            (void)fprintf(out, "o.%s AS %s, ", table->columns[i].quoted,
-                          column_name((enum column)i));
+        *statement = (struct statement){.text = statements[i].text,
+                                        .rows = statements[i].rows,
+                                        .kind = statements[i].kind,
+                                        .limit = has_levels ? sql_claim_limit(options, level) : 1};
+        statement->inline_bytes = options->batch_bytes / statement->limit;
+        (void)snprintf(statement->name, sizeof statement->name, has_levels ? "%s_%d" : "%s",
+                       statements[i].name, level);
+        ++*at;
+        return true;
     }
+    return false;
 }
 
-/* The parameters as rows. Of the rows that wait for one destination the first is its probe and
- * becomes due; the others have due = infinity until the destination is reached. */
-static void put_parameters(FILE *out)
+bool sql_find(const char *name, const struct slice_words *about, struct statement *statement)
 {
-    (void)fprintf(out, "WITH given AS (SELECT *, CASE WHEN wait_ms = -2 THEN 'infinity'"
-                       " WHEN wait_ms < 0 THEN NULL"
-                       " WHEN waits_for IS NOT NULL AND pg_catalog.row_number()"
-                       " OVER (PARTITION BY waits_for ORDER BY place) > 1 THEN 'infinity'"
-                       " ELSE pg_catalog.clock_timestamp() + wait_ms * interval '1 millisecond'"
-                       " END AS due FROM ROWS FROM (pg_catalog.unnest($1::tid[]),"
-                       " pg_catalog.unnest($3::text[]), pg_catalog.unnest($4::int4[]),"
-                       " pg_catalog.unnest($5::int8[]), pg_catalog.unnest($6::text[]))"
-                       " WITH ORDINALITY AS g (relay_row, error, attempts, wait_ms, waits_for,"
-                       " place)), ");
-}
+    int at = 0;
 
-/* A parked row that no longer waits for its destination has reached it, even if it failed again for
- * another reason. A row that now waits for another destination leaves the others of the first one
- * without a probe, so they are released too. */
-static void put_touched_parked(FILE *out, const struct table *table)
-{
-    (void)fprintf(out,
-                  "touched AS (UPDATE %s o SET error = g.error, attempts = g.attempts,"
-                  " due = g.due, waits_for = g.waits_for FROM given g, %s before"
-                  " WHERE o.ctid = g.relay_row AND before.ctid = g.relay_row"
-                  " AND o.ctid = ANY ($1::tid[]) AND before.ctid = ANY ($1::tid[])"
-                  " RETURNING CASE WHEN g.waits_for IS DISTINCT FROM before.waits_for THEN"
-                  " before.waits_for END AS reached)",
-                  table->parked_quoted, table->parked_quoted);
-}
-
-/* A destination that has a probe already gets no second one. */
-static void put_touched_outbox(FILE *out, const struct table *table,
-                               const struct outbox_options *options)
-{
-    (void)fprintf(out, "gone AS (DELETE FROM %s o WHERE o.ctid = ANY ($1::tid[]) RETURNING ",
-                  table->quoted);
-    put_moved_columns(out, table, false);
-    (void)fprintf(out, "o.ctid AS relay_row), touched AS (INSERT INTO %s (", table->parked_quoted);
-    put_moved_columns(out, table, true);
-    (void)fprintf(out, "error, attempts, waits_for, due) SELECT ");
-    put_moved_columns(out, table, true);
-    (void)fprintf(out, "g.error, g.attempts, g.waits_for, CASE WHEN g.waits_for IS NOT NULL AND ");
-    sql_put_probe(out, table, options, "g.waits_for");
-    (void)fprintf(out, " THEN 'infinity' ELSE g.due END"
-                       " FROM gone JOIN given g USING (relay_row) ORDER BY g.place RETURNING 1)");
-}
-
-char *sql_park(const struct table *table, const struct outbox_options *options, bool parked)
-{
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    put_parameters(writer.out);
-    if (parked) {
-        put_touched_parked(writer.out, table);
-        put_release(writer.out, table, options);
-    } else {
-        put_touched_outbox(writer.out, table, options);
-    }
-    put_count_check(writer.out, "");
-    return writer_end(&writer);
-}
-
-/* ---- notes ---- */
-
-static bool is_in_notes(const struct table *table, enum column column)
-{
-    return table_has(table, column) && column != COLUMN_PAYLOAD && column != COLUMN_HEADERS;
-}
-
-/* A row whose version has changed meanwhile gets no note: it is claimed again. */
-char *sql_note(const struct table *table)
-{
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out,
-                  "WITH given AS (SELECT * FROM ROWS FROM (pg_catalog.unnest($1::tid[]),"
-                  " pg_catalog.unnest($3::text[]), pg_catalog.unnest($4::int4[]),"
-                  " pg_catalog.unnest($5::int8[]), pg_catalog.unnest($6::text[]),"
-                  " pg_catalog.unnest($7::text[])) AS g (relay_row, error, attempts,"
-                  " wait_ms, waits_for, relay_id)), refused AS (SELECT ");
-    for (int i = COLUMN_ID; i <= COLUMN_CREATED_AT; i++)
-        if (is_in_notes(table, (enum column)i))
-            (void)fprintf(writer.out, "%s AS %s, ", table->columns[i].quoted,
-                          column_name((enum column)i));
-    (void)fprintf(writer.out, "ctid AS relay_row FROM %s WHERE ctid = ANY ($1::tid[])",
-                  table->quoted);
-    sql_put_claimable(writer.out, table);
-    (void)fprintf(writer.out, " FOR NO KEY UPDATE SKIP LOCKED), noted AS (INSERT INTO %s (",
-                  table->parked_quoted);
-    for (int i = COLUMN_ID; i <= COLUMN_CREATED_AT; i++)
-        if (is_in_notes(table, (enum column)i))
-            (void)fprintf(writer.out, "%s, ", column_name((enum column)i));
-    (void)fprintf(writer.out, "error, attempts, waits_for, due) SELECT ");
-    for (int i = COLUMN_ID; i <= COLUMN_CREATED_AT; i++)
-        if (is_in_notes(table, (enum column)i))
-            (void)fprintf(writer.out, "%s, ", column_name((enum column)i));
-    (void)fprintf(writer.out,
-                  "g.error, g.attempts, g.waits_for, pg_catalog.clock_timestamp() + g.wait_ms"
-                  " * interval '1 millisecond' FROM refused JOIN given g USING (relay_row)"
-                  " WHERE refused.id::text = g.relay_id)"
-                  " SELECT CASE WHEN count(*) + $2::int4 <= %d THEN 0 ELSE (count(*) || ' rows of"
-                  " the outbox are refused, too many for notes')::int4 END"
-                  " FROM (SELECT FROM %s WHERE " REFUSED_SQL " LIMIT %d) notes",
-                  REFUSED_MAX, table->parked_quoted, REFUSED_MAX);
-    return writer_end(&writer);
-}
-
-char *sql_renote(const struct table *table)
-{
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out,
-                  "WITH given AS (SELECT * FROM ROWS FROM (pg_catalog.unnest($1::int8[]),"
-                  " pg_catalog.unnest($3::text[]), pg_catalog.unnest($4::int4[]),"
-                  " pg_catalog.unnest($5::int8[]), pg_catalog.unnest($6::text[]),"
-                  " pg_catalog.unnest($7::text[])) AS g (noted, error, attempts, wait_ms,"
-                  " waits_for, relay_id)), touched AS (UPDATE %s o SET error = g.error,"
-                  " attempts = g.attempts, waits_for = g.waits_for, due ="
-                  " pg_catalog.clock_timestamp() + g.wait_ms * interval '1 millisecond'"
-                  " FROM given g WHERE o.seq = g.noted RETURNING 1)",
-                  table->parked_quoted);
-    put_count_check(writer.out, "");
-    return writer_end(&writer);
-}
-
-void sql_put_due_notes(FILE *out, const struct table *table, const struct outbox_options *options)
-{
-    (void)fprintf(out, "SELECT seq AS relay_noted, id AS relay_noted_id,"
-                       " event_id::text AS relay_noted_event_id, attempts AS relay_attempts,"
-                       " parked_at AS relay_noted_at,"
-                       " waits_for = '" REFUSED_SENT "' AS relay_is_sent");
-    if (options->order == ORDER_KEY) {
-        (void)fprintf(out, ", ");
-        sql_put_slice(out, table, options->slices, true);
-        (void)fprintf(out, " AS relay_noted_slice");
-    }
-    (void)fprintf(
-        out, " FROM %s noted WHERE " REFUSED_SQL " AND due <= pg_catalog.statement_timestamp()",
-        table->parked_quoted);
-    if (options->order == ORDER_KEY) {
-        (void)fprintf(out, " AND ");
-        sql_put_slice(out, table, options->slices, true);
-        (void)fprintf(out, " = ANY (" LOCKED_SLICES ")");
-    }
-}
-
-/* The event id tells another row apart that was given the same id after a TRUNCATE. */
-void sql_put_is_noted(FILE *out, const struct table *table, const struct outbox_options *options)
-{
-    if (options->order == ORDER_KEY) {
-        sql_put_slice(out, table, options->slices, false);
-        (void)fprintf(out, " = relay_noted_slice AND ");
-    }
-    (void)fprintf(out, "%s = relay_noted_id AND %s::text IS NOT DISTINCT FROM relay_noted_event_id",
-                  table->columns[COLUMN_ID].quoted, table->columns[COLUMN_EVENT_ID].quoted);
-    sql_put_unsent(out, table);
-}
-
-static void put_ended(FILE *out, const struct table *table, const struct outbox_options *options)
-{
-    bool keeps_order = sql_keeps_order(table, options);
-
-    (void)fprintf(out, " RETURNING seq AS ended_seq");
-    if (keeps_order) {
-        (void)fprintf(out, ", ");
-        sql_put_key_text(out, table, "key");
-        (void)fprintf(out, " AS left_key");
-    }
-    (void)fprintf(out, ")");
-    if (keeps_order)
-        put_freed(out, table, "ended", "seq NOT IN (SELECT ended_seq FROM ended)");
-    (void)fprintf(out, " SELECT count(*) FROM ended");
-}
-
-char *sql_end_notes(const struct table *table, const struct outbox_options *options)
-{
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out, "WITH ended AS (DELETE FROM %s WHERE seq = ANY ($1::int8[])",
-                  table->parked_quoted);
-    put_ended(writer.out, table, options);
-    return writer_end(&writer);
-}
-
-char *sql_end_notes_of_none(const struct table *table, const struct outbox_options *options)
-{
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out,
-                  "WITH ended AS (DELETE FROM %s WHERE seq = ANY (ARRAY(SELECT relay_noted FROM (",
-                  table->parked_quoted);
-    sql_put_due_notes(writer.out, table, options);
-    (void)fprintf(writer.out, ") relay_note WHERE NOT EXISTS (SELECT FROM %s WHERE ",
-                  table->quoted);
-    sql_put_is_noted(writer.out, table, options);
-    (void)fprintf(writer.out, ")))");
-    put_ended(writer.out, table, options);
-    return writer_end(&writer);
-}
-
-char *sql_park_bare(const struct table *table)
-{
-    const char *id = table->columns[COLUMN_ID].quoted;
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(
-        writer.out,
-        "WITH gone AS (DELETE FROM %s WHERE ctid = $1::tid RETURNING %s AS id),"
-        " touched AS (INSERT INTO %s (id, error, attempts) SELECT id, $2::text, 1 FROM gone"
-        " RETURNING 1) SELECT 1 / count(*) FROM touched",
-        table->quoted, id, table->parked_quoted);
-    return writer_end(&writer);
-}
-
-/* A row without an id can never be claimed: a drain does not wait for it, but counts it. */
-char *sql_remaining(const struct table *table, const struct outbox_options *options)
-{
-    const struct table_column *id = &table->columns[COLUMN_ID];
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out, "SELECT EXISTS (SELECT FROM %s WHERE true", table->quoted);
-    sql_put_claimable(writer.out, table);
-    if (!id->not_null)
-        (void)fprintf(writer.out, " AND %s IS NOT NULL", id->quoted);
-    if (options->order == ORDER_NONE)
-        (void)fprintf(writer.out, " ORDER BY %s LIMIT 1", id->quoted);
-    (void)fprintf(writer.out,
-                  ") OR EXISTS (SELECT FROM %s waiting WHERE due <= pg_catalog.now()"
-                  " AND sent_at IS NULL",
-                  table->parked_quoted);
-    if (sql_keeps_order(table, options))
-        sql_put_head(writer.out, table, "waiting");
-    (void)fprintf(writer.out,
-                  "), (SELECT count(*) FROM (SELECT FROM %s WHERE sent_at IS NULL LIMIT 1000)"
-                  " counted)",
-                  table->parked_quoted);
-    if (!id->not_null) {
-        (void)fprintf(writer.out, " + (SELECT count(*) FROM (SELECT FROM %s WHERE %s IS NULL",
-                      table->quoted, id->quoted);
-        sql_put_unsent(writer.out, table);
-        (void)fprintf(writer.out, " LIMIT 1000) lost)");
-    }
-    return writer_end(&writer);
+    while (sql_next(&at, about, statement))
+        if (strcmp(statement->name, name) == 0)
+            return true;
+    return false;
 }

@@ -9,17 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEVEL_FACTOR 8
 #define ISOLATE_MS 60000 /* how long claims stay small to isolate a row */
-
-int outbox_claim_limit(const struct outbox *outbox, int level)
-{
-    int limit = outbox->options->batch;
-
-    for (int i = 0; i < level; i++)
-        limit /= LEVEL_FACTOR;
-    return limit > 0 && level < CLAIM_LEVELS - 1 ? limit : 1;
-}
 
 void outbox_claim_fewer(struct outbox *outbox, bool refused)
 {
@@ -28,14 +18,6 @@ void outbox_claim_fewer(struct outbox *outbox, bool refused)
     if (*level < CLAIM_LEVELS - 1)
         ++*level;
     outbox->isolate_until_ms = clock_now_ms() + ISOLATE_MS;
-}
-
-void outbox_name_claim(char name[32], enum claim_kind kind, int level)
-{
-    static const char *const kinds[CLAIM_KINDS] = {"claim", "claim_slices", "claim_parked",
-                                                   "claim_refused"};
-
-    (void)snprintf(name, 32, "%s_%d", kinds[kind], level);
 }
 
 struct outbox *outbox_open(const struct outbox_options *options, const struct routes *routes,

@@ -8,10 +8,6 @@
 
 /* The state of struct outbox, for the files of this room. */
 
-/* The number of claim sizes. Claims get smaller while rows are so large that the byte limit cuts
- * the batch. */
-#define CLAIM_LEVELS 4
-
 struct outbox {
     const struct outbox_options *options;
     const struct routes *routes;
@@ -49,12 +45,8 @@ struct outbox {
     int64_t isolate_until_ms; /* the level does not fall before, to isolate an unreadable row */
 };
 
-/* The number of rows that a claim of this level asks for. */
-int outbox_claim_limit(const struct outbox *outbox, int level);
 /* After rows of a claim made trouble, the next claims of this kind ask for fewer, to isolate them.
  */
 void outbox_claim_fewer(struct outbox *outbox, bool refused);
-/* Writes the name of the prepared statement for a claim of this kind and level. */
-void outbox_name_claim(char name[32], enum claim_kind kind, int level);
 
 #endif

@@ -6,8 +6,6 @@
 #include "base/clock.h"
 #include "outbox/row.h"
 #include "outbox/slices/slice_lock.h"
-#include "outbox/slices/sql_horizon.h"
-#include "outbox/slices/sql_slices.h"
 #include "pg/wire.h"
 
 #include <stdio.h>
@@ -784,22 +782,29 @@ struct flushes {
     "('{0,1,2,3,4,5,6,7}', '{0,0,0,0,0,0,0,0}', '{0,0,0,0,0,0,0,0}', '{0,0,0,0,0,0,0,0}', '{}',"   \
     " 0, 8, 0, 0)"
 
+static char *statement_of(struct lane_fixture *fixture, const char *name)
+{
+    const struct slice_words about = {
+        .tables = {&fixture->outbox->table, &fixture->options},
+        .sequence = &fixture->outbox->sequence,
+    };
+    struct statement statement;
+
+    assert_true(sql_find(name, &about, &statement));
+    return sql_statement(&statement, &about);
+}
+
 static void lock_and_claim(struct lane_fixture *fixture, PGconn *lane, const char *between,
                            struct flushes *flushes)
 {
-    const struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
-    const struct table *table = &fixture->outbox->table;
-
     sql(lane, "BEGIN");
-    (void)snprintf(
-        flushes->locked, 32, "%s",
-        value_of(lane, sql_lock_slices(table, &fixture->options, NULL, &fixture->outbox->sequence),
-                 ALL_SLICES));
+    (void)snprintf(flushes->locked, 32, "%s",
+                   value_of(lane, statement_of(fixture, "lock_slices"), ALL_SLICES));
     sql(fixture->conn, "%s", between);
     (void)snprintf(flushes->between, 32, "%s",
                    sql_text(fixture->conn, "SELECT pg_current_wal_insert_lsn()"));
     (void)snprintf(flushes->claimed, 32, "%s",
-                   value_of(lane, sql_claim(table, &fixture->options, &text), "(0, 1000)"));
+                   value_of(lane, statement_of(fixture, "claim_0"), "(0, 1000)"));
     sql(lane, "COMMIT");
 }
 
@@ -847,7 +852,6 @@ static void wait_for_lock(PGconn *conn)
 
 static void the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it(void **state)
 {
-    const struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
     struct lane_fixture *fixture = *state;
     PGconn *lane = harness_connect(fixture->url);
     PGconn *other = harness_connect(fixture->url);
@@ -857,7 +861,7 @@ static void the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it(vo
 
     insert(fixture, "k");
     lock_and_claim(fixture, lane, "SELECT", &flushes);
-    statement = sql_claim(&fixture->outbox->table, &fixture->options, &text);
+    statement = statement_of(fixture, "claim_0");
     sql(lane, "PREPARE waiting AS %s", statement);
     free(statement);
     sql(other, "SET synchronous_commit = off; BEGIN; UPDATE outbox SET payload = '2'");
@@ -963,48 +967,36 @@ static void assert_planned_well(const char *plan, const char *wanted)
         fail_msg("%s", plan);
 }
 
-static void assert_plans_of_claims(struct lane_fixture *fixture, struct claim_text text)
+static void assert_plan(struct lane_fixture *fixture, const char *name, const char *parameters,
+                        const char *wanted)
 {
-    const struct table *table = &fixture->outbox->table;
-    const char *index = text.kind == CLAIM_PARKED ? "using outbox_parked_due_idx"
-                                                  : "Index Scan using outbox_slice_idx";
-    const char *plan = plan_of(fixture, sql_claim(table, &fixture->options, &text),
-                               "EXPLAIN EXECUTE planned (0, 1000)");
+    char execute[128];
 
-    assert_planned_well(plan, index);
-    assert_true(text.kind == CLAIM_PARKED || strstr(plan, "Sort") == NULL);
-    text.limit = 1;
-    assert_planned_well(plan_of(fixture, sql_first_row(table, &fixture->options, &text),
-                                "EXPLAIN EXECUTE planned (0, 1000)"),
-                        index);
-    text.alone = true;
-    assert_planned_well(plan_of(fixture, sql_claim(table, &fixture->options, &text),
-                                "EXPLAIN EXECUTE planned (0, 1000, '(0,1)')"),
-                        "Tid Scan");
+    (void)snprintf(execute, sizeof execute, "EXPLAIN EXECUTE planned %s", parameters);
+    assert_planned_well(plan_of(fixture, statement_of(fixture, name), execute), wanted);
 }
 
 static void assert_plans(struct lane_fixture *fixture)
 {
-    const struct table *table = &fixture->outbox->table;
-    struct claim_text text = {.kind = CLAIM_SLICES, .limit = 500, .inline_bytes = 16384};
-    const char *plan;
+    static const char outbox[] = "Index Scan using outbox_slice_idx";
+    static const char parked[] = "using outbox_parked_due_idx";
+    const char *plan =
+        plan_of(fixture, statement_of(fixture, "claim_0"), "EXPLAIN EXECUTE planned (0, 1000)");
 
-    assert_plans_of_claims(fixture, text);
-    text.kind = CLAIM_PARKED;
-    assert_plans_of_claims(fixture, text);
-    plan = plan_of(fixture,
-                   sql_lock_slices(table, &fixture->options, NULL, &fixture->outbox->sequence),
-                   "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{0,1}', '{900}', 3, 2, 0,"
-                   " 4)");
-    assert_planned_well(plan, "using outbox_slice_idx");
-    plan = plan_of(fixture, sql_scan(table, &fixture->options, NULL, 0),
+    assert_planned_well(plan, outbox);
+    assert_null(strstr(plan, "Sort"));
+    assert_plan(fixture, "first_row", "(0, 1000)", outbox);
+    assert_plan(fixture, "read_row", "(0, 1000, '(0,1)')", "Tid Scan");
+    assert_plan(fixture, "claim_parked_0", "(0, 1000)", parked);
+    assert_plan(fixture, "first_parked_row", "(0, 1000)", parked);
+    assert_plan(fixture, "read_parked_row", "(0, 1000, '(0,1)')", "Tid Scan");
+    assert_plan(fixture, "lock_slices", "('{1,2}', '{5,6}', '{7,8}', '{0,1}', '{900}', 3, 2, 0, 4)",
+                "using outbox_slice_idx");
+    plan = plan_of(fixture, statement_of(fixture, "scan"),
                    "EXPLAIN EXECUTE planned ('{1,2}', '{5,6}', '{7,8}', '{900}', 0)");
     assert_planned_well(plan, "using outbox_slice_idx");
     assert_null(strstr(plan, "Sort"));
-    assert_planned_well(plan_of(fixture,
-                                sql_lock_parked_slices(table, &fixture->options, NULL, false),
-                                "EXPLAIN EXECUTE planned (2, 0)"),
-                        "using outbox_parked_due_idx");
+    assert_plan(fixture, "lock_parked_slices", "(2, 0)", parked);
 }
 
 static void say_the_tables_are_large(struct lane_fixture *fixture)

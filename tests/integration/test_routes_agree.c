@@ -5,7 +5,7 @@
 #include "integration/harness.h"
 
 #include "catalog/table.h"
-#include "outbox/slices/claim_parts.h"
+#include "outbox/slices/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,18 +67,14 @@ static void make_topics(PGconn *conn, const char *encoding)
 static PGresult *ask(PGconn *conn, const struct routes *routes)
 {
     struct table table = {.exists = true};
+    const struct slice_words about = {.tables = {.table = &table}, .routes = routes};
     const char *params[1] = {"1"};
-    struct writer writer;
     PGresult *result;
     char *text;
 
     table.columns[COLUMN_TOPIC].name = "topic";
     (void)snprintf(table.columns[COLUMN_TOPIC].quoted, QUOTED_BYTES_MAX, "\"topic\"");
-    assert_true(writer_begin(&writer));
-    (void)fprintf(writer.out, "SELECT topic::text, NOT (true");
-    assert_int_equal(sql_put_sinks(writer.out, &table, routes, false, 1), 0);
-    (void)fprintf(writer.out, ") FROM topics");
-    text = writer_end(&writer);
+    text = slice_statement("SELECT topic::text, NOT {sink_is_here:$1} FROM topics", &about);
     assert_non_null(text);
     result = PQexecParams(conn, text, 1, NULL, params, NULL, NULL, 0);
     if (PQresultStatus(result) != PGRES_TUPLES_OK)

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "outbox/slices/slice_lock.h"
-#include "outbox/slices/sql_horizon.h"
+#include "outbox/slices/statements.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "outbox/slices/horizon.h"
 
-/* The parameters of sql_scan, which finds the lowest unsent id of each of some slices. It locks
- * none of the rows. */
+/* The parameters of the scans in sql/, which find the lowest unsent id of each of some slices. It
+ * locks none of the rows. */
 
 struct scan {
     int count; /* slices first ... first + count - 1, wrapping after the last; 0: no scan */

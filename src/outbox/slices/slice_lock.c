@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "outbox/slices/batch_array.h"
-#include "outbox/slices/sql_slices.h"
+#include "outbox/slices/statements.h"
 #include "pg/wire.h"
 
 #include <endian.h>

@@ -14,7 +14,7 @@
 #include "catalog/describe.h"
 #include "catalog/filter.h"
 #include "outbox/slices/scan.h"
-#include "outbox/slices/sql_horizon.h"
+#include "outbox/slices/statements.h"
 #include "pg/open.h"
 
 #include <inttypes.h>
@@ -109,14 +109,15 @@ const struct table *watch_table(const struct watch *watch)
 
 /* ---- connecting ---- */
 
-/* Takes ownership of the text. */
-static int prepare(struct watch *watch, const char *name, char *sql, struct error *error)
+static int prepare(struct watch *watch, const char *name, const char *statement,
+                   struct error *error)
 {
-    int status = -1;
+    const struct slice_words about = {.tables = {&watch->table, watch->options},
+                                      .sequence = &watch->sequence};
+    char *sql = slice_statement(statement, &about);
+    int status =
+        sql != NULL ? session_prepare(&watch->session, name, sql, error) : error_no_memory(error);
 
-    if (sql == NULL)
-        return error_no_memory(error);
-    status = session_prepare(&watch->session, name, sql, error);
     free(sql);
     return status;
 }
@@ -132,16 +133,15 @@ static int prepare_queries(struct watch *watch, struct error *error)
     if (session_execute(&watch->session, "SET enable_nestloop = off", error) < 0 ||
         sequence_describe(&watch->sequence, &watch->session, &watch->table, error) < 0 ||
         session_prepare(&watch->session, "limit", limit, error) < 0 ||
-        prepare(watch, "shape", sql_locked_shape(&watch->table), error) < 0)
+        prepare(watch, "shape", statement_locked_shape, error) < 0)
         return -1;
     if (watch->sequence.increment < 0) /* last_value is then the lowest id drawn, not the highest */
         watch->sequence.readable = false;
-    if (watch->sequence.readable &&
-        prepare(watch, "drawn", sql_drawn(&watch->table, &watch->sequence), error) < 0)
+    if (watch->sequence.readable && prepare(watch, "drawn", statement_highest_drawn, error) < 0)
         return -1;
-    if (prepare(watch, "holders", sql_holders(&watch->table), error) < 0)
+    if (prepare(watch, "holders", statement_holders, error) < 0)
         return -1;
-    return prepare(watch, "scan", sql_scan(&watch->table, watch->options, NULL, 0), error);
+    return prepare(watch, "scan", slice_scan(watch->options), error);
 }
 
 static int connect_session(struct watch *watch, struct error *error)
@@ -449,13 +449,11 @@ static int ask(struct watch *watch, struct scan *bounds, struct scan *full,
 
 static PGresult *find_lowest(struct watch *watch, struct error *error)
 {
-    struct outbox_options by_id = *watch->options;
+    const struct slice_words about = {.tables = {&watch->table, watch->options}};
     struct scan scan = {.count = 1, .full = true};
     PGresult *result = NULL;
-    char *sql;
+    char *sql = slice_statement(statement_scan_table, &about);
 
-    by_id.order = ORDER_NONE;
-    sql = sql_scan(&watch->table, &by_id, NULL, 0);
     if (sql == NULL || scan_fill(&scan, &watch->view, 1, error) < 0)
         (void)error_no_memory(error);
     else

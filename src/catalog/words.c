@@ -1,0 +1,199 @@
+#include "catalog/words.h"
+
+#include "catalog/pauses.h"
+#include "catalog/refused.h"
+#include "catalog/sql_text.h"
+#include "sql/statements.h"
+
+#include <string.h>
+
+static const struct table *table_of(const void *about)
+{
+    return ((const struct table_words *)about)->table;
+}
+
+static const struct outbox_options *options_of(const void *about)
+{
+    return ((const struct table_words *)about)->options;
+}
+
+static int put_string(FILE *out, const char *text)
+{
+    return fputs(text, out) < 0 ? -1 : 0;
+}
+
+/* {outbox}, {parked}, {slice_table}, and {oid_of:...} them, NULL when the table does not exist. */
+static const char *name_of_table(const struct table *table, const char *word)
+{
+    if (strcmp(word, "outbox") == 0)
+        return table->quoted;
+    return strcmp(word, "parked") == 0 ? table->parked_quoted : table->slice_quoted;
+}
+
+static int put_table(FILE *out, const struct sql_call *call)
+{
+    return put_string(out, name_of_table(table_of(call->about), call->word));
+}
+
+static int put_oid_of(FILE *out, const struct sql_call *call)
+{
+    (void)fputs("to_regclass(", out);
+    sql_put_literal(out, name_of_table(table_of(call->about), call->argument));
+    return put_string(out, ")");
+}
+
+static int put_outbox_oid(FILE *out, const struct sql_call *call)
+{
+    return fprintf(out, "%u", table_of(call->about)->oid) < 0 ? -1 : 0;
+}
+
+static int put_column(FILE *out, const struct sql_call *call)
+{
+    int column = 0;
+
+    while (strcmp(column_name((enum column)column), call->word) != 0)
+        column++;
+    return put_string(out, table_of(call->about)->columns[column].quoted);
+}
+
+/* Columns under the names that the parked table has; those that the outbox lacks are NULL. */
+static int put_columns(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+
+    for (int i = COLUMN_ID; i <= COLUMN_CREATED_AT; i++) {
+        const char *comma = i > COLUMN_ID ? ", " : "";
+
+        if (table_has(table, (enum column)i))
+            (void)fprintf(out, "%s%s AS %s", comma, table->columns[i].quoted,
+                          column_name((enum column)i));
+        else
+            (void)fprintf(out, "%sNULL::text AS %s", comma, column_name((enum column)i));
+    }
+    return 0;
+}
+
+/* {moved_columns}: those that the outbox has; {noted_columns}: of these, what a note has; and their
+ * names in the parked table, {moved_names} and {noted_names}. */
+static int put_parked_columns(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+    bool noted = strncmp(call->word, "noted", 5) == 0;
+    bool names = strstr(call->word, "names") != NULL;
+    const char *comma = "";
+
+    for (int i = COLUMN_ID; i <= COLUMN_CREATED_AT; i++) {
+        if (!table_has(table, (enum column)i) ||
+            (noted && (i == COLUMN_PAYLOAD || i == COLUMN_HEADERS)))
+            continue;
+        if (names)
+            (void)fprintf(out, "%s%s", comma, column_name((enum column)i));
+        else
+            (void)fprintf(out, "%s%s AS %s", comma, table->columns[i].quoted,
+                          column_name((enum column)i));
+        comma = ", ";
+    }
+    return 0;
+}
+
+/* A marked row counts as sent even with on_sent = "delete". The configured condition is safe in
+ * parentheses, because PostgreSQL has parsed it alone (filter.c). */
+static int put_unsent(FILE *out, const struct sql_call *call)
+{
+    const struct table *table = table_of(call->about);
+    bool marked = table_has(table, COLUMN_SENT_AT);
+
+    if (marked)
+        (void)fprintf(out, "%s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
+    if (table->where != NULL)
+        (void)fprintf(out, "%s(%s)", marked ? " AND " : "", table->where);
+    return put_string(out, marked || table->where != NULL ? "" : "true");
+}
+
+static int put_slice(FILE *out, const struct sql_call *call)
+{
+    const struct outbox_options *options = options_of(call->about);
+
+    if (options->order == ORDER_NONE)
+        return put_string(out, "0");
+    sql_put_slice(out, table_of(call->about), options->slices,
+                  strcmp(call->word, "slice_of_parked") == 0);
+    return 0;
+}
+
+static const char *choose_is_of_locked_slice(const void *about)
+{
+    return options_of(about)->order == ORDER_KEY
+               ? "{slice_of_parked} = ANY (current_setting('outbox_relay.slices')::int4[])"
+               : "true";
+}
+
+static const char *choose_is_head(const void *about)
+{
+    return sql_keeps_order(table_of(about), options_of(about)) ? statement_is_head : "true";
+}
+
+static const char *choose_claim_order(const void *about)
+{
+    return options_of(about)->order == ORDER_KEY ? "{slice_of_row}, relay_outbox.{id}"
+                                                 : "relay_outbox.{id}";
+}
+
+static int put_slices(FILE *out, const struct sql_call *call)
+{
+    return fprintf(out, "%d", options_of(call->about)->slices) < 0 ? -1 : 0;
+}
+
+static int put_key_text(FILE *out, const struct sql_call *call)
+{
+    sql_put_key_text(out, table_of(call->about), call->argument);
+    return 0;
+}
+
+static const struct sql_word words[] = {
+    {"outbox", .put = put_table},
+    {"parked", .put = put_table},
+    {"slice_table", .put = put_table},
+    {"oid_of", .put = put_oid_of},
+    {"outbox_oid", .put = put_outbox_oid},
+    {"id", .put = put_column},
+    {"event_id", .put = put_column},
+    {"topic", .put = put_column},
+    {"key", .put = put_column},
+    {"type", .put = put_column},
+    {"payload", .put = put_column},
+    {"headers", .put = put_column},
+    {"created_at", .put = put_column},
+    {"sent_at", .put = put_column},
+    {"columns", .put = put_columns},
+    {"moved_columns", .put = put_parked_columns},
+    {"moved_names", .put = put_parked_columns},
+    {"noted_columns", .put = put_parked_columns},
+    {"noted_names", .put = put_parked_columns},
+    {"unsent", .put = put_unsent},
+    {"claimable", .text = statement_claimable},
+    {"slice_of_row", .put = put_slice},
+    {"slice_of_parked", .put = put_slice},
+    {"is_of_locked_slice", .choose = choose_is_of_locked_slice},
+    {"claim_order", .choose = choose_claim_order},
+    {"slices", .put = put_slices},
+    {"key_text", .put = put_key_text},
+    {"is_head", .choose = choose_is_head},
+    {"has_probe", .text = statement_has_probe},
+    {"is_note", .text = REFUSED_SQL},
+    {"is_no_note", .text = NOT_REFUSED_SQL},
+    {"refused_sent", .text = "'" REFUSED_SENT "'"},
+    {"is_pause", .text = PAUSE_ROW_SQL},
+    {"pauses", .text = statement_pauses},
+    {"shape", .text = statement_shape},
+    {"is_same_table", .text = statement_is_same_table},
+    {"file", .text = statement_file},
+    {"file_is", .text = statement_file_is},
+    {"lowest_id", .text = "'-9223372036854775808'::int8"},
+    {.name = NULL},
+};
+
+struct sql_words table_words(const struct table_words *about)
+{
+    return (struct sql_words){.list = words, .about = about};
+}

@@ -1,0 +1,18 @@
+-- For each slice: its lowest unsent id from its bound on (NULL: none), and whether the high bound was used.
+-- $1 int4[] slices; $2 int8[] their low bounds; $3 int8[] their high bounds, used while all long holders $4 xid8[] are
+-- running in the snapshot; $5 int8 a bit for each sink whose rows are ignored.
+WITH held AS MATERIALIZED (
+    SELECT {are_running:$4::xid8[]} AS running
+)
+SELECT relay_scan.slice, found.lowest, (SELECT running FROM held), NULL
+FROM ROWS FROM (unnest($1::int4[]), unnest($2::int8[]), unnest($3::int8[])) AS relay_scan (slice, low, high)
+LEFT JOIN LATERAL (
+    SELECT {id} AS lowest
+    FROM {outbox} relay_outbox
+    WHERE ({slice_of_row}, {id}) >= (
+              relay_scan.slice, CASE WHEN (SELECT running FROM held) THEN relay_scan.high ELSE relay_scan.low END)
+      AND {slice_of_row} < relay_scan.slice + 1
+      AND {claimable}
+      AND {sink_is_here:$5}
+    ORDER BY {slice_of_row}, relay_outbox.{id} LIMIT 1
+) found ON $5::int8 IS NOT NULL

@@ -1,0 +1,39 @@
+#ifndef OUTBOX_SLICES_STATEMENTS_H
+#define OUTBOX_SLICES_STATEMENTS_H
+
+#include "catalog/sequence.h"
+#include "catalog/words.h"
+#include "route/route.h"
+#include "sql/statements.h"
+
+/* The statements in sql/ that lock slices and look for the horizon, and their words. */
+
+struct slice_words {
+    struct table_words tables;
+    const struct routes *routes; /* NULL: all rows go to sink 0 */
+    const struct sequence *sequence;
+    int window; /* rows of scan_window */
+};
+
+/* The words about `about`; `tables` is filled in and, as `about`, must outlive the result. */
+struct sql_words slice_words(const struct slice_words *about, struct sql_words *tables);
+
+/* The statement as it is sent; free() it. NULL: no memory. */
+char *slice_statement(const char *statement, const struct slice_words *about);
+
+/* The scan of slices, or of the whole table with order = "none". */
+const char *slice_scan(const struct outbox_options *options);
+
+/* The columns of lock_slices, lock_parked_slices and lock_refused_slices. */
+enum slices_column {
+    SLICES_LOCKED, /* text: the locked slices in the order of their locks, such as "3,9" */
+    SLICES_COUNT,  /* int4, binary: the number of slices; NULL: the slice table is empty */
+    SLICES_VALID,  /* bool, binary: the bounds were valid; otherwise the claim ignores them */
+    SLICES_SAME    /* bool, binary: the table is the one that was described */
+};
+
+enum holders_column { HOLDERS_FILE, HOLDERS_TRANSACTION, HOLDERS_PREPARED, HOLDERS_XID };
+
+enum scan_column { SCAN_SLICE, SCAN_LOWEST, SCAN_READ_HIGH, SCAN_END };
+
+#endif

@@ -1,0 +1,14 @@
+-- Claims parked rows that are due, where rows have no order.
+-- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
+WITH wal AS MATERIALIZED (
+    {claim_position}
+), locked AS MATERIALIZED (
+    SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice
+    FROM {parked}
+    WHERE (SELECT lsn FROM wal) IS NOT NULL
+      AND due <= statement_timestamp() AND sent_at IS NULL AND {is_no_note}
+      AND {parked_sink_is_here:$1}
+    ORDER BY due LIMIT {limit}
+    FOR UPDATE SKIP LOCKED
+)
+{result}

@@ -1,0 +1,49 @@
+-- Claims parked rows of the slices that lock_parked_slices has locked. The first row of a key is due. The later rows of
+-- the key are claimed with it, up to the first one that has to wait for a reason of its own.
+--
+-- Rows are found by seq and not by ctid: a row that an operator updates at the same time is waited for and found
+-- again. By ctid it would be missed, and later rows of its key would overtake it.
+--
+-- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
+WITH wal AS MATERIALIZED (
+    {claim_position}
+), locked AS MATERIALIZED (
+    SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice
+    FROM {parked}
+    WHERE (SELECT lsn FROM wal) IS NOT NULL AND sent_at IS NULL AND due IS NOT NULL
+      AND seq = ANY (ARRAY(
+        SELECT run
+        FROM (
+            SELECT seq, id, {key_text:key} AS key_text
+            FROM {parked} head
+            WHERE due <= statement_timestamp() AND sent_at IS NULL AND {is_no_note}
+              AND {is_of_locked_slice}
+              AND {parked_sink_is_here:$1}
+              AND {is_head}
+            ORDER BY due LIMIT {limit}
+        ) first,
+        LATERAL (
+            SELECT run
+            FROM (
+                SELECT seq AS run,
+                       bool_or(due IS NULL OR due > statement_timestamp() AND due < 'infinity' OR NOT {is_no_note})
+                           OVER (ORDER BY id) AS stopped
+                FROM (
+                    SELECT seq, id, due, waits_for
+                    FROM {parked} behind
+                    WHERE behind.key IS NOT NULL
+                      AND hashtextextended({key_text:behind.key}, 0) = hashtextextended(first.key_text, 0)
+                      AND {key_text:behind.key} = first.key_text
+                      AND behind.id >= first.id AND behind.sent_at IS NULL
+                    ORDER BY id LIMIT {limit}
+                ) next
+            ) judged
+            WHERE NOT stopped
+            UNION ALL
+            SELECT first.seq WHERE first.key_text IS NULL
+        ) runs
+        LIMIT {limit}))
+    ORDER BY id
+    FOR UPDATE
+)
+{result}

@@ -1,0 +1,21 @@
+-- Claims rows of the outbox that PostgreSQL has refused to settle, whose notes are due (catalog/refused.h); with
+-- slices, those of the slices that lock_refused_slices has locked. A row that is only to be settled is out of its key's
+-- order: it has been sent. Of the others only the first of a key is tried.
+-- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
+WITH wal AS MATERIALIZED (
+    {claim_position}
+), locked AS MATERIALIZED (
+    SELECT relay_outbox.ctid AS relay_row, relay_outbox.xmin AS relay_xmin, {columns}, {slice_of_row} AS relay_slice,
+           relay_note.*
+    FROM (
+        {due_notes}
+          AND (waits_for = {refused_sent} OR {is_head})
+        ORDER BY due LIMIT {limit}
+    ) relay_note
+    JOIN {outbox} relay_outbox ON {is_noted_row}
+    WHERE (SELECT lsn FROM wal) IS NOT NULL
+      AND {sink_is_here:$1}
+    ORDER BY relay_outbox.{id} LIMIT {limit}
+    FOR UPDATE OF relay_outbox SKIP LOCKED
+)
+{result}

@@ -1,0 +1,39 @@
+-- Claims the rows of the slices that lock_slices has locked: slice by slice, from each its share of the limit. No other
+-- lane claims rows of these slices. A row that some other session has locked must be waited for, because skipping it
+-- would reorder its key.
+--
+-- The condition on the slice is a range. With an equality the planner could prefer another index on the id and read
+-- all slices. Only the claim index supports the range. By the claim's own snapshot it is decided which of the two
+-- bounds of a slice may be read from: the high one while all long holders are still running (docs/horizon.md).
+--
+-- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
+WITH held AS MATERIALIZED (
+    SELECT set_config('outbox_relay.read_high',
+               {are_running:current_setting('outbox_relay.holders')::xid8[]}::text, true)::bool AS running
+), wal AS MATERIALIZED (
+    {claim_position}
+), locked AS MATERIALIZED (
+    SELECT taken.*, relay_slice
+    FROM ROWS FROM (
+             unnest(current_setting('outbox_relay.slices')::int4[]),
+             unnest(current_setting('outbox_relay.lows')::int8[]),
+             unnest(current_setting('outbox_relay.highs')::int8[])
+         ) AS locked (relay_slice, relay_low, relay_high),
+         LATERAL (
+             SELECT relay_outbox.ctid AS relay_row, relay_outbox.xmin AS relay_xmin, {columns}
+             FROM {outbox} relay_outbox
+             WHERE (SELECT lsn FROM wal) IS NOT NULL
+               AND ({slice_of_row}, {id}) >= (
+                       relay_slice, CASE WHEN (SELECT running FROM held) THEN relay_high ELSE relay_low END)
+               AND {slice_of_row} < relay_slice + 1
+               AND {claimable}
+               AND {sink_is_here:$1}
+             ORDER BY {slice_of_row}, relay_outbox.{id}
+             LIMIT (
+                 SELECT ({limit} - 1 + n) / n
+                 FROM (SELECT greatest(cardinality(current_setting('outbox_relay.slices')::int4[]), 1)) shares (n))
+             {lock_mode}
+         ) taken
+    LIMIT {limit}
+)
+{result}

@@ -1,0 +1,14 @@
+-- Claims any unsent rows of the outbox, for order = "none".
+-- $1 int8 a bit for each sink that is away; $2 int8 of a row with a larger payload only the lengths are returned.
+WITH wal AS MATERIALIZED (
+    {claim_position}
+), locked AS MATERIALIZED (
+    SELECT relay_outbox.ctid AS relay_row, relay_outbox.xmin AS relay_xmin, {columns}, 0 AS relay_slice
+    FROM {outbox} relay_outbox
+    WHERE (SELECT lsn FROM wal) IS NOT NULL
+      AND {claimable}
+      AND {sink_is_here:$1}
+    ORDER BY relay_outbox.{id} LIMIT {limit}
+    {lock_mode} SKIP LOCKED
+)
+{result}

@@ -1,0 +1,9 @@
+-- Deletes notes, and makes the next rows of their keys due. $1 int8[] their seq.
+WITH touched AS (
+    DELETE FROM {parked}
+    WHERE seq = ANY ($1::int8[])
+    RETURNING seq, {key_text:key} AS left_key
+), freed AS (
+    {free_next}
+)
+SELECT count(*) FROM touched

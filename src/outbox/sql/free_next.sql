@@ -1,0 +1,15 @@
+-- Part: when a parked row has left, the next row of its key becomes due. The statement's snapshot still shows the rows
+-- that it has touched as unsent, so they are left out.
+UPDATE {parked} SET due = clock_timestamp()
+WHERE due = 'infinity' AND waits_for IS NULL AND seq = ANY (ARRAY(
+    SELECT next
+    FROM (SELECT DISTINCT left_key FROM touched WHERE left_key IS NOT NULL) gone,
+         LATERAL (
+             SELECT seq AS next
+             FROM {parked} behind
+             WHERE behind.key IS NOT NULL
+               AND hashtextextended({key_text:behind.key}, 0) = hashtextextended(gone.left_key, 0)
+               AND {key_text:behind.key} = gone.left_key
+               AND sent_at IS NULL AND seq NOT IN (SELECT seq FROM touched)
+             ORDER BY id LIMIT 1
+         ) nexts))

@@ -1,0 +1,11 @@
+-- Settles rows of the outbox by their mark. A row whose mark a trigger has taken back is not settled. A trigger or a
+-- rule can turn the statement into a silent no-op, so a wrong count is an error; otherwise the COMMIT after it in the
+-- pipeline would succeed. Rows are addressed by ctid: the claim's lock keeps a row version in its place until the
+-- transaction ends, and a Tid Scan cannot be planned badly.
+-- $1 tid[] rows; $2 int4 their number.
+WITH touched AS (
+    UPDATE {outbox} SET {sent_at} = clock_timestamp()
+    WHERE ctid = ANY ($1::tid[])
+    RETURNING {sent_at} IS NOT NULL AS settled
+)
+{count_settled} WHERE settled

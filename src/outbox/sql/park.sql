@@ -1,0 +1,18 @@
+-- Parks rows: moves them from the outbox. A destination that has a probe already gets no second one.
+-- $1 tid[] rows; $2 int4 their number; $3 text[] why; $4 int4[] attempts; $5 int8[] ms until the next attempt (-1: dead,
+-- -2: waits for an earlier row of its key); $6 text[] the destination that the row waits for (NULL: none).
+WITH given AS (
+    {given}
+), gone AS (
+    DELETE FROM {outbox} o
+    WHERE o.ctid = ANY ($1::tid[])
+    RETURNING {moved_columns}, o.ctid AS relay_row
+), touched AS (
+    INSERT INTO {parked} ({moved_names}, error, attempts, waits_for, due)
+    SELECT {moved_names}, g.error, g.attempts, g.waits_for,
+           CASE WHEN g.waits_for IS NOT NULL AND {has_probe:g.waits_for} THEN 'infinity' ELSE g.due END
+    FROM gone JOIN given g USING (relay_row)
+    ORDER BY g.place
+    RETURNING 1
+)
+{count_settled}

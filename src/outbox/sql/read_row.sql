@@ -1,0 +1,10 @@
+-- Reads one row of the outbox, which is locked already.
+-- $1 int8 ignored; $2 int8 of a larger payload only the length is returned; $3 tid.
+WITH wal AS MATERIALIZED (
+    {claim_position}
+), locked AS MATERIALIZED (
+    SELECT ctid AS relay_row, xmin AS relay_xmin, {columns}, 0 AS relay_slice
+    FROM {outbox}
+    WHERE (SELECT lsn FROM wal) IS NOT NULL AND ctid = $3::tid AND $1::int8 IS NOT NULL
+)
+{result}

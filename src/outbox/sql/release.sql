@@ -1,0 +1,13 @@
+-- Part: a destination that has accepted a row exists again, so rows that wait for it become due, the oldest first. Each
+-- sent batch releases several batches more.
+UPDATE {parked} SET due = clock_timestamp()
+WHERE ctid = ANY (ARRAY(
+    SELECT released_row
+    FROM (SELECT DISTINCT reached FROM touched) destinations,
+         LATERAL (
+             SELECT ctid AS released_row
+             FROM {parked} head
+             WHERE waits_for = reached AND due = 'infinity' AND {is_head}
+             ORDER BY seq LIMIT {release_max}
+             FOR UPDATE SKIP LOCKED
+         ) waiting))
