@@ -5,6 +5,7 @@
 #include "base/finding.h"
 #include "catalog/options.h"
 #include "message/batch.h"
+#include "route/route.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,6 +54,18 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
 /* Whether each slice of order = "key" has its row, without which no lane claims its events;
  * how many this configuration wants does not matter. 0, or -1 with *error set. */
 int admin_check_slices(const struct admin *admin, struct error *error);
+
+/* Is called for each statement that relays send; the first `comment_len` bytes of `comment` say
+ * what it does, in lines that begin with "--". */
+struct admin_statement_reader {
+    void (*on_statement)(void *closure, const char *name, const char *comment, size_t comment_len,
+                         const char *sql);
+    void *closure;
+};
+
+/* Reads the statements with these tables, which must exist. 0, or -1 with *error set. */
+int admin_read_statements(struct admin *admin, const struct routes *routes,
+                          const struct admin_statement_reader *reader, struct error *error);
 
 /* Samples rows for `check`: one unsent row per topic among the oldest 1,000, taken equally from all
  * slices, and 1,000 parked ones that will be tried again. Adds topic, key, type and ids to the

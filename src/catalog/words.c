@@ -47,13 +47,18 @@ static int put_outbox_oid(FILE *out, const struct sql_call *call)
     return fprintf(out, "%u", table_of(call->about)->oid) < 0 ? -1 : 0;
 }
 
-static int put_column(FILE *out, const struct sql_call *call)
+enum column column_of(const char *name)
 {
     int column = 0;
 
-    while (strcmp(column_name((enum column)column), call->word) != 0)
+    while (strcmp(column_name((enum column)column), name) != 0)
         column++;
-    return put_string(out, table_of(call->about)->columns[column].quoted);
+    return (enum column)column;
+}
+
+static int put_column(FILE *out, const struct sql_call *call)
+{
+    return put_string(out, table_of(call->about)->columns[column_of(call->word)].quoted);
 }
 
 /* Columns under the names that the parked table has; those that the outbox lacks are NULL. */
@@ -133,12 +138,6 @@ static const char *choose_is_head(const void *about)
     return sql_keeps_order(table_of(about), options_of(about)) ? statement_is_head : "true";
 }
 
-static const char *choose_claim_order(const void *about)
-{
-    return options_of(about)->order == ORDER_KEY ? "{slice_of_row}, relay_outbox.{id}"
-                                                 : "relay_outbox.{id}";
-}
-
 static int put_slices(FILE *out, const struct sql_call *call)
 {
     return fprintf(out, "%d", options_of(call->about)->slices) < 0 ? -1 : 0;
@@ -175,7 +174,6 @@ static const struct sql_word words[] = {
     {"slice_of_row", .put = put_slice},
     {"slice_of_parked", .put = put_slice},
     {"is_of_locked_slice", .choose = choose_is_of_locked_slice},
-    {"claim_order", .choose = choose_claim_order},
     {"slices", .put = put_slices},
     {"key_text", .put = put_key_text},
     {"is_head", .choose = choose_is_head},

@@ -12,6 +12,9 @@ struct table_words {
     const struct outbox_options *options;
 };
 
+/* The column of this name, which must be one (column_name). */
+enum column column_of(const char *name);
+
 /* The words about `about`, which must outlive the result. */
 struct sql_words table_words(const struct table_words *about);
 

@@ -43,6 +43,7 @@ struct arguments {
     int64_t rate; /* rows a second; 0: not given */
     bool dry_run;
     bool defaults;
+    bool list;
     bool all;
     const char *operands[OPERANDS_MAX];
     int operand_count;
@@ -97,6 +98,7 @@ enum exit_status cli_purge(const struct arguments *arguments, struct config *con
 enum exit_status cli_pause(const struct arguments *arguments, struct config *config);
 enum exit_status cli_resume(const struct arguments *arguments, struct config *config);
 enum exit_status cli_replay(const struct arguments *arguments, struct config *config);
+enum exit_status cli_sql(const struct arguments *arguments, struct config *config);
 enum exit_status cli_config(const struct arguments *arguments, struct config *config);
 enum exit_status cli_version(const struct arguments *arguments, struct config *config);
 enum exit_status cli_help(const struct arguments *arguments, struct config *config);

@@ -112,6 +112,14 @@ const struct command commands[] = {
      "  outbox-relay replay 4711 4712\n"
      "  outbox-relay replay --topic 'invoice.>' --since 2h --dry-run\n",
      "topic since rate dry-run", 0, OPERANDS_MAX, true, cli_replay},
+    {"sql", "[NAME] [--list]", "the SQL that relays send",
+     "Prints the statement of this name, or all, as relays send them with this configuration and\n"
+     "these tables: to read them, and to EXPLAIN them.\n\n"
+     "  --list         the names, and what each statement does\n\n"
+     "examples:\n"
+     "  outbox-relay sql --list\n"
+     "  outbox-relay sql claim_0\n",
+     "list", 0, 1, true, cli_sql},
     {"config", "[--defaults]", "the effective configuration, secrets hidden",
      "  --defaults     every key with its default and what it means\n\n"
      "example:\n"

@@ -24,6 +24,7 @@ enum option_code {
     OPTION_MAX_DEAD,
     OPTION_MAX_PARKED,
     OPTION_LIMIT,
+    OPTION_LIST,
     OPTION_TYPE,
     OPTION_OLDER_THAN,
     OPTION_DRY_RUN,
@@ -48,6 +49,7 @@ static const struct option options[] = {
     {"max-backlog", required_argument, NULL, OPTION_MAX_BACKLOG},
     {"max-dead", required_argument, NULL, OPTION_MAX_DEAD},
     {"max-parked", required_argument, NULL, OPTION_MAX_PARKED},
+    {"list", no_argument, NULL, OPTION_LIST},
     {"limit", required_argument, NULL, OPTION_LIMIT},
     {"type", required_argument, NULL, OPTION_TYPE},
     {"older-than", required_argument, NULL, OPTION_OLDER_THAN},
@@ -133,6 +135,8 @@ static bool apply_flag(struct arguments *arguments, int code)
         return arguments->watch = true;
     case OPTION_LANES:
         return arguments->lanes = true;
+    case OPTION_LIST:
+        return arguments->list = true;
     case OPTION_DRY_RUN:
         return arguments->dry_run = true;
     case OPTION_DEFAULTS:

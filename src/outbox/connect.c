@@ -21,8 +21,7 @@ static int prepare_all(struct outbox *outbox, struct error *error)
 {
     const struct slice_words about = {.tables = {&outbox->table, outbox->options},
                                       .routes = outbox->routes,
-                                      .sequence = &outbox->sequence,
-                                      .window = AWAY_WINDOW_ROWS};
+                                      .sequence = &outbox->sequence};
     struct statement statement;
     int at = 0;
 

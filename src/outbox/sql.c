@@ -102,7 +102,6 @@ enum { STATEMENTS = sizeof statements / sizeof *statements };
 struct lane_words {
     const struct statement *statement;
     const struct slice_words *slices;
-    const struct sql_words *more;
 };
 
 static const struct table *table_of(const void *about)
@@ -162,14 +161,10 @@ static const char *choose_blocked(const void *about)
 /* Parked and refused rows have waited; of others nothing is said. */
 static const char *choose_waits(const void *about)
 {
-    static const char *const texts[] = {
+    const char *const texts[] = {
         [CLAIM_OUTBOX] = "",
-        [CLAIM_PARKED] =
-            ", attempts, (extract(epoch FROM clock_timestamp() - parked_at) * 1000)::int8 AS waited_ms,"
-            " CASE WHEN seq < 0 THEN parked_at END AS replayed_at",
-        [CLAIM_REFUSED] =
-            ", relay_attempts AS attempts, (extract(epoch FROM clock_timestamp() - relay_noted_at)"
-            " * 1000)::int8 AS waited_ms, NULL::timestamptz AS replayed_at, relay_noted, relay_is_sent",
+        [CLAIM_PARKED] = statement_waits_parked,
+        [CLAIM_REFUSED] = statement_waits_refused,
     };
 
     return texts[((const struct lane_words *)about)->statement->kind];
@@ -195,9 +190,7 @@ static const char *choose_note_columns(const void *about)
 
 static const char *choose_lost_rows(const void *about)
 {
-    return table_of(about)->columns[COLUMN_ID].not_null
-               ? "0"
-               : "(SELECT count(*) FROM (SELECT FROM {outbox} WHERE {id} IS NULL AND {unsent} LIMIT 1000) lost)";
+    return table_of(about)->columns[COLUMN_ID].not_null ? "0" : statement_lost_rows;
 }
 
 static bool is_varying_text(const char *type)
@@ -211,31 +204,46 @@ static bool is_varying_text(const char *type)
 }
 
 /* bytea, text and the event id's uuid are sent in their binary format, all other types as text. */
+static bool is_sent_binary(const struct table *table, enum column column)
+{
+    const char *type = table->columns[column].base;
+
+    return is_varying_text(type) || (column == COLUMN_EVENT_ID && strcmp(type, "uuid") == 0);
+}
+
+/* Other columns than payload and headers. */
 static int put_as_sent(FILE *out, const struct sql_call *call)
 {
-    const struct lane_words *words = call->about;
-    const struct table *table = table_of(words);
-    const struct table_column *described;
-    const char *type;
-    int column = 0;
+    const struct table *table = table_of(call->about);
+    enum column column = column_of(call->argument);
+    const char *type = column == COLUMN_CREATED_AT ? "timestamptz" : "text";
+    const char *value = table_has(table, column) ? call->argument : "NULL";
 
-    while (strcmp(column_name((enum column)column), call->argument) != 0)
-        column++;
-    described = &table->columns[column];
-    type = described->base;
-    if (!table_has(table, (enum column)column))
-        return fprintf(out, "NULL::%s", column == COLUMN_CREATED_AT ? "timestamptz" : "text") < 0
-                   ? -1
-                   : 0;
-    if (column == COLUMN_CREATED_AT)
-        return fprintf(out, "created_at::timestamptz") < 0 ? -1 : 0;
-    if (is_varying_text(type) || (column == COLUMN_EVENT_ID && strcmp(type, "uuid") == 0))
-        return fputs(call->argument, out) < 0 ? -1 : 0;
-    if (column == COLUMN_HEADERS && strcmp(type, "jsonb") == 0)
-        return sql_put(out, statement_headers_text, words->more);
-    if (column == COLUMN_PAYLOAD && words->statement->limit > 1)
-        return sql_put(out, "{payload_text}", words->more);
-    return fprintf(out, "%s::text", call->argument) < 0 ? -1 : 0;
+    if (table_has(table, column) && is_sent_binary(table, column))
+        return fputs(value, out) < 0 ? -1 : 0;
+    return fprintf(out, "%s::%s", value, type) < 0 ? -1 : 0;
+}
+
+static const char *choose_payload(const void *about)
+{
+    if (!table_has(table_of(about), COLUMN_PAYLOAD))
+        return "NULL::text";
+    if (is_sent_binary(table_of(about), COLUMN_PAYLOAD))
+        return "payload";
+    return ((const struct lane_words *)about)->statement->limit > 1 ? statement_payload_text
+                                                                    : "payload::text";
+}
+
+static const char *choose_headers(const void *about)
+{
+    const struct table *table = table_of(about);
+
+    if (!table_has(table, COLUMN_HEADERS))
+        return "NULL::text";
+    if (is_sent_binary(table, COLUMN_HEADERS))
+        return "headers";
+    return strcmp(table->columns[COLUMN_HEADERS].base, "jsonb") == 0 ? statement_headers_text
+                                                                     : "headers::text";
 }
 
 static int put_id_of_text(FILE *out, const struct sql_call *call)
@@ -264,7 +272,8 @@ static const struct sql_word words[] = {
     {"note_columns", .choose = choose_note_columns},
     {"lost_rows", .choose = choose_lost_rows},
     {"as_sent", .put = put_as_sent},
-    {"payload_text", .text = statement_payload_text},
+    {"payload_as_sent", .choose = choose_payload},
+    {"headers_as_sent", .choose = choose_headers},
     {"taken_bytes",
      .text = "coalesce(nullif(current_setting('outbox_relay.taken', true), '')::int8, 0)"},
     {"is_careful",
@@ -283,10 +292,9 @@ char *sql_statement(const struct statement *statement, const struct slice_words 
 {
     struct sql_words tables;
     struct sql_words slices = slice_words(about, &tables);
-    struct lane_words lane = {.statement = statement, .slices = about};
-    struct sql_words list = {.list = words, .about = &lane, .more = &slices};
+    const struct lane_words lane = {.statement = statement, .slices = about};
+    const struct sql_words list = {.list = words, .about = &lane, .more = &slices};
 
-    lane.more = &list;
     return sql_render(statement->text, &list);
 }
 

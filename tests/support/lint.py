@@ -29,7 +29,7 @@ ROOMS = {
     "wake": {"catalog", "pg", "base"},
     "admin/status": {"admin/parked", "admin", "catalog", "sql", "pg", "route", "message", "base"},
     "admin/parked": {"admin", "catalog", "sql", "pg", "route", "message", "base"},
-    "admin": {"catalog", "sql", "pg", "route", "message", "base"},
+    "admin": {"outbox", "outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
     "outbox": {"outbox/slices", "catalog", "sql", "pg", "route", "message", "base"},
     "outbox/slices": {"catalog", "sql", "pg", "route", "message", "base"},
     "catalog": {"sql", "pg", "base"},
@@ -143,6 +143,36 @@ def check_symbols(folder):
             problems.append(f"src/{name}: {room_of(name)} may not use {symbol}() of {defined[symbol]}")
 
 
+WORD = re.compile(r"\{([a-z_]+)(?::[^}]*)?\}")
+
+
+def check_words():
+    """The words of statements: those that are used, known to the code, and in the table of docs/statements.md."""
+    used, known = {"argument"}, {"argument"}
+    for path in sorted((ROOT / "src").rglob("*.sql")):
+        lines = path.read_text().splitlines()
+        if not lines or not lines[0].startswith("-- "):
+            complain(path, 1, "a statement begins with a comment")
+        for line in lines:
+            if not line.startswith("--"):
+                used.update(WORD.findall(line))
+            if len(line) > 120:
+                complain(path, 1 + lines.index(line), "more than 120 columns")
+    for path in sorted((ROOT / "src").rglob("*.c")):
+        text = path.read_text()
+        if "struct sql_word" in text:
+            for block in re.findall(r"struct sql_word words\[\] = \{(.*?)\n\};", text, re.S):
+                known.update(re.findall(r'\{"([a-z_]+)"', block))
+            used.update(WORD.findall("".join(re.findall(r'"(?:[^"\\]|\\.)*"', text))))
+    table = (ROOT / "docs/statements.md").read_text().split("## Words")[1]
+    rows = [set(re.findall(r"`\{([a-z_]+)\}`", line.split(" | ")[0])) for line in table.splitlines() if line.startswith("| `{")]
+    told = set().union(*rows)
+    idle = set().union(*(row for row in rows if not row & used))
+    for words, what in ((used - known, "is not known to the code"), (idle, "is used in no statement"),
+                        (known - told, "is not in docs/statements.md"), (told - known, "is in docs/statements.md only")):
+        problems.extend(f"the word {{{word}}} {what}" for word in sorted(words))
+
+
 def check_text(path, name, text):
     code = without_comments(text)
     for number, line in enumerate(code.split("\n"), 1):
@@ -178,6 +208,7 @@ def main():
         check_includes(path, name_of(path), text)
         check_text(path, name_of(path), text)
     check_circles(files)
+    check_words()
     check_unit_tests()
     for folder in sys.argv[1:]:
         check_symbols(pathlib.Path(folder).resolve())

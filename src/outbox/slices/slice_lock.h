@@ -10,8 +10,6 @@
 /* Which slices a lane locks for a claim, the bounds that it claims from, and what it learns from
  * the claim. With order = "none" the table is one slice, which is not locked. */
 
-#define AWAY_WINDOW_ROWS 50000 /* evaluating the routes of this many rows is quick */
-
 /* Where the lane scans and claims while a sink is away (away.h). */
 struct away_walk {
     struct round round; /* the round of scans */

@@ -87,7 +87,8 @@ static int put_drawn(FILE *out, const struct sql_call *call)
 
 static int put_window(FILE *out, const struct sql_call *call)
 {
-    return fprintf(out, "%d", words_of(call)->window) < 0 ? -1 : 0;
+    (void)call;
+    return fprintf(out, "%d", AWAY_WINDOW_ROWS) < 0 ? -1 : 0;
 }
 
 static const struct sql_word words[] = {
@@ -114,7 +115,27 @@ char *slice_statement(const char *statement, const struct slice_words *about)
     return sql_render(statement, &list);
 }
 
-const char *slice_scan(const struct outbox_options *options)
+const char *horizon_statement_name(enum horizon_statement statement)
 {
-    return options->order == ORDER_KEY ? statement_scan_slices : statement_scan_table;
+    static const char *const names[] = {
+        [HORIZON_SHAPE] = "horizon_shape",
+        [HORIZON_DRAWN] = "horizon_drawn",
+        [HORIZON_HOLDERS] = "horizon_holders",
+        [HORIZON_SCAN] = "horizon_scan",
+    };
+
+    return names[statement];
+}
+
+const char *horizon_statement_text(enum horizon_statement statement,
+                                   const struct outbox_options *options)
+{
+    const char *const texts[] = {
+        [HORIZON_SHAPE] = statement_locked_shape,
+        [HORIZON_DRAWN] = statement_highest_drawn,
+        [HORIZON_HOLDERS] = statement_holders,
+        [HORIZON_SCAN] = options->order == ORDER_KEY ? statement_scan_slices : statement_scan_table,
+    };
+
+    return texts[statement];
 }

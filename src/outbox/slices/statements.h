@@ -6,13 +6,14 @@
 #include "route/route.h"
 #include "sql/statements.h"
 
+#define AWAY_WINDOW_ROWS 50000 /* evaluating the routes of this many rows is quick */
+
 /* The statements in sql/ that lock slices and look for the horizon, and their words. */
 
 struct slice_words {
     struct table_words tables;
-    const struct routes *routes; /* NULL: all rows go to sink 0 */
-    const struct sequence *sequence;
-    int window; /* rows of scan_window */
+    const struct routes *routes;     /* NULL: all rows go to sink 0 */
+    const struct sequence *sequence; /* NULL: unknown */
 };
 
 /* The words about `about`; `tables` is filled in and, as `about`, must outlive the result. */
@@ -21,8 +22,17 @@ struct sql_words slice_words(const struct slice_words *about, struct sql_words *
 /* The statement as it is sent; free() it. NULL: no memory. */
 char *slice_statement(const char *statement, const struct slice_words *about);
 
-/* The scan of slices, or of the whole table with order = "none". */
-const char *slice_scan(const struct outbox_options *options);
+/* The statements that look for the horizon. */
+enum horizon_statement {
+    HORIZON_SHAPE,
+    HORIZON_DRAWN,
+    HORIZON_HOLDERS,
+    HORIZON_SCAN, /* of slices, or of the whole table with order = "none" */
+    HORIZON_STATEMENTS
+};
+const char *horizon_statement_name(enum horizon_statement statement);
+const char *horizon_statement_text(enum horizon_statement statement,
+                                   const struct outbox_options *options);
 
 /* The columns of lock_slices, lock_parked_slices and lock_refused_slices. */
 enum slices_column {

@@ -109,14 +109,14 @@ const struct table *watch_table(const struct watch *watch)
 
 /* ---- connecting ---- */
 
-static int prepare(struct watch *watch, const char *name, const char *statement,
-                   struct error *error)
+static int prepare(struct watch *watch, enum horizon_statement statement, struct error *error)
 {
     const struct slice_words about = {.tables = {&watch->table, watch->options},
                                       .sequence = &watch->sequence};
-    char *sql = slice_statement(statement, &about);
-    int status =
-        sql != NULL ? session_prepare(&watch->session, name, sql, error) : error_no_memory(error);
+    char *sql = slice_statement(horizon_statement_text(statement, watch->options), &about);
+    int status = sql != NULL ? session_prepare(&watch->session, horizon_statement_name(statement),
+                                               sql, error)
+                             : error_no_memory(error);
 
     free(sql);
     return status;
@@ -133,15 +133,15 @@ static int prepare_queries(struct watch *watch, struct error *error)
     if (session_execute(&watch->session, "SET enable_nestloop = off", error) < 0 ||
         sequence_describe(&watch->sequence, &watch->session, &watch->table, error) < 0 ||
         session_prepare(&watch->session, "limit", limit, error) < 0 ||
-        prepare(watch, "shape", statement_locked_shape, error) < 0)
+        prepare(watch, HORIZON_SHAPE, error) < 0)
         return -1;
     if (watch->sequence.increment < 0) /* last_value is then the lowest id drawn, not the highest */
         watch->sequence.readable = false;
-    if (watch->sequence.readable && prepare(watch, "drawn", statement_highest_drawn, error) < 0)
+    if (watch->sequence.readable && prepare(watch, HORIZON_DRAWN, error) < 0)
         return -1;
-    if (prepare(watch, "holders", statement_holders, error) < 0)
+    if (prepare(watch, HORIZON_HOLDERS, error) < 0)
         return -1;
-    return prepare(watch, "scan", slice_scan(watch->options), error);
+    return prepare(watch, HORIZON_SCAN, error);
 }
 
 static int connect_session(struct watch *watch, struct error *error)
@@ -249,16 +249,18 @@ static int send_scan(struct watch *watch, struct scan *scan, struct error *error
     if (scan_fill(scan, &watch->view, horizon_slices(watch->horizon), error) < 0 ||
         session_request_flush(&watch->session, error) < 0)
         return -1;
-    return session_queue(&watch->session, "scan", 5, (const char *const *)scan->params, error);
+    return session_queue(&watch->session, "horizon_scan", 5, (const char *const *)scan->params,
+                         error);
 }
 
 static int send_queries(struct watch *watch, struct scan *bounds, struct scan *full,
                         struct error *error)
 {
     if (session_queue(&watch->session, "limit", 0, NULL, error) < 0 ||
-        session_queue(&watch->session, "shape", 0, NULL, error) < 0 ||
-        (watch->sequence.readable && session_queue(&watch->session, "drawn", 0, NULL, error) < 0) ||
-        session_queue(&watch->session, "holders", 0, NULL, error) < 0 ||
+        session_queue(&watch->session, "horizon_shape", 0, NULL, error) < 0 ||
+        (watch->sequence.readable &&
+         session_queue(&watch->session, "horizon_drawn", 0, NULL, error) < 0) ||
+        session_queue(&watch->session, "horizon_holders", 0, NULL, error) < 0 ||
         send_scan(watch, bounds, error) < 0 || send_scan(watch, full, error) < 0)
         return -1;
     return session_sync(&watch->session, error);

@@ -36,9 +36,10 @@ FROM (
             FROM (
                 SELECT relay_row, relay_xmin, {as_sent:id} AS id, {as_sent:event_id} AS event_id,
                        {as_sent:topic} AS topic, {as_sent:key} AS key, {as_sent:type} AS type,
-                       {as_sent:payload} AS payload, {as_sent:headers} AS headers,
-                       payload IS NULL AS tombstone, {as_sent:created_at} AS created_at,
-                       relay_slice, {blocked} AS blocked{waits}
+                       {payload_as_sent} AS payload,
+                       {headers_as_sent} AS headers,
+                       payload IS NULL AS tombstone, {as_sent:created_at} AS created_at, relay_slice,
+                       {blocked} AS blocked{waits}
                 FROM locked
                 OFFSET 0
             ) texts

@@ -1,6 +1,6 @@
 -- Parks rows: moves them from the outbox. A destination that has a probe already gets no second one.
--- $1 tid[] rows; $2 int4 their number; $3 text[] why; $4 int4[] attempts; $5 int8[] ms until the next attempt (-1: dead,
--- -2: waits for an earlier row of its key); $6 text[] the destination that the row waits for (NULL: none).
+-- $1 tid[] rows; $2 int4 their number; $3 text[] why; $4 int4[] attempts; $5 int8[] ms until the next attempt (-1:
+-- dead, -2: waits for an earlier row of its key); $6 text[] the destination that the row waits for (NULL: none).
 WITH given AS (
     {given}
 ), gone AS (

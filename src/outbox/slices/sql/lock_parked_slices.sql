@@ -25,7 +25,8 @@ FROM (
         ) relay_candidate,
         LATERAL (
             SELECT FROM {slice_table} slices
-            WHERE slices.slice = relay_candidate.slice AND slices.slices = {slices} AND (SELECT seen FROM wal) IS NOT NULL
+            WHERE slices.slice = relay_candidate.slice AND slices.slices = {slices}
+              AND (SELECT seen FROM wal) IS NOT NULL
             FOR UPDATE SKIP LOCKED
         ) locked
         LIMIT $1::int4

@@ -41,7 +41,8 @@ FROM (
         ) relay_candidate,
         LATERAL (
             SELECT FROM {slice_table} slices
-            WHERE slices.slice = relay_candidate.slice AND slices.slices = {slices} AND (SELECT seen FROM wal) IS NOT NULL
+            WHERE slices.slice = relay_candidate.slice AND slices.slices = {slices}
+              AND (SELECT seen FROM wal) IS NOT NULL
               AND (relay_candidate.more <> 0 OR EXISTS (
                   SELECT FROM {outbox}
                   WHERE ({slice_of_row}, {id}) >= (

@@ -1,0 +1,227 @@
+/* The statements that `outbox-relay sql` prints: PostgreSQL accepts each for every kind of table,
+ * and those that look for rows go by their index. */
+#include "integration/program.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const payloads[] = {"jsonb", "json", "text", "bytea"};
+
+/* The kinds of table and of configuration; each number is one of them. */
+enum { KINDS = 32 };
+
+struct kind {
+    const char *order, *on_sent, *payload, *id, *key;
+    bool where, routes;
+};
+
+/* Every pair of order, on_sent, where and routes; the other properties change from one to the next.
+ */
+static struct kind kind_of(int number)
+{
+    return (struct kind){
+        .order = number & 1 ? "key" : "none",
+        .on_sent = number & 2 ? "mark" : "delete",
+        .where = (number & 4) != 0,
+        .routes = (number & 8) != 0,
+        .payload = payloads[(number / 4) % 4],
+        .id = (number & 17) == 16 /* which have no order */ ? "uuid DEFAULT gen_random_uuid()"
+                                                            : "bigint GENERATED ALWAYS AS IDENTITY",
+        .key = number % 5 == 0   ? ""
+               : number % 3 == 0 ? "key bytea,"
+                                 : "key text,"};
+}
+
+static void open_kind(struct fixture *fixture, const struct kind *kind)
+{
+    sql(fixture->conn,
+        "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice, outbox_control CASCADE");
+    sql(fixture->conn,
+        "CREATE TABLE outbox (id %s PRIMARY KEY, event_id uuid NOT NULL DEFAULT gen_random_uuid(), topic text NOT"
+        " NULL, %s payload %s, created_at timestamptz NOT NULL DEFAULT now()%s, ready boolean)",
+        kind->id, kind->key, kind->payload,
+        strcmp(kind->on_sent, "mark") == 0 ? ", sent_at timestamptz" : "");
+    (void)snprintf(
+        fixture->config, sizeof fixture->config, "%s",
+        harness_file("kind.toml",
+                     "[database]\nurl = \"%s\"\n[outbox]\nadopt = true\norder = \"%s\"\non_sent ="
+                     " \"%s\"\nslices = 8\n%s%s\n",
+                     fixture->url, kind->order, kind->on_sent,
+                     kind->where ? "where = \"ready\"\n" : "",
+                     kind->routes ? "[sink.out]\ntype = \"stdout\"\n[sink.far]\ntype = \"stdout\"\n"
+                                    "[[route]]\nmatch = \"far.*\"\nsink = \"far\"\n"
+                                    "[[route]]\nmatch = \">\"\nsink = \"out\""
+                                  : STDOUT_SINK));
+    if (run_command(fixture, "init") ==
+        5) { /* the claim index of an existing table is made by hand */
+        execute_printed(fixture);
+        expect(fixture, run_command(fixture, "init"), 0);
+    }
+}
+
+static void fill(PGconn *conn)
+{
+    sql(conn,
+        "INSERT INTO outbox (topic, ready) SELECT 't', true FROM generate_series(1, 5000);"
+        " INSERT INTO outbox_parked (id, event_id, topic, due) SELECT id, event_id, topic, now() + random() * interval '9 days'"
+        " FROM outbox; ANALYZE outbox, outbox_parked");
+}
+
+static void forget_types(PGresult *result)
+{
+    if (PQresultStatus(result) != PGRES_COMMAND_OK)
+        fail_msg("%s", PQresultErrorMessage(result));
+    PQclear(result);
+}
+
+/* Of a claim the first parameter says that no sink is away. */
+static const char *value_of(Oid type, int param)
+{
+    enum { INT8 = 20, INT4 = 23, TID = 27 };
+
+    if (type == TID)
+        return "(0,1)";
+    if (type != INT8 && type != INT4)
+        return "{}";
+    return param == 0 ? "0" : "2000";
+}
+
+static const char *plan_of(PGconn *conn, const char *name, const char *statement)
+{
+    static char plan[65536];
+    char execute[256];
+    PGresult *described;
+    PGresult *result;
+    size_t len;
+
+    sql(conn, "PREPARE planned AS %s", statement);
+    described = PQdescribePrepared(conn, "planned");
+    len = (size_t)snprintf(execute, sizeof execute, "EXPLAIN EXECUTE planned");
+    for (int i = 0; i < PQnparams(described); i++)
+        len += (size_t)snprintf(execute + len, sizeof execute - len, "%s'%s'", i == 0 ? " (" : ", ",
+                                value_of(PQparamtype(described, i), i));
+    (void)snprintf(execute + len, sizeof execute - len, "%s", PQnparams(described) > 0 ? ")" : "");
+    PQclear(described);
+    result = PQexec(conn, execute);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", name, PQerrorMessage(conn));
+    plan[0] = '\0';
+    len = 0;
+    for (int row = 0; row < PQntuples(result) && len < sizeof plan; row++)
+        len += (size_t)snprintf(plan + len, sizeof plan - len, "%s\n", PQgetvalue(result, row, 0));
+    PQclear(result);
+    sql(conn, "DEALLOCATE planned");
+    return plan;
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+/* Of a table without keys no parked row has one, and nothing looks for the next row of a key. */
+static void assert_plan(PGconn *conn, const char *name, const char *statement, bool has_keys)
+{
+    static const char *const of_outbox[] = {"claim_0", "claim_3",      "first_row",
+                                            "scan",    "horizon_scan", "sent",
+                                            "park",    "lock_slices",  NULL};
+    static const char *const of_parked[] = {"claim_parked_0",     "first_parked_row", "sent_parked",
+                                            "lock_parked_slices", "end_notes",        NULL};
+    const char *plan;
+
+    if (!is_one_of(name, of_outbox) && !(has_keys && is_one_of(name, of_parked)))
+        return;
+    plan = plan_of(conn, name, statement);
+    if (strstr(plan, is_one_of(name, of_parked) ? "Seq Scan on outbox_parked"
+                                                : "Seq Scan on outbox ") != NULL ||
+        strstr(plan, "Seq Scan on outbox relay") != NULL)
+        fail_msg("%s: %s", name, plan);
+}
+
+static int try_each(struct fixture *fixture, PGconn *conn, bool has_keys)
+{
+    char *at = fixture->process.out;
+    int statements = 0;
+
+    while (strncmp(at, "-- ", 3) == 0) { /* the heading, the comment and the statement */
+        char *name = at + 3;
+        char *statement = strchr(name, '\n');
+        char *end;
+
+        assert_non_null(statement);
+        *statement++ = '\0';
+        end = strstr(statement, ";\n\n");
+        assert_non_null(end);
+        *end = '\0';
+        forget_types(PQprepare(conn, "", statement, 0, NULL));
+        assert_plan(conn, name, statement, has_keys);
+        statements++;
+        at = end + 3;
+    }
+    assert_string_equal(at, "");
+    return statements;
+}
+
+static void set_as_a_relay_does(PGconn *conn, const struct kind *kind)
+{
+    sql(conn, "SET search_path = ''; SET jit = off");
+    sql(conn,
+        "SET outbox_relay.slices = '{3}'; SET outbox_relay.lows = '{5}'; SET outbox_relay.highs = '{7}';"
+        " SET outbox_relay.holders = '{900}'");
+    if (strcmp(kind->order, "key") == 0)
+        sql(conn,
+            "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off");
+}
+
+static void every_statement_is_accepted_for_every_kind_of_table_and_goes_by_its_index(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (int number = 0; number < KINDS; number++) {
+        const struct kind kind = kind_of(number);
+        PGconn *conn;
+
+        print_message("order %s, on_sent %s, payload %s, id %s%s%s%s\n", kind.order, kind.on_sent,
+                      kind.payload, kind.id, kind.key[0] != '\0' ? ", " : "", kind.key,
+                      kind.where ? " where" : "");
+        open_kind(fixture, &kind);
+        fill(fixture->conn);
+        expect(fixture, run_command(fixture, "sql"), 0);
+        conn = harness_connect(fixture->url);
+        set_as_a_relay_does(conn, &kind);
+        assert_true(try_each(fixture, conn, kind.key[0] != '\0') > 40);
+        PQfinish(conn);
+    }
+}
+
+static void statements_are_listed_and_printed_by_name(void **state)
+{
+    struct fixture *fixture = *state;
+
+    open_kind(fixture, &(struct kind){.order = "key",
+                                      .on_sent = "mark",
+                                      .payload = "jsonb",
+                                      .id = "bigint",
+                                      .key = "key text,"});
+    expect(fixture, run(fixture, "sql", "--list", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "\nclaim_0              Claims the rows of the slices");
+    expect(fixture, run(fixture, "sql", "sent", "-c", fixture->config), 0);
+    assert_says(fixture->process.out, "-- Settles rows of the outbox by their mark.");
+    assert_says(fixture->process.out,
+                "    UPDATE \"public\".\"outbox\" SET \"sent_at\" = clock_timestamp()");
+    expect(fixture, run(fixture, "sql", "claim", "-c", fixture->config), 2);
+    assert_says(fixture->process.err, "there is no statement \"claim\"");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_statement_is_accepted_for_every_kind_of_table_and_goes_by_its_index),
+        TEST(statements_are_listed_and_printed_by_name),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
