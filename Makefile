@@ -119,7 +119,7 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	@$(AR) rcs $@ $(OBJECTS)
 
-$(BUILD)/obj/%.c.o: src/%.c | $(BUILD)/gen/base/version.h $(BUILD)/gen/sql/statements.h
+$(BUILD)/obj/%.c.o: src/%.c | $(addprefix $(BUILD)/gen/,base/version.h http/page_hashes.h sql/statements.h)
 	@mkdir -p $(@D)
 	$(say) CC $@
 	@$(CC) $(CPPFLAGS) $(call pkg,--cflags,$(PACKAGES)) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -133,6 +133,22 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp
 $(BUILD)/gen/base/version.h: force
 	@mkdir -p $(@D)
 	@echo '#define RELAY_VERSION "$(VERSION)"' | cmp -s - $@ || echo '#define RELAY_VERSION "$(VERSION)"' > $@
+
+BASE64 := ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
+
+# SHA-256 in base64 of the style and of the script of the status page, which its policy lets through.
+$(BUILD)/gen/http/page_hashes.h: config/status-page.html Makefile
+	@mkdir -p $(@D)
+	@for part in style script; do \
+		awk "/^<\/$$part>/ {exit} inside; /^<$$part>/ {inside = 1; print \"\"}" $< | sha256sum | \
+		awk -v part=$$part -v digits=$(BASE64) '{ \
+			for (i = 1; i <= 64; i += 3) { \
+				bits = 0; \
+				for (j = i; j < i + 3; j++) \
+					bits = 16 * bits + (j > 64 ? 0 : index("123456789abcdef", substr($$1, j, 1))); \
+				text = text substr(digits, int(bits / 64) + 1, 1) substr(digits, bits % 64 + 1, 1) \
+			} \
+			print "#define PAGE_" toupper(part) " \"sha256-" substr(text, 1, 43) "=\"" }'; done > $@
 
 # Embeds a file of config/ as an array of bytes.
 embed = { printf 'extern const char %s[];\nconst char %s[] = {\n' $(1) $(1); od -An -v -tu1 $(2) | \

@@ -1,5 +1,5 @@
 /* docs/monitoring.md says what each metric means and what to do about it. */
-#include "http/metrics.h"
+#include "http/responses.h"
 
 #include "base/clock.h"
 #include "base/version.h"

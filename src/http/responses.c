@@ -1,16 +1,27 @@
 #include "http/responses.h"
 
 #include "base/text.h"
-#include "http/metrics.h"
-#include "http/page.h"
+#include "http/page_hashes.h" /* made with the program, of config/status-page.html */
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define PLAIN "text/plain; charset=utf-8"
+/* The page's own style and script, which make nothing of texts but text. */
+#define PAGE_POLICY                                                                                \
+    "default-src 'none'; style-src '" PAGE_STYLE "'; script-src '" PAGE_SCRIPT                     \
+    "'; require-trusted-types-for 'script'; connect-src 'self'; img-src data:; base-uri 'none';"   \
+    " form-action 'none'; frame-ancestors 'none'"
+
+extern const char embedded_status_page[]; /* config/status-page.html */
+
+static int put_page(FILE *out, const struct response_source *source)
+{
+    (void)source;
+    (void)fputs(embedded_status_page, out);
+    return 200;
+}
 
 static int put_metrics(FILE *out, const struct response_source *source)
 {
@@ -74,49 +85,17 @@ static int put_readiness(FILE *out, const struct response_source *source)
 static int put_status(FILE *out, const struct response_source *source)
 {
     const struct sample *sample;
+    bool is_known;
     char *json;
 
     sampler_want_relays(source->sampler);
     sample = sampler_lock(source->sampler);
-    json = sample->is_known ? status_json(&sample->status) : NULL;
+    is_known = sample->is_known;
+    json = status_answer(source->options, source->report, sample);
     sampler_unlock(source->sampler);
-    (void)fprintf(out, "%s\n",
-                  json != NULL ? json : "{\"error\":\"the database has not been measured yet\"}");
+    (void)fprintf(out, "%s\n", json != NULL ? json : "{\"error\":\"out of memory\"}");
     free(json);
-    return json != NULL ? 200 : 503;
-}
-
-/* The page's style and script are allowed by this nonce, which is unpredictable. */
-static struct response make_page(const struct response_source *source)
-{
-    struct response response = {.code = 200, .type = "text/html; charset=utf-8"};
-    char nonce[PAGE_NONCE_BYTES] = "";
-    unsigned char random[PAGE_NONCE_BYTES / 2];
-    const struct sample *sample;
-    FILE *out;
-
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return response;
-    for (size_t i = 0; i < sizeof random; i++)
-        (void)snprintf(nonce + 2 * i, 3, "%02x", random[i]);
-    (void)snprintf(response.policy, sizeof response.policy,
-                   "default-src 'none'; style-src 'nonce-%s'; script-src 'nonce-%s'; connect-src"
-                   " 'self'; img-src data:; base-uri 'none'; form-action 'none';"
-                   " frame-ancestors 'none'",
-                   nonce, nonce);
-    out = open_memstream(&response.body, &response.len);
-    if (out == NULL)
-        return response;
-
-    sampler_want_relays(source->sampler);
-    sample = sampler_lock(source->sampler);
-    page_put(out, nonce, source->options, source->report, sample, source->history);
-    sampler_unlock(source->sampler);
-    if (fclose(out) != 0) {
-        free(response.body);
-        response.body = NULL;
-    }
-    return response;
+    return json != NULL && is_known ? 200 : 503;
 }
 
 static int put_nothing(FILE *out, const struct response_source *source)
@@ -131,6 +110,14 @@ static int put_refusal(FILE *out, const struct response_source *source)
     (void)source;
     (void)fprintf(out, "GET and HEAD only\n");
     return 405;
+}
+
+static int put_misdirected(FILE *out, const struct response_source *source)
+{
+    (void)source;
+    (void)fprintf(out, "[http] listen is a loopback address, so the Host must name the loopback:"
+                       " localhost, 127.0.0.1 or [::1]\n");
+    return 421;
 }
 
 static struct response make(const char *type, int (*put)(FILE *out, const struct response_source *),
@@ -151,25 +138,27 @@ static struct response make(const char *type, int (*put)(FILE *out, const struct
 
 struct response response_for_path(const char *path, const struct response_source *source)
 {
-    if (strcmp(path, "/") == 0)
-        return make_page(source);
-    if (strcmp(path, "/metrics") == 0)
-        return make("text/plain; version=0.0.4; charset=utf-8", put_metrics, source);
-    if (strcmp(path, "/healthz") == 0)
-        return make(PLAIN, put_health, source);
-    if (strcmp(path, "/readyz") == 0)
-        return make(PLAIN, put_readiness, source);
-    if (strcmp(path, "/status") == 0)
-        return make("application/json", put_status, source);
-    return make(PLAIN, put_nothing, source);
-}
+    static const struct {
+        const char *path;
+        const char *type;
+        int (*put)(FILE *out, const struct response_source *);
+        const char *policy;
+    } paths[] = {
+        {"/", "text/html; charset=utf-8", put_page, PAGE_POLICY},
+        {"/metrics", "text/plain; version=0.0.4; charset=utf-8", put_metrics, NULL},
+        {"/healthz", PLAIN, put_health, NULL},
+        {"/readyz", PLAIN, put_readiness, NULL},
+        {"/status", "application/json", put_status, NULL},
+    };
 
-static int put_misdirected(FILE *out, const struct response_source *source)
-{
-    (void)source;
-    (void)fprintf(out, "[http] listen is a loopback address, so the Host must name the loopback:"
-                       " localhost, 127.0.0.1 or [::1]\n");
-    return 421;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (strcmp(path, paths[i].path) == 0) {
+            struct response response = make(paths[i].type, paths[i].put, source);
+
+            response.policy = paths[i].policy;
+            return response;
+        }
+    return make(PLAIN, put_nothing, source);
 }
 
 struct response response_to_host(void)

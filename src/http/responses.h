@@ -1,17 +1,18 @@
 #ifndef HTTP_RESPONSES_H
 #define HTTP_RESPONSES_H
 
-#include "http/history.h"
 #include "http/sampler.h"
 #include "relay/report.h"
+
+#include <stdio.h>
 
 /* Builds the response to a request from what is in memory. */
 
 struct response {
     int code; /* the HTTP status */
     const char *type;
-    char policy[320]; /* Content-Security-Policy; "": none */
-    char *body;       /* owned by the caller: free() it; NULL: no memory */
+    const char *policy; /* Content-Security-Policy; NULL: none */
+    char *body;         /* owned by the caller: free() it; NULL: no memory */
     size_t len;
 };
 
@@ -19,7 +20,6 @@ struct response_source {
     const struct relay_options *options;
     const struct relay_report *report;
     struct sampler *sampler;
-    const struct history *history;
 };
 
 struct response response_for_path(const char *path, const struct response_source *source);
@@ -27,5 +27,12 @@ struct response response_for_path(const char *path, const struct response_source
 struct response response_to_method(void);
 /* The response to a request whose Host is not one of this machine. */
 struct response response_to_host(void);
+
+/* Writes all metrics in Prometheus' text format, version 0.0.4. A figure that is not known is left
+ * out. */
+void metrics_put(FILE *out, const struct relay_report *report, const struct sample *sample);
+/* One line of JSON (docs/status.md says what is in it). NULL: no memory. free() it. */
+char *status_answer(const struct relay_options *options, const struct relay_report *report,
+                    const struct sample *sample);
 
 #endif

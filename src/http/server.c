@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/log.h"
-#include "http/history.h"
 #include "http/listen.h"
 #include "http/responses.h"
 #include "http/sampler.h"
@@ -43,7 +42,6 @@ struct http {
     const char *address;
     const struct report *report;
     struct sampler *sampler;
-    struct history history;
     struct stop stop;
     pthread_t thread;
     struct MHD_Daemon *daemon; /* NULL: not listening */
@@ -128,7 +126,7 @@ static enum MHD_Result respond(struct MHD_Connection *connection, const struct r
     (void)MHD_add_response_header(queued, "Cache-Control", "no-store");
     (void)MHD_add_response_header(queued, "X-Content-Type-Options", "nosniff");
     (void)MHD_add_response_header(queued, "Connection", "close");
-    if (response->policy[0] != '\0') {
+    if (response->policy != NULL) {
         (void)MHD_add_response_header(queued, "Content-Security-Policy", response->policy);
         (void)MHD_add_response_header(queued, "Referrer-Policy", "no-referrer");
     }
@@ -168,8 +166,7 @@ static enum MHD_Result on_request(void *argument, struct MHD_Connection *connect
         response =
             response_for_path(url, &(const struct response_source){.options = http->report->options,
                                                                    .report = &http->snapshot,
-                                                                   .sampler = http->sampler,
-                                                                   .history = &http->history});
+                                                                   .sampler = http->sampler});
     return response.body != NULL ? respond(connection, &response) : MHD_NO;
 }
 
@@ -209,18 +206,6 @@ static void serve(struct http *http)
     (void)MHD_run(http->daemon);
 }
 
-static void keep_history(struct http *http, int64_t *due_ms)
-{
-    const struct sample *sample;
-
-    if (clock_left_ms(*due_ms) > 0)
-        return;
-    *due_ms = clock_now_ms() + HISTORY_MS;
-    sample = sampler_lock(http->sampler);
-    history_add(&http->history, sample, report_total(http->report, REPORT_SENT));
-    sampler_unlock(http->sampler);
-}
-
 /* A failure is logged at once, and then once a minute while it lasts. */
 static void try_to_listen(struct http *http, int64_t *logged_ms)
 {
@@ -240,11 +225,9 @@ static void try_to_listen(struct http *http, int64_t *logged_ms)
 static void *run(void *argument)
 {
     struct http *http = argument;
-    int64_t history_ms = 0;
     int64_t logged_ms = 0;
 
     while (!stop_requested(&http->stop)) {
-        keep_history(http, &history_ms);
         if (http->daemon != NULL) {
             serve(http);
             continue;

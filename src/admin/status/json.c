@@ -1,25 +1,23 @@
 /* status as JSON. A name that is here stays; what is unknown is null. */
-#include "admin/status/status.h"
+#include "admin/status/json.h"
 
 #include "base/text.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
-static json_t *number_or_null(double value)
+json_t *number_or_null(double value)
 {
     return value >= 0 && isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *count_or_null(int64_t value)
+json_t *count_or_null(int64_t value)
 {
     return value >= 0 ? json_integer(value) : json_null();
 }
 
-/* Texts of servers and of other relays need not be UTF-8. */
-static json_t *pack_text(const char *text)
+json_t *pack_text(const char *text)
 {
     char escaped[4 * sizeof((struct finding){0}.fix)];
     json_t *string = json_string(text);
@@ -28,12 +26,12 @@ static json_t *pack_text(const char *text)
                           : json_string(text_escape(escaped, sizeof escaped, text, strlen(text)));
 }
 
-static json_t *text_or_null(const char *text)
+json_t *text_or_null(const char *text)
 {
     return text[0] != '\0' ? pack_text(text) : json_null();
 }
 
-static json_t *pack_time(int64_t unix_ms)
+json_t *pack_time(int64_t unix_ms)
 {
     time_t seconds = (time_t)(unix_ms / 1000);
     struct tm utc;
@@ -138,10 +136,9 @@ static json_t *pack_attention(const struct status *status)
     return list;
 }
 
-char *status_json(const struct status *status)
+json_t *status_pack(const struct status *status)
 {
     json_t *object = json_object();
-    char *text = NULL;
     const struct {
         const char *name;
         json_t *value;
@@ -173,7 +170,20 @@ char *status_json(const struct status *status)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         whole = json_object_set_new(object, fields[i].name, fields[i].value) == 0 && whole;
     if (whole)
-        text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+char *status_dump(json_t *object)
+{
+    char *text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
+
     json_decref(object);
     return text;
+}
+
+char *status_json(const struct status *status)
+{
+    return status_dump(status_pack(status));
 }

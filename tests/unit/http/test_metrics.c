@@ -1,4 +1,4 @@
-#include "http/metrics.h"
+#include "http/responses.h"
 
 #include "base/clock.h"
 #include "test.h"

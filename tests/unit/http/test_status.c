@@ -1,0 +1,137 @@
+#include "http/responses.h"
+
+#include "base/clock.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char table_name[] = "public.outbox";
+static char sink_name[] = "bus";
+static char sink_type[] = "nats";
+static const struct relay_options options = {
+    .publish_timeout_ms = 10000,
+    .poll_interval_ms = 250,
+    .outbox = {.table = table_name},
+    .sinks = {{.name = sink_name, .type = sink_type}},
+    .sink_count = 1,
+};
+static struct lane_report lane;
+static struct report report;
+static struct relay_report snapshot;
+static struct sample sample;
+static char *text;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&lane, 0, sizeof lane);
+    memset(&sample, 0, sizeof sample);
+    report_init(&report, &options);
+    lane_report_init(&lane, 1);
+    report_add_lane(&report, &lane);
+    lane_report_up(&lane, REPORT_DATABASE);
+    sample.is_known = true;
+    sample.taken_at_ms = clock_now_ms();
+    sample.took_ms = 30;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    free(text);
+    text = NULL;
+    return 0;
+}
+
+static void assert_answer_says(const char *words)
+{
+    free(text);
+    report_read(&report, &snapshot);
+    text = status_answer(&options, &snapshot, &sample);
+    assert_non_null(text);
+    if (strstr(text, words) == NULL)
+        fail_msg("%s is not in %s", words, text);
+}
+
+static void before_the_first_measurement_the_process_is_known(void **state)
+{
+    (void)state;
+    sample.is_known = false;
+    assert_answer_says(
+        "{\"error\":\"the database has not been measured yet\",\"table\":\"public.outbox\","
+        "\"this_process\":{\"time\":\"2");
+    assert_answer_says("\"measurement\":{\"error\":null,\"fix\":null,\"age_seconds\":null,"
+                       "\"took_seconds\":null},\"storage\":null}");
+    assert_answer_says("{\"lane\":1,\"state\":\"starting\",\"state_seconds\":");
+    assert_null(strstr(text, "\"backlog\""));
+}
+
+static void a_sink_that_is_away_says_why_and_what_mends_it(void **state)
+{
+    struct error error;
+
+    (void)state;
+    assert_answer_says("\"state\":\"connecting\"");
+    (void)error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "%s", "</td><script>\"\xff");
+    (void)error_hint(&error, "start it");
+    lane_report_away(&lane, 0, &error);
+    assert_answer_says("{\"name\":\"bus\",\"type\":\"nats\",\"sent\":0,\"parked\":0,\"dead\":0,"
+                       "\"retried\":0,\"connections\":0,\"state\":\"away\",\"since\":\"2");
+    assert_answer_says("\"error\":\"</td><script>\\\"\\\\xff\",\"fix\":\"start it\"}");
+    lane_report_up(&lane, 0);
+    assert_answer_says("\"connections\":1,\"state\":\"up\"");
+    assert_null(strstr(text, "</td>"));
+}
+
+static void a_process_counts_what_it_parked_and_gave_up(void **state)
+{
+    (void)state;
+    for (int i = 0; i < REPORT_COUNT_COUNT; i++)
+        lane.counts[0][i] = UINT64_C(1) << i;
+    assert_answer_says("\"sent\":1,\"parked\":60,\"dead\":192,\"retried\":2,");
+}
+
+static void a_database_that_the_sampler_cannot_reach_is_away(void **state)
+{
+    (void)state;
+    assert_answer_says("\"database\":{\"state\":\"up\"");
+    (void)error_set(&sample.error, ERROR_TRANSIENT, ERROR_DATABASE, "statement timeout");
+    sample.has_failed = true;
+    sample.is_connected = true;
+    assert_answer_says("\"database\":{\"state\":\"up\"");
+    assert_answer_says("\"measurement\":{\"error\":\"statement timeout\",\"fix\":null,");
+    sample.is_connected = false;
+    assert_answer_says("\"database\":{\"state\":\"away\"");
+}
+
+static void who_holds_vacuum_is_named(void **state)
+{
+    (void)state;
+    sample.gauges = (struct gauges){.table_bytes = 8192,
+                                    .held_rows = -1,
+                                    .xmin_age = 7,
+                                    .xmin_for_s = 90,
+                                    .xmin_kind = "backend",
+                                    .xmin_holder = "4711 psql"};
+    assert_answer_says("\"storage\":{\"table_bytes\":8192,");
+    assert_answer_says("\"held_rows\":null,");
+    assert_answer_says("\"vacuum_held_by\":\"backend 4711 psql\",\"vacuum_held_seconds\":90.0,"
+                       "\"vacuum_held_transactions\":7}");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(before_the_first_measurement_the_process_is_known),
+        TEST(a_sink_that_is_away_says_why_and_what_mends_it),
+        TEST(a_process_counts_what_it_parked_and_gave_up),
+        TEST(a_database_that_the_sampler_cannot_reach_is_away),
+        TEST(who_holds_vacuum_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
