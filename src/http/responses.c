@@ -98,26 +98,10 @@ static int put_status(FILE *out, const struct response_source *source)
     return json != NULL && is_known ? 200 : 503;
 }
 
-static int put_nothing(FILE *out, const struct response_source *source)
+static struct response say(int code, const char *text)
 {
-    (void)source;
-    (void)fprintf(out, "not found; try: /, /metrics, /healthz, /readyz, /status\n");
-    return 404;
-}
-
-static int put_refusal(FILE *out, const struct response_source *source)
-{
-    (void)source;
-    (void)fprintf(out, "GET and HEAD only\n");
-    return 405;
-}
-
-static int put_misdirected(FILE *out, const struct response_source *source)
-{
-    (void)source;
-    (void)fprintf(out, "[http] listen is a loopback address, so the Host must name the loopback:"
-                       " localhost, 127.0.0.1 or [::1]\n");
-    return 421;
+    return (struct response){
+        .code = code, .type = PLAIN, .body = strdup(text), .len = strlen(text)};
 }
 
 static struct response make(const char *type, int (*put)(FILE *out, const struct response_source *),
@@ -158,15 +142,16 @@ struct response response_for_path(const char *path, const struct response_source
             response.policy = paths[i].policy;
             return response;
         }
-    return make(PLAIN, put_nothing, source);
+    return say(404, "not found; try: /, /metrics, /healthz, /readyz, /status\n");
 }
 
 struct response response_to_host(void)
 {
-    return make(PLAIN, put_misdirected, NULL);
+    return say(421, "[http] listen is a loopback address, so the Host must name the loopback:"
+                    " localhost, 127.0.0.1 or [::1]\n");
 }
 
 struct response response_to_method(void)
 {
-    return make(PLAIN, put_refusal, NULL);
+    return say(405, "GET and HEAD only\n");
 }

@@ -9,10 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE                                                                                      \
-    20 /* the pause between two measurements is at least this many times as long                   \
-        * as one                                                                                   \
-        */
+#define PAUSE_FACTOR 20 /* a pause lasts at least so many times as long as the measurement */
 #define CLOSE_MS 500
 #define START_LOOKS 50
 #define START_LOOK_MS 200
@@ -162,7 +159,7 @@ static void *run(void *argument)
         int64_t began_ms = clock_now_ms();
 
         admin = sample(sampler, admin);
-        wait_ms = SHARE * (clock_now_ms() - began_ms);
+        wait_ms = PAUSE_FACTOR * (clock_now_ms() - began_ms);
         if (wait_ms < SAMPLER_MS)
             wait_ms = SAMPLER_MS;
         if (wait_ms > SAMPLER_MS_MAX)
