@@ -1,5 +1,6 @@
 #include "message/order.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define SINK_UNKNOWN (-1) /* the row was rejected before it was routed */
@@ -83,6 +84,7 @@ static void link(struct batch *batch, struct message *message, int before, uint6
     message->wave = batch->messages[before].wave;
     if (!share_wave(&batch->messages[before], message, ordered_sinks))
         message->wave++;
+    assert(batch->messages[before].wave <= message->wave);
     if (message->wave > batch->last_wave)
         batch->last_wave = message->wave;
 }

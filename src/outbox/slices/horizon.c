@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,7 @@ void horizon_read_while_away(struct horizon *part, struct horizon *horizon, uint
             bound->high = bound->low;
         bound->low = max_id(bound->low, view->bounds[i].low);
         bound->high = max_id(bound->high, view->bounds[i].high);
+        assert(bound->low <= bound->high);
         view->bounds[i] = *bound;
     }
     part->away = away;
@@ -243,12 +245,24 @@ void horizon_reset(struct horizon *horizon, uint64_t epoch)
 
 /* ---- bounds ---- */
 
+/* The order of the two bounds, and that none passes the id after the stable one, is what keeps the
+ * order of a key; a relay that breaks it must not send anything more. */
+static void assert_bound(const struct horizon_bound *bound, const struct horizon_bound *before,
+                         const struct horizon_stamp *stamp)
+{
+    assert(bound->low <= bound->high);
+    assert(bound->low <= max_id(before->low, next_id(stamp->stable_low)));
+    assert(bound->high <= max_id(before->high, max_id(bound->low, next_id(stamp->stable_high))));
+}
+
 /* A snapshot taken after the stamp has shown that no visible unsent row is below `end`. The bound
  * may rise to `end`, but only just past the stable id: above that id new rows may still appear.
  * `low` must hold for every snapshot, so it follows `high` only just past `stable_low`. */
 static void raise_bound(struct horizon_bound *bound, const struct horizon_stamp *stamp, int64_t end,
                         bool from_high)
 {
+    const struct horizon_bound before = *bound;
+
     if (from_high) {
         bound->high = max_id(bound->high, min_id(end, next_id(stamp->stable_high)));
         bound->low = max_id(bound->low, min_id(bound->high, next_id(stamp->stable_low)));
@@ -256,6 +270,7 @@ static void raise_bound(struct horizon_bound *bound, const struct horizon_stamp 
         bound->low = max_id(bound->low, min_id(end, next_id(stamp->stable_low)));
         bound->high = max_id(bound->high, bound->low);
     }
+    assert_bound(bound, &before, stamp);
 }
 
 /* A claim or scan that read from above the present bound proves nothing about the ids in between.
@@ -297,6 +312,7 @@ bool horizon_note_scan(struct horizon *horizon, const struct horizon_stamp *stam
             *now = (struct horizon_bound){min_id(now->low, lowest), min_id(now->high, lowest)};
         else
             raise_bound(now, stamp, lowest, high);
+        assert(now->low <= now->high);
     } else if (stamp->epoch == horizon->epoch &&
                may_raise(horizon, stamp, slice, bound, from_high)) {
         raise_bound(now, stamp, lowest, from_high);
@@ -447,6 +463,7 @@ static bool take_tick(struct horizon *horizon, const struct horizon_tick *tick)
     find_stable(horizon, tick->drawn);
     if (horizon->stable_low == tick->drawn || horizon->stable_low > stable_low)
         horizon->moved_ms = tick->now_ms;
+    assert(horizon->stable_low <= horizon->stable_high && horizon->stable_high <= tick->drawn);
     horizon->drawn = tick->drawn;
     horizon->file = tick->file;
     horizon->ticked = true;
