@@ -219,7 +219,7 @@ static int put_as_sent(FILE *out, const struct sql_call *call)
     const char *type = column == COLUMN_CREATED_AT ? "timestamptz" : "text";
     const char *value = table_has(table, column) ? call->argument : "NULL";
 
-    if (table_has(table, column) && is_sent_binary(table, column))
+    if (column != COLUMN_CREATED_AT && table_has(table, column) && is_sent_binary(table, column))
         return fputs(value, out) < 0 ? -1 : 0;
     return fprintf(out, "%s::%s", value, type) < 0 ? -1 : 0;
 }
