@@ -68,8 +68,29 @@ CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX ON @parked@ (seq) WHERE due IS NULL AND sent_at IS NULL; -- the dead
 
+--[control]
+CREATE TABLE @control@ (
+    kind   pg_catalog.text NOT NULL CHECK (kind OPERATOR(pg_catalog.=)
+               ANY (ARRAY['setting', 'paused sink', 'paused topic', 'paused key'])),
+    name   pg_catalog.text NOT NULL CHECK (name OPERATOR(pg_catalog.<>) ''),
+    value  pg_catalog.text,
+    reason pg_catalog.text,
+    set_by pg_catalog.text NOT NULL DEFAULT current_user,
+    set_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(),
+    PRIMARY KEY (kind, name),
+    CHECK ((kind OPERATOR(pg_catalog.=) 'setting') OPERATOR(pg_catalog.=) (value IS NOT NULL)),
+    CHECK (value IS NULL OR reason IS NULL),                               -- only a pause has a reason
+    CHECK (pg_catalog.strpos(name, pg_catalog.chr(10)) OPERATOR(pg_catalog.=) 0) -- relays read a pause a line
+);
+COMMENT ON COLUMN @control@.kind IS 'what is paused; or setting, in which all relays of the outbox agree';
+COMMENT ON COLUMN @control@.name IS 'of the sink, the pattern of the topics, the key; or of the setting';
+COMMENT ON COLUMN @control@.value IS 'of the setting; NULL for a pause';
+COMMENT ON COLUMN @control@.reason IS 'of the pause; NULL: none was given';
+COMMENT ON COLUMN @control@.set_by IS 'the role that paused, or whose relay wrote the setting';
+COMMENT ON COLUMN @control@.set_at IS 'since when it is paused, or set';
+
 --[schema_number]
-COMMENT ON TABLE @parked@ IS 'outbox-relay: schema @schema_number@';
+COMMENT ON TABLE @control@ IS 'outbox-relay: schema @schema_number@; what is paused, and what all relays of the outbox agree on';
 
 --[parked_key]
 CREATE INDEX ON @parked@ (@parked_key@) WHERE sent_at IS NULL AND key IS NOT NULL;
@@ -94,6 +115,7 @@ CREATE TRIGGER @notify@ AFTER INSERT ON @outbox@ FOR EACH STATEMENT EXECUTE FUNC
 GRANT USAGE ON SCHEMA @schema@ TO @role@;
 GRANT SELECT, DELETE, UPDATE (@lock_column@) ON @outbox@ TO @role@;
 GRANT SELECT, INSERT, UPDATE, DELETE ON @parked@ TO @role@;
+GRANT SELECT, INSERT, DELETE ON @control@ TO @role@;
 
 --[grant_slice]
 GRANT SELECT, UPDATE (slices) ON @slice@ TO @role@;

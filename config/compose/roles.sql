@@ -9,6 +9,7 @@ ALTER ROLE app PASSWORD :'app_password';
 GRANT USAGE ON SCHEMA "public" TO "relay";
 GRANT SELECT, DELETE, UPDATE ("sent_at") ON "public"."outbox" TO "relay";
 GRANT SELECT, INSERT, UPDATE, DELETE ON "public"."outbox_parked" TO "relay";
+GRANT SELECT, INSERT, DELETE ON "public"."outbox_control" TO "relay";
 GRANT SELECT ON SEQUENCE "public"."outbox_id_seq" TO "relay";
 GRANT SELECT, UPDATE (slices) ON "public"."outbox_slice" TO "relay";
 

@@ -24,9 +24,9 @@ struct admin *admin_open_to_write(const struct outbox_options *options, struct e
 void admin_close(struct admin *admin);
 
 /* Creates the missing tables, provided that an existing outbox table is usable, and adds to the
- * parked table of an earlier version what it lacks. 0, or -1: failed, or an existing table lacks
- * something else. *missing is then the SQL that adds it, or NULL. *executed is the SQL by which the
- * parked table was changed, a statement a line, or NULL. The caller frees both. */
+ * relay's own tables what takes no time. 0, or -1: failed, or an existing table lacks something
+ * else. *missing is then the SQL that adds it, or NULL. *executed is the SQL by which the relay's
+ * own tables were changed, a statement a line, or NULL. The caller frees both. */
 int admin_init(struct admin *admin, char **executed, char **missing, struct error *error);
 /* "schema.table": a table of the outbox's name in another schema, when the outbox does not exist.
  * "": there is none. */

@@ -1,5 +1,5 @@
 /*
- * init: creates what does not exist, and brings the tables of an earlier version up to date.
+ * init: creates what does not exist, and adds what the existing tables lack.
  *
  * All that it does itself is one transaction. An existing outbox is never altered, and the relay's
  * own tables only where that takes no time: the rest is returned as SQL (missing.h). An advisory
@@ -45,8 +45,9 @@ static int refuse_offered(const struct table *table, const struct outbox_options
                      table->quoted);
 }
 
+#define LACKING_MAX 5
 /* The sections of what stands beside an outbox, and does not exist. */
-static void list_lacking(const struct admin *admin, const char *sections[5])
+static void list_lacking(const struct admin *admin, const char *sections[LACKING_MAX + 1])
 {
     int count = 0;
 
@@ -56,6 +57,9 @@ static void list_lacking(const struct admin *admin, const char *sections[5])
         sections[count++] = "parked";
         if (parked_key_columns(&admin->table) != NULL)
             sections[count++] = "parked_key";
+    }
+    if (!admin->table.control_exists) {
+        sections[count++] = "control";
         sections[count++] = "schema_number";
     }
     sections[count] = NULL;
@@ -65,7 +69,7 @@ static void list_lacking(const struct admin *admin, const char *sections[5])
  * failed. */
 static char *upgrade_sql(struct admin *admin, struct error *error)
 {
-    const char *sections[5];
+    const char *sections[LACKING_MAX + 1];
     char *tables = NULL;
     char *at_once = NULL;
     char *rest = NULL;
@@ -221,7 +225,7 @@ static int refuse(const struct table *table, const struct outbox_options *option
  * transaction. */
 static int create_missing(struct admin *admin, struct error *error)
 {
-    const char *sections[5];
+    const char *sections[LACKING_MAX + 1];
 
     if (describe_table(&admin->table, &admin->session, admin->options, error) < 0 ||
         (admin->table.exists ? table_plain(&admin->table, error) : create_outbox(admin, error)) < 0)
@@ -235,7 +239,7 @@ static int create_missing(struct admin *admin, struct error *error)
 }
 
 /* A relay's batch, or another transaction that reads the parked table, may hold the lock. */
-static int explain_migration(const struct table *table, struct error *error)
+static int explain_change(const struct table *table, struct error *error)
 {
     if (error_is_sqlstate(error, "55P03"))
         return error_hint(error,
@@ -250,9 +254,9 @@ static int explain_migration(const struct table *table, struct error *error)
     return -1;
 }
 
-/* Brings the parked table of an earlier version up to date, in the transaction that creates what
- * does not exist. */
-static int migrate(struct admin *admin, char **executed, struct error *error)
+/* Adds what the relay's existing tables lack, in the transaction that creates what does not exist.
+ */
+static int add_missing(struct admin *admin, char **executed, struct error *error)
 {
     if (!table_has_needed(&admin->table, admin->options))
         return 0;
@@ -261,7 +265,7 @@ static int migrate(struct admin *admin, char **executed, struct error *error)
     if ((*executed)[0] != '\0')
         return session_execute(&admin->session, *executed, error) == 0
                    ? 0
-                   : explain_migration(&admin->table, error);
+                   : explain_change(&admin->table, error);
     free(*executed);
     *executed = NULL;
     return 0;
@@ -272,7 +276,7 @@ static int change_tables(struct admin *admin, char **executed, struct error *err
     if (session_execute(&admin->session, "BEGIN; SET LOCAL lock_timeout = 5000", error) == 0 &&
         holders_lock_advisory(&admin->session, SCHEMA_LOCK, error) == 0 &&
         session_execute(&admin->session, "SET LOCAL lock_timeout = 1000", error) == 0 &&
-        create_missing(admin, error) == 0 && migrate(admin, executed, error) == 0 &&
+        create_missing(admin, error) == 0 && add_missing(admin, executed, error) == 0 &&
         session_execute(&admin->session, "COMMIT", error) == 0)
         return 0;
     free(*executed);
@@ -288,7 +292,7 @@ static int tell_missing(struct admin *admin, struct error *error)
     struct adoption adoption;
     struct error ignored; /* reading the note may fail because something is still missing */
 
-    if (!table_has_needed(table, admin->options) && !table->parked_exists)
+    if (!table_has_needed(table, admin->options) && !table->control_exists)
         return error_set(
             error, ERROR_PERMANENT, ERROR_DATABASE,
             "nothing was created: table %s lacks what the SQL below adds; run it, then init again:",

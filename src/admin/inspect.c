@@ -322,7 +322,7 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
         {"DELETE", NULL}};
     const struct privilege on_parked[] = {
         {"SELECT", NULL}, {"INSERT", NULL}, {"UPDATE", NULL}, {"DELETE", NULL}};
-
+    const struct privilege on_control[] = {{"SELECT", NULL}, {"INSERT", NULL}, {"DELETE", NULL}};
     const struct privilege on_slice[] = {{"SELECT", NULL}, {"UPDATE", "slices"}};
 
     for (size_t i = 0; i < sizeof on_outbox / sizeof *on_outbox; i++)
@@ -331,6 +331,11 @@ static int inspect_privileges(struct admin *admin, struct findings *findings, st
             return -1;
     for (size_t i = 0; admin->table.parked_exists && i < sizeof on_parked / sizeof *on_parked; i++)
         if (inspect_privilege(admin, findings, admin->table.parked_quoted, &on_parked[i], error) <
+            0)
+            return -1;
+    for (size_t i = 0; admin->table.control_exists && i < sizeof on_control / sizeof *on_control;
+         i++)
+        if (inspect_privilege(admin, findings, admin->table.control_quoted, &on_control[i], error) <
             0)
             return -1;
     for (size_t i = 0; admin->table.slice_exists && i < sizeof on_slice / sizeof *on_slice; i++)
@@ -376,15 +381,21 @@ static void inspect_parked_index(struct findings *findings, const struct table *
     (void)parked_index_sql(index, table, true, finding->fix, sizeof finding->fix);
 }
 
+static void add_not_found(struct findings *findings, const char *quoted)
+{
+    struct finding *finding = findings_add(findings, FINDING_ERROR, "table %s not found", quoted);
+
+    (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
+}
+
 static int inspect_parked(struct admin *admin, struct findings *findings, struct error *error)
 {
     struct parked_table parked;
-    struct finding *finding;
 
+    if (!admin->table.control_exists)
+        add_not_found(findings, admin->table.control_quoted);
     if (!admin->table.parked_exists) {
-        finding =
-            findings_add(findings, FINDING_ERROR, "table %s not found", admin->table.parked_quoted);
-        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
+        add_not_found(findings, admin->table.parked_quoted);
         return 0;
     }
     if (parked_describe(&parked, &admin->table, &admin->session, error) < 0)

@@ -110,16 +110,18 @@ static const char tables_sql[] =
 
 static int inspect_tables(struct admin *admin, struct findings *findings, struct error *error)
 {
-    const char *const names[] = {admin->table.quoted, admin->table.parked_quoted,
-                                 admin->table.slice_quoted};
-    char *array = sql_text_array(names, 3);
-    const char *params[1] = {array};
-    PGresult *result =
-        array != NULL ? session_query(&admin->session, tables_sql, 1, params, error) : NULL;
+    const char *names[TABLE_NAMES];
+    const char *params[1];
+    PGresult *result;
+    char *array;
 
-    free(array);
+    table_names(&admin->table, names);
+    array = sql_text_array(names, TABLE_NAMES);
     if (array == NULL)
         return error_no_memory(error);
+    params[0] = array;
+    result = session_query(&admin->session, tables_sql, 1, params, error);
+    free(array);
     if (result == NULL)
         return -1;
     for (int row = 0; row < PQntuples(result); row++) {

@@ -148,10 +148,18 @@ static int put_parked(struct admin *admin, FILE *out, bool at_once, struct error
         return -1;
     put_parked_columns(&admin->table, &parked, at_once, out);
     put_parked_indexes(&admin->table, &parked, at_once, out);
-    if (!at_once || !parked.is_owned || (parked.has_note && admin->table.schema_number == 0) ||
-        admin->table.schema_number == SCHEMA_NUMBER)
-        return 0; /* a comment of somebody else stays */
-    return put_and_free(schema_number_sql(&admin->table, admin->options), out, error);
+    return 0;
+}
+
+static int put_at_once(struct admin *admin, FILE *out, struct error *error)
+{
+    const struct table *table = &admin->table;
+
+    if (put_parked(admin, out, true, error) < 0)
+        return -1;
+    if (!table->control_exists || !table->may_number || table->schema_number == SCHEMA_NUMBER)
+        return 0;
+    return put_and_free(schema_number_sql(table, admin->options), out, error);
 }
 
 static int put_all(struct admin *admin, FILE *out, struct error *error)
@@ -181,7 +189,7 @@ int missing_at_once_sql(struct admin *admin, char **sql, struct error *error)
 
     if (!writer_begin(&writer))
         return error_no_memory(error);
-    return end(&writer, put_parked(admin, writer.out, true, error), sql, error);
+    return end(&writer, put_at_once(admin, writer.out, error), sql, error);
 }
 
 int missing_sql(struct admin *admin, char **sql, struct error *error)

@@ -19,9 +19,9 @@ enum adoption_state {
 
 struct adoption {
     enum adoption_state state;
-    bool noted;       /* the parked table has a note */
-    char note[768];   /* the note */
-    char wanted[768]; /* the note that this configuration would write */
+    bool noted;       /* the control table has a condition */
+    char note[768];   /* that condition */
+    char wanted[768]; /* the one that this configuration would write */
     int64_t to_send;  /* unsent rows, for ADOPTION_OPEN; -1: counting took too long */
     int64_t to_purge; /* sent rows that the retention would delete; -1: counting took too long */
     char marks[384];  /* columns that may mark rows as sent; "": none */
@@ -32,7 +32,7 @@ struct adoption {
 int adoption_examine(struct adoption *adoption, const struct table *table, struct session *session,
                      const struct outbox_options *options, struct error *error);
 
-/* Reads the note only and no row of the outbox; the state is ADOPTION_SETTLED or
+/* Reads the condition only and no row of the outbox; the state is ADOPTION_SETTLED or
  * ADOPTION_CONDITION. */
 int adoption_read_note(struct adoption *adoption, const struct table *table,
                        struct session *session, struct error *error);
@@ -42,8 +42,8 @@ int adoption_read_note(struct adoption *adoption, const struct table *table,
 void adoption_explain(const struct adoption *adoption, const struct table *table,
                       const struct outbox_options *options, struct error *error);
 
-/* Decides, and writes the note. Returns 0 when the relay may send and purge; -1 with *error set
- * when it may not, or when the database could not be asked. */
+/* Decides, and writes the condition. Returns 0 when the relay may send and purge; -1 with *error
+ * set when it may not, or when the database could not be asked. */
 int adoption_settle(struct adoption *adoption, const struct table *table, struct session *session,
                     const struct outbox_options *options, struct error *error);
 

@@ -13,11 +13,12 @@
 #define IS_TYPE "r.class = 'pg_catalog.pg_type'::pg_catalog.regclass"
 #define IS_FUNCTION "r.class = 'pg_catalog.pg_proc'::pg_catalog.regclass"
 
-/* $1, $2, $3: the tables. A function is a leaf: what it calls is its owner's affair. */
+/* $1 to $4: the tables. A function is a leaf: what it calls is its owner's affair. */
 static const char sql[] =
     "WITH RECURSIVE reach (class, id) AS (SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::oid,"
     " c.oid FROM pg_catalog.pg_class c WHERE " SERVER_SUPERUSER_SQL " AND c.oid IN"
-    " (pg_catalog.to_regclass($1), pg_catalog.to_regclass($2), pg_catalog.to_regclass($3))"
+    " (pg_catalog.to_regclass($1), pg_catalog.to_regclass($2), pg_catalog.to_regclass($3),"
+    " pg_catalog.to_regclass($4))"
     " UNION SELECT used.class, used.id FROM reach r CROSS JOIN LATERAL ("
     "SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::oid AS class, i.indexrelid AS id"
     " FROM pg_catalog.pg_index i WHERE " IS_TABLE " AND i.indrelid = r.id"
@@ -40,13 +41,14 @@ static const char sql[] =
 int borrowed_check(const struct table *table, struct session *session,
                    const struct outbox_options *options, struct error *error)
 {
-    const char *params[3] = {table->quoted, table->parked_quoted, table->slice_quoted};
+    const char *params[TABLE_NAMES];
     PGresult *result;
     int status = 0;
 
     if (options->allow_superuser)
         return 0;
-    result = session_query(session, sql, 3, params, error);
+    table_names(table, params);
+    result = session_query(session, sql, TABLE_NAMES, params, error);
     if (result == NULL)
         return -1;
     if (PQntuples(result) > 0) {

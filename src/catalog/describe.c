@@ -22,24 +22,57 @@ static const char schema_sql[] =
     "  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
     "  WHERE n.nspname = place.schema AND c.relname = $2) DESC, place.number LIMIT 1";
 
+/* A view, or a type of somebody else, might run its owner's code when it is read. */
+#define CONTROL_FITS_SQL                                                                           \
+    "k.relkind = 'r' AND (SELECT count(*) FROM pg_catalog.pg_attribute a"                          \
+    " WHERE a.attrelid = k.oid AND NOT a.attisdropped AND CASE WHEN a.attname = ANY"               \
+    " ('{kind,name,value,reason,set_by}') THEN a.atttypid = 'pg_catalog.text'::pg_catalog.regtype" \
+    " WHEN a.attname = 'set_at' THEN a.atttypid = 'pg_catalog.timestamptz'::pg_catalog.regtype"    \
+    " ELSE false END) = 6"
+#define PARKED_TRUSTED_SQL TABLE_TRUSTED_SQL("p", "c")
+#define CONTROL_TRUSTED_SQL TABLE_TRUSTED_SQL("k", "c")
+#define BESIDE_SQL(suffix)                                                                         \
+    "pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2::text || '" suffix "'))"
+#define OUTBOX_SQL BESIDE_SQL("")
+#define PARKED_SQL BESIDE_SQL("_parked")
+#define CONTROL_SQL BESIDE_SQL("_control")
+
 static const char find_sql[] =
     "SELECT c.relkind, c.relpersistence, c.relrowsecurity, c.relhassubclass, c.oid,"
-    "       p.oid IS NOT NULL, " TABLE_TRUSTED_SQL(
-        "p",
-        "c") ", substring(pg_catalog.obj_description(p.oid, 'pg_class')"
-             "  FROM '^outbox-relay: schema ([0-9]{1,9})$'),"
-             " (SELECT pg_catalog.string_agg(own, ', ') FROM pg_catalog.unnest("
-             "   '{seq,attempts,due,waits_for,error,parked_at,sent_at}'::text[]) own WHERE NOT "
-             "EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = p.oid"
-             "   AND a.attname = own AND NOT a.attisdropped)),"
-             " EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid"
-             "   AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 24 <> 0)"
-             " OR EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid)"
-             " FROM (VALUES (pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, "
-             "$2::text))))"
-             " AS t (oid) LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
-             " LEFT JOIN pg_catalog.pg_class p ON p.relkind = 'r' AND p.oid ="
-             "     pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2 || '_parked'))";
+    " EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid"
+    "  AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 24 <> 0)"
+    " OR EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid),"
+    " pg_catalog.obj_description(c.oid, 'pg_class') LIKE 'outbox-relay:%',"
+    " p.oid IS NOT NULL, " PARKED_TRUSTED_SQL
+    ", (SELECT pg_catalog.string_agg(own, ', ') FROM pg_catalog.unnest("
+    "  '{seq,attempts,due,waits_for,error,parked_at,sent_at}'::text[]) own WHERE NOT EXISTS"
+    "  (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = p.oid AND a.attname = own"
+    "   AND NOT a.attisdropped)),"
+    " k.oid IS NOT NULL, " CONTROL_FITS_SQL " AND " CONTROL_TRUSTED_SQL
+    ", substring(k.note FROM '^outbox-relay: schema ([0-9]{1,9})(;|$)'),"
+    " pg_catalog.pg_has_role(k.relowner, 'USAGE')"
+    "  AND coalesce(k.note LIKE 'outbox-relay: schema %', true)"
+    " FROM (VALUES (" OUTBOX_SQL ")) AS t (oid)"
+    " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
+    " LEFT JOIN pg_catalog.pg_class p ON p.relkind = 'r' AND p.oid = " PARKED_SQL
+    " LEFT JOIN (SELECT *, pg_catalog.obj_description(oid, 'pg_class') AS note"
+    "  FROM pg_catalog.pg_class) k ON k.oid = " CONTROL_SQL;
+enum {
+    FIND_KIND,
+    FIND_PERSISTENCE,
+    FIND_ROW_SECURITY,
+    FIND_CHILDREN,
+    FIND_OID,
+    FIND_TRIGGERS,
+    FIND_IS_OWN,
+    FIND_PARKED,
+    FIND_PARKED_TRUSTED,
+    FIND_PARKED_LACKS,
+    FIND_CONTROL,
+    FIND_CONTROL_FITS,
+    FIND_NUMBER,
+    FIND_MAY_NUMBER
+};
 
 /* What may be meant by a table that is not there: one whose name is the same but for capitals and
  * underscores, in the schema or, for an unqualified name, in the search_path; or one of this name
@@ -109,6 +142,7 @@ static void quote_names(struct table *table, PGconn *conn, enum order order)
     quote_beside(table, conn, "", table->quoted, sizeof table->quoted);
     quote_beside(table, conn, "_parked", table->parked_quoted, sizeof table->parked_quoted);
     quote_beside(table, conn, "_slice", table->slice_quoted, sizeof table->slice_quoted);
+    quote_beside(table, conn, "_control", table->control_quoted, sizeof table->control_quoted);
     (void)snprintf(index, sizeof index, "%s%s", table->name,
                    order == ORDER_KEY ? "_slice_idx" : "_unsent_idx");
     table_quote(conn, index, table->claim_index_quoted);
@@ -178,12 +212,12 @@ static int check_schema_number(const struct table *table, struct error *error)
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "table %s has schema %d, made by a newer outbox-relay; this one, " RELAY_VERSION
                     ", knows schema %d and leaves the tables alone",
-                    table->parked_quoted, table->schema_number, SCHEMA_NUMBER);
+                    table->control_quoted, table->schema_number, SCHEMA_NUMBER);
     (void)error_hint(error, "start the version whose init was run last");
     return error_mark_schema(error);
 }
 
-/* An older one lacks some columns, but not all of these. */
+/* That of another version lacks some columns, but not all of these. */
 static bool is_parked_table(const struct table *table)
 {
     static const char *const own[] = {"attempts", "due", "waits_for", "parked_at"};
@@ -194,6 +228,11 @@ static bool is_parked_table(const struct table *table)
     return is;
 }
 
+static bool is_set(const PGresult *result, int column)
+{
+    return PQgetvalue(result, 0, column)[0] == 't';
+}
+
 static int find(struct table *table, struct session *session, const struct outbox_options *options,
                 struct error *error)
 {
@@ -201,7 +240,8 @@ static int find(struct table *table, struct session *session, const struct outbo
     const char *params[2];
     char role[QUOTED_BYTES_MAX];
     PGresult *result;
-    bool trusted;
+    bool parked_trusted;
+    bool control_fits;
 
     split_name(options->table, table->schema, &name);
     (void)snprintf(table->name, sizeof table->name, "%s", name);
@@ -217,26 +257,32 @@ static int find(struct table *table, struct session *session, const struct outbo
     }
     if (result == NULL)
         return -1;
-    table->exists = !PQgetisnull(result, 0, 0);
-    table->kind = PQgetvalue(result, 0, 0)[0];
-    table->persistence = PQgetvalue(result, 0, 1)[0];
-    table->row_security = PQgetvalue(result, 0, 2)[0] == 't';
-    table->has_children = PQgetvalue(result, 0, 3)[0] == 't';
-    table->oid = (uint32_t)strtoul(PQgetvalue(result, 0, 4), NULL, 10);
-    table->parked_exists = PQgetvalue(result, 0, 5)[0] == 't';
-    trusted = PQgetvalue(result, 0, 6)[0] == 't';
-    table->schema_number = (int)strtol(PQgetvalue(result, 0, 7), NULL, 10);
+    table->exists = !PQgetisnull(result, 0, FIND_KIND);
+    table->kind = PQgetvalue(result, 0, FIND_KIND)[0];
+    table->persistence = PQgetvalue(result, 0, FIND_PERSISTENCE)[0];
+    table->row_security = is_set(result, FIND_ROW_SECURITY);
+    table->has_children = is_set(result, FIND_CHILDREN);
+    table->oid = (uint32_t)strtoul(PQgetvalue(result, 0, FIND_OID), NULL, 10);
+    table->has_triggers = is_set(result, FIND_TRIGGERS);
+    table->is_own = is_set(result, FIND_IS_OWN);
+    table->parked_exists = is_set(result, FIND_PARKED);
+    parked_trusted = is_set(result, FIND_PARKED_TRUSTED);
     (void)snprintf(table->parked_lacks, sizeof table->parked_lacks, "%s",
-                   table->parked_exists ? PQgetvalue(result, 0, 8) : "");
-    table->has_triggers = PQgetvalue(result, 0, 9)[0] == 't';
+                   table->parked_exists ? PQgetvalue(result, 0, FIND_PARKED_LACKS) : "");
+    table->control_exists = is_set(result, FIND_CONTROL);
+    control_fits = is_set(result, FIND_CONTROL_FITS);
+    table->schema_number = (int)strtol(PQgetvalue(result, 0, FIND_NUMBER), NULL, 10);
+    table->may_number = is_set(result, FIND_MAY_NUMBER);
     PQclear(result);
     quote_names(table, session->conn, options->order);
-    if (table->exists && table->parked_exists && (!trusted || !is_parked_table(table)))
+    if (table->exists && table->parked_exists && (!parked_trusted || !is_parked_table(table)))
         return table_refuse_other(table->parked_quoted, error);
-    if (!table->exists &&
-        find_others(table, session, strchr(options->table, '.') != NULL, error) < 0)
+    if (check_schema_number(table, error) < 0)
         return -1;
-    return check_schema_number(table, error);
+    if (table->exists && table->control_exists && !control_fits)
+        return table_refuse_other(table->control_quoted, error);
+    return table->exists ? 0
+                         : find_others(table, session, strchr(options->table, '.') != NULL, error);
 }
 
 /* A domain over bytea is converted by a cast to text, which depends on bytea_output. */
@@ -286,29 +332,48 @@ static void take_column(struct table *table, const struct table_column *column,
 
 /* The relay's own tables are recognised by their columns: their names may have been written by
  * mistake. */
+static const struct own_table {
+    const char *suffix;
+    const char *columns[6];
+    int most_columns; /* an outbox may have such columns too, and more; 0: hardly */
+} own_tables[] = {
+    {"_parked", {"seq", "attempts", "due", "waits_for", "parked_at"}, 0},
+    {"_slice", {"slice", "slices"}, 2},
+    {"_control", {"kind", "name", "value", "reason", "set_by", "set_at"}, 0},
+};
+#define OWN_TABLES (sizeof own_tables / sizeof *own_tables)
+
+static bool has_column(const struct table_column *columns, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(columns[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_own_table(const struct own_table *own, const struct table_column *columns, int count)
+{
+    for (int i = 0; i < 6 && own->columns[i] != NULL; i++)
+        if (!has_column(columns, count, own->columns[i]))
+            return false;
+    return own->most_columns == 0 || count <= own->most_columns;
+}
+
 static int refuse_own(const struct table *table, const struct table_column *columns, int count,
                       struct error *error)
 {
-    static const char *const parked[] = {"seq", "attempts", "due", "waits_for", "parked_at"};
-    static const char *const slice[] = {"slice", "slices"};
-    size_t as_parked = 0;
-    size_t as_slice = 0;
-
-    for (int i = 0; i < count; i++) {
-        for (size_t k = 0; k < sizeof parked / sizeof *parked; k++)
-            as_parked += strcmp(columns[i].name, parked[k]) == 0;
-        for (size_t k = 0; k < sizeof slice / sizeof *slice; k++)
-            as_slice += strcmp(columns[i].name, slice[k]) == 0;
+    for (size_t i = 0; i < OWN_TABLES; i++) {
+        if (!is_own_table(&own_tables[i], columns, count))
+            continue;
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                        "table %s is no outbox: it is one that outbox-relay keeps beside an outbox",
+                        table->quoted);
+        return error_hint(error,
+                          "write the name of the outbox itself as table in [outbox]: that of this"
+                          " table without %s",
+                          own_tables[i].suffix);
     }
-    if (as_parked < sizeof parked / sizeof *parked && (as_slice < 2 || count > 2))
-        return 0;
-    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                    "table %s is no outbox: it is one that outbox-relay keeps beside an outbox",
-                    table->quoted);
-    return error_hint(error,
-                      "write the name of the outbox itself as table in [outbox]: that of this"
-                      " table without %s",
-                      as_slice == 2 ? "_slice" : "_parked");
+    return 0;
 }
 
 static int find_columns(struct table *table, struct session *session,
@@ -442,15 +507,15 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
     }
     if (table->where_problem[0] != '\0')
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", table->where_problem);
-    if (table->parked_exists && table->parked_lacks[0] == '\0')
+    if (table->parked_exists && table->control_exists && table->parked_lacks[0] == '\0')
         return 0;
-    if (!table->parked_exists)
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
-                        table->parked_quoted);
-    else
+    if (table->parked_exists && table->control_exists)
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "table %s is that of an older outbox-relay: it lacks %s",
                         table->parked_quoted, table->parked_lacks);
+    else
+        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "table %s does not exist",
+                        table->parked_exists ? table->control_quoted : table->parked_quoted);
     (void)error_hint(error, "outbox-relay init");
     return error_mark_schema(error);
 }

@@ -1,6 +1,6 @@
 /*
- * Compares the parked table with the one of config/schema.sql. `init` prints the SQL for what an
- * older table lacks; `check` reports that, and columns of another type.
+ * Compares the parked table with the one of config/schema.sql. `init` adds what it lacks, or prints
+ * the SQL; `check` reports that, and columns of another type.
  */
 #include "catalog/parked_table.h"
 
@@ -11,10 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char table_sql[] =
-    "SELECT pg_catalog.pg_has_role(relowner, 'USAGE'),"
-    " pg_catalog.obj_description(oid, 'pg_class') IS NOT NULL, pg_catalog.pg_relation_size(oid)"
-    " FROM pg_catalog.pg_class WHERE oid = $1::pg_catalog.regclass";
+static const char size_sql[] = "SELECT pg_catalog.pg_relation_size($1::pg_catalog.regclass)";
 
 static const char columns_sql[] =
     "SELECT attname, " COLUMN_BASE_SQL " FROM pg_catalog.pg_attribute a"
@@ -101,17 +98,15 @@ static int take_each(struct parked_table *parked, const struct table *table,
     return 0;
 }
 
-static int take_table(struct parked_table *parked, const struct table *table,
-                      struct session *session, struct error *error)
+static int take_size(struct parked_table *parked, const struct table *table,
+                     struct session *session, struct error *error)
 {
     const char *params[1] = {table->parked_quoted};
-    PGresult *result = session_query(session, table_sql, 1, params, error);
+    PGresult *result = session_query(session, size_sql, 1, params, error);
 
     if (result == NULL)
         return -1;
-    parked->is_owned = PQgetvalue(result, 0, 0)[0] == 't';
-    parked->has_note = PQgetvalue(result, 0, 1)[0] == 't';
-    parked->bytes = strtoll(PQgetvalue(result, 0, 2), NULL, 10);
+    parked->bytes = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
     PQclear(result);
     return 0;
 }
@@ -120,7 +115,7 @@ int parked_describe(struct parked_table *parked, const struct table *table, stru
                     struct error *error)
 {
     expect(parked, table);
-    if (take_table(parked, table, session, error) < 0)
+    if (take_size(parked, table, session, error) < 0)
         return -1;
     if (take_each(parked, table, session, columns_sql, take_column, error) < 0)
         return -1;

@@ -27,8 +27,6 @@ struct parked_table {
     struct parked_column columns[PARKED_COLUMN_COUNT];
     struct parked_index indexes[PARKED_INDEXES_MAX];
     int index_count;
-    bool is_owned; /* this role has the rights of the table's owner */
-    bool has_note; /* the table has a comment, of init or of somebody else */
     int64_t bytes; /* the size of the rows, without their indexes and values that are out of line */
 };
 

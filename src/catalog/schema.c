@@ -70,6 +70,7 @@ static const char *find_name(const struct expansion *expansion, const char *word
     } names[] = {
         {"outbox", table->quoted},
         {"parked", table->parked_quoted},
+        {"control", table->control_quoted},
         {"parked_key", parked_key_columns(table)},
         {"slice", table->slice_quoted},
         {"schema", table->schema_quoted},
@@ -270,6 +271,7 @@ char *schema_complete_sql(const struct table *existing, const struct outbox_opti
     add_section(sections, options->order == ORDER_KEY ? "slice" : NULL);
     add_section(sections, "parked");
     add_section(sections, parked_key_columns(&table) != NULL ? "parked_key" : NULL);
+    add_section(sections, "control");
     add_section(sections, "schema_number");
     return render(&expansion, sections);
 }

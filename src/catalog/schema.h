@@ -6,7 +6,7 @@
 /* config/schema.sql, embedded at build time. */
 extern const char embedded_schema[];
 
-/* The number of the schema, which `init` notes in a comment on the parked table. It is raised when
+/* The number of the schema, which `init` notes in a comment on the control table. It is raised when
  * relays that know only a lower number must not work on the tables. What an older relay can ignore,
  * such as another index, does not raise it: that is recognised by what the tables lack. */
 #define SCHEMA_NUMBER 1
@@ -14,8 +14,7 @@ extern const char embedded_schema[];
 /* The function by which server.c identifies the cluster, as a regprocedure literal. */
 #define IDENTITY_FUNCTION "'pg_catalog.pg_control_system()'"
 
-/* pg_advisory_xact_lock's: whoever makes the relay's tables, or notes whose the rows are, goes one
- * after another. */
+/* pg_advisory_xact_lock's: one `init` goes after another. */
 #define SCHEMA_LOCK "7246113", "1"
 
 /* The column's type in the table, or the one that `init` gives it. */

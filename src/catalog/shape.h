@@ -5,10 +5,10 @@
 #include "pg/session.h"
 
 /*
- * The shape of the tables: a text that differs after every change of the outbox, parked or slice
- * table that a description depends on (columns, defaults, indexes, triggers, rules, owner, rights,
- * another table of the name). VACUUM and ANALYZE do not change it. A session that has locked the
- * outbox in this transaction sees a shape that stays until the transaction ends.
+ * The shape of the tables: a text that differs after every change of the outbox or of the relay's
+ * own tables that a description depends on (columns, defaults, indexes, triggers, rules, owner,
+ * rights, another table of the name). VACUUM and ANALYZE do not change it. A session that has
+ * locked the outbox in this transaction sees a shape that stays until the transaction ends.
  */
 
 /* Reads it into table->shape. To be called before the table is described: a change during the

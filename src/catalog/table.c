@@ -58,11 +58,20 @@ int table_plain(const struct table *table, struct error *error)
     return error_mark_schema(error);
 }
 
+void table_names(const struct table *table, const char *names[TABLE_NAMES])
+{
+    names[0] = table->quoted;
+    names[1] = table->parked_quoted;
+    names[2] = table->slice_quoted;
+    names[3] = table->control_quoted;
+}
+
 void table_name_holders(const struct table *table, struct session *session, struct error *error)
 {
-    const char *const tables[3] = {table->quoted, table->parked_quoted, table->slice_quoted};
+    const char *names[TABLE_NAMES];
 
-    holders_name(session, tables, error);
+    table_names(table, names);
+    holders_name(session, names, error);
 }
 
 int table_refuse_missing(const struct table *table, struct error *error)

@@ -45,6 +45,7 @@ struct table {
     char quoted[2 * QUOTED_BYTES_MAX];         /* "schema"."table" */
     char parked_quoted[2 * QUOTED_BYTES_MAX];  /* "schema"."table_parked" */
     char slice_quoted[2 * QUOTED_BYTES_MAX];   /* "schema"."table_slice" */
+    char control_quoted[2 * QUOTED_BYTES_MAX]; /* "schema"."table_control" */
     char claim_index_quoted[QUOTED_BYTES_MAX]; /* the name that init gives the claim's index */
     char notify_quoted[QUOTED_BYTES_MAX];      /* the trigger that init --notify adds */
     bool lacks_schema;
@@ -53,14 +54,17 @@ struct table {
     char elsewhere[132]; /* the same for a table of this name in another schema */
     uint32_t oid;        /* 0: it does not exist */
     bool exists;
+    bool is_own; /* `init` created it, and says so in a comment */
     bool parked_exists;
-    int schema_number;     /* the one that the parked table has (schema.h); 0: none */
     char parked_lacks[96]; /* the relay's own columns that the parked table lacks; "": none */
-    bool slice_exists;     /* the slice table exists; set with order = "key" only */
-    bool slice_readable;   /* this role has SELECT on it; set with order = "key" only */
-    int slices;       /* the number of slices; 0: the rows of the slice table are inconsistent */
-    char kind;        /* pg_class.relkind */
-    char persistence; /* pg_class.relpersistence */
+    bool control_exists;
+    int schema_number;   /* the one that the control table has (schema.h); 0: none */
+    bool may_number;     /* this role may note it, and no other comment stands there */
+    bool slice_exists;   /* the slice table exists; set with order = "key" only */
+    bool slice_readable; /* this role has SELECT on it; set with order = "key" only */
+    int slices;          /* the number of slices; 0: the rows of the slice table are inconsistent */
+    char kind;           /* pg_class.relkind */
+    char persistence;    /* pg_class.relpersistence */
     bool row_security;
     bool has_children;       /* partitions or inheriting tables */
     char shape[128];         /* when it was described (shape.h) */
@@ -73,7 +77,11 @@ struct table {
 
 void table_quote(PGconn *conn, const char *name, char out[QUOTED_BYTES_MAX]);
 
-/* Sets *error: the parked or slice table of this name is not the relay's. Returns -1. */
+#define TABLE_NAMES 4
+/* The quoted names of the outbox and of the relay's own tables, whether they exist or not. */
+void table_names(const struct table *table, const char *names[TABLE_NAMES]);
+
+/* Sets *error: the relay's own table of this name is not the relay's. Returns -1. */
 int table_refuse_other(const char *quoted, struct error *error);
 
 bool table_has(const struct table *table, enum column column);

@@ -22,11 +22,14 @@ static int put_string(FILE *out, const char *text)
     return fputs(text, out) < 0 ? -1 : 0;
 }
 
-/* {outbox}, {parked}, {slice_table}, and {oid_of:...} them, NULL when the table does not exist. */
+/* {outbox}, {parked}, {control}, {slice_table}, and {oid_of:...} them, NULL when the table does not
+ * exist. */
 static const char *name_of_table(const struct table *table, const char *word)
 {
     if (strcmp(word, "outbox") == 0)
         return table->quoted;
+    if (strcmp(word, "control") == 0)
+        return table->control_quoted;
     return strcmp(word, "parked") == 0 ? table->parked_quoted : table->slice_quoted;
 }
 
@@ -152,6 +155,7 @@ static int put_key_text(FILE *out, const struct sql_call *call)
 static const struct sql_word words[] = {
     {"outbox", .put = put_table},
     {"parked", .put = put_table},
+    {"control", .put = put_table},
     {"slice_table", .put = put_table},
     {"oid_of", .put = put_oid_of},
     {"outbox_oid", .put = put_outbox_oid},

@@ -59,8 +59,7 @@ static enum exit_status create(struct admin *admin, bool notify)
     int result = admin_init(admin, &executed, &missing, &error);
 
     if (executed != NULL)
-        (void)fprintf(stderr, "outbox-relay: the tables of an earlier version were changed by:\n%s",
-                      executed);
+        (void)fprintf(stderr, "outbox-relay: what the tables lacked was added by:\n%s", executed);
     free(executed);
     if (missing == NULL)
         print_columns(admin);

@@ -3,7 +3,6 @@
 
 #include "admin/parked/pause.h"
 #include "base/text.h"
-#include "cli/silent_relays.h"
 #include "cli/terminal.h"
 #include "route/match.h"
 
@@ -161,10 +160,6 @@ enum exit_status cli_pause(const struct arguments *arguments, struct config *con
         status = cli_fail(&error);
     else
         (void)printf("%s is paused%s\n", target.shown, paused > 0 ? "" : " already");
-    if (paused >= 0)
-        cli_warn_of_silent_relays(admin, config,
-                                  "if it is of a version without pause, it goes on publishing what"
-                                  " is paused; stop it");
     admin_close(admin);
     return status;
 }

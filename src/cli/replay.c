@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/progress.h"
-#include "cli/silent_relays.h"
 #include "cli/terminal.h"
 
 #include <inttypes.h>
@@ -149,11 +148,6 @@ enum exit_status cli_replay(const struct arguments *arguments, struct config *co
                                : admin_open_to_write(&config->relay.outbox, &error);
     if (admin != NULL)
         replay = admin_replay_open(admin, &request, &error);
-    if (replay != NULL && !arguments->dry_run)
-        cli_warn_of_silent_relays(admin, config,
-                                  "if it is of a version without replay, JetStream drops what it"
-                                  " sends again, and other brokers take it without replayed_at;"
-                                  " stop it first");
     if (replay != NULL)
         status = work(replay, arguments, &error);
     admin_replay_close(replay);

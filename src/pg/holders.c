@@ -23,7 +23,7 @@ static const char holders_sql[] =
     " WHERE l.locktype = 'relation' AND l.granted AND l.pid IS DISTINCT FROM"
     " pg_catalog.pg_backend_pid() AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE"
     " datname = pg_catalog.current_database()) AND l.relation IN (pg_catalog.to_regclass($1),"
-    " pg_catalog.to_regclass($2), pg_catalog.to_regclass($3))),"
+    " pg_catalog.to_regclass($2), pg_catalog.to_regclass($3), pg_catalog.to_regclass($4))),"
     " first AS (SELECT DISTINCT ON (pid, gid) * FROM held WHERE rank = (SELECT max(rank) FROM held)"
     "  ORDER BY pid, gid, relname),"
     " chosen AS (SELECT * FROM first WHERE name NOT LIKE 'outbox-relay/%' OR name IS NULL OR NOT"
@@ -38,20 +38,20 @@ static const char holders_sql[] =
     "  pg_catalog.quote_literal(gid) || '; or COMMIT PREPARED' ELSE"
     "  'SELECT pg_catalog.pg_terminate_backend(' || pid || ');' END))[1] FROM chosen";
 
-static PGresult *ask(struct session *session, const char *const tables[3])
+static PGresult *ask(struct session *session, const char *const tables[HOLDERS_TABLES])
 {
-    const char *params[3];
+    const char *params[HOLDERS_TABLES];
     struct error ignored;
     PGresult *result = NULL;
     bool is_pipeline = PQpipelineStatus(session->conn) == PQ_PIPELINE_ON;
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < HOLDERS_TABLES; i++)
         params[i] = tables[i][0] != '\0' ? tables[i] : NULL;
     if (is_pipeline && session_leave_pipeline(session, &ignored) < 0)
         return NULL;
     if (PQtransactionStatus(session->conn) == PQTRANS_IDLE ||
         session_execute(session, "ROLLBACK", &ignored) == 0)
-        result = session_query(session, holders_sql, 3, params, &ignored);
+        result = session_query(session, holders_sql, HOLDERS_TABLES, params, &ignored);
     if (is_pipeline && session->conn != NULL)
         (void)session_enter_pipeline(session, &ignored);
     return result;
@@ -92,7 +92,8 @@ int holders_lock_advisory(struct session *session, const char *class, const char
     return -1;
 }
 
-void holders_name(struct session *session, const char *const tables[3], struct error *error)
+void holders_name(struct session *session, const char *const tables[HOLDERS_TABLES],
+                  struct error *error)
 {
     size_t len = strlen(error->text);
     PGresult *result;

@@ -6,7 +6,9 @@
 /* Completes the error of a statement that waited too long for a lock (SQLSTATE 55P03): who holds
  * locks on these tables (quoted names, "" for none), and what to do. Any other error stays as it
  * is. A failed transaction of the session is rolled back; a pipeline must be empty. */
-void holders_name(struct session *session, const char *const tables[3], struct error *error);
+#define HOLDERS_TABLES 4
+void holders_name(struct session *session, const char *const tables[HOLDERS_TABLES],
+                  struct error *error);
 
 /* Takes an advisory lock of the transaction that is open. Returns 0, or -1 with *error set; after
  * lock_timeout it names the session that holds the lock, and the transaction is rolled back. */

@@ -11,7 +11,7 @@ enum pause_kind { PAUSE_TOPIC, PAUSE_KEY };
 struct pause {
     enum pause_kind kind;
     struct match match; /* of a topic */
-    struct text line;   /* within pauses->text: "topic shop.>" */
+    struct text line;   /* within pauses->text: "paused topic shop.>" */
     struct text name;   /* "shop.>" */
 };
 
@@ -36,15 +36,15 @@ static int add(struct pauses *pauses, struct text line)
     int parsed;
 
     *pause = (struct pause){.kind = PAUSE_KEY, .line = line};
-    if (begins_with(line, "key ")) {
-        pause->name = behind(line, "key ");
+    if (begins_with(line, "paused key ")) {
+        pause->name = behind(line, "paused key ");
         pauses->count++;
         return 0;
     }
-    if (!begins_with(line, "topic "))
+    if (!begins_with(line, "paused topic "))
         return 0;
     pause->kind = PAUSE_TOPIC;
-    pause->name = behind(line, "topic ");
+    pause->name = behind(line, "paused topic ");
     pattern = strndup(pause->name.data, pause->name.len);
     if (pattern == NULL)
         return -1;
@@ -113,10 +113,10 @@ uint64_t pauses_sinks(const struct pauses *pauses, const struct relay_options *o
     uint64_t sinks = 0;
 
     while (at != NULL && next_line(&at, &line)) {
-        if (!begins_with(line, "sink "))
+        if (!begins_with(line, "paused sink "))
             continue;
         for (int i = 0; i < options->sink_count; i++)
-            if (text_equal(behind(line, "sink "), text_of(options->sinks[i].name)))
+            if (text_equal(behind(line, "paused sink "), text_of(options->sinks[i].name)))
                 sinks |= UINT64_C(1) << i;
     }
     return sinks;
@@ -131,17 +131,12 @@ static bool is_paused(const struct pause *pause, const struct message *message)
 
 static void hold(const struct pause *pause, struct batch *batch, struct message *message)
 {
-    struct text waits_for;
-    char *text = batch_alloc(batch, sizeof PAUSED_PREFIX + pause->line.len);
+    struct text what = behind(pause->line, PAUSED_PREFIX);
+    struct text waits_for = batch_copy(batch, pause->line.data, pause->line.len);
 
-    batch_refuse(batch, message, VERDICT_PAUSED, "paused: %.*s", (int)pause->line.len,
-                 pause->line.data);
-    if (text == NULL) /* no memory: resume does not find the row, which waits until it is due */
-        return;
-    memcpy(text, PAUSED_PREFIX, sizeof PAUSED_PREFIX - 1);
-    memcpy(text + sizeof PAUSED_PREFIX - 1, pause->line.data, pause->line.len);
-    waits_for = (struct text){text, sizeof PAUSED_PREFIX - 1 + pause->line.len};
-    message->waits_for = waits_for;
+    batch_refuse(batch, message, VERDICT_PAUSED, "paused: %.*s", (int)what.len, what.data);
+    if (waits_for.data != NULL) /* else resume does not find the row, which waits until it is due */
+        message->waits_for = waits_for;
 }
 
 void pauses_hold(const struct pauses *pauses, struct batch *batch, uint64_t away)
@@ -168,6 +163,8 @@ void pauses_log(const struct pauses *pauses)
 
     if (at == NULL)
         log_info("nothing is paused any more");
-    while (at != NULL && next_line(&at, &line))
+    while (at != NULL && next_line(&at, &line)) {
+        line = behind(line, PAUSED_PREFIX);
         log_info("paused: %.*s", (int)line.len, line.data);
+    }
 }

@@ -59,7 +59,7 @@ def write_config(sink, name, lanes, on_sent, order="none", url=URL, batch=500, s
 
 
 def make_tables(config, *options):
-    sql("DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice")
+    sql("DROP TABLE IF EXISTS outbox, outbox_parked, outbox_control, outbox_slice")
     subprocess.run([RELAY, "init", "-c", config, *options], check=True, stdout=subprocess.DEVNULL)
 
 

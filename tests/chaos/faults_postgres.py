@@ -166,7 +166,7 @@ def a_dropped_table_that_comes_back_empty_is_relayed_again(case):
     mark = len(relay.log)
     case.sql("ALTER TABLE outbox RENAME TO kept; ALTER TABLE kept RENAME CONSTRAINT outbox_pkey"
              " TO kept_pkey; CREATE TABLE was AS TABLE kept; DROP TABLE kept CASCADE;"
-             " DROP TABLE outbox_parked")
+             " DROP TABLE outbox_parked, outbox_control")
     relay.wait_log("outbox.*does not exist", 20, mark)
     case.init(case.folder / "init.toml")
     case.fill(BATCH)
@@ -209,7 +209,7 @@ def restricted(case, **options):
     case.prepare(lanes=1, batch=BATCH, **options)
     case.sql(f"CREATE ROLE {role} LOGIN; GRANT CONNECT ON DATABASE {case.database} TO {role};"
              f"GRANT USAGE ON SCHEMA public TO {role};"
-             f"GRANT SELECT, INSERT, UPDATE, DELETE ON outbox, outbox_parked TO {role}")
+             f"GRANT SELECT, INSERT, UPDATE, DELETE ON outbox, outbox_parked, outbox_control TO {role}")
     case.at_exit.callback(case.try_sql, f"DROP OWNED BY {role}; DROP ROLE {role}")
     url = case.pg_url.replace("postgres@", f"{role}@")
     relay = case.new_relay(pg_url=url)

@@ -30,8 +30,6 @@ PGconn *harness_connect(const char *url);
 
 /* How many rows of the outbox are unsent. */
 #define UNSENT "SELECT count(*) FROM outbox WHERE sent_at IS NULL"
-/* The parked rows, without the row that notes by which condition rows are sent. */
-#define PARKED_ROWS "(SELECT * FROM outbox_parked WHERE sent_at IS DISTINCT FROM 'infinity') parked"
 
 void sql(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));
 long long sql_number(PGconn *conn, const char *format, ...) __attribute__((format(printf, 2, 3)));

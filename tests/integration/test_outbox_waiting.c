@@ -53,7 +53,7 @@ static void make_probes_due(struct lane_fixture *fixture)
 
 static int64_t count_parked(struct lane_fixture *fixture, const char *condition)
 {
-    return sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS " WHERE %s", condition);
+    return sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE %s", condition);
 }
 
 static void of_the_rows_that_wait_for_one_destination_one_is_tried(void **state)
@@ -296,7 +296,7 @@ static void behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too(void **s
     struct routes routes;
 
     outbox_abandon(fixture->outbox);
-    sql(fixture->conn, "DROP TABLE outbox, outbox_parked");
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     sql(fixture->conn,
         "CREATE TABLE outbox (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), event_id"
         " uuid NOT NULL DEFAULT gen_random_uuid(), topic text NOT NULL, payload jsonb,"

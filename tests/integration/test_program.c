@@ -191,7 +191,7 @@ static void status_shows_the_lanes_to_a_role_that_may_not_see_their_sessions(voi
                                 at));
     sql(fixture->conn, "SET client_min_messages = warning; DROP ROLE IF EXISTS onlooker;"
                        " CREATE ROLE onlooker LOGIN;"
-                       " GRANT SELECT ON outbox, outbox_parked TO onlooker");
+                       " GRANT SELECT ON outbox, outbox_parked, outbox_control TO onlooker");
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     wait_for_number(fixture->conn, 2,
                     "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE"

@@ -501,7 +501,7 @@ static void a_row_that_can_never_be_sent_shows_in_status_with_its_reason(void **
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "dead     1, oldest ");
-    assert_says(fixture->process.out, sql_text(fixture->conn, "SELECT error FROM " PARKED_ROWS));
+    assert_says(fixture->process.out, sql_text(fixture->conn, "SELECT error FROM outbox_parked"));
 }
 
 static void status_with_watch_shows_the_reasons_too(void **state)

@@ -164,7 +164,7 @@ static void with_ids_that_are_no_integers_every_session_leaves_too(void **state)
     PGconn *conn;
 
     (void)state;
-    sql(hosts.application, "DROP TABLE outbox, outbox_parked, outbox_slice;"
+    sql(hosts.application, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice;"
                            "CREATE TABLE outbox (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
                            " event_id uuid DEFAULT gen_random_uuid(), topic text NOT NULL,"
                            " payload jsonb, sent_at timestamptz);"

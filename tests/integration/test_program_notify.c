@@ -68,7 +68,7 @@ static void an_insert_wakes_a_relay_that_keeps_the_order_of_keys(void **state)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "DROP TABLE outbox, outbox_parked");
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control");
     poll_every(fixture, "60s", "key");
     expect(fixture, run(fixture, "init", "--notify", "-c", fixture->config), 0);
     wake_ten_times(fixture);
@@ -279,7 +279,7 @@ static void what_init_prints_makes_the_trigger(void **state)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice");
+    sql(fixture->conn, "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_control, outbox_slice");
     expect(fixture, run(fixture, "init", "--print", "--notify", "-c", fixture->config), 0);
     sql(fixture->conn, "%s", fixture->process.out);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);

@@ -216,13 +216,13 @@ static void a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named(v
 
 static void the_relays_own_tables_are_no_outbox(void **state)
 {
-    static const char *const names[] = {"outbox_parked", "outbox_slice"};
+    static const char *const names[] = {"outbox_parked", "outbox_slice", "outbox_control"};
     struct fixture *fixture = *state;
     char text[64];
 
     write_config_for(fixture, "");
     init(fixture);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         (void)snprintf(text, sizeof text, "table = \"%s\"", names[i]);
         write_config_for(fixture, text);
         expect(fixture, run_command(fixture, "init"), 3);
@@ -436,7 +436,7 @@ static void ids_that_come_to_an_end_are_said_with_what_makes_more(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         sql(fixture->conn,
             "SET client_min_messages = warning; DROP TABLE IF EXISTS events,"
-            " events_parked, events_slice; DROP SEQUENCE IF EXISTS numbers; CREATE"
+            " events_parked, events_control, events_slice; DROP SEQUENCE IF EXISTS numbers; CREATE"
             " SEQUENCE numbers; CREATE TABLE events (id %s, " COLUMNS ", sent_at"
             " timestamptz)",
             cases[i].column);

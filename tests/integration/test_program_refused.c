@@ -41,7 +41,8 @@ static void fill(struct fixture *fixture, const struct refusal *refusal)
 {
     configure_for(fixture, refusal->order, refusal->on_sent);
     sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
-                       " outbox_parked, outbox_slice, copy, printed, audit CASCADE");
+                       " outbox_parked, outbox_control, outbox_slice, copy, printed, audit"
+                       " CASCADE");
     expect(fixture, run_command(fixture, "init"), 0);
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload) SELECT 't', 'k' || i %% %d, to_jsonb(i)"

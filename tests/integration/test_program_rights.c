@@ -80,6 +80,7 @@ static void no_function_of_the_owner_runs_for_a_superuser(void **state)
         "CREATE INDEX rising ON outbox ((id + risen(1)))",
         "CREATE INDEX rising ON outbox_slice (slice) WHERE risen(1) = 1",
         "ALTER TABLE outbox_parked ADD EXCLUDE USING btree ((risen(1)) WITH =) WHERE (false)",
+        "CREATE INDEX rising ON outbox_control (kind) WHERE risen(1) = 1",
         "CREATE STATISTICS rising ON (id + risen(1)), topic FROM outbox",
         "CREATE OPERATOR public.@+@ (FUNCTION = risen, RIGHTARG = int);"
         " CREATE INDEX rising ON outbox ((id + (OPERATOR(public.@+@) 1)))",
@@ -135,7 +136,7 @@ static void a_role_that_may_run_programs_on_the_server_counts_as_a_superuser(voi
     struct fixture *fixture = *state;
 
     make_nobody(fixture);
-    sql(fixture->conn, "GRANT ALL ON outbox, outbox_parked TO " NOBODY
+    sql(fixture->conn, "GRANT ALL ON outbox, outbox_parked, outbox_control TO " NOBODY
                        "; GRANT pg_execute_server_program TO " NOBODY);
     write_config_as(fixture, NOBODY, "");
     expect(fixture, run(fixture, "emit", "-c", fixture->config, "t"), 3);
@@ -182,7 +183,7 @@ static void an_advisory_lock_that_somebody_holds_is_named(void **state)
     nobody = connect_as(fixture, NOBODY);
     (void)snprintf(pid, sizeof pid, "pid %d (role \"" NOBODY "\"", PQbackendPID(nobody));
     sql(nobody, "SELECT pg_advisory_lock(7246113, 1), pg_advisory_lock(7246113, 2)");
-    sql(fixture->conn, "DROP TABLE outbox_parked");
+    sql(fixture->conn, "DROP TABLE outbox_parked, outbox_control");
     expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, pid);
     assert_says(fixture->process.err, "pg_terminate_backend");

@@ -270,7 +270,7 @@ static void await_round(struct fixture *fixture)
 {
     sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, due)"
                        " VALUES (7, gen_random_uuid(), 't', now(), 'infinity')");
-    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM " PARKED_ROWS);
+    wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
 static void a_relay_that_deletes_leaves_what_was_marked(void **state)

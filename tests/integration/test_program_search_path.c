@@ -165,8 +165,9 @@ static void no_command_calls_what_is_planted_in_the_search_path(void **state)
     for (size_t i = 0; i < sizeof outboxes / sizeof *outboxes; i++) {
         as(fixture, "postgres", "allow_superuser = true", outboxes[i], dba);
         as(fixture, "test_restricted", "", outboxes[i], relay);
-        sql(fixture->conn, "DROP TABLE IF EXISTS public.outbox, public.outbox_parked,"
-                           " public.outbox_slice CASCADE");
+        sql(fixture->conn,
+            "DROP TABLE IF EXISTS public.outbox, public.outbox_parked, public.outbox_control,"
+            " public.outbox_slice CASCADE");
         expect(fixture, run(fixture, "init", "--print", "--notify", "-c", dba), 0);
         nothing_was_called(fixture, "init --print");
         run_printed(fixture);
@@ -174,7 +175,8 @@ static void no_command_calls_what_is_planted_in_the_search_path(void **state)
         expect(fixture, run(fixture, "init", "--grant", "test_restricted", "-c", dba), 0);
         run_printed(fixture);
         nothing_was_called(fixture, "what init --grant prints");
-        sql(fixture->conn, "DROP TABLE public.outbox, public.outbox_parked CASCADE");
+        sql(fixture->conn,
+            "DROP TABLE public.outbox, public.outbox_parked, public.outbox_control CASCADE");
         sql(fixture->conn, "DROP TABLE IF EXISTS public.outbox_slice");
         expect(fixture, run(fixture, "init", "--notify", "-c", dba), 0);
         nothing_was_called(fixture, "init");
@@ -251,7 +253,8 @@ static void no_sql_that_mends_a_table_calls_what_is_planted(void **state)
 
     plant(fixture);
     as(fixture, "postgres", "", "table = \"outbox\"", dba);
-    sql(fixture->conn, "DROP TABLE public.outbox, public.outbox_parked CASCADE");
+    sql(fixture->conn,
+        "DROP TABLE public.outbox, public.outbox_parked, public.outbox_control CASCADE");
     expect(fixture, run(fixture, "init", "-c", dba), 0);
     for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
         int pasted = 0;
@@ -286,6 +289,12 @@ static void a_view_in_the_place_of_a_table_of_the_relay_is_not_read(void **state
                        "CREATE TABLE outbox_slice (slice evil.number, slices evil.number)");
     expect(fixture, run(fixture, "init", "-c", dba), 3);
     assert_says(fixture->process.err, "\"public\".\"outbox_slice\" is not the table that");
+    sql(fixture->conn, "DROP TABLE outbox_slice; ALTER TABLE outbox_control RENAME TO control;"
+                       " CREATE VIEW outbox_control AS SELECT * FROM control WHERE"
+                       " evil.called('view')");
+    expect(fixture, run(fixture, "check", "-c", dba), 3);
+    assert_says(fixture->process.out, "\"public\".\"outbox_control\" is not the table that");
+    assert_int_equal(calls(fixture), 0);
 }
 
 static void a_view_in_the_place_of_the_outbox_is_not_planned(void **state)
@@ -327,7 +336,7 @@ static void give_to_planter(struct fixture *fixture, const char *table)
 /* The owner of such a table may have its triggers run as the role that writes to it. */
 static void a_table_of_another_owner_beside_the_outbox_is_not_touched(void **state)
 {
-    static const char *const planted[] = {"outbox_parked", "outbox_slice"};
+    static const char *const planted[] = {"outbox_parked", "outbox_slice", "outbox_control"};
     static const char *const commands[] = {"init", "check", "purge", "status", "run"};
     struct fixture *fixture = *state;
     char says[64];
@@ -340,7 +349,8 @@ static void a_table_of_another_owner_beside_the_outbox_is_not_touched(void **sta
                        " 'BEGIN PERFORM evil.called(TG_RELID::text); RETURN NEW; END'");
     as(fixture, "postgres", "", "table = \"public.outbox\"", dba);
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
-        sql(fixture->conn, "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice");
+        sql(fixture->conn,
+            "DROP TABLE IF EXISTS outbox, outbox_parked, outbox_control, outbox_slice");
         expect(fixture, run(fixture, "init", "-c", dba), 0);
         sql(fixture->conn, "COMMENT ON TABLE outbox IS NULL; ALTER TABLE outbox ADD status text");
         expect(fixture, run(fixture, "init", "-c", dba), 0);

@@ -109,7 +109,9 @@ static void keys_that_a_table_gets_are_kept_in_order_by_all_relays(void **state)
     struct fixture *fixture = *state;
     struct process second = {0};
 
-    change(fixture, "DROP TABLE outbox_parked, outbox_slice; ALTER TABLE outbox DROP COLUMN key");
+    change(
+        fixture,
+        "DROP TABLE outbox_parked, outbox_control, outbox_slice; ALTER TABLE outbox DROP COLUMN key");
     change(fixture, "CREATE INDEX outbox_slice_idx ON outbox (((pg_catalog.hashtext(id::text) &"
                     " 2147483647) % 64), id) WHERE sent_at IS NULL");
     expect(fixture, run_command(fixture, "init"), 0);

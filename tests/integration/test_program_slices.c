@@ -77,7 +77,7 @@ static void the_sql_that_init_prints_for_a_new_database_can_be_executed(void **s
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice");
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice");
     expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
     sql(fixture->conn, "%s", fixture->process.out);
     expect(fixture, run_command(fixture, "init"), 0);
@@ -89,7 +89,7 @@ static void a_table_that_deletes_has_the_same_index_over_all_rows(void **state)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice");
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice");
     write_config_by_key(fixture, "on_sent = \"delete\"\nslices = 7");
     expect(fixture, run_command(fixture, "init"), 0);
     assert_says(sql_text(fixture->conn, "SELECT pg_get_indexdef('outbox_slice_idx'::regclass)"),
@@ -136,7 +136,7 @@ static void init_prints_for_a_table_that_was_marked_what_can_be_executed(void **
 
     write_config_by_key(fixture, "on_sent = \"delete\"");
     expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
-    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice");
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice");
     sql(fixture->conn, "%s", fixture->process.out);
     expect(fixture, run_command(fixture, "init"), 0);
     sql(fixture->conn, "DROP INDEX outbox_slice_idx");
@@ -198,7 +198,7 @@ static void init_prints_what_a_table_made_for_order_none_lacks(void **state)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_slice");
+    sql(fixture->conn, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice");
     write_config_by_key(fixture, "order = \"none\"");
     expect(fixture, run_command(fixture, "init"), 0);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('outbox_slice'))"), 0);
@@ -229,7 +229,7 @@ static void init_prints_the_slices_with_whatever_else_is_missing(void **state)
 {
     static const char *const losses[] = {
         "DROP TABLE outbox_slice",
-        "DROP TABLE outbox_slice; COMMENT ON TABLE outbox_parked IS NULL",
+        "DROP TABLE outbox_slice; COMMENT ON TABLE outbox_control IS NULL",
         "DROP TABLE outbox_slice; DROP INDEX outbox_slice_idx",
     };
     struct fixture *fixture = *state;

@@ -152,7 +152,7 @@ static void a_relay_with_another_number_of_slices_ends(void **state)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "DROP TABLE outbox CASCADE; DROP TABLE outbox_parked");
+    sql(fixture->conn, "DROP TABLE outbox CASCADE; DROP TABLE outbox_parked, outbox_control");
     start(fixture, "slices = 64");
     sql(fixture->conn, "DELETE FROM outbox_slice; INSERT INTO outbox_slice SELECT slice, 32"
                        " FROM generate_series(0, 31) slice");

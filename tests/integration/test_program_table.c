@@ -25,7 +25,7 @@ static const char events[] =
 static void make_events(struct fixture *fixture)
 {
     sql(fixture->conn, "SET client_min_messages = warning;"
-                       " DROP TABLE IF EXISTS events, events_parked, events_slice");
+                       " DROP TABLE IF EXISTS events, events_parked, events_control, events_slice");
     sql(fixture->conn, "%s", events);
 }
 
@@ -172,7 +172,7 @@ static void rows_that_come_once_a_table_was_seen_empty_are_the_relays(void **sta
     make_events_without_sent_at(fixture);
     write_config_for(fixture, "on_sent = \"delete\"");
     init(fixture);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked"), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_control"), 0);
     expect(fixture, drain(fixture), 0);
     insert_events(fixture, "NEW", 10);
     expect(fixture, run_command(fixture, "check"), 0);
@@ -212,8 +212,9 @@ static void a_condition_is_refused_beside_a_relay_without_one(void **state)
     struct fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        sql(fixture->conn, "SET client_min_messages = warning;"
-                           " DROP TABLE IF EXISTS events, events_parked, events_slice");
+        sql(fixture->conn,
+            "SET client_min_messages = warning;"
+            " DROP TABLE IF EXISTS events, events_parked, events_control, events_slice");
         if (tables[i][0] != '\0')
             make_events(fixture);
         write_config_for(fixture, "");
@@ -232,53 +233,6 @@ static void a_condition_is_refused_beside_a_relay_without_one(void **state)
     }
 }
 
-/* An earlier init left no comment, and the application may have added columns since. */
-static void a_table_that_an_earlier_init_created_needs_no_adopt(void **state)
-{
-    struct fixture *fixture = *state;
-
-    write_config_for(fixture, "order = \"none\"");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    sql(fixture->conn, "COMMENT ON TABLE events IS NULL");
-    sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
-    expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
-    sql(fixture->conn, "ALTER TABLE events ADD COLUMN tenant text");
-    sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
-    expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 10);
-    sql(fixture->conn, "INSERT INTO events (topic) SELECT 't' FROM generate_series(1, 10)");
-    sql(fixture->conn, "ALTER TABLE events ADD COLUMN state text; DELETE FROM events_parked");
-    expect(fixture, run_command(fixture, "check"), 3);
-    sql(fixture->conn, "ALTER TABLE events DROP COLUMN state;"
-                       " ALTER TABLE events RESET (autovacuum_vacuum_threshold)");
-    expect(fixture, run_command(fixture, "check"), 3);
-}
-
-/* Earlier versions left nothing but the locks of their slices, and parked rows. */
-static void a_relay_of_an_earlier_version_goes_on_beside_a_table_of_others(void **state)
-{
-    struct fixture *fixture = *state;
-
-    make_events_without_sent_at(fixture);
-    write_config_for(fixture, "on_sent = \"delete\"\nadopt = true");
-    insert_events(fixture, "NEW", 10);
-    init(fixture);
-    expect(fixture, drain(fixture), 0);
-    sql(fixture->conn, "DELETE FROM events_parked");
-    insert_events(fixture, "NEW", 10);
-    write_config_for(fixture, "on_sent = \"delete\"");
-    expect(fixture, run_command(fixture, "check"), 0);
-    expect(fixture, drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 10);
-    sql(fixture->conn, "UPDATE events_slice SET slices = slices"); /* as after a restore */
-    sql(fixture->conn, "VACUUM (FREEZE) events_slice");
-    insert_events(fixture, "NEW", 10);
-    expect(fixture, drain(fixture), 0);
-    assert_int_equal(count_lines(fixture->process.out), 10);
-}
-
 static void relays_that_start_at_once_settle_a_table_together(void **state)
 {
     struct fixture *fixture = *state;
@@ -288,7 +242,7 @@ static void relays_that_start_at_once_settle_a_table_together(void **state)
     insert_events(fixture, "NEW", 3000);
     write_config_for(fixture, "adopt = true");
     init(fixture);
-    sql(fixture->conn, "DELETE FROM events_parked");
+    sql(fixture->conn, "DELETE FROM events_control");
     for (int i = 0; i < 4; i++)
         process_start(&relays[i], NULL, "run", "--drain", "-c", fixture->config, NULL);
     for (int i = 0; i < 4; i++) {
@@ -296,7 +250,7 @@ static void relays_that_start_at_once_settle_a_table_together(void **state)
         assert_int_equal(relays[i].status, 0);
         process_free(&relays[i]);
     }
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_parked"), 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events_control"), 1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
                      0);
 }
@@ -421,7 +375,7 @@ static void the_index_holds_the_condition_and_no_other_serves(void **state)
                 " 64), \"id\") WHERE \"sent_at\" IS NULL AND (status = 'NEW');\n");
     assert_says(fixture->process.out, "SET search_path = '';\nCREATE INDEX CONCURRENTLY ");
     assert_says(fixture->process.out, "DROP INDEX CONCURRENTLY public.events_slice_idx;\n");
-    sql(fixture->conn, "DELETE FROM events_parked"); /* as the refusal of another condition says */
+    sql(fixture->conn, "DELETE FROM events_control"); /* as the refusal of another condition says */
     init(fixture);
     assert_int_equal(sql_number(fixture->conn,
                                 "SELECT count(*) FROM pg_index WHERE indrelid = 'events'::regclass"
@@ -497,7 +451,7 @@ static void a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing(
     write_config_for(fixture, "order = \"none\"\nadopt = true\nwhere = \"id IN (SELECT 1)\"");
     expect(fixture, drain(fixture), 3); /* without an index that has it */
     assert_says(fixture->process.err, "[outbox] where: PostgreSQL refuses this condition:");
-    sql(fixture->conn, "DROP TABLE events, events_parked");
+    sql(fixture->conn, "DROP TABLE events, events_parked, events_control");
     write_config_for(fixture, "where = \"tenant = 'a'\"");
     expect(fixture, run_command(fixture, "init"), 3);
     assert_says(fixture->process.err, "[outbox] where: ");
@@ -619,10 +573,11 @@ static void the_relays_of_a_table_have_one_condition(void **state)
                 " \"rows are sent WHERE \"sent_at\" IS NULL AND (key = 'a')\", not \"rows are sent"
                 " WHERE \"sent_at\" IS NULL AND (key = 'b')\"");
     assert_says(fixture->process.err,
-                "DELETE FROM \"public\".\"events_parked\" WHERE sent_at = 'infinity'");
+                "DELETE FROM \"public\".\"events_control\" WHERE kind = 'setting' AND name ="
+                " 'condition'");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events WHERE sent_at IS NULL"),
                      1);
-    sql(fixture->conn, "DELETE FROM events_parked WHERE sent_at = 'infinity'");
+    sql(fixture->conn, "DELETE FROM events_control WHERE kind = 'setting' AND name = 'condition'");
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
@@ -828,8 +783,6 @@ int main(void)
         TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays),
         TEST(a_table_that_init_created_needs_no_adopt),
         TEST(a_condition_is_refused_beside_a_relay_without_one),
-        TEST(a_table_that_an_earlier_init_created_needs_no_adopt),
-        TEST(a_relay_of_an_earlier_version_goes_on_beside_a_table_of_others),
         TEST(relays_that_start_at_once_settle_a_table_together),
         TEST(sql_that_init_prints_for_another_database_marks_no_table_that_is_there),
         TEST(a_restricted_role_settles_a_table_too),

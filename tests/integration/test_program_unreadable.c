@@ -137,15 +137,15 @@ static long long count_printed(struct fixture *fixture)
 
 static void assert_parked(struct fixture *fixture, const struct bad_row *bad, int behind)
 {
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS), 1 + behind);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1 + behind);
     assert_string_equal(
-        sql_text(fixture->conn, "SELECT event_id FROM " PARKED_ROWS " WHERE due IS NULL"), BAD);
-    assert_says(sql_text(fixture->conn, "SELECT error FROM " PARKED_ROWS " WHERE due IS NULL"),
+        sql_text(fixture->conn, "SELECT event_id FROM outbox_parked WHERE due IS NULL"), BAD);
+    assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE due IS NULL"),
                 "PostgreSQL cannot read this row: ");
-    assert_says(sql_text(fixture->conn, "SELECT error FROM " PARKED_ROWS " WHERE due IS NULL"),
+    assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE due IS NULL"),
                 bad->says);
     assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM " PARKED_ROWS " WHERE due IS NULL AND topic ="
+                                "SELECT count(*) FROM outbox_parked WHERE due IS NULL AND topic ="
                                 " 't' AND key = 'k5' AND %s",
                                 bad->kept),
                      1);
@@ -244,9 +244,8 @@ static void beside_many_of_them_all_others_are_delivered(void **state)
             " FROM generate_series(1, 1000) i");
         drain(fixture, 1);
         assert_int_equal(count_printed(fixture), 950);
-        assert_int_equal(sql_number(fixture->conn,
-                                    "SELECT count(*) FROM " PARKED_ROWS " WHERE due IS"
-                                    " NULL AND payload::text = E'\"caf\\xe9\"'"),
+        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE due IS"
+                                                   " NULL AND payload::text = E'\"caf\\xe9\"'"),
                          50);
         close_coded(fixture);
     }
@@ -271,7 +270,7 @@ static void a_row_that_takes_more_than_two_seconds_to_read_is_given_up(void **st
     insert_good(fixture, 501);
     drain(fixture, 1);
     assert_int_equal(count_printed(fixture), 1000);
-    assert_says(sql_text(fixture->conn, "SELECT error FROM " PARKED_ROWS " WHERE due IS NULL"),
+    assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE due IS NULL"),
                 "canceling statement due to statement timeout");
     close_coded(fixture);
 }
@@ -290,7 +289,7 @@ static void rows_whose_key_cannot_be_handed_over_hold_up_no_other_key(void **sta
                        " FROM generate_series(1, 200) i");
     drain(fixture, 1);
     assert_int_equal(count_printed(fixture), 180);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS), 20);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 20);
     sql(fixture->conn, "UPDATE outbox_parked SET key = 'k3'");
     DEAD(fixture, "retry", "--all");
     drain(fixture, 0);
@@ -328,7 +327,7 @@ static void park_beside_a_good_one(struct fixture *fixture, const struct bad_row
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('', 'k6')"); /* no such topic */
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS " WHERE due IS NULL"), 2);
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE due IS NULL"), 2);
 }
 
 static void assert_listed(struct fixture *fixture, const struct bad_row *bad)
@@ -369,7 +368,7 @@ static void assert_retried(struct fixture *fixture)
     assert_string_equal(fixture->process.out, "1 row will be tried again\n");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM " PARKED_ROWS " WHERE due IS NULL"
+                                "SELECT count(*) FROM outbox_parked WHERE due IS NULL"
                                 " AND event_id = '" BAD "' AND payload IS NOT NULL"),
                      1);
 }
@@ -380,7 +379,7 @@ static void assert_dropped(struct fixture *fixture)
     assert_says(fixture->process.out, "would drop 1\n");
     DEAD(fixture, "drop", BAD, "--json");
     assert_says(fixture->process.out, "\"result\":\"dropped\"");
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS), 1);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
 }
 
 static void operate_on(struct fixture *fixture, const struct bad_row *bad)
@@ -448,11 +447,11 @@ static void a_row_that_cannot_be_parked_stays_as_it_is(void **state)
                                 "' AND sent_at IS NULL AND %s",
                                 bytes_without_an_encoding.kept),
                      1);
-    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM " PARKED_ROWS), 0);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
     wait_for_number(fixture->conn, 1000 - BEHIND,
                     "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
     sql(fixture->conn, "DROP TRIGGER refuse ON outbox_parked");
-    wait_for_number(fixture->conn, 1 + BEHIND, "SELECT count(*) FROM " PARKED_ROWS);
+    wait_for_number(fixture->conn, 1 + BEHIND, "SELECT count(*) FROM outbox_parked");
     process_stop(&fixture->process, SIGTERM);
     assert_parked(fixture, &bytes_without_an_encoding, BEHIND);
     close_coded(fixture);

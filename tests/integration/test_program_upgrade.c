@@ -1,67 +1,24 @@
-/* The tables of each earlier version: what `run` and `check` say of them, and how `init` brings
- * them up to date without losing a row. */
+/* What the relays' own tables lack: what `run` and `check` say of it, and how `init` adds it
+ * without losing a row; and the tables of a newer version. */
 #include "integration/program.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#define OUTBOX_COLUMNS                                                                             \
-    " event_id uuid NOT NULL DEFAULT gen_random_uuid(), topic text NOT NULL, key text, type text," \
-    " payload jsonb, headers jsonb, created_at timestamptz NOT NULL DEFAULT now(), sent_at"        \
-    " timestamptz)"
-#define VACUUM                                                                                     \
-    " WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,"              \
-    " autovacuum_vacuum_cost_delay = 0);"
-#define PARKED(waits_for)                                                                          \
-    "CREATE TABLE outbox_parked (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id bigint,"  \
-    " event_id uuid, topic text, key text, type text, payload jsonb, headers jsonb, created_at"    \
-    " timestamptz, attempts int NOT NULL DEFAULT 0, due timestamptz," waits_for " error text,"     \
-    " parked_at timestamptz NOT NULL DEFAULT now(), sent_at timestamptz);"                         \
-    "CREATE INDEX ON outbox_parked (due) WHERE due IS NOT NULL;"                                   \
-    "CREATE INDEX ON outbox_parked (sent_at) WHERE sent_at IS NOT NULL;"
-#define WAITING "CREATE INDEX ON outbox_parked (waits_for, due, seq) WHERE waits_for IS NOT NULL;"
-#define SLICES                                                                                     \
-    "CREATE INDEX outbox_slice_idx ON outbox (((pg_catalog.hashtext(COALESCE(key::text, id::text)" \
-    ") & 2147483647) % 64), id) WHERE sent_at IS NULL;"                                            \
-    "CREATE TABLE outbox_slice (slice int PRIMARY KEY, slices int NOT NULL);"                      \
-    "INSERT INTO outbox_slice SELECT slice, 64 FROM generate_series(0, 64 - 1) slice;"
-#define BY_SEQ                                                                                     \
-    "CREATE INDEX ON outbox_parked (pg_catalog.hashtextextended(key::text, 0), seq)"               \
-    " WHERE sent_at IS NULL;"
-#define BY_ID                                                                                      \
-    "CREATE INDEX ON outbox_parked (pg_catalog.hashtextextended(key::text, 0), id)"                \
-    " WHERE sent_at IS NULL AND key IS NOT NULL;"
-#define CREATED_BY_INIT "COMMENT ON TABLE outbox IS 'outbox-relay: created by init';"
-
-/* As the commits made them that changed config/schema.sql. */
+/* As a version before a new column or index leaves the tables, and a restore without comments. */
 static const struct shape {
-    const char *commit;
-    const char *sql;
-    const char *lacks;  /* what run says; NULL: it starts */
-    bool index_by_hand; /* the outbox lacks the index by slices */
+    const char *damage;
+    const char *lacks; /* what run says; NULL: it starts */
+    const char *added; /* what init says */
 } shapes[] = {
-    {"5003f85",
-     "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY," OUTBOX_COLUMNS ";"
-     "CREATE INDEX outbox_unsent_idx ON outbox (id) WHERE sent_at IS NULL;" PARKED(""),
-     "it lacks waits_for", true},
-    {"888e7bb",
-     "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY," OUTBOX_COLUMNS ";"
-     "CREATE INDEX outbox_unsent_idx ON outbox (id) WHERE sent_at IS NULL;" PARKED(
-         " waits_for text,") WAITING,
-     NULL, true},
-    {"1276ebd",
-     "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY," OUTBOX_COLUMNS
-         VACUUM SLICES PARKED(" waits_for text,") WAITING BY_SEQ,
-     NULL, false},
-    {"e82478e",
-     "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor ="
-     " 50)," OUTBOX_COLUMNS VACUUM SLICES PARKED(" waits_for text,") WAITING BY_ID,
-     NULL, false},
-    {"cbbeca7",
-     "CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor ="
-     " 50)," OUTBOX_COLUMNS VACUUM SLICES PARKED(" waits_for text,") WAITING BY_ID CREATED_BY_INIT,
-     NULL, false},
+    {"ALTER TABLE outbox_parked DROP COLUMN waits_for", "it lacks waits_for",
+     "ALTER TABLE \"public\".\"outbox_parked\" ADD COLUMN waits_for pg_catalog.text;\n"},
+    {"DROP INDEX outbox_parked_seq_idx", NULL,
+     "CREATE INDEX ON \"public\".\"outbox_parked\" (seq) WHERE"},
+    {"DROP TABLE outbox_control", "table \"public\".\"outbox_control\" does not exist", NULL},
+    {"COMMENT ON TABLE outbox IS NULL; COMMENT ON TABLE outbox_control IS NULL", NULL,
+     "COMMENT ON TABLE \"public\".\"outbox_control\" IS 'outbox-relay: schema 1;"},
 };
 #define SHAPE_COUNT (int)(sizeof shapes / sizeof *shapes)
 #define SENT 5
@@ -91,14 +48,13 @@ static int set_up_by_key(void **state)
 
 /* Rows that are sent, unsent, waiting for their next attempt, dead, and sent from the parked table.
  * The first unsent rows of the keys 1 to 3 are the parked ones. */
-static void make(struct fixture *fixture, const struct shape *shape)
+static void make(struct fixture *fixture, const char *damage)
 {
-    print_message("%s\n", shape->commit);
-    sql(fixture->conn, "SET client_min_messages = warning;"
-                       " DROP TABLE IF EXISTS outbox, outbox_parked, outbox_slice");
-    sql(fixture->conn, "SET ROLE " HARNESS_RELAY);
-    sql(fixture->conn, "%s", shape->sql);
-    sql(fixture->conn, "RESET ROLE");
+    print_message("%s\n", damage);
+    sql(fixture->conn, "SET client_min_messages = warning; DROP TABLE IF EXISTS outbox,"
+                       " outbox_parked, outbox_control, outbox_slice");
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
     sql(fixture->conn,
         "INSERT INTO outbox (topic, key, payload, sent_at) SELECT 'sent', n::text, to_jsonb(n),"
         " now() FROM generate_series(1, %d) n",
@@ -117,6 +73,7 @@ static void make(struct fixture *fixture, const struct shape *shape)
         "INSERT INTO outbox_parked (id, event_id, topic, created_at, sent_at)"
         " VALUES (-1, gen_random_uuid(), 'late', now(), now())");
     assert_int_equal(sql_number(fixture->conn, LEFT), UNSENT_ROWS);
+    sql(fixture->conn, "%s", damage);
 }
 
 /* Everything unsent was printed once, each key in the order of its rows. */
@@ -143,78 +100,64 @@ static void assert_drains(struct fixture *fixture)
                      2);
 }
 
-/* As init --print of this version, executed by a DBA, leaves them. */
-static void assert_up_to_date(struct fixture *fixture)
+/* init once more is harmless. */
+static void assert_complete(struct fixture *fixture)
 {
     expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
-    assert_null(strstr(fixture->process.err, "were changed"));
+    assert_null(strstr(fixture->process.err, "was added"));
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     assert_null(strstr(fixture->process.out, "has no index by"));
     assert_null(strstr(fixture->process.out, "lacks"));
-    assert_string_equal(
-        sql_text(fixture->conn, "SELECT obj_description('outbox_parked'::regclass)"),
-        "outbox-relay: schema 1");
+    assert_says(sql_text(fixture->conn, "SELECT obj_description('outbox_control'::regclass)"),
+                "outbox-relay: schema 1;");
 }
 
-static void init_brings_the_tables_of_each_version_up_to_date(void **state)
+static void init_adds_what_the_tables_lack_and_loses_no_row(void **state)
 {
     struct fixture *fixture = *state;
 
     for (int i = 0; i < SHAPE_COUNT; i++) {
-        const struct shape *shape = &shapes[i];
-
-        make(fixture, shape);
-        expect(fixture, run(fixture, "init", "-c", fixture->config), shape->index_by_hand ? 5 : 0);
-        assert_says(fixture->process.err, "the tables of an earlier version were changed by:");
-        if (shape->index_by_hand) {
-            assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY \"outbox_slice_idx\"");
-            execute_printed(fixture);
-        }
-        assert_up_to_date(fixture);
+        make(fixture, shapes[i].damage);
+        expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+        if (shapes[i].added != NULL)
+            assert_says(fixture->process.err, "what the tables lacked was added by:");
+        if (shapes[i].added != NULL)
+            assert_says(fixture->process.err, shapes[i].added);
+        assert_complete(fixture);
         assert_drains(fixture);
     }
 }
 
-static void what_init_prints_for_older_tables_does_the_same(void **state)
+static void what_init_prints_for_such_tables_does_the_same(void **state)
 {
     struct fixture *fixture = *state;
 
     for (int i = 0; i < SHAPE_COUNT; i++) {
-        if (shapes[i].index_by_hand)
-            continue;
-        make(fixture, &shapes[i]);
+        make(fixture, shapes[i].damage);
         expect(fixture, run(fixture, "init", "--print", "-c", fixture->config), 0);
-        assert_null(strstr(fixture->process.out, "CREATE TABLE"));
+        assert_null(strstr(fixture->process.out, "CREATE TABLE \"public\".\"outbox_parked\""));
         execute_printed(fixture);
-        assert_up_to_date(fixture);
+        assert_complete(fixture);
         assert_drains(fixture);
     }
 }
 
 /* Without init a relay works as long as nothing is missing that it needs. */
-static void run_and_check_say_what_older_tables_lack(void **state)
+static void run_and_check_say_what_the_tables_lack(void **state)
 {
     struct fixture *fixture = *state;
 
     for (int i = 0; i < SHAPE_COUNT; i++) {
-        const struct shape *shape = &shapes[i];
-
-        make(fixture, shape);
-        if (shape->lacks == NULL && !shape->index_by_hand) {
+        make(fixture, shapes[i].damage);
+        if (shapes[i].lacks == NULL) {
             assert_drains(fixture);
             continue;
         }
         expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 3);
-        if (shape->lacks != NULL) {
-            assert_says(fixture->process.err, "is that of an older outbox-relay");
-            assert_says(fixture->process.err, shape->lacks);
-            assert_says(fixture->process.err, "outbox-relay init");
-        }
+        assert_says(fixture->process.err, shapes[i].lacks);
+        assert_says(fixture->process.err, "outbox-relay init");
         expect(fixture, run(fixture, "check", "-c", fixture->config), 3);
-        assert_says(fixture->process.out,
-                    shape->lacks != NULL
-                        ? "that of an older outbox-relay: init brings it up to date"
-                        : "fix: ");
+        assert_says(fixture->process.out, "  fix: ");
         assert_int_equal(sql_number(fixture->conn, LEFT), UNSENT_ROWS);
     }
 }
@@ -240,12 +183,12 @@ static void an_init_that_fails_or_is_killed_changes_nothing(void **state)
     char before[4096];
     struct process process;
 
-    make(fixture, &shapes[0]);
+    make(fixture, shapes[0].damage);
     (void)snprintf(before, sizeof before, "%s", sql_text(fixture->conn, RELATION_NAMES));
     on_index(fixture, "RAISE 'the disk is full'");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
     assert_says(fixture->process.err, "the disk is full");
-    assert_null(strstr(fixture->process.err, "were changed"));
+    assert_null(strstr(fixture->process.err, "was added"));
     on_index(fixture, "PERFORM pg_sleep(600)");
     process_start(&process, NULL, "init", "-c", fixture->config, NULL);
     wait_for_number(fixture->conn, 1, ASLEEP);
@@ -261,9 +204,8 @@ static void an_init_that_fails_or_is_killed_changes_nothing(void **state)
                      0);
     assert_int_equal(sql_number(fixture->conn, LEFT), UNSENT_ROWS);
     sql(fixture->conn, "DROP EVENT TRIGGER on_index");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
-    execute_printed(fixture);
-    assert_up_to_date(fixture);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
+    assert_complete(fixture);
     assert_drains(fixture);
 }
 
@@ -271,15 +213,16 @@ static void init_tells_a_role_that_may_not_alter_the_table_who_may(void **state)
 {
     struct fixture *fixture = *state;
 
-    make(fixture, &shapes[0]);
+    make(fixture, shapes[0].damage);
     sql(fixture->conn, "ALTER TABLE outbox OWNER TO postgres; ALTER TABLE outbox_parked OWNER TO"
-                       " postgres; GRANT ALL ON outbox, outbox_parked TO " HARNESS_RELAY);
+                       " postgres; DROP TABLE outbox_control; GRANT ALL ON outbox, outbox_parked"
+                       " TO " HARNESS_RELAY);
     expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
     assert_says(fixture->process.err, "must be owner of table outbox_parked");
     assert_says(fixture->process.err,
                 "run the command as the owner of \"public\".\"outbox_parked\"");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_class WHERE relname ="
-                                               " 'outbox_slice'"),
+                                               " 'outbox_control'"),
                      0);
 }
 
@@ -288,15 +231,16 @@ static void init_waits_a_second_for_whoever_uses_the_parked_table(void **state)
     struct fixture *fixture = *state;
     PGconn *reader = harness_connect(fixture->url);
 
-    make(fixture, &shapes[0]);
+    make(fixture, shapes[0].damage);
+    sql(fixture->conn, "DROP TABLE outbox_control");
     sql(reader, "BEGIN; SELECT FROM outbox_parked");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 3);
     assert_says(fixture->process.err, "nothing was changed; run the command again");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM pg_class WHERE relname ="
-                                               " 'outbox_slice'"),
+                                               " 'outbox_control'"),
                      0);
     sql(reader, "COMMIT");
-    expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
+    expect(fixture, run(fixture, "init", "-c", fixture->config), 0);
     PQfinish(reader);
 }
 
@@ -305,7 +249,7 @@ static void a_large_parked_table_gets_its_index_by_hand(void **state)
 {
     struct fixture *fixture = *state;
 
-    make(fixture, &shapes[SHAPE_COUNT - 1]);
+    make(fixture, shapes[1].damage);
     sql(fixture->conn, "ALTER TABLE outbox_parked ALTER payload SET STORAGE PLAIN");
     sql(fixture->conn, "INSERT INTO outbox_parked (topic, payload, sent_at) SELECT 'old',"
                        " to_jsonb(repeat('x', 7000)), now() FROM generate_series(1, 8300) n");
@@ -313,7 +257,7 @@ static void a_large_parked_table_gets_its_index_by_hand(void **state)
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
                                       " (seq) WHERE");
     execute_printed(fixture);
-    assert_up_to_date(fixture);
+    assert_complete(fixture);
     assert_drains(fixture);
 }
 
@@ -323,7 +267,7 @@ static void the_tables_of_a_newer_version_are_left_alone(void **state)
     struct fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
-    sql(fixture->conn, "COMMENT ON TABLE outbox_parked IS 'outbox-relay: schema 2';"
+    sql(fixture->conn, "COMMENT ON TABLE outbox_control IS 'outbox-relay: schema 2; more';"
                        " ALTER TABLE outbox_parked DROP COLUMN waits_for");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect(fixture, run_command(fixture, commands[i]), 3);
@@ -332,10 +276,10 @@ static void the_tables_of_a_newer_version_are_left_alone(void **state)
     }
     expect(fixture, run(fixture, "emit", "t", "k", "1", "-c", fixture->config), 3);
     assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
-    sql(fixture->conn, "COMMENT ON TABLE outbox_parked IS 'our notes'");
+    sql(fixture->conn, "COMMENT ON TABLE outbox_control IS 'our notes'");
     expect(fixture, run_command(fixture, "init"), 0);
     assert_string_equal(
-        sql_text(fixture->conn, "SELECT obj_description('outbox_parked'::regclass)"), "our notes");
+        sql_text(fixture->conn, "SELECT obj_description('outbox_control'::regclass)"), "our notes");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
 }
 
@@ -349,7 +293,7 @@ static void a_relay_ends_when_the_tables_have_become_those_of_a_newer_version(vo
     wait_for_number(fixture->conn, 2,
                     "SELECT count(*) FROM pg_stat_activity WHERE application_name ~"
                     " '^outbox-relay/[^/]+/[0-9]+$' AND datname = current_database()");
-    sql(fixture->conn, "COMMENT ON TABLE outbox_parked IS 'outbox-relay: schema 2'");
+    sql(fixture->conn, "COMMENT ON TABLE outbox_control IS 'outbox-relay: schema 2'");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
     sql(fixture->conn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
                        " application_name LIKE 'outbox-relay/%%' AND datname = current_database()");
@@ -364,9 +308,9 @@ static void a_relay_ends_when_the_tables_have_become_those_of_a_newer_version(vo
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        KEY_TEST(init_brings_the_tables_of_each_version_up_to_date),
-        KEY_TEST(what_init_prints_for_older_tables_does_the_same),
-        KEY_TEST(run_and_check_say_what_older_tables_lack),
+        KEY_TEST(init_adds_what_the_tables_lack_and_loses_no_row),
+        KEY_TEST(what_init_prints_for_such_tables_does_the_same),
+        KEY_TEST(run_and_check_say_what_the_tables_lack),
         KEY_TEST(an_init_that_fails_or_is_killed_changes_nothing),
         KEY_TEST(init_tells_a_role_that_may_not_alter_the_table_who_may),
         KEY_TEST(init_waits_a_second_for_whoever_uses_the_parked_table),

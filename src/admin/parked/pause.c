@@ -33,69 +33,65 @@ const char *pause_name_problem(const char *name)
     return NULL;
 }
 
-static void put_line(char *out, size_t size, enum pause_what what, const char *name)
+static const char *pause_kind(enum pause_what what)
 {
-    (void)snprintf(out, size, "%s %s", pause_word(what), name);
+    static const char *const kinds[] = {PAUSED_PREFIX "sink", PAUSED_PREFIX "topic",
+                                        PAUSED_PREFIX "key"};
+
+    return kinds[what];
 }
 
-/* Runs a statement that ends in a SELECT of count(*), and returns that count. */
-static int64_t change(struct admin *admin, const char *format, int param_count,
+/* Runs a statement that changes rows of a table, and returns how many; -1 with *error set. */
+static int64_t change(struct admin *admin, const char *format, const char *table, int param_count,
                       const char *const *params, struct error *error)
 {
-    char sql[2048];
+    char sql[1024];
+    PGresult *result;
+    int64_t changed;
 
-    (void)snprintf(sql, sizeof sql, format, admin->table.parked_quoted, admin->table.parked_quoted);
-    return admin_number(admin, sql, param_count, params, error);
+    (void)snprintf(sql, sizeof sql, format, table, table);
+    result = session_query(&admin->session, sql, param_count, params, error);
+    changed = result != NULL ? (int64_t)strtoll(PQcmdTuples(result), NULL, 10) : -1;
+    PQclear(result);
+    return changed;
 }
 
 int admin_pause(struct admin *admin, enum pause_what what, const char *name, const char *reason,
                 struct error *error)
 {
-    char line[PAUSE_NAME_MAX + 16];
-    const char *params[2] = {line, reason != NULL ? reason : ""};
-    int64_t paused;
+    const char *params[3] = {pause_kind(what), name, reason};
 
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    put_line(line, sizeof line, what, name);
-    paused = change(admin,
-                    "WITH noted AS (INSERT INTO %s (waits_for, error, sent_at, attempts)"
-                    " SELECT $1, pg_catalog.concat(current_user, E'\\n', $2::text), 'infinity', 0"
-                    " WHERE NOT EXISTS (SELECT FROM %s WHERE " PAUSE_ROW_SQL
-                    " AND waits_for = $1) RETURNING 1) SELECT count(*) FROM noted",
-                    2, params, error);
-    return paused < 0 ? -1 : paused > 0;
+    return (int)change(admin,
+                       "INSERT INTO %s (kind, name, reason) VALUES ($1, $2, $3)"
+                       " ON CONFLICT DO NOTHING",
+                       admin->table.control_quoted, 3, params, error);
 }
 
 int admin_resume(struct admin *admin, enum pause_what what, const char *name, struct error *error)
 {
-    char line[PAUSE_NAME_MAX + 16];
-    const char *params[1] = {line};
-    int64_t ended;
+    const char *params[2] = {pause_kind(what), name};
 
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    put_line(line, sizeof line, what, name);
-    ended = change(admin,
-                   "WITH ended AS (DELETE FROM %s WHERE " PAUSE_ROW_SQL
-                   " AND waits_for = $1 RETURNING 1) SELECT count(*) FROM ended",
-                   1, params, error);
-    return ended < 0 ? -1 : ended > 0;
+    return (int)change(admin, "DELETE FROM %s WHERE kind = $1 AND name = $2",
+                       admin->table.control_quoted, 2, params, error);
 }
 
 /* The probe row becomes due; once sent, it releases the others. A row locked by a relay is
  * skipped. */
 int admin_let_go(struct admin *admin, enum pause_what what, const char *name, struct error *error)
 {
-    char line[sizeof PAUSED_PREFIX + PAUSE_NAME_MAX + 16];
-    const char *params[1] = {line};
+    char waits_for[PAUSE_NAME_MAX + 32];
+    const char *params[1] = {waits_for};
 
-    (void)snprintf(line, sizeof line, PAUSED_PREFIX "%s %s", pause_word(what), name);
+    (void)snprintf(waits_for, sizeof waits_for, "%s %s", pause_kind(what), name);
     if (change(admin,
-               "WITH due_now AS (UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE ctid = ANY"
-               " (ARRAY(SELECT ctid FROM %s WHERE waits_for = $1 AND due < 'infinity' AND sent_at"
-               " IS NULL FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT count(*) FROM due_now",
-               1, params, error) < 0)
+               "UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE ctid = ANY (ARRAY(SELECT"
+               " ctid FROM %s WHERE waits_for = $1 AND due < 'infinity' AND sent_at IS NULL"
+               " FOR UPDATE SKIP LOCKED))",
+               admin->table.parked_quoted, 1, params, error) < 0)
         return -1;
     return admin_adopt_waiting(admin, error);
 }
@@ -146,17 +142,12 @@ int admin_list_pauses(struct admin *admin, struct pause_notes *pauses, struct er
     *pauses = (struct pause_notes){0};
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT pg_catalog.split_part(waits_for, ' ', 1), pg_catalog.substr(waits_for,"
-        " pg_catalog.strpos(waits_for, ' ') + 1), pg_catalog.to_char(parked_at"
-        " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM"
-        " pg_catalog.clock_timestamp() - parked_at), pg_catalog.split_part(error, E'\\n', 1),"
-        " pg_catalog.substr(error, pg_catalog.strpos(error, E'\\n') + 1) FROM %s"
-        " WHERE " PAUSE_ROW_SQL
-        " ORDER BY seq + 0", /* + 0 keeps the planner from walking the primary key of a large table
-                              */
-        admin->table.parked_quoted);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT pg_catalog.split_part(kind, ' ', 2), name, pg_catalog.to_char(set_at AT"
+                   " TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM"
+                   " pg_catalog.clock_timestamp() - set_at), set_by, reason FROM %s"
+                   " WHERE " PAUSE_ROW_SQL " ORDER BY set_at, kind, name",
+                   admin->table.control_quoted);
     result = session_query(&admin->session, sql, 0, NULL, error);
     if (result == NULL)
         return -1;

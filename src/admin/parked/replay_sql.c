@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define SHOWN_ROWS 10
-/* Excludes copies that have been sent, and the relay's notes. */
-#define PARKED_SENT "seq > 0 AND sent_at < 'infinity'"
+/* Excludes copies that have been sent. */
+#define PARKED_SENT "seq > 0 AND sent_at IS NOT NULL"
 
 static void put_filter(FILE *out, const char *sent_at, const char *topic)
 {

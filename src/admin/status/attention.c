@@ -50,9 +50,9 @@ static void note_relays(struct status *status)
     }
     for (int i = 0; i < status->process_count; i++)
         if (status->has_asked && !status->processes[i].answers) {
-            finding = findings_add(of(status), FINDING_WARNING,
-                                   "relay %s does not answer: it is of an older version, or hangs",
-                                   status->processes[i].name);
+            finding =
+                findings_add(of(status), FINDING_WARNING, "relay %s does not answer: it may hang",
+                             status->processes[i].name);
             (void)snprintf(finding->fix, sizeof finding->fix,
                            "read its log; start it anew when that says nothing");
         }

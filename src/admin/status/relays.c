@@ -229,7 +229,7 @@ int relays_ask(struct asking *asking, struct admin *admin, struct status *status
     if (wait_ms == 0)
         return 0;
     status->has_asked = true;
-    if (asking->left == 0) /* no relay, or only such of versions without a session that answers */
+    if (asking->left == 0)
         return 0;
     status->has_asked = put_question(asking, error) == 0;
     return status->has_asked || admin->session.conn != NULL ? 0 : -1; /* a standby has no LISTEN */

@@ -1,2 +1,2 @@
--- Part and statement: what is paused, one item a line (catalog/pauses.h); NULL: nothing.
-SELECT string_agg(waits_for, E'\n' ORDER BY seq) FROM {parked} WHERE {is_pause}
+-- Part and statement: what is paused, a pause a line (catalog/pauses.h); NULL: nothing.
+SELECT string_agg(kind || ' ' || name, E'\n' ORDER BY set_at, kind, name) FROM {control} WHERE {is_pause}

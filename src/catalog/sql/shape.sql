@@ -2,7 +2,7 @@
 -- is above those of all older rows until transaction ids wrap around; a row that is dropped lowers the count. The rows
 -- of pg_class that VACUUM changes keep their xmin.
 WITH relay_ids AS MATERIALIZED (
-    SELECT ARRAY[{oid_of:outbox}, {oid_of:parked}, {oid_of:slice_table}]::oid[] AS known
+    SELECT ARRAY[{oid_of:outbox}, {oid_of:parked}, {oid_of:slice_table}, {oid_of:control}]::oid[] AS known
 )
 SELECT concat_ws(' ', (SELECT known::text FROM relay_ids), count(*), sum(mark), max(mark))
 FROM (

@@ -31,10 +31,10 @@ static void a_text_is_read_once(void **state)
 {
     (void)state;
     assert_int_equal(pauses_read(&pauses, NULL), 0);
-    assert_int_equal(pauses_read(&pauses, "topic a.>\nkey k"), 1);
-    assert_int_equal(pauses_read(&pauses, "topic a.>\nkey k"), 0);
+    assert_int_equal(pauses_read(&pauses, "paused topic a.>\npaused key k"), 1);
+    assert_int_equal(pauses_read(&pauses, "paused topic a.>\npaused key k"), 0);
     assert_int_equal(pauses.count, 2);
-    assert_int_equal(pauses_read(&pauses, "key k"), 1);
+    assert_int_equal(pauses_read(&pauses, "paused key k"), 1);
     assert_int_equal(pauses.count, 1);
     assert_int_equal(pauses_read(&pauses, NULL), 1);
     assert_int_equal(pauses.count, 0);
@@ -48,7 +48,8 @@ static void rows_of_a_paused_topic_or_key_wait_for_it(void **state)
     struct message *keyless = add("b", NULL, 0);
 
     (void)state;
-    assert_int_equal(pauses_read(&pauses, "topic a.>\nsink out\nkey a key"), 1);
+    assert_int_equal(pauses_read(&pauses, "paused topic a.>\npaused sink out\npaused key a key"),
+                     1);
     pauses_hold(&pauses, &batch, 0);
     assert_int_equal(by_topic->verdict, VERDICT_PAUSED);
     assert_string_equal(by_topic->reason, "paused: topic a.>");
@@ -66,7 +67,7 @@ static void rows_that_are_refused_or_whose_sink_is_away_stay_as_they_are(void **
 
     (void)state;
     refused->verdict = VERDICT_REJECTED;
-    assert_int_equal(pauses_read(&pauses, "topic a"), 1);
+    assert_int_equal(pauses_read(&pauses, "paused topic a"), 1);
     pauses_hold(&pauses, &batch, 2);
     assert_int_equal(refused->verdict, VERDICT_REJECTED);
     assert_int_equal(away->verdict, VERDICT_PENDING);
@@ -79,7 +80,11 @@ static void paused_sinks_are_told_by_their_names(void **state)
 
     (void)state;
     assert_int_equal(pauses_sinks(&pauses, &options), 0);
-    assert_int_equal(pauses_read(&pauses, "sink b\ntopic a\nsink ab\nsink unknown\nsink "), 1);
+    assert_int_equal(
+        pauses_read(
+            &pauses,
+            "paused sink b\npaused topic a\npaused sink ab\npaused sink unknown\npaused sink "),
+        1);
     assert_int_equal(pauses_sinks(&pauses, &options), 6);
 }
 
@@ -87,7 +92,7 @@ static void what_pause_would_have_refused_pauses_nothing(void **state)
 {
     (void)state;
     add("a", "k", 0);
-    assert_int_equal(pauses_read(&pauses, "topic re:(\nnonsense\n\nkeyk"), 1);
+    assert_int_equal(pauses_read(&pauses, "paused topic re:(\nnonsense\n\npaused keyk"), 1);
     pauses_hold(&pauses, &batch, 0);
     assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
 }
