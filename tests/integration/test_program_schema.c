@@ -133,6 +133,28 @@ static void the_sql_that_init_prints_can_be_executed(void **state)
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
 }
 
+static void the_control_table_refuses_what_cannot_be(void **state)
+{
+    static const char *const rows[] = {
+        "('sink', 'out', NULL, NULL)",          "('paused sink', 'out', 'x', NULL)",
+        "('setting', 'condition', NULL, NULL)", "('setting', 'condition', 'x', 'y')",
+        "('paused key', '', NULL, NULL)",       "('paused key', E'k\npaused sink out', NULL, NULL)",
+    };
+    struct fixture *fixture = *state;
+    char statement[256];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        PGresult *result;
+
+        (void)snprintf(statement, sizeof statement,
+                       "INSERT INTO outbox_control (kind, name, value, reason) VALUES %s", rows[i]);
+        result = PQexec(fixture->conn, statement);
+        assert_string_equal(PQresultErrorField(result, PG_DIAG_SQLSTATE), "23514");
+        PQclear(result);
+    }
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_control"), 0);
+}
+
 static void become(struct fixture *fixture, const char *role)
 {
     log_in_as(fixture, role);
@@ -470,6 +492,7 @@ int main(void)
         TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path),
         TEST(an_absent_optional_column_is_reported_at_the_start),
         TEST(the_sql_that_init_prints_can_be_executed),
+        TEST(the_control_table_refuses_what_cannot_be),
         TEST(the_printed_grants_suffice_for_a_restricted_role),
         TEST(a_superuser_relays_only_where_a_key_allows_it),
         TEST(the_role_of_docker_compose_has_what_init_grant_prints),

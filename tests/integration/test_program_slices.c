@@ -454,7 +454,7 @@ static void a_key_whose_text_depends_on_settings_is_refused(void **state)
     expect_init_then_ready(fixture);
 }
 
-/* An earlier release accepted such a key, and created an index that depends on bytea_output. */
+/* Its text depends on bytea_output. */
 static void a_key_that_is_a_domain_over_bytea_is_refused(void **state)
 {
     struct fixture *fixture = *state;
