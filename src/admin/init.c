@@ -142,7 +142,7 @@ static int find_sequence(struct admin *admin, struct sequence *sequence, struct 
         return sequence_describe(sequence, &admin->session, table, error);
     (void)snprintf(name, sizeof name, "%.63s_%.63s_seq", table->name,
                    table->columns[COLUMN_ID].name);
-    table_quote(admin->session.conn, name, quoted);
+    table_quote(&admin->session, name, quoted);
     (void)snprintf(sequence->quoted, sizeof sequence->quoted, "%s.%s", table->schema_quoted,
                    quoted);
     return 0;
@@ -157,14 +157,14 @@ char *admin_grant_sql(struct admin *admin, const char *role, struct error *error
 
     if (identifies < 0 || find_sequence(admin, &sequence, error) < 0)
         return NULL;
-    quoted = PQescapeIdentifier(admin->session.conn, role, strlen(role));
+    quoted = session_quote_name(&admin->session, role);
     if (quoted != NULL) {
         const struct schema_grant grant = {
             .role = quoted, .sequence = sequence.quoted, .identifies = identifies > 0};
 
         sql = schema_grant_sql(&admin->table, admin->options, &grant);
     }
-    PQfreemem(quoted);
+    free(quoted);
     if (sql == NULL)
         (void)error_no_memory(error);
     return sql;

@@ -28,13 +28,13 @@ struct privilege {
 /* The role of this session, for the SQL of a fix. */
 static const char *quote_role(const struct admin *admin, char quoted[QUOTED_BYTES_MAX])
 {
-    table_quote(admin->session.conn, PQuser(admin->session.conn), quoted);
+    table_quote(&admin->session, session_role(&admin->session), quoted);
     return quoted;
 }
 
 static void inspect_server(struct admin *admin, struct findings *findings)
 {
-    int version = PQserverVersion(admin->session.conn);
+    int version = session_server_version(&admin->session);
 
     if (version < 130000)
         (void)findings_add(findings, FINDING_ERROR, "PostgreSQL %d is older than 13",
@@ -42,8 +42,8 @@ static void inspect_server(struct admin *admin, struct findings *findings)
     else
         (void)findings_add(findings, FINDING_OK,
                            "connected to PostgreSQL %d.%d, database \"%s\", role \"%s\"",
-                           version / 10000, version % 10000, PQdb(admin->session.conn),
-                           PQuser(admin->session.conn));
+                           version / 10000, version % 10000, session_database(&admin->session),
+                           session_role(&admin->session));
     if (admin->session.is_pooled)
         (void)findings_add(findings, FINDING_OK,
                            "the connection goes through a connection pooler in session mode");
@@ -53,15 +53,15 @@ static void inspect_server(struct admin *admin, struct findings *findings)
 static void inspect_encoding(struct admin *admin, struct findings *findings)
 {
     static const char *const sure[] = {"UTF8", "LATIN1"};
-    const char *encoding = PQparameterStatus(admin->session.conn, "server_encoding");
+    const char *encoding = session_encoding(&admin->session);
 
-    for (size_t i = 0; encoding != NULL && i < sizeof sure / sizeof *sure; i++)
+    for (size_t i = 0; i < sizeof sure / sizeof *sure; i++)
         if (strcmp(encoding, sure[i]) == 0)
             return;
     (void)findings_add(findings, FINDING_WARNING,
                        "database \"%s\" has the encoding %s: a row that holds bytes without an"
                        " equivalent in UTF-8 cannot be sent, and is parked as dead",
-                       PQdb(admin->session.conn), encoding != NULL ? encoding : "(unknown)");
+                       session_database(&admin->session), encoding);
 }
 
 static int inspect_role(struct admin *admin, struct findings *findings, struct error *error)
@@ -88,12 +88,12 @@ static int inspect_role(struct admin *admin, struct findings *findings, struct e
     }
     finding = findings_add(findings, FINDING_WARNING,
                            "role \"%s\" %s; a restricted role can do less harm",
-                           PQuser(admin->session.conn),
+                           session_role(&admin->session),
                            flags % 2 == 1 ? "is a superuser, or may become one" : "owns the table");
     (void)snprintf(finding->fix, sizeof finding->fix,
                    "as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant relay"
                    " | psql %s; then connect as relay",
-                   PQdb(admin->session.conn));
+                   session_database(&admin->session));
     return 0;
 }
 
@@ -106,9 +106,9 @@ static bool inspect_table(struct admin *admin, struct findings *findings)
 
     if (!table->exists) {
         (void)table_refuse_missing(table, &problem);
-        finding =
-            findings_add(findings, FINDING_ERROR, "%s (in database \"%s\", as role \"%s\")",
-                         problem.text, PQdb(admin->session.conn), PQuser(admin->session.conn));
+        finding = findings_add(findings, FINDING_ERROR, "%s (in database \"%s\", as role \"%s\")",
+                               problem.text, session_database(&admin->session),
+                               session_role(&admin->session));
         (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
         return false;
     }
@@ -218,7 +218,7 @@ static int inspect_sequence(struct admin *admin, struct findings *findings, stru
         finding = findings_add(findings, FINDING_WARNING,
                                "missing privilege: SELECT on sequence %s for role \"%s\": the relay"
                                " goes by the highest id that it has claimed instead",
-                               sequence.quoted, PQuser(admin->session.conn));
+                               sequence.quoted, session_role(&admin->session));
         (void)snprintf(finding->fix, sizeof finding->fix, "GRANT SELECT ON SEQUENCE %s TO %s;",
                        sequence.quoted, quote_role(admin, role));
     }
@@ -257,7 +257,7 @@ static int inspect_row_security(struct admin *admin, struct findings *findings, 
         return 0;
     finding = findings_add(findings, FINDING_ERROR,
                            "row-level security hides rows of %s from role \"%s\"",
-                           admin->table.quoted, PQuser(admin->session.conn));
+                           admin->table.quoted, session_role(&admin->session));
     (void)snprintf(finding->fix, sizeof finding->fix, "ALTER ROLE %s BYPASSRLS;",
                    quote_role(admin, role));
     return 0;
@@ -282,9 +282,9 @@ static int inspect_privilege(struct admin *admin, struct findings *findings, con
         findings_add(findings, FINDING_ERROR, "missing privilege: %s%s%s%s on %s for role \"%s\"",
                      privilege->what, privilege->column != NULL ? "(" : "",
                      privilege->column != NULL ? privilege->column : "",
-                     privilege->column != NULL ? ")" : "", table, PQuser(admin->session.conn));
+                     privilege->column != NULL ? ")" : "", table, session_role(&admin->session));
     if (privilege->column != NULL)
-        table_quote(admin->session.conn, privilege->column, column);
+        table_quote(&admin->session, privilege->column, column);
     (void)snprintf(finding->fix, sizeof finding->fix, "GRANT %s%s%s%s ON %s TO %s;",
                    privilege->what, privilege->column != NULL ? " (" : "", column,
                    privilege->column != NULL ? ")" : "", table, quote_role(admin, role));
@@ -294,7 +294,7 @@ static int inspect_privilege(struct admin *admin, struct findings *findings, con
 /* Before it publishes, `run` makes sure which cluster it is connected to. */
 static int inspect_identity(struct admin *admin, struct findings *findings, struct error *error)
 {
-    const char *role = PQuser(admin->session.conn);
+    const char *role = session_role(&admin->session);
     char quoted[QUOTED_BYTES_MAX];
     struct finding *finding;
     int64_t held = admin_number(

@@ -157,8 +157,8 @@ static int inspect_visibility(struct admin *admin, struct findings *findings, st
         return sees_all < 0 ? -1 : 0;
     finding = findings_add(findings, FINDING_OK,
                            "role \"%s\" does not see how long transactions of others are open",
-                           PQuser(admin->session.conn));
-    table_quote(admin->session.conn, PQuser(admin->session.conn), role);
+                           session_role(&admin->session));
+    table_quote(&admin->session, session_role(&admin->session), role);
     (void)snprintf(finding->fix, sizeof finding->fix,
                    "GRANT pg_read_all_stats TO %s; -- as a superuser", role);
     return 0;

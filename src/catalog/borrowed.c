@@ -57,7 +57,7 @@ int borrowed_check(const struct table *table, struct session *session,
                            " is a superuser, or may become one: an index, statistics or a type of"
                            " %s, or of the relay's tables beside it, uses the function",
                            PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1),
-                           PQuser(session->conn), table->quoted);
+                           session_role(session), table->quoted);
         (void)error_hint(error,
                          "connect as the owner of %s, or as the relay's role; or trust \"%s\" with"
                          " allow_superuser = true in [database]",

@@ -122,40 +122,41 @@ static const char indexes_sql[] =
     " WHERE i.indrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
     "   AND i.indisvalid AND a.attname = $3";
 
-static void quote_beside(const struct table *table, PGconn *conn, const char *suffix, char *out,
-                         size_t size)
+static void quote_beside(const struct table *table, const struct session *session,
+                         const char *suffix, char *out, size_t size)
 {
     char name[QUOTED_BYTES_MAX];
     char quoted[QUOTED_BYTES_MAX];
 
     (void)snprintf(name, sizeof name, "%s%s", table->name, suffix);
-    table_quote(conn, name, quoted);
+    table_quote(session, name, quoted);
     (void)snprintf(out, size, "%s.%s", table->schema_quoted, quoted);
 }
 
-static void quote_names(struct table *table, PGconn *conn, enum order order)
+static void quote_names(struct table *table, const struct session *session, enum order order)
 {
     char index[QUOTED_BYTES_MAX];
     char notify[QUOTED_BYTES_MAX];
 
-    table_quote(conn, table->schema, table->schema_quoted);
-    quote_beside(table, conn, "", table->quoted, sizeof table->quoted);
-    quote_beside(table, conn, "_parked", table->parked_quoted, sizeof table->parked_quoted);
-    quote_beside(table, conn, "_slice", table->slice_quoted, sizeof table->slice_quoted);
-    quote_beside(table, conn, "_control", table->control_quoted, sizeof table->control_quoted);
+    table_quote(session, table->schema, table->schema_quoted);
+    quote_beside(table, session, "", table->quoted, sizeof table->quoted);
+    quote_beside(table, session, "_parked", table->parked_quoted, sizeof table->parked_quoted);
+    quote_beside(table, session, "_slice", table->slice_quoted, sizeof table->slice_quoted);
+    quote_beside(table, session, "_control", table->control_quoted, sizeof table->control_quoted);
     (void)snprintf(index, sizeof index, "%s%s", table->name,
                    order == ORDER_KEY ? "_slice_idx" : "_unsent_idx");
-    table_quote(conn, index, table->claim_index_quoted);
+    table_quote(session, index, table->claim_index_quoted);
     (void)snprintf(notify, sizeof notify, "%s_notify", table->name);
-    table_quote(conn, notify, table->notify_quoted);
+    table_quote(session, notify, table->notify_quoted);
 }
 
-static void name_columns(struct table *table, PGconn *conn, const struct outbox_options *options)
+static void name_columns(struct table *table, const struct session *session,
+                         const struct outbox_options *options)
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
         table->columns[i].name = outbox_column(options, (enum column)i);
         if (table->columns[i].name != NULL)
-            table_quote(conn, table->columns[i].name, table->columns[i].quoted);
+            table_quote(session, table->columns[i].name, table->columns[i].quoted);
     }
 }
 
@@ -185,7 +186,7 @@ static int find_schema(struct table *table, struct session *session, const char 
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "outbox.table \"%s\" names no schema, and the search_path of role \"%s\" has"
                     " none that it may use",
-                    name, PQuser(session->conn));
+                    name, session_role(session));
     return error_hint(error, "write table = \"SCHEMA.%s\" in [outbox]", name);
 }
 
@@ -251,8 +252,8 @@ static int find(struct table *table, struct session *session, const struct outbo
     params[1] = name;
     result = session_query(session, find_sql, 2, params, error);
     if (result == NULL && error_is_sqlstate(error, "42501")) {
-        table_quote(session->conn, table->schema, table->schema_quoted);
-        table_quote(session->conn, PQuser(session->conn), role);
+        table_quote(session, table->schema, table->schema_quoted);
+        table_quote(session, session_role(session), role);
         (void)error_hint(error, "GRANT USAGE ON SCHEMA %s TO %s;", table->schema_quoted, role);
     }
     if (result == NULL)
@@ -274,7 +275,7 @@ static int find(struct table *table, struct session *session, const struct outbo
     table->schema_number = (int)strtol(PQgetvalue(result, 0, FIND_NUMBER), NULL, 10);
     table->may_number = is_set(result, FIND_MAY_NUMBER);
     PQclear(result);
-    quote_names(table, session->conn, options->order);
+    quote_names(table, session, options->order);
     if (table->exists && table->parked_exists && (!parked_trusted || !is_parked_table(table)))
         return table_refuse_other(table->parked_quoted, error);
     if (check_schema_number(table, error) < 0)
@@ -420,7 +421,7 @@ static int choose_index_name(struct table *table, struct session *session, struc
         return -1;
     if (PQntuples(result) > 0) {
         (void)snprintf(name, sizeof name, "%s_unsent_idx_2", table->name);
-        table_quote(session->conn, name, table->claim_index_quoted);
+        table_quote(session, name, table->claim_index_quoted);
     }
     PQclear(result);
     return 0;
@@ -455,7 +456,7 @@ static int describe(struct table *table, struct session *session,
     if (find(table, session, options, error) < 0 ||
         borrowed_check(table, session, options, error) < 0)
         return -1;
-    name_columns(table, session->conn, options);
+    name_columns(table, session, options);
     if (!table->exists)
         return 0;
     if (shape_read(table, session, error) < 0)

@@ -135,7 +135,7 @@ int filter_try_index(struct table *table, struct session *session, struct error 
         return 0;
     if (!writer_begin(&writer))
         return error_no_memory(error);
-    table_quote(session->conn, table->name, name);
+    table_quote(session, table->name, name);
     (void)fprintf(writer.out,
                   "BEGIN; CREATE TEMPORARY TABLE %s (LIKE %s); CREATE INDEX ON pg_temp.%s ((1))"
                   " WHERE true",

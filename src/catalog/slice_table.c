@@ -68,7 +68,7 @@ static int choose_name(struct table *table, struct session *session,
     result = session_query(session, sql, 3, params, error);
     if (result == NULL)
         return -1;
-    table_quote(session->conn, PQgetvalue(result, 0, 0), table->claim_index_quoted);
+    table_quote(session, PQgetvalue(result, 0, 0), table->claim_index_quoted);
     PQclear(result);
     return 0;
 }

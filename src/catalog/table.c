@@ -3,14 +3,15 @@
 #include "pg/holders.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-void table_quote(PGconn *conn, const char *name, char out[QUOTED_BYTES_MAX])
+void table_quote(const struct session *session, const char *name, char out[QUOTED_BYTES_MAX])
 {
-    char *quoted = PQescapeIdentifier(conn, name, strlen(name));
+    char *quoted = session_quote_name(session, name);
 
     (void)snprintf(out, QUOTED_BYTES_MAX, "%s", quoted != NULL ? quoted : "\"\"");
-    PQfreemem(quoted);
+    free(quoted);
 }
 
 bool table_has(const struct table *table, enum column column)

@@ -75,7 +75,7 @@ struct table {
     struct table_column columns[COLUMN_COUNT];
 };
 
-void table_quote(PGconn *conn, const char *name, char out[QUOTED_BYTES_MAX]);
+void table_quote(const struct session *session, const char *name, char out[QUOTED_BYTES_MAX]);
 
 #define TABLE_NAMES 4
 /* The quoted names of the outbox and of the relay's own tables, whether they exist or not. */

@@ -29,10 +29,10 @@ void outbox_abandon(struct outbox *outbox)
 {
     struct error ignored;
 
-    if (outbox->pipeline.in_flight)
-        pipeline_close(&outbox->pipeline);
-    if (outbox->pipeline.session.conn != NULL && outbox->pipeline.in_transaction)
-        (void)pipeline_end_transaction(&outbox->pipeline, false, &ignored);
+    if (outbox->session.in_flight)
+        session_close(&outbox->session);
+    if (outbox->session.conn != NULL && outbox->session.in_transaction)
+        (void)session_end_transaction(&outbox->session, false, &ignored);
 }
 
 static void release_result(void *result)
@@ -252,7 +252,7 @@ const char *outbox_pauses(const struct outbox *outbox)
 
 int outbox_read_pauses(struct outbox *outbox, struct error *error)
 {
-    PGresult *result = pipeline_run(&outbox->pipeline, "pauses", 0, NULL, error);
+    PGresult *result = session_run(&outbox->session, "pauses", 0, NULL, error);
     int status = result != NULL ? keep_pauses(outbox, result, 0, error) : -1;
 
     PQclear(result);
@@ -261,7 +261,7 @@ int outbox_read_pauses(struct outbox *outbox, struct error *error)
 
 static int read_claimed(struct outbox *outbox, struct error *error)
 {
-    PGresult *result = pipeline_expect(&outbox->pipeline, PGRES_TUPLES_OK, error);
+    PGresult *result = session_expect(&outbox->session, PGRES_TUPLES_OK, error);
     int status;
 
     if (result == NULL)
@@ -290,7 +290,7 @@ enum claim_result { CLAIM_READ, CLAIM_UNREADABLE, CLAIM_CHANGED, CLAIM_FAILED };
 static bool look_again(struct outbox *outbox)
 {
     struct error ignored;
-    PGresult *result = pipeline_run(&outbox->pipeline, "shape", 0, NULL, &ignored);
+    PGresult *result = session_run(&outbox->session, "shape", 0, NULL, &ignored);
     bool changed = result != NULL && strcmp(PQgetvalue(result, 0, 0), outbox->table.shape) != 0;
 
     PQclear(result);
@@ -302,55 +302,47 @@ static bool look_again(struct outbox *outbox)
  * error is no news. */
 static enum claim_result note_failure(struct outbox *outbox, struct error *error)
 {
-    enum failure failure = outbox->pipeline.failure;
+    enum failure failure = outbox->session.failure;
     struct error other;
 
-    if (outbox->pipeline.session.conn == NULL)
+    if (outbox->session.conn == NULL)
         return CLAIM_FAILED;
-    if (pipeline_roll_back(&outbox->pipeline, &other) < 0) {
+    if (session_roll_back(&outbox->session, &other) < 0) {
         *error = other;
         return CLAIM_FAILED;
     }
     if (failure != FAILURE_LOCKED && look_again(outbox))
         return CLAIM_CHANGED;
-    table_name_holders(&outbox->table, &outbox->pipeline.session, error);
+    table_name_holders(&outbox->table, &outbox->session, error);
     if (failure == FAILURE_OTHER)
-        pipeline_close(&outbox->pipeline);
+        session_close(&outbox->session);
     return failure_is_of_row(failure) ? CLAIM_UNREADABLE : CLAIM_FAILED;
-}
-
-static int read_table_lock(struct pipeline *pipeline, struct error *error)
-{
-    PGresult *result = pipeline_answer(pipeline, PGRES_COMMAND_OK, error);
-
-    PQclear(result);
-    return result != NULL ? 0 : -1;
 }
 
 static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
                                     const struct claim_request *request, struct error *error)
 {
-    outbox->pipeline.in_flight = false;
-    outbox->pipeline.in_transaction = true;
-    if (pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
+    outbox->session.in_flight = false;
+    outbox->session.in_transaction = true;
+    if (session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0)
         return CLAIM_FAILED;
-    if (read_table_lock(&outbox->pipeline, error) < 0 ||
+    if (session_check(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
         slice_lock_read(&outbox->slices, request, error) < 0)
         return note_failure(outbox, error) == CLAIM_CHANGED ? CLAIM_CHANGED : CLAIM_FAILED;
-    if ((request->refused && pipeline_skip(&outbox->pipeline, PGRES_TUPLES_OK, error) < 0) ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
-        (outbox->claims_carefully && pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0))
+    if ((request->refused && session_skip(&outbox->session, PGRES_TUPLES_OK, error) < 0) ||
+        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
+        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
+        (outbox->claims_carefully && session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0))
         return CLAIM_FAILED;
-    batch->rows = pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error);
+    batch->rows = session_answer(&outbox->session, PGRES_TUPLES_OK, error);
     batch->release_rows = release_result;
     if (batch->rows == NULL) {
-        if (outbox->pipeline.failure == FAILURE_LOCKED && claim_is_of_outbox(request))
+        if (outbox->session.failure == FAILURE_LOCKED && claim_is_of_outbox(request))
             slice_lock_postpone(&outbox->slices, outbox->slices.locked_count);
         return note_failure(outbox, error);
     }
     if (read_claimed(outbox, error) < 0 ||
-        pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error) < 0)
+        session_skip(&outbox->session, PGRES_PIPELINE_SYNC, error) < 0)
         return CLAIM_FAILED;
     return outbox->has_changed ? CLAIM_CHANGED : CLAIM_READ;
 }
@@ -362,7 +354,7 @@ static int start_anew(struct outbox *outbox, struct batch *batch)
 {
     log_info("table %s or one of the relay's own has changed: described anew",
              outbox->table.quoted);
-    pipeline_close(&outbox->pipeline);
+    session_close(&outbox->session);
     batch_reset(batch);
     batch->has_more = true;
     return 0;
@@ -379,7 +371,7 @@ static int claim_alone(struct outbox *outbox, struct batch *batch, struct error 
             error, ERROR_TRANSIENT, ERROR_DATABASE,
             "the broker's size limit was raised after the claim was sent: claiming again");
     *level = CLAIM_LEVELS - 1;
-    return pipeline_end_transaction(&outbox->pipeline, true, error);
+    return session_end_transaction(&outbox->session, true, error);
 }
 
 static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload_max,
@@ -442,7 +434,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     batch->refused = request->refused;
     if (away_scan(&outbox->slices, request, error) < 0)
         return -1;
-    if (!outbox->pipeline.in_flight) {
+    if (!outbox->session.in_flight) {
         batch->has_more = away_is_starting(&outbox->slices, request);
         if (batch->has_more)
             return 0;
@@ -452,7 +444,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
         if (claim_is_of_outbox(request) && outbox->slices.view.starting)
             return 0;
         if (claim_queue(outbox, batch, request, error) < 0 ||
-            pipeline_sync(&outbox->pipeline, error) < 0)
+            session_sync(&outbox->session, error) < 0)
             return -1;
     }
     switch (read_claim(outbox, batch, request, error)) {
@@ -468,7 +460,7 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     if (PQntuples(batch->rows) == 0) {
         batch->has_more = slice_lock_note_empty(&outbox->slices, request) ||
                           away_next_window(&outbox->slices, request);
-        return pipeline_end_transaction(&outbox->pipeline, true, error);
+        return session_end_transaction(&outbox->session, true, error);
     }
     if (take_rows(outbox, batch, request->payload_max, error) < 0) {
         batch_reset(batch);

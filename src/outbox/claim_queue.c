@@ -35,7 +35,7 @@ static int queue_rows(struct outbox *outbox, struct batch *batch,
     if (bounded && batch_array_of_xid8(&params[4], batch, outbox->slices.view.holders,
                                        outbox->slices.view.holder_count) < 0)
         return error_no_memory(error);
-    return pipeline_queue(&outbox->pipeline, name, bounded ? 7 : 2, params, true, error);
+    return session_queue(&outbox->session, name, bounded ? 7 : 2, params, true, error);
 }
 
 int claim_queue_transaction(struct outbox *outbox, struct batch *batch,
@@ -43,14 +43,14 @@ int claim_queue_transaction(struct outbox *outbox, struct batch *batch,
 {
     outbox->sent_at_ms = clock_boot_ms();
     outbox->slices.ignores_bounds = false;
-    if (pipeline_queue(&outbox->pipeline, "begin", 0, NULL, false, error) < 0 ||
-        pipeline_queue(&outbox->pipeline, "lock", 0, NULL, false, error) < 0)
+    if (session_queue(&outbox->session, "begin", 0, NULL, false, error) < 0 ||
+        session_queue(&outbox->session, "lock", 0, NULL, false, error) < 0)
         return -1;
     if (slice_lock_queue(&outbox->slices, batch, request, error) < 0 ||
         (request->refused &&
-         pipeline_queue(&outbox->pipeline, "end_notes_of_none", 0, NULL, false, error) < 0))
+         session_queue(&outbox->session, "end_notes_of_none", 0, NULL, false, error) < 0))
         return -1;
-    return pipeline_queue(&outbox->pipeline, "keep_slices", 0, NULL, false, error);
+    return session_queue(&outbox->session, "keep_slices", 0, NULL, false, error);
 }
 
 int claim_queue_first_row(struct outbox *outbox, struct batch *batch,
@@ -75,12 +75,12 @@ int claim_queue(struct outbox *outbox, struct batch *batch, const struct claim_r
     (void)snprintf(name, sizeof name, "%s_%d", names[kind_of(request)],
                    request->refused ? outbox->refused_level : outbox->level);
     if (claim_queue_transaction(outbox, batch, request, error) < 0 ||
-        pipeline_queue(&outbox->pipeline, "hurry", 0, NULL, false, error) < 0)
+        session_queue(&outbox->session, "hurry", 0, NULL, false, error) < 0)
         return -1;
     outbox->claims_carefully = clock_left_ms(outbox->careful_until_ms) > 0;
     if ((outbox->claims_carefully &&
-         pipeline_queue(&outbox->pipeline, "careful", 0, NULL, false, error) < 0) ||
+         session_queue(&outbox->session, "careful", 0, NULL, false, error) < 0) ||
         queue_rows(outbox, batch, request, name, error) < 0)
         return -1;
-    return pipeline_queue(&outbox->pipeline, "claimed", 0, NULL, true, error);
+    return session_queue(&outbox->session, "claimed", 0, NULL, true, error);
 }

@@ -26,10 +26,10 @@ static int prepare_all(struct outbox *outbox, struct error *error)
     int at = 0;
 
     while (sql_next(&at, &about, &statement))
-        if (pipeline_prepare(&outbox->pipeline, statement.name, sql_statement(&statement, &about),
-                             error) < 0)
+        if (session_prepare(&outbox->session, statement.name, sql_statement(&statement, &about),
+                            error) < 0)
             return -1;
-    return pipeline_read_prepared(&outbox->pipeline, error);
+    return session_read_prepared(&outbox->session, error);
 }
 
 /* Checked before the indexes: an index that only seems to be missing because the condition is wrong
@@ -38,7 +38,7 @@ static int check_condition(const struct table *table, struct outbox *outbox, str
 {
     struct adoption adoption;
 
-    if (adoption_read_note(&adoption, table, &outbox->pipeline.session, error) < 0)
+    if (adoption_read_note(&adoption, table, &outbox->session, error) < 0)
         return -1;
     if (adoption.state != ADOPTION_CONDITION)
         return 0;
@@ -105,16 +105,16 @@ static int describe(struct outbox *outbox, struct error *error)
     const char *payload;
     static atomic_flag warned = ATOMIC_FLAG_INIT; /* a process has one outbox */
 
-    if (describe_table(&table, &outbox->pipeline.session, outbox->options, error) < 0 ||
-        filter_try_index(&table, &outbox->pipeline.session, error) < 0 ||
+    if (describe_table(&table, &outbox->session, outbox->options, error) < 0 ||
+        filter_try_index(&table, &outbox->session, error) < 0 ||
         describe_check_whole(&table, outbox->options, error) < 0 ||
         check_condition(&table, outbox, error) < 0 ||
         describe_check_usable(&table, outbox->options, error) < 0 ||
-        parked_check(&table, &outbox->pipeline.session, error) < 0 ||
+        parked_check(&table, &outbox->session, error) < 0 ||
         describe_check_unchanged(&table, &outbox->table, error) < 0 ||
-        sequence_describe(&outbox->sequence, &outbox->pipeline.session, &table, error) < 0 ||
-        adoption_settle(&adoption, &table, &outbox->pipeline.session, outbox->options, error) < 0) {
-        table_name_holders(&table, &outbox->pipeline.session, error);
+        sequence_describe(&outbox->sequence, &outbox->session, &table, error) < 0 ||
+        adoption_settle(&adoption, &table, &outbox->session, outbox->options, error) < 0) {
+        table_name_holders(&table, &outbox->session, error);
         return -1;
     }
     outbox->table = table;
@@ -123,28 +123,25 @@ static int describe(struct outbox *outbox, struct error *error)
     if (atomic_flag_test_and_set(&warned))
         return 0;
     warn_of_columns(&table, outbox->options);
-    return warn_of_zone(&table, outbox->options, &outbox->pipeline.session, error);
+    return warn_of_zone(&table, outbox->options, &outbox->session, error);
 }
 
 static int connect_session(struct outbox *outbox, struct error *error)
 {
     struct session_options session = outbox_session_options(outbox->options);
 
-    if (session_open(&outbox->pipeline.session, &session, outbox->name, error) < 0)
+    if (session_open(&outbox->session, &session, outbox->name, error) < 0)
         return -1;
-    if (server_check_role(&outbox->pipeline.session, outbox->options->allow_superuser, error) < 0 ||
-        server_check_identity(&outbox->server, &outbox->pipeline.session, error) < 0 ||
-        server_terminate_previous(&outbox->pipeline.session, error) < 0)
-        return pipeline_abort(&outbox->pipeline);
-    server_log_unconfirmed_commit(&outbox->server, &outbox->pipeline.session);
-    if (describe(outbox, error) < 0 ||
-        (outbox->options->order == ORDER_KEY &&
-         session_force_generic_plans(&outbox->pipeline.session, error) < 0))
-        return pipeline_abort(&outbox->pipeline);
-    if (pipeline_enter(&outbox->pipeline, error) < 0)
-        return -1;
+    if (server_check_role(&outbox->session, outbox->options->allow_superuser, error) < 0 ||
+        server_check_identity(&outbox->server, &outbox->session, error) < 0 ||
+        server_terminate_previous(&outbox->session, error) < 0)
+        return session_abort(&outbox->session);
+    server_log_unconfirmed_commit(&outbox->server, &outbox->session);
+    if (describe(outbox, error) < 0 || (outbox->options->order == ORDER_KEY &&
+                                        session_force_generic_plans(&outbox->session, error) < 0))
+        return session_abort(&outbox->session);
     if (prepare_all(outbox, error) < 0)
-        return pipeline_abort(&outbox->pipeline);
+        return session_abort(&outbox->session);
     if (outbox->slices.horizon != NULL)
         horizon_connected(outbox->slices.horizon, &outbox->server);
     return 0;
@@ -152,7 +149,7 @@ static int connect_session(struct outbox *outbox, struct error *error)
 
 int outbox_ready(struct outbox *outbox, struct error *error)
 {
-    if (outbox->pipeline.session.conn == NULL && connect_session(outbox, error) < 0)
+    if (outbox->session.conn == NULL && connect_session(outbox, error) < 0)
         return -1;
     return refused_note_killer(outbox, error);
 }

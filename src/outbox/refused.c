@@ -169,12 +169,12 @@ static int queue(struct outbox *outbox, const char *statement, int count,
     for (int i = 0; i < count; i++)
         if (params[i].bytes == NULL)
             return error_no_memory(error);
-    return pipeline_queue(&outbox->pipeline, statement, count, params, false, error);
+    return session_queue(&outbox->session, statement, count, params, false, error);
 }
 
 static int queue_plain(struct outbox *outbox, const char *statement, struct error *error)
 {
-    return pipeline_queue(&outbox->pipeline, statement, 0, NULL, false, error);
+    return session_queue(&outbox->session, statement, 0, NULL, false, error);
 }
 
 /* Deferred triggers may undo what is settled, so they run before it is looked at. */
@@ -291,21 +291,20 @@ int settling_end(struct outbox *outbox, bool is_trial, struct error *error)
     if (queue_plain(outbox, "constraints", error) < 0 ||
         queue_plain(outbox, "take_time", error) < 0 ||
         (is_trial && queue_plain(outbox, "rollback_to", error) < 0) ||
-        queue_plain(outbox, "release", error) < 0 || pipeline_sync(&outbox->pipeline, error) < 0)
+        queue_plain(outbox, "release", error) < 0 || session_sync(&outbox->session, error) < 0)
         return -1;
-    done = pipeline_try(&outbox->pipeline, error);
+    done = session_finish(&outbox->session, error);
     if (done != 0)
         return done;
     explain_count(outbox, error);
-    failure = outbox->pipeline.failure;
+    failure = outbox->session.failure;
     if (queue_plain(outbox, "rollback_to", &other) < 0 ||
-        queue_plain(outbox, "release", &other) < 0 ||
-        pipeline_sync(&outbox->pipeline, &other) < 0 ||
-        (done = pipeline_try(&outbox->pipeline, &other)) <= 0) {
+        queue_plain(outbox, "release", &other) < 0 || session_sync(&outbox->session, &other) < 0 ||
+        (done = session_finish(&outbox->session, &other)) <= 0) {
         *error = other;
-        return pipeline_abort(&outbox->pipeline);
+        return session_abort(&outbox->session);
     }
-    outbox->pipeline.failure = failure;
+    outbox->session.failure = failure;
     return 0;
 }
 
@@ -454,7 +453,7 @@ int refused_note_killer(struct outbox *outbox, struct error *error)
     message->reason = "PostgreSQL ended the session while this row was settled";
     if (queue_plain(outbox, "begin", error) == 0)
         noted = settling_try(outbox, &batch, SETTLING_NOTE, rows, error);
-    if (noted >= 0 && pipeline_end_transaction(&outbox->pipeline, noted > 0, error) < 0)
+    if (noted >= 0 && session_end_transaction(&outbox->session, noted > 0, error) < 0)
         noted = -1;
     if (noted > 0)
         log_event(LOG_WARN, LOG_FIELDS(.row = message->id), "%s: the row and its key wait",
@@ -481,7 +480,7 @@ int outbox_try_settling(struct outbox *outbox, struct batch *batch, struct error
         refused_be_careful(batch);
     if (done == 0)
         done = refused_isolate(outbox, batch, SETTLING_TRIAL, rows, error) == 0 ? 1 : -1;
-    if (done < 0 && outbox->pipeline.session.conn == NULL)
+    if (done < 0 && outbox->session.conn == NULL)
         note_loss(outbox, batch, rows);
     return done > 0 ? 0 : -1;
 }
@@ -515,7 +514,7 @@ static void take_back(struct batch *batch, const char *why)
  * before their notes are there. When COMMIT was refused, the locks are gone. */
 static int go_back(struct outbox *outbox, const struct batch *batch, struct error *error)
 {
-    bool is_open = PQtransactionStatus(outbox->pipeline.session.conn) == PQTRANS_INERROR;
+    bool is_open = session_has_failed_transaction(&outbox->session);
 
     if (!is_open && batch->refused) /* no row alone was refused, but their COMMIT */
         outbox_claim_fewer(outbox, true);
@@ -530,13 +529,13 @@ int refused_settle(struct outbox *outbox, struct batch *batch, struct error *err
 
     explain_count(outbox, error);
     if (rows_choose(&rows, batch, was_sent, error) < 0)
-        return pipeline_abort(&outbox->pipeline);
+        return session_abort(&outbox->session);
     take_back(batch, error->text);
-    if (pipeline_try(&outbox->pipeline, &other) < 0) /* up to the Sync */
+    if (session_finish(&outbox->session, &other) < 0) /* up to the Sync */
         return -1;
     if (batch->parked || rows.count == 0) {
         refused_keep_failure(batch, error->text);
-        return pipeline_end_transaction(&outbox->pipeline, false, error);
+        return session_end_transaction(&outbox->session, false, error);
     }
     if (go_back(outbox, batch, error) < 0)
         return -1;
@@ -545,7 +544,7 @@ int refused_settle(struct outbox *outbox, struct batch *batch, struct error *err
         return -1;
     outbox->has_refused = true;
     outbox->refused_are_due = noted > 0;
-    return pipeline_end_transaction(&outbox->pipeline, noted > 0, error) < 0 || noted == 0 ? -1 : 0;
+    return session_end_transaction(&outbox->session, noted > 0, error) < 0 || noted == 0 ? -1 : 0;
 }
 
 bool outbox_refused_are_due(const struct outbox *outbox)

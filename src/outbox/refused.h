@@ -35,7 +35,7 @@ int settling_queue(struct outbox *outbox, struct batch *batch, enum settling set
 bool settling_is_checked(const struct outbox *outbox, const struct batch *batch);
 
 /* Runs the statements after a savepoint. Returns 1; 0 when PostgreSQL refused, with *error and
- * pipeline.failure set and nothing done; -1 when the session is closed. settling_begin() queues the
+ * session.failure set and nothing done; -1 when the session is closed. settling_begin() queues the
  * savepoint, and settling_end() runs what was queued since, and ends it. */
 int settling_try(struct outbox *outbox, struct batch *batch, enum settling settling,
                  struct rows rows, struct error *error);

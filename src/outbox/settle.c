@@ -53,7 +53,7 @@ static int park_bare(struct outbox *outbox, const struct batch *batch, struct er
     const struct array params[2] = {{.bytes = (char *)message->row, .len = MESSAGE_ROW_BYTES},
                                     {.bytes = (char *)reason, .len = strlen(reason)}};
 
-    if (pipeline_queue(&outbox->pipeline, "park_bare", 2, params, false, error) < 0)
+    if (session_queue(&outbox->session, "park_bare", 2, params, false, error) < 0)
         return -1;
     return settling_end(outbox, false, error);
 }
@@ -65,7 +65,7 @@ static int park(struct outbox *outbox, struct batch *batch, struct rows rows, st
 {
     int parked = settling_try(outbox, batch, SETTLING_PARK, rows, error);
 
-    if (parked == 0 && outbox->pipeline.failure == FAILURE_DAMAGED &&
+    if (parked == 0 && outbox->session.failure == FAILURE_DAMAGED &&
         batch->messages[0].unreadable && !batch->parked && settling_begin(outbox, error) == 0)
         parked = park_bare(outbox, batch, error);
     if (parked != 0)
@@ -118,9 +118,9 @@ static int take_back_parked(struct outbox *outbox, struct batch *batch, struct e
     for (int i = 0; i < batch->count; i++)
         if (is_to_be_parked(batch, &batch->messages[i]) || is_refused(batch, &batch->messages[i]))
             batch->messages[i].outcome = OUTCOME_UNSENT;
-    if (pipeline_queue(&outbox->pipeline, "rollback_to", 0, NULL, false, error) < 0 ||
-        pipeline_sync(&outbox->pipeline, error) < 0 || pipeline_try(&outbox->pipeline, error) <= 0)
-        return pipeline_abort(&outbox->pipeline);
+    if (session_queue(&outbox->session, "rollback_to", 0, NULL, false, error) < 0 ||
+        session_sync(&outbox->session, error) < 0 || session_finish(&outbox->session, error) <= 0)
+        return session_abort(&outbox->session);
     return 0;
 }
 
@@ -134,7 +134,7 @@ static int set_aside(struct outbox *outbox, struct batch *batch, struct error *e
     if (rows_choose(&rows, batch, is_to_be_parked, error) < 0)
         return -1;
     if (rows.count > 0 &&
-        (pipeline_queue(&outbox->pipeline, "savepoint", 0, NULL, false, error) < 0 ||
+        (session_queue(&outbox->session, "savepoint", 0, NULL, false, error) < 0 ||
          park(outbox, batch, rows, error) < 0))
         return -1;
     noted = note(outbox, batch, error);
@@ -171,40 +171,21 @@ static int queue_last(struct outbox *outbox, struct batch *batch, bool carefully
         queue_end_of_notes(outbox, batch, &ended, error) < 0)
         return -1;
     *last = (struct last){sent.count > 0, ended > 0};
-    return pipeline_queue(&outbox->pipeline, "commit", 0, NULL, false, error);
+    return session_queue(&outbox->session, "commit", 0, NULL, false, error);
 }
 
-static int skip(struct outbox *outbox, ExecStatusType status, struct error *error)
-{
-    PGresult *result = pipeline_answer(&outbox->pipeline, status, error);
-
-    PQclear(result);
-    return result != NULL ? 0 : -1;
-}
-
-/* In a failed transaction the server answers COMMIT with "ROLLBACK", which libpq does not report as
- * an error. */
 static int read_last(struct outbox *outbox, const struct batch *batch, const struct last *last,
                      struct error *error)
 {
-    PGresult *result;
-    bool committed;
+    struct session *session = &outbox->session;
 
-    if ((last->marks && skip(outbox, PGRES_TUPLES_OK, error) < 0) ||
+    if ((last->marks && session_check(session, PGRES_TUPLES_OK, error) < 0) ||
         (last->marks && settling_is_checked(outbox, batch) &&
-         (skip(outbox, PGRES_COMMAND_OK, error) < 0 || skip(outbox, PGRES_TUPLES_OK, error) < 0)) ||
-        (last->ends_notes && skip(outbox, PGRES_TUPLES_OK, error) < 0))
+         (session_check(session, PGRES_COMMAND_OK, error) < 0 ||
+          session_check(session, PGRES_TUPLES_OK, error) < 0)) ||
+        (last->ends_notes && session_check(session, PGRES_TUPLES_OK, error) < 0))
         return -1;
-    result = pipeline_answer(&outbox->pipeline, PGRES_COMMAND_OK, error);
-    if (result == NULL)
-        return -1;
-    committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
-    PQclear(result);
-    if (!committed)
-        return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
-                         "database: the settling transaction was rolled back");
-    outbox->pipeline.in_transaction = false;
-    return 0;
+    return session_read_commit(session, error);
 }
 
 /* Returns 0; 1 when PostgreSQL refused to settle or to commit, with *error set; -1 when the session
@@ -212,7 +193,7 @@ static int read_last(struct outbox *outbox, const struct batch *batch, const str
 static int settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error)
 {
-    struct pipeline *pipeline = &outbox->pipeline;
+    struct session *session = &outbox->session;
     bool carefully = refused_is_careful(outbox, batch);
     struct last last;
 
@@ -221,14 +202,14 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
         queue_last(outbox, batch, carefully, &last, error) < 0)
         return -1;
     /* The flush request makes the server answer the COMMIT before it runs the next claim. */
-    if (next != NULL && (pipeline_request_flush(pipeline, error) < 0 ||
-                         claim_queue(outbox, batch, next, error) < 0))
+    if (next != NULL &&
+        (session_request_flush(session, error) < 0 || claim_queue(outbox, batch, next, error) < 0))
         return -1;
     server_note_unconfirmed_commit(&outbox->server, outbox->xact);
-    if (pipeline_sync(pipeline, error) < 0)
+    if (session_sync(session, error) < 0)
         return -1;
     if (read_last(outbox, batch, &last, error) < 0) {
-        if (pipeline->session.conn == NULL)
+        if (session->conn == NULL)
             return -1;
         server_note_unconfirmed_commit(&outbox->server, 0); /* it was refused */
         return 1;
@@ -256,19 +237,19 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
     if (settled > 0)
         return refused_settle(outbox, batch, error);
     if (settled < 0)
-        return pipeline_abort(&outbox->pipeline);
+        return session_abort(&outbox->session);
     if (batch->refused && outbox->refused_level > 0 && batch_count(batch, OUTCOME_REFUSED) == 0)
         outbox->refused_level--;
     slice_lock_note_settled(&outbox->slices, batch);
-    outbox->pipeline.in_flight = next != NULL;
+    outbox->session.in_flight = next != NULL;
     outbox->sent_at_ms =
         clock_boot_ms(); /* a slow COMMIT must not count as time the process slept */
-    return next != NULL ? 0 : pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error);
+    return next != NULL ? 0 : session_skip(&outbox->session, PGRES_PIPELINE_SYNC, error);
 }
 
 int outbox_remaining(struct outbox *outbox, bool *due, int *parked, struct error *error)
 {
-    PGresult *result = pipeline_run(&outbox->pipeline, "remaining", 0, NULL, error);
+    PGresult *result = session_run(&outbox->session, "remaining", 0, NULL, error);
 
     if (result == NULL)
         return -1;

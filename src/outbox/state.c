@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,7 +32,7 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
     outbox->slices.options = options;
     outbox->slices.table = &outbox->table;
     outbox->slices.server = &outbox->server;
-    outbox->slices.pipeline = &outbox->pipeline;
+    outbox->slices.session = &outbox->session;
     (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
     if (slice_lock_init(&outbox->slices, slices) == 0)
         return outbox;
@@ -53,7 +52,7 @@ void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
                    const struct routes *routes)
 {
     outbox_abandon(outbox);
-    pipeline_close(&outbox->pipeline);
+    session_close(&outbox->session);
     outbox->options = options;
     outbox->routes = routes;
     outbox->slices.options = options;
@@ -64,8 +63,8 @@ void outbox_close(struct outbox *outbox)
     if (outbox == NULL)
         return;
     outbox_abandon(outbox);
-    pipeline_close(&outbox->pipeline);
-    session_end(&outbox->pipeline.session);
+    session_close(&outbox->session);
+    session_end(&outbox->session);
     slice_lock_free(&outbox->slices);
     free(outbox->pauses);
     free(outbox);
@@ -75,7 +74,5 @@ void outbox_close(struct outbox *outbox)
  * socket that looks fresh, but after it the end of the session. */
 bool outbox_claim_is_lost(const struct outbox *outbox)
 {
-    struct pollfd end = {.fd = PQsocket(outbox->pipeline.session.conn), .events = POLLRDHUP};
-
-    return poll(&end, 1, 0) > 0;
+    return session_is_cut_off(&outbox->session);
 }

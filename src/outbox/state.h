@@ -12,7 +12,7 @@ struct outbox {
     const struct outbox_options *options;
     const struct routes *routes;
     char name[48];
-    struct pipeline pipeline;
+    struct session session;
     struct table table;
     bool payload_is_json; /* the payload column is json or jsonb */
     struct sequence sequence;

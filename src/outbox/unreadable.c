@@ -19,17 +19,17 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
     slice_lock_read_horizon(&outbox->slices, request);
     if (claim_queue_transaction(outbox, batch, request, error) < 0 ||
         claim_queue_first_row(outbox, batch, request, error) < 0 ||
-        pipeline_sync(&outbox->pipeline, error) < 0)
+        session_sync(&outbox->session, error) < 0)
         return -1;
-    outbox->pipeline.in_transaction = true;
-    if (pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
+    outbox->session.in_transaction = true;
+    if (session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
+        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
         slice_lock_read(&outbox->slices, request, error) < 0 ||
-        (request->refused && pipeline_skip(&outbox->pipeline, PGRES_TUPLES_OK, error) < 0) ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
+        (request->refused && session_skip(&outbox->session, PGRES_TUPLES_OK, error) < 0) ||
+        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0)
         return -1;
     outbox->slices.locked_count = 0; /* this claim must not report anything about a slice */
-    result = pipeline_expect(&outbox->pipeline, PGRES_TUPLES_OK, error);
+    result = session_expect(&outbox->session, PGRES_TUPLES_OK, error);
     if (result == NULL)
         return -1;
     found = PQntuples(result) > 0;
@@ -46,7 +46,7 @@ static int lock_first_row(struct outbox *outbox, struct batch *batch,
         }
     }
     PQclear(result);
-    return pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, error) < 0 ? -1 : found;
+    return session_skip(&outbox->session, PGRES_PIPELINE_SYNC, error) < 0 ? -1 : found;
 }
 
 /* Returns 1 when the row can be read; 0 when it cannot, with *error set and the transaction usable;
@@ -63,18 +63,18 @@ static int read_row(struct outbox *outbox, const struct batch *batch,
     struct error other;
     PGresult *result;
 
-    if (pipeline_queue(&outbox->pipeline, "savepoint", 0, NULL, false, error) < 0 ||
-        pipeline_queue(&outbox->pipeline, "hurry", 0, NULL, false, error) < 0 ||
-        pipeline_queue(&outbox->pipeline, request->parked ? "read_parked_row" : "read_row", 3,
-                       params, true, error) < 0 ||
-        pipeline_sync(&outbox->pipeline, error) < 0 ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0 ||
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, error) < 0)
+    if (session_queue(&outbox->session, "savepoint", 0, NULL, false, error) < 0 ||
+        session_queue(&outbox->session, "hurry", 0, NULL, false, error) < 0 ||
+        session_queue(&outbox->session, request->parked ? "read_parked_row" : "read_row", 3, params,
+                      true, error) < 0 ||
+        session_sync(&outbox->session, error) < 0 ||
+        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
+        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0)
         return -1;
-    result = pipeline_answer(&outbox->pipeline, PGRES_TUPLES_OK, error);
-    if (result == NULL && !failure_is_of_row(outbox->pipeline.failure))
+    result = session_answer(&outbox->session, PGRES_TUPLES_OK, error);
+    if (result == NULL && !failure_is_of_row(outbox->session.failure))
         return -1;
-    if (pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, &other) < 0) {
+    if (session_skip(&outbox->session, PGRES_PIPELINE_SYNC, &other) < 0) {
         PQclear(result);
         *error = other;
         return -1;
@@ -83,10 +83,10 @@ static int read_row(struct outbox *outbox, const struct batch *batch,
         PQclear(result);
         return 1;
     }
-    if (pipeline_queue(&outbox->pipeline, "rollback_to", 0, NULL, false, &other) == 0 &&
-        pipeline_sync(&outbox->pipeline, &other) == 0 &&
-        pipeline_skip(&outbox->pipeline, PGRES_COMMAND_OK, &other) == 0 &&
-        pipeline_skip(&outbox->pipeline, PGRES_PIPELINE_SYNC, &other) == 0)
+    if (session_queue(&outbox->session, "rollback_to", 0, NULL, false, &other) == 0 &&
+        session_sync(&outbox->session, &other) == 0 &&
+        session_skip(&outbox->session, PGRES_COMMAND_OK, &other) == 0 &&
+        session_skip(&outbox->session, PGRES_PIPELINE_SYNC, &other) == 0)
         return 0;
     *error = other;
     return -1;
@@ -99,15 +99,15 @@ int unreadable_claim(struct outbox *outbox, struct batch *batch,
     int readable;
 
     if (found < 0)
-        return pipeline_abort(&outbox->pipeline);
+        return session_abort(&outbox->session);
     if (found == 0)
-        return pipeline_end_transaction(&outbox->pipeline, false, error);
+        return session_end_transaction(&outbox->session, false, error);
     readable = read_row(outbox, batch, request, error);
     if (readable < 0)
-        return pipeline_abort(&outbox->pipeline);
+        return session_abort(&outbox->session);
     if (readable > 0) {
         batch->count = 0;
-        return pipeline_end_transaction(&outbox->pipeline, false, error);
+        return session_end_transaction(&outbox->session, false, error);
     }
     if (batch->messages[0].is_sent) /* to settle it, nothing of it need be read */
         batch->messages[0].verdict = VERDICT_SENT;

@@ -43,17 +43,12 @@ static PGresult *ask(struct session *session, const char *const tables[HOLDERS_T
     const char *params[HOLDERS_TABLES];
     struct error ignored;
     PGresult *result = NULL;
-    bool is_pipeline = PQpipelineStatus(session->conn) == PQ_PIPELINE_ON;
 
     for (int i = 0; i < HOLDERS_TABLES; i++)
         params[i] = tables[i][0] != '\0' ? tables[i] : NULL;
-    if (is_pipeline && session_leave_pipeline(session, &ignored) < 0)
-        return NULL;
     if (PQtransactionStatus(session->conn) == PQTRANS_IDLE ||
         session_execute(session, "ROLLBACK", &ignored) == 0)
         result = session_query(session, holders_sql, HOLDERS_TABLES, params, &ignored);
-    if (is_pipeline && session->conn != NULL)
-        (void)session_enter_pipeline(session, &ignored);
     return result;
 }
 

@@ -5,7 +5,7 @@
 
 /* Completes the error of a statement that waited too long for a lock (SQLSTATE 55P03): who holds
  * locks on these tables (quoted names, "" for none), and what to do. Any other error stays as it
- * is. A failed transaction of the session is rolled back; a pipeline must be empty. */
+ * is. A failed transaction of the session is rolled back. */
 #define HOLDERS_TABLES 4
 void holders_name(struct session *session, const char *const tables[HOLDERS_TABLES],
                   struct error *error);

@@ -79,7 +79,7 @@ static int apply_settings(struct session *session, const struct session_options 
                           struct error *error)
 {
     char sql[1536];
-    int version = PQserverVersion(session->conn);
+    int version = session_server_version(session);
 
     (void)snprintf(sql, sizeof sql,
                    LANGUAGE "SET search_path = ''; SET row_security = off;"

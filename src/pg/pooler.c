@@ -9,9 +9,7 @@
 #include "base/clock.h"
 #include "pg/connect.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 /* A session is refused for good, so a pooler gets the time that a statement may take. */
 #define PROOF_MS SESSION_STATEMENT_MS
@@ -55,17 +53,12 @@ static int refuse(struct error *error)
 static int prove(struct session *session, const struct session_options *options,
                  struct error *error)
 {
-    char mark[64];
+    const char *mark = session_expect_notification(session);
     int proven = -1;
 
-    (void)snprintf(mark, sizeof mark, "%d at %" PRId64 " for %p", (int)getpid(), clock_now_us(),
-                   (const void *)session->conn);
-    session->notifications.awaited = mark;
-    session->notifications.has_awaited = false;
     if (session_execute(session, "LISTEN " CHANNEL, error) == 0 &&
         notify(session, options, mark, error) == 0)
         proven = session_await_notification(session, clock_now_ms() + PROOF_MS, error);
-    session->notifications.awaited = NULL;
     session->notifications.arrived = 0;
     session->notifications.empty = 0;
     return proven;

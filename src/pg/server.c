@@ -83,12 +83,12 @@ int server_refuse_superuser(const struct session *session, struct error *error)
     (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                     "role \"%s\" is a superuser, or may become one: triggers and functions that"
                     " others add to the outbox would run with its rights",
-                    PQuser(session->conn));
+                    session_role(session));
     return error_hint(error,
                       "as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant"
                       " relay | psql %s; then connect as relay. Or allow this role with"
                       " allow_superuser = true in [database]",
-                      PQdb(session->conn));
+                      session_database(session));
 }
 
 int server_check_role(struct session *session, bool allow_superuser, struct error *error)

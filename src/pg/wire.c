@@ -1,7 +1,11 @@
 #include "pg/wire.h"
 
+#include <arpa/inet.h>
 #include <endian.h>
+#include <libpq-fe.h>
 #include <string.h>
+
+#define HEADER_BYTES 20 /* of an array */
 
 int32_t wire_int4(const char *wire)
 {
@@ -28,4 +32,70 @@ int64_t wire_integer(struct text text)
     for (size_t i = negative; i < text.len; i++)
         value = value * 10 + (uint64_t)(text.data[i] - '0');
     return (int64_t)(negative ? 0 - value : value);
+}
+
+/* POSIX lets free() release what PQfreemem() does. */
+char *wire_bytea(const char *text, size_t *len)
+{
+    return (char *)PQunescapeBytea((const unsigned char *)text, len);
+}
+
+static void put_int4(struct array *array, uint32_t value)
+{
+    uint32_t wire = htonl(value);
+
+    memcpy(array->bytes + array->len, &wire, sizeof wire);
+    array->len += sizeof wire;
+}
+
+size_t array_size(int count, size_t element_bytes)
+{
+    return HEADER_BYTES + (size_t)count * 4 + element_bytes;
+}
+
+void array_begin(struct array *array, void *memory, uint32_t element_oid, int count,
+                 size_t element_bytes)
+{
+    *array = (struct array){.bytes = memory, .size = array_size(count, element_bytes)};
+    if (array->bytes == NULL)
+        return;
+    put_int4(array, count > 0 ? 1 : 0); /* dimensions */
+    put_int4(array, 0);                 /* no NULLs */
+    put_int4(array, element_oid);
+    if (count == 0)
+        return; /* an empty array has no dimensions, and array_recv refuses surplus bytes */
+    put_int4(array, (uint32_t)count);
+    put_int4(array, 1); /* lower bound */
+}
+
+void array_add(struct array *array, const void *bytes, size_t len)
+{
+    if (array->bytes == NULL || array->len + 4 + len > array->size)
+        return;
+    put_int4(array, (uint32_t)len);
+    memcpy(array->bytes + array->len, bytes, len);
+    array->len += len;
+}
+
+/* The header's NULL flag may stay 0: array_recv looks at the lengths only. */
+void array_add_null(struct array *array)
+{
+    if (array->bytes != NULL && array->len + 4 <= array->size)
+        put_int4(array, UINT32_MAX);
+}
+
+void array_add_int4(struct array *array, int32_t value)
+{
+    uint32_t wire = htonl((uint32_t)value);
+
+    array_add(array, &wire, sizeof wire);
+}
+
+void array_add_int8(struct array *array, int64_t value)
+{
+    unsigned char wire[8];
+
+    for (int i = 0; i < 8; i++)
+        wire[i] = (unsigned char)((uint64_t)value >> (56 - 8 * i));
+    array_add(array, wire, sizeof wire);
 }

@@ -124,7 +124,7 @@ int status_replies_send(struct status_replies *replies, struct session *session,
         if (session_command(session,
                             "SELECT pg_catalog.set_config('synchronous_commit', 'off', true),"
                             " pg_catalog.pg_notify($1, $2)",
-                            2, params, NULL, NULL, error) < 0 &&
+                            2, params, error) < 0 &&
             session->conn == NULL)
             return -1;
     }

@@ -56,14 +56,6 @@ void listener_close(struct listener *listener)
     free(listener);
 }
 
-static int read_input(struct listener *listener, struct error *error)
-{
-    if (PQconsumeInput(listener->session->conn) == 0)
-        return session_fail(listener->session, NULL, error);
-    session_count_notifications(listener->session);
-    return 0;
-}
-
 /* libpq reads only part of what has arrived at a time. */
 int listener_hear(struct listener *listener, int *arrived, int *heard, struct error *error)
 {
@@ -73,7 +65,7 @@ int listener_hear(struct listener *listener, int *arrived, int *heard, struct er
     for (int i = 0;
          i < READS_MAX && status == 0 && listener->session->notifications.arrived != before; i++) {
         before = listener->session->notifications.arrived;
-        status = read_input(listener, error);
+        status = session_read_input(listener->session, error);
     }
     *arrived = listener->session->notifications.arrived;
     *heard = listener->session->notifications.empty;
@@ -132,7 +124,7 @@ int listener_disarm(struct listener *listener, struct error *error)
 /* Resets the lease too, because nothing keeps this session busy while it does not listen. */
 int listener_stop(struct listener *listener, struct error *error)
 {
-    bool has_lease = PQserverVersion(listener->session->conn) >= 140000;
+    bool has_lease = session_server_version(listener->session) >= 140000;
     int status = listener->armed ? listener_disarm(listener, error) : 0;
 
     if (status == 0)
@@ -164,20 +156,12 @@ int listener_renew(struct listener *listener, struct error *error)
 static int hears_itself(struct listener *listener, struct error *error)
 {
     char sql[160];
-    char mark[64];
-    int hears;
 
-    (void)snprintf(mark, sizeof mark, "echo of %d at %d", PQbackendPID(listener->session->conn),
-                   (int)getpid());
     (void)snprintf(sql, sizeof sql, "LISTEN %s; NOTIFY %s, '%s'", listener->notify.channel,
-                   listener->notify.channel, mark);
-    listener->session->notifications.awaited = mark;
-    listener->session->notifications.has_awaited = false;
-    hears = session_execute(listener->session, sql, error);
-    if (hears == 0)
-        hears = session_await_notification(listener->session, clock_now_ms() + ECHO_MS, error);
-    listener->session->notifications.awaited = NULL;
-    return hears;
+                   listener->notify.channel, session_expect_notification(listener->session));
+    if (session_execute(listener->session, sql, error) < 0)
+        return -1;
+    return session_await_notification(listener->session, clock_now_ms() + ECHO_MS, error);
 }
 
 static enum listener_result try_to_listen(struct listener *listener, struct error *error)
@@ -197,7 +181,7 @@ static int set_lease(struct listener *listener, struct error *error)
 {
     char sql[64];
 
-    if (PQserverVersion(listener->session->conn) < 140000)
+    if (session_server_version(listener->session) < 140000)
         return 0;
     (void)snprintf(sql, sizeof sql, "SET idle_session_timeout = %d", LEASE_MS);
     return session_execute(listener->session, sql, error);

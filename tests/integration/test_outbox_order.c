@@ -1074,7 +1074,7 @@ static void a_lane_keeps_the_plans_of_its_statements(void **state)
         claim_count(fixture, 1);
         send_all(fixture);
     }
-    conn = fixture->outbox->pipeline.session.conn;
+    conn = fixture->outbox->session.conn;
     counted = PQserverVersion(conn) >= 140000;
     assert_int_equal(PQexitPipelineMode(conn), 1);
     result = PQexec(conn, counted ? "SELECT sum(generic_plans) > 30, sum(custom_plans)"

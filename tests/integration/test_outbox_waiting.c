@@ -259,7 +259,7 @@ static void rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away(void
     assert_int_equal(claim_soon(fixture, 0), 500);
     decide_all(&fixture->batch, OUTCOME_SENT);
     assert_int_equal(outbox_settle(fixture->outbox, &fixture->batch, &next, &fixture->error), 0);
-    assert_true(fixture->outbox->pipeline.in_flight);
+    assert_true(fixture->outbox->session.in_flight);
     assert_int_equal(claim_without(fixture, AWAY_FIRST), 100);
     settle_sent(fixture);
     routes_free(&routes);
@@ -425,7 +425,7 @@ static const char *pid_query(int64_t pid)
  */
 static int cut_off(struct lane_fixture *fixture)
 {
-    int socket = PQsocket(fixture->outbox->pipeline.session.conn);
+    int socket = PQsocket(fixture->outbox->session.conn);
     int kept = dup(socket);
     int pair[2];
 

@@ -14,6 +14,7 @@
 #include "admin/parked/parked_sql.h"
 #include "catalog/describe.h"
 #include "catalog/sql_text.h"
+#include "pg/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ struct walk {
     int64_t total;
 };
 
-static struct text take_value(const PGresult *result, int row, int column, unsigned char **bytes)
+static struct text take_value(const PGresult *result, int row, int column, char **bytes)
 {
     size_t len = (size_t)PQgetlength(result, row, column);
 
@@ -50,14 +51,14 @@ static struct text take_value(const PGresult *result, int row, int column, unsig
         return (struct text){NULL, 0};
     if (PQftype(result, column) != BYTEA_OID)
         return (struct text){PQgetvalue(result, row, column), len};
-    *bytes = PQunescapeBytea((const unsigned char *)PQgetvalue(result, row, column), &len);
-    return (struct text){(const char *)*bytes, *bytes != NULL ? len : 0};
+    *bytes = wire_bytea(PQgetvalue(result, row, column), &len);
+    return (struct text){*bytes, *bytes != NULL ? len : 0};
 }
 
 static void hand_over(const struct parked_rows *rows, const PGresult *result, int row)
 {
     struct parked_value values[VALUES_MAX];
-    unsigned char *bytes[VALUES_MAX];
+    char *bytes[VALUES_MAX];
     int count = 0;
 
     for (int i = FIRST_VALUE; i < PQnfields(result) && count < VALUES_MAX; i++, count++) {
@@ -66,7 +67,7 @@ static void hand_over(const struct parked_rows *rows, const PGresult *result, in
     }
     rows->on_row(rows->closure, values, count);
     for (int i = 0; i < count; i++)
-        PQfreemem(bytes[i]);
+        free(bytes[i]);
 }
 
 static int fail_missing(const struct parked_request *request, const char *words,

@@ -11,7 +11,6 @@
 #include "admin/status/relay_answer.h"
 #include "base/clock.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,7 +202,7 @@ static int put_question(struct asking *asking, struct error *error)
     session->notifications.on_arrival = on_notification;
     session->notifications.closure = asking;
     if (session_execute(session, sql, error) == 0 &&
-        session_command(session, ask_sql, 1, params, NULL, NULL, error) == 0)
+        session_command(session, ask_sql, 1, params, error) == 0)
         return 0;
     asking->channel[0] = '\0';
     return -1;
@@ -277,15 +276,9 @@ int relays_hear(struct asking *asking, struct error *error)
     if (asking->channel[0] == '\0')
         return 0;
     session_count_notifications(session);
-    while (asking->left > 0 && clock_left_ms(asking->deadline_ms) > 0) {
-        struct pollfd socket = {.fd = PQsocket(session->conn), .events = POLLIN};
-
-        if (poll(&socket, 1, clock_left_ms(asking->deadline_ms)) <= 0)
-            continue;
-        if (PQconsumeInput(session->conn) == 0)
-            return session_fail(session, NULL, error);
-        session_count_notifications(session);
-    }
+    while (asking->left > 0 && clock_left_ms(asking->deadline_ms) > 0)
+        if (session_wait_for_input(session, asking->deadline_ms, error) < 0)
+            return -1;
     session->notifications.on_arrival = NULL;
     status = session_execute(session, "UNLISTEN *", error);
     leave_out_others(asking);

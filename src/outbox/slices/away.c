@@ -57,10 +57,10 @@ static int scan_slices(struct slice_lock *lock, const struct claim_request *requ
 
     scan.count = slices - round->next < round->width ? slices - round->next : round->width;
     if (scan_fill(&scan, &lock->view, slices, error) == 0)
-        result = pipeline_run(lock->pipeline, "scan", 5, (const char *const *)scan.params, error);
+        result = session_run(lock->session, "scan", SCAN_PARAMS, scan.params, error);
     scan_free(&scan);
     if (result == NULL)
-        return pipeline_abort(lock->pipeline);
+        return session_abort(lock->session);
     take_scanned(lock, result);
     PQclear(result);
     round->next += scan.count;
@@ -89,7 +89,7 @@ int away_scan(struct slice_lock *lock, const struct claim_request *request, stru
             *walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
         return 0;
     }
-    if (lock->pipeline->in_flight)
+    if (lock->session->in_flight)
         return 0;
     if (walk->from > HORIZON_UNKNOWN && clock_now_ms() >= walk->restart_ms)
         walk->from = HORIZON_UNKNOWN;

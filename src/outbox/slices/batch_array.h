@@ -2,7 +2,7 @@
 #define OUTBOX_SLICES_BATCH_ARRAY_H
 
 #include "message/batch.h"
-#include "pg/array.h"
+#include "pg/wire.h"
 
 /* Arrays as parameters of statements, in the memory of the batch that they are about. */
 

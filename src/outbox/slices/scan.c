@@ -1,66 +1,54 @@
 #include "outbox/slices/scan.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <endian.h>
 #include <stdlib.h>
 
 #define LONG_MS 50  /* a scan that takes longer is followed by one of fewer slices */
 #define SHORT_MS 10 /* a scan that takes less is followed by one of more slices */
 
-enum { PARAM_SLICES, PARAM_LOWS, PARAM_HIGHS, PARAM_HOLDERS };
-
-static int64_t number_at(const struct scan *scan, const struct horizon_view *view, int slices,
-                         int param, int i)
+/* The values of one array follow those of another. */
+static void *begin(struct array *array, void *memory, uint32_t element_oid, int count,
+                   size_t element_bytes)
 {
-    int slice = (scan->first + i) % slices;
+    size_t bytes = (size_t)count * element_bytes;
 
-    if (param == PARAM_HOLDERS)
-        return (int64_t)view->holders[i];
-    if (param == PARAM_SLICES)
-        return slice;
-    if (scan->full)
-        return HORIZON_UNKNOWN;
-    return param == PARAM_LOWS ? view->bounds[slice].low : view->bounds[slice].high;
-}
-
-/* "{1,2}" */
-static char *list(const struct scan *scan, const struct horizon_view *view, int slices, int param)
-{
-    int count = param == PARAM_HOLDERS ? view->holder_count : scan->count;
-    char *text = NULL;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-
-    if (out == NULL)
-        return NULL;
-    for (int i = 0; i < count; i++)
-        (void)fprintf(out, "%c%" PRId64, i > 0 ? ',' : '{',
-                      number_at(scan, view, slices, param, i));
-    (void)fprintf(out, count > 0 ? "}" : "{}");
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    array_begin(array, memory, element_oid, count, bytes);
+    return (char *)memory + array_size(count, bytes);
 }
 
 int scan_fill(struct scan *scan, const struct horizon_view *view, int slices, struct error *error)
 {
-    for (int i = 0; i < 4; i++)
-        scan->params[i] = list(scan, view, slices, i);
-    if (asprintf(&scan->params[4], "%" PRId64, (int64_t)scan->away) < 0)
-        scan->params[4] = NULL;
-    for (int i = 0; i < 5; i++)
-        if (scan->params[i] == NULL)
-            return error_no_memory(error);
+    int count = scan->count;
+    struct array *params = scan->params;
+    char *at = malloc(array_size(count, (size_t)count * sizeof(int32_t)) +
+                      2 * array_size(count, (size_t)count * sizeof(int64_t)) +
+                      array_size(view->holder_count, (size_t)view->holder_count * sizeof(int64_t)));
+
+    scan->memory = at;
+    if (at == NULL)
+        return error_no_memory(error);
+    at = begin(&params[0], at, ARRAY_INT4, count, sizeof(int32_t));
+    at = begin(&params[1], at, ARRAY_INT8, count, sizeof(int64_t));
+    at = begin(&params[2], at, ARRAY_INT8, count, sizeof(int64_t));
+    (void)begin(&params[3], at, ARRAY_XID8, view->holder_count, sizeof(int64_t));
+    for (int i = 0; i < count; i++) {
+        int slice = (scan->first + i) % slices;
+
+        array_add_int4(&params[0], slice);
+        array_add_int8(&params[1], scan->full ? HORIZON_UNKNOWN : view->bounds[slice].low);
+        array_add_int8(&params[2], scan->full ? HORIZON_UNKNOWN : view->bounds[slice].high);
+    }
+    for (int i = 0; i < view->holder_count; i++)
+        array_add_int8(&params[3], (int64_t)view->holders[i]);
+    scan->away_wire = htobe64(scan->away);
+    params[4] = (struct array){.bytes = (char *)&scan->away_wire, .len = sizeof scan->away_wire};
     return 0;
 }
 
 void scan_free(struct scan *scan)
 {
-    for (int i = 0; i < 5; i++) {
-        free(scan->params[i]);
-        scan->params[i] = NULL;
-    }
+    free(scan->memory);
+    scan->memory = NULL;
 }
 
 void round_adapt(struct round *round, int64_t took_ms, int slices)

@@ -3,16 +3,22 @@
 
 #include "base/error.h"
 #include "outbox/slices/horizon.h"
+#include "pg/wire.h"
 
 /* The parameters of the scans in sql/, which find the lowest unsent id of each of some slices. It
  * locks none of the rows. */
 
+#define SCAN_PARAMS 5
+
 struct scan {
     int count; /* slices first ... first + count - 1, wrapping after the last; 0: no scan */
     int first;
-    bool full;       /* scan from the start of the slices, not from their bounds */
-    uint64_t away;   /* a bit for each sink whose rows are ignored */
-    char *params[5]; /* owned; set by scan_fill() */
+    bool full;     /* scan from the start of the slices, not from their bounds */
+    uint64_t away; /* a bit for each sink whose rows are ignored */
+
+    struct array params[SCAN_PARAMS]; /* set by scan_fill(), which may not be copied */
+    void *memory;
+    uint64_t away_wire;
 };
 
 /* Returns 0, or -1 when there is no memory. Call scan_free() in either case. */

@@ -108,16 +108,16 @@ int slice_lock_queue(struct slice_lock *lock, struct batch *batch,
         return 0;
     if (!claim_is_of_outbox(request)) {
         width = htobe32(PARKED_WIDTH);
-        return pipeline_queue(lock->pipeline,
-                              request->parked ? "lock_parked_slices" : "lock_refused_slices", 2,
-                              (const struct array[]){{.bytes = (char *)&width, .len = sizeof width},
-                                                     {.bytes = (char *)&away, .len = sizeof away}},
-                              true, error);
+        return session_queue(lock->session,
+                             request->parked ? "lock_parked_slices" : "lock_refused_slices", 2,
+                             (const struct array[]){{.bytes = (char *)&width, .len = sizeof width},
+                                                    {.bytes = (char *)&away, .len = sizeof away}},
+                             true, error);
     }
     turns_list_candidates(&lock->turns, lock->view.bounds, clock_now_ms());
     if (fill_candidates(lock, batch, params, error) < 0)
         return -1;
-    return pipeline_queue(lock->pipeline, "lock_slices", 9, params, true, error);
+    return session_queue(lock->session, "lock_slices", 9, params, true, error);
 }
 
 static int fail_number(const struct slice_lock *lock, int count, struct error *error)
@@ -163,7 +163,7 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
     lock->locked_count = 0;
     if (lock->options->order == ORDER_NONE)
         return 0;
-    result = pipeline_answer(lock->pipeline, PGRES_TUPLES_OK, error);
+    result = session_answer(lock->session, PGRES_TUPLES_OK, error);
     if (result == NULL)
         return -1;
     status = check_table(lock, result, error);
@@ -185,7 +185,7 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
             horizon_reset(lock->view_source, lock->stamp.epoch);
     }
     PQclear(result);
-    return status < 0 ? pipeline_abort(lock->pipeline) : 0;
+    return status < 0 ? session_abort(lock->session) : 0;
 }
 
 /* Rows must arrive slice by slice in the order of the locks, and by id within a slice. Two rows may

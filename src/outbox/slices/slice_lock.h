@@ -5,7 +5,7 @@
 #include "outbox/slices/claim_request.h"
 #include "outbox/slices/scan.h"
 #include "outbox/slices/turns.h"
-#include "pg/pipeline.h"
+#include "pg/session.h"
 
 /* Which slices a lane locks for a claim, the bounds that it claims from, and what it learns from
  * the claim. With order = "none" the table is one slice, which is not locked. */
@@ -32,7 +32,7 @@ struct slice_lock {
     const struct outbox_options *options;
     const struct table *table;
     const struct server *server;
-    struct pipeline *pipeline;
+    struct session *session;
     struct horizon *horizon; /* shared by the lanes of a process; NULL: there is none */
 
     /* the next claim */

@@ -94,7 +94,7 @@ bool watch_is_connected(const struct watch *watch)
 
 int watch_fd(const struct watch *watch)
 {
-    return watch->session.conn != NULL ? PQsocket(watch->session.conn) : -1;
+    return session_socket(&watch->session);
 }
 
 struct session *watch_session(struct watch *watch)
@@ -113,35 +113,35 @@ static int prepare(struct watch *watch, enum horizon_statement statement, struct
 {
     const struct slice_words about = {.tables = {&watch->table, watch->options},
                                       .sequence = &watch->sequence};
-    char *sql = slice_statement(horizon_statement_text(statement, watch->options), &about);
-    int status = sql != NULL ? session_prepare(&watch->session, horizon_statement_name(statement),
-                                               sql, error)
-                             : error_no_memory(error);
 
-    free(sql);
-    return status;
+    return session_prepare(
+        &watch->session, horizon_statement_name(statement),
+        slice_statement(horizon_statement_text(statement, watch->options), &about), error);
 }
 
 /* The query of the holders joins pg_locks: with 500 writing sessions a nested loop takes 47 ms, a
  * hash join 2 ms. */
 static int prepare_queries(struct watch *watch, struct error *error)
 {
+    const struct slice_words about = {.tables = {&watch->table, watch->options}};
+    struct session *session = &watch->session;
     char limit[96];
 
     (void)snprintf(limit, sizeof limit,
                    "SELECT pg_catalog.set_config('statement_timeout', '%d', true)", SCAN_MS_MAX);
-    if (session_execute(&watch->session, "SET enable_nestloop = off", error) < 0 ||
-        sequence_describe(&watch->sequence, &watch->session, &watch->table, error) < 0 ||
-        session_prepare(&watch->session, "limit", limit, error) < 0 ||
-        prepare(watch, HORIZON_SHAPE, error) < 0)
+    if (session_execute(session, "SET enable_nestloop = off", error) < 0 ||
+        sequence_describe(&watch->sequence, session, &watch->table, error) < 0)
         return -1;
     if (watch->sequence.increment < 0) /* last_value is then the lowest id drawn, not the highest */
         watch->sequence.readable = false;
-    if (watch->sequence.readable && prepare(watch, HORIZON_DRAWN, error) < 0)
+    if (session_prepare(session, "limit", strdup(limit), error) < 0 ||
+        session_prepare(session, "lowest", slice_statement(statement_scan_table, &about), error) <
+            0 ||
+        prepare(watch, HORIZON_SHAPE, error) < 0 ||
+        (watch->sequence.readable && prepare(watch, HORIZON_DRAWN, error) < 0) ||
+        prepare(watch, HORIZON_HOLDERS, error) < 0 || prepare(watch, HORIZON_SCAN, error) < 0)
         return -1;
-    if (prepare(watch, HORIZON_HOLDERS, error) < 0)
-        return -1;
-    return prepare(watch, HORIZON_SCAN, error);
+    return session_read_prepared(session, error);
 }
 
 static int connect_session(struct watch *watch, struct error *error)
@@ -182,7 +182,7 @@ int watch_rename(struct watch *watch, const char *name, struct error *error)
     return session_command(&watch->session,
                            "SELECT pg_catalog.set_config('application_name',"
                            " 'outbox-relay/' || $1::text, false)",
-                           1, params, NULL, NULL, error);
+                           1, params, error);
 }
 
 /* ---- the WAL ---- */
@@ -249,21 +249,22 @@ static int send_scan(struct watch *watch, struct scan *scan, struct error *error
     if (scan_fill(scan, &watch->view, horizon_slices(watch->horizon), error) < 0 ||
         session_request_flush(&watch->session, error) < 0)
         return -1;
-    return session_queue(&watch->session, "horizon_scan", 5, (const char *const *)scan->params,
-                         error);
+    return session_queue(&watch->session, "horizon_scan", SCAN_PARAMS, scan->params, false, error);
 }
 
 static int send_queries(struct watch *watch, struct scan *bounds, struct scan *full,
                         struct error *error)
 {
-    if (session_queue(&watch->session, "limit", 0, NULL, error) < 0 ||
-        session_queue(&watch->session, "horizon_shape", 0, NULL, error) < 0 ||
+    struct session *session = &watch->session;
+
+    if (session_queue(session, "limit", 0, NULL, false, error) < 0 ||
+        session_queue(session, "horizon_shape", 0, NULL, false, error) < 0 ||
         (watch->sequence.readable &&
-         session_queue(&watch->session, "horizon_drawn", 0, NULL, error) < 0) ||
-        session_queue(&watch->session, "horizon_holders", 0, NULL, error) < 0 ||
+         session_queue(session, "horizon_drawn", 0, NULL, false, error) < 0) ||
+        session_queue(session, "horizon_holders", 0, NULL, false, error) < 0 ||
         send_scan(watch, bounds, error) < 0 || send_scan(watch, full, error) < 0)
         return -1;
-    return session_sync(&watch->session, error);
+    return session_sync(session, error);
 }
 
 /* Parses a virtual transaction id, "3/1234" or "-1/733": two 32-bit numbers. */
@@ -303,7 +304,7 @@ static int read_holders(struct watch *watch, const PGresult *result, struct hori
 /* Bounds that are found by an old description could be above unsent rows. */
 static int read_shape(struct watch *watch, struct error *error)
 {
-    PGresult *result = session_answer(&watch->session, error);
+    PGresult *result = session_expect(&watch->session, PGRES_TUPLES_OK, error);
     bool same;
 
     if (result == NULL)
@@ -317,22 +318,20 @@ static int read_shape(struct watch *watch, struct error *error)
 
 static int read_tick(struct watch *watch, struct horizon_tick *tick, struct error *error)
 {
-    PGresult *result = session_answer(&watch->session, error);
+    struct session *session = &watch->session;
+    PGresult *result;
     int status;
 
-    if (result == NULL)
-        return -1;
-    PQclear(result);
-    if (read_shape(watch, error) < 0)
+    if (session_skip(session, PGRES_TUPLES_OK, error) < 0 || read_shape(watch, error) < 0)
         return -1;
     if (watch->sequence.readable) {
-        result = session_answer(&watch->session, error);
+        result = session_expect(session, PGRES_TUPLES_OK, error);
         if (result == NULL)
             return -1;
         tick->drawn = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
         PQclear(result);
     }
-    result = session_answer(&watch->session, error);
+    result = session_expect(session, PGRES_TUPLES_OK, error);
     if (result == NULL)
         return -1;
     tick->now_ms = clock_now_ms();
@@ -391,7 +390,7 @@ static enum scan_result read_scan(struct watch *watch, const struct scan *scan, 
     *took_ms = 0;
     if (scan->count == 0)
         return SCAN_DONE;
-    result = session_answer(&watch->session, error);
+    result = session_answer(&watch->session, PGRES_TUPLES_OK, error);
     *took_ms = clock_now_ms() - began_ms;
     if (result == NULL)
         return watch_is_connected(watch) && *took_ms >= SCAN_MS_MAX / 2 ? SCAN_OVERRAN
@@ -446,22 +445,24 @@ static int ask(struct watch *watch, struct scan *bounds, struct scan *full,
     (void)horizon_tick(watch->horizon, tick, &watch->view.stamp);
     if (read_scans(watch, bounds, full, error) == SCAN_FAILED)
         return -1;
-    return session_end_sync(&watch->session, error);
+    return session_finish(&watch->session, error) > 0 ? 0 : -1;
 }
 
+/* NULL with *error set; a search that timed out leaves the session open. */
 static PGresult *find_lowest(struct watch *watch, struct error *error)
 {
-    const struct slice_words about = {.tables = {&watch->table, watch->options}};
+    struct session *session = &watch->session;
     struct scan scan = {.count = 1, .full = true};
     PGresult *result = NULL;
-    char *sql = slice_statement(statement_scan_table, &about);
+    struct error other;
 
-    if (sql == NULL || scan_fill(&scan, &watch->view, 1, error) < 0)
-        (void)error_no_memory(error);
-    else
-        result = session_query(&watch->session, sql, 5, (const char *const *)scan.params, error);
+    if (scan_fill(&scan, &watch->view, 1, error) == 0 &&
+        session_queue(session, "lowest", SCAN_PARAMS, scan.params, false, error) == 0 &&
+        session_sync(session, error) == 0) {
+        result = session_answer(session, PGRES_TUPLES_OK, error);
+        (void)session_skip(session, PGRES_PIPELINE_SYNC, result != NULL ? error : &other);
+    }
     scan_free(&scan);
-    free(sql);
     return result;
 }
 
@@ -481,8 +482,10 @@ static int start_at_lowest(struct watch *watch, struct error *error)
     if (session_execute(&watch->session, sql, error) < 0)
         return -1;
     result = find_lowest(watch, error);
-    if (result == NULL && !watch_is_connected(watch))
+    if (!watch_is_connected(watch)) {
+        PQclear(result);
         return -1;
+    }
     for (int i = 0; result != NULL && i < horizon_slices(watch->horizon); i++)
         (void)horizon_note_scan(watch->horizon, &watch->view.stamp, i, &watch->view.bounds[i], true,
                                 read_lowest(result, 0),
@@ -537,11 +540,7 @@ int watch_tick(struct watch *watch, int64_t *again_ms, bool *opened, struct erro
         horizon_read(watch->horizon, &watch->server, &watch->view);
     }
     tick.drawn = horizon_highest_claimed(watch->horizon, &has_claimed);
-    status = session_enter_pipeline(&watch->session, error);
-    if (status == 0)
-        status = ask(watch, &bounds, &full, &tick, error);
-    if (status == 0)
-        status = session_leave_pipeline(&watch->session, error);
+    status = ask(watch, &bounds, &full, &tick, error);
     if (status < 0)
         filter_name_error(&watch->table, error);
     scan_free(&bounds);
@@ -558,7 +557,5 @@ int64_t watch_drawn(const struct watch *watch)
 
 int watch_read_input(struct watch *watch, struct error *error)
 {
-    if (PQconsumeInput(watch->session.conn) == 0)
-        return session_fail(&watch->session, NULL, error);
-    return 0;
+    return session_read_input(&watch->session, error);
 }

@@ -1,4 +1,4 @@
-#include "pg/array.h"
+#include "pg/wire.h"
 #include "test.h"
 #include "unit/seed.h"
 
