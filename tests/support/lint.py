@@ -53,6 +53,9 @@ LIBRARIES = {
     "microhttpd.h": {"http"},
     "getopt.h": {"cli"},
 }
+# Of libpq the rooms above pg/ may call these, to read a result. pg/ has a function for what else they need.
+LIBPQ = re.compile(r"^(PQ|pq|pg_|pgres|lo_)")
+LIBPQ_READERS = {"PQntuples", "PQnfields", "PQgetvalue", "PQgetisnull", "PQgetlength", "PQftype", "PQfname", "PQclear"}
 IMPURE = re.compile(r"^(unistd|fcntl|poll|pthread|signal|time|sys/.*|netinet/.*|arpa/.*)\.h$")  # not in the pure rooms
 BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|strtok|sleep|usleep|system|popen)\s*\(")
 EXIT = re.compile(r"\b_?exit\s*\(")
@@ -124,7 +127,7 @@ def check_circles(files):
 
 
 def check_symbols(folder):
-    """Also without a header nobody calls into a room that his own may not use."""
+    """Also without a header nobody calls into a room that his own may not use, nor a function of libpq outside pg/."""
     defined, used = {}, []
     for path in sorted(folder.rglob("*.o")):
         name = str(path.relative_to(folder)).split(".")[0]
@@ -141,6 +144,8 @@ def check_symbols(folder):
     for name, symbol in used:
         if symbol in defined and not may_use(room_of(name), room_of(defined[symbol])):
             problems.append(f"src/{name}: {room_of(name)} may not use {symbol}() of {defined[symbol]}")
+        if symbol not in defined and LIBPQ.match(symbol) and room_of(name) != "pg" and symbol not in LIBPQ_READERS:
+            problems.append(f"src/{name}: only pg/ may use {symbol}() of libpq")
 
 
 WORD = re.compile(r"\{([a-z_]+)(?::[^}]*)?\}")
