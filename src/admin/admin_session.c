@@ -1,7 +1,7 @@
 #include "admin/admin_session.h"
 
 #include "catalog/describe.h"
-#include "pg/open.h"
+#include "pg/connect.h"
 #include "pg/server.h"
 
 #include <stdlib.h>

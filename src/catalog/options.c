@@ -1,6 +1,7 @@
 #include "catalog/options.h"
 
 #include "base/text.h"
+#include "pg/connect.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 #ifndef CATALOG_OPTIONS_H
 #define CATALOG_OPTIONS_H
 
-#include "pg/session_options.h"
-
 #include <stdbool.h>
 #include <stdint.h>
+
+struct session_options; /* pg/connect.h */
 
 /* The columns of an outbox table by their meaning; the table may use other names. */
 enum column {

@@ -49,7 +49,7 @@ static const char *find_column(const struct table *table, const char *word, size
     return "";
 }
 
-/* As the relay evaluates the condition (pg/open.c). */
+/* As the relay evaluates the condition (pg/connect.c). */
 static const char *where_settings(const struct table *table)
 {
     if (table->where == NULL)

@@ -3,7 +3,7 @@
 
 #include "catalog/table.h"
 
-/* Times without a zone: the session reads them in [outbox] time_zone (pg/open.c). Whoever wrote
+/* Times without a zone: the session reads them in [outbox] time_zone (pg/connect.c). Whoever wrote
  * them may have had another one. */
 
 /* Whether the column is a timestamp without time zone, or a date. */

@@ -11,7 +11,7 @@
 #include "catalog/parked_table.h"
 #include "catalog/shape.h"
 #include "catalog/zone.h"
-#include "pg/open.h"
+#include "pg/connect.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

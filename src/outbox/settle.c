@@ -205,16 +205,16 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
     if (next != NULL &&
         (session_request_flush(session, error) < 0 || claim_queue(outbox, batch, next, error) < 0))
         return -1;
-    server_note_unconfirmed_commit(&outbox->server, outbox->xact);
+    outbox->server.unconfirmed_xact = outbox->xact;
     if (session_sync(session, error) < 0)
         return -1;
     if (read_last(outbox, batch, &last, error) < 0) {
         if (session->conn == NULL)
             return -1;
-        server_note_unconfirmed_commit(&outbox->server, 0); /* it was refused */
+        outbox->server.unconfirmed_xact = 0; /* it was refused */
         return 1;
     }
-    server_note_unconfirmed_commit(&outbox->server, 0);
+    outbox->server.unconfirmed_xact = 0;
     return 0;
 }
 

@@ -1,14 +1,21 @@
+/*
+ * Opens a session: connects, proves that a pooler keeps one backend for it, and makes its settings.
+ */
 #include "pg/connect.h"
 
 #include "base/clock.h"
+#include "base/log_limit.h"
 #include "base/secret.h"
 #include "pg/conninfo.h"
 #include "pg/transport.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* For each address, unless the url, its service or PGCONNECT_TIMEOUT sets connect_timeout. */
+#define TIMEOUT_S 5
 #define ADDRESSES_PER_HOST 8 /* addresses of each host that the limit allows time for */
 #define TIMEOUT_S_MAX 3600
 #define MARGIN_MS 1000 /* lets libpq report its own timeout first, which says more */
@@ -93,7 +100,7 @@ static int64_t set_timeout(struct attempt *attempt, struct error *error)
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "database.url: %s", problem);
     if (transport_resolve(&transport, attempt->url) < 0)
         transport.hosts = 1;
-    timeout_s = transport.connect_timeout_s > 0 ? transport.connect_timeout_s : CONNECT_S;
+    timeout_s = transport.connect_timeout_s > 0 ? transport.connect_timeout_s : TIMEOUT_S;
     if (timeout_s > TIMEOUT_S_MAX)
         timeout_s = TIMEOUT_S_MAX;
     (void)snprintf(attempt->timeout, sizeof attempt->timeout, "%ld", timeout_s);
@@ -253,23 +260,24 @@ static PGconn *run(struct bounded_call **late, struct attempt *attempt, int64_t 
     return NULL;
 }
 
-PGconn *connect_open(struct bounded_call **late, const struct session_options *options,
-                     const char *name, int first_host, struct error *error)
+/* Sets session->conn. The hosts of the url are tried in turn, session->first_host first
+ * (transport_turn_hosts()). While an attempt that timed out is still running, no other is started.
+ */
+static int connect_bounded(struct session *session, const struct session_options *options,
+                           const char *name, struct error *error)
 {
     struct attempt *attempt = calloc(1, sizeof *attempt);
     int64_t limit_ms;
-    PGconn *conn;
 
     if (attempt == NULL || (attempt->url = strdup(options->url)) == NULL) {
         free(attempt);
-        (void)error_no_memory(error);
-        return NULL;
+        return error_no_memory(error);
     }
     (void)snprintf(attempt->application_name, sizeof attempt->application_name, "outbox-relay/%s",
                    name);
     limit_ms = set_timeout(attempt, error);
-    if (limit_ms >= 0 && first_host > 0 &&
-        transport_turn_hosts(&attempt->hosts, attempt->url, first_host) < 0)
+    if (limit_ms >= 0 && session->first_host > 0 &&
+        transport_turn_hosts(&attempt->hosts, attempt->url, session->first_host) < 0)
         limit_ms = error_no_memory(error);
     if (limit_ms >= 0 && options->password_file != NULL) {
         attempt->password = read_password(options->password_file, error);
@@ -278,12 +286,181 @@ PGconn *connect_open(struct bounded_call **late, const struct session_options *o
     }
     if (limit_ms < 0) {
         attempt_free(attempt);
-        return NULL;
+        return -1;
     }
-    conn = run(late, attempt, limit_ms, error);
-    if (conn != NULL && check_connection(conn, options, error) < 0) {
-        PQfinish(conn);
-        return NULL;
-    }
-    return conn;
+    session->conn = run(&session->late, attempt, limit_ms, error);
+    if (session->conn == NULL)
+        return -1;
+    if (check_connection(session->conn, options, error) < 0)
+        return session_abort(session);
+    if (PQsetnonblocking(session->conn, 1) == 0)
+        return 0;
+    (void)session_fail(session, NULL, error);
+    return session_abort(session);
+}
+
+/* ---- a connection pooler between the session and its backend ----
+ *
+ * In session mode the session keeps its backend until it ends, as without a pooler. In transaction
+ * mode each transaction may run in another backend. Settings that the relay makes there would
+ * reach the application's transactions and the other way round, prepared statements would be
+ * missing, and a session that flushes the WAL or listens would not be the one that was set up.
+ *
+ * Another connection sends a notification to the session while the session is idle. The
+ * notification passes a pooler only if the session is linked to its backend between transactions,
+ * which is what session mode means. The proof also holds if the pooler is several processes, or if
+ * other clients keep it busy.
+ */
+
+/* A session is refused for good, so a pooler gets the time that a statement may take. */
+#define PROOF_MS SESSION_STATEMENT_MS
+
+/* Without a random part: in transaction mode LISTEN stays behind in a backend, once for each
+ * backend. */
+#define CHANNEL "outbox_relay_pooler"
+
+static int notify(struct session *session, const struct session_options *options, const char *mark,
+                  struct error *error)
+{
+    struct session other = {.late = session->late, .first_host = session->first_host};
+    char sql[128];
+    int status = connect_bounded(&other, options, "admin", error);
+
+    (void)snprintf(sql, sizeof sql, "NOTIFY " CHANNEL ", '%s'", mark);
+    if (status == 0)
+        status = session_execute(&other, sql, error);
+    session_close(&other);
+    session->late = other.late;
+    if (status < 0 && error->hint[0] == '\0')
+        (void)error_hint(error, "the connection goes through a connection pooler, in which a relay"
+                                " needs a pool_size of at least its lanes + 4");
+    return status;
+}
+
+/* Returns 0 when the session has a backend of its own, or -1. Changes nothing that another client
+ * of the pooler would notice, and opens a second connection for a moment. No setting may have been
+ * made. */
+static int check_pooler(struct session *session, const struct session_options *options,
+                        struct error *error)
+{
+    const char *mark = session_expect_notification(session);
+    struct error ignored;
+    int proven = -1; /* 1: the notification has arrived; 0: it has not; -1: *error is set */
+
+    if (session_execute(session, "LISTEN " CHANNEL, error) == 0 &&
+        notify(session, options, mark, error) == 0)
+        proven = session_await_notification(session, clock_now_ms() + PROOF_MS, error);
+    session->notifications.arrived = 0;
+    session->notifications.empty = 0;
+    if (proven == 1)
+        return session_execute(session, "UNLISTEN " CHANNEL, error);
+    (void)session_execute(session, "UNLISTEN " CHANNEL, &ignored);
+    if (proven < 0)
+        return -1;
+    (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                    "database: the connection goes through a connection pooler in transaction mode:"
+                    " each transaction may reach another backend, whose settings and prepared"
+                    " statements are not the relay's");
+    return error_hint(error, "connect to PostgreSQL directly, or to a pool with pool_mode ="
+                             " session, in database.url");
+}
+
+/* ---- what every session reads and sets at its start ---- */
+
+/* A warning of the server may say that a COMMIT did not wait for its synchronous standby. Such
+ * warnings have a rate limit of their own, so that a trigger that raises many cannot hide them.
+ * Warnings raised by a function come with a context. */
+static void on_notice(void *closure, const PGresult *result)
+{
+    static struct log_limit of_server = {.lines = "warnings of the database"};
+    static struct log_limit of_functions = {.lines = "warnings of functions in the database"};
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    bool has_context = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
+
+    (void)closure;
+    if (severity != NULL && text != NULL && strcmp(severity, "WARNING") == 0)
+        log_limit_line(has_context ? &of_functions : &of_server, LOG_WARN, clock_now_ms(),
+                       "database: %s", text);
+}
+
+/* Reads the role's search_path, on which an unqualified table name is looked up, and the backend's
+ * pid: a pooler makes up the one that it reports to its clients. This is the session's first
+ * statement: it calls functions by their qualified names, without an operator or a cast, so nothing
+ * from that path can run. */
+static int take_schemas(struct session *session, struct error *error)
+{
+    PGresult *result = session_query(
+        session, "SELECT pg_catalog.current_schemas(false), pg_catalog.pg_backend_pid()", 0, NULL,
+        error);
+
+    if (result == NULL)
+        return -1;
+    session->schemas = strdup(PQgetvalue(result, 0, 0));
+    session->is_pooled = strtol(PQgetvalue(result, 0, 1), NULL, 10) != PQbackendPID(session->conn);
+    PQclear(result);
+    return session->schemas != NULL ? 0 : error_no_memory(error);
+}
+
+/* A timestamp without time zone is read, and written, as one of this zone. */
+static int set_time_zone(struct session *session, const struct session_options *options,
+                         struct error *error)
+{
+    const char *params[1] = {options->time_zone != NULL ? options->time_zone : "UTC"};
+
+    if (session_command(session, "SELECT pg_catalog.set_config('TimeZone', $1, false)", 1, params,
+                        error) == 0)
+        return 0;
+    if (error_is_sqlstate(error, "22023"))
+        (void)error_hint(error, "SELECT name FROM pg_timezone_names; lists the names for [outbox]"
+                                " time_zone");
+    return -1;
+}
+
+/* The meaning of a literal and of an expression in our SQL and in [outbox] where, and the text of a
+ * value, depend on these. A role or a database may set others. quote_all_identifiers is off because
+ * types are compared by name. */
+#define LANGUAGE                                                                                   \
+    "SET standard_conforming_strings = on; SET transform_null_equals = off; SET array_nulls = on;" \
+    "SET quote_all_identifiers = off; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';"      \
+    "SET bytea_output = 'hex'; SET extra_float_digits = 1; SET xmlbinary = 'base64';"              \
+    "SET xmloption = 'content'; SET client_min_messages = 'warning';"
+
+/* The keepalive settings make the server release the row locks of a relay whose host died.
+ * transaction_timeout is off because it could end a transaction whose rows have been published
+ * already. */
+static int apply_settings(struct session *session, const struct session_options *options,
+                          struct error *error)
+{
+    char sql[1536];
+    int version = session_server_version(session);
+
+    (void)snprintf(sql, sizeof sql,
+                   LANGUAGE "SET search_path = ''; SET row_security = off;"
+                            "SET default_transaction_isolation = 'read committed';"
+                            "SET synchronous_commit = %s;"
+                            "SET idle_in_transaction_session_timeout = %" PRId64 ";"
+                            "SET statement_timeout = %d; SET lock_timeout = 1000;"
+                            "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
+                            "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 15000;"
+                            "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off;"
+                            "SET enable_sort = off%s%s",
+                   options->synchronous_commit ? "on" : "off", options->idle_ms,
+                   SESSION_STATEMENT_MS, version >= 140000 ? "; SET idle_session_timeout = 0" : "",
+                   version >= 170000 ? "; SET transaction_timeout = 0" : "");
+    return session_execute(session, sql, error) < 0 ? -1 : set_time_zone(session, options, error);
+}
+
+int session_open(struct session *session, const struct session_options *options, const char *name,
+                 struct error *error)
+{
+    session->schemas = NULL;
+    if (connect_bounded(session, options, name, error) < 0)
+        return -1;
+    (void)PQsetNoticeReceiver(session->conn, on_notice, NULL);
+    if (take_schemas(session, error) < 0 ||
+        (session->is_pooled && check_pooler(session, options, error) < 0) ||
+        apply_settings(session, options, error) < 0)
+        return session_abort(session);
+    return 0;
 }

@@ -139,11 +139,6 @@ int server_terminate_previous(struct session *session, struct error *error)
     return 0;
 }
 
-void server_note_unconfirmed_commit(struct server *server, int64_t xact)
-{
-    server->unconfirmed_xact = xact;
-}
-
 /* The outcome is logged and nothing depends on it: the rows themselves show whether they were
  * settled. */
 void server_log_unconfirmed_commit(struct server *server, struct session *session)

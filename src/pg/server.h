@@ -11,7 +11,8 @@
 struct server {
     char system[24];          /* pg_control_system().system_identifier; "": not connected yet */
     int64_t timeline;         /* WAL timeline; it rises when a standby is promoted */
-    int64_t unconfirmed_xact; /* the transaction whose COMMIT was not answered; 0: none */
+    int64_t unconfirmed_xact; /* set by the caller: the transaction whose COMMIT was not answered;
+                                 0: none */
 };
 
 /* Returns 0, or -1 when the server is read-only, or when this is another cluster than before, or an
@@ -42,9 +43,7 @@ bool server_is_same(const struct server *a, const struct server *b);
  * client it may still hold row locks, or wait forever for a synchronous standby. */
 int server_terminate_previous(struct session *session, struct error *error);
 
-/* Remembers a transaction whose COMMIT is on its way; 0 when it was answered. */
-void server_note_unconfirmed_commit(struct server *server, int64_t xact);
-/* Logs whether the transaction committed, and forgets it. */
+/* Logs whether the transaction with the unanswered COMMIT has committed, and forgets it. */
 void server_log_unconfirmed_commit(struct server *server, struct session *session);
 
 #endif

@@ -49,9 +49,9 @@ struct session {
     int first_host;       /* the host of the url that is tried first (connect.h) */
     bool is_pooled;       /* the connection goes through a connection pooler, in session mode */
     int wait_ms;          /* time limit for each answer; 0: SESSION_WAIT_MS */
-    bool in_transaction;  /* set by the caller; session_end_transaction() and closing clear it */
-    bool in_flight;       /* set by the caller: a Sync was sent, and no answer before it was read;
-                             closing clears it */
+    bool in_transaction;  /* set by the caller; COMMIT, ROLLBACK and closing clear it */
+    bool in_flight;       /* set by the caller, cleared by closing: none of the answers before the
+                             Sync was read */
     enum failure failure; /* why the last queued statement failed */
     /* Notifications are counted and not stored, because any role may send any number of them. */
     struct {
@@ -75,7 +75,7 @@ void session_end(struct session *session);
  * parameters nor on statistics. */
 int session_force_generic_plans(struct session *session, struct error *error);
 
-/* ---- one statement alone; a failed one leaves the session open ---- */
+/* ---- one statement alone; a failed one leaves the session open */
 
 /* Runs one statement with text parameters and a text result. */
 PGresult *session_query(struct session *session, const char *sql, int param_count,
@@ -90,8 +90,7 @@ int session_command(struct session *session, const char *sql, int param_count,
 /* Runs one or more statements without parameters and drops their results. */
 int session_execute(struct session *session, const char *sql, struct error *error);
 
-/* ---- prepared statements in a pipeline; a failure closes the session, unless it says otherwise --
- */
+/* ---- prepared statements in a pipeline; a failure closes the session, if nothing else is said */
 
 /* session_prepare() queues the preparation of a statement and frees its text (NULL: no memory);
  * session_read_prepared() sends all of them and reads the answers. A statement that cannot be
@@ -129,7 +128,7 @@ int session_end_transaction(struct session *session, bool commit, struct error *
 /* Skips the rest of the round trip after a failed statement, and rolls back. */
 int session_roll_back(struct session *session, struct error *error);
 
-/* ---- notifications ---- */
+/* ---- notifications */
 
 /* Reads what has arrived, without waiting, and counts the notifications. */
 int session_read_input(struct session *session, struct error *error);
@@ -142,7 +141,7 @@ void session_count_notifications(struct session *session);
 const char *session_expect_notification(struct session *session);
 int session_await_notification(struct session *session, int64_t deadline_ms, struct error *error);
 
-/* ---- what the connection is; texts live as long as it ---- */
+/* ---- what the connection is; texts live as long as it */
 
 const char *session_role(const struct session *session);
 const char *session_database(const struct session *session);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- results: values in PostgreSQL's wire formats are decoded ---- */
+/* ---- results: values in PostgreSQL's wire formats are decoded */
 
 /* Big-endian integers of the binary protocol. */
 int32_t wire_int4(const char *wire);
@@ -17,7 +17,7 @@ int64_t wire_integer(struct text text);
 /* The bytes of a bytea in text format; free() them. NULL: no memory. */
 char *wire_bytea(const char *text, size_t *len);
 
-/* ---- parameters: arrays ---- */
+/* ---- parameters: arrays */
 
 /*
  * One-dimensional arrays in PostgreSQL's binary format (src/backend/utils/adt/arrayfuncs.c,

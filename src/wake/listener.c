@@ -19,8 +19,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LEASE_MS 10000
 #define READS_MAX 64 /* bounds the reading when notifications arrive as fast as they are read */

@@ -15,7 +15,7 @@
 #include "catalog/filter.h"
 #include "outbox/slices/scan.h"
 #include "outbox/slices/statements.h"
-#include "pg/open.h"
+#include "pg/connect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
