@@ -196,6 +196,9 @@ static void nobody_answers_for_a_relay(void **state)
     char channel[64];
 
     start_relay(fixture, &relay);
+    wait_for_number(fixture->conn, 1, /* nobody asks a relay without the session that answers */
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE"
+                    " 'outbox-relay/%/watch' AND datname = current_database()");
     sql(fixture->conn, "LISTEN " STATUS_CHANNEL);
     assert_int_equal(kill(relay.pid, SIGSTOP), 0);
     process_free(process);
