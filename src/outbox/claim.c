@@ -9,10 +9,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "catalog/filter.h"
-#include "outbox/claim_queue.h"
+#include "outbox/round.h"
 #include "outbox/row.h"
 #include "outbox/slices/away.h"
-#include "outbox/slices/slice_lock.h"
 #include "outbox/unreadable.h"
 #include "pg/wire.h"
 
@@ -33,11 +32,6 @@ void outbox_abandon(struct outbox *outbox)
         session_close(&outbox->session);
     if (outbox->session.conn != NULL && outbox->session.in_transaction)
         (void)session_end_transaction(&outbox->session, false, &ignored);
-}
-
-static void release_result(void *result)
-{
-    PQclear(result);
 }
 
 static inline struct text field(const PGresult *result, int row, int column)
@@ -234,7 +228,7 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
         outbox->level--;
 }
 
-static int keep_pauses(struct outbox *outbox, const PGresult *result, int column,
+int outbox_keep_pauses(struct outbox *outbox, const PGresult *result, int column,
                        struct error *error)
 {
     free(outbox->pauses);
@@ -253,98 +247,10 @@ const char *outbox_pauses(const struct outbox *outbox)
 int outbox_read_pauses(struct outbox *outbox, struct error *error)
 {
     PGresult *result = session_run(&outbox->session, "pauses", 0, NULL, error);
-    int status = result != NULL ? keep_pauses(outbox, result, 0, error) : -1;
+    int status = result != NULL ? outbox_keep_pauses(outbox, result, 0, error) : -1;
 
     PQclear(result);
     return status;
-}
-
-static int read_claimed(struct outbox *outbox, struct error *error)
-{
-    PGresult *result = session_expect(&outbox->session, PGRES_TUPLES_OK, error);
-    int status;
-
-    if (result == NULL)
-        return -1;
-    outbox->flushed =
-        !PQgetisnull(result, 0, CLAIMED_FLUSHED) && PQgetvalue(result, 0, CLAIMED_FLUSHED)[0] != 0;
-    outbox->xact =
-        PQgetisnull(result, 0, CLAIMED_XACT) ? 0 : wire_int8(PQgetvalue(result, 0, CLAIMED_XACT));
-    outbox->server_work_ms = (wire_int8(PQgetvalue(result, 0, CLAIMED_DONE)) -
-                              wire_int8(PQgetvalue(result, 0, CLAIMED_BEGAN))) /
-                             1000;
-    outbox->slices.read_high =
-        !PQgetisnull(result, 0, CLAIMED_HIGH) && PQgetvalue(result, 0, CLAIMED_HIGH)[0] != 0;
-    outbox->has_refused = !PQgetisnull(result, 0, CLAIMED_REFUSED);
-    outbox->refused_are_due = outbox->has_refused && PQgetvalue(result, 0, CLAIMED_REFUSED)[0] != 0;
-    outbox->has_changed = strcmp(PQgetvalue(result, 0, CLAIMED_SHAPE), outbox->table.shape) != 0;
-    status = keep_pauses(outbox, result, CLAIMED_PAUSES, error);
-    PQclear(result);
-    return status;
-}
-
-/* CLAIM_CHANGED: the tables are not as they were described. */
-enum claim_result { CLAIM_READ, CLAIM_UNREADABLE, CLAIM_CHANGED, CLAIM_FAILED };
-
-/* Whether the tables have changed; outside a transaction. */
-static bool look_again(struct outbox *outbox)
-{
-    struct error ignored;
-    PGresult *result = session_run(&outbox->session, "shape", 0, NULL, &ignored);
-    bool changed = result != NULL && strcmp(PQgetvalue(result, 0, 0), outbox->table.shape) != 0;
-
-    PQclear(result);
-    return changed;
-}
-
-/* After a failed statement the session stays open, with its prepared statements, if the failure is
- * about a lock or about the values of a row. The cause may be that a table has changed: then the
- * error is no news. */
-static enum claim_result note_failure(struct outbox *outbox, struct error *error)
-{
-    enum failure failure = outbox->session.failure;
-    struct error other;
-
-    if (outbox->session.conn == NULL)
-        return CLAIM_FAILED;
-    if (session_roll_back(&outbox->session, &other) < 0) {
-        *error = other;
-        return CLAIM_FAILED;
-    }
-    if (failure != FAILURE_LOCKED && look_again(outbox))
-        return CLAIM_CHANGED;
-    table_name_holders(&outbox->table, &outbox->session, error);
-    if (failure == FAILURE_OTHER)
-        session_close(&outbox->session);
-    return failure_is_of_row(failure) ? CLAIM_UNREADABLE : CLAIM_FAILED;
-}
-
-static enum claim_result read_claim(struct outbox *outbox, struct batch *batch,
-                                    const struct claim_request *request, struct error *error)
-{
-    outbox->session.in_flight = false;
-    outbox->session.in_transaction = true;
-    if (session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0)
-        return CLAIM_FAILED;
-    if (session_check(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
-        slice_lock_read(&outbox->slices, request, error) < 0)
-        return note_failure(outbox, error) == CLAIM_CHANGED ? CLAIM_CHANGED : CLAIM_FAILED;
-    if ((request->refused && session_skip(&outbox->session, PGRES_TUPLES_OK, error) < 0) ||
-        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
-        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
-        (outbox->claims_carefully && session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0))
-        return CLAIM_FAILED;
-    batch->rows = session_answer(&outbox->session, PGRES_TUPLES_OK, error);
-    batch->release_rows = release_result;
-    if (batch->rows == NULL) {
-        if (outbox->session.failure == FAILURE_LOCKED && claim_is_of_outbox(request))
-            slice_lock_postpone(&outbox->slices, outbox->slices.locked_count);
-        return note_failure(outbox, error);
-    }
-    if (read_claimed(outbox, error) < 0 ||
-        session_skip(&outbox->session, PGRES_PIPELINE_SYNC, error) < 0)
-        return CLAIM_FAILED;
-    return outbox->has_changed ? CLAIM_CHANGED : CLAIM_READ;
 }
 
 /* The claim was made by an old description, so it is dropped. The next one describes the tables
@@ -383,7 +289,7 @@ static int take_rows(struct outbox *outbox, struct batch *batch, int64_t payload
 
     if (batch->count == 0)
         return claim_alone(outbox, batch, error);
-    if (slice_lock_note_claimed(&outbox->slices, batch,
+    if (slice_lock_note_claimed(outbox->slices, batch,
                                 sql_claim_limit(outbox->options, outbox->level), error) < 0)
         return -1;
     adapt_level(outbox, batch, bytes);
@@ -432,34 +338,33 @@ static int claim(struct outbox *outbox, struct batch *batch, const struct claim_
     batch_reset(batch);
     batch->parked = request->parked;
     batch->refused = request->refused;
-    if (away_scan(&outbox->slices, request, error) < 0)
+    if (away_scan(outbox->slices, request, error) < 0)
         return -1;
     if (!outbox->session.in_flight) {
-        batch->has_more = away_is_starting(&outbox->slices, request);
+        batch->has_more = away_is_starting(outbox->slices, request);
         if (batch->has_more)
             return 0;
-        slice_lock_read_horizon(&outbox->slices, request);
         /* The first scan usually takes a moment, but longer when millions of dead row versions
          * cannot be vacuumed yet. A claim without a bound would read all of them too. */
-        if (claim_is_of_outbox(request) && outbox->slices.view.starting)
+        if (!slice_lock_read_horizon(outbox->slices, request))
             return 0;
-        if (claim_queue(outbox, batch, request, error) < 0 ||
+        if (round_queue(outbox, batch, request, ROUND_CLAIM, error) < 0 ||
             session_sync(&outbox->session, error) < 0)
             return -1;
     }
-    switch (read_claim(outbox, batch, request, error)) {
-    case CLAIM_READ:
+    switch (round_read(outbox, batch, request, ROUND_CLAIM, error)) {
+    case ROUND_READ:
         break;
-    case CLAIM_UNREADABLE:
+    case ROUND_UNREADABLE:
         return isolate(outbox, batch, request, error);
-    case CLAIM_CHANGED:
+    case ROUND_CHANGED:
         return start_anew(outbox, batch);
-    case CLAIM_FAILED:
+    case ROUND_FAILED:
         return -1;
     }
     if (PQntuples(batch->rows) == 0) {
-        batch->has_more = slice_lock_note_empty(&outbox->slices, request) ||
-                          away_next_window(&outbox->slices, request);
+        batch->has_more = slice_lock_note_empty(outbox->slices, request) ||
+                          away_next_window(outbox->slices, request);
         return session_end_transaction(&outbox->session, true, error);
     }
     if (take_rows(outbox, batch, request->payload_max, error) < 0) {

@@ -142,8 +142,7 @@ static int connect_session(struct outbox *outbox, struct error *error)
         return session_abort(&outbox->session);
     if (prepare_all(outbox, error) < 0)
         return session_abort(&outbox->session);
-    if (outbox->slices.horizon != NULL)
-        horizon_connected(outbox->slices.horizon, &outbox->server);
+    slice_lock_connected(outbox->slices);
     return 0;
 }
 

@@ -66,6 +66,9 @@ bool outbox_claim_is_lost(const struct outbox *outbox);
 int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim_request *next,
                   struct error *error);
 
+/* Whether the next claim has been sent with a settlement. */
+bool outbox_has_claim(const struct outbox *outbox);
+
 /* Whether rows that PostgreSQL refused to settle were due at the last claim. */
 bool outbox_refused_are_due(const struct outbox *outbox);
 

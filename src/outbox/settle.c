@@ -11,9 +11,8 @@
 
 #include "base/clock.h"
 #include "catalog/refused.h"
-#include "outbox/claim_queue.h"
+#include "outbox/round.h"
 #include "outbox/slices/away.h"
-#include "outbox/slices/slice_lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,8 +201,8 @@ static int settle(struct outbox *outbox, struct batch *batch, const struct claim
         queue_last(outbox, batch, carefully, &last, error) < 0)
         return -1;
     /* The flush request makes the server answer the COMMIT before it runs the next claim. */
-    if (next != NULL &&
-        (session_request_flush(session, error) < 0 || claim_queue(outbox, batch, next, error) < 0))
+    if (next != NULL && (session_request_flush(session, error) < 0 ||
+                         round_queue(outbox, batch, next, ROUND_CLAIM, error) < 0))
         return -1;
     outbox->server.unconfirmed_xact = outbox->xact;
     if (session_sync(session, error) < 0)
@@ -224,13 +223,9 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
     int settled;
 
     batch->park_failure = NULL;
-    if (next != NULL && away_scan_is_due(&outbox->slices, next))
+    if (next != NULL &&
+        (away_scan_is_due(outbox->slices, next) || !slice_lock_read_horizon(outbox->slices, next)))
         next = NULL;
-    if (next != NULL) {
-        slice_lock_read_horizon(&outbox->slices, next);
-        if (outbox->slices.view.starting)
-            next = NULL;
-    }
     settled = settle(outbox, batch, next, error);
     if (settled != 0)
         refused_be_careful(batch);
@@ -240,7 +235,7 @@ int outbox_settle(struct outbox *outbox, struct batch *batch, const struct claim
         return session_abort(&outbox->session);
     if (batch->refused && outbox->refused_level > 0 && batch_count(batch, OUTCOME_REFUSED) == 0)
         outbox->refused_level--;
-    slice_lock_note_settled(&outbox->slices, batch);
+    slice_lock_note_settled(outbox->slices, batch);
     outbox->session.in_flight = next != NULL;
     outbox->sent_at_ms =
         clock_boot_ms(); /* a slow COMMIT must not count as time the process slept */
@@ -254,7 +249,8 @@ int outbox_remaining(struct outbox *outbox, bool *due, int *parked, struct error
     if (result == NULL)
         return -1;
     *due = PQgetvalue(result, 0, 0)[0] == 't';
-    outbox->slices.ignores_bounds = *due; /* the unsent row may be below a bound */
+    if (*due)
+        slice_lock_ignore_bounds(outbox->slices); /* the unsent row may be below a bound */
     *parked = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
     PQclear(result);
     return 0;

@@ -23,18 +23,15 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
                            const char *name)
 {
     struct outbox *outbox = calloc(1, sizeof *outbox);
-    int slices = options->order == ORDER_KEY ? options->slices : 1;
 
     if (outbox == NULL)
         return NULL;
     outbox->options = options;
     outbox->routes = routes;
-    outbox->slices.options = options;
-    outbox->slices.table = &outbox->table;
-    outbox->slices.server = &outbox->server;
-    outbox->slices.session = &outbox->session;
+    outbox->slices = slice_lock_open(
+        &(struct slice_lock_owner){options, &outbox->table, &outbox->server, &outbox->session});
     (void)snprintf(outbox->name, sizeof outbox->name, "%s", name);
-    if (slice_lock_init(&outbox->slices, slices) == 0)
+    if (outbox->slices != NULL)
         return outbox;
     outbox_close(outbox);
     return NULL;
@@ -42,10 +39,8 @@ struct outbox *outbox_open(const struct outbox_options *options, const struct ro
 
 int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flush *flush)
 {
-    outbox->slices.horizon = horizon;
     outbox->flush = flush;
-    outbox->slices.away_horizon = horizon_open(horizon_slices(horizon));
-    return outbox->slices.away_horizon != NULL ? 0 : -1;
+    return slice_lock_share(outbox->slices, horizon);
 }
 
 void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
@@ -55,7 +50,7 @@ void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
     session_close(&outbox->session);
     outbox->options = options;
     outbox->routes = routes;
-    outbox->slices.options = options;
+    slice_lock_reopen(outbox->slices, options);
 }
 
 void outbox_close(struct outbox *outbox)
@@ -65,9 +60,14 @@ void outbox_close(struct outbox *outbox)
     outbox_abandon(outbox);
     session_close(&outbox->session);
     session_end(&outbox->session);
-    slice_lock_free(&outbox->slices);
+    slice_lock_close(outbox->slices);
     free(outbox->pauses);
     free(outbox);
+}
+
+bool outbox_has_claim(const struct outbox *outbox)
+{
+    return outbox->session.in_flight;
 }
 
 /* A process that was suspended while it waited for a COMMIT finds a result of the next claim in the

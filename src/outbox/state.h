@@ -17,8 +17,8 @@ struct outbox {
     bool payload_is_json; /* the payload column is json or jsonb */
     struct sequence sequence;
     struct server server;
-    struct slice_lock slices;
-    struct wal_flush *flush; /* shared by the lanes of a process; NULL: there is none */
+    struct slice_lock *slices; /* owned */
+    struct wal_flush *flush;   /* shared by the lanes of a process; NULL: there is none */
 
     /* the current claim */
     int64_t xact;           /* xid8 of its transaction */
@@ -48,5 +48,9 @@ struct outbox {
 /* After rows of a claim made trouble, the next claims of this kind ask for fewer, to isolate them.
  */
 void outbox_claim_fewer(struct outbox *outbox, bool refused);
+
+/* Keeps what a result says is paused, for outbox_pauses(). Returns 0, or -1 with *error set. */
+int outbox_keep_pauses(struct outbox *outbox, const PGresult *result, int column,
+                       struct error *error);
 
 #endif

@@ -1,52 +1,23 @@
 #include "outbox/unreadable.h"
 
-#include "outbox/claim_queue.h"
-#include "outbox/slices/slice_lock.h"
-#include "pg/wire.h"
+#include "outbox/round.h"
 
 #include <endian.h>
 #include <string.h>
 
-/* Returns 1 when the message has the row's ctid and id, 0 when no row is due, -1 when the session
- * is closed. */
+/* Returns 1 when the batch has a message with the row's ctid and id, 0 when no row is due, -1 when
+ * the session is closed. */
 static int lock_first_row(struct outbox *outbox, struct batch *batch,
                           const struct claim_request *request, struct error *error)
 {
-    PGresult *result;
-    int found;
-
-    outbox->slices.turns.width = 1;
-    slice_lock_read_horizon(&outbox->slices, request);
-    if (claim_queue_transaction(outbox, batch, request, error) < 0 ||
-        claim_queue_first_row(outbox, batch, request, error) < 0 ||
-        session_sync(&outbox->session, error) < 0)
+    slice_lock_narrow(outbox->slices);
+    (void)slice_lock_read_horizon(outbox->slices, request);
+    if (round_queue(outbox, batch, request, ROUND_FIRST_ROW, error) < 0 ||
+        session_sync(&outbox->session, error) < 0 ||
+        round_read(outbox, batch, request, ROUND_FIRST_ROW, error) != ROUND_READ)
         return -1;
-    outbox->session.in_transaction = true;
-    if (session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
-        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0 ||
-        slice_lock_read(&outbox->slices, request, error) < 0 ||
-        (request->refused && session_skip(&outbox->session, PGRES_TUPLES_OK, error) < 0) ||
-        session_skip(&outbox->session, PGRES_COMMAND_OK, error) < 0)
-        return -1;
-    outbox->slices.locked_count = 0; /* this claim must not report anything about a slice */
-    result = session_expect(&outbox->session, PGRES_TUPLES_OK, error);
-    if (result == NULL)
-        return -1;
-    found = PQntuples(result) > 0;
-    if (found) {
-        struct message *message = batch_add(batch);
-
-        memcpy(message->row, PQgetvalue(result, 0, 0), sizeof message->row);
-        message->id =
-            batch_copy(batch, PQgetvalue(result, 0, 1), (size_t)PQgetlength(result, 0, 1));
-        message->unreadable = true;
-        if (request->refused) {
-            message->note = wire_int8(PQgetvalue(result, 0, 2));
-            message->is_sent = PQgetvalue(result, 0, 3)[0] != 0;
-        }
-    }
-    PQclear(result);
-    return session_skip(&outbox->session, PGRES_PIPELINE_SYNC, error) < 0 ? -1 : found;
+    slice_lock_forget(outbox->slices);
+    return batch->count;
 }
 
 /* Returns 1 when the row can be read; 0 when it cannot, with *error set and the transaction usable;

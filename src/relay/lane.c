@@ -14,10 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CLAIM_PARKED_MS 900 /* less than the second after which an idle lane polls */
 #define READ_PAUSES_MS 200
 #define ROW_LINES_MAX 100      /* lines a minute about single rows */
-#define SLOW_MS 200            /* a batch usually takes a tenth of it */
 #define AWAITED_BYTES_MAX 1000 /* a btree entry may have about 2,700 bytes */
 
 static int ready(struct lane *lane);
@@ -26,7 +24,7 @@ static int note_pauses(struct lane *lane);
 static int read_pauses_if_due(struct lane *lane);
 static int route(struct lane *lane);
 static int publish(struct lane *lane);
-static int settle(struct lane *lane);
+static int settle(struct lane *lane, bool ahead);
 static enum lane_result after_empty_claim(struct lane *lane);
 static bool claim_ahead(const struct lane *lane);
 static void note_outcomes(struct lane *lane);
@@ -57,8 +55,7 @@ enum lane_result lane_step(struct lane *lane)
         return fail_step(lane);
     published = publish(lane);
     outcome_decide(batch, &lane->options->retry, ++lane->random);
-    lane->claimed_ahead = published == 0 && claim_ahead(lane);
-    if (settle(lane) < 0)
+    if (settle(lane, published == 0 && claim_ahead(lane)) < 0)
         return fail_step(lane);
     note_outcomes(lane);
     return published == 0 ? finish_step(lane) : fail_step(lane);
@@ -92,7 +89,7 @@ static int note_pauses(struct lane *lane)
  * claim sent ahead reads them anyway. */
 static int read_pauses_if_due(struct lane *lane)
 {
-    if (lane->sinks.paused == 0 || lane->claimed_ahead ||
+    if (lane->sinks.paused == 0 || outbox_has_claim(lane->outbox) ||
         clock_left_ms(lane->read_pauses_at_ms) > 0)
         return 0;
     lane->read_pauses_at_ms = clock_now_ms() + READ_PAUSES_MS;
@@ -225,11 +222,6 @@ static bool wave_may_begin(const struct lane *lane, int64_t deadline_ms)
             clock_left_ms(deadline_ms) > lane->options->publish_timeout_ms / 2);
 }
 
-static int64_t pace_ms(int64_t took_ms)
-{
-    return took_ms >= SLOW_MS ? 9 * took_ms : 0;
-}
-
 static int publish(struct lane *lane)
 {
     int64_t deadline_ms = publish_deadline_ms(lane);
@@ -244,7 +236,7 @@ static int publish(struct lane *lane)
         if (publish_wave(lane, deadline_ms) < 0)
             status = -1;
     if (batch->parked)
-        lane->parked_pace_ms = pace_ms((clock_now_us() - began_us) / 1000);
+        turn_note_parked(&lane->turns, (clock_now_us() - began_us) / 1000);
     set_waits_for(lane, batch);
     note_missing(lane);
     lane_report_time(&lane->report, REPORT_PUBLISH, clock_now_us() - began_us);
@@ -265,54 +257,37 @@ static struct claim_request claim_outbox(const struct lane *lane)
     return claim;
 }
 
-static int settle(struct lane *lane)
+/* `ahead`: the next claim is sent with the settlement. */
+static int settle(struct lane *lane, bool ahead)
 {
     struct claim_request next = claim_outbox(lane);
     int64_t began_us = clock_now_us();
 
     lane_report_enter(&lane->report, LANE_IS_SETTLING);
-    lane->settle_failed = outbox_settle(lane->outbox, &lane->batch,
-                                        lane->claimed_ahead ? &next : NULL, &lane->error) < 0;
+    lane->settle_failed =
+        outbox_settle(lane->outbox, &lane->batch, ahead ? &next : NULL, &lane->error) < 0;
     if (lane->settle_failed)
         return -1;
     lane_report_time(&lane->report, REPORT_SETTLE, clock_now_us() - began_us);
-    lane_report_claim(&lane->report, lane->claimed_ahead);
+    lane_report_claim(&lane->report, outbox_has_claim(lane->outbox));
     lane_report_up(&lane->report, REPORT_DATABASE);
     return 0;
-}
-
-/* Parked rows and the outbox take turns, so that neither holds up the other. Parked rows for which
- * a broker takes long have a tenth of the time, unless the outbox is empty. Rows that PostgreSQL
- * has refused have every other turn while some are due. */
-static bool parked_is_due(const struct lane *lane)
-{
-    int64_t at_ms = lane->claim_parked_at_ms + (lane->outbox_empty ? 0 : lane->parked_pace_ms);
-
-    return !lane->outbox_is_next && clock_now_ms() >= at_ms;
 }
 
 static struct claim_request next_claim(struct lane *lane)
 {
     struct claim_request claim = claim_outbox(lane);
+    enum turn turn = turn_begin(&lane->turns, outbox_has_claim(lane->outbox),
+                                outbox_refused_are_due(lane->outbox), clock_now_ms());
 
-    claim.refused =
-        !lane->claimed_ahead && !lane->refused_had_turn && outbox_refused_are_due(lane->outbox);
-    lane->refused_had_turn = claim.refused;
-    if (claim.refused)
-        return claim;
-    claim.parked = !lane->claimed_ahead && parked_is_due(lane);
-    lane->claimed_ahead = false;
-    lane->outbox_is_next = claim.parked;
-    if (claim.parked)
-        lane->claim_parked_at_ms = clock_now_ms() + CLAIM_PARKED_MS;
-    else
-        lane->outbox_empty = false;
+    claim.refused = turn == TURN_REFUSED;
+    claim.parked = turn == TURN_PARKED;
     return claim;
 }
 
 static int claim(struct lane *lane)
 {
-    bool is_sent = lane->claimed_ahead;
+    bool is_sent = outbox_has_claim(lane->outbox);
     struct claim_request claim = next_claim(lane);
     int64_t began_us = clock_now_us();
 
@@ -332,19 +307,12 @@ static int claim(struct lane *lane)
     return 0;
 }
 
-/* The claim found nothing. After an idle wait the outbox is claimed first, because the lane may
- * have been woken for a new outbox row. */
+/* The claim found nothing. */
 static enum lane_result after_empty_claim(struct lane *lane)
 {
-    bool rest = lane->outbox_is_next ? lane->outbox_empty : !parked_is_due(lane);
-
-    if (lane->batch.has_more || lane->batch.refused)
+    if (lane->batch.has_more)
         return LANE_MORE;
-    if (!lane->outbox_is_next)
-        lane->outbox_empty = true;
-    if (rest)
-        lane->outbox_is_next = true;
-    return rest ? LANE_IDLE : LANE_MORE;
+    return turn_end_empty(&lane->turns, clock_now_ms()) ? LANE_IDLE : LANE_MORE;
 }
 
 /* Whether every row stays unsent. The lane may then wait after this step, so no claim may be in
@@ -358,8 +326,9 @@ static bool leaves_all_unsent(const struct lane *lane)
  * when the next step is certain to follow at once and to read it. */
 static bool claim_ahead(const struct lane *lane)
 {
-    return lane->batch.has_more && !parked_is_due(lane) && !stop_requested(lane->stop) &&
-           atomic_load(&lane->next) == NULL && !leaves_all_unsent(lane) &&
+    return lane->batch.has_more && !turn_is_of_parked(&lane->turns, clock_now_ms()) &&
+           !stop_requested(lane->stop) && atomic_load(&lane->next) == NULL &&
+           !leaves_all_unsent(lane) &&
            (lane->batch.refused || !outbox_refused_are_due(lane->outbox)) &&
            !sinks_are_all_paused(&lane->sinks);
 }
@@ -395,7 +364,7 @@ static void note_outcomes(struct lane *lane)
 
     lane_report_settled(&lane->report, batch);
     if (batch->has_more && batch->parked && batch->park_failure == NULL)
-        lane->claim_parked_at_ms = clock_now_ms(); /* more parked rows are due already */
+        turn_more_parked(&lane->turns, clock_now_ms());
     if (batch->park_failure != NULL)
         return;
     for (int i = 0; i < batch->count; i++) {
@@ -430,7 +399,6 @@ static enum lane_result finish_step(struct lane *lane)
 static void abandon(struct lane *lane)
 {
     outbox_abandon(lane->outbox);
-    lane->claimed_ahead = false;
     lane_report_claim(&lane->report, false);
 }
 
@@ -521,7 +489,7 @@ void lane_take_options(struct lane *lane)
     struct relay_options *next;
     struct error error;
 
-    if (lane->claimed_ahead)
+    if (outbox_has_claim(lane->outbox))
         return;
     next = atomic_exchange(&lane->next, NULL);
     if (next == NULL)

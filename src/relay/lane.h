@@ -8,6 +8,7 @@
 #include "relay/pauses.h"
 #include "relay/report.h"
 #include "relay/sinks.h"
+#include "relay/turn.h"
 #include "wake/stop.h"
 #include "wake/wake.h"
 
@@ -37,14 +38,9 @@ struct lane {
     struct batch batch;
     struct lane_report report;
     struct error error;         /* why the last step was LANE_BROKEN */
-    bool claimed_ahead;         /* the next outbox claim has been sent with the settlement */
-    int64_t claim_parked_at_ms; /* when parked rows are claimed next */
-    int64_t parked_pace_ms;     /* how much later, while the outbox has rows */
     bool claim_failed;          /* the last claim failed */
     bool settle_failed;         /* the last settlement failed */
-    bool outbox_is_next;        /* the next claim is for outbox rows, not for parked rows */
-    bool refused_had_turn;      /* the last claim was for rows that PostgreSQL had refused */
-    bool outbox_empty;          /* the last claim of outbox rows found none */
+    struct turns_of_lane turns; /* whose rows are claimed next */
     uint32_t random;
 };
 

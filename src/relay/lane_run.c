@@ -100,7 +100,7 @@ static int check_drained(struct lane *lane, enum lane_end *end)
 
     if (outbox_remaining(lane->outbox, &due, &parked, &lane->error) < 0)
         return -1;
-    lane->claim_parked_at_ms = 0;
+    turn_more_parked(&lane->turns, 0);
     *end = due ? LANE_STOPPED : LANE_DRAINED;
     return 0;
 }

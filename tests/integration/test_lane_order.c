@@ -295,7 +295,7 @@ static void a_batch_that_a_broker_passes_over_is_claimed_again_at_once(void **st
     rig.broker.passes_over = 1;
     step(LANE_MORE);
     assert_int_equal(count_sent(), 0);
-    assert_false(rig.lane.claimed_ahead);
+    assert_false(outbox_has_claim(rig.lane.outbox));
     step(LANE_MORE);
     assert_int_equal(count_sent(), 20);
 }
@@ -348,7 +348,7 @@ static void behind_a_rest_the_outbox_comes_before_the_parked_rows(void **state)
     open_lane();
     rest();
     insert_keyed(1, 1);
-    rig.lane.claim_parked_at_ms = 0;
+    turn_more_parked(&rig.lane.turns, 0);
     assert_int_equal(lane_step(&rig.lane), LANE_MORE);
     assert_int_equal(rig.broker.stored_count, 1);
 }
@@ -361,7 +361,7 @@ static void parked_rows_have_their_turn_between_batches_and_before_a_rest(void *
     rest();
     insert_keyed(30, 30);
     insert_parked(100);
-    rig.lane.claim_parked_at_ms = 0;
+    turn_more_parked(&rig.lane.turns, 0);
     assert_int_equal(lane_step(&rig.lane), LANE_MORE);
     assert_false(is_stored(100));
     assert_int_equal(lane_step(&rig.lane), LANE_MORE);
@@ -370,7 +370,7 @@ static void parked_rows_have_their_turn_between_batches_and_before_a_rest(void *
     rest();
     assert_int_equal(rig.broker.stored_count, 31);
     insert_parked(200);
-    rig.lane.claim_parked_at_ms = 0;
+    turn_more_parked(&rig.lane.turns, 0);
     rest();
     assert_true(is_stored(200));
 }

@@ -32,7 +32,7 @@ static int set_up_64(void **state)
     if (open_ordered(state, ON_SENT_DELETE, 64) < 0)
         return -1;
     fixture = *state;
-    fixture->outbox->slices.turns.width = fixture->outbox->slices.turns.busy_width;
+    fixture->outbox->slices->turns.width = fixture->outbox->slices->turns.busy_width;
     return 0;
 }
 
@@ -431,7 +431,7 @@ static void a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone(void **state)
     sql(other, "SELECT FROM outbox_parked FOR UPDATE");
     assert_int_equal(claim_from(fixture->outbox, &fixture->batch, true, &fixture->error), -1);
     for (int i = 0; i < SLICES; i++)
-        assert_int_equal(fixture->outbox->slices.turns.retry_after_ms[i], 0);
+        assert_int_equal(fixture->outbox->slices->turns.retry_after_ms[i], 0);
     insert(fixture, "k");
     claim_count(fixture, 1);
     PQfinish(other);
@@ -501,10 +501,10 @@ static void a_row_that_commits_late_comes_before_the_later_rows_of_its_key(void 
     assert_int_equal(fixture->view.holder_count, 1);
     insert(fixture, "k2");
     claim_count(fixture, 1);
-    assert_true(fixture->outbox->slices.read_high);
+    assert_true(fixture->outbox->slices->read_high);
     send_all(fixture);
     claim_late_and_later(fixture, writer);
-    assert_false(fixture->outbox->slices.read_high);
+    assert_false(fixture->outbox->slices->read_high);
 }
 
 static void a_row_below_the_bound_is_found_by_a_full_scan(void **state)
@@ -572,7 +572,7 @@ static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more
     struct lane_fixture *fixture = *state;
 
     insert(fixture, "k");
-    fixture->outbox->slices.turns.width = 1;
+    fixture->outbox->slices->turns.width = 1;
     assert_int_equal(claim(fixture), 0);
     assert_int_equal(fixture->batch.count, 1);
     assert_true(fixture->batch.has_more);
@@ -653,7 +653,7 @@ static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
     struct lane_fixture *fixture = *state;
 
     insert(fixture, "k");
-    fixture->outbox->slices.turns.width = 1;
+    fixture->outbox->slices->turns.width = 1;
     for (int i = 0; i < SLICES; i++)
         horizon_has_more(fixture->shared.horizon)[i] = true;
     assert_string_equal(claim_all(fixture, false), "k:1");
@@ -686,7 +686,7 @@ static void the_slice_that_is_furthest_behind_comes_first(void **state)
     await_other_bounds(fixture, 1, 2000);
     insert(fixture, "j"); /* of another slice */
     for (int claims = 0; claims < 4; claims++) {
-        fixture->outbox->slices.turns.width = 1;
+        fixture->outbox->slices->turns.width = 1;
         claim_count(fixture, 500);
         assert_text(fixture->batch.messages[0].key, "k");
         send_all(fixture);
@@ -911,9 +911,9 @@ static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
     first = messages[0].id;
     messages[0].id = messages[1].id;
     messages[1].id = first;
-    for (int i = 0; i < fixture->outbox->slices.locked_count; i++)
-        fixture->outbox->slices.claimed[i].last = HORIZON_UNKNOWN;
-    assert_int_equal(slice_lock_note_claimed(&fixture->outbox->slices, &fixture->batch,
+    for (int i = 0; i < fixture->outbox->slices->locked_count; i++)
+        fixture->outbox->slices->claimed[i].last = HORIZON_UNKNOWN;
+    assert_int_equal(slice_lock_note_claimed(fixture->outbox->slices, &fixture->batch,
                                              fixture->batch.count, &fixture->error),
                      -1);
     assert_non_null(strstr(fixture->error.text, "out of order, at id 1"));

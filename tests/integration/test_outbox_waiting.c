@@ -1,6 +1,7 @@
 /* What the outbox does with rows whose destination or whose sink is away. */
 #include "integration/lane_fixture.h"
 
+#include "outbox/slices/slice_lock_state.h"
 #include "outbox/state.h"
 
 #include <stdio.h>
@@ -183,7 +184,7 @@ static void open_with_routes(struct lane_fixture *fixture, struct routes *routes
     fixture->outbox = outbox_open(&fixture->options, routes, "test/1");
     assert_non_null(fixture->outbox);
     share(fixture, fixture->outbox);
-    fixture->outbox->slices.turns.width = SLICES_PER_CLAIM_MAX;
+    fixture->outbox->slices->turns.width = SLICES_PER_CLAIM_MAX;
     assert_int_equal(outbox_ready(fixture->outbox, &fixture->error), 0);
 }
 

@@ -1,7 +1,7 @@
 #include "outbox/slices/away.h"
 
 #include "base/clock.h"
-#include "outbox/slices/slice_lock.h"
+#include "outbox/slices/slice_lock_state.h"
 #include "outbox/slices/statements.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static bool applies(const struct slice_lock *lock, const struct claim_request *request)
 {
     return request->away != 0 && claim_is_of_outbox(request) && lock->horizon != NULL &&
-           table_has_integer_ids(lock->table);
+           table_has_integer_ids(lock->owner.table);
 }
 
 bool away_scan_is_due(const struct slice_lock *lock, const struct claim_request *request)
@@ -57,10 +57,10 @@ static int scan_slices(struct slice_lock *lock, const struct claim_request *requ
 
     scan.count = slices - round->next < round->width ? slices - round->next : round->width;
     if (scan_fill(&scan, &lock->view, slices, error) == 0)
-        result = session_run(lock->session, "scan", SCAN_PARAMS, scan.params, error);
+        result = session_run(lock->owner.session, "scan", SCAN_PARAMS, scan.params, error);
     scan_free(&scan);
     if (result == NULL)
-        return session_abort(lock->session);
+        return session_abort(lock->owner.session);
     take_scanned(lock, result);
     PQclear(result);
     round->next += scan.count;
@@ -89,11 +89,11 @@ int away_scan(struct slice_lock *lock, const struct claim_request *request, stru
             *walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
         return 0;
     }
-    if (lock->session->in_flight)
+    if (lock->owner.session->in_flight)
         return 0;
     if (walk->from > HORIZON_UNKNOWN && clock_now_ms() >= walk->restart_ms)
         walk->from = HORIZON_UNKNOWN;
-    slice_lock_read_horizon(lock, request);
+    (void)slice_lock_read_horizon(lock, request);
     if (walk->round.epoch != lock->view.stamp.epoch || walk->round.width == 0)
         *walk = (struct away_walk){.round = {.epoch = lock->view.stamp.epoch, .width = 1},
                                    .from = HORIZON_UNKNOWN,

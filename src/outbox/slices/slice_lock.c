@@ -5,7 +5,7 @@
  * A bound is raised only when no row of the batch stays unsent. Such a row has to be claimed again
  * before any later row of its key, so the bound must not pass it.
  */
-#include "outbox/slices/slice_lock.h"
+#include "outbox/slices/slice_lock_state.h"
 
 #include "base/clock.h"
 #include "outbox/slices/batch_array.h"
@@ -20,19 +20,67 @@
 #define POSTPONE_MS 10000  /* how long a slice with a locked row is not claimed */
 #define EMPTY_CLAIMS_MAX 3 /* then the lane rests, because other lanes have claimed the rows */
 
-int slice_lock_init(struct slice_lock *lock, int slices)
+struct slice_lock *slice_lock_open(const struct slice_lock_owner *owner)
 {
+    struct slice_lock *lock = calloc(1, sizeof *lock);
+    int slices = owner->options->order == ORDER_KEY ? owner->options->slices : 1;
+
+    if (lock == NULL)
+        return NULL;
+    lock->owner = *owner;
     lock->walk = (struct away_walk){.from = HORIZON_UNKNOWN, .end = INT64_MAX};
-    return turns_init(&lock->turns, slices) == 0 && horizon_view_init(&lock->view, slices) == 0
-               ? 0
-               : -1;
+    if (turns_init(&lock->turns, slices) == 0 && horizon_view_init(&lock->view, slices) == 0)
+        return lock;
+    slice_lock_close(lock);
+    return NULL;
 }
 
-void slice_lock_free(struct slice_lock *lock)
+void slice_lock_close(struct slice_lock *lock)
 {
+    if (lock == NULL)
+        return;
     horizon_close(lock->away_horizon);
     horizon_view_free(&lock->view);
     turns_free(&lock->turns);
+    free(lock);
+}
+
+int slice_lock_share(struct slice_lock *lock, struct horizon *horizon)
+{
+    lock->horizon = horizon;
+    lock->away_horizon = horizon_open(horizon_slices(horizon));
+    return lock->away_horizon != NULL ? 0 : -1;
+}
+
+void slice_lock_reopen(struct slice_lock *lock, const struct outbox_options *options)
+{
+    lock->owner.options = options;
+}
+
+void slice_lock_connected(struct slice_lock *lock)
+{
+    if (lock->horizon != NULL)
+        horizon_connected(lock->horizon, lock->owner.server);
+}
+
+void slice_lock_ignore_bounds(struct slice_lock *lock)
+{
+    lock->ignores_bounds = true;
+}
+
+void slice_lock_narrow(struct slice_lock *lock)
+{
+    lock->turns.width = 1;
+}
+
+void slice_lock_forget(struct slice_lock *lock)
+{
+    lock->locked_count = 0;
+}
+
+void slice_lock_note_high(struct slice_lock *lock, bool read_high)
+{
+    lock->read_high = read_high;
 }
 
 void slice_lock_apply_window(struct slice_lock *lock)
@@ -45,22 +93,23 @@ void slice_lock_apply_window(struct slice_lock *lock)
         bound->high = lock->walk.from;
 }
 
-void slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request *request)
+bool slice_lock_read_horizon(struct slice_lock *lock, const struct claim_request *request)
 {
     struct horizon_view *view = &lock->view;
 
     if (!claim_is_of_outbox(request))
-        return;
+        return true;
     lock->view_source = request->away == 0 ? lock->horizon : lock->away_horizon;
-    if (lock->horizon == NULL || lock->ignores_bounds || !table_has_integer_ids(lock->table))
+    if (lock->horizon == NULL || lock->ignores_bounds || !table_has_integer_ids(lock->owner.table))
         horizon_view_clear(view, lock->turns.count);
     else if (request->away == 0)
-        horizon_read(lock->horizon, lock->server, view);
+        horizon_read(lock->horizon, lock->owner.server, view);
     else
-        horizon_read_while_away(lock->away_horizon, lock->horizon, request->away, lock->server,
-                                view);
+        horizon_read_while_away(lock->away_horizon, lock->horizon, request->away,
+                                lock->owner.server, view);
     if (request->away != 0 && lock->walk.from > HORIZON_UNKNOWN)
         slice_lock_apply_window(lock);
+    return !view->starting;
 }
 
 static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
@@ -92,37 +141,51 @@ static int fill_candidates(const struct slice_lock *lock, struct batch *batch,
     return 0;
 }
 
-int slice_lock_queue(struct slice_lock *lock, struct batch *batch,
+int slice_lock_queue(struct slice_lock *lock, const char *statement, struct batch *batch,
                      const struct claim_request *request, struct error *error)
 {
+    bool of_outbox = claim_is_of_outbox(request);
     uint64_t away = htobe64(request->away);
     uint64_t file = htobe64(lock->view.file);
-    uint32_t width = htobe32((uint32_t)lock->turns.width);
+    uint32_t width = htobe32((uint32_t)(of_outbox ? lock->turns.width : PARKED_WIDTH));
     uint64_t drawn = htobe64((uint64_t)lock->view.stamp.drawn);
     struct array params[9] = {[5] = {.bytes = (char *)&file, .len = sizeof file},
                               [6] = {.bytes = (char *)&width, .len = sizeof width},
                               [7] = {.bytes = (char *)&away, .len = sizeof away},
                               [8] = {.bytes = (char *)&drawn, .len = sizeof drawn}};
 
-    if (lock->options->order == ORDER_NONE)
-        return 0;
-    if (!claim_is_of_outbox(request)) {
-        width = htobe32(PARKED_WIDTH);
-        return session_queue(lock->session,
-                             request->parked ? "lock_parked_slices" : "lock_refused_slices", 2,
-                             (const struct array[]){{.bytes = (char *)&width, .len = sizeof width},
-                                                    {.bytes = (char *)&away, .len = sizeof away}},
-                             true, error);
-    }
+    if (!of_outbox) /* the width and the sinks that are away */
+        return session_queue(lock->owner.session, statement, 2, &params[6], true, error);
+    lock->ignores_bounds = false;
     turns_list_candidates(&lock->turns, lock->view.bounds, clock_now_ms());
     if (fill_candidates(lock, batch, params, error) < 0)
         return -1;
-    return session_queue(lock->session, "lock_slices", 9, params, true, error);
+    return session_queue(lock->owner.session, statement, 9, params, true, error);
+}
+
+int slice_lock_put_bounds(struct slice_lock *lock, struct batch *batch,
+                          struct slice_lock_bounds *bounds,
+                          struct array params[SLICE_LOCK_BOUND_PARAMS], struct error *error)
+{
+    const struct horizon_view *view = &lock->view;
+
+    lock->ignores_bounds = false;
+    *bounds = (struct slice_lock_bounds){.low = htobe64((uint64_t)view->bounds[0].low),
+                                         .high = htobe64((uint64_t)view->bounds[0].high),
+                                         .file = htobe64(view->file),
+                                         .end = htobe64((uint64_t)lock->walk.end)};
+    params[0] = (struct array){.bytes = (char *)&bounds->low, .len = sizeof bounds->low};
+    params[1] = (struct array){.bytes = (char *)&bounds->high, .len = sizeof bounds->high};
+    params[3] = (struct array){.bytes = (char *)&bounds->file, .len = sizeof bounds->file};
+    params[4] = (struct array){.bytes = (char *)&bounds->end, .len = sizeof bounds->end};
+    return batch_array_of_xid8(&params[2], batch, view->holders, view->holder_count) < 0
+               ? error_no_memory(error)
+               : 0;
 }
 
 static int fail_number(const struct slice_lock *lock, int count, struct error *error)
 {
-    const char *name = lock->table->slice_quoted;
+    const char *name = lock->owner.table->slice_quoted;
 
     if (count == 0) {
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
@@ -132,7 +195,7 @@ static int fail_number(const struct slice_lock *lock, int count, struct error *e
         (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                         "table %s now says %d slices, the configuration says %d: nothing is "
                         "claimed",
-                        name, count, lock->options->slices);
+                        name, count, lock->owner.options->slices);
         (void)error_hint(error, "set slices = %d in [outbox] and restart the relay", count);
     }
     return error_mark_schema(error);
@@ -148,25 +211,18 @@ static int check_table(const struct slice_lock *lock, const PGresult *result, st
     if (PQgetvalue(result, 0, SLICES_SAME)[0] == 0)
         return error_set(error, ERROR_TRANSIENT, ERROR_DATABASE,
                          "table %s was replaced by another table: reconnecting",
-                         lock->table->quoted);
-    return count == lock->options->slices ? 0 : fail_number(lock, count, error);
+                         lock->owner.table->quoted);
+    return count == lock->owner.options->slices ? 0 : fail_number(lock, count, error);
 }
 
-int slice_lock_read(struct slice_lock *lock, const struct claim_request *request,
-                    struct error *error)
+int slice_lock_read(struct slice_lock *lock, const PGresult *result,
+                    const struct claim_request *request, struct error *error)
 {
-    PGresult *result;
+    int status = check_table(lock, result, error);
     const char *text;
     bool valid;
-    int status;
 
     lock->locked_count = 0;
-    if (lock->options->order == ORDER_NONE)
-        return 0;
-    result = session_answer(lock->session, PGRES_TUPLES_OK, error);
-    if (result == NULL)
-        return -1;
-    status = check_table(lock, result, error);
     valid = PQgetvalue(result, 0, SLICES_VALID)[0] != 0;
     text = !claim_is_of_outbox(request) ? "" : PQgetvalue(result, 0, SLICES_LOCKED); /* "3,9" */
     while (*text != '\0' && lock->locked_count < SLICES_PER_CLAIM_MAX) {
@@ -184,8 +240,7 @@ int slice_lock_read(struct slice_lock *lock, const struct claim_request *request
         if (!valid && lock->view.file != 0 && lock->view_source != NULL)
             horizon_reset(lock->view_source, lock->stamp.epoch);
     }
-    PQclear(result);
-    return status < 0 ? session_abort(lock->session) : 0;
+    return status < 0 ? session_abort(lock->owner.session) : 0;
 }
 
 /* Rows must arrive slice by slice in the order of the locks, and by id within a slice. Two rows may
@@ -246,9 +301,9 @@ int slice_lock_note_claimed(struct slice_lock *lock, struct batch *batch, int li
     if (batch->parked || batch->refused)
         return 0;
     lock->empty_claims = 0;
-    if (lock->options->order == ORDER_NONE) {
+    if (lock->owner.options->order == ORDER_NONE) {
         if (lock->view_source == lock->horizon && lock->horizon != NULL &&
-            table_has_integer_ids(lock->table))
+            table_has_integer_ids(lock->owner.table))
             horizon_note_claimed(lock->horizon, lock->view.stamp.epoch,
                                  wire_integer(batch->messages[batch->count - 1].id));
         return 0;
@@ -292,9 +347,14 @@ bool slice_lock_note_empty(struct slice_lock *lock, const struct claim_request *
     return expected && lock->empty_claims < EMPTY_CLAIMS_MAX;
 }
 
-void slice_lock_postpone(struct slice_lock *lock, int count)
+static void postpone(struct slice_lock *lock, int count)
 {
     turns_postpone(&lock->turns, lock->locked, count, clock_now_ms() + POSTPONE_MS);
+}
+
+void slice_lock_postpone(struct slice_lock *lock)
+{
+    postpone(lock, lock->locked_count);
 }
 
 void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch)
@@ -303,8 +363,8 @@ void slice_lock_note_settled(struct slice_lock *lock, const struct batch *batch)
 
     /* A row that can be neither read nor parked would make every claim of its slice fail. */
     if (batch->park_failure != NULL && batch->messages[0].unreadable && !batch->parked &&
-        lock->options->order == ORDER_KEY)
-        slice_lock_postpone(lock, 1);
+        lock->owner.options->order == ORDER_KEY)
+        postpone(lock, 1);
     for (int i = 0; i < batch->count && !leaves_a_row; i++)
         leaves_a_row = batch->messages[i].outcome == OUTCOME_UNSENT;
     if (!leaves_a_row)

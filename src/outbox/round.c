@@ -1,0 +1,301 @@
+#include "outbox/round.h"
+
+#include "base/clock.h"
+#include "pg/wire.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct round {
+    struct outbox *outbox;
+    struct batch *batch;
+    const struct claim_request *request;
+    enum round_rows rows;
+};
+
+struct step {
+    const char *statement; /* NULL: `name` writes it */
+    void (*name)(const struct round *round, char name[32]);
+    bool (*applies)(const struct round *round); /* NULL: always */
+    int (*queue)(struct round *round, const char *name,
+                 struct error *error); /* NULL: no parameters */
+    ExecStatusType status;             /* of the answer */
+    /* Takes over what the answer says; NULL: nothing. Returns 0, or -1 with *error set. */
+    int (*read)(struct round *round, PGresult *answer, struct error *error);
+    enum {
+        FAILS_NEVER,
+        FAILS_OF_TABLE,
+        FAILS_OF_ROW
+    } fails; /* what is wrong if the statement fails */
+};
+
+/* ---- the locked slices ---- */
+
+static bool has_slices(const struct round *round)
+{
+    return round->outbox->options->order == ORDER_KEY;
+}
+
+static void name_slices(const struct round *round, char name[32])
+{
+    (void)snprintf(name, 32, "lock_%sslices",
+                   round->request->parked    ? "parked_"
+                   : round->request->refused ? "refused_"
+                                             : "");
+}
+
+static int queue_slices(struct round *round, const char *name, struct error *error)
+{
+    return slice_lock_queue(round->outbox->slices, name, round->batch, round->request, error);
+}
+
+static int read_slices(struct round *round, PGresult *answer, struct error *error)
+{
+    return slice_lock_read(round->outbox->slices, answer, round->request, error);
+}
+
+static bool is_of_refused(const struct round *round)
+{
+    return round->request->refused;
+}
+
+/* ---- the rows ---- */
+
+static bool is_claim(const struct round *round)
+{
+    return round->rows == ROUND_CLAIM;
+}
+
+static bool is_careful(const struct round *round)
+{
+    return is_claim(round) && round->outbox->claims_carefully;
+}
+
+static void name_rows(const struct round *round, char name[32])
+{
+    const struct claim_request *request = round->request;
+    const char *kind = request->parked ? "_parked" : request->refused ? "_refused" : "";
+
+    if (is_claim(round))
+        (void)snprintf(name, 32, "claim%s_%d", kind,
+                       request->refused ? round->outbox->refused_level : round->outbox->level);
+    else
+        (void)snprintf(name, 32, "first%s_row", kind);
+}
+
+static int queue_rows(struct round *round, const char *name, struct error *error)
+{
+    const struct claim_request *request = round->request;
+    struct outbox *outbox = round->outbox;
+    uint64_t away = htobe64(request->away);
+    uint64_t payload_max = htobe64((uint64_t)request->payload_max);
+    struct array params[2 + SLICE_LOCK_BOUND_PARAMS] = {
+        {.bytes = (char *)&away, .len = sizeof away},
+        {.bytes = (char *)&payload_max, .len = sizeof payload_max}};
+    struct slice_lock_bounds bounds;
+    int count = 2;
+
+    if (claim_is_of_outbox(request) && outbox->options->order == ORDER_NONE &&
+        table_has_integer_ids(&outbox->table)) {
+        if (slice_lock_put_bounds(outbox->slices, round->batch, &bounds, &params[2], error) < 0)
+            return -1;
+        count += SLICE_LOCK_BOUND_PARAMS;
+    }
+    return session_queue(&outbox->session, name, count, params, true, error);
+}
+
+static void release_result(void *result)
+{
+    PQclear(result);
+}
+
+/* The rows stay in the batch, whose messages point into them. */
+static void keep_rows(struct round *round, PGresult *rows)
+{
+    round->batch->rows = rows;
+    round->batch->release_rows = release_result;
+}
+
+static int read_first_row(struct round *round, PGresult *answer, struct error *error)
+{
+    struct batch *batch = round->batch;
+    struct message *message;
+
+    (void)error;
+    if (is_claim(round) || PQntuples(answer) == 0)
+        return 0;
+    message = batch_add(batch);
+    memcpy(message->row, PQgetvalue(answer, 0, 0), sizeof message->row);
+    message->id = batch_copy(batch, PQgetvalue(answer, 0, 1), (size_t)PQgetlength(answer, 0, 1));
+    message->unreadable = true;
+    if (round->request->refused) {
+        message->note = wire_int8(PQgetvalue(answer, 0, 2));
+        message->is_sent = PQgetvalue(answer, 0, 3)[0] != 0;
+    }
+    return 0;
+}
+
+/* ---- facts about the claim ---- */
+
+static int queue_binary(struct round *round, const char *name, struct error *error)
+{
+    return session_queue(&round->outbox->session, name, 0, NULL, true, error);
+}
+
+static bool is_true(const PGresult *answer, int column)
+{
+    return !PQgetisnull(answer, 0, column) && PQgetvalue(answer, 0, column)[0] != 0;
+}
+
+static int read_claimed(struct round *round, PGresult *answer, struct error *error)
+{
+    struct outbox *outbox = round->outbox;
+
+    outbox->flushed = is_true(answer, CLAIMED_FLUSHED);
+    outbox->xact =
+        PQgetisnull(answer, 0, CLAIMED_XACT) ? 0 : wire_int8(PQgetvalue(answer, 0, CLAIMED_XACT));
+    outbox->server_work_ms = (wire_int8(PQgetvalue(answer, 0, CLAIMED_DONE)) -
+                              wire_int8(PQgetvalue(answer, 0, CLAIMED_BEGAN))) /
+                             1000;
+    slice_lock_note_high(outbox->slices, is_true(answer, CLAIMED_HIGH));
+    outbox->has_refused = !PQgetisnull(answer, 0, CLAIMED_REFUSED);
+    outbox->refused_are_due = is_true(answer, CLAIMED_REFUSED);
+    outbox->has_changed = strcmp(PQgetvalue(answer, 0, CLAIMED_SHAPE), outbox->table.shape) != 0;
+    return outbox_keep_pauses(outbox, answer, CLAIMED_PAUSES, error);
+}
+
+/* ---- the steps ---- */
+
+/* The statement that locks the slices comes before the claim: it determines which bounds the claim
+ * uses. What locks them stays locked when the claim is rolled back to `keep_slices`. */
+static const struct step steps[] = {
+    {.statement = "begin", .status = PGRES_COMMAND_OK},
+    {.statement = "lock", .status = PGRES_COMMAND_OK, .fails = FAILS_OF_TABLE},
+    {.name = name_slices,
+     .applies = has_slices,
+     .queue = queue_slices,
+     .status = PGRES_TUPLES_OK,
+     .read = read_slices,
+     .fails = FAILS_OF_TABLE},
+    {.statement = "end_notes_of_none", .applies = is_of_refused, .status = PGRES_TUPLES_OK},
+    {.statement = "keep_slices", .status = PGRES_COMMAND_OK},
+    {.statement = "hurry", .applies = is_claim, .status = PGRES_COMMAND_OK},
+    {.statement = "careful", .applies = is_careful, .status = PGRES_COMMAND_OK},
+    {.name = name_rows,
+     .queue = queue_rows,
+     .status = PGRES_TUPLES_OK,
+     .read = read_first_row,
+     .fails = FAILS_OF_ROW},
+    {.statement = "claimed",
+     .applies = is_claim,
+     .queue = queue_binary,
+     .status = PGRES_TUPLES_OK,
+     .read = read_claimed},
+};
+
+enum { STEPS = sizeof steps / sizeof *steps };
+
+int round_queue(struct outbox *outbox, struct batch *batch, const struct claim_request *request,
+                enum round_rows rows, struct error *error)
+{
+    struct round round = {outbox, batch, request, rows};
+
+    outbox->sent_at_ms = clock_boot_ms();
+    if (rows == ROUND_CLAIM)
+        outbox->claims_carefully = clock_left_ms(outbox->careful_until_ms) > 0;
+    for (int i = 0; i < STEPS; i++) {
+        const struct step *step = &steps[i];
+        char name[32];
+
+        if (step->applies != NULL && !step->applies(&round))
+            continue;
+        if (step->statement != NULL)
+            (void)snprintf(name, sizeof name, "%s", step->statement);
+        else
+            step->name(&round, name);
+        if ((step->queue != NULL
+                 ? step->queue(&round, name, error)
+                 : session_queue(&outbox->session, name, 0, NULL, false, error)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Whether the tables have changed; outside a transaction. */
+static bool look_again(struct outbox *outbox)
+{
+    struct error ignored;
+    PGresult *result = session_run(&outbox->session, "shape", 0, NULL, &ignored);
+    bool changed = result != NULL && strcmp(PQgetvalue(result, 0, 0), outbox->table.shape) != 0;
+
+    PQclear(result);
+    return changed;
+}
+
+/* After a failed statement the session stays open, with its prepared statements, if the failure is
+ * about a lock or about the values of a row. The cause may be that a table has changed: then the
+ * error is no news. */
+static enum round_result note_failure(struct round *round, const struct step *step,
+                                      struct error *error)
+{
+    struct outbox *outbox = round->outbox;
+    enum failure failure = outbox->session.failure;
+    bool of_row = step->fails == FAILS_OF_ROW;
+    struct error other;
+
+    if (of_row && failure == FAILURE_LOCKED && claim_is_of_outbox(round->request))
+        slice_lock_postpone(outbox->slices);
+    if (outbox->session.conn == NULL)
+        return ROUND_FAILED;
+    if (session_roll_back(&outbox->session, &other) < 0) {
+        *error = other;
+        return ROUND_FAILED;
+    }
+    if (failure != FAILURE_LOCKED && look_again(outbox))
+        return ROUND_CHANGED;
+    table_name_holders(&outbox->table, &outbox->session, error);
+    if (failure == FAILURE_OTHER)
+        session_close(&outbox->session);
+    return of_row && failure_is_of_row(failure) ? ROUND_UNREADABLE : ROUND_FAILED;
+}
+
+static enum round_result read_step(struct round *round, const struct step *step,
+                                   struct error *error)
+{
+    struct session *session = &round->outbox->session;
+    PGresult *answer = step->fails != FAILS_NEVER ? session_answer(session, step->status, error)
+                                                  : session_expect(session, step->status, error);
+    int status;
+
+    if (answer == NULL)
+        return step->fails != FAILS_NEVER ? note_failure(round, step, error) : ROUND_FAILED;
+    status = step->read != NULL ? step->read(round, answer, error) : 0;
+    if (step->fails == FAILS_OF_ROW && is_claim(round))
+        keep_rows(round, answer);
+    else
+        PQclear(answer);
+    return status == 0 ? ROUND_READ : ROUND_FAILED;
+}
+
+enum round_result round_read(struct outbox *outbox, struct batch *batch,
+                             const struct claim_request *request, enum round_rows rows,
+                             struct error *error)
+{
+    struct round round = {outbox, batch, request, rows};
+
+    outbox->session.in_flight = false;
+    outbox->session.in_transaction = true;
+    for (int i = 0; i < STEPS; i++) {
+        enum round_result result = ROUND_READ;
+
+        if (steps[i].applies == NULL || steps[i].applies(&round))
+            result = read_step(&round, &steps[i], error);
+        if (result != ROUND_READ)
+            return result;
+    }
+    if (session_skip(&outbox->session, PGRES_PIPELINE_SYNC, error) < 0)
+        return ROUND_FAILED;
+    return is_claim(&round) && outbox->has_changed ? ROUND_CHANGED : ROUND_READ;
+}
