@@ -55,7 +55,7 @@ LIBRARIES = {
 }
 # Of libpq the rooms above pg/ may call these, to read a result. pg/ has a function for what else they need.
 LIBPQ = re.compile(r"^(PQ|pq|pg_|pgres|lo_)")
-LIBPQ_READERS = {"PQntuples", "PQnfields", "PQgetvalue", "PQgetisnull", "PQgetlength", "PQftype", "PQfname", "PQclear"}
+LIBPQ_READERS = {"PQntuples", "PQnfields", "PQgetvalue", "PQgetisnull", "PQgetlength", "PQftype", "PQfname", "PQcmdTuples", "PQclear"}
 IMPURE = re.compile(r"^(unistd|fcntl|poll|pthread|signal|time|sys/.*|netinet/.*|arpa/.*)\.h$")  # not in the pure rooms
 BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|strtok|sleep|usleep|system|popen)\s*\(")
 EXIT = re.compile(r"\b_?exit\s*\(")
