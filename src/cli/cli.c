@@ -13,24 +13,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static void print_problems(const struct config_problems *problems)
-{
-    for (int i = 0; i < problems->count; i++)
-        (void)fprintf(stderr, "%s\n", problems->lines[i]);
-    for (int i = 0; i < problems->warning_count; i++)
-        (void)fprintf(stderr, "warning: %s\n", problems->warnings[i]);
-}
-
-void cli_log_problems(const struct config_problems *problems)
-{
-    for (int i = 0; i < problems->count; i++)
-        log_event(LOG_ERROR, LOG_FIELDS(.error = problems->lines[i]),
-                  "the configuration is refused");
-    for (int i = 0; i < problems->warning_count; i++)
-        log_event(LOG_WARN, LOG_FIELDS(.error = problems->warnings[i]),
-                  "the configuration has a problem");
-}
-
 static enum exit_status run_with_config(const struct command *command,
                                         const struct arguments *arguments)
 {
@@ -43,7 +25,7 @@ static enum exit_status run_with_config(const struct command *command,
     if (command->run == cli_run)
         cli_log_problems(&problems);
     else
-        print_problems(&problems);
+        cli_print_problems(&problems);
     config_problems_free(&problems);
     if (loaded == 0) {
         status = command->run(arguments, &config);

@@ -72,6 +72,7 @@ bool cli_parse(const struct command *command, int argc, char **argv, struct argu
 /* Prints all commands, one per line. */
 void cli_print_commands(FILE *out);
 
+void cli_print_problems(const struct config_problems *problems);
 /* For `run`, whose every line is one of the log. */
 void cli_log_problems(const struct config_problems *problems);
 

@@ -15,10 +15,7 @@ enum exit_status cli_config(const struct arguments *arguments, struct config *un
         return EXIT_DONE;
     }
     status = config_load(&config, arguments->config, &problems);
-    for (int i = 0; i < problems.count; i++)
-        (void)fprintf(stderr, "%s\n", problems.lines[i]);
-    for (int i = 0; i < problems.warning_count; i++)
-        (void)fprintf(stderr, "warning: %s\n", problems.warnings[i]);
+    cli_print_problems(&problems);
     if (status == 0)
         config_print(&config, stdout);
     config_problems_free(&problems);

@@ -1,6 +1,7 @@
 /* Output functions that all commands share. */
 #include "cli/cli.h"
 
+#include "base/log.h"
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -50,4 +51,22 @@ enum exit_status cli_check_output(enum exit_status status)
     (void)fprintf(stderr, "outbox-relay: stdout: %s\n",
                   output_errno != 0 ? strerror(output_errno) : "not all output could be written");
     return status == EXIT_DONE ? EXIT_RUNTIME : status;
+}
+
+void cli_print_problems(const struct config_problems *problems)
+{
+    for (int i = 0; i < problems->count; i++)
+        (void)fprintf(stderr, "%s\n", problems->lines[i]);
+    for (int i = 0; i < problems->warning_count; i++)
+        (void)fprintf(stderr, "warning: %s\n", problems->warnings[i]);
+}
+
+void cli_log_problems(const struct config_problems *problems)
+{
+    for (int i = 0; i < problems->count; i++)
+        log_event(LOG_ERROR, LOG_FIELDS(.error = problems->lines[i]),
+                  "the configuration is refused");
+    for (int i = 0; i < problems->warning_count; i++)
+        log_event(LOG_WARN, LOG_FIELDS(.error = problems->warnings[i]),
+                  "the configuration has a problem");
 }

@@ -22,18 +22,6 @@
 #define UUID_OID 2950 /* pg_type.dat */
 #define CAREFUL_MS 5000
 
-/* Rolls back rather than commits, because a COMMIT would write the row locks to disk and could wait
- * for a standby that is down. */
-void outbox_abandon(struct outbox *outbox)
-{
-    struct error ignored;
-
-    if (outbox->session.in_flight)
-        session_close(&outbox->session);
-    if (outbox->session.conn != NULL && outbox->session.in_transaction)
-        (void)session_end_transaction(&outbox->session, false, &ignored);
-}
-
 static inline struct text field(const PGresult *result, int row, int column)
 {
     int len = PQgetlength(result, row, column);

@@ -43,6 +43,18 @@ int outbox_share(struct outbox *outbox, struct horizon *horizon, struct wal_flus
     return slice_lock_share(outbox->slices, horizon);
 }
 
+/* Rolls back rather than commits, because a COMMIT would write the row locks to disk and could wait
+ * for a standby that is down. */
+void outbox_abandon(struct outbox *outbox)
+{
+    struct error ignored;
+
+    if (outbox->session.in_flight)
+        session_close(&outbox->session);
+    if (outbox->session.conn != NULL && outbox->session.in_transaction)
+        (void)session_end_transaction(&outbox->session, false, &ignored);
+}
+
 void outbox_reopen(struct outbox *outbox, const struct outbox_options *options,
                    const struct routes *routes)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rules of the code as a test: direction of includes and of symbols, circles, banned calls, length of lines.
+"""The rules of the code as a test: direction of includes and of symbols, circles of both, banned calls, length of lines.
 
 Prints every break with its place; exit status 1 when there is one. It reads C as text, and with the folder of the
 objects as its argument what nm(1) says of them.
@@ -103,16 +103,20 @@ def check_includes(path, name, text):
 
 
 def find_circles(edges, what):
-    """Circles of a graph {node: set of nodes}: what can be reached from itself."""
-    for node in sorted(edges):
+    """Circles of a graph {node: its neighbours}: what can be reached from itself, and by which neighbours."""
+    reached = {}
+    for node in edges:
         seen, todo = set(), list(edges[node])
         while todo:
             at = todo.pop()
             if at not in seen:
                 seen.add(at)
                 todo.extend(edges.get(at, ()))
-        if node in seen:
-            problems.append(f"src/{node}: {what} in a circle")
+        reached[node] = seen
+    for node in sorted(edges):
+        back = sorted(other for other in edges[node] if node in reached.get(other, ()))
+        if back:
+            problems.append(f"src/{node}: {what} in a circle with {', '.join(back)}")
 
 
 def check_circles(files):
@@ -127,8 +131,9 @@ def check_circles(files):
 
 
 def check_symbols(folder):
-    """Also without a header nobody calls into a room that his own may not use, nor a function of libpq outside pg/."""
-    defined, used = {}, []
+    """Also without a header nobody calls into a room that his own may not use, nor a function of libpq outside pg/, and
+    no two files need each other."""
+    defined, used, edges = {}, [], {}
     for path in sorted(folder.rglob("*.o")):
         name = str(path.relative_to(folder)).split(".")[0]
         if not (ROOT / "src" / name).with_suffix(path.suffixes[0]).exists():
@@ -142,10 +147,13 @@ def check_symbols(folder):
     if not used:
         problems.append(f"{folder}: no objects")
     for name, symbol in used:
-        if symbol in defined and not may_use(room_of(name), room_of(defined[symbol])):
-            problems.append(f"src/{name}: {room_of(name)} may not use {symbol}() of {defined[symbol]}")
+        if symbol in defined:
+            edges.setdefault(name, {}).setdefault(defined[symbol], symbol)
+            if not may_use(room_of(name), room_of(defined[symbol])):
+                problems.append(f"src/{name}: {room_of(name)} may not use {symbol}() of {defined[symbol]}")
         if symbol not in defined and LIBPQ.match(symbol) and room_of(name) != "pg" and symbol not in LIBPQ_READERS:
             problems.append(f"src/{name}: only pg/ may use {symbol}() of libpq")
+    find_circles(edges, "uses symbols")
 
 
 WORD = re.compile(r"\{([a-z_]+)(?::[^}]*)?\}")

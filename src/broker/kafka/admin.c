@@ -1,5 +1,5 @@
 /*
- * Topics, for `check` and `init`: whether a topic exists, whether it is safe, and its creation.
+ * Topics, for `check`: whether a topic exists, and whether it is safe.
  *
  * Each request takes at most two seconds. A restricted user may not be allowed to read a topic's
  * configuration; the warning that depends on it is then left out, since publishing does not need
@@ -13,69 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ASK_TIMEOUT_MS 2000
-#define REASON_BYTES_MAX 512
-
-static rd_kafka_AdminOptions_t *make_options(struct kafka *kafka, rd_kafka_admin_op_t operation,
-                                             int timeout_ms)
-{
-    rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(kafka->client, operation);
-    char why[REASON_BYTES_MAX];
-
-    /* A failure is harmless: the caller bounds the wait for the answer anyway. */
-    (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, why, sizeof why);
-    return options;
-}
-
-static int judge_creation(struct kafka *kafka, rd_kafka_event_t *event, const char *name,
-                          struct error *error)
-{
-    const rd_kafka_CreateTopics_result_t *result = rd_kafka_event_CreateTopics_result(event);
-    const rd_kafka_topic_result_t **topics;
-    rd_kafka_resp_err_t code;
-    char text[REASON_BYTES_MAX];
-    size_t count;
-
-    if (result == NULL || rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_event_error_string(event));
-    topics = rd_kafka_CreateTopics_result_topics(result, &count);
-    code = count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__FAIL;
-    if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-        return 0;
-    (void)snprintf(text, sizeof text, "cannot create topic \"%s\": %s", name,
-                   rd_kafka_err2str(code));
-    return kafka_fail(kafka, error, ERROR_PERMANENT, text);
-}
-
-/* Partition count and replication factor are left to the broker's defaults, which the cluster's
- * owner has chosen. */
-int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error)
-{
-    char why[REASON_BYTES_MAX];
-    rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, -1, -1, why, sizeof why);
-    rd_kafka_AdminOptions_t *options;
-    rd_kafka_queue_t *answers;
-    rd_kafka_event_t *event;
-    int status;
-
-    if (topic == NULL)
-        return kafka_fail(kafka, error, ERROR_PERMANENT, why);
-    options = make_options(kafka, RD_KAFKA_ADMIN_OP_CREATETOPICS, timeout_ms);
-    answers = rd_kafka_queue_new(kafka->client);
-    rd_kafka_CreateTopics(kafka->client, &topic, 1, options, answers);
-    event = rd_kafka_queue_poll(answers, timeout_ms);
-    if (event != NULL)
-        status = judge_creation(kafka, event, name, error);
-    else
-        status =
-            kafka_fail(kafka, error, ERROR_TRANSIENT, "no answer to the request to create a topic");
-    rd_kafka_event_destroy(event);
-    rd_kafka_queue_destroy(answers);
-    rd_kafka_AdminOptions_destroy(options);
-    rd_kafka_NewTopic_destroy(topic);
-    return status;
-}
 
 /* Those settings of a topic that decide whether acknowledged messages are safe. */
 struct topic_settings {
@@ -115,12 +52,12 @@ static struct topic_settings ask_settings(struct kafka *kafka, const char *name)
     rd_kafka_ConfigResource_t *resource =
         rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
     rd_kafka_AdminOptions_t *options =
-        make_options(kafka, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, ASK_TIMEOUT_MS);
+        kafka_admin_options(kafka, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, KAFKA_ASK_MS);
     rd_kafka_queue_t *answers = rd_kafka_queue_new(kafka->client);
     rd_kafka_event_t *event;
 
     rd_kafka_DescribeConfigs(kafka->client, &resource, 1, options, answers);
-    event = rd_kafka_queue_poll(answers, ASK_TIMEOUT_MS);
+    event = rd_kafka_queue_poll(answers, KAFKA_ASK_MS);
     if (event != NULL)
         read_settings(event, &settings);
     rd_kafka_event_destroy(event);
@@ -194,7 +131,7 @@ static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topi
 static int report_missing(struct kafka *kafka, const char *name, rd_kafka_resp_err_t code,
                           struct findings *findings, struct error *error)
 {
-    char text[REASON_BYTES_MAX];
+    char text[KAFKA_REASON_BYTES];
     bool unknown = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 
     if (unknown && kafka->base.options->create) {
@@ -210,7 +147,7 @@ static int report_missing(struct kafka *kafka, const char *name, rd_kafka_resp_e
     return -1;
 }
 
-static int check_destination(struct kafka *kafka, const char *name, struct error *error)
+int kafka_check_destination(const struct kafka *kafka, const char *name, struct error *error)
 {
     const char *broken = rules_kafka_topic(text_of(name));
 
@@ -222,8 +159,8 @@ static int check_destination(struct kafka *kafka, const char *name, struct error
                      kafka->base.options->name, name, broken);
 }
 
-static int inspect_topic(struct kafka *kafka, const char *name, struct findings *findings,
-                         struct error *error)
+int kafka_inspect(struct kafka *kafka, const char *name, struct findings *findings,
+                  struct error *error)
 {
     rd_kafka_topic_t *topic = rd_kafka_topic_new(kafka->client, name, NULL);
     const struct rd_kafka_metadata *metadata;
@@ -232,7 +169,7 @@ static int inspect_topic(struct kafka *kafka, const char *name, struct findings 
 
     if (topic == NULL)
         return kafka_fail(kafka, error, ERROR_PERMANENT, rd_kafka_err2str(rd_kafka_last_error()));
-    code = rd_kafka_metadata(kafka->client, 0, topic, &metadata, ASK_TIMEOUT_MS);
+    code = rd_kafka_metadata(kafka->client, 0, topic, &metadata, KAFKA_ASK_MS);
     rd_kafka_topic_destroy(topic);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_err2str(code));
@@ -246,28 +183,4 @@ static int inspect_topic(struct kafka *kafka, const char *name, struct findings 
         warn(kafka, &metadata->topics[0], findings);
     rd_kafka_metadata_destroy(metadata);
     return status;
-}
-
-int kafka_inspect(struct broker *broker, const char *destination, struct findings *findings,
-                  struct error *error)
-{
-    struct kafka *kafka = (struct kafka *)broker;
-
-    if (destination == NULL)
-        return kafka_ready(broker, error);
-    if (check_destination(kafka, destination, error) < 0 || kafka_ready(broker, error) < 0)
-        return -1;
-    return inspect_topic(kafka, destination, findings, error);
-}
-
-/* Topics that match a pattern are created when they are first used. */
-int kafka_make(struct broker *broker, const char *destination, struct error *error)
-{
-    struct kafka *kafka = (struct kafka *)broker;
-
-    if (sink_pattern(destination))
-        return 0;
-    if (check_destination(kafka, destination, error) < 0 || kafka_ready(broker, error) < 0)
-        return -1;
-    return kafka_topic_create(kafka, destination, ASK_TIMEOUT_MS, error);
 }

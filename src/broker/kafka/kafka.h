@@ -13,6 +13,9 @@
 #define KAFKA_TOPICS_MAX 1024
 #define KAFKA_TOPIC_SLOTS (2 * KAFKA_TOPICS_MAX) /* a power of two, at most half full */
 
+#define KAFKA_ASK_MS 2000 /* for a question about one topic, or about all */
+#define KAFKA_REASON_BYTES 512
+
 #define KAFKA_ANY_PARTITION RD_KAFKA_PARTITION_UA
 
 /* What is known of a partition; all zero: nothing yet (offline.c). */
@@ -32,6 +35,7 @@ struct kafka_partition {
 /* A message that was not acknowledged in time although it was handed over. */
 struct kafka_silent {
     struct message *message;
+    const struct kafka_topic *topic; /* NULL: not in the table */
     int32_t partition;
 };
 
@@ -123,10 +127,11 @@ const char *kafka_conf_value(const rd_kafka_conf_t *conf, const char *name, char
 int64_t kafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
 
 /* client.c */
-int kafka_ready(struct broker *broker, struct error *error);
-/* Takes at most one second. A client that hangs is destroyed in the background, and ready() creates
- * no other until that is done. */
-void kafka_discard_client(struct kafka *kafka);
+/* Takes `conf`. At most one second, as the next. 0, or -1: librdkafka refuses the properties, or a
+ * call of it hangs. */
+int kafka_client_create(struct kafka *kafka, rd_kafka_conf_t *conf, struct error *error);
+/* A client that hangs is destroyed in the background. */
+void kafka_client_end(struct kafka *kafka);
 /* Purges all messages, which makes librdkafka report them as failed. Does not wait for librdkafka's
  * threads, one of which may hang. */
 void kafka_purge(struct kafka *kafka);
@@ -148,6 +153,7 @@ const char *kafka_trouble_hint(const struct kafka *kafka);
 
 /* publish.c */
 void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
+/* The client must be discarded when this has failed or set `renewed`. */
 int kafka_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                 struct error *error);
 /* The delivery report callback; runs inside this lane's rd_kafka_poll. */
@@ -163,6 +169,10 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
 void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why);
 /* Requests the metadata of all topics in use. -1: no answer in time. */
 int kafka_topics_ask(struct kafka *kafka, int timeout_ms);
+rd_kafka_AdminOptions_t *kafka_admin_options(struct kafka *kafka, rd_kafka_admin_op_t operation,
+                                             int timeout_ms);
+/* Creates the topic; 0 also when it exists. */
+int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error);
 /* Destroys the topic handles before their client is destroyed; keeps the partition counts. */
 void kafka_topics_release(struct kafka *kafka);
 void kafka_topics_clear(struct kafka *kafka);
@@ -179,22 +189,23 @@ enum kafka_way kafka_choose_partition(struct kafka *kafka, const struct kafka_to
                                       struct message *message, int32_t *chosen);
 /* A message of KAFKA_TRY was produced; it was reported. */
 void kafka_trial_begin(struct kafka *kafka);
-void kafka_trial_end(struct kafka *kafka, const struct message *message, int32_t number,
+void kafka_trial_end(struct kafka *kafka, const struct kafka_topic *topic, int32_t number,
                      bool acknowledged);
 /* The message was acknowledged. Call it when is_late, or while partitions are late. */
-void kafka_note_ack(struct kafka *kafka, const struct message *message, int32_t number);
+void kafka_note_ack(struct kafka *kafka, const struct kafka_topic *topic, int32_t number);
 /* What was in flight was acknowledged, but the last of it after LATE_MS. */
 void kafka_conclude_late(struct kafka *kafka);
 /* Partitions that have acknowledged a trial are no longer offline. */
 void kafka_trials_settle(struct kafka *kafka);
-/* The partitions of the silent messages are offline, and these messages wait. -1: the cluster does
- * not answer either, so nothing is known of its partitions. */
-int kafka_conclude_silence(struct kafka *kafka);
+/* The partitions of the silent messages are offline; ask for the metadata now. Then these messages
+ * wait, or, when the cluster does not answer either, nothing is known of the partitions. */
+void kafka_silence_begin(struct kafka *kafka);
+void kafka_silence_end(struct kafka *kafka, bool answered);
 
 /* admin.c */
-int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error);
-int kafka_inspect(struct broker *broker, const char *destination, struct findings *findings,
+/* Whether the name may be that of a topic, and the sink's allow list permits it. */
+int kafka_check_destination(const struct kafka *kafka, const char *name, struct error *error);
+int kafka_inspect(struct kafka *kafka, const char *name, struct findings *findings,
                   struct error *error);
-int kafka_make(struct broker *broker, const char *destination, struct error *error);
 
 #endif

@@ -34,7 +34,6 @@
 #define TRIAL_MS 500
 #define TRIAL_SHARE 64    /* a trial may last this fraction of the time that the trouble lasts */
 #define TRIAL_INTERVAL 20 /* from trial to trial, in lengths of a trial */
-#define ASK_MS 2000
 #define NO_LEADER (-1)
 #define NOT_KNOWN (-2)
 #define LATE_TWICE 2
@@ -74,7 +73,8 @@ int kafka_partitioner_find(const char *name)
 /* NULL: there is no such partition. */
 static struct kafka_partition *find(const struct kafka_topic *topic, int32_t number)
 {
-    if (topic->partitions == NULL || number < 0 || number >= topic->partition_count)
+    if (topic == NULL || topic->partitions == NULL || number < 0 ||
+        number >= topic->partition_count)
         return NULL;
     return &topic->partitions[number];
 }
@@ -309,18 +309,10 @@ void kafka_trial_begin(struct kafka *kafka)
         kafka->trials_end_ms = clock_now_ms() + trial_ms(kafka);
 }
 
-static struct kafka_partition *find_of(struct kafka *kafka, const struct message *message,
-                                       int32_t number)
-{
-    const struct kafka_topic *topic = kafka_topic_find(kafka, message->destination);
-
-    return topic != NULL ? find(topic, number) : NULL;
-}
-
-void kafka_trial_end(struct kafka *kafka, const struct message *message, int32_t number,
+void kafka_trial_end(struct kafka *kafka, const struct kafka_topic *topic, int32_t number,
                      bool acknowledged)
 {
-    struct kafka_partition *partition = find_of(kafka, message, number);
+    struct kafka_partition *partition = find(topic, number);
 
     if (partition == NULL || (!partition->offline && !is_doubtful(kafka, partition)))
         return;
@@ -328,9 +320,9 @@ void kafka_trial_end(struct kafka *kafka, const struct message *message, int32_t
     partition->is_back |= acknowledged;
 }
 
-void kafka_note_ack(struct kafka *kafka, const struct message *message, int32_t number)
+void kafka_note_ack(struct kafka *kafka, const struct kafka_topic *topic, int32_t number)
 {
-    struct kafka_partition *partition = find_of(kafka, message, number);
+    struct kafka_partition *partition = find(topic, number);
 
     if (partition == NULL)
         return;
@@ -382,30 +374,30 @@ void kafka_trials_settle(struct kafka *kafka)
     }
 }
 
-int kafka_conclude_silence(struct kafka *kafka)
+void kafka_silence_begin(struct kafka *kafka)
 {
-    int status;
-
     for (int i = 0; i < kafka->silent_count; i++) {
         const struct kafka_silent *silent = &kafka->silent[i];
-        struct kafka_partition *partition = find_of(kafka, silent->message, silent->partition);
+        struct kafka_partition *partition = find(silent->topic, silent->partition);
 
         if (partition == NULL)
             continue;
         mark_offline(kafka, partition);
         partition->leader_then = NOT_KNOWN; /* until the cluster answers */
     }
-    status = kafka_topics_ask(kafka, ASK_MS);
+}
+
+void kafka_silence_end(struct kafka *kafka, bool answered)
+{
     for (int i = 0; i < kafka->silent_count; i++) {
         const struct kafka_silent *silent = &kafka->silent[i];
-        struct kafka_partition *partition = find_of(kafka, silent->message, silent->partition);
+        struct kafka_partition *partition = find(silent->topic, silent->partition);
 
-        if (partition != NULL && status == 0)
+        if (partition != NULL && answered)
             wait_for(kafka, silent->message, silent->partition, partition);
         else if (partition != NULL)
             mark_online(kafka, partition);
     }
     kafka_trials_settle(kafka);
     kafka->try_offline_at_ms = clock_now_ms() + TRIAL_INTERVAL * trial_ms(kafka);
-    return status;
 }

@@ -185,8 +185,8 @@ static void judge_failed(struct kafka *kafka, struct message *message,
     case KAFKA_PARTITION_DOWN:
     case KAFKA_MAYBE_STORED:
         if (report->partition >= 0)
-            kafka->silent[kafka->silent_count++] =
-                (struct kafka_silent){message, report->partition};
+            kafka->silent[kafka->silent_count++] = (struct kafka_silent){
+                message, kafka_topic_find(kafka, message->destination), report->partition};
         else
             kafka->unanswered++;
         break;
@@ -204,11 +204,11 @@ void kafka_on_delivery(rd_kafka_t *client, const rd_kafka_message_t *report, voi
 
     (void)client;
     if (kafka->trials > 0)
-        kafka_trial_end(kafka, message, report->partition,
+        kafka_trial_end(kafka, kafka_topic_find(kafka, message->destination), report->partition,
                         report->err == RD_KAFKA_RESP_ERR_NO_ERROR);
     if (report->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
         if (kafka->is_late || kafka->late_count > 0)
-            kafka_note_ack(kafka, message, report->partition);
+            kafka_note_ack(kafka, kafka_topic_find(kafka, message->destination), report->partition);
         message->partition = report->partition;
         kafka->acked++;
         message->verdict = VERDICT_SENT;
@@ -548,11 +548,12 @@ static bool has_waited(const struct kafka *kafka)
 static bool leave_partitions(struct kafka *kafka)
 {
     if (kafka->broken || outstanding(kafka) > 0 || kafka->unanswered > 0 ||
-        kafka->silent_count == 0 || kafka_conclude_silence(kafka) < 0)
+        kafka->silent_count == 0)
         return false;
-    kafka_discard_client(kafka);
-    kafka->renewed = true;
-    return true;
+    kafka_silence_begin(kafka);
+    kafka->renewed = kafka_topics_ask(kafka, KAFKA_ASK_MS) == 0;
+    kafka_silence_end(kafka, kafka->renewed);
+    return kafka->renewed;
 }
 
 /* Messages without a report are abandoned with the client. */
@@ -564,7 +565,6 @@ static int give_up(struct kafka *kafka, struct error *error)
     kafka->unanswered +=
         outstanding(kafka) + kafka->suspect_count + kafka->silent_count + kafka->unsent;
     kafka->maybe_stored += outstanding(kafka);
-    kafka_discard_client(kafka);
     if (kafka->maybe_stored > 0)
         (void)snprintf(stored, sizeof stored, " (%d of them may be stored and will be sent again)",
                        kafka->maybe_stored);

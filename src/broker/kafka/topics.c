@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "message/order.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,6 +192,66 @@ static int ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms)
 int kafka_topics_ask(struct kafka *kafka, int timeout_ms)
 {
     return ask(kafka, NULL, timeout_ms);
+}
+
+rd_kafka_AdminOptions_t *kafka_admin_options(struct kafka *kafka, rd_kafka_admin_op_t operation,
+                                             int timeout_ms)
+{
+    rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(kafka->client, operation);
+    char why[KAFKA_REASON_BYTES];
+
+    /* A failure is harmless: the caller bounds the wait for the answer anyway. */
+    (void)rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, why, sizeof why);
+    return options;
+}
+
+static int judge_creation(struct kafka *kafka, rd_kafka_event_t *event, const char *name,
+                          struct error *error)
+{
+    const rd_kafka_CreateTopics_result_t *result = rd_kafka_event_CreateTopics_result(event);
+    const rd_kafka_topic_result_t **topics;
+    rd_kafka_resp_err_t code;
+    char text[KAFKA_REASON_BYTES];
+    size_t count;
+
+    if (result == NULL || rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return kafka_fail(kafka, error, ERROR_TRANSIENT, rd_kafka_event_error_string(event));
+    topics = rd_kafka_CreateTopics_result_topics(result, &count);
+    code = count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__FAIL;
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+        return 0;
+    (void)snprintf(text, sizeof text, "cannot create topic \"%s\": %s", name,
+                   rd_kafka_err2str(code));
+    return kafka_fail(kafka, error, ERROR_PERMANENT, text);
+}
+
+/* Partition count and replication factor are left to the broker's defaults, which the cluster's
+ * owner has chosen. */
+int kafka_topic_create(struct kafka *kafka, const char *name, int timeout_ms, struct error *error)
+{
+    char why[KAFKA_REASON_BYTES];
+    rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, -1, -1, why, sizeof why);
+    rd_kafka_AdminOptions_t *options;
+    rd_kafka_queue_t *answers;
+    rd_kafka_event_t *event;
+    int status;
+
+    if (topic == NULL)
+        return kafka_fail(kafka, error, ERROR_PERMANENT, why);
+    options = kafka_admin_options(kafka, RD_KAFKA_ADMIN_OP_CREATETOPICS, timeout_ms);
+    answers = rd_kafka_queue_new(kafka->client);
+    rd_kafka_CreateTopics(kafka->client, &topic, 1, options, answers);
+    event = rd_kafka_queue_poll(answers, timeout_ms);
+    if (event != NULL)
+        status = judge_creation(kafka, event, name, error);
+    else
+        status =
+            kafka_fail(kafka, error, ERROR_TRANSIENT, "no answer to the request to create a topic");
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(answers);
+    rd_kafka_AdminOptions_destroy(options);
+    rd_kafka_NewTopic_destroy(topic);
+    return status;
 }
 
 /* The cluster takes a moment to announce a new topic, so this waits until it appears. */

@@ -114,6 +114,19 @@ static int ready(struct broker *broker, struct error *error)
     return 0;
 }
 
+static int inspect(struct broker *broker, const char *destination, struct findings *findings,
+                   struct error *error)
+{
+    struct nats *nats = (struct nats *)broker;
+    json_t *info;
+    int status = nats_inspect(nats, destination, &info, findings, error);
+
+    if (status == 0 && info != NULL)
+        nats_report(nats, info, destination, findings);
+    json_decref(info);
+    return status;
+}
+
 static int64_t payload_max(const struct broker *broker)
 {
     return ((const struct nats *)broker)->message_bytes_max - NATS_HEADER_FRAME_BYTES;
@@ -170,7 +183,7 @@ const struct broker_ops nats_ops = {
     .send = nats_send,
     .await = nats_await,
     .payload_max = payload_max,
-    .inspect = nats_inspect,
+    .inspect = inspect,
     .make = nats_make,
     .destroy = destroy,
     .end = end,

@@ -190,7 +190,7 @@ static enum stored compare_reply(struct nats *nats, const struct message *messag
 
     nats_own_headers(message, nats->base.options->stream, own);
     if (stored != NULL)
-        ours = nats_build(nats, message, own, NULL, false);
+        ours = nats_build(message, own, NULL, false, nats->scratch);
     if (ours != NULL)
         found = compare(stored, ours);
     natsMsg_Destroy(ours);

@@ -111,6 +111,25 @@ void nats_drop_block(natsMsg *built, const char *strings)
     (void)natsMsgHeader_Delete(built, strings);
 }
 
+natsMsg *nats_build(const struct message *message, const struct header own[NATS_OWN_HEADERS],
+                    const char *reply, bool block, char *scratch)
+{
+    natsMsg *built = NULL;
+    natsStatus status;
+
+    memcpy(scratch, message->destination.data, message->destination.len);
+    scratch[message->destination.len] = '\0';
+    if (natsMsg_Create(&built, scratch, reply, message->payload.data, (int)message->payload.len) !=
+        NATS_OK)
+        return NULL;
+    status = block ? nats_set_block(built, message, own, scratch)
+                   : nats_set_headers(built, message, own, scratch);
+    if (status == NATS_OK)
+        return built;
+    natsMsg_Destroy(built);
+    return NULL;
+}
+
 bool nats_one_call_works(void)
 {
     uint32_t version = nats_GetVersionNumber();

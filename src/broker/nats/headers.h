@@ -25,6 +25,12 @@ natsStatus nats_set_block(natsMsg *built, const struct message *message,
                           const struct header own[NATS_OWN_HEADERS], char *strings);
 void nats_drop_block(natsMsg *built, const char *strings);
 
+/* The library's form of a message. `block`: all headers are set in one call, which can be sent but
+ * not read back. `scratch` has room for the subject, and for all headers. NULL when out of memory.
+ */
+natsMsg *nats_build(const struct message *message, const struct header own[NATS_OWN_HEADERS],
+                    const char *reply, bool block, char *scratch);
+
 /* Whether nats_set_block works with this version of the library. */
 bool nats_one_call_works(void);
 

@@ -96,10 +96,6 @@ const char *nats_inbox_prefix(const struct nats *nats);
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int nats_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                struct error *error);
-/* The library's form of a message. `block`: all headers are set in one call (headers.h), which can
- * be sent but not read back. NULL when out of memory. */
-natsMsg *nats_build(struct nats *nats, const struct message *message,
-                    const struct header own[NATS_OWN_HEADERS], const char *reply, bool block);
 
 /* duplicates.c: gives each duplicate its verdict. Returns how many stay pending. */
 int nats_compare_duplicates(struct nats *nats, struct batch *batch, int64_t deadline_ms);
@@ -121,13 +117,10 @@ int nats_fail(const struct nats *nats, struct error *error, enum error_kind kind
  * then fails too. */
 void nats_end_stuck(const char *server);
 
-/* policy.c: what `check` says of a stream, by its information. */
-void nats_report_policy(const struct nats *nats, const json_t *info, struct findings *findings);
-/* The same of one subject or pattern, and of the account. They ask the server; what it does not
- * tell is left out. */
-void nats_report_subject(struct nats *nats, const json_t *info, const char *subject,
-                         struct findings *findings);
-void nats_report_account(struct nats *nats, struct findings *findings);
+/* policy.c: what `check` says of a stream, by its information, and of its account; or of one
+ * subject or pattern. It asks the server; what that does not tell is left out. */
+void nats_report(struct nats *nats, const json_t *info, const char *destination,
+                 struct findings *findings);
 
 /* stream.c */
 /* Sends a request to the server's JetStream API, as in "STREAM.INFO.EVENTS". *reply: the parsed
@@ -151,8 +144,10 @@ bool nats_stream_takes(const struct nats *nats, struct text destination);
 void nats_forget_subjects(struct nats *nats);
 /* Whether the stream's subjects may have changed and were not read within the last second. */
 bool nats_subjects_need_refresh(const struct nats *nats);
-int nats_inspect(struct broker *broker, const char *destination, struct findings *findings,
-                 struct error *error);
+/* Checks the stream, and `destination` unless it is NULL. *info: what the server says of the
+ * stream, which the caller releases; NULL: it is missing, and will be created. */
+int nats_inspect(struct nats *nats, const char *destination, json_t **info,
+                 struct findings *findings, struct error *error);
 int nats_make(struct broker *broker, const char *destination, struct error *error);
 
 #endif

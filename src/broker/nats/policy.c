@@ -96,14 +96,6 @@ static void report_refusals(const struct nats *nats, const json_t *info, struct 
     report_full(nats, info, findings);
 }
 
-bool nats_keeps_nothing(const json_t *info)
-{
-    const json_t *state = json_object_get(info, "state");
-
-    return strcmp(nats_setting_text(info, "retention"), "interest") == 0 &&
-           json_integer_value(json_object_get(state, "consumer_count")) == 0;
-}
-
 static void report_retention(const struct nats *nats, const json_t *info, struct findings *findings)
 {
     struct finding *finding;
@@ -157,12 +149,6 @@ static void report_losses(const struct nats *nats, const json_t *info, struct fi
                   "allow_rollup: a message header can purge the stream");
     report_retention(nats, info, findings);
     warn_of_limits(nats, info, findings);
-}
-
-void nats_report_policy(const struct nats *nats, const json_t *info, struct findings *findings)
-{
-    report_refusals(nats, info, findings);
-    report_losses(nats, info, findings);
 }
 
 /* NULL: the server does not say. The caller releases the reply. */
@@ -270,13 +256,6 @@ static void report_interest(struct nats *nats, const json_t *info, const char *s
     json_decref(reply);
 }
 
-void nats_report_subject(struct nats *nats, const json_t *info, const char *subject,
-                         struct findings *findings)
-{
-    report_full_subject(nats, info, subject, findings);
-    report_interest(nats, info, subject, findings);
-}
-
 /* What one set of limits leaves, of the whole account or of a tier. */
 static void report_limits(const struct nats *nats, const json_t *usage, struct findings *findings)
 {
@@ -301,7 +280,7 @@ static void report_limits(const struct nats *nats, const json_t *usage, struct f
 }
 
 /* An account has limits for all its streams together, or in tiers for each number of replicas. */
-void nats_report_account(struct nats *nats, struct findings *findings)
+static void report_account(struct nats *nats, struct findings *findings)
 {
     json_t *account = ask(nats, "INFO", "");
     const char *name;
@@ -311,4 +290,31 @@ void nats_report_account(struct nats *nats, struct findings *findings)
     json_object_foreach (json_object_get(account, "tiers"), name, tier)
         report_limits(nats, tier, findings);
     json_decref(account);
+}
+
+/* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
+static void note_library(const struct nats *nats, struct findings *findings)
+{
+    struct finding *finding;
+
+    if (nats_tls_is_safe())
+        return;
+    finding = findings_add(findings, FINDING_OK, "sink %s: nats.c %s is too old for TLS to NATS",
+                           nats->base.options->name, nats_GetVersion());
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "build with nats.c 3.11 or later, or use the container image");
+}
+
+void nats_report(struct nats *nats, const json_t *info, const char *destination,
+                 struct findings *findings)
+{
+    if (destination != NULL) {
+        report_full_subject(nats, info, destination, findings);
+        report_interest(nats, info, destination, findings);
+        return;
+    }
+    report_refusals(nats, info, findings);
+    report_losses(nats, info, findings);
+    report_account(nats, findings);
+    note_library(nats, findings);
 }

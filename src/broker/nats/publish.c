@@ -135,26 +135,6 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
     return check_size(nats, batch, message, own);
 }
 
-natsMsg *nats_build(struct nats *nats, const struct message *message,
-                    const struct header own[NATS_OWN_HEADERS], const char *reply, bool block)
-{
-    char *subject = nats->scratch; /* the library copies it */
-    natsMsg *built = NULL;
-    natsStatus status;
-
-    memcpy(subject, message->destination.data, message->destination.len);
-    subject[message->destination.len] = '\0';
-    if (natsMsg_Create(&built, subject, reply, message->payload.data, (int)message->payload.len) !=
-        NATS_OK)
-        return NULL;
-    status = block ? nats_set_block(built, message, own, nats->scratch)
-                   : nats_set_headers(built, message, own, nats->scratch);
-    if (status == NATS_OK)
-        return built;
-    natsMsg_Destroy(built);
-    return NULL;
-}
-
 static int reserve_pending(struct nats *nats, int count)
 {
     struct nats_pending *grown;
@@ -184,7 +164,7 @@ static void hand_over(struct nats *nats, struct batch *batch, int index,
         nats_new_token(nats, nats->pending[index].token);
         nats_reply_subject(nats, nats->first_request + (uint64_t)index, nats->pending[index].token,
                            reply);
-        built = nats_build(nats, message, own, reply, nats->headers_in_one_call);
+        built = nats_build(message, own, reply, nats->headers_in_one_call, nats->scratch);
         status =
             built != NULL ? natsConnection_PublishMsg(nats->connection, built) : NATS_NO_MEMORY;
     }

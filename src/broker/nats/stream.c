@@ -299,6 +299,14 @@ int64_t nats_duplicate_window_ms(const json_t *info)
     return json_integer_value(nats_setting(info, "duplicate_window")) / NS_PER_MS;
 }
 
+bool nats_keeps_nothing(const json_t *info)
+{
+    const json_t *state = json_object_get(info, "state");
+
+    return strcmp(nats_setting_text(info, "retention"), "interest") == 0 &&
+           json_integer_value(json_object_get(state, "consumer_count")) == 0;
+}
+
 static int check_config(struct nats *nats, const json_t *info, struct error *error)
 {
     if (!json_is_true(nats_setting(info, "no_ack")))
@@ -427,19 +435,6 @@ static int check_subject(struct nats *nats, const json_t *info, const char *dest
     return fail_subject(nats, destination, error);
 }
 
-/* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
-static void note_library(const struct nats *nats, struct findings *findings)
-{
-    struct finding *finding;
-
-    if (nats_tls_is_safe())
-        return;
-    finding = findings_add(findings, FINDING_OK, "sink %s: nats.c %s is too old for TLS to NATS",
-                           nats->base.options->name, nats_GetVersion());
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "build with nats.c 3.11 or later, or use the container image");
-}
-
 static int check_destination(struct nats *nats, const char *destination, struct error *error)
 {
     const char *broken = rules_nats_subject(text_of(destination));
@@ -452,19 +447,16 @@ static int check_destination(struct nats *nats, const char *destination, struct 
                      nats->base.options->name, destination, broken);
 }
 
-int nats_inspect(struct broker *broker, const char *destination, struct findings *findings,
-                 struct error *error)
+int nats_inspect(struct nats *nats, const char *destination, json_t **info,
+                 struct findings *findings, struct error *error)
 {
-    struct nats *nats = (struct nats *)broker;
-    json_t *info;
-    int status;
-
+    *info = NULL;
     if ((destination != NULL && check_destination(nats, destination, error) < 0) ||
-        nats_connect(nats, error) < 0 || request_info(nats, &info, error) < 0)
+        nats_connect(nats, error) < 0 || request_info(nats, info, error) < 0)
         return -1;
-    if (info == NULL && !nats->base.options->create)
+    if (*info == NULL && !nats->base.options->create)
         return fail_missing(nats, destination, error);
-    if (info == NULL) {
+    if (*info == NULL) {
         if (check_overlap(nats, destination, error) < 0)
             return -1;
         if (destination == NULL)
@@ -473,18 +465,9 @@ int nats_inspect(struct broker *broker, const char *destination, struct findings
                                nats->base.options->name, nats->base.options->stream);
         return 0;
     }
-    status = check_config(nats, info, error);
-    if (status == 0 && destination != NULL)
-        status = check_subject(nats, info, destination, error);
-    if (status == 0 && destination != NULL)
-        nats_report_subject(nats, info, destination, findings);
-    if (status == 0 && destination == NULL) {
-        nats_report_policy(nats, info, findings);
-        nats_report_account(nats, findings);
-        note_library(nats, findings);
-    }
-    json_decref(info);
-    return status;
+    if (check_config(nats, *info, error) < 0)
+        return -1;
+    return destination != NULL ? check_subject(nats, *info, destination, error) : 0;
 }
 
 int nats_make(struct broker *broker, const char *destination, struct error *error)
