@@ -30,6 +30,15 @@ bool text_equal(struct text a, struct text b)
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
+uint64_t text_hash(struct text text)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001B3u;
+    return hash ^ hash >> 32;
+}
+
 static bool is_continuation(const char *data, size_t at)
 {
     return ((unsigned char)data[at] & 0xC0U) == 0x80U;
@@ -176,6 +185,16 @@ unsigned text_distance(const char *a, const char *b)
         }
     }
     return row[b_len];
+}
+
+void text_consider(struct text_nearest *nearest, const char *candidate)
+{
+    unsigned distance = text_distance(nearest->to, candidate);
+
+    if (distance >= nearest->distance)
+        return;
+    nearest->distance = distance;
+    nearest->name = candidate;
 }
 
 static int64_t parse_with_unit(const char *string, const struct unit *units)

@@ -14,6 +14,8 @@ struct text {
 
 struct text text_of(const char *string);
 bool text_equal(struct text a, struct text b);
+/* FNV-1a (Fowler, Noll, Vo), 64 bits, of which the lower ones are mixed with the upper. */
+uint64_t text_hash(struct text text);
 
 /*
  * Escapes control characters (text_is_control), backslashes and invalid UTF-8 as C does, so that
@@ -37,6 +39,14 @@ bool text_is_utf8(const char *data, size_t len);
 
 /* The Levenshtein distance of a and b in bytes; only the first 64 bytes of each count. */
 unsigned text_distance(const char *a, const char *b);
+
+/* Which of several names is nearest to the given one: of those at equal distance the first. */
+struct text_nearest {
+    const char *to;
+    const char *name;  /* NULL: none */
+    unsigned distance; /* of `name`; at first the least that is too far */
+};
+void text_consider(struct text_nearest *nearest, const char *candidate);
 
 /* Parses "250ms", "10s", "5m", "2h", "7d" or "0". Returns milliseconds, or -1. */
 int64_t text_parse_duration_ms(const char *string);

@@ -1,6 +1,9 @@
-/* Calls through the operations table, so that no caller needs to know which client it uses. */
+/* What all sinks share: calls through the operations table, so that no caller needs to know which
+ * client it uses, and the allow list. */
 
 #include "broker/broker.h"
+
+#include <string.h>
 
 static const struct broker_ops *ops_of(const struct broker *broker)
 {
@@ -68,4 +71,15 @@ int broker_inspect(struct broker *broker, const char *destination, struct findin
 int broker_make(struct broker *broker, const char *destination, struct error *error)
 {
     return ops_of(broker)->make(broker, destination, error);
+}
+
+bool sink_allows(const struct sink_options *options, struct text destination)
+{
+    return options->allow.count == 0 ||
+           match_any(options->allowed, options->allow.count, destination);
+}
+
+bool sink_pattern(const char *allowed)
+{
+    return strpbrk(allowed, "*>") != NULL || strncmp(allowed, "re:", 3) == 0;
 }

@@ -88,7 +88,17 @@ int broker_connect_timeout_ms(const struct broker_base *base);
 extern const struct broker_ops kafka_ops;
 extern const struct broker_ops nats_ops;
 extern const struct broker_ops stdout_ops;
-/* broker_open() is declared in clients.h. */
+
+/* clients.c, the only file that knows all clients. */
+/* NULL for an unknown type; broker_types() lists the known ones for messages. */
+const struct broker_ops *broker_ops_find(const char *type);
+const char *broker_types(void);
+
+struct broker *broker_open(const struct sink_options *options, struct error *error);
+/* Call after the last broker_close(): a library whose threads outlive main() may crash at exit. */
+void broker_end(void);
+
+/* broker.c */
 void broker_close(struct broker *broker);
 
 /* Sets the timeout of the next ready(). A lane with other sinks waiting uses a short one. */

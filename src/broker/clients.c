@@ -2,7 +2,7 @@
  * The only file that knows all clients. A new client is added to the table and to the list of
  * names.
  */
-#include "broker/clients.h"
+#include "broker/broker.h"
 
 #include <string.h>
 

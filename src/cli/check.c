@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 
 #include "admin/admin.h"
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "cli/terminal.h"
 
 #include <jansson.h>

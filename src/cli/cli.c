@@ -45,17 +45,12 @@ static const struct command *find_command(const char *name)
 
 static enum exit_status complain_of_command(const char *name)
 {
-    const char *nearest = "help";
-    unsigned distance = 3;
+    struct text_nearest nearest = {.to = name, .name = "help", .distance = 3};
 
-    for (const struct command *command = commands; command->name != NULL; command++) {
-        if (text_distance(name, command->name) >= distance)
-            continue;
-        distance = text_distance(name, command->name);
-        nearest = command->name;
-    }
+    for (const struct command *command = commands; command->name != NULL; command++)
+        text_consider(&nearest, command->name);
     (void)fprintf(stderr, "outbox-relay: unknown command \"%s\"; did you mean \"%s\"?\n", name,
-                  nearest);
+                  nearest.name);
     return EXIT_USAGE;
 }
 

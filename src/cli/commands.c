@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 
 #include "base/version.h"
-#include "broker/clients.h"
+#include "broker/broker.h"
 
 #include <stdio.h>
 #include <string.h>

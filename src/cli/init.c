@@ -1,7 +1,7 @@
 #include "cli/cli.h"
 
 #include "admin/admin.h"
-#include "broker/clients.h"
+#include "broker/broker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

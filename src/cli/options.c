@@ -93,30 +93,17 @@ static bool complain(const struct command *command, const char *what, const char
     return false;
 }
 
-/* The option of the command that looks most like `name`, or NULL. */
-static const char *nearest_option(const struct command *command, const char *name)
-{
-    const char *nearest = NULL;
-    unsigned distance = 3;
-
-    for (const struct option *option = options; option->name != NULL; option++) {
-        if ((option->val != OPTION_CONFIG && !takes(command, option->name)) ||
-            text_distance(name, option->name) >= distance)
-            continue;
-        distance = text_distance(name, option->name);
-        nearest = option->name;
-    }
-    return nearest;
-}
-
 static bool complain_of_option(const struct command *command, const char *option)
 {
-    const char *nearest =
-        strncmp(option, "--", 2) == 0 ? nearest_option(command, option + 2) : NULL;
+    struct text_nearest nearest = {.to = option + 2, .distance = 3};
     char what[64] = "unknown option";
 
-    if (nearest != NULL)
-        (void)snprintf(what, sizeof what, "did you mean \"--%s\"? Unknown option", nearest);
+    if (strncmp(option, "--", 2) == 0)
+        for (const struct option *other = options; other->name != NULL; other++)
+            if (other->val == OPTION_CONFIG || takes(command, other->name))
+                text_consider(&nearest, other->name);
+    if (nearest.name != NULL)
+        (void)snprintf(what, sizeof what, "did you mean \"--%s\"? Unknown option", nearest.name);
     return complain(command, what, option);
 }
 

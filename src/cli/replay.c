@@ -3,7 +3,6 @@
 #include "admin/parked/replay.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/progress.h"
 #include "cli/terminal.h"
 
 #include <inttypes.h>

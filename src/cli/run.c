@@ -3,8 +3,8 @@
 #include "admin/admin.h"
 #include "base/clock.h"
 #include "base/log_limit.h"
-#include "cli/progress.h"
-#include "config/reload.h"
+#include "cli/terminal.h"
+#include "config/config.h"
 #include "http/http.h"
 #include "relay/relay.h"
 

@@ -5,17 +5,98 @@
 #include "config/config.h"
 #include "config/keys/value.h"
 #include "config/read/file.h"
-#include "config/read/guard.h"
+#include "config/read/toml.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+#define NAME_BYTES_MAX 64
 #define NAME_SHOWN_BYTES 80
 
 static const enum section plain_sections[] = {SECTION_DATABASE, SECTION_OUTBOX, SECTION_COLUMNS,
                                               SECTION_RELAY,    SECTION_RETRY,  SECTION_HTTP,
                                               SECTION_LOG};
 #define PLAIN_SECTIONS (sizeof plain_sections / sizeof plain_sections[0])
+
+static void free_sink(struct sink_options *sink)
+{
+    value_free(SECTION_SINK, sink);
+    for (int i = 0; i < SINK_LIST_MAX; i++)
+        match_free(&sink->allowed[i]);
+    for (int i = 0; i < sink->property_count; i++) {
+        free(sink->properties[i].name);
+        free(sink->properties[i].value);
+    }
+    free(sink->name);
+    *sink = (struct sink_options){0};
+}
+
+static void check_name(const struct loader *loader, struct toml_node *node)
+{
+    size_t len = strlen(node->key);
+    char shown[NAME_SHOWN_BYTES];
+
+    if (len == 0 || len > NAME_BYTES_MAX || strspn(node->key, NAME_BYTES) != len)
+        report_problem(
+            loader->report, node,
+            "\"%s\" is not a name for a sink; use 1 to 64 letters, digits, \"_\" and \"-\"",
+            text_escape(shown, sizeof shown, node->key, len));
+}
+
+static void parse_allow(const struct loader *loader, struct toml_node *node,
+                        struct sink_options *sink)
+{
+    struct toml_node *list = toml_find(node, "allow");
+    char why[256] = "";
+
+    if (list == NULL || list->refused)
+        return;
+    for (int i = 0; i < sink->allow.count; i++) {
+        if (match_parse(&sink->allowed[i], sink->allow.items[i], why, sizeof why) == 0)
+            continue;
+        list->refused = true;
+        report_refusal(loader->report, &list->children[i], "allow: %s", why);
+    }
+}
+
+static void load_sink(struct loader *loader, struct toml_node *node)
+{
+    struct relay_options *relay = &loader->config->relay;
+    struct sink_options *sink = &relay->sinks[relay->sink_count];
+    char shown[NAME_SHOWN_BYTES];
+
+    if (node->type != TOML_TABLE) {
+        report_refusal(loader->report, node,
+                       "\"%s\" is set in [sink] itself, but a sink needs a name: [sink.NAME]",
+                       text_escape(shown, sizeof shown, node->key, strlen(node->key)));
+        return;
+    }
+    check_name(loader, node);
+    if (relay->sink_count == SINKS_MAX) {
+        report_refusal(loader->report, node, "more than %d sinks", SINKS_MAX);
+        return;
+    }
+    sink->name = strdup(node->key);
+    if (sink->name == NULL || value_set_defaults(SECTION_SINK, sink) < 0) {
+        free_sink(sink);
+        report_refusal(loader->report, node, "out of memory");
+        return;
+    }
+    relay->sink_count++;
+    load_section(loader, SECTION_SINK, node, sink);
+    parse_allow(loader, node, sink);
+}
+
+static void load_sinks(struct loader *loader, struct toml_node *node)
+{
+    if (node->type != TOML_TABLE) {
+        report_refusal(loader->report, node, "sink: a sink needs a name: [sink.NAME]");
+        return;
+    }
+    for (int i = 0; i < node->count; i++)
+        load_sink(loader, &node->children[i]);
+}
 
 static void refuse_top_level(const struct loader *loader, struct toml_node *node)
 {
@@ -92,7 +173,7 @@ static void make_printable(char *text)
     }
 }
 
-static void refuse_text(struct report *report, struct toml_error *error)
+static void refuse_text(struct problems *report, struct toml_error *error)
 {
     make_printable(error->text);
     report_at(report, error->line, error->column, "%s", error->text);
@@ -115,7 +196,7 @@ static void load_text(struct loader *loader, const char *text, size_t len)
 int config_parse(struct config *config, const char *name, const char *text, size_t len,
                  struct config_problems *problems)
 {
-    struct report report = {.name = name};
+    struct problems report = {.name = name};
     struct loader loader = {.config = config, .report = &report, .is_own = true};
 
     *problems = (struct config_problems){0};
@@ -126,7 +207,7 @@ int config_parse(struct config *config, const char *name, const char *text, size
 int config_load(struct config *config, const char *path, struct config_problems *problems)
 {
     struct file file = {0};
-    struct report report = {0};
+    struct problems report = {0};
     struct loader loader = {.config = config, .report = &report};
 
     *config = (struct config){0};

@@ -1,7 +1,7 @@
 #ifndef CONFIG_PARTS_H
 #define CONFIG_PARTS_H
 
-#include "config/keys/loader.h"
+#include "config/check/check.h"
 
 /* The parts of a configuration file, which load.c reads one after another. */
 
@@ -10,9 +10,7 @@ void config_derive_fields(struct relay_options *relay);
 
 /* Reads each key of a [section] into `base`. */
 void load_section(struct loader *loader, enum section section, struct toml_node *node, void *base);
-void load_sinks(struct loader *loader, struct toml_node *node);
-void free_sink(struct sink_options *sink);
-/* Call after load_sinks, because a route refers to a sink by its name. */
+/* Call after the sinks were read, because a route refers to a sink by its name. */
 void load_routes(struct loader *loader, struct toml_node *node);
 
 #endif

@@ -1,9 +1,8 @@
 #include "config/config.h"
 
 #include "catalog/options.h"
-#include "config/keys/loader.h"
+#include "config/check/check.h"
 #include "config/keys/value.h"
-#include "config/sample.h"
 #include "pg/conninfo.h"
 
 #include <stdio.h>
@@ -171,6 +170,8 @@ void config_print(const struct config *config, FILE *out)
     print_section(out, SECTION_HTTP, config);
     print_section(out, SECTION_LOG, config);
 }
+
+extern const char embedded_sample[]; /* config/relay.toml */
 
 const char *config_sample(void)
 {

@@ -1,6 +1,6 @@
 /* All keys that a running relay can change are numbers, so the ownership of strings never changes.
  */
-#include "config/reload.h"
+#include "config/config.h"
 
 #include "config/keys/value.h"
 #include "config/parts.h"

@@ -4,6 +4,7 @@
 #include "config/keys/value.h"
 #include "route/rules.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static bool is_refused(const struct toml_node *route, const char *key)
 static void refuse_sink(const struct loader *loader, struct toml_node *node, const char *name)
 {
     const struct relay_options *relay = &loader->config->relay;
-    const char *nearest = relay->sinks[0].name;
+    struct text_nearest nearest = {.to = name, .distance = UINT_MAX};
     char shown[NAME_SHOWN_BYTES];
     char candidate_shown[NAME_SHOWN_BYTES];
     char known[256] = "";
@@ -42,11 +43,10 @@ static void refuse_sink(const struct loader *loader, struct toml_node *node, con
         text_escape(candidate_shown, sizeof candidate_shown, candidate, strlen(candidate));
         (void)snprintf(known + used, sizeof known - used, "%s\"%s\"", used > 0 ? ", " : "",
                        candidate_shown);
-        if (text_distance(name, candidate) < text_distance(name, nearest))
-            nearest = candidate;
+        text_consider(&nearest, candidate);
     }
-    text_escape(candidate_shown, sizeof candidate_shown, nearest, strlen(nearest));
-    if (is_likely_typo(name, nearest))
+    text_escape(candidate_shown, sizeof candidate_shown, nearest.name, strlen(nearest.name));
+    if (is_likely_typo(&nearest))
         report_refusal(loader->report, node, "there is no sink \"%s\"; did you mean \"%s\"?", shown,
                        candidate_shown);
     else
@@ -109,14 +109,6 @@ static int parse_template(const struct loader *loader, struct toml_node *node, c
     return -1;
 }
 
-static bool is_allowed(const struct sink_options *sink, struct text topic)
-{
-    for (int i = 0; i < sink->allow.count; i++)
-        if (match_topic(&sink->allowed[i], topic))
-            return true;
-    return sink->allow.count == 0;
-}
-
 /* Checks a topic without placeholders: if it is invalid, every message of the route would be
  * rejected. */
 static void check_constant(const struct loader *loader, struct toml_node *node,
@@ -134,7 +126,8 @@ static void check_constant(const struct loader *loader, struct toml_node *node,
         problem = rules_kafka_topic(topic);
     else if (type == KEY_NATS)
         problem = rules_nats_subject(topic);
-    if (problem == NULL && !is_allowed(sink, topic))
+    if (problem == NULL && sink->allow.count > 0 &&
+        !match_any(sink->allowed, sink->allow.count, topic))
         problem = "the sink's allow list does not permit this topic";
     if (problem != NULL)
         report_refusal(loader->report, node_of(node, "topic"), "topic: %s", problem);

@@ -27,16 +27,6 @@ static int init_key_table(struct key_table *table, struct batch *batch)
     return 0;
 }
 
-/* FNV-1a; 64 bits keep collisions rare. */
-static uint64_t hash_of(struct text key)
-{
-    uint64_t hash = 0xCBF29CE484222325u;
-
-    for (size_t i = 0; i < key.len; i++)
-        hash = (hash ^ (unsigned char)key.data[i]) * 0x100000001B3u;
-    return hash ^ hash >> 32;
-}
-
 static bool is_same(struct text a, struct text b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
@@ -44,7 +34,7 @@ static bool is_same(struct text a, struct text b)
 
 static int *find_slot(const struct key_table *table, const struct batch *batch, struct text key)
 {
-    for (size_t at = hash_of(key) * 0x9E3779B97F4A7C15u >> 20;; at++) {
+    for (size_t at = text_hash(key) * 0x9E3779B97F4A7C15u >> 20;; at++) {
         int *last = &table->slots[at & (table->count - 1)];
 
         if (*last == NONE || is_same(batch->messages[*last].key, key))

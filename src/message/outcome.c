@@ -1,10 +1,9 @@
 #include "message/outcome.h"
 
-#include "message/backoff.h"
 #include "message/order.h"
 
 /* A xorshift step (Marsaglia 2003): jitter needs spread, not secrecy. */
-static uint32_t next_random(uint32_t *state)
+uint32_t backoff_random(uint32_t *state)
 {
     uint32_t x = *state != 0 ? *state : 1;
 
@@ -13,6 +12,21 @@ static uint32_t next_random(uint32_t *state)
     x ^= x << 5;
     *state = x;
     return x;
+}
+
+int64_t backoff_ms(int64_t first_ms, int64_t max_ms, int attempt, uint32_t random)
+{
+    int64_t delay = first_ms < max_ms ? first_ms : max_ms;
+    int64_t half;
+
+    for (int i = 1; i < attempt && delay < max_ms; i++)
+        delay = delay > max_ms / 2 ? max_ms : delay * 2;
+    half = delay / 2;
+    /* half * random / UINT32_MAX, in two terms that cannot overflow */
+    delay -= half;
+    delay += half / UINT32_MAX * random;
+    delay += (int64_t)((uint64_t)(half % UINT32_MAX) * random / UINT32_MAX);
+    return delay < 1 ? 1 : delay;
 }
 
 /* No attempt is counted while a row waits. The delay grows with the time that it has waited
@@ -83,6 +97,6 @@ void outcome_decide(struct batch *batch, const struct retry_options *options, ui
         if (order_is_held(batch, message))
             hold(batch, message);
         else
-            decide(message, options, next_random(&random));
+            decide(message, options, backoff_random(&random));
     }
 }

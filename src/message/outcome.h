@@ -3,6 +3,15 @@
 
 #include "message/batch.h"
 
+/*
+ * The delay after failed attempt number `attempt` (from 1): first_ms, doubled for each further
+ * attempt, capped at max_ms, then reduced by a random share of up to half. `random` is any 32
+ * random bits. The result is at least 1 ms.
+ */
+int64_t backoff_ms(int64_t first_ms, int64_t max_ms, int attempt, uint32_t random);
+/* The next of a series of random numbers, for jitter. */
+uint32_t backoff_random(uint32_t *state);
+
 struct retry_options {
     int max_attempts; /* a message is dead after this many attempts */
     int64_t backoff_ms;

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "catalog/refused.h"
 #include "message/order.h"
 #include "message/remedy.h"

@@ -7,7 +7,7 @@
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/log_limit.h"
-#include "message/backoff.h"
+#include "message/outcome.h"
 
 #define RETRY_PERMANENT_MAX_MS 30000
 #define SCHEMA_MS 5000
@@ -54,9 +54,8 @@ static void wait_after_failure(struct lane *lane, struct run_state *run_state)
     run_state->failures++;
     log_failure(lane);
     lane_report_enter(&lane->report, LANE_IS_WAITING);
-    lane->random = lane->random * 1664525U + 1013904223U;
-    (void)stop_wait(lane->stop,
-                    backoff_ms(RETRY_FIRST_MS, max_ms, run_state->failures, lane->random));
+    (void)stop_wait(lane->stop, backoff_ms(RETRY_FIRST_MS, max_ms, run_state->failures,
+                                           backoff_random(&lane->random)));
 }
 
 /* The table, one of its columns or its schema is gone, or the number of slices is another one. */

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "base/supervisor.h"
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "relay/changes.h"
 #include "relay/janitor.h"
 #include "relay/lane.h"

@@ -1,7 +1,7 @@
 #include "relay/sinks.h"
 
 #include "base/clock.h"
-#include "message/backoff.h"
+#include "message/outcome.h"
 
 /* The rows of other sinks wait during a probe, so it is short. A server that refuses the connection
  * does so at once. A server that is merely slow to connect gets a longer probe from time to time.
@@ -36,9 +36,9 @@ void sinks_mark_away(struct lane_sinks *sinks, int sink, const struct error *err
 
     lane_report_away(sinks->report, sink, error);
     sinks->away |= bit(sink);
-    sinks->random = sinks->random * 1664525U + 1013904223U;
     state->probe_at_ms =
-        clock_now_ms() + backoff_ms(RETRY_FIRST_MS, RETRY_MAX_MS, ++state->failures, sinks->random);
+        clock_now_ms() +
+        backoff_ms(RETRY_FIRST_MS, RETRY_MAX_MS, ++state->failures, backoff_random(&sinks->random));
 }
 
 void sinks_mark_working(struct lane_sinks *sinks, int sink)

@@ -176,6 +176,14 @@ bool match_topic(const struct match *match, struct text topic)
     return match->is_regex ? match_regex(match, topic) : match_tokens(match->source, topic);
 }
 
+bool match_any(const struct match *matches, int count, struct text topic)
+{
+    for (int i = 0; i < count; i++)
+        if (match_topic(&matches[i], topic))
+            return true;
+    return false;
+}
+
 /* In PostgreSQL a backslash before anything but a letter or a digit makes it literal. */
 static char *put_literal(char *out, const char *token, size_t len)
 {

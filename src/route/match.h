@@ -24,6 +24,8 @@ int match_parse(struct match *match, const char *source, char *why, size_t why_s
 void match_free(struct match *match);
 
 bool match_topic(const struct match *match, struct text topic);
+/* Whether one of them does. */
+bool match_any(const struct match *matches, int count, struct text topic);
 
 /* The same pattern for PostgreSQL's ~ operator: tokens become a regular expression, and a user's
  * expression gets the option "(?e)", which selects extended syntax (manual, 9.7.3.4). free() it.

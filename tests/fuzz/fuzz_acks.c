@@ -1,4 +1,4 @@
-#include "broker/nats/acks.h"
+#include "broker/nats/nats.h"
 #include "fuzz/fuzz.h"
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 #ifndef INTEGRATION_NATS_FIXTURE_H
 #define INTEGRATION_NATS_FIXTURE_H
 
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "broker/nats/nats.h"
 #include "integration/harness_services.h"
 #include "integration/nats_server.h"

@@ -1,7 +1,7 @@
 #ifndef INTEGRATION_PUBLISHING_KAFKA_H
 #define INTEGRATION_PUBLISHING_KAFKA_H
 
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "integration/harness_kafka.h"
 #include "integration/harness_services.h"
 #include "integration/publishing.h"

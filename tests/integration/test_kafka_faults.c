@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "broker/kafka/kafka.h"
 #include "integration/publishing_kafka.h"
 

@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "integration/found.h"
 #include "integration/nats_fixture.h"
 

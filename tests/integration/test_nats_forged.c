@@ -1,4 +1,4 @@
-#include "broker/nats/loop.h"
+#include "broker/nats/nats.h"
 #include "integration/nats_fixture.h"
 
 /*

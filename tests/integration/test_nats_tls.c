@@ -1,4 +1,4 @@
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "integration/nats_fixture.h"
 
 #include <arpa/inet.h>

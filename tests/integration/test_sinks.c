@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "unit/broker/fixture.h"
 
 #include <nats/nats.h>

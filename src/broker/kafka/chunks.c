@@ -10,7 +10,7 @@
  * blame, and sending one message per key finds it.
  */
 
-#include "broker/kafka/chunks.h"
+#include "broker/kafka/kafka.h"
 
 #include "base/clock.h"
 

@@ -24,16 +24,6 @@
 #define CREATE_TIMEOUT_MS 2000
 #define APPEAR_POLL_MS 20
 
-/* FNV-1a (Fowler, Noll, Vo). */
-static uint32_t hash(struct text name)
-{
-    uint32_t value = 2166136261u;
-
-    for (size_t i = 0; i < name.len; i++)
-        value = (value ^ (unsigned char)name.data[i]) * 16777619u;
-    return value;
-}
-
 static bool is_named(const struct kafka_topic *topic, struct text name)
 {
     return topic->name_len == name.len && memcmp(topic->name, name.data, name.len) == 0;
@@ -42,7 +32,7 @@ static bool is_named(const struct kafka_topic *topic, struct text name)
 /* The slot that holds the name, or the free slot for it. */
 static struct kafka_topic *slot_of(struct kafka *kafka, struct text name)
 {
-    size_t at = hash(name) % KAFKA_TOPIC_SLOTS;
+    size_t at = text_hash(name) % KAFKA_TOPIC_SLOTS;
 
     for (;; at = (at + 1) % KAFKA_TOPIC_SLOTS) {
         struct kafka_topic *topic = &kafka->topics[at];

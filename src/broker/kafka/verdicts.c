@@ -20,7 +20,7 @@
  * parked.
  */
 
-#include "broker/kafka/verdicts.h"
+#include "broker/kafka/kafka.h"
 
 #include <librdkafka/rdkafka.h>
 

@@ -6,7 +6,7 @@
  * nor a JetStream error counts as a refusal without a code, because it did not come from a stream.
  */
 
-#include "broker/nats/acks.h"
+#include "broker/nats/nats.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -24,7 +24,6 @@
 #include "broker/nats/nats.h"
 
 #include "base/clock.h"
-#include "broker/nats/loop.h"
 #include "route/rules.h"
 
 #include <dirent.h>

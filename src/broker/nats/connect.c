@@ -17,7 +17,6 @@
 
 #include "base/background.h"
 #include "base/clock.h"
-#include "broker/nats/loop.h"
 
 #include <errno.h>
 #include <poll.h>

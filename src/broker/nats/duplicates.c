@@ -23,7 +23,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "broker/nats/loop.h"
 
 #include <jansson.h>
 #include <stdio.h>

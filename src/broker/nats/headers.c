@@ -13,7 +13,7 @@
  * test-debian`); with any other version, headers are set one by one.
  */
 
-#include "broker/nats/headers.h"
+#include "broker/nats/nats.h"
 
 #include <string.h>
 

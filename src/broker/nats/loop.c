@@ -18,7 +18,7 @@
  * record without a deadline, so TLS connections are left to its own threads.
  */
 
-#include "broker/nats/loop.h"
+#include "broker/nats/nats.h"
 
 #include "base/clock.h"
 

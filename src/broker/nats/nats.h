@@ -2,12 +2,11 @@
 #define BROKER_NATS_NATS_H
 
 #include "base/bounded_call.h"
-#include "broker/nats/acks.h"
-#include "broker/nats/headers.h"
-#include "broker/nats/io.h"
-#include "broker/nats/problems.h"
+#include "broker/broker.h"
+#include "route/rules.h"
 
 #include <jansson.h>
+#include <nats/nats.h>
 
 /* Declarations shared by the files of this folder; no other file includes this header. */
 
@@ -17,6 +16,38 @@
 #define NATS_FETCH_PREFIX "$JS.API.STREAM.MSG.GET."
 #define NATS_INBOX_PREFIX "_INBOX" /* the default of all NATS clients */
 #define NATS_RANDOM_BYTES 4096
+
+#define NATS_OWN_HEADERS 7
+#define NATS_TOKEN_BYTES 11 /* 66 random bits; no terminator */
+#define NATS_INBOX_BYTES (NATS_INBOX_PREFIX_BYTES_MAX + 24)
+#define NATS_REPLY_BYTES (NATS_INBOX_BYTES + 34)
+
+/* The state of a connection's socket, as the library reports it. It outlives the connection. */
+struct nats_io {
+    natsConnection *connection;
+    natsSock socket;  /* -1: closed, or owned by the library's threads */
+    bool wants_write; /* the library has bytes to write */
+};
+
+#define NATS_TEXT_BYTES 256
+
+enum nats_state {
+    NATS_NOT_EXPECTED,
+    NATS_EXPECTED,
+    NATS_STORED,           /* stored by the configured stream, with a sequence number of its own */
+    NATS_DUPLICATE,        /* the stream knows this event_id; `sequence` may be 0 */
+    NATS_STORED_ELSEWHERE, /* another stream has stored it; `text` says which */
+    NATS_REFUSED           /* `status`, `code` and `text` say why */
+};
+
+/* A server's answer to one message, or the library's refusal of it. */
+struct nats_answer {
+    enum nats_state state;
+    natsStatus status; /* of a refusal; NATS_ERR when a server has answered */
+    int code;          /* the server's error code; 0: none */
+    uint64_t sequence;
+    char text[NATS_TEXT_BYTES];
+};
 
 /* The state of one message of the batch. */
 struct nats_pending {
@@ -89,8 +120,98 @@ struct nats {
     bool headers_in_one_call; /* all headers are set in one call of the library */
 };
 
-/* loop.c: the prefix of all reply subjects. */
+/* loop.c: reading from and writing to a connection */
+/* The prefix of all reply subjects. */
 const char *nats_inbox_prefix(const struct nats *nats);
+natsStatus nats_set_loop(natsOptions *library, struct nats_io *io);
+natsStatus nats_open_inbox(struct nats *nats);
+void nats_close_inbox(struct nats *nats);
+/* Shuts the socket down, so that nothing more is written and the library finds the connection
+ * lost. */
+void nats_hang_up(struct nats *nats);
+bool nats_lost(const struct nats *nats);
+/* Makes a random token that cannot be guessed from earlier ones. */
+void nats_new_token(struct nats *nats, char token[NATS_TOKEN_BYTES]);
+/* Builds the reply subject of request `number`. */
+void nats_reply_subject(const struct nats *nats, uint64_t number, const char *token,
+                        char reply[NATS_REPLY_BYTES]);
+/* Reads the request number and token from an answer's subject; *token points into the answer.
+ * False: the subject is not one of ours. */
+bool nats_read_reply(const struct nats *nats, const natsMsg *answer, uint64_t *number,
+                     const char **token);
+/* Writes all that has been published. Waits until the deadline at most. */
+void nats_flush(struct nats *nats, int64_t deadline_ms);
+/* Writes what the socket takes without waiting, so that the server can start while the lane serves
+ * other sinks. */
+void nats_write_some(struct nats *nats, int64_t deadline_ms);
+/* Like nats_flush, but only when much is buffered. False: not everything could be written, because
+ * the deadline passed or the connection was lost. */
+bool nats_flush_if_large(struct nats *nats, int64_t deadline_ms);
+/* Call when the lane was idle: answers the server's pings and notices a closed connection. */
+void nats_serve_idle(struct nats *nats);
+/* The next answer, which the caller must nats_discard. Waits a while, until the deadline at most.
+ * NULL: none yet. */
+natsMsg *nats_next(struct nats *nats, int64_t deadline_ms);
+/* Sends a request and waits for its answer, which the caller owns; drops all other answers. */
+natsStatus nats_ask(struct nats *nats, const char *subject, const char *text, int64_t deadline_ms,
+                    natsMsg **answer);
+
+/* Destroys a message, not necessarily at once. */
+void nats_discard(struct nats *nats, natsMsg *message);
+/* Destroys all discarded messages now. */
+void nats_free_discarded(struct nats *nats);
+
+/* headers.c */
+/* The relay's own headers, followed by two for the server: the id by which it drops repeats, and
+ * the stream that must answer. A NULL value means that the header is not sent. */
+void nats_own_headers(const struct message *message, const char *stream,
+                      struct header own[NATS_OWN_HEADERS]);
+
+/* Sets the headers one by one. `strings` must have room for all of them, each terminated. */
+natsStatus nats_set_headers(natsMsg *built, const struct message *message,
+                            const struct header own[NATS_OWN_HEADERS], char *strings);
+void nats_drop_headers(natsMsg *built, const struct header own[NATS_OWN_HEADERS]);
+
+/* Sets all headers in one call, disguised as one header with a very long name (headers.c). They
+ * cannot be read back. `strings` keeps the name for nats_drop_block(). */
+natsStatus nats_set_block(natsMsg *built, const struct message *message,
+                          const struct header own[NATS_OWN_HEADERS], char *strings);
+void nats_drop_block(natsMsg *built, const char *strings);
+
+/* The library's form of a message. `block`: all headers are set in one call, which can be sent but
+ * not read back. `scratch` has room for the subject, and for all headers. NULL when out of memory.
+ */
+natsMsg *nats_build(const struct message *message, const struct header own[NATS_OWN_HEADERS],
+                    const char *reply, bool block, char *scratch);
+
+/* Whether nats_set_block works with this version of the library. */
+bool nats_one_call_works(void);
+
+/* acks.c: reads the answer to a publish. Only an acknowledgement by `stream` counts. */
+struct nats_answer nats_read_ack(const char *data, size_t len, const char *stream);
+struct nats_answer nats_refusal(natsStatus status);
+
+/* verdicts.c. The verdict that follows from a refusal. PENDING: the broker is down. */
+enum verdict nats_verdict_of(natsStatus status, int code);
+/* Sets the verdict of a pending message. It stays pending if it is a duplicate (duplicates.c) or
+ * the broker is down. */
+void nats_judge(struct batch *batch, struct message *message, const struct nats_answer *answer,
+                const char *stream);
+
+/* problems.c: subjects that the server does not permit */
+/* Takes a struct from the pool. *number: how many calls there were before. NULL: out of memory. */
+struct nats_problems *nats_problems_take(unsigned *number);
+void nats_problems_return(struct nats_problems *problems);
+/* Makes connections with these options report to `problems`. */
+natsStatus nats_problems_set(natsOptions *library, struct nats_problems *problems);
+/* Forgets all subjects and records those of this connection from now on; NULL: of none. */
+void nats_problems_watch(struct nats_problems *problems, const natsConnection *connection);
+/* A file descriptor that is readable while subjects are recorded; -1: there is none. */
+int nats_problems_signal(const struct nats_problems *problems);
+/* Takes the next subject that the server does not permit, as the server quotes it. False: none. */
+bool nats_problems_next(struct nats_problems *problems, char quoted[NATS_TEXT_BYTES]);
+/* Whether `quoted` is this subject, as the server quotes it. */
+bool nats_is_quoted(const char *quoted, struct text subject);
 
 /* publish.c */
 void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);

@@ -9,7 +9,7 @@
  * them than brokers existed at the same time.
  */
 
-#include "broker/nats/problems.h"
+#include "broker/nats/nats.h"
 
 #include "base/log.h"
 

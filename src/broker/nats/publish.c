@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/log_limit.h"
-#include "broker/nats/loop.h"
 #include "message/order.h"
 #include "route/rules.h"
 

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/log_limit.h"
-#include "broker/nats/loop.h"
 #include "route/rules.h"
 
 #include <jansson.h>
@@ -326,10 +325,7 @@ void nats_forget_subjects(struct nats *nats)
 
 bool nats_stream_takes(const struct nats *nats, struct text destination)
 {
-    for (int i = 0; i < nats->subject_count; i++)
-        if (match_topic(&nats->subjects[i], destination))
-            return true;
-    return false;
+    return match_any(nats->subjects, nats->subject_count, destination);
 }
 
 /* A subject that cannot be parsed here is treated as ">". */

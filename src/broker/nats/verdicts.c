@@ -11,7 +11,7 @@
  * nevertheless, it counts as an attempt, like any code that is not in the table.
  */
 
-#include "broker/nats/acks.h"
+#include "broker/nats/nats.h"
 
 /* Codes that the library does not define. */
 #define HEADER_TOO_LARGE 10097

@@ -1,4 +1,4 @@
-#include "config/check/address.h"
+#include "config/check/check.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 #include "config/check/check.h"
 
 #include "base/text.h"
-#include "broker/clients.h"
-#include "config/check/address.h"
+#include "broker/broker.h"
 #include "pg/conninfo.h"
 #include "pg/transport.h"
 
@@ -10,6 +9,17 @@
 #include <string.h>
 
 #define NAME_SHOWN_BYTES 96
+
+/* The node of a key, else of its section, else of the whole file. */
+static struct toml_node *locate(const struct loader *loader, const char *section, const char *key)
+{
+    struct toml_node *table = toml_find(loader->root, section);
+    struct toml_node *node = toml_find(table, key);
+
+    if (node != NULL)
+        return node;
+    return table != NULL ? table : loader->root;
+}
 
 static bool is_refused(const struct loader *loader, const char *section, const char *key)
 {
@@ -61,7 +71,7 @@ static void check_transport(const struct loader *loader, const struct toml_node 
 static void check_url(const struct loader *loader)
 {
     const struct outbox_options *outbox = &loader->config->relay.outbox;
-    struct toml_node *node = loader_locate(loader, "database", "url");
+    struct toml_node *node = locate(loader, "database", "url");
     char problem[CONNINFO_PROBLEM_BYTES];
 
     if (is_refused(loader, "database", "url"))
@@ -69,7 +79,7 @@ static void check_url(const struct loader *loader)
     if (conninfo_check(outbox->url, problem) < 0)
         report_problem(loader->report, node, "url: %s", problem);
     else if (conninfo_has_secret(outbox->url) && outbox->password_file != NULL)
-        report_problem(loader->report, loader_locate(loader, "database", "password_file"),
+        report_problem(loader->report, locate(loader, "database", "password_file"),
                        "password_file: the url contains a password too; keep only one of them");
     else
         check_transport(loader, node);
@@ -83,7 +93,7 @@ static void check_names(const struct loader *loader)
     char shown[NAME_SHOWN_BYTES];
 
     if (problem != NULL)
-        report_problem(loader->report, loader_locate(loader, "outbox", "table"), "table: \"%s\" %s",
+        report_problem(loader->report, locate(loader, "outbox", "table"), "table: \"%s\" %s",
                        text_escape(shown, sizeof shown, outbox->table, strlen(outbox->table)),
                        problem);
     for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -104,7 +114,7 @@ static void check_where(const struct loader *loader)
 
     for (const char *at = where; at != NULL && *at != '\0'; at++)
         if ((unsigned char)*at < ' ' || *at == 0x7f) {
-            report_problem(loader->report, loader_locate(loader, "outbox", "where"),
+            report_problem(loader->report, locate(loader, "outbox", "where"),
                            "where: must be one line without tabs");
             return;
         }
@@ -121,7 +131,7 @@ static void check_pair(const struct loader *loader, const char *section, const c
     if (shorter_ms <= longer_ms || is_refused(loader, section, shorter) ||
         is_refused(loader, section, longer))
         return;
-    report_problem(loader->report, node != NULL ? node : loader_locate(loader, section, longer),
+    report_problem(loader->report, node != NULL ? node : locate(loader, section, longer),
                    "%s (%s) must not be longer than %s (%s)", shorter,
                    text_format_duration(first, sizeof first, shorter_ms), longer,
                    text_format_duration(second, sizeof second, longer_ms));
@@ -140,7 +150,7 @@ static void check_durations(const struct loader *loader)
 
 static void check_listen(const struct loader *loader)
 {
-    struct toml_node *node = loader_locate(loader, "http", "listen");
+    struct toml_node *node = locate(loader, "http", "listen");
     const char *address = loader->config->http_listen;
     const char *problem = listen_address_problem(address);
     char shown[NAME_SHOWN_BYTES];

@@ -2,13 +2,17 @@
 
 #include "base/host.h"
 #include "base/text.h"
-#include "broker/clients.h"
-#include "config/check/address.h"
+#include "broker/broker.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define NAME_SHOWN_BYTES 96
+
+struct toml_node *loader_sink(const struct loader *loader, int sink)
+{
+    return toml_find(toml_find(loader->root, "sink"), loader->config->relay.sinks[sink].name);
+}
 
 static struct toml_node *node_of(struct toml_node *sink_node, const char *key)
 {

@@ -1,6 +1,7 @@
 #ifndef CONFIG_KEYS_KEYS_H
 #define CONFIG_KEYS_KEYS_H
 
+#include "base/text.h"
 #include "config/keys/options.h"
 
 #include <stddef.h>
@@ -85,7 +86,7 @@ char *suggest_name(char *out, size_t size, enum section section, const char *nam
 /* Whether a librdkafka property ("password", "ssl.key.pem", ...) has a value that must not be
  * shown. */
 bool is_secret_property(const char *name);
-/* Whether `name` is probably a misspelling of `known`. */
-bool is_likely_typo(const char *name, const char *known);
+/* Whether the name that was looked for is probably a misspelling of the nearest one. */
+bool is_likely_typo(const struct text_nearest *nearest);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,49 +82,35 @@ unsigned sink_type_flag(const char *type)
     return strcmp(type, "stdout") == 0 ? KEY_STDOUT : 0;
 }
 
-bool is_likely_typo(const char *name, const char *known)
+bool is_likely_typo(const struct text_nearest *nearest)
 {
-    unsigned distance = text_distance(name, known);
-
-    return distance <= 2 || distance <= strlen(known) / 3;
+    return nearest->distance <= 2 || nearest->distance <= strlen(nearest->name) / 3;
 }
 
-/* The known name nearest to an unknown one, and the list of all known names in case none is
- * near. */
-struct suggestion {
-    const char *name;
-    const char *nearest;
-    unsigned distance;
-    char known[400];
-};
-
-static void consider(struct suggestion *suggestion, const char *candidate)
+/* Adds a name to the list of all that are known, in case none is near. */
+static void consider(struct text_nearest *nearest, char *known, size_t size, const char *name)
 {
-    unsigned distance = text_distance(suggestion->name, candidate);
-    size_t used = strlen(suggestion->known);
+    size_t used = strlen(known);
 
-    if (suggestion->nearest == NULL || distance < suggestion->distance) {
-        suggestion->nearest = candidate;
-        suggestion->distance = distance;
-    }
-    (void)snprintf(suggestion->known + used, sizeof suggestion->known - used, "%s\"%s\"",
-                   used > 0 ? ", " : "", candidate);
+    text_consider(nearest, name);
+    (void)snprintf(known + used, size - used, "%s\"%s\"", used > 0 ? ", " : "", name);
 }
 
 char *suggest_name(char *out, size_t size, enum section section, const char *name)
 {
-    struct suggestion suggestion = {.name = name};
+    struct text_nearest nearest = {.to = name, .distance = UINT_MAX};
+    char known[400] = "";
 
     for (size_t i = 0; i < key_count; i++)
         if (keys[i].section == section)
-            consider(&suggestion, keys[i].name);
+            consider(&nearest, known, sizeof known, keys[i].name);
     for (int i = 0; i < SECTION_COUNT; i++)
         if (sections[i].parent == section)
-            consider(&suggestion, sections[i].name);
-    if (is_likely_typo(name, suggestion.nearest))
-        (void)snprintf(out, size, "did you mean \"%s\"?", suggestion.nearest);
+            consider(&nearest, known, sizeof known, sections[i].name);
+    if (is_likely_typo(&nearest))
+        (void)snprintf(out, size, "did you mean \"%s\"?", nearest.name);
     else
-        (void)snprintf(out, size, "known: %s", suggestion.known);
+        (void)snprintf(out, size, "known: %s", known);
     return out;
 }
 

@@ -153,7 +153,7 @@ char *value_describe(char *out, size_t size, const struct toml_node *node, bool 
     return out;
 }
 
-static void refuse_type(const struct key *key, struct toml_node *node, struct report *report)
+static void refuse_type(const struct key *key, struct toml_node *node, struct problems *report)
 {
     static const char *const expected[] = {[KEY_STRING] = "a string",
                                            [KEY_LIST] = "a list of strings",
@@ -170,7 +170,7 @@ static void refuse_type(const struct key *key, struct toml_node *node, struct re
                    value_describe(found, sizeof found, node, (key->flags & KEY_SECRET) != 0));
 }
 
-char *value_expand(const char *key, struct toml_node *node, struct report *report)
+char *value_expand(const char *key, struct toml_node *node, struct problems *report)
 {
     char why[256];
     char shown[SHOWN_BYTES];
@@ -183,7 +183,7 @@ char *value_expand(const char *key, struct toml_node *node, struct report *repor
 }
 
 static void refuse_range(const struct key *key, struct toml_node *node, const char *written,
-                         struct report *report)
+                         struct problems *report)
 {
     char min[32];
     char max[32];
@@ -195,7 +195,7 @@ static void refuse_range(const struct key *key, struct toml_node *node, const ch
 }
 
 static void refuse_word(const struct key *key, struct toml_node *node, const char *written,
-                        struct report *report)
+                        struct problems *report)
 {
     char allowed[128] = "";
 
@@ -222,7 +222,7 @@ static bool is_in_range(const struct key *key, int64_t number)
 
 /* `written` is the value as the file has it, so that messages do not show a variable's value. */
 static void store_number(const struct key *key, struct toml_node *node, int64_t number,
-                         const char *written, void *base, struct report *report)
+                         const char *written, void *base, struct problems *report)
 {
     if (has_range(key) && !is_in_range(key, number))
         refuse_range(key, node, written, report);
@@ -231,7 +231,7 @@ static void store_number(const struct key *key, struct toml_node *node, int64_t 
 }
 
 static void read_number_text(const struct key *key, struct toml_node *node, void *base,
-                             struct report *report)
+                             struct problems *report)
 {
     char shown[SHOWN_BYTES];
     char written[SHOWN_BYTES + 2];
@@ -253,7 +253,7 @@ static void read_number_text(const struct key *key, struct toml_node *node, void
 }
 
 static void read_number(const struct key *key, struct toml_node *node, void *base,
-                        struct report *report)
+                        struct problems *report)
 {
     bool takes_integer = key->type == KEY_INTEGER || key->type == KEY_SIZE;
     char written[32];
@@ -271,7 +271,7 @@ static void read_number(const struct key *key, struct toml_node *node, void *bas
 }
 
 /* NULL when a problem has been reported. */
-static char *read_text(const struct key *key, struct toml_node *node, struct report *report)
+static char *read_text(const struct key *key, struct toml_node *node, struct problems *report)
 {
     char *text = value_expand(key->name, node, report);
     size_t len = text != NULL ? strlen(text) : 0;
@@ -289,7 +289,7 @@ static char *read_text(const struct key *key, struct toml_node *node, struct rep
 }
 
 static void read_string(const struct key *key, struct toml_node *node, void *base,
-                        struct report *report)
+                        struct problems *report)
 {
     char *text;
 
@@ -310,7 +310,7 @@ static void free_list(struct text_list *list)
 }
 
 /* NULL when a problem has been reported. */
-static char *read_item(const struct key *key, struct toml_node *node, struct report *report)
+static char *read_item(const struct key *key, struct toml_node *node, struct problems *report)
 {
     char found[SHOWN_BYTES + 32];
 
@@ -322,7 +322,7 @@ static char *read_item(const struct key *key, struct toml_node *node, struct rep
 }
 
 static void read_list(const struct key *key, struct toml_node *node, void *base,
-                      struct report *report)
+                      struct problems *report)
 {
     struct text_list *list = value_list(key, base);
 
@@ -346,7 +346,7 @@ static void read_list(const struct key *key, struct toml_node *node, void *base,
     }
 }
 
-void value_read(const struct key *key, struct toml_node *node, void *base, struct report *report)
+void value_read(const struct key *key, struct toml_node *node, void *base, struct problems *report)
 {
     if (key->type == KEY_STRING)
         read_string(key, node, base, report);

@@ -10,7 +10,7 @@
 #define SHOWN_BYTES 96 /* how much of a value a message shows */
 
 /* Reads `node` into the field, or reports a problem and leaves the field unchanged. */
-void value_read(const struct key *key, struct toml_node *node, void *base, struct report *report);
+void value_read(const struct key *key, struct toml_node *node, void *base, struct problems *report);
 
 /* Sets every key of a section to its default. 0, or -1: out of memory. */
 int value_set_defaults(enum section section, void *base);
@@ -20,7 +20,7 @@ void value_free(enum section section, void *base);
 
 /* Returns the string with its variables expanded, which the caller frees. NULL: a problem was
  * reported under the name `key`. */
-char *value_expand(const char *key, struct toml_node *node, struct report *report);
+char *value_expand(const char *key, struct toml_node *node, struct problems *report);
 
 char *value_string(const struct key *key, const void *base);
 struct text_list *value_list(const struct key *key, const void *base);

@@ -1,10 +1,12 @@
-#include "config/read/guard.h"
+#include "config/read/toml.h"
 
 #include "base/text.h"
 #include "config/read/file.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define DEPTH_MAX 32
 
 static int refuse(struct toml_error *error, int line, int column, const char *text)
 {
@@ -123,7 +125,7 @@ static int check_nesting(const char *text, size_t len, struct toml_error *error)
 
     while (scan.at < scan.end) {
         scan_next(&scan, &nesting);
-        if (nesting.brackets > GUARD_DEPTH_MAX || nesting.dots > GUARD_DEPTH_MAX)
+        if (nesting.brackets > DEPTH_MAX || nesting.dots > DEPTH_MAX)
             return refuse_at(error, text, scan.at - 1, "nested deeper than 32 levels");
     }
     return 0;

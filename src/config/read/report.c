@@ -37,7 +37,7 @@ static void add_problem(struct problem_list *list, int line, int column, const c
     drop_partial_character(problem->text);
 }
 
-void report_at(struct report *report, int line, int column, const char *format, ...)
+void report_at(struct problems *report, int line, int column, const char *format, ...)
 {
     va_list args;
 
@@ -46,7 +46,7 @@ void report_at(struct report *report, int line, int column, const char *format, 
     va_end(args);
 }
 
-void report_problem(struct report *report, const struct toml_node *node, const char *format, ...)
+void report_problem(struct problems *report, const struct toml_node *node, const char *format, ...)
 {
     va_list args;
 
@@ -55,7 +55,7 @@ void report_problem(struct report *report, const struct toml_node *node, const c
     va_end(args);
 }
 
-void report_refusal(struct report *report, struct toml_node *node, const char *format, ...)
+void report_refusal(struct problems *report, struct toml_node *node, const char *format, ...)
 {
     va_list args;
 
@@ -65,7 +65,7 @@ void report_refusal(struct report *report, struct toml_node *node, const char *f
     va_end(args);
 }
 
-void report_warning(struct report *report, const struct toml_node *node, const char *format, ...)
+void report_warning(struct problems *report, const struct toml_node *node, const char *format, ...)
 {
     va_list args;
 
@@ -128,7 +128,7 @@ static int render_list(const char *name, struct problem_list *list, char **lines
     return rendered;
 }
 
-int report_finish(struct report *report, struct config_problems *problems)
+int report_finish(struct problems *report, struct config_problems *problems)
 {
     problems->count = render_list(report->name, &report->errors, problems->lines);
     problems->warning_count = render_list(report->name, &report->warnings, problems->warnings);

@@ -44,6 +44,15 @@ struct toml_error {
     char text[256]; /* may quote keys and single characters, never a value */
 };
 
+/*
+ * Checks a text before it is given to the TOML parser: at most CONFIG_FILE_BYTES_MAX, no NUL, valid
+ * UTF-8, and nesting so shallow that recursion in the parser and its destructors cannot overflow
+ * the stack.
+ */
+
+/* 0, or -1 with *error set; its line is 0 when the problem has no position. */
+int guard_text(const char *text, size_t len, struct toml_error *error);
+
 /* `text` must have passed guard_text. The caller frees the result with toml_free(). NULL with
  * *error set on failure. */
 struct toml_node *toml_parse(const char *text, size_t len, struct toml_error *error);

@@ -2,7 +2,7 @@
 #define UNIT_BROKER_FIXTURE_H
 
 #include "base/clock.h"
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "test.h"
 
 #include <stdio.h>

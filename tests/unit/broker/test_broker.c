@@ -1,4 +1,4 @@
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "unit/broker/fixture.h"
 
 static struct error error;

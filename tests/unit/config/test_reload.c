@@ -1,4 +1,4 @@
-#include "config/reload.h"
+#include "config/config.h"
 
 #include "config/keys/keys.h"
 

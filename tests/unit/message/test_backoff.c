@@ -1,4 +1,4 @@
-#include "message/backoff.h"
+#include "message/outcome.h"
 #include "unit/seed.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "broker/kafka/chunks.h"
+#include "broker/kafka/kafka.h"
 
 #include "base/clock.h"
 #include "test.h"

@@ -1,4 +1,4 @@
-#include "broker/clients.h"
+#include "broker/broker.h"
 #include "broker/kafka/kafka.h"
 #include "unit/broker/fixture.h"
 

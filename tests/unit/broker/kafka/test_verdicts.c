@@ -1,4 +1,4 @@
-#include "broker/kafka/verdicts.h"
+#include "broker/kafka/kafka.h"
 #include "test.h"
 
 #include <librdkafka/rdkafka.h>

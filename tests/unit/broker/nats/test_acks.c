@@ -1,4 +1,3 @@
-#include "broker/nats/loop.h"
 #include "broker/nats/nats.h"
 #include "unit/broker/fixture.h"
 

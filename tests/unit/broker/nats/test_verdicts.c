@@ -1,4 +1,4 @@
-#include "broker/nats/acks.h"
+#include "broker/nats/nats.h"
 #include "unit/broker/fixture.h"
 
 /* The whole table: each row, and whatever is not in it. Codes as in nats-server's errors.json. */

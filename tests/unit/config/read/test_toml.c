@@ -1,7 +1,6 @@
 #include "unit/config/parsed.h"
 
 #include "config/read/file.h"
-#include "config/read/guard.h"
 #include "config/read/toml.h"
 
 static struct toml_node *parse_tree(const char *text)
