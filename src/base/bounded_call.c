@@ -2,10 +2,13 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define HURRY_MS 500
 #define LOOK_MS 100 /* how often a call that is waited for looks whether there is a hurry */
@@ -171,4 +174,31 @@ enum bounded_result bounded_call_run(struct bounded_call **late, void (*work)(vo
     (void)pthread_join(thread, NULL);
     release(call);
     return BOUNDED_DONE;
+}
+
+/* read(2) returns 0 for a FIFO without a writer; poll(2) tells this from a real end of file. */
+ssize_t bounded_read(int fd, char *bytes, size_t size, int wait_ms, bool awaits_writer)
+{
+    struct pollfd in = {.fd = fd, .events = POLLIN};
+    int64_t deadline_ms = clock_now_ms() + wait_ms;
+    bool waits = awaits_writer;
+    size_t len = 0;
+
+    while (len < size) {
+        ssize_t count;
+
+        if (waits && poll(&in, 1, clock_left_ms(deadline_ms)) == 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+        count = read(fd, bytes + len, size - len);
+        if (count == 0)
+            break;
+        if (count > 0)
+            len += (size_t)count;
+        else if (errno != EINTR && errno != EAGAIN)
+            return -1;
+        waits = awaits_writer || count < 0;
+    }
+    return (ssize_t)len;
 }

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * A call into a library that may never return (a name lookup, a TLS handshake, a shutdown that
@@ -46,5 +47,10 @@ bool bounded_call_any_timed_out(void);
 /* To be called before the owner of `late` is freed. The thread ends when work returns. *late may
  * be NULL. */
 void bounded_call_forget(struct bounded_call **late);
+
+/* Reads a file or a FIFO that was opened with O_NONBLOCK to its end, at most `size` bytes, and
+ * waits at most `wait_ms` in all; `awaits_writer`: also for a FIFO that nobody has opened for
+ * writing yet. Returns the number of bytes, or -1 with errno set; ETIMEDOUT: the time is over. */
+ssize_t bounded_read(int fd, char *bytes, size_t size, int wait_ms, bool awaits_writer);
 
 #endif

@@ -8,12 +8,10 @@
  */
 #include "base/secret.h"
 
-#include "base/clock.h"
+#include "base/bounded_call.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,39 +23,6 @@
 static int refuse(struct error *error, const char *path, const char *why)
 {
     return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "%s: %s", path, why);
-}
-
-static bool wait_readable(int fd, int64_t deadline_ms)
-{
-    struct pollfd in = {.fd = fd, .events = POLLIN};
-    int count;
-
-    do
-        count = poll(&in, 1, clock_left_ms(deadline_ms));
-    while (count < 0 && errno == EINTR);
-    return count == 1;
-}
-
-/* read(2) returns 0 for a FIFO that nobody has opened for writing yet; poll(2) tells this from a
- * real end of file. */
-static int read_all(int fd, char *bytes, size_t *len, const char *path, struct error *error)
-{
-    int64_t deadline_ms = clock_now_ms() + FIFO_WAIT_MS;
-
-    for (*len = 0; *len <= SECRET_BYTES_MAX;) {
-        ssize_t count;
-
-        if (!wait_readable(fd, deadline_ms))
-            return refuse(error, path, "nothing was written to it for 2 s");
-        count = read(fd, bytes + *len, SECRET_BYTES_MAX + 1 - *len);
-        if (count == 0)
-            return 0;
-        if (count > 0)
-            *len += (size_t)count;
-        else if (errno != EINTR && errno != EAGAIN)
-            return refuse(error, path, strerror(errno));
-    }
-    return refuse(error, path, "larger than 64 KiB");
 }
 
 static int check_line(char *bytes, size_t len, const char *path, struct error *error)
@@ -74,37 +39,43 @@ static int check_line(char *bytes, size_t len, const char *path, struct error *e
     return 0;
 }
 
-static int open_file(const char *path, struct error *error)
+/* Returns the number of bytes, or -1. */
+static ssize_t read_all(const char *path, char *bytes, struct error *error)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     struct stat status;
+    ssize_t len = -1;
 
     if (fd < 0)
         return refuse(error, path, strerror(errno));
-    if (fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode)))
-        return fd;
+    if (fstat(fd, &status) < 0 || (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))) {
+        (void)refuse(error, path, "not a regular file");
+    } else {
+        len = bounded_read(fd, bytes, SECRET_BYTES_MAX + 1, FIFO_WAIT_MS, true);
+        if (len < 0)
+            (void)refuse(error, path,
+                         errno == ETIMEDOUT ? "nothing was written to it for 2 s"
+                                            : strerror(errno));
+        else if (len > SECRET_BYTES_MAX)
+            len = refuse(error, path, "larger than 64 KiB");
+    }
     (void)close(fd);
-    return refuse(error, path, "not a regular file");
+    return len;
 }
 
 char *secret_read(const char *path, struct error *error)
 {
     char *bytes = calloc(1, SECRET_BYTES_MAX + 2);
-    size_t len = 0;
-    int status;
-    int fd;
+    ssize_t len;
 
     if (bytes == NULL) {
         error_no_memory(error);
         return NULL;
     }
-    fd = open_file(path, error);
-    status = fd < 0 ? -1 : read_all(fd, bytes, &len, path, error);
-    if (fd >= 0)
-        (void)close(fd);
-    if (status == 0 && check_line(bytes, len, path, error) == 0)
+    len = read_all(path, bytes, error);
+    if (len >= 0 && check_line(bytes, (size_t)len, path, error) == 0)
         return bytes;
-    explicit_bzero(bytes, len);
+    explicit_bzero(bytes, SECRET_BYTES_MAX + 2);
     free(bytes);
     return NULL;
 }

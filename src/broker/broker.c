@@ -3,6 +3,7 @@
 
 #include "broker/broker.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct broker_ops *ops_of(const struct broker *broker)
@@ -82,4 +83,19 @@ bool sink_allows(const struct sink_options *options, struct text destination)
 bool sink_pattern(const char *allowed)
 {
     return strpbrk(allowed, "*>") != NULL || strncmp(allowed, "re:", 3) == 0;
+}
+
+int broker_reserve(void *items, int *capacity, int count, size_t size)
+{
+    void *grown;
+
+    if (*capacity >= count)
+        return 0;
+    memcpy(&grown, items, sizeof grown);
+    grown = realloc(grown, (size_t)count * size);
+    if (grown == NULL)
+        return -1;
+    memcpy(items, &grown, sizeof grown);
+    *capacity = count;
+    return 0;
 }

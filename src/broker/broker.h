@@ -16,14 +16,15 @@ struct broker; /* defined by each client; begins with struct broker_base */
 struct broker_ops {
     const char *type;
 
-    /* Checks the options without using the network, once per process. 0, or -1: an option is
-     * unknown, or would break at-least-once delivery. `warning` says what weakens the connection's
-     * security; "" for nothing. */
+    /* Checks the options without using the network, once per process; config/check/ has seen that
+     * those that are required are there. 0, or -1: an option is unknown, or would break
+     * at-least-once delivery. `warning` says what weakens the connection's security; "" for
+     * nothing. */
     int (*check_options)(const struct sink_options *options, char *warning, size_t warning_size,
                          struct error *error);
 
-    /* Does not use the network. The options must outlive the broker. NULL with *error set on
-     * failure. */
+    /* Does not use the network. The options have been checked, and must outlive the broker. NULL
+     * with *error set on failure. */
     struct broker *(*create)(const struct sink_options *options, struct error *error);
 
     /*
@@ -115,5 +116,9 @@ int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error);
 int broker_make(struct broker *broker, const char *destination, struct error *error);
+
+/* For the clients: makes room for `count` items of `size` bytes. `items` is the address of the
+ * pointer to them. 0, or -1: out of memory, and nothing has changed. */
+int broker_reserve(void *items, int *capacity, int count, size_t size);
 
 #endif

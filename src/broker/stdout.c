@@ -35,10 +35,7 @@ struct stdout_sink {
     struct json_line line; /* lines that have not been written yet */
     size_t *ends;          /* where the line of each message of the batch ends in `line` */
     int ends_capacity;
-    bool no_memory;
 };
-
-enum write_result { WRITE_DONE, WRITE_TIMEOUT, WRITE_FAILED };
 
 /* One lane writes at a time. The others wait for their turn until their deadlines at most. */
 static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -96,73 +93,48 @@ static void send(struct broker *broker, struct batch *batch, int sink, int64_t d
             check_message((struct stdout_sink *)broker, batch, &batch->messages[i]);
 }
 
-static bool wait_writable(int64_t deadline_ms)
+/* A pipe that poll(2) reports as writable is only certain to take PIPE_BUF bytes without blocking.
+ * Returns 0, or an errno: ETIMEDOUT at the deadline. */
+static int write_some(const char *data, size_t len, size_t *written, int64_t deadline_ms)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    int count;
 
-    do
-        count = poll(&out, 1, clock_left_ms(deadline_ms));
-    while (count < 0 && errno == EINTR);
-    return count == 1;
-}
-
-/* A pipe that poll(2) reports as writable is only certain to take PIPE_BUF bytes without
- * blocking. */
-static enum write_result write_some(const char *data, size_t len, size_t *written,
-                                    int64_t deadline_ms)
-{
     for (*written = 0; *written < len;) {
         size_t left = len - *written;
+        int ready = poll(&out, 1, clock_left_ms(deadline_ms));
         ssize_t count;
 
-        if (!wait_writable(deadline_ms))
-            return WRITE_TIMEOUT;
-        count = write(STDOUT_FILENO, data + *written, left < PIPE_BUF ? left : PIPE_BUF);
+        if (ready == 0)
+            return ETIMEDOUT;
+        count = ready < 0
+                    ? -1
+                    : write(STDOUT_FILENO, data + *written, left < PIPE_BUF ? left : PIPE_BUF);
         if (count > 0)
             *written += (size_t)count;
         else if (count < 0 && errno != EINTR && errno != EAGAIN)
-            return WRITE_FAILED;
+            return errno;
     }
-    return WRITE_DONE;
+    return 0;
 }
 
-static enum write_result finish_torn_line(int64_t deadline_ms)
+/* First writes what is left of a torn line, and at last keeps what is left of one that was cut. */
+static int write_lines(const struct json_line *line, size_t *written, int64_t deadline_ms)
 {
-    size_t written = 0;
-    enum write_result result = write_some(torn.data, torn.len, &written, deadline_ms);
-
-    json_line_drop(&torn, written);
-    return result;
-}
-
-/* Keeps the remainder of the line that was cut at `written`, if one was. */
-static int keep_torn_line(const struct json_line *line, size_t written)
-{
+    size_t finished;
+    int failure = write_some(torn.data, torn.len, &finished, deadline_ms);
     const char *end;
 
-    if (written == 0 || line->data[written - 1] == '\n')
-        return 0;
-    end = memchr(line->data + written, '\n', line->len - written);
-    return json_line_raw(&torn, line->data + written, (size_t)(end - line->data) + 1 - written);
-}
-
-static enum write_result write_lines(struct stdout_sink *stdout_sink, size_t *written,
-                                     int64_t deadline_ms)
-{
-    struct json_line *line = &stdout_sink->line;
-    enum write_result result;
-    int write_errno;
-
     *written = 0;
-    result = finish_torn_line(deadline_ms);
-    if (result == WRITE_DONE)
-        result = write_some(line->data, line->len, written, deadline_ms);
-    write_errno = errno;
-    if (result != WRITE_DONE && keep_torn_line(line, *written) < 0)
-        stdout_sink->no_memory = true;
-    errno = write_errno;
-    return result;
+    json_line_drop(&torn, finished);
+    if (failure == 0)
+        failure = write_some(line->data, line->len, written, deadline_ms);
+    if (failure == 0 || *written == 0 || line->data[*written - 1] == '\n')
+        return failure;
+    end = memchr(line->data + *written, '\n', line->len - *written);
+    return json_line_raw(&torn, line->data + *written, (size_t)(end - line->data) + 1 - *written) <
+                   0
+               ? ENOMEM
+               : failure;
 }
 
 static bool take_turn(int64_t deadline_ms)
@@ -180,93 +152,67 @@ static bool take_turn(int64_t deadline_ms)
     return taken;
 }
 
-static void end_turn(void)
-{
-    (void)pthread_mutex_lock(&turn_mutex);
-    turn_is_taken = false;
-    (void)pthread_cond_signal(&turn_is_free);
-    (void)pthread_mutex_unlock(&turn_mutex);
-}
-
 /* Writes the buffered lines, which are those of the messages from `from` to `to` - 1, and gives
  * those messages their verdicts. */
-static enum write_result flush(struct stdout_sink *stdout_sink, struct batch *batch, int sink,
-                               int from, int to, int64_t deadline_ms)
+static int flush(struct stdout_sink *stdout_sink, struct batch *batch, int sink, int from, int to,
+                 int64_t deadline_ms)
 {
     size_t written = 0;
-    enum write_result result = WRITE_TIMEOUT;
-    int write_errno = 0;
+    int failure = ETIMEDOUT;
 
     if (take_turn(deadline_ms)) {
-        result = write_lines(stdout_sink, &written, deadline_ms);
-        write_errno = errno;
-        end_turn();
+        failure = write_lines(&stdout_sink->line, &written, deadline_ms);
+        (void)pthread_mutex_lock(&turn_mutex);
+        turn_is_taken = false;
+        (void)pthread_cond_signal(&turn_is_free);
+        (void)pthread_mutex_unlock(&turn_mutex);
     }
-
     for (int i = from; i < to; i++)
         if (order_is_due(batch, &batch->messages[i], sink) && stdout_sink->ends[i] <= written)
             batch->messages[i].verdict = VERDICT_SENT;
     json_line_reset(&stdout_sink->line, KEPT_BYTES_MAX);
-    errno = write_errno;
-    return result;
+    return failure;
 }
 
-static int reserve_ends(struct stdout_sink *stdout_sink, int count)
+static int write_batch(struct stdout_sink *stdout_sink, struct batch *batch, int sink,
+                       int64_t deadline_ms)
 {
-    size_t *grown;
-
-    if (stdout_sink->ends_capacity >= count)
-        return 0;
-    grown = realloc(stdout_sink->ends, (size_t)count * sizeof(*grown));
-    if (grown == NULL)
-        return -1;
-    stdout_sink->ends = grown;
-    stdout_sink->ends_capacity = count;
-    return 0;
-}
-
-static enum write_result write_batch(struct stdout_sink *stdout_sink, struct batch *batch, int sink,
-                                     int64_t deadline_ms)
-{
-    enum write_result result = WRITE_DONE;
+    int failure = 0;
     int from = 0;
 
-    for (int i = 0; i < batch->count && result == WRITE_DONE; i++) {
+    for (int i = 0; i < batch->count && failure == 0; i++) {
         if (!order_is_due(batch, &batch->messages[i], sink))
             continue;
-        if (json_line_message(&stdout_sink->line, &batch->messages[i]) < 0) {
-            stdout_sink->no_memory = true;
-            return WRITE_FAILED;
-        }
+        if (json_line_message(&stdout_sink->line, &batch->messages[i]) < 0)
+            return ENOMEM;
         stdout_sink->ends[i] = stdout_sink->line.len;
         if (stdout_sink->line.len < FLUSH_BYTES)
             continue;
-        result = flush(stdout_sink, batch, sink, from, i + 1, deadline_ms);
+        failure = flush(stdout_sink, batch, sink, from, i + 1, deadline_ms);
         from = i + 1;
     }
-    if (result == WRITE_DONE && stdout_sink->line.len > 0)
-        result = flush(stdout_sink, batch, sink, from, batch->count, deadline_ms);
-    return result;
+    if (failure == 0 && stdout_sink->line.len > 0)
+        failure = flush(stdout_sink, batch, sink, from, batch->count, deadline_ms);
+    return failure;
 }
 
 static int await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error)
 {
     struct stdout_sink *stdout_sink = (struct stdout_sink *)broker;
-    enum write_result result;
+    int failure = ENOMEM;
 
-    stdout_sink->no_memory = reserve_ends(stdout_sink, batch->count) < 0;
     json_line_reset(&stdout_sink->line, KEPT_BYTES_MAX);
-    if (stdout_sink->no_memory)
+    if (broker_reserve(&stdout_sink->ends, &stdout_sink->ends_capacity, batch->count,
+                       sizeof *stdout_sink->ends) == 0)
+        failure = write_batch(stdout_sink, batch, sink, deadline_ms);
+    if (failure == 0)
+        return 0;
+    if (failure == ENOMEM)
         return error_no_memory(error);
-    result = write_batch(stdout_sink, batch, sink, deadline_ms);
-    if (stdout_sink->no_memory)
-        return error_no_memory(error);
-    if (result == WRITE_FAILED)
-        return error_set(error, ERROR_FATAL, ERROR_BROKER, "stdout: %s", strerror(errno));
-    if (result == WRITE_TIMEOUT)
+    if (failure == ETIMEDOUT)
         return error_set(error, ERROR_TRANSIENT, ERROR_BROKER, "stdout: the reader has stalled");
-    return 0;
+    return error_set(error, ERROR_FATAL, ERROR_BROKER, "stdout: %s", strerror(failure));
 }
 
 static int64_t payload_max(const struct broker *broker)

@@ -40,7 +40,7 @@ struct arguments {
     const char *since;     /* a duration, or a timestamp that begins with a date */
     int64_t older_than_ms; /* -1: not given */
     const char *reason;
-    int64_t rate; /* rows a second; 0: not given */
+    int rate; /* rows a second; 0: not given */
     bool dry_run;
     bool defaults;
     bool list;

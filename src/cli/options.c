@@ -4,73 +4,62 @@
 
 #include <getopt.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define REASON_MAX 255 /* bytes */
+#define REASON_MAX 255     /* bytes */
+#define ROWS_MAX 999999999 /* one more can be counted */
+#define CODES 256          /* getopt's code of an option is this and its index in the table */
 
-enum option_code {
-    OPTION_CONFIG = 'c',
-    OPTION_DRAIN = 256,
-    OPTION_PRINT,
-    OPTION_GRANT,
-    OPTION_NOTIFY,
-    OPTION_JSON,
-    OPTION_WATCH,
-    OPTION_LANES,
-    OPTION_MAX_AGE,
-    OPTION_MAX_BACKLOG,
-    OPTION_MAX_DEAD,
-    OPTION_MAX_PARKED,
-    OPTION_LIMIT,
-    OPTION_LIST,
-    OPTION_TYPE,
-    OPTION_OLDER_THAN,
-    OPTION_DRY_RUN,
-    OPTION_DEFAULTS,
-    OPTION_ALL,
-    OPTION_TOPIC,
-    OPTION_SINCE,
-    OPTION_REASON,
-    OPTION_RATE
+enum kind {
+    FLAG, /* bool */
+    TEXT, /* const char *; as the next three */
+    NOT_EMPTY,
+    REASON,
+    MOMENT,
+    DURATION, /* int64_t, milliseconds */
+    COUNT     /* int */
 };
 
-static const struct option options[] = {
-    {"config", required_argument, NULL, OPTION_CONFIG},
-    {"drain", no_argument, NULL, OPTION_DRAIN},
-    {"print", no_argument, NULL, OPTION_PRINT},
-    {"grant", required_argument, NULL, OPTION_GRANT},
-    {"notify", no_argument, NULL, OPTION_NOTIFY},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"watch", no_argument, NULL, OPTION_WATCH},
-    {"lanes", no_argument, NULL, OPTION_LANES},
-    {"max-age", required_argument, NULL, OPTION_MAX_AGE},
-    {"max-backlog", required_argument, NULL, OPTION_MAX_BACKLOG},
-    {"max-dead", required_argument, NULL, OPTION_MAX_DEAD},
-    {"max-parked", required_argument, NULL, OPTION_MAX_PARKED},
-    {"list", no_argument, NULL, OPTION_LIST},
-    {"limit", required_argument, NULL, OPTION_LIMIT},
-    {"type", required_argument, NULL, OPTION_TYPE},
-    {"older-than", required_argument, NULL, OPTION_OLDER_THAN},
-    {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
-    {"defaults", no_argument, NULL, OPTION_DEFAULTS},
-    {"all", no_argument, NULL, OPTION_ALL},
-    {"topic", required_argument, NULL, OPTION_TOPIC},
-    {"since", required_argument, NULL, OPTION_SINCE},
-    {"reason", required_argument, NULL, OPTION_REASON},
-    {"rate", required_argument, NULL, OPTION_RATE},
-    {NULL, 0, NULL, 0}};
+static const struct {
+    const char *name;
+    enum kind kind;
+    size_t offset; /* in struct arguments */
+    int min, max;  /* of a COUNT */
+    const char *wants;
+} options[] = {
+#define FIELD(name) offsetof(struct arguments, name)
+    {"config", TEXT, FIELD(config), 0, 0, NULL},
+    {"drain", FLAG, FIELD(drain), 0, 0, NULL},
+    {"print", FLAG, FIELD(print), 0, 0, NULL},
+    {"grant", NOT_EMPTY, FIELD(grant), 0, 0, "a role"},
+    {"notify", FLAG, FIELD(notify), 0, 0, NULL},
+    {"json", FLAG, FIELD(json), 0, 0, NULL},
+    {"watch", FLAG, FIELD(watch), 0, 0, NULL},
+    {"lanes", FLAG, FIELD(lanes), 0, 0, NULL},
+    {"max-age", DURATION, FIELD(max_age_ms), 0, 0, "a duration such as 60s or 5m"},
+    {"max-backlog", COUNT, FIELD(max_backlog), 0, ROWS_MAX, "a number of rows"},
+    {"max-dead", COUNT, FIELD(max_dead), 0, ROWS_MAX, "a number of rows"},
+    {"max-parked", COUNT, FIELD(max_parked), 0, ROWS_MAX, "a number of rows"},
+    {"list", FLAG, FIELD(list), 0, 0, NULL},
+    {"limit", COUNT, FIELD(limit), 1, INT_MAX, "a number of rows from 1 on"},
+    {"type", TEXT, FIELD(type), 0, 0, NULL},
+    {"older-than", DURATION, FIELD(older_than_ms), 0, 0, "a duration such as 12h or 7d"},
+    {"dry-run", FLAG, FIELD(dry_run), 0, 0, NULL},
+    {"defaults", FLAG, FIELD(defaults), 0, 0, NULL},
+    {"all", FLAG, FIELD(all), 0, 0, NULL},
+    {"topic", TEXT, FIELD(topic), 0, 0, NULL},
+    {"since", MOMENT, FIELD(since), 0, 0,
+     "a duration such as 2h, or a time such as \"2026-01-31 22:15\""},
+    {"reason", REASON, FIELD(reason), 0, 0, "at most 255 bytes of UTF-8"},
+    {"rate", COUNT, FIELD(rate), 1, 9999999, "rows a second, 1 to 9999999"},
+#undef FIELD
+};
+#define OPTIONS (sizeof options / sizeof *options)
 
-static const char *option_name(int code)
-{
-    for (const struct option *option = options; option->name != NULL; option++)
-        if (option->val == code)
-            return option->name;
-    return "";
-}
-
-/* Whether `name` is one of the words of the command's option list. */
+/* Whether `name` is one of the words of the command's option list; all commands take --config. */
 static bool takes(const struct command *command, const char *name)
 {
     size_t len = strlen(name);
@@ -82,7 +71,7 @@ static bool takes(const struct command *command, const char *name)
             return true;
         at += word + strspn(at + word, " ");
     }
-    return false;
+    return strcmp(name, options[0].name) == 0;
 }
 
 static bool complain(const struct command *command, const char *what, const char *value)
@@ -99,38 +88,12 @@ static bool complain_of_option(const struct command *command, const char *option
     char what[64] = "unknown option";
 
     if (strncmp(option, "--", 2) == 0)
-        for (const struct option *other = options; other->name != NULL; other++)
-            if (other->val == OPTION_CONFIG || takes(command, other->name))
-                text_consider(&nearest, other->name);
+        for (size_t i = 0; i < OPTIONS; i++)
+            if (takes(command, options[i].name))
+                text_consider(&nearest, options[i].name);
     if (nearest.name != NULL)
         (void)snprintf(what, sizeof what, "did you mean \"--%s\"? Unknown option", nearest.name);
     return complain(command, what, option);
-}
-
-static bool apply_flag(struct arguments *arguments, int code)
-{
-    switch (code) {
-    case OPTION_DRAIN:
-        return arguments->drain = true;
-    case OPTION_PRINT:
-        return arguments->print = true;
-    case OPTION_NOTIFY:
-        return arguments->notify = true;
-    case OPTION_JSON:
-        return arguments->json = true;
-    case OPTION_WATCH:
-        return arguments->watch = true;
-    case OPTION_LANES:
-        return arguments->lanes = true;
-    case OPTION_LIST:
-        return arguments->list = true;
-    case OPTION_DRY_RUN:
-        return arguments->dry_run = true;
-    case OPTION_DEFAULTS:
-        return arguments->defaults = true;
-    default:
-        return arguments->all = true;
-    }
 }
 
 /* A duration, or what begins as a date does: PostgreSQL, which reads the rest, would also take
@@ -145,93 +108,52 @@ static bool is_moment(const char *value)
     return true;
 }
 
-/* 0: it is none. */
-static int parse_limit(const char *value)
+static bool is_valid(enum kind kind, const char *value)
 {
-    char *end;
-    long limit = strtol(value, &end, 10);
-
-    return value[0] >= '0' && value[0] <= '9' && *end == '\0' && limit <= INT_MAX ? (int)limit : 0;
+    if (kind == REASON)
+        return strlen(value) <= REASON_MAX && text_is_utf8(value, strlen(value));
+    return kind == MOMENT ? is_moment(value) : kind == TEXT || value[0] != '\0';
 }
 
-/* A number of rows of which one more can be counted. */
-static bool parse_rows(const struct command *command, int code, const char *value, int *rows)
+/* -1: it is no number. */
+static int64_t parse_count(const char *value)
 {
-    char what[64];
+    size_t len = strspn(value, "0123456789");
 
-    *rows = strspn(value, "0123456789") == strlen(value) && strlen(value) < 10
-                ? (int)strtol(value, NULL, 10)
-                : -1;
-    if (*rows >= 0 && value[0] != '\0')
-        return true;
-    (void)snprintf(what, sizeof what, "--%s wants a number of rows, not", option_name(code));
-    return complain(command, what, value);
+    return len > 0 && len <= 10 && value[len] == '\0' ? strtoll(value, NULL, 10) : -1;
 }
 
-static bool apply_value(const struct command *command, struct arguments *arguments, int code,
-                        const char *value)
+static bool set_value(const struct command *command, struct arguments *arguments, size_t option,
+                      const char *value)
 {
-    switch (code) {
-    case OPTION_CONFIG:
-        arguments->config = value;
-        return true;
-    case OPTION_GRANT:
-        arguments->grant = value;
-        return value[0] != '\0' || complain(command, "--grant wants a role, not", value);
-    case OPTION_TYPE:
-        arguments->type = value;
-        return true;
-    case OPTION_TOPIC:
-        arguments->topic = value;
-        return true;
-    case OPTION_RATE:
-        arguments->rate = strspn(value, "0123456789") == strlen(value) && strlen(value) < 8
-                              ? strtoll(value, NULL, 10)
-                              : 0;
-        return arguments->rate > 0 ||
-               complain(command, "--rate wants rows a second, 1 to 9999999, not", value);
-    case OPTION_REASON:
-        arguments->reason = value;
-        return (strlen(value) <= REASON_MAX && text_is_utf8(value, strlen(value))) ||
-               complain(command, "--reason wants at most 255 bytes of UTF-8, not", value);
-    case OPTION_MAX_AGE:
-        arguments->max_age_ms = text_parse_duration_ms(value);
-        return arguments->max_age_ms >= 0 ||
-               complain(command, "--max-age wants a duration such as 60s or 5m, not", value);
-    case OPTION_MAX_BACKLOG:
-        return parse_rows(command, code, value, &arguments->max_backlog);
-    case OPTION_MAX_DEAD:
-        return parse_rows(command, code, value, &arguments->max_dead);
-    case OPTION_MAX_PARKED:
-        return parse_rows(command, code, value, &arguments->max_parked);
-    case OPTION_LIMIT:
-        arguments->limit = parse_limit(value);
-        return arguments->limit > 0 ||
-               complain(command, "--limit wants a number of rows from 1 on, not", value);
-    case OPTION_SINCE:
-        arguments->since = value;
-        return is_moment(value) || complain(command,
-                                            "--since wants a duration such as 2h, or a time such as"
-                                            " \"2026-01-31 22:15\", not",
-                                            value);
+    void *field = (char *)arguments + options[option].offset;
+    bool valid = true;
+    int64_t number;
+    char what[128];
+
+    switch (options[option].kind) {
+    case FLAG:
+        *(bool *)field = true;
+        break;
+    case DURATION:
+        number = text_parse_duration_ms(value);
+        *(int64_t *)field = number;
+        valid = number >= 0;
+        break;
+    case COUNT:
+        number = parse_count(value);
+        valid = number >= options[option].min && number <= options[option].max;
+        *(int *)field = valid ? (int)number : 0;
+        break;
     default:
-        arguments->older_than_ms = text_parse_duration_ms(value);
-        return arguments->older_than_ms >= 0 ||
-               complain(command, "--older-than wants a duration such as 12h or 7d, not", value);
+        *(const char **)field = value;
+        valid = is_valid(options[option].kind, value);
     }
-}
-
-static bool apply(const struct command *command, struct arguments *arguments, int code,
-                  const char *value)
-{
-    if (code == '?')
-        return complain_of_option(command, value);
-    if (code == ':')
-        return complain(command, "a value is missing after", value);
-    if (code != OPTION_CONFIG && !takes(command, option_name(code)))
-        return complain(command, "option does not apply here:", option_name(code));
-    return value != NULL ? apply_value(command, arguments, code, value)
-                         : apply_flag(arguments, code);
+    if (valid)
+        return true;
+    (void)snprintf(what, sizeof what, "--%s wants %s, not", options[option].name,
+                   options[option].wants);
+    return complain(command, what, value);
 }
 
 static bool take_operands(const struct command *command, int argc, char **argv,
@@ -249,19 +171,29 @@ static bool take_operands(const struct command *command, int argc, char **argv,
 
 bool cli_parse(const struct command *command, int argc, char **argv, struct arguments *arguments)
 {
+    struct option known[OPTIONS + 1] = {0};
     int code;
 
     *arguments = (struct arguments){
         .older_than_ms = -1, .max_age_ms = -1, .max_backlog = -1, .max_dead = -1, .max_parked = -1};
+    for (size_t i = 0; i < OPTIONS; i++)
+        known[i] = (struct option){options[i].name,
+                                   options[i].kind == FLAG ? no_argument : required_argument, NULL,
+                                   CODES + (int)i};
     optind = 0; /* glibc: start afresh, permuting */
     opterr = 0;
-    while ((code = getopt_long(argc, argv, ":c:", options, NULL)) != -1) {
+    while ((code = getopt_long(argc, argv, ":c:", known, NULL)) != -1) {
         char letter[3] = {'-', (char)optopt, '\0'};
-        const char *value = code != '?' && code != ':'   ? optarg
-                            : optopt > 0 && optopt < 256 ? letter
-                                                         : argv[optind - 1];
+        const char *given = optopt > 0 && optopt < CODES ? letter : argv[optind - 1];
+        size_t option = code >= CODES ? (size_t)(code - CODES) : 0; /* -c is the first */
 
-        if (!apply(command, arguments, code, value))
+        if (code == '?')
+            return complain_of_option(command, given);
+        if (code == ':')
+            return complain(command, "a value is missing after", given);
+        if (!takes(command, options[option].name))
+            return complain(command, "option does not apply here:", options[option].name);
+        if (!set_value(command, arguments, option, optarg))
             return false;
     }
     return take_operands(command, argc, argv, arguments);

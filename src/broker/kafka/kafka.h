@@ -117,8 +117,8 @@ struct kafka {
     /* Messages refused in a record batch, of which another message may be to blame. */
     struct message **suspects;
     int suspect_count, suspect_capacity;
-    struct kafka_silent *silent; /* has suspect_capacity */
-    int silent_count;
+    struct kafka_silent *silent;
+    int silent_count, silent_capacity;
     int64_t sent_at_ms; /* when messages were last handed over */
     bool is_late;       /* that was LATE_MS ago */
     int acked_before;   /* messages acknowledged when messages were last handed over */

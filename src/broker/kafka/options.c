@@ -206,10 +206,6 @@ static int set_servers(rd_kafka_conf_t *conf, const struct sink_options *options
                              VALUE_BYTES_MAX);
         len += (size_t)count;
     }
-    if (len == 0)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "[sink.%s] brokers: write at least one, as in [\"localhost:9092\"]",
-                         options->name);
     return set_own(conf, server_names[0], list, error);
 }
 

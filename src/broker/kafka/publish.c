@@ -324,25 +324,6 @@ static int check_messages(struct kafka *kafka, int sink)
     return pending;
 }
 
-static int reserve_lists(struct kafka *kafka, int capacity)
-{
-    struct message **suspects;
-    struct kafka_silent *silent;
-
-    if (kafka->suspect_capacity >= capacity)
-        return 0;
-    suspects = realloc(kafka->suspects, (size_t)capacity * sizeof(*suspects));
-    if (suspects == NULL)
-        return -1;
-    kafka->suspects = suspects;
-    silent = realloc(kafka->silent, (size_t)capacity * sizeof(*silent));
-    if (silent == NULL)
-        return -1;
-    kafka->silent = silent;
-    kafka->suspect_capacity = capacity;
-    return 0;
-}
-
 static void end_sending(struct kafka *kafka)
 {
     if (kafka->is_late)
@@ -412,7 +393,11 @@ void kafka_send(struct broker *broker, struct batch *batch, int sink, int64_t de
     pending = check_messages(kafka, sink);
     if (pending == 0 || kafka->renewed)
         return;
-    if (kafka->client == NULL || kafka->broken || reserve_lists(kafka, batch->count) < 0 ||
+    if (kafka->client == NULL || kafka->broken ||
+        broker_reserve(&kafka->suspects, &kafka->suspect_capacity, batch->count,
+                       sizeof(*kafka->suspects)) < 0 ||
+        broker_reserve(&kafka->silent, &kafka->silent_capacity, batch->count,
+                       sizeof *kafka->silent) < 0 ||
         kafka_topics_learn(kafka, batch, sink) < 0) {
         kafka->unanswered = pending;
         return;

@@ -41,15 +41,6 @@ static int check_options(const struct sink_options *options, char *warning, size
 
     (void)warning;
     (void)warning_size;
-    if (options->servers.count == 0)
-        return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                         "[sink.%s] servers: write at least one, as in [\"nats://localhost:4222\"]",
-                         options->name);
-    if (options->stream == NULL)
-        return error_set(
-            error, ERROR_PERMANENT, ERROR_CONFIG,
-            "[sink.%s] stream: name the JetStream stream; without one nothing is acknowledged",
-            options->name);
     if (options->stream[0] == '\0' || strpbrk(options->stream, " .*>/\\\t\r\n") != NULL)
         return error_set(
             error, ERROR_PERMANENT, ERROR_CONFIG,
@@ -71,7 +62,7 @@ static struct broker *create(const struct sink_options *options, struct error *e
 {
     struct nats *nats;
 
-    if (check_options(options, NULL, 0, error) < 0 || nats_check_tls(options, error) < 0)
+    if (nats_check_tls(options, error) < 0)
         return NULL;
     nats = calloc(1, sizeof *nats);
     if (nats == NULL) {

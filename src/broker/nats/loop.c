@@ -211,21 +211,6 @@ bool nats_read_reply(const struct nats *nats, const natsMsg *answer, uint64_t *n
     return *at == '-' && strlen(*token) == NATS_TOKEN_BYTES;
 }
 
-static int reserve_received(struct nats *nats, uint64_t more)
-{
-    uint64_t wanted = (uint64_t)nats->received_count + more;
-    natsMsg **grown;
-
-    if (wanted <= (uint64_t)nats->received_capacity)
-        return 0;
-    grown = wanted < INT32_MAX ? realloc(nats->received, wanted * sizeof(*grown)) : NULL;
-    if (grown == NULL)
-        return -1;
-    nats->received = grown;
-    nats->received_capacity = (int)wanted;
-    return 0;
-}
-
 /* The next answer, or NULL when none arrives in time. Counts "no responders" replies and skips
  * them. */
 static natsMsg *take_next(struct nats *nats, int64_t timeout_ms)
@@ -246,8 +231,9 @@ static void take_read(struct nats *nats)
 {
     uint64_t queued = 0;
 
-    if (natsSubscription_QueuedMsgs(nats->inbox, &queued) != NATS_OK ||
-        reserve_received(nats, queued) < 0)
+    if (natsSubscription_QueuedMsgs(nats->inbox, &queued) != NATS_OK || queued > INT32_MAX / 2 ||
+        broker_reserve(&nats->received, &nats->received_capacity,
+                       nats->received_count + (int)queued, sizeof(*nats->received)) < 0)
         return;
     for (; queued > 0; queued--) {
         natsMsg *answer = take_next(nats, 0);

@@ -134,20 +134,6 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
     return check_size(nats, batch, message, own);
 }
 
-static int reserve_pending(struct nats *nats, int count)
-{
-    struct nats_pending *grown;
-
-    if (nats->pending_capacity >= count)
-        return 0;
-    grown = realloc(nats->pending, (size_t)count * sizeof(*grown));
-    if (grown == NULL)
-        return -1;
-    nats->pending = grown;
-    nats->pending_capacity = count;
-    return 0;
-}
-
 /* The library copies the message and keeps no pointer into the batch. It refuses a message when
  * that message is invalid or the connection is lost. */
 static void hand_over(struct nats *nats, struct batch *batch, int index,
@@ -195,7 +181,10 @@ void nats_send(struct broker *broker, struct batch *batch, int sink, int64_t dea
     nats->unresolved = 0;
     nats->expected = 0;
     nats->no_responders = 0;
-    nats->count = reserve_pending(nats, batch->count) == 0 ? batch->count : 0;
+    nats->count = broker_reserve(&nats->pending, &nats->pending_capacity, batch->count,
+                                 sizeof *nats->pending) == 0
+                      ? batch->count
+                      : 0;
     nats->unresolved = batch->count - nats->count;
     nats->first_request = nats->next_request;
     nats->highest_before_send = nats->highest_sequence;

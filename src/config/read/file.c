@@ -1,10 +1,9 @@
 #include "config/read/file.h"
 
-#include "base/clock.h"
+#include "base/bounded_call.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,36 +31,6 @@ static const char *find_path(const char *path)
     return "relay.toml";
 }
 
-static int wait_for_bytes(int fd, int64_t deadline_ms)
-{
-    struct pollfd in = {.fd = fd, .events = POLLIN};
-
-    return poll(&in, 1, clock_left_ms(deadline_ms));
-}
-
-/* Reads up to one byte more than the limit, by which guard_text recognizes a file that is too
- * large. */
-static int read_bytes(struct file *file, int fd)
-{
-    int64_t deadline_ms = clock_now_ms() + PIPE_WAIT_MS;
-    ssize_t got;
-
-    while (file->len <= CONFIG_FILE_BYTES_MAX) {
-        got = read(fd, file->text + file->len, CONFIG_FILE_BYTES_MAX + 1 - file->len);
-        if (got == 0)
-            return 0;
-        if (got > 0) {
-            file->len += (size_t)got;
-        } else if (errno != EINTR && errno != EAGAIN) {
-            return -1;
-        } else if (wait_for_bytes(fd, deadline_ms) == 0) {
-            errno = ETIMEDOUT;
-            return -1;
-        }
-    }
-    return 0;
-}
-
 /* The owner matters as well as the mode, because the owner can change the mode. */
 static bool is_own(const struct stat *status)
 {
@@ -69,9 +38,12 @@ static bool is_own(const struct stat *status)
            (status->st_uid == 0 || status->st_uid == geteuid());
 }
 
+/* Reads up to one byte more than the limit, by which guard_text recognizes a file that is too
+ * large. */
 static void read_open_file(struct file *file, int fd)
 {
     struct stat status;
+    ssize_t len;
 
     if (fstat(fd, &status) < 0) {
         fail(file, "cannot open", strerror(errno));
@@ -84,12 +56,14 @@ static void read_open_file(struct file *file, int fd)
         fail(file, "cannot open", "neither a file nor a pipe");
     } else if ((file->text = malloc(CONFIG_FILE_BYTES_MAX + 1)) == NULL) {
         fail(file, "cannot read", strerror(errno));
-    } else if (read_bytes(file, fd) < 0) {
+    } else if ((len = bounded_read(fd, file->text, CONFIG_FILE_BYTES_MAX + 1, PIPE_WAIT_MS,
+                                   false)) < 0) {
         fail(file, "cannot read", strerror(errno));
-    } else if (S_ISFIFO(status.st_mode) && file->len == 0) {
+    } else if (S_ISFIFO(status.st_mode) && len == 0) {
         fail(file, "cannot read", "nothing was written to this pipe");
-    } else if (S_ISREG(status.st_mode)) {
-        file->mode = status.st_mode & 0777;
+    } else {
+        file->len = (size_t)len;
+        file->mode = S_ISREG(status.st_mode) ? status.st_mode & 0777 : 0;
     }
 }
 

@@ -26,21 +26,6 @@ static void a_plain_sink_is_accepted(void **state)
     assert_int_equal(check(&options), 0);
 }
 
-static void servers_and_a_stream_are_needed(void **state)
-{
-    struct sink_options options = nats_sink();
-
-    (void)state;
-    options.servers.count = 0;
-    assert_int_equal(check(&options), -1);
-    assert_says(&error, "servers");
-    options = nats_sink();
-    options.stream = NULL;
-    assert_int_equal(check(&options), -1);
-    assert_says(&error, "stream");
-    assert_null(broker_open(&options, &error));
-}
-
 static void a_stream_name_that_would_be_another_subject_is_refused(void **state)
 {
     static char *const names[] = {"", "a.b", "a b", "*", ">", "a\r\nPING", "a/b", "a\\b", NULL};
@@ -139,7 +124,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plain_sink_is_accepted),
-        cmocka_unit_test(servers_and_a_stream_are_needed),
         cmocka_unit_test(a_stream_name_that_would_be_another_subject_is_refused),
         cmocka_unit_test(a_stream_name_that_hides_a_header_from_the_server_is_refused),
         cmocka_unit_test(the_largest_payload_is_a_servers_default_before_one_is_known),
