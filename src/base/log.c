@@ -148,19 +148,14 @@ static void render(struct line *line, enum log_level level, const char *text,
 
 /* stderr is shared with whoever started us, so it is not made non-blocking: a pipe that poll(2)
  * calls writable takes PIPE_BUF bytes without blocking. */
-static bool stderr_takes_a_line(void)
-{
-    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-
-    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0;
-}
-
 static bool write_line(enum log_level level, const char *text, const struct log_fields *fields)
 {
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     struct line line = {.len = 0};
 
     render(&line, level, text, fields);
-    return stderr_takes_a_line() && write(STDERR_FILENO, line.bytes, line.len) >= 0;
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0 &&
+           write(STDERR_FILENO, line.bytes, line.len) >= 0;
 }
 
 static void report_dropped(void)

@@ -158,13 +158,6 @@ char *text_escape_json(char *out, size_t size, const char *data, size_t len)
     return escape(out, size, data, len, true);
 }
 
-static unsigned least_of(unsigned a, unsigned b, unsigned c)
-{
-    unsigned least = a < b ? a : b;
-
-    return least < c ? least : c;
-}
-
 unsigned text_distance(const char *a, const char *b)
 {
     unsigned row[DISTANCE_BYTES_MAX + 1];
@@ -180,7 +173,11 @@ unsigned text_distance(const char *a, const char *b)
         for (size_t j = 1; j <= b_len; j++) {
             unsigned above = row[j];
 
-            row[j] = least_of(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+            row[j] = diagonal + (a[i - 1] != b[j - 1]);
+            if (above + 1 < row[j])
+                row[j] = above + 1;
+            if (row[j - 1] + 1 < row[j])
+                row[j] = row[j - 1] + 1;
             diagonal = above;
         }
     }

@@ -68,15 +68,6 @@ static bool is_plain(unsigned char byte)
     return byte >= ' ' && byte < 0x7F && byte != '"' && byte != '\\';
 }
 
-static size_t count_plain(const char *data, size_t len)
-{
-    size_t count = 0;
-
-    while (count < len && is_plain((unsigned char)data[count]))
-        count++;
-    return count;
-}
-
 /* Adds one character that is not plain; returns the number of bytes consumed. */
 static size_t put_special(struct json_line *line, const char *data, size_t len)
 {
@@ -97,10 +88,12 @@ static int add_string(struct json_line *line, struct text text)
         return -1;
     put(line, "\"", 1);
     for (size_t at = 0; at < text.len;) {
-        size_t plain = count_plain(text.data + at, text.len - at);
+        size_t plain = at;
 
-        put(line, text.data + at, plain);
-        at += plain;
+        while (plain < text.len && is_plain((unsigned char)text.data[plain]))
+            plain++;
+        put(line, text.data + at, plain - at);
+        at = plain;
         if (at < text.len)
             at += put_special(line, text.data + at, text.len - at);
     }

@@ -73,24 +73,24 @@ static int ready(struct broker *broker, struct error *error)
     return 0;
 }
 
-static void check_message(struct stdout_sink *stdout_sink, struct batch *batch,
-                          struct message *message)
-{
-    if (!sink_allows(stdout_sink->base.options, message->destination))
-        batch_refuse(batch, message, VERDICT_REJECTED,
-                     "the sink's allow list does not permit this topic");
-    else if (message->payload.data == NULL && message->payload_len >= 0)
-        batch_refuse(batch, message, VERDICT_REJECTED,
-                     "payload of %lld bytes is too large to fetch",
-                     (long long)message->payload_len);
-}
-
 static void send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
+    const struct stdout_sink *stdout_sink = (struct stdout_sink *)broker;
+
     (void)deadline_ms;
-    for (int i = 0; i < batch->count; i++)
-        if (order_is_due(batch, &batch->messages[i], sink))
-            check_message((struct stdout_sink *)broker, batch, &batch->messages[i]);
+    for (int i = 0; i < batch->count; i++) {
+        struct message *message = &batch->messages[i];
+
+        if (!order_is_due(batch, message, sink))
+            continue;
+        if (!sink_allows(stdout_sink->base.options, message->destination))
+            batch_refuse(batch, message, VERDICT_REJECTED,
+                         "the sink's allow list does not permit this topic");
+        else if (message->payload.data == NULL && message->payload_len >= 0)
+            batch_refuse(batch, message, VERDICT_REJECTED,
+                         "payload of %lld bytes is too large to fetch",
+                         (long long)message->payload_len);
+    }
 }
 
 /* A pipe that poll(2) reports as writable is only certain to take PIPE_BUF bytes without blocking.

@@ -69,17 +69,6 @@ static enum exit_status check_database(const struct config *config, struct findi
     return has_error(findings) ? EXIT_DATABASE : EXIT_DONE;
 }
 
-/* -1: nothing else can be asked. */
-static int check_sink(struct broker *broker, const struct sink_options *options,
-                      struct findings *findings, struct error *error)
-{
-    if (broker_inspect(broker, NULL, findings, error) < 0)
-        return -1;
-    (void)findings_add(findings, FINDING_OK, "sink %s (%s): reachable", options->name,
-                       options->type);
-    return 0;
-}
-
 static void check_destination(struct broker *broker, const char *sink, const char *destination,
                               struct findings *findings)
 {
@@ -128,36 +117,17 @@ static enum exit_status check_broker(const struct config *config, int sink, stru
     struct error error;
     struct broker *broker = broker_open(options, &error);
 
-    if (broker == NULL || check_sink(broker, options, findings, &error) < 0) {
+    if (broker == NULL || broker_inspect(broker, NULL, findings, &error) < 0) {
         add_error(findings, &error);
         status = cli_status_of(&error);
     } else {
+        (void)findings_add(findings, FINDING_OK, "sink %s (%s): reachable", options->name,
+                           options->type);
         check_routes(config, sink, broker, findings);
         check_waiting(config, sink, broker, waiting, findings);
     }
-    if (broker != NULL)
-        broker_close(broker);
+    broker_close(broker);
     return status;
-}
-
-/* As the others end when it is the only problem; of several, configuration, database, broker. */
-static enum exit_status first_of(enum exit_status status, enum exit_status other)
-{
-    return status == EXIT_DONE || (other != EXIT_DONE && other < status) ? other : status;
-}
-
-static const char *level_name(enum finding_level level)
-{
-    static const char *const names[] = {"ok", "warning", "error"};
-
-    return names[level];
-}
-
-static enum terminal_colour colour_of(enum finding_level level)
-{
-    static const enum terminal_colour colours[] = {COLOUR_GOOD, COLOUR_DOUBTFUL, COLOUR_BAD};
-
-    return colours[level];
 }
 
 static void print_json(const char *level, const char *text, const char *fix)
@@ -174,47 +144,44 @@ static void print_json(const char *level, const char *text, const char *fix)
  * kept as it is when it can be, so that it can be pasted. */
 static void print_findings(const struct findings *findings, bool json)
 {
+    static const struct {
+        const char *name;
+        enum terminal_colour colour;
+    } levels[] = {{"ok", COLOUR_GOOD}, {"warning", COLOUR_DOUBTFUL}, {"error", COLOUR_BAD}};
     char text[2048];
     char line[sizeof text + 64];
     char fix[4 * sizeof findings->items->fix]; /* each byte may take four when it is escaped */
 
     for (int i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->items[i];
+        const char *level = levels[finding->level].name;
 
         text_escape(text, sizeof text, finding->text, strlen(finding->text));
         terminal_text(fix, sizeof fix, text_of(finding->fix), true);
         if (json) {
-            print_json(level_name(finding->level), text, fix);
+            print_json(level, text, fix);
             continue;
         }
         (void)snprintf(line, sizeof line, "%s%s%s: %s",
-                       terminal_colour(STDOUT_FILENO, colour_of(finding->level)),
-                       level_name(finding->level), terminal_colour(STDOUT_FILENO, COLOUR_NONE),
-                       text);
+                       terminal_colour(STDOUT_FILENO, levels[finding->level].colour), level,
+                       terminal_colour(STDOUT_FILENO, COLOUR_NONE), text);
         terminal_put_wrapped(stdout, terminal_columns(), "  ", TEXT_LINES_MAX, line);
         if (fix[0] != '\0')
             (void)printf("  %s: %s\n", finding->level == FINDING_OK ? "hint" : "fix", fix);
     }
 }
 
-static void print_count(int count, const char *what)
+static void print_count(const struct findings *findings, enum finding_level level, const char *what,
+                        const char *end)
 {
-    if (count == 0)
-        (void)printf("no %ss", what);
-    else
-        (void)printf("%d %s%s", count, what, count == 1 ? "" : "s");
-}
-
-static void print_summary(const struct findings *findings)
-{
-    int counts[FINDING_ERROR + 1] = {0};
+    int count = 0;
 
     for (int i = 0; i < findings->count; i++)
-        counts[findings->items[i].level]++;
-    print_count(counts[FINDING_ERROR], "error");
-    (void)printf(", ");
-    print_count(counts[FINDING_WARNING], "warning");
-    (void)putchar('\n');
+        count += findings->items[i].level == level;
+    if (count == 0)
+        (void)printf("no %ss%s", what, end);
+    else
+        (void)printf("%d %s%s%s", count, what, count == 1 ? "" : "s", end);
 }
 
 enum exit_status cli_check(const struct arguments *arguments, struct config *config)
@@ -229,13 +196,21 @@ enum exit_status cli_check(const struct arguments *arguments, struct config *con
                        config->path != NULL ? config->path : "");
     status = check_database(config, &findings, &waiting);
     route_waiting(config, &waiting, &findings);
-    for (int i = 0; i < config->relay.sink_count; i++)
-        status = first_of(status, check_broker(config, i, &waiting, &findings));
+    /* As the others end when it is the only problem; of several, configuration, database, broker.
+     */
+    for (int i = 0; i < config->relay.sink_count; i++) {
+        enum exit_status other = check_broker(config, i, &waiting, &findings);
+
+        if (status == EXIT_DONE || (other != EXIT_DONE && other < status))
+            status = other;
+    }
     if (status == EXIT_DONE && has_error(&findings))
         status = EXIT_BROKER;
     print_findings(&findings, arguments->json);
-    if (!arguments->json)
-        print_summary(&findings);
+    if (!arguments->json) {
+        print_count(&findings, FINDING_ERROR, "error", ", ");
+        print_count(&findings, FINDING_WARNING, "warning", "\n");
+    }
     batch_free(&waiting);
     findings_free(&findings);
     broker_end();

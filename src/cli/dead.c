@@ -231,38 +231,23 @@ static const struct verb verbs[] = {{"list", PARKED_LIST, check_list, NULL},
                                     {"drop", PARKED_DROP, check_change, "would drop"},
                                     {NULL, PARKED_LIST, NULL, NULL}};
 
-static const struct verb *find_verb(const char *name)
+static int64_t ask(const struct parked_request *request, const struct outbox_options *options,
+                   struct error *error)
 {
-    const struct verb *verb = verbs;
-
-    while (verb->name != NULL && strcmp(verb->name, name) != 0)
-        verb++;
-    return verb;
-}
-
-static struct parked_rows choose_output(const struct parked_request *request, int *printed)
-{
-    struct parked_rows rows = {.closure = printed};
+    int printed = 0;
+    struct parked_rows rows = {.closure = &printed};
+    bool writes =
+        (request->verb == PARKED_RETRY || request->verb == PARKED_DROP) && !request->dry_run;
+    struct admin *admin = writes ? admin_open_to_write(options, error) : admin_open(options, error);
+    int64_t count;
 
     if (request->json)
         rows.on_row = print_json;
     else if (request->verb == PARKED_SHOW)
         rows.on_row = print_whole;
-    else if (request->verb == PARKED_LIST || request->dry_run)
+    else if (!writes)
         rows.on_row = print_line;
-    return rows;
-}
-
-static int64_t ask(const struct parked_request *request, const struct outbox_options *options,
-                   struct error *error)
-{
-    int printed = 0;
-    struct parked_rows rows = choose_output(request, &printed);
-    bool writes =
-        (request->verb == PARKED_RETRY || request->verb == PARKED_DROP) && !request->dry_run;
-    struct admin *admin = writes ? admin_open_to_write(options, error) : admin_open(options, error);
-    int64_t count = admin != NULL ? admin_parked(admin, request, &rows, error) : -1;
-
+    count = admin != NULL ? admin_parked(admin, request, &rows, error) : -1;
     admin_close(admin);
     return count;
 }
@@ -283,19 +268,21 @@ static void report(const struct verb *verb, const struct arguments *arguments, i
 
 enum exit_status cli_dead(const struct arguments *arguments, struct config *config)
 {
-    const struct verb *verb = find_verb(arguments->operands[0]);
-    const struct parked_request request = {.verb = verb->verb,
-                                           .dry_run = arguments->dry_run,
-                                           .json = arguments->json,
-                                           .ids = arguments->operands + 1,
-                                           .id_count = arguments->operand_count - 1,
-                                           .type = arguments->type,
-                                           .topic = arguments->topic,
-                                           .since = arguments->since,
-                                           .limit = arguments->limit};
+    struct parked_request request = {.dry_run = arguments->dry_run,
+                                     .json = arguments->json,
+                                     .ids = arguments->operands + 1,
+                                     .id_count = arguments->operand_count - 1,
+                                     .type = arguments->type,
+                                     .topic = arguments->topic,
+                                     .since = arguments->since,
+                                     .limit = arguments->limit};
+    const struct verb *verb = verbs;
     struct error error;
     int64_t count;
 
+    while (verb->name != NULL && strcmp(verb->name, arguments->operands[0]) != 0)
+        verb++;
+    request.verb = verb->verb;
     if (verb->name == NULL) {
         (void)refuse(&error, arguments->operands[0], "no such command; list, show, retry or drop");
         return cli_fail(&error);

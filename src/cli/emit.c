@@ -101,17 +101,6 @@ static int emit_line(struct admin *admin, const char *line, long number,
                      cause.text);
 }
 
-/* Refuses input that ended with a read error, even if getline returned a truncated last line. */
-static int check_read_to_the_end(struct error *error)
-{
-    int read_errno = errno;
-
-    if (feof(stdin) && !ferror(stdin))
-        return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_SELF, "stdin: %s; nothing was inserted",
-                     strerror(read_errno));
-}
-
 /* Inserts all lines in one transaction: all or none. */
 static int emit_lines(struct admin *admin, const struct emitted_ids *ids, struct error *error)
 {
@@ -130,8 +119,10 @@ static int emit_lines(struct admin *admin, const struct emitted_ids *ids, struct
         if (status == 0 && line[0] != '\0')
             status = emit_line(admin, line, number, ids, error);
     }
-    if (status == 0)
-        status = check_read_to_the_end(error);
+    /* A read error ends the input too, and getline may have returned a truncated last line. */
+    if (status == 0 && (!feof(stdin) || ferror(stdin)))
+        status = error_set(error, ERROR_PERMANENT, ERROR_SELF, "stdin: %s; nothing was inserted",
+                           strerror(errno));
     free(line);
     if (status == 0)
         status = admin_commit(admin, error);

@@ -103,8 +103,7 @@ static enum exit_status make_destinations(const struct sink_options *options)
         status = broker_make(broker, options->allow.items[i], &error);
     if (status == 0)
         (void)printf("sink %s: the destinations in allow are ready\n", options->name);
-    if (broker != NULL)
-        broker_close(broker);
+    broker_close(broker);
     return status == 0 ? EXIT_DONE : cli_fail(&error);
 }
 

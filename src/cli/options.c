@@ -156,19 +156,6 @@ static bool set_value(const struct command *command, struct arguments *arguments
     return complain(command, what, value);
 }
 
-static bool take_operands(const struct command *command, int argc, char **argv,
-                          struct arguments *arguments)
-{
-    for (int i = optind; i < argc; i++) {
-        if (arguments->operand_count == command->operands_max)
-            return complain(command, "unexpected argument", argv[i]);
-        arguments->operands[arguments->operand_count++] = argv[i];
-    }
-    if (arguments->operand_count < command->operands_min)
-        return complain(command, "an argument is missing", NULL);
-    return true;
-}
-
 bool cli_parse(const struct command *command, int argc, char **argv, struct arguments *arguments)
 {
     struct option known[OPTIONS + 1] = {0};
@@ -196,5 +183,11 @@ bool cli_parse(const struct command *command, int argc, char **argv, struct argu
         if (!set_value(command, arguments, option, optarg))
             return false;
     }
-    return take_operands(command, argc, argv, arguments);
+    for (int i = optind; i < argc; i++) {
+        if (arguments->operand_count == command->operands_max)
+            return complain(command, "unexpected argument", argv[i]);
+        arguments->operands[arguments->operand_count++] = argv[i];
+    }
+    return arguments->operand_count >= command->operands_min ||
+           complain(command, "an argument is missing", NULL);
 }

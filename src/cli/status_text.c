@@ -223,18 +223,6 @@ static void put_relays(const struct status *status, const struct status_view *vi
                  status->relays - shown);
 }
 
-static void put_reasons(const struct status *status, const struct status_view *view, FILE *out)
-{
-    for (int i = 0; i < status->reason_count; i++) {
-        char count[32];
-        char text[4 * sizeof status->reasons[i].text];
-
-        put_line(out, view->columns, INDENT "%s: %s",
-                 status_count(count, sizeof count, status->reasons[i].count),
-                 terminal_text(text, sizeof text, text_of(status->reasons[i].text), false));
-    }
-}
-
 /* What mends it is one line, so that it can be copied. */
 static void put_attention(const struct status *status, const struct status_view *view, FILE *out)
 {
@@ -260,7 +248,14 @@ void status_print(const struct status *status, const struct status_view *view, F
     put_summary(status, view, out);
     if (status->reason_count > 0)
         put_line(out, view->columns, "why rows are parked or dead:");
-    put_reasons(status, view, out);
+    for (int i = 0; i < status->reason_count; i++) {
+        char count[32];
+        char text[4 * sizeof status->reasons[i].text];
+
+        put_line(out, view->columns, INDENT "%s: %s",
+                 status_count(count, sizeof count, status->reasons[i].count),
+                 terminal_text(text, sizeof text, text_of(status->reasons[i].text), false));
+    }
     for (int i = 0; i < status->sink_count; i++)
         put_sink(status, &status->sinks[i], view, out);
     put_relays(status, view, out);

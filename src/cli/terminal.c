@@ -216,15 +216,6 @@ void progress_begin(struct progress *progress, const char *what, int64_t total)
     progress->shown_ms = progress->began_ms;
 }
 
-static int64_t judge_left_ms(const struct progress *progress, int64_t done)
-{
-    int64_t took_ms = clock_now_ms() - progress->began_ms;
-
-    if (progress->total < done || done == 0)
-        return -1;
-    return took_ms * (progress->total - done) / done;
-}
-
 void progress_show(struct progress *progress, int64_t done, int64_t left_ms)
 {
     int64_t now_ms = clock_now_ms();
@@ -235,8 +226,8 @@ void progress_show(struct progress *progress, int64_t done, int64_t left_ms)
         return;
     progress->shown_ms = now_ms;
     progress->shown++;
-    if (left_ms < 0)
-        left_ms = judge_left_ms(progress, done);
+    if (left_ms < 0 && progress->total >= done && done > 0)
+        left_ms = (now_ms - progress->began_ms) * (progress->total - done) / done;
     if (progress->total >= done)
         (void)snprintf(total, sizeof total, " of %" PRId64, progress->total);
     if (left_ms >= 0)

@@ -88,16 +88,6 @@ static void load_sink(struct loader *loader, struct toml_node *node)
     parse_allow(loader, node, sink);
 }
 
-static void load_sinks(struct loader *loader, struct toml_node *node)
-{
-    if (node->type != TOML_TABLE) {
-        report_refusal(loader->report, node, "sink: a sink needs a name: [sink.NAME]");
-        return;
-    }
-    for (int i = 0; i < node->count; i++)
-        load_sink(loader, &node->children[i]);
-}
-
 static void refuse_top_level(const struct loader *loader, struct toml_node *node)
 {
     const struct key *key = key_find_anywhere(node->key);
@@ -120,8 +110,11 @@ static void load_top_level(struct loader *loader, struct toml_node *node)
 
     if (section == SECTION_COUNT)
         refuse_top_level(loader, node);
+    else if (section == SECTION_SINK && node->type != TOML_TABLE)
+        report_refusal(loader->report, node, "sink: a sink needs a name: [sink.NAME]");
     else if (section == SECTION_SINK)
-        load_sinks(loader, node);
+        for (int i = 0; i < node->count; i++)
+            load_sink(loader, &node->children[i]);
     else if (section != SECTION_ROUTE)
         load_section(loader, section, node, loader->config);
 }
@@ -173,23 +166,19 @@ static void make_printable(char *text)
     }
 }
 
-static void refuse_text(struct problems *report, struct toml_error *error)
-{
-    make_printable(error->text);
-    report_at(report, error->line, error->column, "%s", error->text);
-}
-
 static void load_text(struct loader *loader, const char *text, size_t len)
 {
     struct toml_error error;
 
-    if (set_defaults(loader->config) < 0)
+    if (set_defaults(loader->config) < 0) {
         report_at(loader->report, 0, 0, "out of memory");
-    else if (guard_text(text, len, &error) < 0 ||
-             (loader->root = toml_parse(text, len, &error)) == NULL)
-        refuse_text(loader->report, &error);
-    else
+    } else if (guard_text(text, len, &error) < 0 ||
+               (loader->root = toml_parse(text, len, &error)) == NULL) {
+        make_printable(error.text);
+        report_at(loader->report, error.line, error.column, "%s", error.text);
+    } else {
         load_tree(loader);
+    }
     toml_free(loader->root);
 }
 

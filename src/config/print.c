@@ -43,44 +43,29 @@ static void print_list(FILE *out, const struct text_list *list)
     (void)fputc(']', out);
 }
 
-static void print_string(FILE *out, const struct key *key, const char *string)
-{
-    bool is_url = key->section == SECTION_DATABASE && (key->flags & KEY_SECRET) != 0;
-    char *shown = is_url ? conninfo_hide_secrets(string) : NULL;
-
-    if (shown != NULL)
-        print_quoted(out, shown);
-    else
-        print_quoted(out, (key->flags & KEY_SECRET) != 0 ? MASK : string);
-    free(shown);
-}
-
-static void print_number(FILE *out, const struct key *key, int64_t number)
-{
-    const char *quote = value_is_quoted(key) ? "\"" : "";
-    char text[64];
-
-    (void)fprintf(out, "%s%s%s", quote, value_format(text, sizeof text, key, number), quote);
-}
-
-static bool is_given(const struct key *key, const void *base)
-{
-    if (key->type == KEY_STRING)
-        return value_string(key, base) != NULL;
-    return key->type != KEY_LIST || value_list(key, base)->count > 0;
-}
-
+/* A key that is not given is left out. */
 static void print_key(FILE *out, const struct key *key, const void *base)
 {
-    if (!is_given(key, base))
+    const char *string = key->type == KEY_STRING ? value_string(key, base) : NULL;
+    bool is_url = key->section == SECTION_DATABASE && (key->flags & KEY_SECRET) != 0;
+    const char *quote = value_is_quoted(key) ? "\"" : "";
+    char *shown = NULL;
+    char text[64];
+
+    if ((key->type == KEY_STRING && string == NULL) ||
+        (key->type == KEY_LIST && value_list(key, base)->count == 0))
         return;
     (void)fprintf(out, "%s = ", key->name);
-    if (key->type == KEY_STRING)
-        print_string(out, key, value_string(key, base));
-    else if (key->type == KEY_LIST)
+    if (key->type == KEY_STRING) {
+        shown = is_url ? conninfo_hide_secrets(string) : NULL;
+        print_quoted(out, shown != NULL ? shown : (key->flags & KEY_SECRET) != 0 ? MASK : string);
+        free(shown);
+    } else if (key->type == KEY_LIST) {
         print_list(out, value_list(key, base));
-    else
-        print_number(out, key, value_number(key, base));
+    } else {
+        (void)fprintf(out, "%s%s%s", quote,
+                      value_format(text, sizeof text, key, value_number(key, base)), quote);
+    }
     (void)fputc('\n', out);
 }
 

@@ -5,12 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void print_words(FILE *out, const char *const *words)
-{
-    for (int i = 0; words[i] != NULL; i++)
-        (void)fprintf(out, "%s`\"%s\"`", i > 0 ? ", " : "", words[i]);
-}
-
 static void print_range(FILE *out, const struct key *key)
 {
     char min[32];
@@ -33,20 +27,12 @@ static void print_type(FILE *out, const struct key *key)
                                         [KEY_SWITCH] = ""};
 
     (void)fputs(names[key->type], out);
-    if (key->words != NULL)
-        print_words(out, key->words);
-    else if (key->type == KEY_INTEGER || key->type == KEY_DURATION || key->type == KEY_SIZE)
+    for (int i = 0; key->words != NULL && key->words[i] != NULL; i++)
+        (void)fprintf(out, "%s`\"%s\"`", i > 0 ? ", " : "", key->words[i]);
+    if (key->type == KEY_INTEGER || key->type == KEY_DURATION || key->type == KEY_SIZE)
         print_range(out, key);
     if ((key->flags & KEY_SECRET) != 0)
         (void)fputs(", secret", out);
-}
-
-static void print_default(FILE *out, const struct key *key)
-{
-    const char *quote = value_is_quoted(key) ? "\"" : "";
-
-    if (key->initial != NULL)
-        (void)fprintf(out, "`%s%s%s`", quote, key->initial, quote);
 }
 
 static void print_sinks(FILE *out, unsigned flags)
@@ -61,10 +47,13 @@ static void print_sinks(FILE *out, unsigned flags)
 
 static void print_row(FILE *out, const struct key *key, bool reloads)
 {
+    const char *quote = value_is_quoted(key) ? "\"" : "";
+
     (void)fprintf(out, "| `%s` | ", key->name);
     print_type(out, key);
     (void)fputs(" | ", out);
-    print_default(out, key);
+    if (key->initial != NULL)
+        (void)fprintf(out, "`%s%s%s`", quote, key->initial, quote);
     (void)fputs(" | ", out);
     if (reloads)
         (void)fputs((key->flags & KEY_RELOAD) != 0 ? "yes | " : "| ", out);

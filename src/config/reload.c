@@ -26,42 +26,33 @@ static bool lists_differ(const struct text_list *a, const struct text_list *b)
     return false;
 }
 
-static bool strings_differ(const char *a, const char *b)
-{
-    if (a == NULL || b == NULL)
-        return a != b;
-    return strcmp(a, b) != 0;
-}
-
 static bool differs(const struct key *key, const void *before, const void *after)
 {
+    const char *was = key->type == KEY_STRING ? value_string(key, before) : NULL;
+    const char *is = key->type == KEY_STRING ? value_string(key, after) : NULL;
+
     if (key->type == KEY_STRING)
-        return strings_differ(value_string(key, before), value_string(key, after));
+        return was == NULL || is == NULL ? was != is : strcmp(was, is) != 0;
     if (key->type == KEY_LIST)
         return lists_differ(value_list(key, before), value_list(key, after));
     return value_number(key, before) != value_number(key, after);
 }
 
-static void show_list(char *out, size_t size, const struct text_list *list)
-{
-    (void)snprintf(out, size, "%s", list->count == 0 ? "not given" : "");
-    for (int i = 0; i < list->count; i++)
-        (void)snprintf(out + strlen(out), size - strlen(out), "%s%s", i > 0 ? ", " : "",
-                       list->items[i]);
-}
-
 static void show(char *out, size_t size, const struct key *key, const void *base)
 {
     const char *string = key->type == KEY_STRING ? value_string(key, base) : NULL;
+    const struct text_list *list = key->type == KEY_LIST ? value_list(key, base) : NULL;
 
     if ((key->flags & KEY_SECRET) != 0)
         (void)snprintf(out, size, MASK);
-    else if (key->type == KEY_LIST)
-        show_list(out, size, value_list(key, base));
-    else if (key->type == KEY_STRING)
+    else if (key->type == KEY_STRING || (list != NULL && list->count == 0))
         (void)snprintf(out, size, "%s", string != NULL ? string : "not given");
-    else
+    else if (list == NULL)
         (void)value_format(out, size, key, value_number(key, base));
+    else
+        for (int i = 0, len = 0; i < list->count && len < (int)size; i++)
+            len +=
+                snprintf(out + len, size - (size_t)len, "%s%s", i > 0 ? ", " : "", list->items[i]);
 }
 
 /* Of one section; `name` stands before the key. */

@@ -153,13 +153,6 @@ static int build_route(const struct loader *loader, struct toml_node *node,
     return result;
 }
 
-static void free_route(struct route *route)
-{
-    match_free(&route->match);
-    template_free(&route->topic);
-    template_free(&route->key);
-}
-
 static void load_route(struct loader *loader, struct toml_node *node, struct routes *routes)
 {
     struct route_source source = {0};
@@ -174,7 +167,7 @@ static void load_route(struct loader *loader, struct toml_node *node, struct rou
         if (build_route(loader, node, &source, &route) == 0)
             routes->entries[routes->count++] = route;
         else
-            free_route(&route);
+            route_free(&route);
     }
     value_free(SECTION_ROUTE, &source);
 }

@@ -74,36 +74,26 @@ static void load_property(struct loader *loader, struct toml_node *node, struct 
     sink->properties[sink->property_count++] = property;
 }
 
-/* "[relay]", "[sink.events]", "[[route]]" */
-static const char *format_title(char *out, size_t size, enum section section, const void *base)
-{
-    char name[NAME_SHOWN_BYTES];
-    const struct sink_options *sink = base;
-
-    if (section == SECTION_SINK)
-        (void)snprintf(out, size, "[sink.%s]",
-                       text_escape(name, sizeof name, sink->name, strlen(sink->name)));
-    else
-        (void)snprintf(out, size, "[%s]", section_title(section));
-    return out;
-}
-
 static void refuse_key(const struct loader *loader, enum section section, struct toml_node *node,
                        const void *base)
 {
     const struct key *elsewhere = key_find_anywhere(node->key);
+    const struct sink_options *sink = section == SECTION_SINK ? base : NULL;
     char name[NAME_SHOWN_BYTES];
-    char title[NAME_SHOWN_BYTES + 16];
+    char title[NAME_SHOWN_BYTES + 16] = "sink.";
     char advice[448];
 
     text_escape(name, sizeof name, node->key, strlen(node->key));
-    format_title(title, sizeof title, section, base);
+    if (sink != NULL)
+        text_escape(title + strlen(title), NAME_SHOWN_BYTES, sink->name, strlen(sink->name));
+    else
+        (void)snprintf(title, sizeof title, "%s", section_title(section));
     if (elsewhere != NULL)
         (void)snprintf(advice, sizeof advice, "it belongs in [%s]",
                        section_title(elsewhere->section));
     else
         suggest_name(advice, sizeof advice, section, node->key);
-    report_refusal(loader->report, node, "unknown key \"%s\" in %s; %s", name, title, advice);
+    report_refusal(loader->report, node, "unknown key \"%s\" in [%s]; %s", name, title, advice);
 }
 
 static void load_key(struct loader *loader, enum section section, struct toml_node *node,

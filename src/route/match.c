@@ -126,17 +126,6 @@ void match_free(struct match *match)
     *match = (struct match){0};
 }
 
-static bool match_regex(const struct match *match, struct text topic)
-{
-    char terminated[MATCH_BYTES_MAX + 1];
-
-    if (topic.len > MATCH_BYTES_MAX || memchr(topic.data, '\0', topic.len) != NULL)
-        return false;
-    memcpy(terminated, topic.data, topic.len);
-    terminated[topic.len] = '\0';
-    return regexec(&match->regex, terminated, 0, NULL, 0) == 0;
-}
-
 static size_t token_len(const char *data, const char *end)
 {
     const char *dot = memchr(data, '.', (size_t)(end - data));
@@ -171,9 +160,17 @@ static bool match_tokens(const char *pattern, struct text topic)
 
 bool match_topic(const struct match *match, struct text topic)
 {
+    char terminated[MATCH_BYTES_MAX + 1];
+
     if (topic.data == NULL)
         return false;
-    return match->is_regex ? match_regex(match, topic) : match_tokens(match->source, topic);
+    if (!match->is_regex)
+        return match_tokens(match->source, topic);
+    if (topic.len > MATCH_BYTES_MAX || memchr(topic.data, '\0', topic.len) != NULL)
+        return false;
+    memcpy(terminated, topic.data, topic.len);
+    terminated[topic.len] = '\0';
+    return regexec(&match->regex, terminated, 0, NULL, 0) == 0;
 }
 
 bool match_any(const struct match *matches, int count, struct text topic)
@@ -185,23 +182,18 @@ bool match_any(const struct match *matches, int count, struct text topic)
 }
 
 /* In PostgreSQL a backslash before anything but a letter or a digit makes it literal. */
-static char *put_literal(char *out, const char *token, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (ispunct((unsigned char)token[i]))
-            *out++ = '\\';
-        *out++ = token[i];
-    }
-    return out;
-}
-
 static char *put_token(char *out, const char *token, size_t len)
 {
     if (len == 1 && *token == '*')
         return stpcpy(out, "[^.]+");
     if (len == 1 && *token == '>')
         return stpcpy(out, ".+");
-    return put_literal(out, token, len);
+    for (size_t i = 0; i < len; i++) {
+        if (ispunct((unsigned char)token[i]))
+            *out++ = '\\';
+        *out++ = token[i];
+    }
+    return out;
 }
 
 char *match_sql_regex(const struct match *match)

@@ -2,23 +2,19 @@
 
 #include <stdlib.h>
 
-void routes_free(struct routes *routes)
+void route_free(struct route *route)
 {
-    for (int i = 0; i < routes->count; i++) {
-        match_free(&routes->entries[i].match);
-        template_free(&routes->entries[i].topic);
-        template_free(&routes->entries[i].key);
-    }
-    free(routes->entries);
-    *routes = (struct routes){0};
+    match_free(&route->match);
+    template_free(&route->topic);
+    template_free(&route->key);
 }
 
-static const struct route *find_route(const struct routes *routes, struct text topic)
+void routes_free(struct routes *routes)
 {
     for (int i = 0; i < routes->count; i++)
-        if (match_topic(&routes->entries[i].match, topic))
-            return &routes->entries[i];
-    return NULL;
+        route_free(&routes->entries[i]);
+    free(routes->entries);
+    *routes = (struct routes){0};
 }
 
 static void apply_route(const struct route *route, struct message *message, struct batch *batch)
@@ -40,7 +36,6 @@ static void apply_route(const struct route *route, struct message *message, stru
 
 static void route_message(const struct routes *routes, struct message *message, struct batch *batch)
 {
-    const struct route *route;
     char topic[128];
 
     if (message->topic.data == NULL || message->topic.len == 0) {
@@ -54,12 +49,13 @@ static void route_message(const struct routes *routes, struct message *message, 
         message->route_key = message->key;
         return;
     }
-    route = find_route(routes, message->topic);
-    if (route != NULL)
-        apply_route(route, message, batch);
-    else
-        batch_refuse(batch, message, VERDICT_REJECTED, "no [[route]] matches topic \"%s\"",
-                     text_escape(topic, sizeof topic, message->topic.data, message->topic.len));
+    for (int i = 0; i < routes->count; i++)
+        if (match_topic(&routes->entries[i].match, message->topic)) {
+            apply_route(&routes->entries[i], message, batch);
+            return;
+        }
+    batch_refuse(batch, message, VERDICT_REJECTED, "no [[route]] matches topic \"%s\"",
+                 text_escape(topic, sizeof topic, message->topic.data, message->topic.len));
 }
 
 void route_batch(const struct routes *routes, struct batch *batch)

@@ -18,6 +18,7 @@ struct routes {
     int count;
 };
 
+void route_free(struct route *route);
 void routes_free(struct routes *routes);
 
 /* Sets sink, destination and route_key of each pending message, or rejects it with a reason. */

@@ -59,12 +59,6 @@ static const char *check_subject_bytes(struct text subject)
     return NULL;
 }
 
-static bool is_reserved_subject(struct text subject)
-{
-    return subject.data[0] == '$' || text_equal(subject, text_of("_INBOX")) ||
-           starts_with(subject, "_INBOX.");
-}
-
 const char *rules_nats_subject(struct text subject)
 {
     const char *broken;
@@ -76,8 +70,10 @@ const char *rules_nats_subject(struct text subject)
     broken = check_subject_bytes(subject);
     if (broken != NULL)
         return broken;
-    return is_reserved_subject(subject) ? "reserved subject: \"$...\" and \"_INBOX\" belong to NATS"
-                                        : NULL;
+    if (subject.data[0] == '$' || text_equal(subject, text_of("_INBOX")) ||
+        starts_with(subject, "_INBOX."))
+        return "reserved subject: \"$...\" and \"_INBOX\" belong to NATS";
+    return NULL;
 }
 
 const char *rules_nats_inbox_prefix(struct text prefix)

@@ -80,12 +80,6 @@ static int probe(struct kafka *kafka, struct error *error)
     return 0;
 }
 
-static bool is_spent(const struct kafka *kafka)
-{
-    return kafka->client != NULL &&
-           (kafka->broken || rd_kafka_fatal_error(kafka->client, NULL, 0) != 0);
-}
-
 /*
  * A client that was refused is discarded, so that the next one reads rotated secrets. A client that
  * merely got no answer in time is kept: a slow cluster may need more than one probe to accept it.
@@ -96,7 +90,8 @@ static int ready(struct broker *broker, struct error *error)
 
     if (kafka->client != NULL)
         (void)rd_kafka_poll(kafka->client, 0); /* runs the callbacks due since the lane was idle */
-    if (is_spent(kafka))
+    if (kafka->client != NULL &&
+        (kafka->broken || rd_kafka_fatal_error(kafka->client, NULL, 0) != 0))
         discard_client(kafka);
     if (kafka->client == NULL && open_client(kafka, error) < 0)
         return -1;

@@ -146,18 +146,6 @@ static void infer(struct kafka *kafka, struct kafka_topic *topic)
     }
 }
 
-static void note_partition(struct kafka_partition *partition,
-                           const struct rd_kafka_metadata_partition *answer)
-{
-    partition->leader = answer->leader;
-    partition->in_sync = answer->isr_cnt;
-    partition->replicas = answer->replica_cnt;
-    if (partition->leader_then == NOT_KNOWN) {
-        partition->leader_then = answer->leader;
-        partition->in_sync_then = answer->isr_cnt;
-    }
-}
-
 void kafka_partitions_forget(struct kafka *kafka, struct kafka_topic *topic)
 {
     for (int i = 0; topic->partitions != NULL && i < topic->partition_count; i++) {
@@ -180,11 +168,18 @@ void kafka_partitions_note(struct kafka *kafka, struct kafka_topic *topic,
     if (topic->partitions == NULL)
         return;
     for (int i = 0; i < answer->partition_cnt; i++) {
-        struct kafka_partition *partition = find(topic, answer->partitions[i].id);
+        const struct rd_kafka_metadata_partition *now = &answer->partitions[i];
+        struct kafka_partition *partition = find(topic, now->id);
 
         if (partition == NULL)
             continue;
-        note_partition(partition, &answer->partitions[i]);
+        partition->leader = now->leader;
+        partition->in_sync = now->isr_cnt;
+        partition->replicas = now->replica_cnt;
+        if (partition->leader_then == NOT_KNOWN) {
+            partition->leader_then = now->leader;
+            partition->in_sync_then = now->isr_cnt;
+        }
         if (partition->is_inferred && partition->leader >= 0 && !lacks_replicas(partition))
             mark_online(kafka, partition);
     }

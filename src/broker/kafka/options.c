@@ -90,14 +90,6 @@ static int refuse_property(const struct sink_options *options, const struct prop
                      options->name, property->name, why);
 }
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t len = strlen(name);
-    size_t suffix_len = strlen(suffix);
-
-    return len >= suffix_len && strcmp(name + len - suffix_len, suffix) == 0;
-}
-
 /* The property's value is the path of the file; its name without "_file" is librdkafka's
  * property. */
 static int set_secret(rd_kafka_conf_t *conf, const struct sink_options *options,
@@ -125,14 +117,6 @@ static int set_secret(rd_kafka_conf_t *conf, const struct sink_options *options,
                            error);
 }
 
-static bool names_servers(const char *name)
-{
-    for (size_t i = 0; i < sizeof server_names / sizeof *server_names; i++)
-        if (strcmp(name, server_names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* The client's secret is sent to this URL in exchange for a token. */
 static int check_token_endpoint(const struct sink_options *options, const struct property *property,
                                 struct error *error)
@@ -157,17 +141,19 @@ static int check_token_endpoint(const struct sink_options *options, const struct
 static int set_property(rd_kafka_conf_t *conf, const struct sink_options *options,
                         const struct property *property, bool with_secrets, struct error *error)
 {
+    const char *name = property->name;
+    size_t secret_at = strlen(name) - strlen(SECRET_SUFFIX);
     char why[512];
 
-    if (names_servers(property->name))
-        return refuse_property(options, property, "write brokers = [...] in the sink instead",
-                               error);
+    for (size_t i = 0; i < sizeof server_names / sizeof *server_names; i++)
+        if (strcmp(name, server_names[i]) == 0)
+            return refuse_property(options, property, "write brokers = [...] in the sink instead",
+                                   error);
     if (check_token_endpoint(options, property, error) < 0)
         return -1;
-    if (ends_with(property->name, SECRET_SUFFIX))
+    if (strlen(name) >= strlen(SECRET_SUFFIX) && strcmp(name + secret_at, SECRET_SUFFIX) == 0)
         return set_secret(conf, options, property, with_secrets, error);
-    if (rd_kafka_conf_set(conf, property->name, property->value, why, sizeof why) ==
-        RD_KAFKA_CONF_OK)
+    if (rd_kafka_conf_set(conf, name, property->value, why, sizeof why) == RD_KAFKA_CONF_OK)
         return 0;
     return refuse_property(options, property, why, error);
 }
@@ -336,21 +322,16 @@ static int check_queue(const rd_kafka_conf_t *conf, const struct sink_options *o
                      (long long)message_bytes_max, (long long)((message_bytes_max + 1023) / 1024));
 }
 
-static const char *remote_broker(const struct sink_options *options)
-{
-    for (int i = 0; i < options->brokers.count; i++)
-        if (!host_of_address_is_loopback(options->brokers.items[i]))
-            return options->brokers.items[i];
-    return NULL;
-}
-
 /* Only GSSAPI sends nothing that an eavesdropper can reuse. A password can be guessed offline from
  * a SCRAM exchange, and the other mechanisms send the password or token itself. */
 static int check_plaintext(const rd_kafka_conf_t *conf, const struct sink_options *options,
                            struct error *error)
 {
-    const char *remote = remote_broker(options);
+    const char *remote = NULL;
 
+    for (int i = options->brokers.count - 1; i >= 0; i--)
+        if (!host_of_address_is_loopback(options->brokers.items[i]))
+            remote = options->brokers.items[i];
     if (remote == NULL || options->allow_plaintext ||
         !has_value(conf, "security.protocol", "sasl_plaintext") ||
         has_value(conf, "sasl.mechanisms", "GSSAPI"))

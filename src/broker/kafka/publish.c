@@ -149,13 +149,6 @@ static void suspect(struct kafka *kafka, struct message *message, enum kafka_cla
         batch_refuse(kafka->batch, message, VERDICT_RETRY, "%s", text);
 }
 
-static const char *why_refused(const struct message *message, rd_kafka_resp_err_t code)
-{
-    if (code == RD_KAFKA_RESP_ERR_INVALID_RECORD && message->route_key.data == NULL)
-        return "Broker failed to validate record: a compacted topic takes no message without a key";
-    return rd_kafka_err2str(code);
-}
-
 static void judge_failed(struct kafka *kafka, struct message *message,
                          const rd_kafka_message_t *report)
 {
@@ -172,7 +165,12 @@ static void judge_failed(struct kafka *kafka, struct message *message,
                                  report->err == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE))
             kafka->chunks.too_large++;
         else
-            suspect(kafka, message, class, why_refused(message, report->err));
+            suspect(kafka, message, class,
+                    report->err == RD_KAFKA_RESP_ERR_INVALID_RECORD &&
+                            message->route_key.data == NULL
+                        ? "Broker failed to validate record: a compacted topic takes no message "
+                          "without a key"
+                        : rd_kafka_err2str(report->err));
         break;
     case KAFKA_DESTINATION_DOWN:
         kafka_topic_invalidate(kafka, message->destination, report->err);
@@ -422,19 +420,13 @@ static int wait_until_late_ms(struct kafka *kafka, int left_ms)
     return left_ms;
 }
 
-/* While only trials are in flight, their end is the deadline. */
-static int left_for_reports_ms(const struct kafka *kafka, int64_t deadline_ms)
-{
-    if (outstanding(kafka) <= kafka->trials && kafka->trials_end_ms < deadline_ms)
-        return clock_left_ms(kafka->trials_end_ms);
-    return clock_left_ms(deadline_ms);
-}
-
 /* Polls at least once even after the deadline, because reports may already be in the queue. */
 static void poll_reports(struct kafka *kafka, int64_t deadline_ms)
 {
     while (outstanding(kafka) > 0 && !kafka->broken) {
-        int left_ms = left_for_reports_ms(kafka, deadline_ms);
+        /* While only trials are in flight, their end is the deadline. */
+        bool tries = outstanding(kafka) <= kafka->trials && kafka->trials_end_ms < deadline_ms;
+        int left_ms = clock_left_ms(tries ? kafka->trials_end_ms : deadline_ms);
 
         run_callbacks(kafka, wait_until_late_ms(kafka, left_ms));
         if (left_ms == 0)

@@ -91,25 +91,18 @@ int nats_check_tls(const struct sink_options *options, struct error *error)
     return error_hint(error, TLS_HINT);
 }
 
-/* "nats://host:4222" -> "host", "tls://[::1]:4222" -> "::1". */
-static void host_of(const char *server, char *host, size_t size)
-{
-    const char *scheme = strstr(server, "://");
-    const char *start = scheme != NULL ? scheme + 3 : server;
-    size_t len = strcspn(start, ":/");
-
-    if (*start == '[')
-        len = strcspn(++start, "]");
-    (void)snprintf(host, size, "%.*s", (int)len, start);
-}
-
 static natsStatus set_tls(natsOptions *library, const struct sink_options *options,
                           const char *server)
 {
+    const char *scheme = strstr(server, "://");
+    const char *start = scheme != NULL ? scheme + 3 : server;
+    size_t len = strcspn(start, ":/"); /* of "host" in "nats://host:4222" */
     char host[HOST_BYTES_MAX];
     natsStatus status;
 
-    host_of(server, host, sizeof host);
+    if (*start == '[')
+        len = strcspn(++start, "]");
+    (void)snprintf(host, sizeof host, "%.*s", (int)len, start);
     status = natsOptions_SetExpectedHostname(library, host);
     if (status == NATS_OK)
         status = natsOptions_SetSecure(library, true);
@@ -119,20 +112,6 @@ static natsStatus set_tls(natsOptions *library, const struct sink_options *optio
         status = natsOptions_LoadCertificatesChain(library, options->tls_cert_file,
                                                    options->tls_key_file);
     return status;
-}
-
-static char *read_file(const struct sink_options *options, const char *key, const char *path,
-                       struct error *error)
-{
-    struct error cause;
-    char *secret = secret_read(path, &cause);
-
-    if (secret == NULL && cause.origin == ERROR_CONFIG)
-        (void)error_set(error, cause.kind, cause.origin, "[sink.%s] %s: %s", options->name, key,
-                        cause.text);
-    else if (secret == NULL)
-        *error = cause;
-    return secret;
 }
 
 /* The library reads the file while it connects, and reports an unreadable file like a refusal by
@@ -150,10 +129,15 @@ static int check_readable(const struct sink_options *options, const char *key, c
 static int read_secret(const struct sink_options *options, const char *key, const char *value,
                        const char *path, char **secret, struct error *error)
 {
-    *secret = NULL;
-    if (path != NULL)
-        *secret = read_file(options, key, path, error);
-    else if (value != NULL && (*secret = strdup(value)) == NULL)
+    struct error cause;
+
+    *secret = path != NULL ? secret_read(path, &cause) : NULL;
+    if (path != NULL && *secret == NULL && cause.origin == ERROR_CONFIG)
+        (void)error_set(error, cause.kind, cause.origin, "[sink.%s] %s: %s", options->name, key,
+                        cause.text);
+    else if (path != NULL && *secret == NULL)
+        *error = cause;
+    else if (path == NULL && value != NULL && (*secret = strdup(value)) == NULL)
         error_no_memory(error);
     return *secret == NULL && (path != NULL || value != NULL) ? -1 : 0;
 }
@@ -189,36 +173,27 @@ static int set_login(natsOptions *library, const struct sink_options *options, s
     return read;
 }
 
-/* At most half of the publish timeout, because both a stuck write and the flush when closing wait
- * this long. */
-static int64_t write_deadline_ms(const struct nats *nats)
-{
-    int64_t half_ms = nats->base.options->publish_timeout_ms / 2;
-
-    return half_ms < WRITE_DEADLINE_MS_MAX ? half_ms : WRITE_DEADLINE_MS_MAX;
-}
-
-/* The options of a connection that the library's own threads serve. nats_set_loop() is for the
- * others. */
-static natsStatus set_threaded(natsOptions *library, const struct nats *nats)
-{
-    if (natsOptions_SetPingInterval(library, PING_INTERVAL_MS) != NATS_OK ||
-        natsOptions_SetMaxPingsOut(library, PINGS_OUT_MAX) != NATS_OK ||
-        natsOptions_SetWriteDeadline(library, write_deadline_ms(nats)) != NATS_OK)
-        return NATS_ERR;
-    return NATS_OK;
-}
-
+/* A write may take at most half of the publish timeout, because both a stuck write and the flush
+ * when closing wait this long. nats_set_loop() is for connections that the lane serves itself. */
 static natsStatus set_behaviour(natsOptions *library, struct nats *nats, struct nats_io *io,
                                 const char *server, int timeout_ms)
 {
+    int64_t half_ms = nats->base.options->publish_timeout_ms / 2;
+
     if (natsOptions_SetURL(library, server) != NATS_OK ||
         natsOptions_SetName(library, "outbox-relay") != NATS_OK ||
         natsOptions_SetAllowReconnect(library, false) != NATS_OK ||
         natsOptions_SetTimeout(library, timeout_ms) != NATS_OK ||
         nats_problems_set(library, nats->problems) != NATS_OK)
         return NATS_ERR;
-    return nats->threaded ? set_threaded(library, nats) : nats_set_loop(library, io);
+    if (!nats->threaded)
+        return nats_set_loop(library, io);
+    if (natsOptions_SetPingInterval(library, PING_INTERVAL_MS) != NATS_OK ||
+        natsOptions_SetMaxPingsOut(library, PINGS_OUT_MAX) != NATS_OK ||
+        natsOptions_SetWriteDeadline(
+            library, half_ms < WRITE_DEADLINE_MS_MAX ? half_ms : WRITE_DEADLINE_MS_MAX) != NATS_OK)
+        return NATS_ERR;
+    return NATS_OK;
 }
 
 /* The library's threads, which mainly free messages, have background priority. The library does
@@ -552,18 +527,10 @@ static natsStatus detect_tls(struct nats *nats, int64_t deadline_ms)
     return nats->needs_tls ? NATS_SECURE_CONNECTION_REQUIRED : NATS_OK;
 }
 
-static int fail_unsafe(struct nats *nats, struct error *error)
-{
-    char text[192];
-
-    (void)snprintf(text, sizeof text, "[sink.%s] servers: " TLS_WANTED, nats->base.options->name);
-    (void)nats_fail(nats, error, ERROR_PERMANENT, text);
-    return error_hint(error, TLS_HINT);
-}
-
 static int open_connection(struct nats *nats, int64_t deadline_ms, struct error *error)
 {
     natsStatus status;
+    char text[192];
 
     if (connect_to_any(nats, deadline_ms, error) < 0)
         return -1;
@@ -574,9 +541,11 @@ static int open_connection(struct nats *nats, int64_t deadline_ms, struct error 
     if (status == NATS_OK)
         return 0;
     nats_disconnect(nats);
-    if (nats->needs_tls && !nats_tls_is_safe())
-        return fail_unsafe(nats, error);
-    return nats_fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
+    if (!nats->needs_tls || nats_tls_is_safe())
+        return nats_fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
+    (void)snprintf(text, sizeof text, "[sink.%s] servers: " TLS_WANTED, nats->base.options->name);
+    (void)nats_fail(nats, error, ERROR_PERMANENT, text);
+    return error_hint(error, TLS_HINT);
 }
 
 /* A server may require TLS although the URL does not ask for it, and the library then silently uses

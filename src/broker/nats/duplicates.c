@@ -33,19 +33,11 @@
 
 enum stored { STORED_SAME, STORED_ANOTHER, STORED_UNREADABLE, STORED_NOT_YET, STORED_SILENCE };
 
-/* The value of a base64 digit; -1: it is none. */
-static int sextet_of(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = c != '\0' ? strchr(digits, c) : NULL;
-
-    return found != NULL ? (int)(found - digits) : -1;
-}
-
 /* Decodes base64 up to the first other character. Returns allocated, NUL-terminated memory; NULL
  * when out of memory. */
 static char *decode(const char *text, size_t *len)
 {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t text_len = strlen(text);
     char *bytes = malloc(text_len / 4 * 3 + 4);
     unsigned bits = 0;
@@ -54,11 +46,11 @@ static char *decode(const char *text, size_t *len)
     if (bytes == NULL)
         return NULL;
     for (size_t i = 0; i < text_len; i++) {
-        int sextet = sextet_of(text[i]);
+        const char *digit = strchr(digits, text[i]);
 
-        if (sextet < 0)
+        if (digit == NULL)
             break;
-        bits = bits << 6 | (unsigned)sextet;
+        bits = bits << 6 | (unsigned)(digit - digits);
         if (i % 4 > 0)
             bytes[(*len)++] = (char)(bits >> (6 - 2 * (i % 4)) & 0xFF);
     }
@@ -130,12 +122,6 @@ static bool is_same_headers(char *headers, natsMsg *ours, int wanted)
     return count == wanted;
 }
 
-static bool is_same_payload(const char *payload, size_t len, natsMsg *ours)
-{
-    return len == (size_t)natsMsg_GetDataLength(ours) &&
-           (len == 0 || memcmp(payload, natsMsg_GetData(ours), len) == 0);
-}
-
 /* If the stream was deleted and created again, another message may have that sequence number. */
 static bool has_our_id(const char *headers, natsMsg *ours)
 {
@@ -147,14 +133,6 @@ static bool has_our_id(const char *headers, natsMsg *ours)
         return false;
     found += sizeof line - 1;
     return strncmp(found, id, strlen(id)) == 0 && strncmp(found + strlen(id), "\r\n", 2) == 0;
-}
-
-static bool is_same(const json_t *stored, const char *payload, size_t payload_len, char *headers,
-                    int header_count, natsMsg *ours)
-{
-    return strcmp(string_of(stored, "subject"), natsMsg_GetSubject(ours)) == 0 &&
-           is_same_payload(payload, payload_len, ours) &&
-           is_same_headers(headers, ours, header_count);
 }
 
 /* `stored`: the "message" object of the server's reply. Out of memory counts as no reply. */
@@ -171,7 +149,10 @@ static enum stored compare(const json_t *stored, natsMsg *ours)
         found = STORED_SILENCE;
     else if (!has_our_id(headers, ours))
         found = STORED_UNREADABLE;
-    else if (is_same(stored, payload, payload_len, headers, count, ours))
+    else if (strcmp(string_of(stored, "subject"), natsMsg_GetSubject(ours)) == 0 &&
+             payload_len == (size_t)natsMsg_GetDataLength(ours) &&
+             (payload_len == 0 || memcmp(payload, natsMsg_GetData(ours), payload_len) == 0) &&
+             is_same_headers(headers, ours, count))
         found = STORED_SAME;
     free(payload);
     free(headers);

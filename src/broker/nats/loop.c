@@ -366,41 +366,30 @@ natsMsg *nats_next(struct nats *nats, int64_t deadline_ms)
     return nats->received[nats->received_taken++];
 }
 
-static bool is_forbidden(struct nats *nats, const char *subject)
-{
-    char quoted[NATS_TEXT_BYTES];
-
-    while (nats_problems_next(nats->problems, quoted))
-        if (nats_is_quoted(quoted, text_of(subject)))
-            return true;
-    return false;
-}
-
-static bool is_answer_to(const struct nats *nats, const natsMsg *answer, uint64_t asked)
-{
-    uint64_t number;
-    const char *token;
-
-    return nats_read_reply(nats, answer, &number, &token) && number == asked &&
-           memcmp(token, nats->request_token, NATS_TOKEN_BYTES) == 0;
-}
-
 static natsStatus await_answer(struct nats *nats, const char *subject, uint64_t number,
                                int64_t deadline_ms, natsMsg **answer)
 {
+    char quoted[NATS_TEXT_BYTES];
+    uint64_t answered;
+    const char *token;
+
     for (;;) {
         *answer = nats_next(nats, deadline_ms);
-        if (*answer != NULL && is_answer_to(nats, *answer, number))
+        if (*answer != NULL && nats_read_reply(nats, *answer, &answered, &token) &&
+            answered == number && memcmp(token, nats->request_token, NATS_TOKEN_BYTES) == 0)
             return NATS_OK;
-        if (*answer != NULL)
+        if (*answer != NULL) {
             nats_discard(nats, *answer);
-        else if (nats->no_responders > 0)
+            continue;
+        }
+        if (nats->no_responders > 0)
             return NATS_NO_RESPONDERS;
-        else if (is_forbidden(nats, subject))
-            return NATS_NOT_PERMITTED;
-        else if (nats_lost(nats))
+        while (nats_problems_next(nats->problems, quoted))
+            if (nats_is_quoted(quoted, text_of(subject)))
+                return NATS_NOT_PERMITTED;
+        if (nats_lost(nats))
             return NATS_CONNECTION_CLOSED;
-        else if (clock_left_ms(deadline_ms) == 0)
+        if (clock_left_ms(deadline_ms) == 0)
             return NATS_TIMEOUT;
     }
 }

@@ -292,22 +292,11 @@ static void report_account(struct nats *nats, struct findings *findings)
     json_decref(account);
 }
 
-/* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
-static void note_library(const struct nats *nats, struct findings *findings)
-{
-    struct finding *finding;
-
-    if (nats_tls_is_safe())
-        return;
-    finding = findings_add(findings, FINDING_OK, "sink %s: nats.c %s is too old for TLS to NATS",
-                           nats->base.options->name, nats_GetVersion());
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "build with nats.c 3.11 or later, or use the container image");
-}
-
 void nats_report(struct nats *nats, const json_t *info, const char *destination,
                  struct findings *findings)
 {
+    struct finding *finding;
+
     if (destination != NULL) {
         report_full_subject(nats, info, destination, findings);
         report_interest(nats, info, destination, findings);
@@ -316,5 +305,11 @@ void nats_report(struct nats *nats, const json_t *info, const char *destination,
     report_refusals(nats, info, findings);
     report_losses(nats, info, findings);
     report_account(nats, findings);
-    note_library(nats, findings);
+    /* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
+    if (nats_tls_is_safe())
+        return;
+    finding = findings_add(findings, FINDING_OK, "sink %s: nats.c %s is too old for TLS to NATS",
+                           nats->base.options->name, nats_GetVersion());
+    (void)snprintf(finding->fix, sizeof finding->fix,
+                   "build with nats.c 3.11 or later, or use the container image");
 }

@@ -35,11 +35,6 @@ static size_t header_bytes_of(const struct message *message,
     return bytes;
 }
 
-static void reject(struct batch *batch, struct message *message, const char *why)
-{
-    batch_refuse(batch, message, VERDICT_REJECTED, "%s", why);
-}
-
 /* A server announces a changed max_payload only to new connections. So a message that is too large
  * for an old value makes the next ready() reconnect, at most once every MAX_PAYLOAD_VALID_MS. */
 static bool max_payload_is_stale(struct nats *nats)
@@ -59,7 +54,8 @@ static bool check_size(struct nats *nats, struct batch *batch, struct message *m
     bool too_large = (int64_t)header_bytes + payload_bytes > nats->message_bytes_max;
 
     if (header_bytes > NATS_HEADER_BYTES_MAX)
-        reject(batch, message, "the headers, which include the key, are larger than 64 KiB");
+        batch_refuse(batch, message, VERDICT_REJECTED,
+                     "the headers, which include the key, are larger than 64 KiB");
     else if (too_large && max_payload_is_stale(nats))
         return false;
     else if (too_large)
@@ -91,7 +87,7 @@ static bool check_subject(struct nats *nats, struct batch *batch, struct message
     if (broken == NULL && is_below(message->destination, nats_inbox_prefix(nats)))
         broken = "subjects below the sink's inbox_prefix are for acknowledgements";
     if (broken != NULL)
-        reject(batch, message, broken);
+        batch_refuse(batch, message, VERDICT_REJECTED, "%s", broken);
     if (broken != NULL || !nats->stream_found || nats_stream_takes(nats, message->destination))
         return broken == NULL;
     /* The message is not published: it would reach the subject's subscribers, but not the
@@ -117,7 +113,7 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
     }
     broken = rules_nats_headers(message->headers, message->header_count);
     if (broken != NULL)
-        reject(batch, message, broken);
+        batch_refuse(batch, message, VERDICT_REJECTED, "%s", broken);
     /* The last two contain nothing unchecked: an id made of the event id and replayed_at, and the
      * stream (client.c). */
     for (int i = 0; broken == NULL && i < NATS_OWN_HEADERS - 2; i++) {
@@ -128,7 +124,8 @@ static bool check_message(struct nats *nats, struct batch *batch, struct message
     if (broken != NULL)
         return false;
     if (message->event_id.data != NULL && message->event_id.len == 0) {
-        reject(batch, message, "the event_id is empty"); /* the server would ignore it */
+        batch_refuse(batch, message, VERDICT_REJECTED,
+                     "the event_id is empty"); /* the server would ignore it */
         return false;
     }
     return check_size(nats, batch, message, own);
@@ -240,16 +237,6 @@ static void warn_of_repeated_sequence(const struct nats *nats, uint64_t sequence
                    nats->address, sequence, nats->base.options->stream);
 }
 
-/* The server says only that the message is too large for the stream. */
-static void state_size(const struct nats *nats, struct batch *batch, struct message *message)
-{
-    batch_refuse(batch, message, VERDICT_REJECTED,
-                 "payload of %zu bytes plus headers: larger than max_msg_size %lld of stream"
-                 " \"%.64s\" (10054)",
-                 message->payload.len, (long long)nats->stream_bytes_max,
-                 nats->base.options->stream);
-}
-
 /* An answer to a message that expects none (any more) is ignored. If an expected answer has a
  * sequence number that another message was acknowledged with, the message stays pending and the
  * connection is replaced. */
@@ -273,7 +260,11 @@ static void take_answer(struct nats *nats, struct batch *batch, const struct nat
     expected->sequence = answer->sequence;
     nats_judge(batch, &batch->messages[index], answer, nats->base.options->stream);
     if (answer->state == NATS_REFUSED && answer->code == JSStreamMessageExceedsMaximumErr)
-        state_size(nats, batch, &batch->messages[index]);
+        batch_refuse(batch, &batch->messages[index], VERDICT_REJECTED,
+                     "payload of %zu bytes plus headers: larger than max_msg_size %lld of stream"
+                     " \"%.64s\" (10054)",
+                     batch->messages[index].payload.len, (long long)nats->stream_bytes_max,
+                     nats->base.options->stream);
     nats->unresolved +=
         answer->state == NATS_REFUSED && batch->messages[index].verdict == VERDICT_PENDING;
 }

@@ -135,16 +135,6 @@ static int check_answer(struct nats *nats, json_t **reply, struct error *error)
     return status;
 }
 
-static int fail_silent(struct nats *nats, struct error *error)
-{
-    fail(nats, error, ERROR_TRANSIENT, "no reply to the request for its configuration");
-    return error_hint(
-        error,
-        "the user needs permission to publish to $JS.API.STREAM.INFO.%s and to subscribe to "
-        "%s.>",
-        nats->base.options->stream, nats_inbox_prefix(nats));
-}
-
 int nats_call_api(struct nats *nats, const char *what, const char *request, json_t **reply,
                   struct error *error)
 {
@@ -160,8 +150,14 @@ int nats_call_api(struct nats *nats, const char *what, const char *request, json
     status = nats_ask(nats, subject, request, deadline_ms, &answer);
     if (status == NATS_NO_RESPONDERS)
         return fail_without_jetstream(nats, error);
-    if (status == NATS_TIMEOUT || status == NATS_NOT_PERMITTED)
-        return fail_silent(nats, error);
+    if (status == NATS_TIMEOUT || status == NATS_NOT_PERMITTED) {
+        fail(nats, error, ERROR_TRANSIENT, "no reply to the request for its configuration");
+        return error_hint(
+            error,
+            "the user needs permission to publish to $JS.API.STREAM.INFO.%s and to subscribe to "
+            "%s.>",
+            nats->base.options->stream, nats_inbox_prefix(nats));
+    }
     if (status != NATS_OK)
         return fail(nats, error, ERROR_TRANSIENT, natsStatus_GetText(status));
     *reply = json_loadb(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer), 0, NULL);
@@ -411,24 +407,19 @@ bool nats_subjects_need_refresh(const struct nats *nats)
            clock_left_ms(nats->subjects_read_at_ms + SUBJECTS_VALID_MS) == 0;
 }
 
-static int fail_subject(struct nats *nats, const char *destination, struct error *error)
-{
-    char why[SUBJECTS_BYTES_MAX];
-
-    (void)snprintf(why, sizeof why, "has no subject that matches \"%s\"", destination);
-    fail(nats, error, ERROR_PERMANENT, why);
-    return error_hint(error, "nats stream edit %s --subjects '...,%s'", nats->base.options->stream,
-                      destination);
-}
-
 static int check_subject(struct nats *nats, const json_t *info, const char *destination,
                          struct error *error)
 {
+    char why[SUBJECTS_BYTES_MAX];
+
     if (keep_subjects(nats, info, error) < 0)
         return -1;
     if (nats_stream_takes(nats, text_of(destination)))
         return 0;
-    return fail_subject(nats, destination, error);
+    (void)snprintf(why, sizeof why, "has no subject that matches \"%s\"", destination);
+    fail(nats, error, ERROR_PERMANENT, why);
+    return error_hint(error, "nats stream edit %s --subjects '...,%s'", nats->base.options->stream,
+                      destination);
 }
 
 static int check_destination(struct nats *nats, const char *destination, struct error *error)

@@ -36,16 +36,6 @@ const char *broker_address_problem(const char *address)
     return NULL;
 }
 
-static const char *skip_scheme(const char *url)
-{
-    static const char *const schemes[] = {"nats://", "tls://"};
-
-    for (size_t i = 0; i < 2; i++)
-        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
-            return url + strlen(schemes[i]);
-    return NULL;
-}
-
 bool server_url_has_credentials(const char *url)
 {
     return strchr(url, '@') != NULL;
@@ -53,7 +43,9 @@ bool server_url_has_credentials(const char *url)
 
 const char *server_url_problem(const char *url)
 {
-    const char *host = skip_scheme(url);
+    const char *host = strncmp(url, "nats://", 7) == 0  ? url + 7
+                       : strncmp(url, "tls://", 6) == 0 ? url + 6
+                                                        : NULL;
     size_t len;
 
     if (server_url_has_credentials(url))

@@ -182,18 +182,6 @@ char *value_expand(const char *key, struct toml_node *node, struct problems *rep
     return text;
 }
 
-static void refuse_range(const struct key *key, struct toml_node *node, const char *written,
-                         struct problems *report)
-{
-    char min[32];
-    char max[32];
-
-    report_refusal(report, node, "%s = %s: must be %s%s..%s", key->name, written,
-                   (key->flags & KEY_ZERO) != 0 ? "\"0\" or " : "",
-                   value_format(min, sizeof min, key, key->min),
-                   value_format(max, sizeof max, key, key->max));
-}
-
 static void refuse_word(const struct key *key, struct toml_node *node, const char *written,
                         struct problems *report)
 {
@@ -208,26 +196,22 @@ static void refuse_word(const struct key *key, struct toml_node *node, const cha
     report_refusal(report, node, "%s = %s: must be %s", key->name, written, allowed);
 }
 
-static bool has_range(const struct key *key)
-{
-    return key->type == KEY_INTEGER || key->type == KEY_DURATION || key->type == KEY_SIZE;
-}
-
-static bool is_in_range(const struct key *key, int64_t number)
-{
-    if (number == 0 && (key->flags & KEY_ZERO) != 0)
-        return true;
-    return number >= key->min && number <= key->max;
-}
-
 /* `written` is the value as the file has it, so that messages do not show a variable's value. */
 static void store_number(const struct key *key, struct toml_node *node, int64_t number,
                          const char *written, void *base, struct problems *report)
 {
-    if (has_range(key) && !is_in_range(key, number))
-        refuse_range(key, node, written, report);
-    else
+    bool has_range = key->type == KEY_INTEGER || key->type == KEY_DURATION || key->type == KEY_SIZE;
+    bool is_zero = number == 0 && (key->flags & KEY_ZERO) != 0;
+    char min[32];
+    char max[32];
+
+    if (!has_range || is_zero || (number >= key->min && number <= key->max))
         value_set_number(key, base, number);
+    else
+        report_refusal(report, node, "%s = %s: must be %s%s..%s", key->name, written,
+                       (key->flags & KEY_ZERO) != 0 ? "\"0\" or " : "",
+                       value_format(min, sizeof min, key, key->min),
+                       value_format(max, sizeof max, key, key->max));
 }
 
 static void read_number_text(const struct key *key, struct toml_node *node, void *base,
@@ -288,20 +272,6 @@ static char *read_text(const struct key *key, struct toml_node *node, struct pro
     return NULL;
 }
 
-static void read_string(const struct key *key, struct toml_node *node, void *base,
-                        struct problems *report)
-{
-    char *text;
-
-    if (node->type != TOML_STRING) {
-        refuse_type(key, node, report);
-        return;
-    }
-    text = read_text(key, node, report);
-    if (text != NULL)
-        set_string(key, base, text);
-}
-
 static void free_list(struct text_list *list)
 {
     for (int i = 0; i < list->count; i++)
@@ -348,12 +318,19 @@ static void read_list(const struct key *key, struct toml_node *node, void *base,
 
 void value_read(const struct key *key, struct toml_node *node, void *base, struct problems *report)
 {
-    if (key->type == KEY_STRING)
-        read_string(key, node, base, report);
-    else if (key->type == KEY_LIST)
+    char *text;
+
+    if (key->type == KEY_STRING && node->type != TOML_STRING) {
+        refuse_type(key, node, report);
+    } else if (key->type == KEY_STRING) {
+        text = read_text(key, node, report);
+        if (text != NULL)
+            set_string(key, base, text);
+    } else if (key->type == KEY_LIST) {
         read_list(key, node, base, report);
-    else
+    } else {
         read_number(key, node, base, report);
+    }
 }
 
 static int set_default(const struct key *key, void *base)

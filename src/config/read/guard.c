@@ -58,13 +58,6 @@ static bool is_quote_run(const struct scan *scan, char quote)
            scan->at[2] == quote;
 }
 
-/* A multi-line string may end in one or two quotes, followed by the three closing ones. */
-static void skip_closing(struct scan *scan, char quote)
-{
-    for (int i = 0; i < 5 && scan->at < scan->end && *scan->at == quote; i++)
-        scan->at++;
-}
-
 /* What follows a malformed string does not matter, because the parser stops there too. */
 static void skip_string(struct scan *scan)
 {
@@ -76,19 +69,14 @@ static void skip_string(struct scan *scan)
         if (*scan->at == '\\' && quote == '"') {
             scan->at += scan->at + 1 < scan->end ? 2 : 1;
         } else if (multi_line && is_quote_run(scan, quote)) {
-            skip_closing(scan, quote);
+            /* It may end in one or two quotes, followed by the three closing ones. */
+            for (int i = 0; i < 5 && scan->at < scan->end && *scan->at == quote; i++)
+                scan->at++;
             return;
         } else if (*scan->at++ == quote && !multi_line) {
             return;
         }
     }
-}
-
-static void skip_comment(struct scan *scan)
-{
-    const char *line_end = memchr(scan->at, '\n', (size_t)(scan->end - scan->at));
-
-    scan->at = line_end != NULL ? line_end : scan->end;
 }
 
 struct nesting {
@@ -108,23 +96,19 @@ static void count_nesting(struct nesting *nesting, char c)
         nesting->dots = 0;
 }
 
-static void scan_next(struct scan *scan, struct nesting *nesting)
-{
-    if (*scan->at == '"' || *scan->at == '\'')
-        skip_string(scan);
-    else if (*scan->at == '#')
-        skip_comment(scan);
-    else
-        count_nesting(nesting, *scan->at++);
-}
-
 static int check_nesting(const char *text, size_t len, struct toml_error *error)
 {
     struct scan scan = {.at = text, .end = text + len};
     struct nesting nesting = {0};
 
     while (scan.at < scan.end) {
-        scan_next(&scan, &nesting);
+        if (*scan.at == '"' || *scan.at == '\'')
+            skip_string(&scan);
+        else if (*scan.at == '#')
+            while (scan.at < scan.end && *scan.at != '\n')
+                scan.at++;
+        else
+            count_nesting(&nesting, *scan.at++);
         if (nesting.brackets > DEPTH_MAX || nesting.dots > DEPTH_MAX)
             return refuse_at(error, text, scan.at - 1, "nested deeper than 32 levels");
     }

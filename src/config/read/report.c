@@ -74,11 +74,6 @@ void report_warning(struct problems *report, const struct toml_node *node, const
     va_end(args);
 }
 
-static bool follows(const struct problem *a, const struct problem *b)
-{
-    return a->line != b->line ? a->line > b->line : a->column > b->column;
-}
-
 /* Insertion keeps the order of discovery where positions are equal; the list is short. */
 static void sort_by_position(struct problem_list *list, int count)
 {
@@ -86,8 +81,14 @@ static void sort_by_position(struct problem_list *list, int count)
         struct problem moved = list->items[i];
         int at = i;
 
-        for (; at > 0 && follows(&list->items[at - 1], &moved); at--)
-            list->items[at] = list->items[at - 1];
+        for (; at > 0; at--) {
+            const struct problem *before = &list->items[at - 1];
+
+            if (before->line != moved.line ? before->line < moved.line
+                                           : before->column <= moved.column)
+                break;
+            list->items[at] = *before;
+        }
         list->items[at] = moved;
     }
 }
