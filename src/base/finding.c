@@ -33,3 +33,12 @@ struct finding *findings_add(struct findings *findings, enum finding_level level
     va_end(args);
     return finding;
 }
+
+void finding_fix(struct finding *finding, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(finding->fix, sizeof finding->fix, format, args);
+    va_end(args);
+}

@@ -29,5 +29,8 @@ void findings_free(struct findings *findings);
  * replaces the last one. */
 struct finding *findings_add(struct findings *findings, enum finding_level level,
                              const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Sets how it is fixed. */
+void finding_fix(struct finding *finding, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -6,72 +6,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct broker_ops *ops_of(const struct broker *broker)
-{
-    return ((const struct broker_base *)(const void *)broker)->ops;
-}
-
 void broker_close(struct broker *broker)
 {
     if (broker != NULL)
-        ops_of(broker)->destroy(broker);
+        broker->ops->destroy(broker);
 }
 
-void broker_set_connect_timeout(struct broker *broker, int connect_timeout_ms)
+int broker_connect_timeout_ms(const struct broker *broker)
 {
-    ((struct broker_base *)(void *)broker)->connect_timeout_ms = connect_timeout_ms;
-}
-
-int broker_connect_timeout_ms(const struct broker_base *base)
-{
-    return base->connect_timeout_ms > 0 ? base->connect_timeout_ms : BROKER_CONNECT_TIMEOUT_MS;
+    return broker->connect_timeout_ms > 0 ? broker->connect_timeout_ms : BROKER_CONNECT_TIMEOUT_MS;
 }
 
 int broker_ready(struct broker *broker, struct error *error)
 {
-    return ops_of(broker)->ready(broker, error);
+    return broker->ops->ready(broker, error);
 }
 
 void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
 {
-    ops_of(broker)->send(broker, batch, sink, deadline_ms);
+    broker->ops->send(broker, batch, sink, deadline_ms);
 }
 
 int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error)
 {
-    return ops_of(broker)->await(broker, batch, sink, deadline_ms, error);
+    return broker->ops->await(broker, batch, sink, deadline_ms, error);
 }
 
 bool broker_keeps_order(const struct broker *broker)
 {
-    return ops_of(broker)->keeps_order != NULL && ops_of(broker)->keeps_order(broker);
-}
-
-bool broker_keeps_nothing(const struct broker *broker)
-{
-    return ((const struct broker_base *)(const void *)broker)->keeps_nothing;
-}
-
-int64_t broker_recognise_ms(const struct broker *broker)
-{
-    return ((const struct broker_base *)(const void *)broker)->recognise_ms;
+    return broker->ops->keeps_order != NULL && broker->ops->keeps_order(broker);
 }
 
 int64_t broker_payload_max(const struct broker *broker)
 {
-    return ops_of(broker)->payload_max(broker);
+    return broker->ops->payload_max(broker);
 }
 
 int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error)
 {
-    return ops_of(broker)->inspect(broker, destination, findings, error);
+    return broker->ops->inspect(broker, destination, findings, error);
 }
 
 int broker_make(struct broker *broker, const char *destination, struct error *error)
 {
-    return ops_of(broker)->make(broker, destination, error);
+    return broker->ops->make(broker, destination, error);
 }
 
 bool sink_allows(const struct sink_options *options, struct text destination)

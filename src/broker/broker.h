@@ -11,7 +11,7 @@
  * and stdout.c. A broker object belongs to one lane and is used by one thread at a time.
  */
 
-struct broker; /* defined by each client; begins with struct broker_base */
+struct broker;
 
 struct broker_ops {
     const char *type;
@@ -75,16 +75,17 @@ struct broker_ops {
     void (*end)(void); /* ends the library's own threads within 1 s; NULL: it has none */
 };
 
-struct broker_base {
+/* Each client has a struct of its own, which begins with this one. */
+struct broker {
     const struct broker_ops *ops;
     const struct sink_options *options;
-    int connect_timeout_ms; /* 0: BROKER_CONNECT_TIMEOUT_MS */
+    int connect_timeout_ms; /* of the next ready(); 0: BROKER_CONNECT_TIMEOUT_MS */
     int64_t recognise_ms;   /* for how long it drops a repeated message; 0: never, or not known */
     bool keeps_nothing;     /* it acknowledges messages and stores none, for lack of consumers */
 };
 
 #define BROKER_CONNECT_TIMEOUT_MS 4000
-int broker_connect_timeout_ms(const struct broker_base *base);
+int broker_connect_timeout_ms(const struct broker *broker);
 
 extern const struct broker_ops kafka_ops;
 extern const struct broker_ops nats_ops;
@@ -102,16 +103,11 @@ void broker_end(void);
 /* broker.c */
 void broker_close(struct broker *broker);
 
-/* Sets the timeout of the next ready(). A lane with other sinks waiting uses a short one. */
-void broker_set_connect_timeout(struct broker *broker, int connect_timeout_ms);
 int broker_ready(struct broker *broker, struct error *error);
 void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms);
 int broker_await(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms,
                  struct error *error);
 bool broker_keeps_order(const struct broker *broker);
-/* For how long it recognises a repeated message and drops it; 0: not known, or it never does. */
-int64_t broker_recognise_ms(const struct broker *broker);
-bool broker_keeps_nothing(const struct broker *broker);
 int64_t broker_payload_max(const struct broker *broker);
 int broker_inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error);

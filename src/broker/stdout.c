@@ -31,7 +31,7 @@
 #define PAYLOAD_BYTES_MAX (64 * 1024 * 1024)
 
 struct stdout_sink {
-    struct broker_base base;
+    struct broker base;
     struct json_line line; /* lines that have not been written yet */
     size_t *ends;          /* where the line of each message of the batch ends in `line` */
     int ends_capacity;
@@ -62,7 +62,7 @@ static struct broker *create(const struct sink_options *options, struct error *e
     if (sink == NULL)
         error_no_memory(error);
     else
-        sink->base = (struct broker_base){.ops = &stdout_ops, .options = options};
+        sink->base = (struct broker){.ops = &stdout_ops, .options = options};
     return (struct broker *)sink;
 }
 

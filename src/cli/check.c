@@ -20,9 +20,7 @@
 
 static void add_error(struct findings *findings, const struct error *error)
 {
-    struct finding *finding = findings_add(findings, FINDING_ERROR, "%s", error->text);
-
-    (void)snprintf(finding->fix, sizeof finding->fix, "%s", error->hint);
+    finding_fix(findings_add(findings, FINDING_ERROR, "%s", error->text), "%s", error->hint);
 }
 
 static bool has_error(const struct findings *findings)

@@ -64,8 +64,8 @@ struct lane_peer {
     _Atomic int state; /* enum peer_state */
     _Atomic int64_t since_ms;
     _Atomic uint64_t connects;
-    _Atomic int64_t recognise_ms; /* sinks: broker_recognise_ms() */
-    _Atomic bool keeps_nothing;   /* sinks: broker_keeps_nothing() */
+    _Atomic int64_t recognise_ms; /* sinks: as struct broker */
+    _Atomic bool keeps_nothing;   /* sinks: as struct broker */
     int64_t error_at_ms;          /* when it occurred, guarded by `lock`; 0: there was no error */
     struct error error;           /* the last error, guarded by `lock` */
 };

@@ -64,14 +64,13 @@ static void ready(struct lane_sinks *sinks, int sink, struct error *error)
     if (!sinks_can_use(sinks, sink) && others_work(sinks, sink) &&
         clock_left_ms(sinks->states[sink].probe_at_ms) > 0)
         return;
-    broker_set_connect_timeout(sinks->brokers[sink], connect_timeout_ms(sinks, sink));
+    sinks->brokers[sink]->connect_timeout_ms = connect_timeout_ms(sinks, sink);
     if (broker_ready(sinks->brokers[sink], &problem) == 0) {
         sinks->away &= ~bit(sink);
         lane_report_up(sinks->report, sink);
-        atomic_store(&sinks->report->peers[sink].recognise_ms,
-                     broker_recognise_ms(sinks->brokers[sink]));
+        atomic_store(&sinks->report->peers[sink].recognise_ms, sinks->brokers[sink]->recognise_ms);
         atomic_store(&sinks->report->peers[sink].keeps_nothing,
-                     broker_keeps_nothing(sinks->brokers[sink]));
+                     sinks->brokers[sink]->keeps_nothing);
         return;
     }
     sinks_mark_away(sinks, sink, &problem);

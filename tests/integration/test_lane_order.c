@@ -20,7 +20,7 @@
 #define SLOW_TIMEOUT_MS 600
 
 struct fake_broker {
-    struct broker_base base;
+    struct broker base;
     int stop_at, lose_at; /* while this wave is awaited */
     bool is_slow;         /* each wave takes half of the time that is left */
     int passes_over;      /* this many waves end without a verdict and without an error */

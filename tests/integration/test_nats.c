@@ -252,7 +252,7 @@ static void a_stream_that_takes_or_keeps_nothing_is_reported(void **state)
     assert_reported("there is no consumer: it acknowledges messages and stores none",
                     "nats consumer add");
     assert_int_equal(broker_ready(broker, &error), 0);
-    assert_true(broker_keeps_nothing(broker));
+    assert_true(broker->keeps_nothing);
     config.Sealed = true;
     assert_int_equal(js_UpdateStream(NULL, context, &config, NULL, NULL), NATS_OK);
     assert_reported("it is sealed", "add another stream");

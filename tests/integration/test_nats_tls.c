@@ -171,7 +171,7 @@ static void a_slow_server_that_demands_tls_keeps_nobody_waiting_twice(void **sta
     proxy = start_slow_proxy(1700, slow_url, sizeof slow_url);
     options.servers.items[0] = slow_url;
     assert_int_equal(setenv("SSL_CERT_FILE", ca_path, 1), 0);
-    broker_set_connect_timeout(broker, 2000);
+    broker->connect_timeout_ms = 2000;
     began_ms = clock_now_ms();
     assert_int_equal(broker_ready(broker, &error), -1);
     assert_true(clock_now_ms() - began_ms < 2000 + 1000);

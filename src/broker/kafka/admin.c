@@ -87,9 +87,9 @@ static struct finding *add_warning(const struct kafka *kafka, struct findings *f
 static void set_fix(const struct kafka *kafka, struct finding *finding, const char *topic,
                     const char *setting)
 {
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "kafka-configs.sh --bootstrap-server %s --alter --topic %s --add-config %s",
-                   kafka->base.options->brokers.items[0], topic, setting);
+    finding_fix(finding,
+                "kafka-configs.sh --bootstrap-server %s --alter --topic %s --add-config %s",
+                kafka->base.options->brokers.items[0], topic, setting);
 }
 
 /* What the cluster may do to messages that it has acknowledged. */
@@ -98,7 +98,6 @@ static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topi
 {
     const char *name = topic->topic;
     struct topic_settings settings = ask_settings(kafka, name);
-    struct finding *finding;
 
     if (settings.compacted)
         set_fix(kafka,
@@ -107,11 +106,11 @@ static void warn(struct kafka *kafka, const struct rd_kafka_metadata_topic *topi
                             " of each key only the last message is sure to stay"),
                 name, "cleanup.policy=delete");
     if (fewest_replicas(topic) < 2) {
-        finding = add_warning(kafka, findings, name,
-                              "replication factor 1: losing one disk loses acknowledged messages");
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "add replicas with kafka-reassign-partitions.sh, and set"
-                       " min.insync.replicas=2");
+        finding_fix(
+            add_warning(kafka, findings, name,
+                        "replication factor 1: losing one disk loses acknowledged messages"),
+            "add replicas with kafka-reassign-partitions.sh, and set"
+            " min.insync.replicas=2");
         return;
     }
     if (settings.min_insync >= 0 && settings.min_insync < 2)

@@ -169,7 +169,7 @@ static struct broker *create(const struct sink_options *options, struct error *e
     if (kafka == NULL) {
         error_no_memory(error);
     } else {
-        kafka->base = (struct broker_base){.ops = &kafka_ops, .options = options};
+        kafka->base = (struct broker){.ops = &kafka_ops, .options = options};
         kafka->message_bytes_max = kafka_conf_number(conf, "message.max.bytes");
         kafka_chunks_init(&kafka->chunks, kafka->message_bytes_max,
                           kafka_conf_number(conf, "batch.size"),

@@ -89,7 +89,7 @@ struct kafka_link {
 };
 
 struct kafka {
-    struct broker_base base;
+    struct broker base;
     rd_kafka_t *client;        /* NULL: not yet created, or discarded; ready() creates it */
     struct kafka_link *link;   /* owned by the client */
     struct bounded_call *hung; /* a client whose creation or destruction hangs; NULL: none */
@@ -211,8 +211,9 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
 /* Marks the topic as taking no messages, because of `why`, until its metadata is requested
  * again. */
 void kafka_topic_invalidate(struct kafka *kafka, struct text name, rd_kafka_resp_err_t why);
-/* Requests the metadata of all topics in use. -1: no answer in time. */
-int kafka_topics_ask(struct kafka *kafka, int timeout_ms);
+/* Requests the metadata of one topic, or of all in use when it is NULL: librdkafka cannot ask about
+ * a list. -1: no answer in time. */
+int kafka_topics_ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms);
 rd_kafka_AdminOptions_t *kafka_admin_options(struct kafka *kafka, rd_kafka_admin_op_t operation,
                                              int timeout_ms);
 /* Creates the topic; 0 also when it exists. */

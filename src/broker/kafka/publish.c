@@ -528,7 +528,7 @@ static bool leave_partitions(struct kafka *kafka)
         kafka->silent_count == 0)
         return false;
     kafka_silence_begin(kafka);
-    kafka->renewed = kafka_topics_ask(kafka, KAFKA_ASK_MS) == 0;
+    kafka->renewed = kafka_topics_ask(kafka, NULL, KAFKA_ASK_MS) == 0;
     kafka_silence_end(kafka, kafka->renewed);
     return kafka->renewed;
 }

@@ -165,8 +165,7 @@ static void note_answer(struct kafka *kafka, const struct rd_kafka_metadata_topi
             clock_now_ms() + (kafka->refresh_ms > ASK_AGAIN_MS ? kafka->refresh_ms : ASK_AGAIN_MS);
 }
 
-/* Asks about one topic, or about all in the table: librdkafka cannot ask about a list. */
-static int ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms)
+int kafka_topics_ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms)
 {
     rd_kafka_resp_err_t code;
     const struct rd_kafka_metadata *metadata = kafka_ask_metadata(kafka, only, timeout_ms, &code);
@@ -177,11 +176,6 @@ static int ask(struct kafka *kafka, rd_kafka_topic_t *only, int timeout_ms)
         note_answer(kafka, &metadata->topics[i]);
     rd_kafka_metadata_destroy(metadata);
     return 0;
-}
-
-int kafka_topics_ask(struct kafka *kafka, int timeout_ms)
-{
-    return ask(kafka, NULL, timeout_ms);
 }
 
 rd_kafka_AdminOptions_t *kafka_admin_options(struct kafka *kafka, rd_kafka_admin_op_t operation,
@@ -256,7 +250,7 @@ static void create(struct kafka *kafka, struct kafka_topic *topic, int64_t deadl
                   "the topic could not be created");
         return;
     }
-    while (ask(kafka, topic->handle, clock_left_ms(deadline_ms)) == 0 &&
+    while (kafka_topics_ask(kafka, topic->handle, clock_left_ms(deadline_ms)) == 0 &&
            kafka_is_unknown(topic->refusal) && clock_left_ms(deadline_ms) > 0)
         (void)rd_kafka_poll(kafka->client, APPEAR_POLL_MS);
 }
@@ -304,8 +298,8 @@ int kafka_topics_learn(struct kafka *kafka, const struct batch *batch, int sink)
     only = due == 1 ? kafka_topic_find(kafka, last) : NULL;
     /* At most half of the time is used here, so that a slow cluster has time left for
      * publishing. */
-    if (ask(kafka, only != NULL ? only->handle : NULL, clock_left_ms(kafka->send_deadline_ms) / 2) <
-        0)
+    if (kafka_topics_ask(kafka, only != NULL ? only->handle : NULL,
+                         clock_left_ms(kafka->send_deadline_ms) / 2) < 0)
         return -1;
     if (kafka->base.options->create)
         create_unknown(kafka, batch, sink);

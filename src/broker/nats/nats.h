@@ -63,7 +63,7 @@ struct nats_hang {
 };
 
 struct nats {
-    struct broker_base base;
+    struct broker base;
     natsConnection *connection; /* NULL: none; ready() makes one */
     natsSubscription *inbox;    /* receives all replies; the library's jsCtx would need a thread */
     char inbox_name[NATS_INBOX_BYTES];

@@ -31,8 +31,7 @@ static struct finding *add(const struct nats *nats, struct findings *findings,
 
 static void set_fix(const struct nats *nats, struct finding *finding, const char *option)
 {
-    (void)snprintf(finding->fix, sizeof finding->fix, "nats stream edit %s %s",
-                   nats->base.options->stream, option);
+    finding_fix(finding, "nats stream edit %s %s", nats->base.options->stream, option);
 }
 
 static void warn_of_limits(const struct nats *nats, const json_t *info, struct findings *findings)
@@ -80,26 +79,23 @@ static void report_refusals(const struct nats *nats, const json_t *info, struct 
 {
     const json_t *mirror = nats_setting(info, "mirror");
     const char *origin = json_string_value(json_object_get(mirror, "name"));
-    struct finding *finding;
 
     if (json_is_object(mirror)) {
-        finding = add(nats, findings, FINDING_ERROR,
-                      "it is a mirror: only the stream that it copies takes messages");
-        (void)snprintf(finding->fix, sizeof finding->fix, "stream = \"%s\" in [sink.%s]",
-                       origin != NULL ? origin : "...", nats->base.options->name);
+        finding_fix(add(nats, findings, FINDING_ERROR,
+                        "it is a mirror: only the stream that it copies takes messages"),
+                    "stream = \"%s\" in [sink.%s]", origin != NULL ? origin : "...",
+                    nats->base.options->name);
     }
     if (json_is_true(nats_setting(info, "sealed"))) {
-        finding = add(nats, findings, FINDING_ERROR, "it is sealed and takes no messages any more");
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "sealing cannot be undone: add another stream, and move the subjects to it");
+        finding_fix(
+            add(nats, findings, FINDING_ERROR, "it is sealed and takes no messages any more"),
+            "sealing cannot be undone: add another stream, and move the subjects to it");
     }
     report_full(nats, info, findings);
 }
 
 static void report_retention(const struct nats *nats, const json_t *info, struct findings *findings)
 {
-    struct finding *finding;
-
     if (strcmp(nats_setting_text(info, "retention"), "limits") == 0)
         return;
     (void)add(nats, findings, FINDING_WARNING,
@@ -107,9 +103,8 @@ static void report_retention(const struct nats *nats, const json_t *info, struct
               " messages");
     if (!nats_keeps_nothing(info))
         return;
-    finding = add(nats, findings, FINDING_WARNING, NATS_KEEPS_NOTHING);
-    (void)snprintf(finding->fix, sizeof finding->fix, "nats consumer add %s before the relay runs",
-                   nats->base.options->stream);
+    finding_fix(add(nats, findings, FINDING_WARNING, NATS_KEEPS_NOTHING),
+                "nats consumer add %s before the relay runs", nats->base.options->stream);
 }
 
 /* What the stream's configuration may do to messages that it has acknowledged. */
@@ -117,22 +112,20 @@ static void report_losses(const struct nats *nats, const json_t *info, struct fi
 {
     int64_t window_ms = nats_duplicate_window_ms(info);
     int64_t wanted_ms = 2 * nats->base.options->publish_timeout_ms;
-    struct finding *finding;
     char option[64];
 
     if (strcmp(nats_setting_text(info, "storage"), "memory") == 0) {
-        finding = add(nats, findings, FINDING_WARNING,
-                      "memory storage: the stream is lost when the server restarts");
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "storage cannot be edited: add a stream with --storage file, and move the"
-                       " subjects to it");
+        finding_fix(add(nats, findings, FINDING_WARNING,
+                        "memory storage: the stream is lost when the server restarts"),
+                    "storage cannot be edited: add a stream with --storage file, and move the"
+                    " subjects to it");
     }
     if (json_integer_value(nats_setting(info, "num_replicas")) < 2) {
-        finding = add(nats, findings, FINDING_WARNING, "1 replica: losing one disk loses messages");
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "with a cluster of three servers: nats stream edit %s --replicas 3; fine for"
-                       " trying out",
-                       nats->base.options->stream);
+        finding_fix(
+            add(nats, findings, FINDING_WARNING, "1 replica: losing one disk loses messages"),
+            "with a cluster of three servers: nats stream edit %s --replicas 3; fine for"
+            " trying out",
+            nats->base.options->stream);
     }
     if (window_ms < wanted_ms) {
         (void)snprintf(option, sizeof option, "--dupe-window %llds",
@@ -244,14 +237,12 @@ static void report_interest(struct nats *nats, const json_t *info, const char *s
     if (json_is_array(consumers) && !is_taken &&
         json_integer_value(json_object_get(reply, "total")) <=
             (json_int_t)json_array_size(consumers)) {
-        struct finding *finding =
+        finding_fix(
             add(nats, findings, FINDING_WARNING,
                 "retention is \"interest\" and no consumer takes \"%.200s\": it acknowledges such"
                 " messages and stores none",
-                subject);
-
-        (void)snprintf(finding->fix, sizeof finding->fix, "nats consumer add %s --filter '%.200s'",
-                       nats->base.options->stream, subject);
+                subject),
+            "nats consumer add %s --filter '%.200s'", nats->base.options->stream, subject);
     }
     json_decref(reply);
 }
@@ -265,17 +256,15 @@ static void report_limits(const struct nats *nats, const json_t *usage, struct f
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         json_int_t used = json_integer_value(json_object_get(usage, kinds[i][0]));
         json_int_t limit = json_integer_value(json_object_get(limits, kinds[i][1]));
-        struct finding *finding;
 
         if (limit <= 0 || used < limit - limit / 10)
             continue;
-        finding =
-            findings_add(findings, used >= limit ? FINDING_ERROR : FINDING_WARNING,
-                         "sink %s: the account's streams take %lld of its %lld bytes of %s;"
-                         " what does not fit is refused",
-                         nats->base.options->name, (long long)used, (long long)limit, kinds[i][0]);
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "raise the account's limits of JetStream, or delete messages");
+        finding_fix(findings_add(findings, used >= limit ? FINDING_ERROR : FINDING_WARNING,
+                                 "sink %s: the account's streams take %lld of its %lld bytes of %s;"
+                                 " what does not fit is refused",
+                                 nats->base.options->name, (long long)used, (long long)limit,
+                                 kinds[i][0]),
+                    "raise the account's limits of JetStream, or delete messages");
     }
 }
 
@@ -295,8 +284,6 @@ static void report_account(struct nats *nats, struct findings *findings)
 void nats_report(struct nats *nats, const json_t *info, const char *destination,
                  struct findings *findings)
 {
-    struct finding *finding;
-
     if (destination != NULL) {
         report_full_subject(nats, info, destination, findings);
         report_interest(nats, info, destination, findings);
@@ -308,8 +295,7 @@ void nats_report(struct nats *nats, const json_t *info, const char *destination,
     /* For information only: a sink that asks for TLS is refused long before (nats_check_tls). */
     if (nats_tls_is_safe())
         return;
-    finding = findings_add(findings, FINDING_OK, "sink %s: nats.c %s is too old for TLS to NATS",
-                           nats->base.options->name, nats_GetVersion());
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "build with nats.c 3.11 or later, or use the container image");
+    finding_fix(findings_add(findings, FINDING_OK, "sink %s: nats.c %s is too old for TLS to NATS",
+                             nats->base.options->name, nats_GetVersion()),
+                "build with nats.c 3.11 or later, or use the container image");
 }

@@ -329,7 +329,6 @@ static void no_secret_crosses_a_network_to_a_token_endpoint_in_the_clear(void **
 
 static void servers_are_written_as_brokers(void **state)
 {
-
     (void)state;
     assert_refused_property("bootstrap.servers", "x:1", "write brokers");
     assert_refused_property("metadata.broker.list", "x:1", "write brokers");
