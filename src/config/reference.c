@@ -37,12 +37,16 @@ static void print_type(FILE *out, const struct key *key)
 
 static void print_sinks(FILE *out, unsigned flags)
 {
+    const char *glue = "";
+
     if ((flags & KEY_ANY_SINK) == 0 || (flags & KEY_ANY_SINK) == KEY_ANY_SINK)
         return;
-    (void)fprintf(out, "%s%s: ", (flags & KEY_KAFKA) != 0 ? "kafka" : "",
-                  (flags & KEY_NATS) == 0    ? ""
-                  : (flags & KEY_KAFKA) != 0 ? ", nats"
-                                             : "nats");
+    for (const struct sink_type *type = sink_types; type->name != NULL; type++)
+        if ((flags & type->flag) != 0) {
+            (void)fprintf(out, "%s%s", glue, type->name);
+            glue = ", ";
+        }
+    (void)fputs(": ", out);
 }
 
 static void print_row(FILE *out, const struct key *key, bool reloads)

@@ -13,20 +13,6 @@
 #define NAME_SHOWN_BYTES 80
 #define WHY_BYTES 256
 
-static struct toml_node *node_of(struct toml_node *route, const char *key)
-{
-    struct toml_node *node = toml_find(route, key);
-
-    return node != NULL ? node : route;
-}
-
-static bool is_refused(const struct toml_node *route, const char *key)
-{
-    const struct toml_node *node = toml_find(route, key);
-
-    return node != NULL && node->refused;
-}
-
 static void refuse_sink(const struct loader *loader, struct toml_node *node, const char *name)
 {
     const struct relay_options *relay = &loader->config->relay;
@@ -59,7 +45,7 @@ static int find_sink(const struct loader *loader, struct toml_node *node,
 {
     const struct relay_options *relay = &loader->config->relay;
 
-    if (is_refused(node, "sink") || relay->sink_count == 0)
+    if (toml_is_refused(node, "sink") || relay->sink_count == 0)
         return -1;
     if (source->sink == NULL && relay->sink_count == 1)
         return 0;
@@ -71,17 +57,17 @@ static int find_sink(const struct loader *loader, struct toml_node *node,
     for (int i = 0; i < relay->sink_count; i++)
         if (strcmp(relay->sinks[i].name, source->sink) == 0)
             return i;
-    refuse_sink(loader, node_of(node, "sink"), source->sink);
+    refuse_sink(loader, toml_find_or_table(node, "sink"), source->sink);
     return -1;
 }
 
 static int parse_match(const struct loader *loader, struct toml_node *node, const char *source,
                        struct match *match)
 {
-    struct toml_node *at = node_of(node, "match");
+    struct toml_node *at = toml_find_or_table(node, "match");
     char why[WHY_BYTES] = "";
 
-    if (is_refused(node, "match"))
+    if (toml_is_refused(node, "match"))
         return -1;
     if (source == NULL) {
         report_refusal(loader->report, node, "a route needs a match; \">\" matches every topic");
@@ -100,12 +86,12 @@ static int parse_template(const struct loader *loader, struct toml_node *node, c
     char shown[WHY_BYTES];
     size_t position;
 
-    if (is_refused(node, key))
+    if (toml_is_refused(node, key))
         return -1;
     if (template_parse(template, source, why, sizeof why, &position) == 0)
         return 0;
-    report_refusal(loader->report, node_of(node, key), "%s: at position %zu: %s", key, position,
-                   text_escape(shown, sizeof shown, why, strlen(why)));
+    report_refusal(loader->report, toml_find_or_table(node, key), "%s: at position %zu: %s", key,
+                   position, text_escape(shown, sizeof shown, why, strlen(why)));
     return -1;
 }
 
@@ -120,7 +106,7 @@ static void check_constant(const struct loader *loader, struct toml_node *node,
     const char *problem = NULL;
 
     if (!template_is_constant(&route->topic) ||
-        is_refused(loader_sink(loader, route->sink), "allow"))
+        toml_is_refused(loader_sink(loader, route->sink), "allow"))
         return;
     if (type == KEY_KAFKA)
         problem = rules_kafka_topic(topic);
@@ -130,7 +116,7 @@ static void check_constant(const struct loader *loader, struct toml_node *node,
         !match_any(sink->allowed, sink->allow.count, topic))
         problem = "the sink's allow list does not permit this topic";
     if (problem != NULL)
-        report_refusal(loader->report, node_of(node, "topic"), "topic: %s", problem);
+        report_refusal(loader->report, toml_find_or_table(node, "topic"), "topic: %s", problem);
 }
 
 /* All three parts are parsed even when one fails, so that every problem is reported. */

@@ -213,7 +213,7 @@ static void nobody_answers_for_a_relay(void **state)
     assert_says(process->out, "2 lanes, does not answer");
     assert_says(process->out, "does not answer: it may hang");
     assert_null(strstr(process->out, "forged"));
-    assert_null(strstr(process->out, "666"));
+    assert_null(strstr(process->out, "666 sent")); /* a process id may hold the digits */
     assert_int_equal(kill(relay.pid, SIGCONT), 0);
     end_relay(&relay);
 }

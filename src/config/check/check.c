@@ -21,13 +21,6 @@ static struct toml_node *locate(const struct loader *loader, const char *section
     return table != NULL ? table : loader->root;
 }
 
-static bool is_refused(const struct loader *loader, const char *section, const char *key)
-{
-    const struct toml_node *node = toml_find(toml_find(loader->root, section), key);
-
-    return node != NULL && node->refused;
-}
-
 /* Refuses to send a password across a network without TLS, and warns when the server's identity is
  * not verified. */
 static void check_transport(const struct loader *loader, const struct toml_node *node)
@@ -74,7 +67,7 @@ static void check_url(const struct loader *loader)
     struct toml_node *node = locate(loader, "database", "url");
     char problem[CONNINFO_PROBLEM_BYTES];
 
-    if (is_refused(loader, "database", "url"))
+    if (toml_is_refused(toml_find(loader->root, "database"), "url"))
         return;
     if (conninfo_check(outbox->url, problem) < 0)
         report_problem(loader->report, node, "url: %s", problem);
@@ -128,8 +121,8 @@ static void check_pair(const struct loader *loader, const char *section, const c
     char first[32];
     char second[32];
 
-    if (shorter_ms <= longer_ms || is_refused(loader, section, shorter) ||
-        is_refused(loader, section, longer))
+    if (shorter_ms <= longer_ms || toml_is_refused(toml_find(loader->root, section), shorter) ||
+        toml_is_refused(toml_find(loader->root, section), longer))
         return;
     report_problem(loader->report, node != NULL ? node : locate(loader, section, longer),
                    "%s (%s) must not be longer than %s (%s)", shorter,

@@ -14,26 +14,16 @@ struct toml_node *loader_sink(const struct loader *loader, int sink)
     return toml_find(toml_find(loader->root, "sink"), loader->config->relay.sinks[sink].name);
 }
 
-static struct toml_node *node_of(struct toml_node *sink_node, const char *key)
-{
-    struct toml_node *node = toml_find(sink_node, key);
-
-    return node != NULL ? node : sink_node;
-}
-
-static const char *const type_names[] = {"kafka", "nats", "stdout"};
-static const unsigned type_flags[] = {KEY_KAFKA, KEY_NATS, KEY_STDOUT};
-
 /* `"kafka" and "nats"` */
 static char *format_types(char *out, size_t size, unsigned flags)
 {
     out[0] = '\0';
-    for (size_t i = 0; i < 3; i++) {
+    for (const struct sink_type *type = sink_types; type->name != NULL; type++) {
         size_t used = strlen(out);
 
-        if ((flags & type_flags[i]) != 0)
+        if ((flags & type->flag) != 0)
             (void)snprintf(out + used, size - used, "%s\"%s\"", used > 0 ? " and " : "",
-                           type_names[i]);
+                           type->name);
     }
     return out;
 }
@@ -90,7 +80,7 @@ static void refuse_both(const struct loader *loader, struct toml_node *node, con
                         const char *other)
 {
     if (toml_find(node, key) != NULL && toml_find(node, other) != NULL)
-        report_problem(loader->report, node_of(node, key),
+        report_problem(loader->report, toml_find_or_table(node, key),
                        "%s: %s is given too; keep only one of them", key, other);
 }
 
@@ -98,7 +88,8 @@ static void require_other(const struct loader *loader, struct toml_node *node, c
                           const char *other)
 {
     if (toml_find(node, key) != NULL && toml_find(node, other) == NULL)
-        report_problem(loader->report, node_of(node, key), "%s: requires %s", key, other);
+        report_problem(loader->report, toml_find_or_table(node, key), "%s: requires %s", key,
+                       other);
 }
 
 static void check_login(const struct loader *loader, struct toml_node *node)
@@ -139,7 +130,7 @@ static void check_create(const struct loader *loader, const struct sink_options 
     if (!sink->create)
         return;
     if (list == NULL)
-        report_problem(loader->report, node_of(node, "create"),
+        report_problem(loader->report, toml_find_or_table(node, "create"),
                        "create: requires allow, whose patterns become the stream's subjects");
     else if (!list->refused)
         for (int i = 0; i < sink->allow.count; i++)
@@ -320,9 +311,10 @@ static const struct broker_ops *find_ops(const struct loader *loader,
     }
     ops = broker_ops_find(sink->type);
     if (ops == NULL)
-        report_problem(
-            loader->report, node_of(node, "type"), "type: unknown type \"%s\"; known: %s",
-            text_escape(shown, sizeof shown, sink->type, strlen(sink->type)), broker_types());
+        report_problem(loader->report, toml_find_or_table(node, "type"),
+                       "type: unknown type \"%s\"; known: %s",
+                       text_escape(shown, sizeof shown, sink->type, strlen(sink->type)),
+                       broker_types());
     return ops;
 }
 

@@ -78,6 +78,11 @@ enum section section_find(enum section parent, const char *name);
 const char *section_title(enum section section);
 const char *section_help(enum section section);
 
+struct sink_type {
+    const char *name;
+    unsigned flag;
+};
+extern const struct sink_type sink_types[]; /* ends with a NULL name */
 /* KEY_KAFKA, KEY_NATS, KEY_STDOUT, or 0 for an unknown type. */
 unsigned sink_type_flag(const char *type);
 

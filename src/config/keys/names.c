@@ -73,13 +73,15 @@ const char *section_help(enum section section)
     return sections[section].help;
 }
 
+const struct sink_type sink_types[] = {
+    {"kafka", KEY_KAFKA}, {"nats", KEY_NATS}, {"stdout", KEY_STDOUT}, {NULL, 0}};
+
 unsigned sink_type_flag(const char *type)
 {
-    if (strcmp(type, "kafka") == 0)
-        return KEY_KAFKA;
-    if (strcmp(type, "nats") == 0)
-        return KEY_NATS;
-    return strcmp(type, "stdout") == 0 ? KEY_STDOUT : 0;
+    for (const struct sink_type *known = sink_types; known->name != NULL; known++)
+        if (strcmp(type, known->name) == 0)
+            return known->flag;
+    return 0;
 }
 
 bool is_likely_typo(const struct text_nearest *nearest)

@@ -219,3 +219,17 @@ struct toml_node *toml_find(const struct toml_node *table, const char *key)
             return &table->children[i];
     return nullptr;
 }
+
+toml_node *toml_find_or_table(toml_node *table, const char *key)
+{
+    toml_node *node = toml_find(table, key);
+
+    return node != nullptr ? node : table;
+}
+
+bool toml_is_refused(const toml_node *table, const char *key)
+{
+    const toml_node *node = toml_find(table, key);
+
+    return node != nullptr && node->refused;
+}

@@ -60,6 +60,10 @@ void toml_free(struct toml_node *root);
 
 /* The child with that key. NULL: there is none, or `table` is NULL or not a table. */
 struct toml_node *toml_find(const struct toml_node *table, const char *key);
+/* The same; the table when there is none. */
+struct toml_node *toml_find_or_table(struct toml_node *table, const char *key);
+/* Whether there is such a child and its value was refused. */
+bool toml_is_refused(const struct toml_node *table, const char *key);
 
 #ifdef __cplusplus
 }
