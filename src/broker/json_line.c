@@ -17,36 +17,45 @@
 #define CAPACITY_MIN 4096
 #define ESCAPE_BYTES_MAX 6 /* \u0000 */
 
-static int reserve(struct json_line *line, size_t more)
-{
-    size_t capacity = line->capacity > 0 ? line->capacity : CAPACITY_MIN;
-    char *grown;
-
-    if (line->capacity - line->len >= more)
-        return 0;
-    while (capacity - line->len < more)
-        capacity *= 2;
-    grown = realloc(line->data, capacity);
-    if (grown == NULL)
-        return -1;
-    line->data = grown;
-    line->capacity = capacity;
-    return 0;
-}
-
-/* The caller has reserved the space. */
 static void put(struct json_line *line, const char *data, size_t len)
 {
+    size_t capacity = line->capacity > 0 ? line->capacity : CAPACITY_MIN;
+    char *grown = line->data;
+
+    while (capacity - line->len < len)
+        capacity *= 2;
+    if (capacity > line->capacity)
+        grown = realloc(line->data, capacity);
+    line->failed = line->failed || grown == NULL;
+    if (line->failed)
+        return;
+    line->data = grown;
+    line->capacity = capacity;
     memcpy(line->data + line->len, data, len);
     line->len += len;
 }
 
+static void put_text(struct json_line *line, const char *text)
+{
+    put(line, text, strlen(text));
+}
+
+/* -1: what was added since `start` is not whole, and is taken away again. */
+static int conclude(struct json_line *line, size_t start)
+{
+    if (!line->failed)
+        return 0;
+    line->len = start;
+    line->failed = false;
+    return -1;
+}
+
 int json_line_raw(struct json_line *line, const char *data, size_t len)
 {
-    if (reserve(line, len) < 0)
-        return -1;
+    size_t start = line->len;
+
     put(line, data, len);
-    return 0;
+    return conclude(line, start);
 }
 
 static void put_escaped(struct json_line *line, unsigned char byte)
@@ -60,7 +69,7 @@ static void put_escaped(struct json_line *line, unsigned char byte)
         (void)snprintf(escape, sizeof escape, "\\%c", shorthand[byte - '\b']);
     else
         (void)snprintf(escape, sizeof escape, "\\u%04x", (unsigned)byte);
-    put(line, escape, strlen(escape));
+    put_text(line, escape);
 }
 
 static bool is_plain(unsigned char byte)
@@ -82,11 +91,9 @@ static size_t put_special(struct json_line *line, const char *data, size_t len)
     return taken > 0 ? taken : 1;
 }
 
-static int add_string(struct json_line *line, struct text text)
+static void add_string(struct json_line *line, struct text text)
 {
-    if (reserve(line, text.len * ESCAPE_BYTES_MAX + 2) < 0)
-        return -1;
-    put(line, "\"", 1);
+    put_text(line, "\"");
     for (size_t at = 0; at < text.len;) {
         size_t plain = at;
 
@@ -97,8 +104,7 @@ static int add_string(struct json_line *line, struct text text)
         if (at < text.len)
             at += put_special(line, text.data + at, text.len - at);
     }
-    put(line, "\"", 1);
-    return 0;
+    put_text(line, "\"");
 }
 
 static void blank(char *data, size_t len, char unwanted)
@@ -109,26 +115,24 @@ static void blank(char *data, size_t len, char unwanted)
         *at = ' ';
 }
 
-static int add_json(struct json_line *line, struct text json)
+static void add_json(struct json_line *line, struct text json)
 {
     size_t start = line->len;
 
-    if (json_line_raw(line, json.data, json.len) < 0)
-        return -1;
+    put(line, json.data, json.len);
+    if (line->failed)
+        return;
     blank(line->data + start, json.len, '\n');
     blank(line->data + start, json.len, '\r');
-    return 0;
 }
 
 /* RFC 4648, section 4. */
-static int add_base64(struct json_line *line, struct text bytes)
+static void add_base64(struct json_line *line, struct text bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *data = (const unsigned char *)bytes.data;
 
-    if (reserve(line, (bytes.len + 2) / 3 * 4 + 2) < 0)
-        return -1;
-    put(line, "\"", 1);
+    put_text(line, "\"");
     for (size_t at = 0; at < bytes.len; at += 3) {
         size_t left = bytes.len - at;
         unsigned group = (unsigned)data[at] << 16 | (left > 1 ? (unsigned)data[at + 1] << 8 : 0) |
@@ -139,74 +143,67 @@ static int add_base64(struct json_line *line, struct text bytes)
 
         put(line, quad, sizeof quad);
     }
-    put(line, "\"", 1);
-    return 0;
+    put_text(line, "\"");
 }
 
 /* Each member except the first, which follows a brace, is preceded by a comma. */
-static int add_name(struct json_line *line, struct text name)
+static void add_name(struct json_line *line, const char *name, size_t len)
 {
-    if (line->data[line->len - 1] != '{' && json_line_raw(line, ",", 1) < 0)
-        return -1;
-    if (add_string(line, name) < 0)
-        return -1;
-    return json_line_raw(line, ":", 1);
+    if (line->len > 0 && line->data[line->len - 1] != '{')
+        put_text(line, ",");
+    add_string(line, (struct text){name, len});
+    put_text(line, ":");
 }
 
-static int add_member(struct json_line *line, struct text name, struct text value)
+static void add_member(struct json_line *line, const char *name, struct text value)
 {
     if (value.data == NULL)
-        return 0;
-    return add_name(line, name) < 0 ? -1 : add_string(line, value);
+        return;
+    add_name(line, name, strlen(name));
+    add_string(line, value);
 }
 
-static int add_headers(struct json_line *line, const struct message *message)
+static void add_headers(struct json_line *line, const struct message *message)
 {
     if (message->header_count == 0)
-        return 0;
-    if (add_name(line, text_of("headers")) < 0 || json_line_raw(line, "{", 1) < 0)
-        return -1;
-    for (int i = 0; i < message->header_count; i++)
-        if (add_member(line, message->headers[i].name, message->headers[i].value) < 0)
-            return -1;
-    return json_line_raw(line, "}", 1);
-}
+        return;
+    add_name(line, "headers", 7);
+    put_text(line, "{");
+    for (int i = 0; i < message->header_count; i++) {
+        const struct header *header = &message->headers[i];
 
-static int add_payload(struct json_line *line, const struct message *message)
-{
-    struct text payload = message->payload;
-
-    if (payload.data == NULL)
-        return 0;
-    if (message->payload_is_json)
-        return add_name(line, text_of("payload")) < 0 ? -1 : add_json(line, payload);
-    if (text_is_utf8(payload.data, payload.len))
-        return add_member(line, text_of("payload"), payload);
-    return add_name(line, text_of("payload_base64")) < 0 ? -1 : add_base64(line, payload);
-}
-
-static int add_object(struct json_line *line, const struct message *message)
-{
-    if (json_line_raw(line, "{", 1) < 0 ||
-        add_member(line, text_of("topic"), message->destination) < 0 ||
-        add_member(line, text_of("key"), message->route_key) < 0 ||
-        add_member(line, text_of("id"), message->event_id) < 0 ||
-        add_member(line, text_of("type"), message->type) < 0 ||
-        add_member(line, text_of("created_at"), message->created_at) < 0 ||
-        add_member(line, text_of("replayed_at"), message->replayed_at) < 0 ||
-        add_headers(line, message) < 0 || add_payload(line, message) < 0)
-        return -1;
-    return json_line_raw(line, "}\n", 2);
+        if (header->value.data == NULL)
+            continue;
+        add_name(line, header->name.data, header->name.len);
+        add_string(line, header->value);
+    }
+    put_text(line, "}");
 }
 
 int json_line_message(struct json_line *line, const struct message *message)
 {
+    struct text payload = message->payload;
     size_t start = line->len;
 
-    if (add_object(line, message) == 0)
-        return 0;
-    line->len = start;
-    return -1;
+    put_text(line, "{");
+    add_member(line, "topic", message->destination);
+    add_member(line, "key", message->route_key);
+    add_member(line, "id", message->event_id);
+    add_member(line, "type", message->type);
+    add_member(line, "created_at", message->created_at);
+    add_member(line, "replayed_at", message->replayed_at);
+    add_headers(line, message);
+    if (payload.data != NULL && message->payload_is_json) {
+        add_name(line, "payload", 7);
+        add_json(line, payload);
+    } else if (payload.data != NULL && !text_is_utf8(payload.data, payload.len)) {
+        add_name(line, "payload_base64", 14);
+        add_base64(line, payload);
+    } else {
+        add_member(line, "payload", payload);
+    }
+    put_text(line, "}\n");
+    return conclude(line, start);
 }
 
 void json_line_drop(struct json_line *line, size_t len)

@@ -9,6 +9,7 @@ struct json_line {
     char *data; /* owned */
     size_t len;
     size_t capacity;
+    bool failed; /* memory was short, and something is missing */
 };
 
 /* Adds the message's whole line, or nothing and returns -1 when out of memory. */

@@ -154,37 +154,30 @@ static void leave_at_once(int signal)
     _exit(EXIT_DONE);
 }
 
-static void fill_signals(sigset_t *set)
-{
-    (void)sigemptyset(set);
-    (void)sigaddset(set, SIGINT);
-    (void)sigaddset(set, SIGTERM);
-    (void)sigaddset(set, SIGHUP);
-}
+static sigset_t ending; /* the signals that end a watch */
 
 /* Readable when the watch is to end. Between two looks signals only make it so. */
 static int open_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     const struct sigaction leave = {.sa_handler = leave_at_once};
-    sigset_t set;
 
-    fill_signals(&set);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)sigemptyset(&ending);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        (void)sigaddset(&ending, signals[i]);
+    (void)sigprocmask(SIG_BLOCK, &ending, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         (void)sigaction(signals[i], &leave, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC);
+    return signalfd(-1, &ending, SFD_CLOEXEC);
 }
 
 static int take_again(struct look *look, struct error *error)
 {
-    sigset_t set;
     int status;
 
-    fill_signals(&set);
-    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+    (void)sigprocmask(SIG_UNBLOCK, &ending, NULL);
     status = take(look, error);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)sigprocmask(SIG_BLOCK, &ending, NULL);
     return status;
 }
 

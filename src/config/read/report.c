@@ -23,55 +23,20 @@ static void drop_partial_character(char *text)
     }
 }
 
-static void add_problem(struct problem_list *list, int line, int column, const char *format,
-                        va_list args)
+void report_add(struct problem_list *list, int line, int column, const char *format, ...)
 {
     struct problem *problem;
+    va_list args;
 
     if (list->count++ >= CONFIG_PROBLEMS_MAX)
         return;
     problem = &list->items[list->count - 1];
     problem->line = line;
     problem->column = column;
+    va_start(args, format);
     (void)vsnprintf(problem->text, sizeof problem->text, format, args);
+    va_end(args);
     drop_partial_character(problem->text);
-}
-
-void report_at(struct problems *report, int line, int column, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    add_problem(&report->errors, line, column, format, args);
-    va_end(args);
-}
-
-void report_problem(struct problems *report, const struct toml_node *node, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    add_problem(&report->errors, node->line, node->column, format, args);
-    va_end(args);
-}
-
-void report_refusal(struct problems *report, struct toml_node *node, const char *format, ...)
-{
-    va_list args;
-
-    node->refused = true;
-    va_start(args, format);
-    add_problem(&report->errors, node->line, node->column, format, args);
-    va_end(args);
-}
-
-void report_warning(struct problems *report, const struct toml_node *node, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    add_problem(&report->warnings, node->line, node->column, format, args);
-    va_end(args);
 }
 
 /* Insertion keeps the order of discovery where positions are equal; the list is short. */

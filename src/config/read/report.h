@@ -36,15 +36,17 @@ struct problems {
     struct problem_list warnings;
 };
 
-void report_at(struct problems *report, int line, int column, const char *format, ...)
+void report_add(struct problem_list *list, int line, int column, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-void report_problem(struct problems *report, const struct toml_node *node, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Like report_problem, and marks the node as refused, so that later checks ignore its value. */
-void report_refusal(struct problems *report, struct toml_node *node, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void report_warning(struct problems *report, const struct toml_node *node, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* An error at a position; at a node; and at a node whose value later checks are to ignore. */
+#define report_at(report, line, column, ...)                                                       \
+    report_add(&(report)->errors, line, column, __VA_ARGS__)
+#define report_problem(report, node, ...)                                                          \
+    report_at(report, (node)->line, (node)->column, __VA_ARGS__)
+#define report_refusal(report, node, ...)                                                          \
+    ((node)->refused = true, report_problem(report, node, __VA_ARGS__))
+#define report_warning(report, node, ...)                                                          \
+    report_add(&(report)->warnings, (node)->line, (node)->column, __VA_ARGS__)
 
 /* Writes all problems as lines to `problems`. 0, or -1 when there is at least one error. */
 int report_finish(struct problems *report, struct config_problems *problems);
