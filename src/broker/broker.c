@@ -19,7 +19,7 @@ int broker_connect_timeout_ms(const struct broker *broker)
 
 int broker_ready(struct broker *broker, struct error *error)
 {
-    return broker->ops->ready(broker, error);
+    return broker->ops->ready != NULL ? broker->ops->ready(broker, error) : 0;
 }
 
 void broker_send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
@@ -51,13 +51,24 @@ int broker_inspect(struct broker *broker, const char *destination, struct findin
 
 int broker_make(struct broker *broker, const char *destination, struct error *error)
 {
-    return broker->ops->make(broker, destination, error);
+    return broker->ops->make != NULL ? broker->ops->make(broker, destination, error) : 0;
 }
 
 bool sink_allows(const struct sink_options *options, struct text destination)
 {
     return options->allow.count == 0 ||
            match_any(options->allowed, options->allow.count, destination);
+}
+
+int sink_check_destination(const struct sink_options *options, const char *what, const char *broken,
+                           const char *destination, struct error *error)
+{
+    if (broken == NULL && sink_allows(options, text_of(destination)))
+        return 0;
+    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: %s \"%s\": %s%s",
+                     options->name, what, destination,
+                     broken != NULL ? broken : "the sink's allow list does not permit this ",
+                     broken != NULL ? "" : what);
 }
 
 bool sink_pattern(const char *allowed)

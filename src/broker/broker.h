@@ -19,7 +19,7 @@ struct broker_ops {
     /* Checks the options without using the network, once per process; config/check/ has seen that
      * those that are required are there. 0, or -1: an option is unknown, or would break
      * at-least-once delivery. `warning` says what weakens the connection's security; "" for
-     * nothing. */
+     * nothing. NULL: there is nothing to check. */
     int (*check_options)(const struct sink_options *options, char *warning, size_t warning_size,
                          struct error *error);
 
@@ -31,6 +31,7 @@ struct broker_ops {
      * Makes the broker usable: connects, or probes a connection that has failed. A healthy
      * connection costs no network traffic. Takes at most the connect timeout plus one second. 0, or
      * -1: the broker is unreachable or refuses the client (origin ERROR_BROKER).
+     * NULL: it is always usable.
      */
     int (*ready)(struct broker *broker, struct error *error);
 
@@ -66,7 +67,8 @@ struct broker_ops {
     int (*inspect)(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error);
 
-    /* Creates the destination if it is missing. 0 also when it exists or is a pattern. */
+    /* Creates the destination if it is missing. 0 also when it exists or is a pattern. NULL: none
+     * has to be created. */
     int (*make)(struct broker *broker, const char *destination, struct error *error);
 
     /* Frees the broker. Takes at most 5 s. */

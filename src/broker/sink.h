@@ -52,6 +52,11 @@ struct sink_options {
 /* Whether the sink's allow list permits this destination. An absent list permits all. */
 bool sink_allows(const struct sink_options *options, struct text destination);
 
+/* The same as an error. `what`: "topic" or "subject"; `broken`: why it cannot be one at all; NULL:
+ * it can. 0, or -1. */
+int sink_check_destination(const struct sink_options *options, const char *what, const char *broken,
+                           const char *destination, struct error *error);
+
 /* Whether an entry of the allow list is a pattern and not the name of one destination. */
 bool sink_pattern(const char *allowed);
 

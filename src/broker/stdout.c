@@ -45,16 +45,6 @@ static bool turn_is_taken;
 /* The remainder of a line that was cut; the next lane to write writes it first. */
 static struct json_line torn;
 
-static int check_options(const struct sink_options *options, char *warning, size_t warning_size,
-                         struct error *error)
-{
-    (void)options;
-    (void)warning;
-    (void)warning_size;
-    (void)error;
-    return 0;
-}
-
 static struct broker *create(const struct sink_options *options, struct error *error)
 {
     struct stdout_sink *sink = calloc(1, sizeof *sink);
@@ -64,13 +54,6 @@ static struct broker *create(const struct sink_options *options, struct error *e
     else
         sink->base = (struct broker){.ops = &stdout_ops, .options = options};
     return (struct broker *)sink;
-}
-
-static int ready(struct broker *broker, struct error *error)
-{
-    (void)broker;
-    (void)error;
-    return 0;
 }
 
 static void send(struct broker *broker, struct batch *batch, int sink, int64_t deadline_ms)
@@ -224,22 +207,10 @@ static int64_t payload_max(const struct broker *broker)
 static int inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error)
 {
-    const struct sink_options *options = ((struct stdout_sink *)broker)->base.options;
-
     (void)findings;
-    if (destination == NULL || sink_allows(options, text_of(destination)))
-        return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
-                     "[sink.%s]: topic \"%s\": the sink's allow list does not permit this topic",
-                     options->name, destination);
-}
-
-static int make(struct broker *broker, const char *destination, struct error *error)
-{
-    (void)broker;
-    (void)destination;
-    (void)error;
-    return 0;
+    return destination == NULL
+               ? 0
+               : sink_check_destination(broker->options, "topic", NULL, destination, error);
 }
 
 static void destroy(struct broker *broker)
@@ -253,13 +224,10 @@ static void destroy(struct broker *broker)
 
 const struct broker_ops stdout_ops = {
     .type = "stdout",
-    .check_options = check_options,
     .create = create,
-    .ready = ready,
     .send = send,
     .await = await,
     .payload_max = payload_max,
     .inspect = inspect,
-    .make = make,
     .destroy = destroy,
 };

@@ -8,8 +8,6 @@
 
 #include "broker/kafka/kafka.h"
 
-#include "route/rules.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,18 +142,6 @@ static int report_missing(struct kafka *kafka, const char *name, rd_kafka_resp_e
         return error_hint(error, "kafka-topics.sh --bootstrap-server %s --create --topic %s",
                           kafka->base.options->brokers.items[0], name);
     return -1;
-}
-
-int kafka_check_destination(const struct kafka *kafka, const char *name, struct error *error)
-{
-    const char *broken = rules_kafka_topic(text_of(name));
-
-    if (broken == NULL && !sink_allows(kafka->base.options, text_of(name)))
-        broken = "the sink's allow list does not permit this topic";
-    if (broken == NULL)
-        return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: topic \"%s\": %s",
-                     kafka->base.options->name, name, broken);
 }
 
 int kafka_inspect(struct kafka *kafka, const char *name, struct findings *findings,

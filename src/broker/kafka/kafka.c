@@ -22,6 +22,8 @@
 
 #include "broker/kafka/kafka.h"
 
+#include "route/rules.h"
+
 #include <stdlib.h>
 
 /* Takes at most one second. A client that hangs is destroyed in the background, and ready() creates
@@ -121,6 +123,12 @@ static int await(struct broker *broker, struct batch *batch, int sink, int64_t d
     return status;
 }
 
+static int check_destination(const struct kafka *kafka, const char *name, struct error *error)
+{
+    return sink_check_destination(kafka->base.options, "topic", rules_kafka_topic(text_of(name)),
+                                  name, error);
+}
+
 static int inspect(struct broker *broker, const char *destination, struct findings *findings,
                    struct error *error)
 {
@@ -128,7 +136,7 @@ static int inspect(struct broker *broker, const char *destination, struct findin
 
     if (destination == NULL)
         return ready(broker, error);
-    if (kafka_check_destination(kafka, destination, error) < 0 || ready(broker, error) < 0)
+    if (check_destination(kafka, destination, error) < 0 || ready(broker, error) < 0)
         return -1;
     return kafka_inspect(kafka, destination, findings, error);
 }
@@ -140,7 +148,7 @@ static int make(struct broker *broker, const char *destination, struct error *er
 
     if (sink_pattern(destination))
         return 0;
-    if (kafka_check_destination(kafka, destination, error) < 0 || ready(broker, error) < 0)
+    if (check_destination(kafka, destination, error) < 0 || ready(broker, error) < 0)
         return -1;
     return kafka_topic_create(kafka, destination, KAFKA_ASK_MS, error);
 }

@@ -248,8 +248,6 @@ void kafka_silence_begin(struct kafka *kafka);
 void kafka_silence_end(struct kafka *kafka, bool answered);
 
 /* admin.c */
-/* Whether the name may be that of a topic, and the sink's allow list permits it. */
-int kafka_check_destination(const struct kafka *kafka, const char *name, struct error *error);
 int kafka_inspect(struct kafka *kafka, const char *name, struct findings *findings,
                   struct error *error);
 

@@ -422,16 +422,10 @@ static int check_subject(struct nats *nats, const json_t *info, const char *dest
                       destination);
 }
 
-static int check_destination(struct nats *nats, const char *destination, struct error *error)
+static int check_destination(const struct nats *nats, const char *destination, struct error *error)
 {
-    const char *broken = rules_nats_subject(text_of(destination));
-
-    if (broken == NULL && !sink_allows(nats->base.options, text_of(destination)))
-        broken = "the sink's allow list does not permit this subject";
-    if (broken == NULL)
-        return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_CONFIG, "[sink.%s]: subject \"%s\": %s",
-                     nats->base.options->name, destination, broken);
+    return sink_check_destination(nats->base.options, "subject",
+                                  rules_nats_subject(text_of(destination)), destination, error);
 }
 
 int nats_inspect(struct nats *nats, const char *destination, json_t **info,

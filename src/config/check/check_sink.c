@@ -285,7 +285,8 @@ static void check_client(const struct loader *loader, const struct sink_options 
     char warning[256] = "";
     struct error error = {0};
 
-    while (ops->check_options(&rest, warning, sizeof warning, &error) < 0) {
+    while (ops->check_options != NULL &&
+           ops->check_options(&rest, warning, sizeof warning, &error) < 0) {
         int property = find_named_property(&rest, error.text);
 
         report_client(loader, sink, node, &error,
