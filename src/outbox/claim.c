@@ -216,31 +216,6 @@ static void adapt_level(struct outbox *outbox, const struct batch *batch, int64_
         outbox->level--;
 }
 
-int outbox_keep_pauses(struct outbox *outbox, const PGresult *result, int column,
-                       struct error *error)
-{
-    free(outbox->pauses);
-    outbox->pauses = NULL;
-    if (PQgetisnull(result, 0, column))
-        return 0;
-    outbox->pauses = strdup(PQgetvalue(result, 0, column));
-    return outbox->pauses != NULL ? 0 : error_no_memory(error);
-}
-
-const char *outbox_pauses(const struct outbox *outbox)
-{
-    return outbox->pauses;
-}
-
-int outbox_read_pauses(struct outbox *outbox, struct error *error)
-{
-    PGresult *result = session_run(&outbox->session, "pauses", 0, NULL, error);
-    int status = result != NULL ? outbox_keep_pauses(outbox, result, 0, error) : -1;
-
-    PQclear(result);
-    return status;
-}
-
 /* The claim was made by an old description, so it is dropped. The next one describes the tables
  * anew, in a session whose statements are prepared for them; it begins a new epoch of the horizon.
  */

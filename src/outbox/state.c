@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ISOLATE_MS 60000 /* how long claims stay small to isolate a row */
 
@@ -75,6 +76,31 @@ void outbox_close(struct outbox *outbox)
     slice_lock_close(outbox->slices);
     free(outbox->pauses);
     free(outbox);
+}
+
+int outbox_keep_pauses(struct outbox *outbox, const PGresult *result, int column,
+                       struct error *error)
+{
+    free(outbox->pauses);
+    outbox->pauses = NULL;
+    if (PQgetisnull(result, 0, column))
+        return 0;
+    outbox->pauses = strdup(PQgetvalue(result, 0, column));
+    return outbox->pauses != NULL ? 0 : error_no_memory(error);
+}
+
+const char *outbox_pauses(const struct outbox *outbox)
+{
+    return outbox->pauses;
+}
+
+int outbox_read_pauses(struct outbox *outbox, struct error *error)
+{
+    PGresult *result = session_run(&outbox->session, "pauses", 0, NULL, error);
+    int status = result != NULL ? outbox_keep_pauses(outbox, result, 0, error) : -1;
+
+    PQclear(result);
+    return status;
 }
 
 bool outbox_has_claim(const struct outbox *outbox)

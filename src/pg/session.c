@@ -526,8 +526,3 @@ char *session_quote_name(const struct session *session, const char *name)
 {
     return PQescapeIdentifier(session->conn, name, strlen(name));
 }
-
-char *session_quote_value(const struct session *session, const char *value)
-{
-    return PQescapeLiteral(session->conn, value, strlen(value));
-}

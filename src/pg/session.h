@@ -155,10 +155,9 @@ bool session_is_cut_off(const struct session *session);
 /* Whether a transaction is open in which a statement has failed. */
 bool session_has_failed_transaction(const struct session *session);
 
-/* A name or a value as SQL has it, in quotes; free() it. NULL: no memory, or the text is not valid
- * in the connection's encoding. */
+/* A name as SQL has it, in quotes; free() it. NULL: no memory, or the text is not valid in the
+ * connection's encoding. */
 char *session_quote_name(const struct session *session, const char *name);
-char *session_quote_value(const struct session *session, const char *value);
 
 /* Sets *error from a failed result, or from the connection when `result` is NULL. Returns -1. */
 int session_fail(const struct session *session, const PGresult *result, struct error *error);
