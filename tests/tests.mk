@@ -1,11 +1,12 @@
 # The tests, what they are built of, and what is generated: included by the root Makefile. `make help-tests` lists the
 # targets.
 
-# Eighty test programs with all their lines for a debugger: gold links them in a quarter of the time (and warns of
-# what clang's sanitizers export).
+# Test programs have all their lines for a debugger: gold links them in a quarter of the time (and warns of what clang's
+# sanitizers export).
 TEST_LINK := $(if $(findstring clang,$(CC)),,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
 
-UNIT        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
+UNIT        := $(BUILD)/tests/unit_tests
+UNIT_FILES  := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/test_*.c))
 WITH_KAFKA  := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
 # What waits for deadlines, what starts the program and works, and the rest take about as long as those of Kafka.
@@ -27,8 +28,8 @@ help-tests: ## this list
 
 built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) $(if $(SANITIZE),,build/mutant) ## every test program, and the broken relays of make mutants
 
-test-unit: $(UNIT) ## TEST_FILTER=toml: only the programs whose path holds it
-	@tests/support/run_tests $(UNIT)
+test-unit: $(UNIT) ## TEST_FILTER=toml: only the files whose path holds it
+	@timeout 300 $(UNIT)
 
 # Five sets of servers at the same time: most tests wait for something.
 test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) ## against PostgreSQL, nats-server and Kafka
@@ -87,14 +88,13 @@ tsan: ## unit and NATS tests, and a relay that serves, under ThreadSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=thread -j$(shell nproc) tsan-run
 
 tsan-run: $(UNIT) $(BINARY) $(filter %/test_sinks %/test_program_races,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" tests/support/run_tests $(UNIT)
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" timeout 600 $(UNIT)
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" \
 		RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
 		$(filter $(BUILD)/tests/integration/%,$^)
 
 valgrind: $(UNIT) ## unit tests under valgrind
-	@WRAP="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite" \
-		tests/support/run_tests $(UNIT)
+	@valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite $(UNIT)
 
 services: deps build/reader ## PostgreSQL, nats-server and Kafka to play with, until Ctrl-C
 	@tests/support/services up
@@ -116,7 +116,7 @@ $(BUILD)/obj/tests/%.o: tests/%.c
 	$(say) CC $@
 	@$(CC) $(CPPFLAGS) -DCMOCKA_DISABLE_DEPRECATION_WARNINGS -Itests $(call pkg,--cflags,$(PACKAGES) cmocka) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARY)
+$(UNIT): $(UNIT_FILES) $(BUILD)/obj/tests/main.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(say) CC $@
 	@$(CXX) $(TEST_LINK) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(call pkg,--libs,cmocka)

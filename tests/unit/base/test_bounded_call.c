@@ -49,6 +49,8 @@ static int close_job(void **state)
     return 0;
 }
 
+FIXTURE(open_job, close_job)
+
 static void open_gate(const struct job *job)
 {
     assert_int_equal(write(job->gate[1], "x", 1), 1);
@@ -64,7 +66,7 @@ static void await_return(struct bounded_call **late)
     }
 }
 
-static void a_call_that_returns_in_time_leaves_its_argument_to_the_caller(void **state)
+TEST(a_call_that_returns_in_time_leaves_its_argument_to_the_caller)
 {
     struct job *job = *state;
     struct bounded_call *late = NULL;
@@ -77,7 +79,7 @@ static void a_call_that_returns_in_time_leaves_its_argument_to_the_caller(void *
     assert_null(late);
 }
 
-static void a_call_that_hangs_is_given_up_at_its_deadline(void **state)
+TEST(a_call_that_hangs_is_given_up_at_its_deadline)
 {
     struct job *job = *state;
     struct bounded_call *late = NULL;
@@ -100,7 +102,7 @@ static void *hurry_soon(void *unused)
     return unused;
 }
 
-static void in_a_hurry_a_call_that_hangs_is_given_up_long_before_its_deadline(void **state)
+TEST(in_a_hurry_a_call_that_hangs_is_given_up_long_before_its_deadline)
 {
     struct job *job = *state;
     struct bounded_call *late = NULL;
@@ -126,7 +128,7 @@ static void in_a_hurry_a_call_that_hangs_is_given_up_long_before_its_deadline(vo
     await_return(&late);
 }
 
-static void no_second_call_is_made_beside_one_that_was_given_up(void **state)
+TEST(no_second_call_is_made_beside_one_that_was_given_up)
 {
     struct job *job = *state;
     struct bounded_call *late = NULL;
@@ -142,7 +144,7 @@ static void no_second_call_is_made_beside_one_that_was_given_up(void **state)
     assert_int_equal(job->dropped, 1);
 }
 
-static void an_owner_may_go_before_the_call_returns(void **state)
+TEST(an_owner_may_go_before_the_call_returns)
 {
     struct job *job = *state;
     struct bounded_call *late = NULL;
@@ -156,22 +158,4 @@ static void an_owner_may_go_before_the_call_returns(void **state)
         assert_true(clock_left_ms(deadline_ms) > 0);
         (void)poll(NULL, 0, 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_call_that_returns_in_time_leaves_its_argument_to_the_caller, open_job, close_job),
-        cmocka_unit_test_setup_teardown(a_call_that_hangs_is_given_up_at_its_deadline, open_job,
-                                        close_job),
-        cmocka_unit_test_setup_teardown(
-            in_a_hurry_a_call_that_hangs_is_given_up_long_before_its_deadline, open_job, close_job),
-        cmocka_unit_test_setup_teardown(no_second_call_is_made_beside_one_that_was_given_up,
-                                        open_job, close_job),
-        cmocka_unit_test_setup_teardown(an_owner_may_go_before_the_call_returns, open_job,
-                                        close_job),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,21 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static void setting_an_error_reads_as_a_failure(void **state)
+TEST(setting_an_error_reads_as_a_failure)
 {
     struct error error;
 
-    (void)state;
     assert_int_equal(error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "x"), -1);
     assert_int_equal(error_hint(&error, "y"), -1);
     assert_int_equal(error_no_memory(&error), -1);
 }
 
-static void an_error_keeps_kind_origin_and_formatted_text(void **state)
+TEST(an_error_keeps_kind_origin_and_formatted_text)
 {
     struct error error;
 
-    (void)state;
     error_set(&error, ERROR_PERMANENT, ERROR_DATABASE, "table \"%s\": %d columns", "outbox", 9);
     assert_int_equal(error.kind, ERROR_PERMANENT);
     assert_int_equal(error.origin, ERROR_DATABASE);
@@ -26,11 +24,10 @@ static void an_error_keeps_kind_origin_and_formatted_text(void **state)
     assert_string_equal(error.hint, "");
 }
 
-static void a_new_error_forgets_the_hint_of_the_last(void **state)
+TEST(a_new_error_forgets_the_hint_of_the_last)
 {
     struct error error;
 
-    (void)state;
     error_set(&error, ERROR_PERMANENT, ERROR_DATABASE, "missing privilege");
     error_hint(&error, "GRANT %s ON %s TO relay", "SELECT", "outbox");
     assert_string_equal(error.text, "missing privilege");
@@ -39,7 +36,7 @@ static void a_new_error_forgets_the_hint_of_the_last(void **state)
     assert_string_equal(error.hint, "");
 }
 
-static void an_error_is_one_line(void **state)
+TEST(an_error_is_one_line)
 {
     static const char *const texts[][2] = {
         {"connection refused\n", "connection refused"},
@@ -49,31 +46,28 @@ static void an_error_is_one_line(void **state)
     };
     struct error error;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         error_set(&error, ERROR_TRANSIENT, ERROR_DATABASE, "%s", texts[i][0]);
         assert_string_equal(error.text, texts[i][1]);
     }
 }
 
-static void an_error_is_never_empty_once_set(void **state)
+TEST(an_error_is_never_empty_once_set)
 {
     static const char *const texts[] = {"", "\n", "  \n \n"};
     struct error error;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         error_set(&error, ERROR_TRANSIENT, ERROR_DATABASE, "%s", texts[i]);
         assert_true(strlen(error.text) > 0);
     }
 }
 
-static void what_does_not_fit_an_error_is_cut(void **state)
+TEST(what_does_not_fit_an_error_is_cut)
 {
     char text[4096];
     struct error error;
 
-    (void)state;
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     error_set(&error, ERROR_TRANSIENT, ERROR_SELF, "%s", text);
@@ -82,28 +76,12 @@ static void what_does_not_fit_an_error_is_cut(void **state)
     assert_int_equal(strlen(error.hint), sizeof error.hint - 1);
 }
 
-static void without_memory_the_process_cannot_go_on(void **state)
+TEST(without_memory_the_process_cannot_go_on)
 {
     struct error error;
 
-    (void)state;
     error_no_memory(&error);
     assert_int_equal(error.kind, ERROR_FATAL);
     assert_int_equal(error.origin, ERROR_SELF);
     assert_string_equal(error.text, "out of memory");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(setting_an_error_reads_as_a_failure),
-        cmocka_unit_test(an_error_keeps_kind_origin_and_formatted_text),
-        cmocka_unit_test(a_new_error_forgets_the_hint_of_the_last),
-        cmocka_unit_test(an_error_is_one_line),
-        cmocka_unit_test(an_error_is_never_empty_once_set),
-        cmocka_unit_test(what_does_not_fit_an_error_is_cut),
-        cmocka_unit_test(without_memory_the_process_cannot_go_on),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

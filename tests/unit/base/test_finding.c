@@ -4,12 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void findings_stand_in_order_with_level_text_and_fix(void **state)
+TEST(findings_stand_in_order_with_level_text_and_fix)
 {
     struct findings findings;
     struct finding *finding;
 
-    (void)state;
     assert_int_equal(findings_init(&findings), 0);
     assert_int_equal(findings.count, 0);
     findings_add(&findings, FINDING_OK, "connected to %s", "shop");
@@ -24,12 +23,11 @@ static void findings_stand_in_order_with_level_text_and_fix(void **state)
     findings_free(&findings);
 }
 
-static void past_the_limit_the_last_finding_is_replaced(void **state)
+TEST(past_the_limit_the_last_finding_is_replaced)
 {
     struct findings findings;
     char text[16];
 
-    (void)state;
     assert_int_equal(findings_init(&findings), 0);
     for (int i = 0; i < FINDINGS_MAX + 3; i++) {
         struct finding *finding = findings_add(&findings, FINDING_WARNING, "number %d", i);
@@ -43,14 +41,4 @@ static void past_the_limit_the_last_finding_is_replaced(void **state)
     (void)snprintf(text, sizeof text, "number %d", FINDINGS_MAX - 2);
     assert_string_equal(findings.items[FINDINGS_MAX - 2].text, text);
     findings_free(&findings);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(findings_stand_in_order_with_level_text_and_fix),
-        cmocka_unit_test(past_the_limit_the_last_finding_is_replaced),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 #include "base/host.h"
 #include "test.h"
 
-static void the_loopback_is_known_by_its_names_and_addresses(void **state)
+TEST(the_loopback_is_known_by_its_names_and_addresses)
 {
     static const char *const here[] = {"localhost",  "LOCALHOST:1", "127.0.0.1",      "127.1:9092",
                                        "[::1]:9092", "[::1]",       "localhost/token"};
@@ -9,7 +9,6 @@ static void the_loopback_is_known_by_its_names_and_addresses(void **state)
                                         "[fe80::1]", "128.0.0.1",         "localhostx",
                                         "127",       "localhost@a",       "[::1"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof here / sizeof *here; i++)
         if (!host_of_address_is_loopback(here[i]))
             fail_msg("%s", here[i]);
@@ -18,13 +17,4 @@ static void the_loopback_is_known_by_its_names_and_addresses(void **state)
             fail_msg("%s", there[i]);
     assert_true(host_is_loopback("::1", 3));
     assert_false(host_is_loopback("::1", 2));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_loopback_is_known_by_its_names_and_addresses),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,8 @@ static int configure(void **state)
     return 0;
 }
 
+FIXTURE(configure, NULL)
+
 static bool matches(const char *text, const char *pattern)
 {
     regex_t regex;
@@ -123,19 +125,17 @@ static const char *member(const json_t *line, const char *name)
     return json_string_value(json_object_get(line, name));
 }
 
-static void a_text_line_is_logfmt(void **state)
+TEST(a_text_line_is_logfmt)
 {
-    (void)state;
     capture_begin();
     log_warn("lane %d: %s", 3, "broker away");
     assert_true(matches(capture_end(), "^time=" WHEN " level=warn msg=\"lane 3: broker away\"\n$"));
 }
 
-static void a_json_line_has_the_same_names(void **state)
+TEST(a_json_line_has_the_same_names)
 {
     json_t *line;
 
-    (void)state;
     log_configure(LOG_INFO, LOG_JSON);
     capture_begin();
     log_error("row %d: \"%s\"\n\x1b[31m", 7, "a\\b");
@@ -155,9 +155,8 @@ static const struct log_fields everything = {.lane = 7,
                                              .hint = "GRANT\nALL",
                                              .since_ms = 1769897700123};
 
-static void fields_follow_the_message_in_text(void **state)
+TEST(fields_follow_the_message_in_text)
 {
-    (void)state;
     capture_begin();
     log_event(LOG_INFO, &everything, "it is %d", 1);
     assert_non_null(strstr(capture_end(),
@@ -166,11 +165,10 @@ static void fields_follow_the_message_in_text(void **state)
                            " hint=\"GRANT\\nALL\" since=2026-01-31T22:15:00.123Z\n"));
 }
 
-static void fields_are_members_in_json(void **state)
+TEST(fields_are_members_in_json)
 {
     json_t *line;
 
-    (void)state;
     log_configure(LOG_INFO, LOG_JSON);
     capture_begin();
     log_event(LOG_INFO, &everything, "it is");
@@ -186,20 +184,18 @@ static void fields_are_members_in_json(void **state)
     json_decref(line);
 }
 
-static void a_field_that_is_not_given_is_not_written(void **state)
+TEST(a_field_that_is_not_given_is_not_written)
 {
-    (void)state;
     capture_begin();
     log_event(LOG_INFO, LOG_FIELDS(.hint = ""), "bare");
     assert_true(matches(capture_end(), "^time=" WHEN " level=info msg=\"bare\"\n$"));
 }
 
 /* Whatever is cut, the line is one, ends, and is valid. */
-static void fields_without_end_are_cut(void **state)
+TEST(fields_without_end_are_cut)
 {
     static char much[3][6000];
 
-    (void)state;
     memset(much[0], 'x', sizeof much[0] - 1);
     memset(much[1], '"', sizeof much[1] - 1);
     memset(much[2], 1, sizeof much[2] - 1);
@@ -226,11 +222,10 @@ static void fields_without_end_are_cut(void **state)
     }
 }
 
-static void a_message_is_one_line_whatever_it_holds(void **state)
+TEST(a_message_is_one_line_whatever_it_holds)
 {
     const char *text;
 
-    (void)state;
     capture_begin();
     log_info("topic \"%s\"", "a\nfake line\r\x1b[2J\x7f\xC2\x9B\xE2\x80\xAE\xFF");
     text = capture_end();
@@ -239,9 +234,8 @@ static void a_message_is_one_line_whatever_it_holds(void **state)
         strstr(text, "\\\"a\\nfake line\\u000d\\u001b[2J\\u007f\\u009b\\u202e\\ufffd\\\""));
 }
 
-static void json_lines_are_valid_whatever_bytes_they_hold(void **state)
+TEST(json_lines_are_valid_whatever_bytes_they_hold)
 {
-    (void)state;
     log_configure(LOG_INFO, LOG_JSON);
     for (int byte = 1; byte <= 0xFF; byte++) {
         capture_begin();
@@ -250,9 +244,8 @@ static void json_lines_are_valid_whatever_bytes_they_hold(void **state)
     }
 }
 
-static void lines_below_the_level_are_not_written(void **state)
+TEST(lines_below_the_level_are_not_written)
 {
-    (void)state;
     for (int level = LOG_ERROR; level <= LOG_DEBUG; level++) {
         log_configure((enum log_level)level, LOG_TEXT);
         capture_begin();
@@ -266,12 +259,11 @@ static void lines_below_the_level_are_not_written(void **state)
     }
 }
 
-static void a_line_holds_at_most_four_kib(void **state)
+TEST(a_line_holds_at_most_four_kib)
 {
     static const char *const fillings[] = {"x", "\x01", "\xE2\x82\xAC", "\"", "\xFF"};
     char message[8192];
 
-    (void)state;
     for (size_t i = 0; i < sizeof fillings / sizeof fillings[0]; i++) {
         message[0] = '\0';
         while (strlen(message) + strlen(fillings[i]) < sizeof message)
@@ -289,12 +281,11 @@ static void a_line_holds_at_most_four_kib(void **state)
     }
 }
 
-static void a_full_pipe_drops_lines_and_never_blocks(void **state)
+TEST(a_full_pipe_drops_lines_and_never_blocks)
 {
     const char *text;
     size_t filled;
 
-    (void)state;
     capture_begin();
     filled = fill_pipe();
     for (int i = 0; i < 3; i++)
@@ -307,9 +298,8 @@ static void a_full_pipe_drops_lines_and_never_blocks(void **state)
         matches(text, "^time=" WHEN " level=warn [^\n]*3 log lines[^\n]*\ntime=" WHEN HEARD));
 }
 
-static void the_count_of_dropped_lines_is_logged_once(void **state)
+TEST(the_count_of_dropped_lines_is_logged_once)
 {
-    (void)state;
     capture_begin();
     (void)fill_pipe();
     log_info("lost");
@@ -320,12 +310,11 @@ static void the_count_of_dropped_lines_is_logged_once(void **state)
     assert_true(matches(capture_end(), "^time=" WHEN " level=info msg=\"heard again\"\n$"));
 }
 
-static void lines_that_fail_to_be_written_count_as_dropped(void **state)
+TEST(lines_that_fail_to_be_written_count_as_dropped)
 {
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     const char *text;
 
-    (void)state;
     capture_begin();
     (void)close(capture.in);
     for (int i = 0; i < 5; i++)
@@ -347,13 +336,12 @@ static void *log_many(void *name)
     return NULL;
 }
 
-static void lines_of_threads_do_not_mix(void **state)
+TEST(lines_of_threads_do_not_mix)
 {
     static char names[][8] = {"aaaa", "bbbb", "cccc", "dddd"};
     pthread_t threads[4];
     const char *text;
 
-    (void)state;
     capture_begin();
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, log_many, names[i]), 0);
@@ -363,26 +351,4 @@ static void lines_of_threads_do_not_mix(void **state)
     assert_int_equal(count_lines(text), 4 * 50);
     assert_true(matches(text, "^(time=" WHEN
                               " level=info msg=\"(aaaa|bbbb|cccc|dddd) [0-9][0-9] end\"\n){200}$"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_text_line_is_logfmt, configure),
-        cmocka_unit_test_setup(a_json_line_has_the_same_names, configure),
-        cmocka_unit_test_setup(fields_follow_the_message_in_text, configure),
-        cmocka_unit_test_setup(fields_are_members_in_json, configure),
-        cmocka_unit_test_setup(a_field_that_is_not_given_is_not_written, configure),
-        cmocka_unit_test_setup(fields_without_end_are_cut, configure),
-        cmocka_unit_test_setup(a_message_is_one_line_whatever_it_holds, configure),
-        cmocka_unit_test_setup(json_lines_are_valid_whatever_bytes_they_hold, configure),
-        cmocka_unit_test_setup(lines_below_the_level_are_not_written, configure),
-        cmocka_unit_test_setup(a_line_holds_at_most_four_kib, configure),
-        cmocka_unit_test_setup(a_full_pipe_drops_lines_and_never_blocks, configure),
-        cmocka_unit_test_setup(the_count_of_dropped_lines_is_logged_once, configure),
-        cmocka_unit_test_setup(lines_that_fail_to_be_written_count_as_dropped, configure),
-        cmocka_unit_test_setup(lines_of_threads_do_not_mix, configure),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

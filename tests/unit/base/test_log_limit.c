@@ -32,9 +32,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void the_same_text_is_written_once_a_minute(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(the_same_text_is_written_once_a_minute)
 {
-    (void)state;
     for (int i = 0; i < 3000; i++)
         log_limit_line(limit, LOG_WARN, START_MS + i, "row %d is odd", i);
     log_limit_line(limit, LOG_WARN, START_MS + LOG_LIMIT_MS, "row 9 is odd");
@@ -44,11 +45,10 @@ static void the_same_text_is_written_once_a_minute(void **state)
     assert_int_equal(count_words(logged_text, "\n"), 3);
 }
 
-static void the_count_is_written_before_the_next_text(void **state)
+TEST(the_count_is_written_before_the_next_text)
 {
     const char *counted;
 
-    (void)state;
     for (int i = 0; i < 11; i++)
         log_limit_line(limit, LOG_WARN, START_MS, "first");
     log_limit_line(limit, LOG_WARN, START_MS + 2500, "second");
@@ -57,18 +57,16 @@ static void the_count_is_written_before_the_next_text(void **state)
     assert_non_null(strstr(counted, "second"));
 }
 
-static void a_minute_takes_no_more_than_so_many_texts(void **state)
+TEST(a_minute_takes_no_more_than_so_many_texts)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++)
         log_limit_line(limit, LOG_WARN, START_MS + i, "%c%c", 'a' + i / 26 % 26, 'a' + i % 26);
     log_limit_tick(START_MS + LOG_LIMIT_MS);
     assert_int_equal(count_words(logged(), "\n"), LOG_LIMIT_TEXTS + 1);
 }
 
-static void a_source_that_falls_silent_is_counted_when_its_minute_ends(void **state)
+TEST(a_source_that_falls_silent_is_counted_when_its_minute_ends)
 {
-    (void)state;
     log_limit_line(limit, LOG_WARN, START_MS, "text");
     log_limit_line(limit, LOG_WARN, START_MS, "text");
     log_limit_tick(START_MS + LOG_LIMIT_MS - 1);
@@ -78,9 +76,8 @@ static void a_source_that_falls_silent_is_counted_when_its_minute_ends(void **st
     assert_int_equal(count_words(logged_text, "\n"), 2);
 }
 
-static void what_is_left_is_counted_at_the_end(void **state)
+TEST(what_is_left_is_counted_at_the_end)
 {
-    (void)state;
     log_limit_line(limit, LOG_WARN, START_MS, "text");
     log_limit_line(limit, LOG_WARN, START_MS, "text");
     log_limit_flush(START_MS + 10);
@@ -91,11 +88,10 @@ static void what_is_left_is_counted_at_the_end(void **state)
     assert_int_equal(count_words(logged_text, "\n"), 3);
 }
 
-static void each_source_has_its_own_limit(void **state)
+TEST(each_source_has_its_own_limit)
 {
     static struct log_limit other = {.lines = "lines of another"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         log_limit_line(limit, LOG_WARN, START_MS, "text");
         log_limit_line(&other, LOG_WARN, START_MS, "text");
@@ -106,11 +102,10 @@ static void each_source_has_its_own_limit(void **state)
     assert_int_equal(count_words(logged_text, "1 more lines of another"), 1);
 }
 
-static void lines_written_elsewhere_are_taken_up_to_a_number_a_minute(void **state)
+TEST(lines_written_elsewhere_are_taken_up_to_a_number_a_minute)
 {
     int taken = 0;
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         taken += log_limit_takes(limit, 100, START_MS + i);
     assert_int_equal(taken, 100);
@@ -118,9 +113,8 @@ static void lines_written_elsewhere_are_taken_up_to_a_number_a_minute(void **sta
     assert_int_equal(count_words(logged(), "900 more warnings of the database"), 1);
 }
 
-static void lines_below_the_level_do_not_count(void **state)
+TEST(lines_below_the_level_do_not_count)
 {
-    (void)state;
     for (int i = 0; i < 5; i++)
         log_limit_line(limit, LOG_DEBUG, START_MS, "text");
     log_limit_flush(START_MS);
@@ -134,13 +128,12 @@ static void *flood(void *argument)
     return NULL;
 }
 
-static void threads_lose_no_count(void **state)
+TEST(threads_lose_no_count)
 {
     static const char *const texts[THREADS] = {"same", "same", "other", "other"};
     pthread_t threads[THREADS];
     int64_t held = 0;
 
-    (void)state;
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, flood, (void *)(uintptr_t)texts[i]), 0);
     for (int i = 0; i < THREADS; i++)
@@ -151,23 +144,4 @@ static void threads_lose_no_count(void **state)
     assert_int_equal(count_words(logged_text, "same"), 1);
     assert_int_equal(count_words(logged_text, "other"), 1);
     assert_int_equal(held, THREADS * LINES_A_THREAD - 2);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_same_text_is_written_once_a_minute),
-        TEST(the_count_is_written_before_the_next_text),
-        TEST(a_minute_takes_no_more_than_so_many_texts),
-        TEST(a_source_that_falls_silent_is_counted_when_its_minute_ends),
-        TEST(what_is_left_is_counted_at_the_end),
-        TEST(each_source_has_its_own_limit),
-        TEST(lines_written_elsewhere_are_taken_up_to_a_number_a_minute),
-        TEST(lines_below_the_level_do_not_count),
-        TEST(threads_lose_no_count),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,8 @@ static int teardown(void **state)
     return rmdir(folder);
 }
 
+FIXTURE(setup, teardown)
+
 static void write_file(const char *data, size_t len)
 {
     FILE *file = fopen(path, "w");
@@ -61,35 +63,31 @@ static void assert_no_secret(const char *why)
     assert_non_null(strstr(error.text, why));
 }
 
-static void a_secret_loses_its_line_end_and_nothing_else(void **state)
+TEST(a_secret_loses_its_line_end_and_nothing_else)
 {
-    (void)state;
     assert_secret("s3cret", "s3cret");
     assert_secret("s3cret\n", "s3cret");
     assert_secret("s3cret\r\n", "s3cret");
     assert_secret(" s3 cret \n", " s3 cret ");
 }
 
-static void an_empty_secret_is_refused(void **state)
+TEST(an_empty_secret_is_refused)
 {
-    (void)state;
     write_file("", 0);
     assert_no_secret("empty");
     write_file("\n", 1);
     assert_no_secret("empty");
 }
 
-static void a_missing_file_and_a_folder_are_refused(void **state)
+TEST(a_missing_file_and_a_folder_are_refused)
 {
-    (void)state;
     assert_no_secret("No such file");
     assert_null(secret_read(folder, &error));
     assert_non_null(strstr(error.text, "not a regular file"));
 }
 
-static void a_refused_secret_is_never_quoted(void **state)
+TEST(a_refused_secret_is_never_quoted)
 {
-    (void)state;
     write_file("CANARY\nsecond\n", 14);
     assert_no_secret("one line");
     assert_null(strstr(error.text, "CANARY"));
@@ -98,13 +96,12 @@ static void a_refused_secret_is_never_quoted(void **state)
     assert_null(strstr(error.text, "CANARY"));
 }
 
-static void a_secret_of_more_than_64_kib_is_refused(void **state)
+TEST(a_secret_of_more_than_64_kib_is_refused)
 {
     size_t len = 65536;
     char *large = malloc(len + 1);
     char *secret;
 
-    (void)state;
     assert_non_null(large);
     memset(large, 'x', len + 1);
     write_file(large, len);
@@ -127,12 +124,11 @@ static void *write_slowly(void *unused)
     return NULL;
 }
 
-static void a_secret_comes_through_a_fifo(void **state)
+TEST(a_secret_comes_through_a_fifo)
 {
     pthread_t writer;
     char *secret;
 
-    (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(pthread_create(&writer, NULL, write_slowly, NULL), 0);
     secret = secret_read(path, &error);
@@ -142,26 +138,11 @@ static void a_secret_comes_through_a_fifo(void **state)
     secret_free(secret);
 }
 
-static void a_fifo_that_nobody_writes_does_not_hang(void **state)
+TEST(a_fifo_that_nobody_writes_does_not_hang)
 {
     int64_t started_ms = clock_now_ms();
 
-    (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_no_secret("nothing was written");
     assert_true(clock_now_ms() - started_ms < 4000);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_secret_loses_its_line_end_and_nothing_else), TEST(an_empty_secret_is_refused),
-        TEST(a_missing_file_and_a_folder_are_refused),      TEST(a_refused_secret_is_never_quoted),
-        TEST(a_secret_of_more_than_64_kib_is_refused),      TEST(a_secret_comes_through_a_fifo),
-        TEST(a_fifo_that_nobody_writes_does_not_hang),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

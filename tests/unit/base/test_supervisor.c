@@ -44,11 +44,12 @@ static int tear_down(void **state)
     return unsetenv("NOTIFY_SOCKET");
 }
 
-static void a_message_arrives_at_a_path(void **state)
+FIXTURE(NULL, tear_down)
+
+TEST(a_message_arrives_at_a_path)
 {
     char path[64];
 
-    (void)state;
     (void)snprintf(path, sizeof path, "/tmp/supervisor-%d", (int)getpid());
     listen_at(path);
     supervisor_notify("READY=1\nSTATUS=sent %d", 7);
@@ -56,11 +57,10 @@ static void a_message_arrives_at_a_path(void **state)
     (void)unlink(path);
 }
 
-static void a_message_arrives_at_an_abstract_name(void **state)
+TEST(a_message_arrives_at_an_abstract_name)
 {
     char name[64];
 
-    (void)state;
     (void)snprintf(name, sizeof name, "@supervisor-%d", (int)getpid());
     listen_at(name);
     supervisor_notify("WATCHDOG=1");
@@ -68,11 +68,10 @@ static void a_message_arrives_at_an_abstract_name(void **state)
 }
 
 /* alarm(2) would end a call that blocked. */
-static void a_supervisor_that_does_not_read_blocks_nobody(void **state)
+TEST(a_supervisor_that_does_not_read_blocks_nobody)
 {
     char name[64];
 
-    (void)state;
     (void)snprintf(name, sizeof name, "@supervisor-full-%d", (int)getpid());
     listen_at(name);
     (void)alarm(20);
@@ -82,29 +81,14 @@ static void a_supervisor_that_does_not_read_blocks_nobody(void **state)
     assert_string_equal(receive(), "WATCHDOG=1");
 }
 
-static void without_a_supervisor_nothing_happens(void **state)
+TEST(without_a_supervisor_nothing_happens)
 {
     static const char *const odd[] = {"", "nowhere", "/nonexistent/socket", "@nobody-listens"};
 
-    (void)state;
     receiver = -1;
     supervisor_notify("READY=1");
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         assert_int_equal(setenv("NOTIFY_SOCKET", odd[i], 1), 0);
         supervisor_notify("READY=1");
     }
-}
-
-#define TEST(test) cmocka_unit_test_teardown(test, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_message_arrives_at_a_path),
-        TEST(a_message_arrives_at_an_abstract_name),
-        TEST(a_supervisor_that_does_not_read_blocks_nobody),
-        TEST(without_a_supervisor_nothing_happens),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,11 +24,10 @@ static size_t encode(char out[4], uint32_t point)
     return len;
 }
 
-static void every_code_point_but_the_surrogates_is_utf8(void **state)
+TEST(every_code_point_but_the_surrogates_is_utf8)
 {
     char bytes[4];
 
-    (void)state;
     for (uint32_t point = 0; point <= 0x10FFFF; point++) {
         size_t len = encode(bytes, point);
         bool surrogate = point >= 0xD800 && point <= 0xDFFF;
@@ -37,21 +36,19 @@ static void every_code_point_but_the_surrogates_is_utf8(void **state)
     }
 }
 
-static void what_lies_beyond_the_last_code_point_is_not_utf8(void **state)
+TEST(what_lies_beyond_the_last_code_point_is_not_utf8)
 {
     char bytes[4];
 
-    (void)state;
     for (uint32_t point = 0x110000; point <= 0x1FFFFF; point++)
         assert_int_equal(text_utf8_len(bytes, encode(bytes, point)), 0);
 }
 
-static void a_sequence_cut_short_is_not_utf8(void **state)
+TEST(a_sequence_cut_short_is_not_utf8)
 {
     static const uint32_t points[] = {0x80, 0x7FF, 0x800, 0xFFFD, 0x10000, 0x10FFFF};
     char bytes[4];
 
-    (void)state;
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         size_t len = encode(bytes, points[i]);
 
@@ -60,12 +57,11 @@ static void a_sequence_cut_short_is_not_utf8(void **state)
     }
 }
 
-static void a_sequence_with_a_broken_continuation_is_not_utf8(void **state)
+TEST(a_sequence_with_a_broken_continuation_is_not_utf8)
 {
     static const uint32_t points[] = {0x80, 0x7FF, 0x800, 0xFFFD, 0x10000, 0x10FFFF};
     char bytes[4];
 
-    (void)state;
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
         for (size_t at = 1; at < encode(bytes, points[i]); at++)
             for (unsigned byte = 0; byte <= 0xFF; byte++) {
@@ -77,11 +73,10 @@ static void a_sequence_with_a_broken_continuation_is_not_utf8(void **state)
             }
 }
 
-static void no_byte_behind_the_text_is_read(void **state)
+TEST(no_byte_behind_the_text_is_read)
 {
     static const char *const texts[] = {"a", "\xC2", "\xE2\x82", "\xF0\x9F\x90", "\xC3\xBC"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         size_t len = strlen(texts[i]);
         char *bytes = malloc(len); /* so that a sanitizer sees it */
@@ -93,9 +88,8 @@ static void no_byte_behind_the_text_is_read(void **state)
     }
 }
 
-static void overlong_forms_are_not_utf8(void **state)
+TEST(overlong_forms_are_not_utf8)
 {
-    (void)state;
     for (unsigned low = 0x80; low <= 0xBF; low++) {
         char two[] = {(char)0xC0, (char)low};
         char also_two[] = {(char)0xC1, (char)low};
@@ -107,9 +101,8 @@ static void overlong_forms_are_not_utf8(void **state)
     assert_int_equal(text_utf8_len("\xF0\x8F\xBF\xBF", 4), 0);
 }
 
-static void of_two_bytes_only_a_lead_and_a_continuation_are_one_character(void **state)
+TEST(of_two_bytes_only_a_lead_and_a_continuation_are_one_character)
 {
-    (void)state;
     for (unsigned first = 0; first <= 0xFF; first++)
         for (unsigned second = 0; second <= 0xFF; second++) {
             char bytes[] = {(char)first, (char)second};
@@ -119,9 +112,8 @@ static void of_two_bytes_only_a_lead_and_a_continuation_are_one_character(void *
         }
 }
 
-static void a_string_is_utf8_when_all_of_it_is(void **state)
+TEST(a_string_is_utf8_when_all_of_it_is)
 {
-    (void)state;
     assert_true(text_is_utf8("", 0));
     assert_true(text_is_utf8("a\0b", 3));
     assert_true(text_is_utf8("gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x90\x98", 15));
@@ -133,11 +125,10 @@ static void a_string_is_utf8_when_all_of_it_is(void **state)
 
 /* ---- text ---- */
 
-static void null_equals_null_and_nothing_else(void **state)
+TEST(null_equals_null_and_nothing_else)
 {
     struct text null = {NULL, 0};
 
-    (void)state;
     assert_true(text_equal(null, null));
     assert_false(text_equal(null, text_of("")));
     assert_false(text_equal(text_of(""), null));
@@ -145,9 +136,8 @@ static void null_equals_null_and_nothing_else(void **state)
     assert_null(text_of(NULL).data);
 }
 
-static void equal_texts_have_the_same_bytes_beyond_a_nul_too(void **state)
+TEST(equal_texts_have_the_same_bytes_beyond_a_nul_too)
 {
-    (void)state;
     assert_true(text_equal((struct text){"a\0b", 3}, (struct text){"a\0b", 3}));
     assert_false(text_equal((struct text){"a\0b", 3}, (struct text){"a\0c", 3}));
     assert_false(text_equal(text_of("ab"), text_of("abc")));
@@ -156,7 +146,7 @@ static void equal_texts_have_the_same_bytes_beyond_a_nul_too(void **state)
 
 /* ---- how alike two names are ---- */
 
-static void the_distance_is_the_least_number_of_edits(void **state)
+TEST(the_distance_is_the_least_number_of_edits)
 {
     static const struct {
         const char *a, *b;
@@ -167,19 +157,17 @@ static void the_distance_is_the_least_number_of_edits(void **state)
         {"lanes", "lane", 1},  {"flaw", "lawn", 2},      {"abc", "xyz", 3},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(text_distance(cases[i].a, cases[i].b), cases[i].distance);
         assert_int_equal(text_distance(cases[i].b, cases[i].a), cases[i].distance);
     }
 }
 
-static void the_distance_counts_no_further_than_64_bytes(void **state)
+TEST(the_distance_counts_no_further_than_64_bytes)
 {
     char a[200];
     char b[200];
 
-    (void)state;
     memset(a, 'a', sizeof a);
     memset(b, 'a', sizeof b);
     a[sizeof a - 1] = b[100] = '\0';
@@ -258,17 +246,15 @@ static const struct spelling sizes[] = {
     {"10s", -1},
 };
 
-static void a_duration_is_a_whole_number_and_a_unit(void **state)
+TEST(a_duration_is_a_whole_number_and_a_unit)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++)
         if (text_parse_duration_ms(durations[i].string) != durations[i].value)
             fail_msg("\"%s\"", durations[i].string);
 }
 
-static void a_size_is_a_whole_number_and_a_binary_unit_or_none(void **state)
+TEST(a_size_is_a_whole_number_and_a_binary_unit_or_none)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (text_parse_size(sizes[i].string) != sizes[i].value)
             fail_msg("\"%s\"", sizes[i].string);
@@ -293,13 +279,12 @@ static void assert_shortest(int64_t value, size_t len, const char *const units[]
         }
 }
 
-static void a_formatted_duration_is_the_shortest_that_parses_back(void **state)
+TEST(a_formatted_duration_is_the_shortest_that_parses_back)
 {
     static const char *const units[] = {"ms", "s", "m", "h", "d", NULL};
     static const int64_t factors[] = {1, 1000, 60000, 3600000, 86400000};
     char out[32];
 
-    (void)state;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         assert_ptr_equal(text_format_duration(out, sizeof out, values[i]), out);
         assert_int_equal(text_parse_duration_ms(out), values[i]);
@@ -310,13 +295,12 @@ static void a_formatted_duration_is_the_shortest_that_parses_back(void **state)
     assert_string_equal(text_format_duration(out, sizeof out, 0), "0");
 }
 
-static void a_formatted_size_is_the_shortest_that_parses_back(void **state)
+TEST(a_formatted_size_is_the_shortest_that_parses_back)
 {
     static const char *const units[] = {"", "KiB", "MiB", "GiB", NULL};
     static const int64_t factors[] = {1, 1024, 1048576, 1073741824};
     char out[32];
 
-    (void)state;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         assert_ptr_equal(text_format_size(out, sizeof out, values[i]), out);
         assert_int_equal(text_parse_size(out), values[i]);
@@ -324,28 +308,4 @@ static void a_formatted_size_is_the_shortest_that_parses_back(void **state)
     }
     assert_string_equal(text_format_size(out, sizeof out, 8388608), "8MiB");
     assert_string_equal(text_format_size(out, sizeof out, 1025), "1025");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_point_but_the_surrogates_is_utf8),
-        cmocka_unit_test(what_lies_beyond_the_last_code_point_is_not_utf8),
-        cmocka_unit_test(a_sequence_cut_short_is_not_utf8),
-        cmocka_unit_test(a_sequence_with_a_broken_continuation_is_not_utf8),
-        cmocka_unit_test(no_byte_behind_the_text_is_read),
-        cmocka_unit_test(overlong_forms_are_not_utf8),
-        cmocka_unit_test(of_two_bytes_only_a_lead_and_a_continuation_are_one_character),
-        cmocka_unit_test(a_string_is_utf8_when_all_of_it_is),
-        cmocka_unit_test(null_equals_null_and_nothing_else),
-        cmocka_unit_test(equal_texts_have_the_same_bytes_beyond_a_nul_too),
-        cmocka_unit_test(the_distance_is_the_least_number_of_edits),
-        cmocka_unit_test(the_distance_counts_no_further_than_64_bytes),
-        cmocka_unit_test(a_duration_is_a_whole_number_and_a_unit),
-        cmocka_unit_test(a_size_is_a_whole_number_and_a_binary_unit_or_none),
-        cmocka_unit_test(a_formatted_duration_is_the_shortest_that_parses_back),
-        cmocka_unit_test(a_formatted_size_is_the_shortest_that_parses_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

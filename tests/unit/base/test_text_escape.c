@@ -66,15 +66,13 @@ static void assert_escapes(escaper *escape, const struct escape_case *cases, siz
     }
 }
 
-static void control_bytes_and_broken_utf8_are_escaped_as_in_c(void **state)
+TEST(control_bytes_and_broken_utf8_are_escaped_as_in_c)
 {
-    (void)state;
     assert_escapes(text_escape, plain, sizeof plain / sizeof plain[0]);
 }
 
-static void json_escapes_are_those_of_rfc_8259(void **state)
+TEST(json_escapes_are_those_of_rfc_8259)
 {
-    (void)state;
     assert_escapes(text_escape_json, json, sizeof json / sizeof json[0]);
 }
 
@@ -93,11 +91,10 @@ static void assert_safe(const char *out)
     }
 }
 
-static void no_pair_of_bytes_reaches_the_terminal_as_a_control_character(void **state)
+TEST(no_pair_of_bytes_reaches_the_terminal_as_a_control_character)
 {
     char out[32];
 
-    (void)state;
     for (unsigned first = 0; first <= 0xFF; first++)
         for (unsigned second = 0; second <= 0xFF; second++) {
             char bytes[] = {(char)first, (char)second};
@@ -128,12 +125,11 @@ static size_t unescape(char *out, const char *escaped)
     return len;
 }
 
-static void no_byte_is_lost_by_escaping(void **state)
+TEST(no_byte_is_lost_by_escaping)
 {
     char out[32];
     char back[32];
 
-    (void)state;
     for (unsigned first = 0; first <= 0xFF; first++)
         for (unsigned second = 0; second <= 0xFF; second++) {
             char bytes[] = {(char)first, (char)second};
@@ -156,13 +152,12 @@ static json_t *read_json(const char *escaped)
     return value;
 }
 
-static void a_json_reader_gets_ascii_and_utf8_back(void **state)
+TEST(a_json_reader_gets_ascii_and_utf8_back)
 {
     char data[128 + 4];
     char out[1024];
     json_t *value;
 
-    (void)state;
     for (int i = 0; i < 128; i++)
         data[i] = (char)i;
     memcpy(data + 128, "\xF0\x9F\x90\x98", 4);
@@ -172,11 +167,10 @@ static void a_json_reader_gets_ascii_and_utf8_back(void **state)
     json_decref(value);
 }
 
-static void a_json_reader_accepts_any_two_bytes_escaped(void **state)
+TEST(a_json_reader_accepts_any_two_bytes_escaped)
 {
     char out[32];
 
-    (void)state;
     for (unsigned first = 0; first <= 0xFF; first++)
         for (unsigned second = 0; second <= 0xFF; second += 3) {
             char bytes[] = {(char)first, (char)second};
@@ -214,7 +208,7 @@ static void assert_cut_well(escaper *escape, const char *data, size_t len)
     }
 }
 
-static void what_fits_is_kept_whole_and_the_rest_ends_in_three_dots(void **state)
+TEST(what_fits_is_kept_whole_and_the_rest_ends_in_three_dots)
 {
     static const struct escape_case cases[] = {
         {"abcd", 4, NULL},
@@ -224,37 +218,19 @@ static void what_fits_is_kept_whole_and_the_rest_ends_in_three_dots(void **state
         {"\xC2\x85\xC2\x85\\\\\"\"\n\n", 10, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_cut_well(text_escape, cases[i].data, cases[i].len);
         assert_cut_well(text_escape_json, cases[i].data, cases[i].len);
     }
 }
 
-static void a_cut_never_splits_an_escape_or_a_character(void **state)
+TEST(a_cut_never_splits_an_escape_or_a_character)
 {
     char out[16];
 
-    (void)state;
     assert_string_equal(text_escape(out, 8, "ab\x01zz", 5), "ab...");
     assert_string_equal(text_escape(out, 10, "ab\x01zzzzz", 8), "ab\\x01...");
     assert_string_equal(text_escape(out, 8, "ab\xE2\x82\xACzzzz", 9), "ab...");
     assert_string_equal(text_escape(out, 9, "ab\xE2\x82\xACzzzz", 9), "ab\xE2\x82\xAC...");
     assert_string_equal(text_escape_json(out, 10, "ab\x01zzzzz", 8), "ab...");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(control_bytes_and_broken_utf8_are_escaped_as_in_c),
-        cmocka_unit_test(json_escapes_are_those_of_rfc_8259),
-        cmocka_unit_test(no_pair_of_bytes_reaches_the_terminal_as_a_control_character),
-        cmocka_unit_test(no_byte_is_lost_by_escaping),
-        cmocka_unit_test(a_json_reader_gets_ascii_and_utf8_back),
-        cmocka_unit_test(a_json_reader_accepts_any_two_bytes_escaped),
-        cmocka_unit_test(what_fits_is_kept_whole_and_the_rest_ends_in_three_dots),
-        cmocka_unit_test(a_cut_never_splits_an_escape_or_a_character),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

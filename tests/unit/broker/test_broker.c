@@ -3,9 +3,8 @@
 
 static struct error error;
 
-static void each_type_finds_its_client(void **state)
+TEST(each_type_finds_its_client)
 {
-    (void)state;
     assert_string_equal(broker_ops_find("kafka")->type, "kafka");
     assert_string_equal(broker_ops_find("nats")->type, "nats");
     assert_string_equal(broker_ops_find("stdout")->type, "stdout");
@@ -13,29 +12,26 @@ static void each_type_finds_its_client(void **state)
     assert_null(broker_ops_find(NULL));
 }
 
-static void an_unknown_type_names_the_known_ones(void **state)
+TEST(an_unknown_type_names_the_known_ones)
 {
     struct sink_options options = sink_of_type("rabbitmq");
 
-    (void)state;
     assert_null(broker_open(&options, &error));
     assert_says(&error, "\"kafka\", \"nats\", \"stdout\"");
     broker_close(NULL);
 }
 
-static void without_an_allow_list_every_destination_is_allowed(void **state)
+TEST(without_an_allow_list_every_destination_is_allowed)
 {
     struct sink_options options = sink_of_type("stdout");
 
-    (void)state;
     assert_true(sink_allows(&options, text_of("shop.order")));
 }
 
-static void an_allow_list_takes_what_one_of_its_patterns_takes(void **state)
+TEST(an_allow_list_takes_what_one_of_its_patterns_takes)
 {
     struct sink_options options = sink_of_type("stdout");
 
-    (void)state;
     allow(&options, "shop.>");
     allow(&options, "audit");
     assert_true(sink_allows(&options, text_of("shop.order")));
@@ -45,24 +41,10 @@ static void an_allow_list_takes_what_one_of_its_patterns_takes(void **state)
     allow_nothing_more(&options);
 }
 
-static void patterns_are_distinguished_from_plain_names(void **state)
+TEST(patterns_are_distinguished_from_plain_names)
 {
-    (void)state;
     assert_true(sink_pattern("shop.>"));
     assert_true(sink_pattern("shop.*.new"));
     assert_true(sink_pattern("re:^shop"));
     assert_false(sink_pattern("shop.order"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_finds_its_client),
-        cmocka_unit_test(an_unknown_type_names_the_known_ones),
-        cmocka_unit_test(without_an_allow_list_every_destination_is_allowed),
-        cmocka_unit_test(an_allow_list_takes_what_one_of_its_patterns_takes),
-        cmocka_unit_test(patterns_are_distinguished_from_plain_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

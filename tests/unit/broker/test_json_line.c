@@ -15,6 +15,8 @@ static int teardown(void **state)
     return 0;
 }
 
+ONCE(NULL, teardown)
+
 static struct message message_with_payload(const char *payload, size_t len, bool is_json)
 {
     return (struct message){.destination = text_of("t"),
@@ -31,7 +33,7 @@ static void assert_line(const struct message *message, const char *expected)
     assert_memory_equal(line.data, expected, line.len);
 }
 
-static void every_member_stands_in_its_place(void **state)
+TEST(every_member_stands_in_its_place)
 {
     struct header headers[] = {{text_of("a"), text_of("1")}, {text_of("b"), text_of("")}};
     struct message message = {.destination = text_of("shop.order"),
@@ -44,65 +46,58 @@ static void every_member_stands_in_its_place(void **state)
                               .payload = text_of("{\"n\":1}"),
                               .payload_is_json = true};
 
-    (void)state;
     assert_line(&message, "{\"topic\":\"shop.order\",\"key\":\"k1\",\"id\":\"e-1\","
                           "\"type\":\"created\",\"created_at\":\"2026-01-02T03:04:05Z\","
                           "\"headers\":{\"a\":\"1\",\"b\":\"\"},\"payload\":{\"n\":1}}\n");
 }
 
-static void null_members_are_absent_and_empty_ones_present(void **state)
+TEST(null_members_are_absent_and_empty_ones_present)
 {
     struct message message = {.destination = text_of("t"), .payload_len = -1};
 
-    (void)state;
     assert_line(&message, "{\"topic\":\"t\"}\n");
     message.route_key = text_of("");
     message.payload = text_of("");
     assert_line(&message, "{\"topic\":\"t\",\"key\":\"\",\"payload\":\"\"}\n");
 }
 
-static void newlines_in_json_become_spaces(void **state)
+TEST(newlines_in_json_become_spaces)
 {
     struct message message = message_with_payload("{\n\"a\":\r\n1}", 10, true);
 
-    (void)state;
     assert_line(&message, "{\"topic\":\"t\",\"payload\":{ \"a\":  1}}\n");
 }
 
-static void text_that_is_not_json_becomes_a_string(void **state)
+TEST(text_that_is_not_json_becomes_a_string)
 {
     struct message message = message_with_payload("a\"\\\b\t\n\v\f\r\x01\x7f/\xc3\xa4", 14, false);
 
-    (void)state;
     assert_line(&message, "{\"topic\":\"t\",\"payload\":\"a\\\"\\\\\\b\\t\\n\\u000b\\f\\r\\u0001"
                           "\\u007f/\xc3\xa4\"}\n");
 }
 
-static void bytes_that_are_not_utf8_become_base64(void **state)
+TEST(bytes_that_are_not_utf8_become_base64)
 {
     struct message one = message_with_payload("\xff", 1, false);
     struct message two = message_with_payload("\xff\xfe", 2, false);
     struct message three = message_with_payload("\xff\xfe\xfd", 3, false);
     struct message four = message_with_payload("\xff\xfe\xfd\x00", 4, false);
 
-    (void)state;
     assert_line(&one, "{\"topic\":\"t\",\"payload_base64\":\"/w==\"}\n");
     assert_line(&two, "{\"topic\":\"t\",\"payload_base64\":\"//4=\"}\n");
     assert_line(&three, "{\"topic\":\"t\",\"payload_base64\":\"//79\"}\n");
     assert_line(&four, "{\"topic\":\"t\",\"payload_base64\":\"//79AA==\"}\n");
 }
 
-static void a_key_that_is_not_utf8_is_still_json(void **state)
+TEST(a_key_that_is_not_utf8_is_still_json)
 {
     struct message message = {.destination = text_of("t"), .route_key = {"a\xffz", 3}};
 
-    (void)state;
     assert_line(&message, "{\"topic\":\"t\",\"key\":\"a\\ufffdz\"}\n");
 }
 
-static void every_byte_in_every_place_makes_one_valid_line(void **state)
+TEST(every_byte_in_every_place_makes_one_valid_line)
 {
-    (void)state;
     for (int byte = 0; byte < 256; byte++) {
         char bytes[3] = {(char)byte, 'm', (char)byte};
         struct message message = message_with_payload(bytes, sizeof bytes, false);
@@ -118,13 +113,12 @@ static void every_byte_in_every_place_makes_one_valid_line(void **state)
     }
 }
 
-static void a_large_payload_grows_the_buffer_and_a_reset_returns_it(void **state)
+TEST(a_large_payload_grows_the_buffer_and_a_reset_returns_it)
 {
     size_t len = 1024 * 1024;
     char *payload = malloc(len);
     struct message message;
 
-    (void)state;
     assert_non_null(payload);
     memset(payload, 1, len);
     message = message_with_payload(payload, len, false);
@@ -135,9 +129,8 @@ static void a_large_payload_grows_the_buffer_and_a_reset_returns_it(void **state
     free(payload);
 }
 
-static void dropping_bytes_keeps_the_rest(void **state)
+TEST(dropping_bytes_keeps_the_rest)
 {
-    (void)state;
     json_line_reset(&line, SIZE_MAX);
     assert_int_equal(json_line_raw(&line, "abcdef", 6), 0);
     json_line_drop(&line, 0);
@@ -146,21 +139,4 @@ static void dropping_bytes_keeps_the_rest(void **state)
     assert_memory_equal(line.data, "ef", 2);
     json_line_drop(&line, 2);
     assert_int_equal(line.len, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_member_stands_in_its_place),
-        cmocka_unit_test(null_members_are_absent_and_empty_ones_present),
-        cmocka_unit_test(newlines_in_json_become_spaces),
-        cmocka_unit_test(text_that_is_not_json_becomes_a_string),
-        cmocka_unit_test(bytes_that_are_not_utf8_become_base64),
-        cmocka_unit_test(a_key_that_is_not_utf8_is_still_json),
-        cmocka_unit_test(every_byte_in_every_place_makes_one_valid_line),
-        cmocka_unit_test(a_large_payload_grows_the_buffer_and_a_reset_returns_it),
-        cmocka_unit_test(dropping_bytes_keeps_the_rest),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, teardown);
 }

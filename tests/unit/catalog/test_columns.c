@@ -18,9 +18,8 @@ static bool fits(const struct outbox_options *options, enum column column, const
     return column_wanted(column, &described, options) == NULL;
 }
 
-static void the_types_of_the_default_table_fit(void **state)
+TEST(the_types_of_the_default_table_fit)
 {
-    (void)state;
     assert_true(fits(&mark, COLUMN_ID, "bigint", 'N'));
     assert_true(fits(&mark, COLUMN_EVENT_ID, "uuid", 'U'));
     assert_true(fits(&mark, COLUMN_TOPIC, "text", 'S'));
@@ -32,9 +31,8 @@ static void the_types_of_the_default_table_fit(void **state)
     assert_true(fits(&mark, COLUMN_SENT_AT, "timestamp with time zone", 'D'));
 }
 
-static void other_types_that_can_be_sent_fit(void **state)
+TEST(other_types_that_can_be_sent_fit)
 {
-    (void)state;
     assert_true(fits(&mark, COLUMN_ID, "uuid", 'U'));
     assert_true(fits(&mark, COLUMN_EVENT_ID, "bigint", 'N'));
     assert_true(fits(&mark, COLUMN_TOPIC, "character varying(255)", 'S'));
@@ -49,9 +47,8 @@ static void other_types_that_can_be_sent_fit(void **state)
     assert_true(fits(&mark, COLUMN_SENT_AT, "timestamp without time zone", 'D'));
 }
 
-static void types_that_cannot_be_sent_do_not_fit(void **state)
+TEST(types_that_cannot_be_sent_do_not_fit)
 {
-    (void)state;
     assert_false(fits(&mark, COLUMN_ID, "jsonb", 'U'));
     assert_false(fits(&mark, COLUMN_ID, "boolean", 'B'));
     assert_false(fits(&mark, COLUMN_EVENT_ID, "uuid[]", 'A'));
@@ -70,28 +67,15 @@ static void types_that_cannot_be_sent_do_not_fit(void **state)
     assert_false(fits(&mark, COLUMN_SENT_AT, "boolean", 'B'));
 }
 
-static void a_type_that_fits_only_in_some_modes_says_which(void **state)
+TEST(a_type_that_fits_only_in_some_modes_says_which)
 {
     struct table_column uuid = {.base = "uuid", .category = 'U'};
     struct table_column json = {.base = "json", .category = 'U'};
     struct table_column date = {.base = "date", .category = 'D'};
 
-    (void)state;
     assert_true(fits(&delete, COLUMN_SENT_AT, "date", 'D'));
     assert_non_null(strstr(column_wanted(COLUMN_SENT_AT, &date, &mark), "on_sent = \"mark\""));
     assert_null(column_wanted(COLUMN_ID, &uuid, &mark));
     assert_null(column_wanted(COLUMN_ID, &uuid, &by_key)); /* slices_check() refuses it */
     assert_non_null(strstr(column_wanted(COLUMN_ID, &json, &mark), "order = \"none\""));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_types_of_the_default_table_fit),
-        cmocka_unit_test(other_types_that_can_be_sent_fit),
-        cmocka_unit_test(types_that_cannot_be_sent_do_not_fit),
-        cmocka_unit_test(a_type_that_fits_only_in_some_modes_says_which),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static void assert_offered(enum column column, struct given given, const char *e
         fail_msg("%s: \"%s\" was offered, not \"%s\"", column_name(column), offer, expected);
 }
 
-static void another_spelling_and_another_word_are_offered(void **state)
+TEST(another_spelling_and_another_word_are_offered)
 {
     static const struct {
         enum column column;
@@ -90,12 +90,11 @@ static void another_spelling_and_another_word_are_offered(void **state)
         {COLUMN_HEADERS, {"metadata", "jsonb", 'U', false, false, true}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_offered(cases[i].column, cases[i].given, cases[i].given.name);
 }
 
-static void what_does_not_fit_is_not_offered(void **state)
+TEST(what_does_not_fit_is_not_offered)
 {
     static const struct {
         enum column column;
@@ -113,12 +112,11 @@ static void what_does_not_fit_is_not_offered(void **state)
         {COLUMN_KEY, {"foreign_key", "text", 'S', false, false, false}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_offered(cases[i].column, cases[i].given, "");
 }
 
-static void the_only_column_of_a_type_is_offered(void **state)
+TEST(the_only_column_of_a_type_is_offered)
 {
     static const struct given one[] = {{"n", "bigint", 'N', true, true, false},
                                        {"stuff", "jsonb", 'U', false, false, true},
@@ -126,14 +124,13 @@ static void the_only_column_of_a_type_is_offered(void **state)
     static const struct given two[] = {{"one", "jsonb", 'U', false, false, true},
                                        {"two", "jsonb", 'U', false, false, true}};
 
-    (void)state;
     assert_string_equal(offered(COLUMN_ID, one, 3), "n");
     assert_string_equal(offered(COLUMN_PAYLOAD, one, 3), "stuff");
     assert_string_equal(offered(COLUMN_EVENT_ID, one, 3), "ref");
     assert_string_equal(offered(COLUMN_PAYLOAD, two, 2), "");
 }
 
-static void a_column_is_offered_once_and_to_what_it_fits_best(void **state)
+TEST(a_column_is_offered_once_and_to_what_it_fits_best)
 {
     static const struct given columns[] = {pk,
                                            {"metadata", "jsonb", 'U', false, false, true},
@@ -143,7 +140,6 @@ static void a_column_is_offered_once_and_to_what_it_fits_best(void **state)
                                           {"payload", "jsonb", 'U', false, false, true},
                                           {"body", "text", 'S', false, false, true}};
 
-    (void)state;
     assert_string_equal(offered(COLUMN_PAYLOAD, columns, 4), "content");
     assert_string_equal(offered(COLUMN_HEADERS, columns, 4), "metadata");
     assert_string_equal(offered(COLUMN_TYPE, columns, 4), "");
@@ -151,25 +147,11 @@ static void a_column_is_offered_once_and_to_what_it_fits_best(void **state)
 }
 
 /* A uuid as the id: another column gives the order, and the uuid is what consumers know. */
-static void a_uuid_named_id_is_the_event_id_beside_a_column_that_grows(void **state)
+TEST(a_uuid_named_id_is_the_event_id_beside_a_column_that_grows)
 {
     static const struct given columns[] = {{"id", "uuid", 'U', true, true, false},
                                            {"seq", "bigint", 'N', true, true, false}};
 
-    (void)state;
     assert_string_equal(offered(COLUMN_ID, columns, 2), "seq");
     assert_string_equal(offered(COLUMN_EVENT_ID, columns, 2), "id");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_spelling_and_another_word_are_offered),
-        cmocka_unit_test(what_does_not_fit_is_not_offered),
-        cmocka_unit_test(the_only_column_of_a_type_is_offered),
-        cmocka_unit_test(a_column_is_offered_once_and_to_what_it_fits_best),
-        cmocka_unit_test(a_uuid_named_id_is_the_event_id_beside_a_column_that_grows),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

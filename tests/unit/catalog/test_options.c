@@ -33,31 +33,27 @@ static void assert_columns(enum preset preset, const char *const want[COLUMN_COU
     }
 }
 
-static void each_column_is_mapped_by_the_name_of_its_meaning(void **state)
+TEST(each_column_is_mapped_by_the_name_of_its_meaning)
 {
-    (void)state;
     for (int i = 0; i < COLUMN_COUNT; i++)
         assert_string_equal(column_name((enum column)i), default_names[i]);
 }
 
-static void the_default_preset_has_the_columns_of_our_own_table(void **state)
+TEST(the_default_preset_has_the_columns_of_our_own_table)
 {
-    (void)state;
     assert_columns(PRESET_DEFAULT, default_names);
 }
 
-static void the_debezium_preset_has_the_columns_of_its_event_router(void **state)
+TEST(the_debezium_preset_has_the_columns_of_its_event_router)
 {
-    (void)state;
     assert_columns(PRESET_DEBEZIUM, debezium_names);
 }
 
-static void a_mapped_column_wins_over_the_preset(void **state)
+TEST(a_mapped_column_wins_over_the_preset)
 {
     static char mine[] = "mine";
     static const enum preset presets[] = {PRESET_DEFAULT, PRESET_DEBEZIUM};
 
-    (void)state;
     for (int p = 0; p < 2; p++)
         for (int mapped = 0; mapped < COLUMN_COUNT; mapped++) {
             const char *const *preset = p == 0 ? default_names : debezium_names;
@@ -111,9 +107,8 @@ static const char *const bad_tables[][2] = {
     {"\xC3", "UTF-8"},
 };
 
-static void a_table_is_named_alone_or_behind_a_schema(void **state)
+TEST(a_table_is_named_alone_or_behind_a_schema)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof good_tables / sizeof good_tables[0]; i++)
         if (outbox_table_name_problem(good_tables[i]) != NULL)
             fail_msg("\"%s\" was refused", good_tables[i]);
@@ -125,9 +120,8 @@ static void a_table_is_named_alone_or_behind_a_schema(void **state)
     }
 }
 
-static void every_character_of_a_name_is_checked(void **state)
+TEST(every_character_of_a_name_is_checked)
 {
-    (void)state;
     for (int byte = 1; byte < 0x80; byte++)
         for (int at = 0; at < 3; at++) {
             char column[] = "abc";
@@ -152,11 +146,10 @@ static const char *name_of(char *out, const char *schema, size_t len)
 }
 
 /* PostgreSQL cuts a longer identifier, so that it names another object. */
-static void a_column_name_has_at_most_63_bytes(void **state)
+TEST(a_column_name_has_at_most_63_bytes)
 {
     char name[128];
 
-    (void)state;
     assert_non_null(outbox_column_name_problem(""));
     assert_null(outbox_column_name_problem(name_of(name, "", 1)));
     assert_null(outbox_column_name_problem(name_of(name, "", 63)));
@@ -164,11 +157,10 @@ static void a_column_name_has_at_most_63_bytes(void **state)
     assert_null(outbox_column_name_problem("a.b"));
 }
 
-static void a_table_name_leaves_room_for_those_of_the_relays_own_tables(void **state)
+TEST(a_table_name_leaves_room_for_those_of_the_relays_own_tables)
 {
     char name[128];
 
-    (void)state;
     for (size_t len = 1; len <= 63 - strlen("_parked_due_idx"); len++)
         assert_null(outbox_table_name_problem(name_of(name, "", len)));
     for (size_t len = 63 - strlen("_parked_due_idx") + 1; len < 100; len++) {
@@ -177,32 +169,14 @@ static void a_table_name_leaves_room_for_those_of_the_relays_own_tables(void **s
     }
 }
 
-static void a_schema_name_has_at_most_63_bytes(void **state)
+TEST(a_schema_name_has_at_most_63_bytes)
 {
     char name[128];
 
-    (void)state;
     name_of(name, "", 63);
     memcpy(name + 63, ".t", 3);
     assert_null(outbox_table_name_problem(name));
     name_of(name, "", 64);
     memcpy(name + 64, ".t", 3);
     assert_non_null(outbox_table_name_problem(name));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_column_is_mapped_by_the_name_of_its_meaning),
-        cmocka_unit_test(the_default_preset_has_the_columns_of_our_own_table),
-        cmocka_unit_test(the_debezium_preset_has_the_columns_of_its_event_router),
-        cmocka_unit_test(a_mapped_column_wins_over_the_preset),
-        cmocka_unit_test(a_table_is_named_alone_or_behind_a_schema),
-        cmocka_unit_test(every_character_of_a_name_is_checked),
-        cmocka_unit_test(a_column_name_has_at_most_63_bytes),
-        cmocka_unit_test(a_table_name_leaves_room_for_those_of_the_relays_own_tables),
-        cmocka_unit_test(a_schema_name_has_at_most_63_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void what_the_server_shows_of_an_index_is_what_was_written(void **state)
+TEST(what_the_server_shows_of_an_index_is_what_was_written)
 {
     static const char *const pairs[][2] = {
         {"hashtextextended(key, 0::bigint), seq", "pg_catalog.hashtextextended(key::text, 0), seq"},
@@ -21,12 +21,11 @@ static void what_the_server_shows_of_an_index_is_what_was_written(void **state)
         {"", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         assert_true(sql_expression_equal(pairs[i][0], pairs[i][1]));
 }
 
-static void parentheses_numbers_names_and_order_count(void **state)
+TEST(parentheses_numbers_names_and_order_count)
 {
     static const char *const pairs[][2] = {
         {"(a & 3) % 64", "a & (3 % 64)"},
@@ -42,7 +41,6 @@ static void parentheses_numbers_names_and_order_count(void **state)
         {"encode(key, 'hex'::text)", "encode(key, 'base64')"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         assert_false(sql_expression_equal(pairs[i][0], pairs[i][1]));
 }
@@ -65,9 +63,8 @@ static void assert_slice_shown(const char *type, const char *shown)
     free(written);
 }
 
-static void the_slice_of_every_type_of_key_is_recognised(void **state)
+TEST(the_slice_of_every_type_of_key_is_recognised)
 {
-    (void)state;
     assert_slice_shown("text", "((hashtext(COALESCE(key, id::text)) & 2147483647) % 64)");
     assert_slice_shown("character varying(40)",
                        "((hashtext(COALESCE(key::text, id::text)) & 2147483647) % 64)");
@@ -75,15 +72,4 @@ static void the_slice_of_every_type_of_key_is_recognised(void **state)
     assert_slice_shown(
         "bytea", "((hashtext(COALESCE(encode(key, 'hex'::text), id::text)) & 2147483647) % 64)");
     assert_slice_shown("", "((hashtext(id::text) & 2147483647) % 64)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_server_shows_of_an_index_is_what_was_written),
-        cmocka_unit_test(parentheses_numbers_names_and_order_count),
-        cmocka_unit_test(the_slice_of_every_type_of_key_is_recognised),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

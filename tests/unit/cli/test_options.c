@@ -31,9 +31,8 @@ static bool parse(const char *name, ...)
     return cli_parse(find(name), argc, argv, &arguments);
 }
 
-static void every_option_of_dead_is_taken_wherever_it_stands(void **state)
+TEST(every_option_of_dead_is_taken_wherever_it_stands)
 {
-    (void)state;
     assert_true(parse("dead", "--type", "T", "retry", "--topic=a.*", "--dry-run", "--since", "2h",
                       "--json", "--all", NULL));
     assert_string_equal(arguments.type, "T");
@@ -44,9 +43,8 @@ static void every_option_of_dead_is_taken_wherever_it_stands(void **state)
     assert_string_equal(arguments.operands[0], "retry");
 }
 
-static void an_option_that_is_not_given_is_null(void **state)
+TEST(an_option_that_is_not_given_is_null)
 {
-    (void)state;
     assert_true(parse("dead", "list", NULL));
     assert_null(arguments.type);
     assert_null(arguments.topic);
@@ -54,26 +52,24 @@ static void an_option_that_is_not_given_is_null(void **state)
     assert_false(arguments.dry_run || arguments.json || arguments.all);
 }
 
-static void an_empty_type_or_topic_is_given(void **state)
+TEST(an_empty_type_or_topic_is_given)
 {
-    (void)state;
     assert_true(parse("dead", "list", "--type", "", "--topic=", NULL));
     assert_string_equal(arguments.type, "");
     assert_string_equal(arguments.topic, "");
 }
 
-static void a_rate_is_a_number_of_rows_above_0(void **state)
+TEST(a_rate_is_a_number_of_rows_above_0)
 {
     static const char *const bad[] = {"0", "-1", "1.5", "x", "", "10000000"};
 
-    (void)state;
     assert_true(parse("replay", "--since", "2h", "--rate", "50", NULL));
     assert_int_equal(arguments.rate, 50);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(parse("replay", "1", "--rate", bad[i], NULL));
 }
 
-static void since_takes_durations_and_what_begins_as_a_date_does(void **state)
+TEST(since_takes_durations_and_what_begins_as_a_date_does)
 {
     static const char *const good[] = {"250ms",
                                        "10s",
@@ -88,7 +84,6 @@ static void since_takes_durations_and_what_begins_as_a_date_does(void **state)
         "",          "2",       "2w",       "-2h",        "yesterday",  "now",       "infinity",
         "2026-1-31", "2026-01", "26-01-31", "31.01.2026", "2026/01/31", "2026-01-3", " 2026-01-31"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_true(parse("dead", "list", "--since", good[i], NULL));
         assert_string_equal(arguments.since, good[i]);
@@ -98,11 +93,10 @@ static void since_takes_durations_and_what_begins_as_a_date_does(void **state)
             fail_msg("--since %s was taken", bad[i]);
 }
 
-static void the_filters_apply_to_dead_alone(void **state)
+TEST(the_filters_apply_to_dead_alone)
 {
     static const char *const options[] = {"--topic=t", "--since=2h", "--all"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         assert_false(parse("status", options[i], NULL));
         assert_false(parse("purge", options[i], NULL));
@@ -112,17 +106,15 @@ static void the_filters_apply_to_dead_alone(void **state)
     assert_false(parse("dead", "list", "--watch", NULL));
 }
 
-static void a_filter_without_its_value_is_refused(void **state)
+TEST(a_filter_without_its_value_is_refused)
 {
-    (void)state;
     assert_false(parse("dead", "list", "--topic", NULL));
     assert_false(parse("dead", "list", "--since", NULL));
     assert_false(parse("dead", "list", "--all=yes", NULL));
 }
 
-static void a_negative_id_stands_behind_two_dashes(void **state)
+TEST(a_negative_id_stands_behind_two_dashes)
 {
-    (void)state;
     assert_false(parse("dead", "drop", "-5", NULL));
     assert_true(parse("dead", "drop", "--dry-run", "--", "-5", "--all", NULL));
     assert_true(arguments.dry_run);
@@ -132,16 +124,14 @@ static void a_negative_id_stands_behind_two_dashes(void **state)
     assert_string_equal(arguments.operands[2], "--all");
 }
 
-static void dead_alone_is_refused(void **state)
+TEST(dead_alone_is_refused)
 {
-    (void)state;
     assert_false(parse("dead", NULL));
     assert_false(parse("dead", "--json", NULL));
 }
 
-static void other_commands_options_still_hold_their_values(void **state)
+TEST(other_commands_options_still_hold_their_values)
 {
-    (void)state;
     assert_true(parse("purge", "--older-than", "7d", "--dry-run", "-c", "x.toml", NULL));
     assert_int_equal(arguments.older_than_ms, INT64_C(7) * 24 * 3600 * 1000);
     assert_string_equal(arguments.config, "x.toml");
@@ -152,22 +142,4 @@ static void other_commands_options_still_hold_their_values(void **state)
     assert_false(parse("init", "--grant", "", NULL));
     assert_true(parse("emit", "t", "--type", "T", NULL));
     assert_string_equal(arguments.type, "T");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option_of_dead_is_taken_wherever_it_stands),
-        cmocka_unit_test(an_option_that_is_not_given_is_null),
-        cmocka_unit_test(an_empty_type_or_topic_is_given),
-        cmocka_unit_test(a_rate_is_a_number_of_rows_above_0),
-        cmocka_unit_test(since_takes_durations_and_what_begins_as_a_date_does),
-        cmocka_unit_test(the_filters_apply_to_dead_alone),
-        cmocka_unit_test(a_filter_without_its_value_is_refused),
-        cmocka_unit_test(a_negative_id_stands_behind_two_dashes),
-        cmocka_unit_test(dead_alone_is_refused),
-        cmocka_unit_test(other_commands_options_still_hold_their_values),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,12 +75,11 @@ static char *print(const struct status *status, int columns, bool with_lanes)
     return text;
 }
 
-static void all_that_matters_fits_80_by_24(void **state)
+TEST(all_that_matters_fits_80_by_24)
 {
     const struct status status = make();
     char *text = print(&status, 80, false);
 
-    (void)state;
     assert_string_equal(
         text, "public.outbox at 14:13:20Z\n"
               "backlog  2,000, oldest 1 min 02 s\n"
@@ -107,12 +106,11 @@ static void all_that_matters_fits_80_by_24(void **state)
     free(text);
 }
 
-static void a_count_that_stopped_says_so(void **state)
+TEST(a_count_that_stopped_says_so)
 {
     struct status status = make();
     char *text;
 
-    (void)state;
     status.parked = 100000;
     status.parked_is_bound = true;
     status.dead = 100000;
@@ -123,12 +121,11 @@ static void a_count_that_stopped_says_so(void **state)
     free(text);
 }
 
-static void without_a_terminal_each_entry_is_one_line(void **state)
+TEST(without_a_terminal_each_entry_is_one_line)
 {
     const struct status status = make();
     char *text = print(&status, 0, false);
 
-    (void)state;
     assert_non_null(strstr(text, "\nevents: away since 14:12:50Z, Local: Broker transport failure"
                                  " (127.0.0.1:9092/bootstrap: Connect to ipv4#127.0.0.1:9092"
                                  " failed: Connection refused), 2,000 rows wait\n"));
@@ -137,12 +134,11 @@ static void without_a_terminal_each_entry_is_one_line(void **state)
     free(text);
 }
 
-static void each_lane_has_a_line_when_asked_for(void **state)
+TEST(each_lane_has_a_line_when_asked_for)
 {
     const struct status status = make();
     char *text = print(&status, 80, true);
 
-    (void)state;
     assert_non_null(strstr(text, "    lane 1  publishing for 0.2 s, claim open for 0.5 s\n"
                                  "    lane 2  idle for 12 s\n"
                                  "  relay-2:10  2 lanes, does not answer\n"
@@ -150,12 +146,11 @@ static void each_lane_has_a_line_when_asked_for(void **state)
     free(text);
 }
 
-static void no_line_is_wider_than_the_terminal_whatever_the_texts(void **state)
+TEST(no_line_is_wider_than_the_terminal_whatever_the_texts)
 {
     struct status status = make();
     struct status_relay many[STATUS_RELAYS_MAX];
 
-    (void)state;
     for (int i = 0; i < STATUS_RELAYS_MAX; i++)
         many[i] = relays[0];
     status.processes = many;
@@ -177,11 +172,10 @@ static void no_line_is_wider_than_the_terminal_whatever_the_texts(void **state)
     }
 }
 
-static void counts_and_ages_are_written_for_people(void **state)
+TEST(counts_and_ages_are_written_for_people)
 {
     char out[32];
 
-    (void)state;
     assert_string_equal(status_count(out, sizeof out, 0), "0");
     assert_string_equal(status_count(out, sizeof out, 999), "999");
     assert_string_equal(status_count(out, sizeof out, 1000), "1,000");
@@ -192,18 +186,4 @@ static void counts_and_ages_are_written_for_people(void **state)
     assert_string_equal(status_age(out, sizeof out, 61), "1 min 01 s");
     assert_string_equal(status_age(out, sizeof out, 86399), "23 h 59 min");
     assert_string_equal(status_age(out, sizeof out, 90000), "1 d 1 h");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_that_matters_fits_80_by_24),
-        cmocka_unit_test(a_count_that_stopped_says_so),
-        cmocka_unit_test(without_a_terminal_each_entry_is_one_line),
-        cmocka_unit_test(each_lane_has_a_line_when_asked_for),
-        cmocka_unit_test(no_line_is_wider_than_the_terminal_whatever_the_texts),
-        cmocka_unit_test(counts_and_ages_are_written_for_people),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,8 @@ static const char *shown(const char *text, bool lines)
     return terminal_text(out, sizeof out, text_of(text), lines);
 }
 
-static void printable_text_stays_as_it_is(void **state)
+TEST(printable_text_stays_as_it_is)
 {
-    (void)state;
     assert_string_equal(shown("", false), "");
     assert_string_equal(shown("a\\b \"c\"", false), "a\\b \"c\"");
     assert_string_equal(shown("Gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x98", false),
@@ -22,9 +21,8 @@ static void printable_text_stays_as_it_is(void **state)
     assert_string_equal(shown("a\n\tb", true), "a\n\tb");
 }
 
-static void what_a_terminal_obeys_is_escaped(void **state)
+TEST(what_a_terminal_obeys_is_escaped)
 {
-    (void)state;
     assert_string_equal(shown("a\033[31m\\", false), "a\\x1b[31m\\\\");
     assert_string_equal(shown("a\n\tb", false), "a\\n\\x09b");
     assert_string_equal(shown("a\nb\r", true), "a\\nb\\x0d");
@@ -38,9 +36,8 @@ static void what_a_terminal_obeys_is_escaped(void **state)
     assert_string_equal(terminal_text(out, sizeof out, (struct text){"a\0b", 3}, true), "a\\x00b");
 }
 
-static void what_does_not_fit_is_cut_between_two_characters(void **state)
+TEST(what_does_not_fit_is_cut_between_two_characters)
 {
-    (void)state;
     assert_string_equal(shown("0123456789012345678901234567890", false),
                         "0123456789012345678901234567890");
     assert_string_equal(shown("01234567890123456789012345678901", false),
@@ -51,18 +48,16 @@ static void what_does_not_fit_is_cut_between_two_characters(void **state)
                         "012345678901234567890123456...");
 }
 
-static void width_is_counted_in_columns(void **state)
+TEST(width_is_counted_in_columns)
 {
-    (void)state;
     assert_int_equal(terminal_width(""), 0);
     assert_int_equal(terminal_width("Gr\xc3\xbc\xc3\x9f"), 4);
     assert_int_equal(terminal_width("\xe6\xbc\xa2\xe5\xad\x97"), 4);
     assert_int_equal(terminal_width("\xff\xfe"), 2);
 }
 
-static void what_is_wider_is_cut_between_two_characters(void **state)
+TEST(what_is_wider_is_cut_between_two_characters)
 {
-    (void)state;
     assert_string_equal(terminal_fit(out, sizeof out, "abcdef", 6), "abcdef");
     assert_string_equal(terminal_fit(out, sizeof out, "abcdefg", 6), "abc...");
     assert_string_equal(terminal_fit(out, sizeof out,
@@ -87,27 +82,12 @@ static void assert_wrapped(int columns, int lines, const char *text, const char 
     free(printed);
 }
 
-static void a_long_text_is_broken_between_words(void **state)
+TEST(a_long_text_is_broken_between_words)
 {
-    (void)state;
     assert_wrapped(0, 9, "one two three", "one two three\n");
     assert_wrapped(8, 9, "one two three", "one two\n  three\n");
     assert_wrapped(8, 2, "one two three four", "one two\n  thr...\n");
     assert_wrapped(8, 9, "\033[31mone\033[m two three", "\033[31mone\033[m two\n  three\n");
     assert_wrapped(4, 9, "unbreakable", "u...\n");
     assert_wrapped(8, 9, "one two  three", "one two\n  three\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(printable_text_stays_as_it_is),
-        cmocka_unit_test(what_a_terminal_obeys_is_escaped),
-        cmocka_unit_test(what_does_not_fit_is_cut_between_two_characters),
-        cmocka_unit_test(width_is_counted_in_columns),
-        cmocka_unit_test(what_is_wider_is_cut_between_two_characters),
-        cmocka_unit_test(a_long_text_is_broken_between_words),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

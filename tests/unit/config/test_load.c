@@ -1,6 +1,6 @@
 #include "unit/config/parsed.h"
 
-static void an_unknown_key_names_the_nearest_one(void **state)
+TEST(an_unknown_key_names_the_nearest_one)
 {
     static const struct refusal refusals[] = {
         {MINIMAL "[relay]\nbacth = 5",
@@ -22,11 +22,10 @@ static void an_unknown_key_names_the_nearest_one(void **state)
          "relay.toml:6:1: unknown key \"a\\nb\\x1b\" in [log]; known: \"level\", \"format\""},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void a_key_of_another_section_is_reported_with_its_section(void **state)
+TEST(a_key_of_another_section_is_reported_with_its_section)
 {
     static const struct refusal refusals[] = {
         {MINIMAL "[log]\nbatch = 5",
@@ -35,11 +34,10 @@ static void a_key_of_another_section_is_reported_with_its_section(void **state)
          "relay.toml:1:1: unknown key \"batch\" before any section; it belongs in [relay]"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void an_unknown_section_names_the_nearest_one(void **state)
+TEST(an_unknown_section_names_the_nearest_one)
 {
     static const struct refusal refusals[] = {
         {MINIMAL "[relayy]", "relay.toml:5:1: unknown section [relayy]; did you mean \"relay\"?"},
@@ -50,11 +48,10 @@ static void an_unknown_section_names_the_nearest_one(void **state)
          "relay.toml:5:1: unknown key \"column\" in [outbox]; did you mean \"columns\"?"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void a_section_that_is_no_table_is_refused(void **state)
+TEST(a_section_that_is_no_table_is_refused)
 {
     static const struct refusal refusals[] = {
         {"relay = 5\n" MINIMAL,
@@ -64,11 +61,10 @@ static void a_section_that_is_no_table_is_refused(void **state)
          "relay.toml:3:1: columns: expected a section [outbox.columns], got an integer"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void all_problems_are_reported_in_file_order(void **state)
+TEST(all_problems_are_reported_in_file_order)
 {
     static const char *const expected[] = {
         "relay.toml:2:1: unknown key \"tabel\" in [outbox]; did you mean \"table\"?",
@@ -84,20 +80,18 @@ static void all_problems_are_reported_in_file_order(void **state)
                                        "[[route]]\nmatch = \">\"\nsink = \"b\"\n"
                                        "[sink.a]\ntype = \"kafka\"\n\n[lgo]\n");
 
-    (void)state;
     assert_int_equal(parsed->problems.count, 7);
     for (int i = 0; i < 7; i++)
         assert_string_equal(parsed->problems.lines[i], expected[i]);
     free_parsed(parsed);
 }
 
-static void a_flood_of_problems_ends_in_a_count(void **state)
+TEST(a_flood_of_problems_ends_in_a_count)
 {
     char *text = malloc(200000);
     size_t used = 0;
     struct parsed *parsed;
 
-    (void)state;
     assert_non_null(text);
     for (int i = 0; i < 10000; i++)
         used += (size_t)snprintf(text + used, 200000 - used, "x%d = 1\n", i);
@@ -109,19 +103,18 @@ static void a_flood_of_problems_ends_in_a_count(void **state)
     free(text);
 }
 
-static void the_name_of_the_file_is_escaped(void **state)
+TEST(the_name_of_the_file_is_escaped)
 {
     struct config config;
     struct config_problems problems;
 
-    (void)state;
     assert_int_equal(config_parse(&config, "a\nb", "x", 1, &problems), -1);
     assert_string_equal(problems.lines[0], "a\\nb:1:2: in key-value pair: encountered end-of-file");
     config_free(&config);
     config_problems_free(&problems);
 }
 
-static void the_default_order_is_by_key(void **state)
+TEST(the_default_order_is_by_key)
 {
     static const struct refusal refusals[] = {
         {"[sink.out]\ntype = \"stdout\"\n[outbox]\norder = \"kye\"",
@@ -129,14 +122,13 @@ static void the_default_order_is_by_key(void **state)
     };
     struct parsed *parsed = parse_accepted("[sink.out]\ntype = \"stdout\"");
 
-    (void)state;
     assert_int_equal(parsed->config.relay.outbox.order, ORDER_KEY);
     assert_int_equal(parsed->config.relay.outbox.slices, 64);
     free_parsed(parsed);
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void table_and_columns_must_be_names(void **state)
+TEST(table_and_columns_must_be_names)
 {
     static const struct refusal refusals[] = {
         {"[outbox]\norder = \"none\"\ntable = \"a.b.c\"\n[sink.out]\ntype = \"stdout\"",
@@ -147,11 +139,10 @@ static void table_and_columns_must_be_names(void **state)
          " it, without quotes"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void a_shorter_duration_must_be_shorter(void **state)
+TEST(a_shorter_duration_must_be_shorter)
 {
     static const struct refusal refusals[] = {
         {MINIMAL "[relay]\npublish_timeout = \"16s\"",
@@ -168,17 +159,15 @@ static void a_shorter_duration_must_be_shorter(void **state)
          "string \"x\""},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
     assert_accepted(MINIMAL "[relay]\npublish_timeout = \"10m\"\nshutdown_timeout = \"0\"\n");
     assert_accepted(MINIMAL "[relay]\npublish_timeout = \"15s\"\n");
 }
 
-static void listening_everywhere_is_a_warning(void **state)
+TEST(listening_everywhere_is_a_warning)
 {
     static const char *const addresses[] = {"0.0.0.0:9464", "[::]:9464", ":9464"};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct parsed *parsed;
         char text[128];
@@ -193,7 +182,7 @@ static void listening_everywhere_is_a_warning(void **state)
     }
 }
 
-static void an_address_to_listen_on_has_a_host_and_a_port(void **state)
+TEST(an_address_to_listen_on_has_a_host_and_a_port)
 {
     static const struct refusal refusals[] = {
         {MINIMAL "[http]\nlisten = \"localhost\"",
@@ -209,14 +198,13 @@ static void an_address_to_listen_on_has_a_host_and_a_port(void **state)
     };
     struct parsed *parsed = parse_accepted(MINIMAL "[http]\nlisten = \"\"\n");
 
-    (void)state;
     assert_int_equal(parsed->problems.warning_count, 0);
     assert_string_equal(parsed->config.http_listen, "");
     free_parsed(parsed);
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void fields_that_follow_from_other_sections_are_set(void **state)
+TEST(fields_that_follow_from_other_sections_are_set)
 {
     struct parsed *parsed = parse_accepted(
         "[sink.a]\ntype = \"stdout\"\nallow = [\"x.>\", \"re:^y\"]\n[sink.b]\ntype = \"stdout\"\n"
@@ -225,7 +213,6 @@ static void fields_that_follow_from_other_sections_are_set(void **state)
         "synchronous_commit = \"off\"\n");
     const struct relay_options *relay = &parsed->config.relay;
 
-    (void)state;
     assert_int_equal(relay->outbox.batch, 7);
     assert_int_equal(relay->outbox.batch_bytes, 1048576);
     assert_int_equal(relay->outbox.publish_timeout_ms, 3000);
@@ -241,35 +228,12 @@ static void fields_that_follow_from_other_sections_are_set(void **state)
     free_parsed(parsed);
 }
 
-static void an_empty_file_says_what_is_needed(void **state)
+TEST(an_empty_file_says_what_is_needed)
 {
     struct parsed *parsed = parse_text("");
 
-    (void)state;
     assert_int_equal(parsed->problems.count, 1);
     assert_true(has_line(parsed, "relay.toml:1:1: there is no sink; add [sink.NAME] with a type: "
                                  "\"kafka\", \"nats\", \"stdout\""));
     free_parsed(parsed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_unknown_key_names_the_nearest_one),
-        cmocka_unit_test(a_key_of_another_section_is_reported_with_its_section),
-        cmocka_unit_test(an_unknown_section_names_the_nearest_one),
-        cmocka_unit_test(a_section_that_is_no_table_is_refused),
-        cmocka_unit_test(all_problems_are_reported_in_file_order),
-        cmocka_unit_test(a_flood_of_problems_ends_in_a_count),
-        cmocka_unit_test(the_name_of_the_file_is_escaped),
-        cmocka_unit_test(the_default_order_is_by_key),
-        cmocka_unit_test(table_and_columns_must_be_names),
-        cmocka_unit_test(a_shorter_duration_must_be_shorter),
-        cmocka_unit_test(listening_everywhere_is_a_warning),
-        cmocka_unit_test(an_address_to_listen_on_has_a_host_and_a_port),
-        cmocka_unit_test(fields_that_follow_from_other_sections_are_set),
-        cmocka_unit_test(an_empty_file_says_what_is_needed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,14 +17,13 @@ static char *read_page(void)
     return text;
 }
 
-static void the_page_on_configuration_holds_the_current_reference_of_all_keys(void **state)
+TEST(the_page_on_configuration_holds_the_current_reference_of_all_keys)
 {
     char *page = read_page();
     char *reference = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&reference, &len);
 
-    (void)state;
     assert_non_null(out);
     config_print_reference(out);
     assert_int_equal(fclose(out), 0);
@@ -33,13 +32,4 @@ static void the_page_on_configuration_holds_the_current_reference_of_all_keys(vo
         fail_msg("docs/configuration.md is not current: run `make readme`");
     free(reference);
     free(page);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_on_configuration_holds_the_current_reference_of_all_keys),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

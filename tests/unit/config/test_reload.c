@@ -53,11 +53,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void only_numbers_are_taken_over_by_a_running_relay(void **state)
+FIXTURE(NULL, tear_down)
+
+TEST(only_numbers_are_taken_over_by_a_running_relay)
 {
     int count = 0;
 
-    (void)state;
     for (size_t i = 0; i < key_count; i++) {
         if ((keys[i].flags & KEY_RELOAD) == 0)
             continue;
@@ -69,15 +70,13 @@ static void only_numbers_are_taken_over_by_a_running_relay(void **state)
     read_config(&before, BEFORE);
 }
 
-static void the_same_text_changes_nothing(void **state)
+TEST(the_same_text_changes_nothing)
 {
-    (void)state;
     assert_string_equal(reload(BEFORE), "");
 }
 
-static void a_number_is_taken_over_with_what_depends_on_it(void **state)
+TEST(a_number_is_taken_over_with_what_depends_on_it)
 {
-    (void)state;
     assert_string_equal(
         reload(BEFORE "[relay]\nbatch = 9\npublish_timeout = \"2s\"\n[retry]\nbackoff = \"2s\"\n"),
         "[relay] batch: 500 -> 9\n[relay] publish_timeout: 10s -> 2s\n[retry] backoff: 1s -> 2s\n");
@@ -88,9 +87,8 @@ static void a_number_is_taken_over_with_what_depends_on_it(void **state)
     assert_int_equal(before.relay.retry.backoff_ms, 2000);
 }
 
-static void what_needs_a_restart_is_told_and_stays(void **state)
+TEST(what_needs_a_restart_is_told_and_stays)
 {
-    (void)state;
     assert_string_equal(
         reload("[database]\nurl = \"postgresql://a:other@localhost/x\"\n[outbox]\ntable = \"b\"\n"
                "[relay]\nlanes = 7\n[sink.k]\ntype = \"kafka\"\nbrokers = [\"localhost:2\"]\n"
@@ -104,18 +102,4 @@ static void what_needs_a_restart_is_told_and_stays(void **state)
     assert_int_equal(before.relay.lanes, 2);
     assert_string_equal(before.relay.outbox.table, "a");
     assert_string_equal(before.relay.sinks[0].brokers.items[0], "localhost:1");
-}
-
-#define TEST(test) cmocka_unit_test_teardown(test, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(only_numbers_are_taken_over_by_a_running_relay),
-        TEST(the_same_text_changes_nothing),
-        TEST(a_number_is_taken_over_with_what_depends_on_it),
-        TEST(what_needs_a_restart_is_told_and_stays),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

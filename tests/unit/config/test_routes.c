@@ -4,14 +4,13 @@
     "[outbox]\norder = \"none\"\n[sink.events]\ntype = \"kafka\"\nbrokers = [\"a:1\"]\n"           \
     "allow = [\"shop.>\"]\n[sink.bus]\ntype = \"stdout\"\n"
 
-static void routes_are_kept_in_file_order(void **state)
+TEST(routes_are_kept_in_file_order)
 {
     struct parsed *parsed = parse_accepted("[[route]]\nmatch = \"order.*\"\nsink = \"bus\"\n"
                                            "topic = \"shop.{topic}\"\nkey = \"{id}\"\n" TWO
                                            "[[route]]\nmatch = \"re:^x\"\nsink = \"events\"\n");
     const struct routes *routes = &parsed->config.relay.routes;
 
-    (void)state;
     assert_int_equal(routes->count, 2);
     assert_string_equal(routes->entries[0].match.source, "order.*");
     assert_int_equal(routes->entries[0].sink, 1);
@@ -24,17 +23,16 @@ static void routes_are_kept_in_file_order(void **state)
     free_parsed(parsed);
 }
 
-static void the_only_sink_need_not_be_named(void **state)
+TEST(the_only_sink_need_not_be_named)
 {
     struct parsed *parsed = parse_accepted(MINIMAL "[[route]]\nmatch = \">\"\n");
 
-    (void)state;
     assert_int_equal(parsed->config.relay.routes.count, 1);
     assert_int_equal(parsed->config.relay.routes.entries[0].sink, 0);
     free_parsed(parsed);
 }
 
-static void a_route_says_what_is_wrong_with_it(void **state)
+TEST(a_route_says_what_is_wrong_with_it)
 {
     static const struct refusal refusals[] = {
         {TWO,
@@ -70,21 +68,19 @@ static void a_route_says_what_is_wrong_with_it(void **state)
          "relay.toml:1:10: route: expected a list of tables; write [[route]]"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void all_parts_of_a_route_are_checked(void **state)
+TEST(all_parts_of_a_route_are_checked)
 {
     struct parsed *parsed =
         parse_text(TWO "[[route]]\nmatch = \"a..b\"\nsink = \"x\"\ntopic = \"{\"\nkey = \"}\"\n");
 
-    (void)state;
     assert_int_equal(parsed->problems.count, 4);
     free_parsed(parsed);
 }
 
-static void a_topic_without_placeholders_is_checked_at_once(void **state)
+TEST(a_topic_without_placeholders_is_checked_at_once)
 {
     static const struct refusal refusals[] = {
         {TWO "[[route]]\nmatch = \">\"\nsink = \"events\"\ntopic = \"a/b\"",
@@ -97,26 +93,23 @@ static void a_topic_without_placeholders_is_checked_at_once(void **state)
          "relay.toml:9:1: topic: reserved subject: \"$...\" and \"_INBOX\" belong to NATS"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
     assert_accepted(TWO "[[route]]\nmatch = \">\"\nsink = \"events\"\ntopic = \"shop.a\"\n");
     assert_accepted(TWO "[[route]]\nmatch = \">\"\nsink = \"events\"\ntopic = \"x/{topic}\"\n");
     assert_accepted(TWO "[[route]]\nmatch = \">\"\nsink = \"bus\"\ntopic = \"a b\"\n");
 }
 
-static void a_refused_allow_list_is_not_matched_against(void **state)
+TEST(a_refused_allow_list_is_not_matched_against)
 {
-    (void)state;
     assert_only_problem(MINIMAL "allow = [\"a..b\"]\n[[route]]\nmatch = \">\"\ntopic = \"x\"\n",
                         "relay.toml:5:10: allow: empty token");
 }
 
-static void patterns_and_routes_are_bounded(void **state)
+TEST(patterns_and_routes_are_bounded)
 {
     char *text = malloc(20000);
     size_t used = 0;
 
-    (void)state;
     assert_non_null(text);
     (void)snprintf(text, 20000, MINIMAL "[[route]]\nmatch = \"re:%01100d\"\n", 0);
     assert_only_problem(text, "relay.toml:6:1: match: longer than 1024 bytes");
@@ -127,19 +120,4 @@ static void patterns_and_routes_are_bounded(void **state)
     (void)snprintf(text + used, 20000 - used, "[[route]]\nmatch = \">\"\n");
     assert_only_problem(text, "relay.toml:5:1: 129 routes; at most 128");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(routes_are_kept_in_file_order),
-        cmocka_unit_test(the_only_sink_need_not_be_named),
-        cmocka_unit_test(a_route_says_what_is_wrong_with_it),
-        cmocka_unit_test(all_parts_of_a_route_are_checked),
-        cmocka_unit_test(a_topic_without_placeholders_is_checked_at_once),
-        cmocka_unit_test(a_refused_allow_list_is_not_matched_against),
-        cmocka_unit_test(patterns_and_routes_are_bounded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

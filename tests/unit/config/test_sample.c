@@ -3,14 +3,13 @@
 #include "config/keys/keys.h"
 #include "config/keys/value.h"
 
-static void the_sample_equals_the_defaults(void **state)
+TEST(the_sample_equals_the_defaults)
 {
     struct parsed *sample = parse_accepted(config_sample());
     struct parsed *defaults = parse_accepted("[sink.out]\ntype = \"stdout\"\n");
     char *sample_text = printed(&sample->config);
     char *default_text = printed(&defaults->config);
 
-    (void)state;
     assert_int_equal(sample->problems.warning_count, 0);
     assert_string_equal(sample_text, default_text);
     free(sample_text);
@@ -53,9 +52,8 @@ static const char *find_part(enum section section)
     return strstr(config_sample(), marks[section]);
 }
 
-static void every_key_is_in_the_sample_with_its_default(void **state)
+TEST(every_key_is_in_the_sample_with_its_default)
 {
-    (void)state;
     for (size_t i = 0; i < key_count; i++) {
         const char *quote = value_is_quoted(&keys[i]) ? "\"" : "";
         const char *part = find_part(keys[i].section);
@@ -103,12 +101,11 @@ static char *all_examples(void)
     return text;
 }
 
-static void every_example_in_the_sample_is_a_real_key(void **state)
+TEST(every_example_in_the_sample_is_a_real_key)
 {
     char *text = all_examples();
     struct parsed *parsed = parse_text(text);
 
-    (void)state;
     for (int i = 0; i < parsed->problems.count; i++)
         if (strstr(parsed->problems.lines[i], "keep only one of them") == NULL &&
             strstr(parsed->problems.lines[i], "is not set") == NULL)
@@ -134,12 +131,11 @@ static void parse_bytes(const char *text, size_t len)
     free(copy);
 }
 
-static void a_sample_cut_anywhere_never_crashes(void **state)
+TEST(a_sample_cut_anywhere_never_crashes)
 {
     const char *sample = config_sample();
     char *text = all_examples();
 
-    (void)state;
     for (size_t cut = 0; cut <= strlen(sample); cut++)
         parse_bytes(sample, cut);
     for (size_t cut = 0; cut <= strlen(text); cut++)
@@ -148,13 +144,12 @@ static void a_sample_cut_anywhere_never_crashes(void **state)
 }
 
 /* Bytes that mean something to the parser, put at each place in turn. */
-static void a_sample_with_one_byte_changed_never_crashes(void **state)
+TEST(a_sample_with_one_byte_changed_never_crashes)
 {
     static const char bytes[] = "\"'[]{}=.,#\\\n\r$\t\x80\xc3";
     char *text = all_examples();
     size_t len = strlen(text);
 
-    (void)state;
     for (size_t at = 0; at < len; at++) {
         char kept = text[at];
 
@@ -163,17 +158,4 @@ static void a_sample_with_one_byte_changed_never_crashes(void **state)
         text[at] = kept;
     }
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_sample_equals_the_defaults),
-        cmocka_unit_test(every_key_is_in_the_sample_with_its_default),
-        cmocka_unit_test(every_example_in_the_sample_is_a_real_key),
-        cmocka_unit_test(a_sample_cut_anywhere_never_crashes),
-        cmocka_unit_test(a_sample_with_one_byte_changed_never_crashes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

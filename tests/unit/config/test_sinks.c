@@ -4,7 +4,7 @@
 #define KAFKA ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = [\"a:9092\"]\n"
 #define NATS ORDER "[sink.n]\ntype = \"nats\"\nservers = [\"nats://[::1]\"]\nstream = \"S\"\n"
 
-static void a_sink_has_a_type_that_is_known(void **state)
+TEST(a_sink_has_a_type_that_is_known)
 {
     static const struct refusal refusals[] = {
         {ORDER "[sink.a]", "relay.toml:3:1: a sink needs a type: \"kafka\", \"nats\", \"stdout\""},
@@ -13,11 +13,10 @@ static void a_sink_has_a_type_that_is_known(void **state)
         {ORDER "[sink.a]\ntype = 1", "relay.toml:4:1: type: expected a string, got an integer 1"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void a_sink_has_a_name(void **state)
+TEST(a_sink_has_a_name)
 {
 #define BAD_NAME " is not a name for a sink; use 1 to 64 letters, digits, \"_\" and \"-\""
     static const struct refusal refusals[] = {
@@ -32,16 +31,14 @@ static void a_sink_has_a_name(void **state)
         {ORDER "[sink.\"\\u001b[2J\"]\ntype = \"stdout\"", "relay.toml:3:1: \"\\x1b[2J\"" BAD_NAME},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
     assert_accepted(ORDER "[sink.A-z_0]\ntype = \"stdout\"\n");
 }
 
-static void there_are_at_most_16_sinks(void **state)
+TEST(there_are_at_most_16_sinks)
 {
     char text[2048] = ORDER "[[route]]\nmatch = \">\"\nsink = \"s0\"\n";
 
-    (void)state;
     for (int i = 0; i < 16; i++) {
         size_t used = strlen(text);
 
@@ -53,7 +50,7 @@ static void there_are_at_most_16_sinks(void **state)
     assert_only_problem(text, "relay.toml:38:1: more than 16 sinks");
 }
 
-static void each_type_needs_and_takes_its_own_keys(void **state)
+TEST(each_type_needs_and_takes_its_own_keys)
 {
 #define NO_STREAM                                                                                  \
     "a sink of type \"nats\" needs stream = \"NAME\", a JetStream stream; at-most-once "           \
@@ -82,14 +79,13 @@ static void each_type_needs_and_takes_its_own_keys(void **state)
                              "\"stream\"?"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
     assert_accepted(KAFKA "create = true\nallow = [\"a.>\"]\n");
     assert_accepted(NATS "create = true\nallow = [\"a.>\"]\n");
     assert_accepted(MINIMAL "allow = [\"a.>\"]\n");
 }
 
-static void lists_hold_1_to_32_strings(void **state)
+TEST(lists_hold_1_to_32_strings)
 {
     static const struct refusal refusals[] = {
         {ORDER "[sink.k]\ntype = \"kafka\"\nbrokers = []",
@@ -106,11 +102,10 @@ static void lists_hold_1_to_32_strings(void **state)
         {MINIMAL "allow = [\"a.>.b\"]", "relay.toml:5:10: allow: \">\" is allowed only at the end"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void brokers_are_host_and_port(void **state)
+TEST(brokers_are_host_and_port)
 {
     static const char *const bad[] = {"localhost", "a:",        ":1",    "a:0",
                                       "a:65536",   "a:1,b:2",   "a b:1", "http://a:1",
@@ -118,7 +113,6 @@ static void brokers_are_host_and_port(void **state)
     static const char *const good[] = {"a:1", "a-b.c_d:65535", "[::1]:9092", "10.0.0.1:9092"};
     char text[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char line[256];
 
@@ -136,7 +130,7 @@ static void brokers_are_host_and_port(void **state)
     }
 }
 
-static void servers_are_urls_without_credentials(void **state)
+TEST(servers_are_urls_without_credentials)
 {
     static const char *const bad[] = {
         "localhost:4222", "nats://",   "nats://a:",         "nats://a/",
@@ -145,7 +139,6 @@ static void servers_are_urls_without_credentials(void **state)
                                        "tls://[::1]"};
     char text[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct parsed *parsed;
 
@@ -173,7 +166,7 @@ static void servers_are_urls_without_credentials(void **state)
         "credentials_file");
 }
 
-static void there_is_one_way_to_log_in(void **state)
+TEST(there_is_one_way_to_log_in)
 {
     static const struct refusal refusals[] = {
         {NATS "username = \"u\"\npassword = \"hunter2\"\npassword_file = \"/x\"",
@@ -195,7 +188,6 @@ static void there_is_one_way_to_log_in(void **state)
         {NATS "token = 5", "relay.toml:7:1: token: expected a string, got an integer"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
     assert_accepted(NATS "username = \"u\"\npassword = \"hunter2\"\n");
     assert_accepted(NATS "username = \"u\"\npassword_file = \"/x\"\n");
@@ -213,7 +205,7 @@ static void there_is_one_way_to_log_in(void **state)
     ORDER "[sink.n]\ntype = \"nats\"\nservers = [" servers "]\nstream = \"S\"\n"
 #define USER "username = \"u\"\npassword_file = \"/x\"\n"
 
-static void no_password_crosses_a_network_to_nats_in_the_clear(void **state)
+TEST(no_password_crosses_a_network_to_nats_in_the_clear)
 {
     static const struct refusal refusals[] = {
         {NATS_AT("\"nats://a\"") USER, PLAIN("nats://a", "password")},
@@ -225,7 +217,6 @@ static void no_password_crosses_a_network_to_nats_in_the_clear(void **state)
          PLAIN("nats://localhost.example", "password")},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
     assert_accepted(NATS_AT("\"nats://a\"") USER "allow_plaintext = true\n");
     assert_accepted(NATS_AT("\"nats://a\"") USER "tls_ca_file = \"/x\"\n");
@@ -236,7 +227,7 @@ static void no_password_crosses_a_network_to_nats_in_the_clear(void **state)
                         USER);
 }
 
-static void a_stream_is_created_with_subjects(void **state)
+TEST(a_stream_is_created_with_subjects)
 {
     static const struct refusal refusals[] = {
         {NATS "create = true",
@@ -246,19 +237,17 @@ static void a_stream_is_created_with_subjects(void **state)
          "created"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
     assert_accepted(NATS "create = false\nallow = [\"re:b\"]\n");
 }
 
-static void properties_are_kept_as_text_with_their_lines(void **state)
+TEST(properties_are_kept_as_text_with_their_lines)
 {
     struct parsed *parsed = parse_accepted(
         KAFKA "[sink.k.properties]\n\"compression.type\" = \"lz4\"\n\"linger.ms\" = 5\n"
               "\"socket.keepalive.enable\" = true\n");
     const struct sink_options *sink = &parsed->config.relay.sinks[0];
 
-    (void)state;
     assert_int_equal(sink->property_count, 3);
     assert_string_equal(sink->properties[0].name, "compression.type");
     assert_string_equal(sink->properties[0].value, "lz4");
@@ -268,7 +257,7 @@ static void properties_are_kept_as_text_with_their_lines(void **state)
     free_parsed(parsed);
 }
 
-static void a_property_is_a_plain_value_with_a_quoted_name(void **state)
+TEST(a_property_is_a_plain_value_with_a_quoted_name)
 {
     static const struct refusal refusals[] = {
         {KAFKA "[sink.k.properties]\ncompression.type = \"lz4\"",
@@ -282,15 +271,13 @@ static void a_property_is_a_plain_value_with_a_quoted_name(void **state)
          "relay.toml:6:1: properties: expected a section [sink.NAME.properties], got an integer"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void there_are_at_most_32_properties(void **state)
+TEST(there_are_at_most_32_properties)
 {
     char text[2048] = KAFKA "[sink.k.properties]\n";
 
-    (void)state;
     for (int i = 0; i < 33; i++) {
         size_t used = strlen(text);
 
@@ -304,12 +291,11 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static void every_property_that_the_client_refuses_is_reported_where_it_stands(void **state)
+TEST(every_property_that_the_client_refuses_is_reported_where_it_stands)
 {
     struct parsed *parsed = parse_text(KAFKA "[sink.k.properties]\n\"linger.mss\" = \"5\"\n"
                                              "\"client.id\" = \"x\"\n\"acks\" = \"1\"\n");
 
-    (void)state;
     assert_int_equal(parsed->status, -1);
     assert_int_equal(parsed->problems.count, 2);
     assert_true(begins_with(parsed->problems.lines[0], "relay.toml:7:1: "));
@@ -319,7 +305,7 @@ static void every_property_that_the_client_refuses_is_reported_where_it_stands(v
     free_parsed(parsed);
 }
 
-static void a_secret_is_never_shown(void **state)
+TEST(a_secret_is_never_shown)
 {
     static const char *const texts[] = {
         KAFKA "[sink.k.properties]\n\"ssl.key.password\" = \"hunter2\"\n\"acks\" = \"hunter2\"\n",
@@ -333,30 +319,6 @@ static void a_secret_is_never_shown(void **state)
         ORDER "[sink.n]\ntype = \"nats\"\nservers = [\"nats://u:hunter2@a:x\", \"u:hunter2@a\"]\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_not_shown(texts[i], "hunter2");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sink_has_a_type_that_is_known),
-        cmocka_unit_test(a_sink_has_a_name),
-        cmocka_unit_test(there_are_at_most_16_sinks),
-        cmocka_unit_test(each_type_needs_and_takes_its_own_keys),
-        cmocka_unit_test(lists_hold_1_to_32_strings),
-        cmocka_unit_test(brokers_are_host_and_port),
-        cmocka_unit_test(servers_are_urls_without_credentials),
-        cmocka_unit_test(there_is_one_way_to_log_in),
-        cmocka_unit_test(no_password_crosses_a_network_to_nats_in_the_clear),
-        cmocka_unit_test(a_stream_is_created_with_subjects),
-        cmocka_unit_test(properties_are_kept_as_text_with_their_lines),
-        cmocka_unit_test(a_property_is_a_plain_value_with_a_quoted_name),
-        cmocka_unit_test(there_are_at_most_32_properties),
-        cmocka_unit_test(every_property_that_the_client_refuses_is_reported_where_it_stands),
-        cmocka_unit_test(a_secret_is_never_shown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

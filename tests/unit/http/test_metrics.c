@@ -38,6 +38,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
 static void expose(void)
 {
     size_t len;
@@ -60,9 +62,8 @@ static void assert_line(const char *line)
         fail_msg("no line \"%s\" in %s", line, text);
 }
 
-static void a_histogram_is_cumulative_and_ends_with_its_count(void **state)
+TEST(a_histogram_is_cumulative_and_ends_with_its_count)
 {
-    (void)state;
     lane_report_time(&lane, REPORT_CLAIM, 400);      /* microseconds */
     lane_report_time(&lane, REPORT_CLAIM, 600);      /* the next bucket */
     lane_report_time(&lane, REPORT_CLAIM, 60000000); /* above all bounds */
@@ -77,11 +78,10 @@ static void a_histogram_is_cumulative_and_ends_with_its_count(void **state)
     assert_line("outbox_relay_claim_duration_seconds_count 3");
 }
 
-static void every_metric_is_described_once(void **state)
+TEST(every_metric_is_described_once)
 {
     int described = 0;
 
-    (void)state;
     sample.is_known = true;
     sample.taken_at_ms = clock_now_ms();
     expose();
@@ -96,9 +96,8 @@ static void every_metric_is_described_once(void **state)
     assert_true(described > 30);
 }
 
-static void what_is_not_measured_is_left_out(void **state)
+TEST(what_is_not_measured_is_left_out)
 {
-    (void)state;
     expose();
     assert_line("outbox_relay_sample_ok 0");
     assert_null(strstr(text, "outbox_relay_backlog_rows"));
@@ -114,9 +113,8 @@ static void what_is_not_measured_is_left_out(void **state)
     assert_line("outbox_relay_backlog_oldest_seconds 0");
 }
 
-static void a_count_that_stopped_is_a_bound(void **state)
+TEST(a_count_that_stopped_is_a_bound)
 {
-    (void)state;
     sample.is_known = true;
     sample.status.backlog = SAMPLER_COUNT_MAX;
     sample.status.backlog_is_bound = true;
@@ -125,11 +123,10 @@ static void a_count_that_stopped_is_a_bound(void **state)
     assert_line("outbox_relay_backlog_is_bound 1");
 }
 
-static void a_sink_is_up_or_not(void **state)
+TEST(a_sink_is_up_or_not)
 {
     struct error error;
 
-    (void)state;
     expose();
     assert_line("outbox_relay_sink_up{sink=\"bus\"} 0");
     lane_report_up(&lane, 0);
@@ -140,19 +137,4 @@ static void a_sink_is_up_or_not(void **state)
     expose();
     assert_line("outbox_relay_sink_up{sink=\"bus\"} 0");
     assert_line("outbox_relay_sink_connects_total{sink=\"bus\"} 1");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_histogram_is_cumulative_and_ends_with_its_count),
-        TEST(every_metric_is_described_once),
-        TEST(what_is_not_measured_is_left_out),
-        TEST(a_count_that_stopped_is_a_bound),
-        TEST(a_sink_is_up_or_not),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
 static void assert_answer_says(const char *words)
 {
     free(text);
@@ -55,9 +57,8 @@ static void assert_answer_says(const char *words)
         fail_msg("%s is not in %s", words, text);
 }
 
-static void before_the_first_measurement_the_process_is_known(void **state)
+TEST(before_the_first_measurement_the_process_is_known)
 {
-    (void)state;
     sample.is_known = false;
     assert_answer_says(
         "{\"error\":\"the database has not been measured yet\",\"table\":\"public.outbox\","
@@ -68,11 +69,10 @@ static void before_the_first_measurement_the_process_is_known(void **state)
     assert_null(strstr(text, "\"backlog\""));
 }
 
-static void a_sink_that_is_away_says_why_and_what_mends_it(void **state)
+TEST(a_sink_that_is_away_says_why_and_what_mends_it)
 {
     struct error error;
 
-    (void)state;
     assert_answer_says("\"state\":\"connecting\"");
     (void)error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "%s", "</td><script>\"\xff");
     (void)error_hint(&error, "start it");
@@ -85,17 +85,15 @@ static void a_sink_that_is_away_says_why_and_what_mends_it(void **state)
     assert_null(strstr(text, "</td>"));
 }
 
-static void a_process_counts_what_it_parked_and_gave_up(void **state)
+TEST(a_process_counts_what_it_parked_and_gave_up)
 {
-    (void)state;
     for (int i = 0; i < REPORT_COUNT_COUNT; i++)
         lane.counts[0][i] = UINT64_C(1) << i;
     assert_answer_says("\"sent\":1,\"parked\":60,\"dead\":192,\"retried\":2,");
 }
 
-static void a_database_that_the_sampler_cannot_reach_is_away(void **state)
+TEST(a_database_that_the_sampler_cannot_reach_is_away)
 {
-    (void)state;
     assert_answer_says("\"database\":{\"state\":\"up\"");
     (void)error_set(&sample.error, ERROR_TRANSIENT, ERROR_DATABASE, "statement timeout");
     sample.has_failed = true;
@@ -106,9 +104,8 @@ static void a_database_that_the_sampler_cannot_reach_is_away(void **state)
     assert_answer_says("\"database\":{\"state\":\"away\"");
 }
 
-static void who_holds_vacuum_is_named(void **state)
+TEST(who_holds_vacuum_is_named)
 {
-    (void)state;
     sample.gauges = (struct gauges){.table_bytes = 8192,
                                     .held_rows = -1,
                                     .xmin_age = 7,
@@ -119,19 +116,4 @@ static void who_holds_vacuum_is_named(void **state)
     assert_answer_says("\"held_rows\":null,");
     assert_answer_says("\"vacuum_held_by\":\"backend 4711 psql\",\"vacuum_held_seconds\":90.0,"
                        "\"vacuum_held_transactions\":7}");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(before_the_first_measurement_the_process_is_known),
-        TEST(a_sink_that_is_away_says_why_and_what_mends_it),
-        TEST(a_process_counts_what_it_parked_and_gave_up),
-        TEST(a_database_that_the_sampler_cannot_reach_is_away),
-        TEST(who_holds_vacuum_is_named),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,11 +19,12 @@ static int setup(void **state)
     return batch_init(&batch, CAPACITY);
 }
 
+FIXTURE(setup, close_batch)
+
 /* ---- messages ---- */
 
-static void a_batch_holds_its_capacity_and_no_more(void **state)
+TEST(a_batch_holds_its_capacity_and_no_more)
 {
-    (void)state;
     for (int i = 0; i < CAPACITY; i++) {
         assert_int_equal(batch.count, i);
         assert_ptr_equal(batch_add(&batch), &batch.messages[i]);
@@ -58,24 +59,21 @@ static void assert_blank(const struct message *message)
     assert_int_equal(message->retry_ms, 0);
 }
 
-static void a_new_message_is_zeroed_and_has_no_sink(void **state)
+TEST(a_new_message_is_zeroed_and_has_no_sink)
 {
-    (void)state;
     assert_blank(batch_add(&batch));
 }
 
-static void a_message_of_an_earlier_cycle_leaves_nothing_behind(void **state)
+TEST(a_message_of_an_earlier_cycle_leaves_nothing_behind)
 {
-    (void)state;
     memset(batch_add(&batch), 0x55, sizeof(struct message));
     batch_reset(&batch);
     assert_int_equal(batch.count, 0);
     assert_blank(batch_add(&batch));
 }
 
-static void a_reset_forgets_the_outcome_of_the_cycle(void **state)
+TEST(a_reset_forgets_the_outcome_of_the_cycle)
 {
-    (void)state;
     batch.parked = true;
     batch.has_more = true;
     batch_reset(&batch);
@@ -94,9 +92,8 @@ static void count_release(void *rows)
     released++;
 }
 
-static void the_claimed_rows_are_released_once_by_a_reset(void **state)
+TEST(the_claimed_rows_are_released_once_by_a_reset)
 {
-    (void)state;
     released = 0;
     batch.release_rows = count_release;
     batch_reset(&batch);
@@ -108,11 +105,10 @@ static void the_claimed_rows_are_released_once_by_a_reset(void **state)
     assert_int_equal(released, 1);
 }
 
-static void the_claimed_rows_are_released_when_the_batch_is_freed(void **state)
+TEST(the_claimed_rows_are_released_when_the_batch_is_freed)
 {
     struct batch other;
 
-    (void)state;
     released = 0;
     assert_int_equal(batch_init(&other, 1), 0);
     other.release_rows = count_release;
@@ -136,11 +132,10 @@ static size_t random_size(void)
     return (size_t)rand() % (rand() % 50 == 0 ? 200000 : 2000);
 }
 
-static void allocated_bytes_are_aligned_and_nobody_elses(void **state)
+TEST(allocated_bytes_are_aligned_and_nobody_elses)
 {
     static struct block blocks[BLOCKS];
 
-    (void)state;
     (void)seed_random();
     for (int cycle = 0; cycle < 5; cycle++) {
         for (int i = 0; i < BLOCKS; i++) {
@@ -157,9 +152,8 @@ static void allocated_bytes_are_aligned_and_nobody_elses(void **state)
     }
 }
 
-static void sizes_around_those_of_chunks_are_served(void **state)
+TEST(sizes_around_those_of_chunks_are_served)
 {
-    (void)state;
     for (size_t size = 65536 - 40; size <= 65536 + 40; size++) {
         void *bytes = batch_alloc(&batch, size);
 
@@ -180,11 +174,10 @@ static size_t bytes_in_use(void)
 #endif
 }
 
-static void after_warm_up_nothing_is_allocated(void **state)
+TEST(after_warm_up_nothing_is_allocated)
 {
     size_t in_use = 0;
 
-    (void)state;
     for (int cycle = 0; cycle < 6; cycle++) {
         if (cycle >= 2)
             in_use = bytes_in_use();
@@ -198,22 +191,20 @@ static void after_warm_up_nothing_is_allocated(void **state)
     }
 }
 
-static void a_copy_is_terminated_and_keeps_nul_bytes(void **state)
+TEST(a_copy_is_terminated_and_keeps_nul_bytes)
 {
     char data[] = {'a', '\0', 'b', 'x'};
     struct text copy = batch_copy(&batch, data, 3);
 
-    (void)state;
     memset(data, '#', sizeof data);
     assert_int_equal(copy.len, 3);
     assert_memory_equal(copy.data, "a\0b", 4);
 }
 
-static void a_copy_of_nothing_is_empty_and_not_null(void **state)
+TEST(a_copy_of_nothing_is_empty_and_not_null)
 {
     struct text copy = batch_copy(&batch, "", 0);
 
-    (void)state;
     assert_non_null(copy.data);
     assert_int_equal(copy.len, 0);
     assert_int_equal(copy.data[0], '\0');
@@ -221,22 +212,20 @@ static void a_copy_of_nothing_is_empty_and_not_null(void **state)
 
 /* ---- refusing ---- */
 
-static void a_refused_message_has_its_verdict_and_formatted_reason(void **state)
+TEST(a_refused_message_has_its_verdict_and_formatted_reason)
 {
     struct message *message = batch_add(&batch);
 
-    (void)state;
     batch_refuse(&batch, message, VERDICT_REJECTED, "payload %d > %s", 1048589, "1000000");
     assert_int_equal(message->verdict, VERDICT_REJECTED);
     assert_string_equal(message->reason, "payload 1048589 > 1000000");
 }
 
-static void each_refused_message_keeps_its_own_reason(void **state)
+TEST(each_refused_message_keeps_its_own_reason)
 {
     struct message *first = batch_add(&batch);
     struct message *second = batch_add(&batch);
 
-    (void)state;
     batch_refuse(&batch, first, VERDICT_RETRY, "first");
     batch_refuse(&batch, second, VERDICT_WAIT, "second");
     assert_string_equal(first->reason, "first");
@@ -245,39 +234,14 @@ static void each_refused_message_keeps_its_own_reason(void **state)
     assert_int_equal(second->verdict, VERDICT_WAIT);
 }
 
-static void a_long_reason_is_cut_not_overrun(void **state)
+TEST(a_long_reason_is_cut_not_overrun)
 {
     char text[10000];
     struct message *message = batch_add(&batch);
 
-    (void)state;
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     batch_refuse(&batch, message, VERDICT_REJECTED, "%s", text);
     assert_in_range(strlen(message->reason), 100, sizeof text - 1);
     assert_memory_equal(message->reason, text, strlen(message->reason));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_batch)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_batch_holds_its_capacity_and_no_more),
-        TEST(a_new_message_is_zeroed_and_has_no_sink),
-        TEST(a_message_of_an_earlier_cycle_leaves_nothing_behind),
-        TEST(a_reset_forgets_the_outcome_of_the_cycle),
-        TEST(the_claimed_rows_are_released_once_by_a_reset),
-        TEST(the_claimed_rows_are_released_when_the_batch_is_freed),
-        TEST(allocated_bytes_are_aligned_and_nobody_elses),
-        TEST(sizes_around_those_of_chunks_are_served),
-        TEST(after_warm_up_nothing_is_allocated),
-        TEST(a_copy_is_terminated_and_keeps_nul_bytes),
-        TEST(a_copy_of_nothing_is_empty_and_not_null),
-        TEST(a_refused_message_has_its_verdict_and_formatted_reason),
-        TEST(each_refused_message_keeps_its_own_reason),
-        TEST(a_long_reason_is_cut_not_overrun),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

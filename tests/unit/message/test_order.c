@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+FIXTURE(open_batch, close_batch)
+
 #define NONE_KEPT 0
 #define SINK 0
 #define OTHER_SINK 1
@@ -33,11 +35,10 @@ static void assert_links(const int *before, const int *waves)
     }
 }
 
-static void a_message_follows_the_last_one_of_its_key(void **state)
+TEST(a_message_follows_the_last_one_of_its_key)
 {
     static const char *const keys[] = {"a", "b", "a", "a", "c", "b"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         add(SINK, keys[i]);
     link_all(NONE_KEPT);
@@ -45,9 +46,8 @@ static void a_message_follows_the_last_one_of_its_key(void **state)
     assert_int_equal(batch.last_wave, 2);
 }
 
-static void without_a_key_there_is_no_order(void **state)
+TEST(without_a_key_there_is_no_order)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         add(SINK, NULL);
     link_all(NONE_KEPT);
@@ -55,9 +55,8 @@ static void without_a_key_there_is_no_order(void **state)
     assert_int_equal(batch.last_wave, 0);
 }
 
-static void an_empty_key_is_a_key(void **state)
+TEST(an_empty_key_is_a_key)
 {
-    (void)state;
     add(SINK, "");
     add(SINK, NULL);
     add(SINK, "");
@@ -65,9 +64,8 @@ static void an_empty_key_is_a_key(void **state)
     assert_links((const int[]){-1, -1, 0}, (const int[]){0, 0, 1});
 }
 
-static void keys_are_compared_by_all_their_bytes(void **state)
+TEST(keys_are_compared_by_all_their_bytes)
 {
-    (void)state;
     add(SINK, NULL)->key = (struct text){"a\0x", 3};
     add(SINK, NULL)->key = (struct text){"a\0y", 3};
     add(SINK, NULL)->key = (struct text){"a\0x", 3};
@@ -75,9 +73,8 @@ static void keys_are_compared_by_all_their_bytes(void **state)
     assert_links((const int[]){-1, -1, 0}, (const int[]){0, 0, 1});
 }
 
-static void each_sink_has_an_order_of_its_own(void **state)
+TEST(each_sink_has_an_order_of_its_own)
 {
-    (void)state;
     add(SINK, "a");
     add(OTHER_SINK, "a");
     add(SINK, "a");
@@ -86,9 +83,8 @@ static void each_sink_has_an_order_of_its_own(void **state)
 }
 
 /* Once the routes are corrected it may belong to any sink. */
-static void a_row_without_a_route_stands_in_the_order_of_every_sink(void **state)
+TEST(a_row_without_a_route_stands_in_the_order_of_every_sink)
 {
-    (void)state;
     add(SINK, "a");
     add(-1, "a");
     add(SINK, "a");
@@ -98,9 +94,8 @@ static void a_row_without_a_route_stands_in_the_order_of_every_sink(void **state
     assert_links((const int[]){-1, 0, 1, 1, 3}, (const int[]){0, 1, 2, 2, 3});
 }
 
-static void where_the_client_keeps_the_order_a_key_shares_a_wave(void **state)
+TEST(where_the_client_keeps_the_order_a_key_shares_a_wave)
 {
-    (void)state;
     add(SINK, "a");
     add(OTHER_SINK, "a");
     add(SINK, "a");
@@ -109,9 +104,8 @@ static void where_the_client_keeps_the_order_a_key_shares_a_wave(void **state)
     assert_links((const int[]){-1, -1, 0, 1}, (const int[]){0, 0, 0, 1});
 }
 
-static void a_key_that_changes_its_destination_waits_for_the_next_wave(void **state)
+TEST(a_key_that_changes_its_destination_waits_for_the_next_wave)
 {
-    (void)state;
     add(SINK, "a");
     add(SINK, "a")->destination = text_of("another");
     add(SINK, "a");
@@ -122,11 +116,10 @@ static void a_key_that_changes_its_destination_waits_for_the_next_wave(void **st
     assert_links((const int[]){-1, 0, 1, 2, 3, 4}, (const int[]){0, 1, 2, 3, 4, 5});
 }
 
-static void many_keys_find_their_own(void **state)
+TEST(many_keys_find_their_own)
 {
     enum { KEYS = 3000, TIMES = 3 };
 
-    (void)state;
     for (int i = 0; i < KEYS * TIMES; i++) {
         char key[16];
 
@@ -141,16 +134,14 @@ static void many_keys_find_their_own(void **state)
     assert_int_equal(batch.last_wave, TIMES - 1);
 }
 
-static void an_empty_batch_has_one_wave(void **state)
+TEST(an_empty_batch_has_one_wave)
 {
-    (void)state;
     link_all(NONE_KEPT);
     assert_int_equal(batch.last_wave, 0);
 }
 
-static void a_batch_that_comes_again_is_linked_anew(void **state)
+TEST(a_batch_that_comes_again_is_linked_anew)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         add(SINK, "a")->handed = true;
     link_all(NONE_KEPT);
@@ -160,14 +151,13 @@ static void a_batch_that_comes_again_is_linked_anew(void **state)
     assert_false(batch.messages[0].handed);
 }
 
-static void a_message_is_due_when_the_one_before_it_was_acknowledged(void **state)
+TEST(a_message_is_due_when_the_one_before_it_was_acknowledged)
 {
     static const enum verdict failures[] = {VERDICT_PENDING, VERDICT_RETRY, VERDICT_WAIT,
                                             VERDICT_REJECTED};
     struct message *first = add(SINK, "a");
     struct message *second = add(SINK, "a");
 
-    (void)state;
     link_all(NONE_KEPT);
     assert_true(order_is_due(&batch, first, SINK));
     assert_false(order_is_due(&batch, first, OTHER_SINK));
@@ -183,12 +173,11 @@ static void a_message_is_due_when_the_one_before_it_was_acknowledged(void **stat
     assert_false(order_is_held(&batch, second));
 }
 
-static void in_a_shared_wave_a_message_is_due_once_the_one_before_it_was_handed_over(void **state)
+TEST(in_a_shared_wave_a_message_is_due_once_the_one_before_it_was_handed_over)
 {
     struct message *first = add(SINK, "a");
     struct message *second = add(SINK, "a");
 
-    (void)state;
     link_all(UINT64_C(1) << SINK);
     assert_false(order_is_due(&batch, second, SINK));
     first->handed = true;
@@ -197,11 +186,10 @@ static void in_a_shared_wave_a_message_is_due_once_the_one_before_it_was_handed_
     assert_false(order_is_due(&batch, second, SINK));
 }
 
-static void a_blocked_message_is_never_due(void **state)
+TEST(a_blocked_message_is_never_due)
 {
     struct message *message = add(SINK, "a");
 
-    (void)state;
     message->blocked = true;
     link_all(NONE_KEPT);
     assert_false(order_is_in_wave(&batch, message, SINK));
@@ -209,38 +197,12 @@ static void a_blocked_message_is_never_due(void **state)
     assert_true(order_is_held(&batch, message));
 }
 
-static void without_links_every_message_is_due_at_once(void **state)
+TEST(without_links_every_message_is_due_at_once)
 {
-    (void)state;
     add(SINK, "a");
     add(SINK, "a");
     for (int i = 0; i < batch.count; i++) {
         assert_true(order_is_due(&batch, &batch.messages[i], SINK));
         assert_false(order_is_held(&batch, &batch.messages[i]));
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_batch, close_batch)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_message_follows_the_last_one_of_its_key),
-        TEST(without_a_key_there_is_no_order),
-        TEST(an_empty_key_is_a_key),
-        TEST(keys_are_compared_by_all_their_bytes),
-        TEST(each_sink_has_an_order_of_its_own),
-        TEST(a_row_without_a_route_stands_in_the_order_of_every_sink),
-        TEST(where_the_client_keeps_the_order_a_key_shares_a_wave),
-        TEST(a_key_that_changes_its_destination_waits_for_the_next_wave),
-        TEST(many_keys_find_their_own),
-        TEST(an_empty_batch_has_one_wave),
-        TEST(a_batch_that_comes_again_is_linked_anew),
-        TEST(a_message_is_due_when_the_one_before_it_was_acknowledged),
-        TEST(in_a_shared_wave_a_message_is_due_once_the_one_before_it_was_handed_over),
-        TEST(a_blocked_message_is_never_due),
-        TEST(without_links_every_message_is_due_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

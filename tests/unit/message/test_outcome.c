@@ -1,6 +1,8 @@
 #include "message/outcome.h"
 #include "unit/batch.h"
 
+FIXTURE(open_batch, close_batch)
+
 #define MESSAGES 200
 
 static const struct retry_options options = {
@@ -15,33 +17,30 @@ static struct message *add(enum verdict verdict, int attempts)
     return message;
 }
 
-static void an_acknowledged_message_is_sent(void **state)
+TEST(an_acknowledged_message_is_sent)
 {
     struct message *message = add(VERDICT_SENT, 2);
 
-    (void)state;
     outcome_decide(&batch, &options, 1);
     assert_int_equal(message->outcome, OUTCOME_SENT);
     assert_int_equal(message->attempts, 2);
 }
 
-static void a_message_without_an_answer_stays_and_costs_no_attempt(void **state)
+TEST(a_message_without_an_answer_stays_and_costs_no_attempt)
 {
     struct message *message = add(VERDICT_PENDING, 2);
 
-    (void)state;
     outcome_decide(&batch, &options, 1);
     assert_int_equal(message->outcome, OUTCOME_UNSENT);
     assert_int_equal(message->attempts, 2);
 }
 
-static void a_failed_message_is_parked_until_its_tries_are_spent(void **state)
+TEST(a_failed_message_is_parked_until_its_tries_are_spent)
 {
     struct message *first = add(VERDICT_RETRY, 0);
     struct message *second = add(VERDICT_RETRY, 1);
     struct message *last = add(VERDICT_RETRY, 2);
 
-    (void)state;
     outcome_decide(&batch, &options, 1);
     assert_int_equal(first->outcome, OUTCOME_PARK);
     assert_int_equal(first->attempts, 1);
@@ -51,32 +50,29 @@ static void a_failed_message_is_parked_until_its_tries_are_spent(void **state)
     assert_int_equal(last->attempts, 3);
 }
 
-static void with_one_attempt_the_first_failure_is_the_end(void **state)
+TEST(with_one_attempt_the_first_failure_is_the_end)
 {
     const struct retry_options once = {.max_attempts = 1, .backoff_ms = 1, .backoff_max_ms = 1};
     struct message *message = add(VERDICT_RETRY, 0);
 
-    (void)state;
     outcome_decide(&batch, &once, 1);
     assert_int_equal(message->outcome, OUTCOME_DEAD);
 }
 
-static void more_attempts_than_allowed_are_dead_too(void **state)
+TEST(more_attempts_than_allowed_are_dead_too)
 {
     struct message *message = add(VERDICT_RETRY, 50);
 
-    (void)state;
     outcome_decide(&batch, &options, 1);
     assert_int_equal(message->outcome, OUTCOME_DEAD);
 }
 
-static void waiting_costs_no_attempt_however_often(void **state)
+TEST(waiting_costs_no_attempt_however_often)
 {
     struct message *fresh = add(VERDICT_WAIT, 0);
     struct message *spent = add(VERDICT_WAIT, 1000);
     struct message *paused = add(VERDICT_PAUSED, 1000);
 
-    (void)state;
     for (int i = 0; i < 100; i++)
         outcome_decide(&batch, &options, (uint32_t)i);
     assert_int_equal(fresh->outcome, OUTCOME_PARK);
@@ -88,7 +84,7 @@ static void waiting_costs_no_attempt_however_often(void **state)
     assert_int_equal(paused->attempts, 1000);
 }
 
-static void a_destination_is_asked_for_less_and_less_often(void **state)
+TEST(a_destination_is_asked_for_less_and_less_often)
 {
     static const struct {
         int64_t waited_ms;
@@ -96,7 +92,6 @@ static void a_destination_is_asked_for_less_and_less_often(void **state)
         int64_t most_ms;
     } cases[] = {{0, 500, 1000}, {10000, 5000, 10000}, {1000000000, 150000, 300000}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct message *message = add(VERDICT_WAIT, 0);
 
@@ -106,7 +101,7 @@ static void a_destination_is_asked_for_less_and_less_often(void **state)
     }
 }
 
-static void each_message_is_judged_by_its_own_verdict(void **state)
+TEST(each_message_is_judged_by_its_own_verdict)
 {
     static const struct {
         enum verdict verdict;
@@ -117,7 +112,6 @@ static void each_message_is_judged_by_its_own_verdict(void **state)
         {VERDICT_WAIT, OUTCOME_PARK},      {VERDICT_SENT, OUTCOME_SENT},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         add(cases[i].verdict, 0);
     outcome_decide(&batch, &options, 1);
@@ -125,12 +119,11 @@ static void each_message_is_judged_by_its_own_verdict(void **state)
         assert_int_equal(batch.messages[i].outcome, cases[i].outcome);
 }
 
-static void the_delay_doubles_with_the_attempts_up_to_the_cap(void **state)
+TEST(the_delay_doubles_with_the_attempts_up_to_the_cap)
 {
     const struct retry_options patient = {
         .max_attempts = 1000, .backoff_ms = 1000, .backoff_max_ms = 60000};
 
-    (void)state;
     for (int attempts = 0; attempts < 20; attempts++)
         add(VERDICT_RETRY, attempts);
     outcome_decide(&batch, &patient, 7);
@@ -141,11 +134,10 @@ static void the_delay_doubles_with_the_attempts_up_to_the_cap(void **state)
     }
 }
 
-static void the_delays_of_one_batch_are_spread(void **state)
+TEST(the_delays_of_one_batch_are_spread)
 {
     static const uint32_t seeds[] = {0, 1, 2, UINT32_MAX};
 
-    (void)state;
     for (size_t s = 0; s < sizeof seeds / sizeof seeds[0]; s++) {
         int low = 0;
 
@@ -179,11 +171,10 @@ static void assert_behind(const struct message *message)
     assert_int_equal(message->attempts, 1);
 }
 
-static void a_row_that_fails_takes_its_key_with_it_and_nobody_else(void **state)
+TEST(a_row_that_fails_takes_its_key_with_it_and_nobody_else)
 {
     static const enum verdict failures[] = {VERDICT_RETRY, VERDICT_WAIT, VERDICT_REJECTED};
 
-    (void)state;
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         struct message *second, *third, *neighbour;
 
@@ -199,11 +190,10 @@ static void a_row_that_fails_takes_its_key_with_it_and_nobody_else(void **state)
     }
 }
 
-static void a_row_that_stays_keeps_its_key_where_it_is(void **state)
+TEST(a_row_that_stays_keeps_its_key_where_it_is)
 {
     struct message *second, *third;
 
-    (void)state;
     (void)add(VERDICT_PENDING, 0);
     second = add_behind(0, VERDICT_PENDING);
     third = add_behind(1, VERDICT_REJECTED);
@@ -214,11 +204,10 @@ static void a_row_that_stays_keeps_its_key_where_it_is(void **state)
 }
 
 /* It is judged when its turn comes; judged now, it would be dead too early. */
-static void a_held_row_is_not_judged_by_its_own_verdict(void **state)
+TEST(a_held_row_is_not_judged_by_its_own_verdict)
 {
     struct message *second;
 
-    (void)state;
     (void)add(VERDICT_REJECTED, 0);
     second = add_behind(0, VERDICT_REJECTED);
     second->reason = "its own";
@@ -227,11 +216,10 @@ static void a_held_row_is_not_judged_by_its_own_verdict(void **state)
     assert_behind(second);
 }
 
-static void a_blocked_row_goes_behind_whatever_is_in_the_batch(void **state)
+TEST(a_blocked_row_goes_behind_whatever_is_in_the_batch)
 {
     struct message *blocked;
 
-    (void)state;
     (void)add(VERDICT_PENDING, 0);
     blocked = add_behind(0, VERDICT_PENDING);
     blocked->blocked = true;
@@ -239,38 +227,12 @@ static void a_blocked_row_goes_behind_whatever_is_in_the_batch(void **state)
     assert_behind(blocked);
 }
 
-static void an_acknowledged_message_counts_as_sent_even_behind_one_that_failed(void **state)
+TEST(an_acknowledged_message_counts_as_sent_even_behind_one_that_failed)
 {
     struct message *second;
 
-    (void)state;
     (void)add(VERDICT_PENDING, 0);
     second = add_behind(0, VERDICT_SENT);
     outcome_decide(&batch, &options, 1);
     assert_int_equal(second->outcome, OUTCOME_SENT);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_batch, close_batch)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_acknowledged_message_is_sent),
-        TEST(a_message_without_an_answer_stays_and_costs_no_attempt),
-        TEST(a_failed_message_is_parked_until_its_tries_are_spent),
-        TEST(with_one_attempt_the_first_failure_is_the_end),
-        TEST(more_attempts_than_allowed_are_dead_too),
-        TEST(waiting_costs_no_attempt_however_often),
-        TEST(a_destination_is_asked_for_less_and_less_often),
-        TEST(each_message_is_judged_by_its_own_verdict),
-        TEST(the_delay_doubles_with_the_attempts_up_to_the_cap),
-        TEST(the_delays_of_one_batch_are_spread),
-        TEST(a_row_that_fails_takes_its_key_with_it_and_nobody_else),
-        TEST(a_row_that_stays_keeps_its_key_where_it_is),
-        TEST(a_held_row_is_not_judged_by_its_own_verdict),
-        TEST(a_blocked_row_goes_behind_whatever_is_in_the_batch),
-        TEST(an_acknowledged_message_counts_as_sent_even_behind_one_that_failed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void a_reason_has_the_remedy_of_its_own(void **state)
+TEST(a_reason_has_the_remedy_of_its_own)
 {
     static const struct {
         const char *reason;
@@ -29,7 +29,6 @@ static void a_reason_has_the_remedy_of_its_own(void **state)
         {"PostgreSQL cannot read this row: invalid byte sequence", "cannot be read"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *remedy = remedy_for(cases[i].reason);
 
@@ -39,13 +38,4 @@ static void a_reason_has_the_remedy_of_its_own(void **state)
     }
     assert_null(remedy_for("waits for an earlier row of its key"));
     assert_null(remedy_for(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reason_has_the_remedy_of_its_own),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,23 +7,21 @@
 
 /* ---- uuids ---- */
 
-static void a_uuid_is_written_as_postgresql_does(void **state)
+TEST(a_uuid_is_written_as_postgresql_does)
 {
     char text[ROW_UUID_BYTES];
 
-    (void)state;
     row_uuid(text, "\x01\x23\x45\x67\x89\xab\xcd\xef\xfe\xdc\xba\x98\x76\x54\x32\x10");
     assert_string_equal(text, "01234567-89ab-cdef-fedc-ba9876543210");
 }
 
-static void each_byte_of_a_uuid_is_two_digits(void **state)
+TEST(each_byte_of_a_uuid_is_two_digits)
 {
     static const int places[] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
     char text[ROW_UUID_BYTES];
     char wire[16];
     char digits[3];
 
-    (void)state;
     for (int value = 0; value < 256; value++) {
         for (int i = 0; i < 16; i++)
             wire[i] = (char)(value + i * 17);
@@ -76,11 +74,10 @@ static const struct moment moments[] = {
     {INT64_MIN + 1, ""},
 };
 
-static void known_moments_are_written_as_rfc_3339(void **state)
+TEST(known_moments_are_written_as_rfc_3339)
 {
     char out[ROW_TIME_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof moments / sizeof moments[0]; i++) {
         size_t len = row_time(out, moments[i].microseconds);
 
@@ -99,13 +96,12 @@ static int days_of(int year, int month)
 }
 
 /* From 0000 to 9999, counting days: the leap days fall out of the sum. */
-static void the_first_and_last_day_of_every_month_are_right(void **state)
+TEST(the_first_and_last_day_of_every_month_are_right)
 {
     int64_t day = YEAR_0 / DAY;
     char want[64];
     char out[ROW_TIME_BYTES];
 
-    (void)state;
     for (int year = 0; year <= 9999; year++)
         for (int month = 1; month <= 12; month++) {
             (void)snprintf(want, sizeof want, "%04d-%02d-01T00:00:00.000000Z", year, month);
@@ -120,12 +116,11 @@ static void the_first_and_last_day_of_every_month_are_right(void **state)
     assert_int_equal(row_time(out, day * DAY), 0);
 }
 
-static void the_time_of_day_is_right_at_every_second(void **state)
+TEST(the_time_of_day_is_right_at_every_second)
 {
     char want[64];
     char out[ROW_TIME_BYTES];
 
-    (void)state;
     for (int second = 0; second < 86400; second += 7) {
         (void)snprintf(want, sizeof want, "1999-12-31T%02d:%02d:%02d.000123Z", second / 3600,
                        second / 60 % 60, second % 60);
@@ -134,12 +129,11 @@ static void the_time_of_day_is_right_at_every_second(void **state)
     }
 }
 
-static void times_sort_as_text_as_they_do_as_numbers(void **state)
+TEST(times_sort_as_text_as_they_do_as_numbers)
 {
     char first[ROW_TIME_BYTES];
     char second[ROW_TIME_BYTES];
 
-    (void)state;
     (void)seed_random();
     for (int i = 0; i < 20000; i++) {
         int64_t a = YEAR_0 + ((int64_t)rand() << 31 | rand()) % (YEAR_10000 - YEAR_0);
@@ -151,18 +145,4 @@ static void times_sort_as_text_as_they_do_as_numbers(void **state)
             assert_true(strcmp(first, second) < 0);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_uuid_is_written_as_postgresql_does),
-        cmocka_unit_test(each_byte_of_a_uuid_is_two_digits),
-        cmocka_unit_test(known_moments_are_written_as_rfc_3339),
-        cmocka_unit_test(the_first_and_last_day_of_every_month_are_right),
-        cmocka_unit_test(the_time_of_day_is_right_at_every_second),
-        cmocka_unit_test(times_sort_as_text_as_they_do_as_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

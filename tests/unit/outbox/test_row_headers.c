@@ -15,6 +15,8 @@ static int setup(void **state)
     return open_batch(state);
 }
 
+FIXTURE(setup, close_batch)
+
 static const char *read_bytes(const char *json, size_t len)
 {
     message = (struct message){0};
@@ -59,16 +61,14 @@ static void assert_refused(const char *json, size_t len)
     assert_null(message.headers);
 }
 
-static void a_null_column_makes_no_headers(void **state)
+TEST(a_null_column_makes_no_headers)
 {
-    (void)state;
     assert_null(row_headers(&message, (struct text){NULL, 0}, &batch));
     assert_int_equal(message.header_count, 0);
 }
 
-static void an_empty_object_and_a_json_null_make_no_headers(void **state)
+TEST(an_empty_object_and_a_json_null_make_no_headers)
 {
-    (void)state;
     assert_none("{}");
     assert_none("{ }");
     assert_none(" {\n} ");
@@ -76,7 +76,7 @@ static void an_empty_object_and_a_json_null_make_no_headers(void **state)
     assert_none(" null ");
 }
 
-static void strings_are_taken_as_they_are(void **state)
+TEST(strings_are_taken_as_they_are)
 {
     static const char *const cases[][2] = {
         {"{\"h\": \"v\"}", "v"},
@@ -90,18 +90,16 @@ static void strings_are_taken_as_they_are(void **state)
         {"{\"h\": \"{\\\"a\\\": 1}\"}", "{\"a\": 1}"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_value(cases[i][0], text_of(cases[i][1]));
 }
 
-static void a_string_may_hold_a_nul(void **state)
+TEST(a_string_may_hold_a_nul)
 {
-    (void)state;
     assert_value("{\"h\": \"a\\u0000b\"}", (struct text){"a\0b", 3});
 }
 
-static void integers_become_text_without_loss(void **state)
+TEST(integers_become_text_without_loss)
 {
     static const char *const numbers[] = {"0",
                                           "1",
@@ -113,21 +111,19 @@ static void integers_become_text_without_loss(void **state)
                                           "-9223372036854775808"};
     char json[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         (void)snprintf(json, sizeof json, "{\"h\": %s}", numbers[i]);
         assert_value(json, text_of(numbers[i]));
     }
 }
 
-static void real_numbers_become_text_that_reads_back(void **state)
+TEST(real_numbers_become_text_that_reads_back)
 {
     static const char *const numbers[] = {
         "1.5",   "-0.25",    "0.1",   "3.14159", "0.30000000000000004",
         "1e100", "-1.5e-10", "1e-07", "-0.0",    "1.7976931348623157e308"};
     char json[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         double want = strtod(numbers[i], NULL);
         double got;
@@ -142,22 +138,20 @@ static void real_numbers_become_text_that_reads_back(void **state)
     assert_value("{\"h\": 0.1}", text_of("0.1"));
 }
 
-static void booleans_become_text(void **state)
+TEST(booleans_become_text)
 {
-    (void)state;
     assert_value("{\"h\": true}", text_of("true"));
     assert_value("{\"h\": false}", text_of("false"));
 }
 
-static void a_null_value_makes_no_header(void **state)
+TEST(a_null_value_makes_no_header)
 {
-    (void)state;
     assert_none("{\"h\": null}");
     assert_none("{\"a\": null, \"b\": null}");
     assert_value("{\"a\": null, \"h\": \"v\", \"b\": null}", text_of("v"));
 }
 
-static void nested_values_are_refused(void **state)
+TEST(nested_values_are_refused)
 {
     static const char *const cases[] = {
         "{\"h\": {}}",
@@ -168,21 +162,19 @@ static void nested_values_are_refused(void **state)
         "{\"h\": [], \"a\": \"fine\"}",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_refused(cases[i], strlen(cases[i]));
 }
 
-static void what_is_no_object_is_refused(void **state)
+TEST(what_is_no_object_is_refused)
 {
     static const char *const cases[] = {"[]", "[{}]", "\"a\"", "1", "1.5", "true", "false"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_refused(cases[i], strlen(cases[i]));
 }
 
-static void what_is_no_json_is_refused(void **state)
+TEST(what_is_no_json_is_refused)
 {
     static const char *const cases[] = {
         "",
@@ -208,39 +200,35 @@ static void what_is_no_json_is_refused(void **state)
         "{\"h\": tru}",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_refused(cases[i], strlen(cases[i]));
     assert_refused("{\"h\": 1}\0", 9);
 }
 
-static void a_name_that_occurs_twice_is_refused(void **state)
+TEST(a_name_that_occurs_twice_is_refused)
 {
     static const char twice[] = "{\"h\": \"1\", \"x\": \"2\", \"h\": \"3\"}";
     static const char escaped[] = "{\"h\": 1, \"\\u0068\": 2}";
 
-    (void)state;
     assert_refused(twice, strlen(twice));
     assert_refused(escaped, strlen(escaped));
 }
 
-static void refused_headers_are_reported_with_a_constant_text(void **state)
+TEST(refused_headers_are_reported_with_a_constant_text)
 {
     const char *problem = read_bytes("[]", 2);
     char before[256];
 
-    (void)state;
     (void)snprintf(before, sizeof before, "%s", problem);
     assert_non_null(strstr(before, "headers"));
     batch_reset(&batch);
     assert_string_equal(problem, before);
 }
 
-static void all_headers_of_an_object_arrive(void **state)
+TEST(all_headers_of_an_object_arrive)
 {
     static const char json[] = "{\"a\": \"x\", \"b\": 2, \"c\": true, \"\": \"e\", \"A\": \"X\"}";
 
-    (void)state;
     assert_null(read_bytes(json, strlen(json)));
     assert_int_equal(message.header_count, 5);
     assert_true(text_equal(find("a")->value, text_of("x")));
@@ -250,13 +238,12 @@ static void all_headers_of_an_object_arrive(void **state)
     assert_true(text_equal(find("A")->value, text_of("X")));
 }
 
-static void ten_thousand_headers_and_a_large_value_are_read(void **state)
+TEST(ten_thousand_headers_and_a_large_value_are_read)
 {
     size_t size = 2 * 1024 * 1024;
     char *json = malloc(size);
     size_t len = 0;
 
-    (void)state;
     assert_non_null(json);
     for (int i = 0; i < 10000; i++)
         len += (size_t)snprintf(json + len, size - len, "%c\"n%d\": %d", i == 0 ? '{' : ',', i, i);
@@ -271,12 +258,11 @@ static void ten_thousand_headers_and_a_large_value_are_read(void **state)
     free(json);
 }
 
-static void deep_nesting_is_refused_without_harm(void **state)
+TEST(deep_nesting_is_refused_without_harm)
 {
     size_t len = 1000000;
     char *json = malloc(len);
 
-    (void)state;
     assert_non_null(json);
     memset(json, '[', len);
     assert_refused(json, len);
@@ -286,40 +272,12 @@ static void deep_nesting_is_refused_without_harm(void **state)
     free(json);
 }
 
-static void headers_outlive_the_json_they_came_from(void **state)
+TEST(headers_outlive_the_json_they_came_from)
 {
     char json[] = "{\"name\": \"value\"}";
 
-    (void)state;
     assert_null(read_bytes(json, strlen(json)));
     memset(json, '#', sizeof json - 1);
     assert_true(text_equal(message.headers[0].name, text_of("name")));
     assert_true(text_equal(message.headers[0].value, text_of("value")));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_batch)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_null_column_makes_no_headers),
-        TEST(an_empty_object_and_a_json_null_make_no_headers),
-        TEST(strings_are_taken_as_they_are),
-        TEST(a_string_may_hold_a_nul),
-        TEST(integers_become_text_without_loss),
-        TEST(real_numbers_become_text_that_reads_back),
-        TEST(booleans_become_text),
-        TEST(a_null_value_makes_no_header),
-        TEST(nested_values_are_refused),
-        TEST(what_is_no_object_is_refused),
-        TEST(what_is_no_json_is_refused),
-        TEST(a_name_that_occurs_twice_is_refused),
-        TEST(refused_headers_are_reported_with_a_constant_text),
-        TEST(all_headers_of_an_object_arrive),
-        TEST(ten_thousand_headers_and_a_large_value_are_read),
-        TEST(deep_nesting_is_refused_without_harm),
-        TEST(headers_outlive_the_json_they_came_from),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,8 @@ static int setup(void **state)
     return 0;
 }
 
+FIXTURE(setup, NULL)
+
 static void assert_bytes(const char *want, size_t len)
 {
     assert_int_equal(array.len, len);
@@ -33,9 +35,8 @@ static void assert_bytes(const char *want, size_t len)
     "\0\0\0\0"                                                                                     \
     "\0\0\0" oid "\0\0\0" count "\0\0\0\1"
 
-static void an_array_of_int4_is_big_endian(void **state)
+TEST(an_array_of_int4_is_big_endian)
 {
-    (void)state;
     array_begin(&array, memory, ARRAY_INT4, 5, 5 * 4);
     array_add_int4(&array, 1);
     array_add_int4(&array, -2);
@@ -49,9 +50,8 @@ static void an_array_of_int4_is_big_endian(void **state)
                                       "\0\0\0\4\x7f\xff\xff\xff");
 }
 
-static void an_array_of_int8_is_big_endian(void **state)
+TEST(an_array_of_int8_is_big_endian)
 {
-    (void)state;
     array_begin(&array, memory, ARRAY_INT8, 4, 4 * 8);
     array_add_int8(&array, -1);
     array_add_int8(&array, 0x0102030405060708);
@@ -63,9 +63,8 @@ static void an_array_of_int8_is_big_endian(void **state)
                                       "\0\0\0\x8\x7f\xff\xff\xff\xff\xff\xff\xff");
 }
 
-static void an_array_of_text_holds_each_length_and_no_terminator(void **state)
+TEST(an_array_of_text_holds_each_length_and_no_terminator)
 {
-    (void)state;
     array_begin(&array, memory, ARRAY_TEXT, 3, 7);
     array_add(&array, "ab", 2);
     array_add(&array, "", 0);
@@ -75,31 +74,28 @@ static void an_array_of_text_holds_each_length_and_no_terminator(void **state)
                                       "\0\0\0\5\xC3\xBC\0xy");
 }
 
-static void an_array_of_tids_takes_the_six_bytes_as_they_came(void **state)
+TEST(an_array_of_tids_takes_the_six_bytes_as_they_came)
 {
     static const unsigned char row[6] = {0, 1, 2, 3, 0, 9};
 
-    (void)state;
     array_begin(&array, memory, ARRAY_TID, 1, 6);
     array_add(&array, row, sizeof row);
     ASSERT_BYTES(HEADER("\x1b", "\1") "\0\0\0\6\0\1\2\3\0\x9");
 }
 
 /* array_recv reads no dimension when there is none; bytes left over are an error. */
-static void an_empty_array_has_no_dimension(void **state)
+TEST(an_empty_array_has_no_dimension)
 {
-    (void)state;
     array_begin(&array, memory, ARRAY_TEXT, 0, 0);
     ASSERT_BYTES("\0\0\0\0"
                  "\0\0\0\0"
                  "\0\0\0\x19");
 }
 
-static void an_element_that_does_not_fit_is_not_written(void **state)
+TEST(an_element_that_does_not_fit_is_not_written)
 {
     size_t before;
 
-    (void)state;
     array_begin(&array, memory, ARRAY_TEXT, 2, 3);
     array_add(&array, "abc", 3);
     before = array.len;
@@ -131,14 +127,13 @@ static void assert_readable(int count, const size_t *lengths)
     assert_int_equal(at, array.len);
 }
 
-static void many_elements_of_any_length_read_back(void **state)
+TEST(many_elements_of_any_length_read_back)
 {
     static unsigned char bytes[5000];
     static size_t lengths[2000];
     size_t total = 0;
     void *bytes_of_all;
 
-    (void)state;
     (void)seed_random();
     for (int i = 0; i < 2000; i++) {
         lengths[i] = (size_t)rand() % (rand() % 20 == 0 ? sizeof bytes : 50);
@@ -153,21 +148,4 @@ static void many_elements_of_any_length_read_back(void **state)
     }
     assert_readable(2000, lengths);
     free(bytes_of_all);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_array_of_int4_is_big_endian),
-        TEST(an_array_of_int8_is_big_endian),
-        TEST(an_array_of_text_holds_each_length_and_no_terminator),
-        TEST(an_array_of_tids_takes_the_six_bytes_as_they_came),
-        TEST(an_empty_array_has_no_dimension),
-        TEST(an_element_that_does_not_fit_is_not_written),
-        TEST(many_elements_of_any_length_read_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

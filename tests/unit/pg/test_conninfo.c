@@ -1,14 +1,9 @@
 #include "pg/conninfo.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct expected {
     const char *text;
@@ -27,7 +22,7 @@ static void assert_problem(const char *text, const char *expected)
     free(shown);
 }
 
-static void secrets_are_hidden_in_either_form(void **state)
+TEST(secrets_are_hidden_in_either_form)
 {
     static const struct expected rows[] = {
         {"", ""},
@@ -65,7 +60,6 @@ static void secrets_are_hidden_in_either_form(void **state)
          "application_name=a connect_timeout=3 user=u@tenant"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char problem[CONNINFO_PROBLEM_BYTES];
         char *shown = conninfo_hide_secrets(rows[i].text);
@@ -78,12 +72,11 @@ static void secrets_are_hidden_in_either_form(void **state)
 }
 
 /* A libpq that is too old for one refuses it. */
-static void what_later_versions_of_libpq_keep_secret_is_never_shown(void **state)
+TEST(what_later_versions_of_libpq_keep_secret_is_never_shown)
 {
     static const char *const keywords[] = {"oauth_client_secret", "scram_client_key",
                                            "scram_server_key"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
         char text[64];
         char *shown;
@@ -96,13 +89,12 @@ static void what_later_versions_of_libpq_keep_secret_is_never_shown(void **state
     }
 }
 
-static void what_is_no_connection_string_is_refused_and_masked_as_a_whole(void **state)
+TEST(what_is_no_connection_string_is_refused_and_masked_as_a_whole)
 {
     static const char *const texts[] = {"shop",    "hunter2 host=h",  "=x",
                                         "host='h", "password='a\\'",  "postgresql://h?password",
                                         "host h",  "mysql://u:pw@h/x"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert_problem(texts[i], "not a connection string; use \"postgresql://USER@HOST/DATABASE\""
                                  " or \"host=HOST dbname=DATABASE\"");
@@ -112,7 +104,7 @@ static void what_is_no_connection_string_is_refused_and_masked_as_a_whole(void *
 #define STRAY_AT                                                                                   \
     "an \"@\" that separates nothing; percent-encode /, ? and @ in the password (%2F, %3F, %40)"
 
-static void an_at_sign_too_many_is_refused_because_it_cuts_a_password_in_two(void **state)
+TEST(an_at_sign_too_many_is_refused_because_it_cuts_a_password_in_two)
 {
     static const char *const texts[] = {"postgresql://u:can/ary7@localhost/db?sslmode=disable",
                                         "postgresql://u:can@ary7@localhost",
@@ -125,13 +117,11 @@ static void an_at_sign_too_many_is_refused_because_it_cuts_a_password_in_two(voi
                                         "postgresql://u:can@ary7@h/db?application_name=a@b",
                                         "postgresql:///@"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_problem(texts[i], STRAY_AT);
 }
 
-static void
-a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named(void **state)
+TEST(a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named)
 {
     static const char *const rows[][2] = {
         {"host=localhost pasword=canary7", "password"},
@@ -143,7 +133,6 @@ a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named(void
         {"host=h sslmod=require", "sslmode"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char problem[160];
 
@@ -157,7 +146,7 @@ a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named(void
 }
 
 /* libpq would say so at each connection, for ever. */
-static void a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated(void **state)
+TEST(a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated)
 {
     static const char *const ports[] = {"port=99999999",
                                         "port=0",
@@ -186,7 +175,6 @@ static void a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated(void
                                        "postgresql://h:%35432"};
     char problem[CONNINFO_PROBLEM_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++)
         assert_problem(ports[i], "a port must be from 1 to 65535");
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
@@ -196,12 +184,11 @@ static void a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated(void
         assert_int_equal(conninfo_check(good[i], problem), 0);
 }
 
-static void a_long_list_of_hosts_is_parsed_to_its_end(void **state)
+TEST(a_long_list_of_hosts_is_parsed_to_its_end)
 {
     char *text = calloc(9001, 1);
     char problem[CONNINFO_PROBLEM_BYTES];
 
-    (void)state;
     assert_non_null(text);
     memcpy(text, "postgresql://", 13);
     for (size_t i = 13; i < 9000; i += 2)
@@ -209,20 +196,4 @@ static void a_long_list_of_hosts_is_parsed_to_its_end(void **state)
     text[9000] = '\0';
     assert_int_equal(conninfo_check(text, problem), 0);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(secrets_are_hidden_in_either_form),
-        cmocka_unit_test(what_later_versions_of_libpq_keep_secret_is_never_shown),
-        cmocka_unit_test(what_is_no_connection_string_is_refused_and_masked_as_a_whole),
-        cmocka_unit_test(an_at_sign_too_many_is_refused_because_it_cuts_a_password_in_two),
-        cmocka_unit_test(
-            a_keyword_that_libpq_does_not_know_is_refused_and_only_the_nearest_is_named),
-        cmocka_unit_test(a_port_or_an_sslmode_that_cannot_be_is_refused_and_not_repeated),
-        cmocka_unit_test(a_long_list_of_hosts_is_parsed_to_its_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 #include "pg/transport.h"
 #include "test.h"
+#include "unit/pg_environment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,20 @@
 #include <unistd.h>
 
 static char path[] = "/tmp/test_transport.XXXXXX";
+
+static int make_file(void **state)
+{
+    (void)forget_pg_environment(state);
+    return close(mkstemp(path));
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+ONCE(make_file, remove_file)
 
 /* A file that libpq finds by this variable. */
 static void write_file(const char *variable, const char *text)
@@ -27,7 +42,7 @@ static struct transport resolve(const char *url)
     return transport;
 }
 
-static void local_hosts_are_distinguished_from_remote_ones(void **state)
+TEST(local_hosts_are_distinguished_from_remote_ones)
 {
     static const char *const local[] = {"",    "localhost", "LocalHost", "127.0.0.1", "127.1.2.3",
                                         "::1", "[::1]",     "/tmp",      "@abstract", "/a,::1,"};
@@ -41,16 +56,14 @@ static void local_hosts_are_distinguished_from_remote_ones(void **state)
                                          "128.0.0.1",
                                          "localhos"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
         assert_false(transport_is_remote(local[i]));
     for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
         assert_true(transport_is_remote(remote[i]));
 }
 
-static void what_a_service_file_says_counts(void **state)
+TEST(what_a_service_file_says_counts)
 {
-    (void)state;
     write_file("PGSERVICEFILE", "[open]\nhost=db\nsslmode=disable\npassword=p\n"
                                 "[safe]\nhost=db\nsslmode=verify-full\n"
                                 "[here]\nhost=/tmp\n");
@@ -67,9 +80,8 @@ static void what_a_service_file_says_counts(void **state)
     (void)unsetenv("PGSERVICEFILE");
 }
 
-static void a_password_in_the_pass_file_counts(void **state)
+TEST(a_password_in_the_pass_file_counts)
 {
-    (void)state;
     write_file("PGPASSFILE", "db:*:*:*:p\n");
     assert_int_equal(chmod(path, 0600), 0);
     assert_true(resolve("host=db").has_password);
@@ -78,9 +90,8 @@ static void a_password_in_the_pass_file_counts(void **state)
     assert_false(resolve("host=db passfile=/nowhere").has_password);
 }
 
-static void one_of_several_hosts_may_have_a_password_in_the_pass_file(void **state)
+TEST(one_of_several_hosts_may_have_a_password_in_the_pass_file)
 {
-    (void)state;
     write_file("PGPASSFILE", "db:*:*:*:p\n");
     assert_int_equal(chmod(path, 0600), 0);
     assert_true(resolve("host=other,db sslmode=disable").has_password);
@@ -89,9 +100,8 @@ static void one_of_several_hosts_may_have_a_password_in_the_pass_file(void **sta
     (void)unsetenv("PGPASSFILE");
 }
 
-static void an_address_that_is_not_given_is_the_one_of_the_host(void **state)
+TEST(an_address_that_is_not_given_is_the_one_of_the_host)
 {
-    (void)state;
     assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,::1").risk, TRANSPORT_SAFE);
     assert_int_equal(resolve("host=a,b hostaddr=127.0.0.1,::1").hosts, 2);
     assert_int_equal(resolve("host=a,b,c").hosts, 3);
@@ -100,9 +110,8 @@ static void an_address_that_is_not_given_is_the_one_of_the_host(void **state)
     assert_int_equal(resolve("host=/tmp,/tmp hostaddr=,10.0.0.1").risk, TRANSPORT_UNENCRYPTED);
 }
 
-static void the_time_for_an_address_is_said_in_any_way_that_libpq_knows(void **state)
+TEST(the_time_for_an_address_is_said_in_any_way_that_libpq_knows)
 {
-    (void)state;
     assert_int_equal(resolve("").connect_timeout_s, 0);
     assert_int_equal(resolve("connect_timeout=7").connect_timeout_s, 7);
     (void)setenv("PGCONNECT_TIMEOUT", "9", 1);
@@ -111,13 +120,12 @@ static void the_time_for_an_address_is_said_in_any_way_that_libpq_knows(void **s
     (void)unsetenv("PGCONNECT_TIMEOUT");
 }
 
-static void a_connection_string_that_libpq_refuses_is_not_judged(void **state)
+TEST(a_connection_string_that_libpq_refuses_is_not_judged)
 {
     static const char *const urls[] = {"service=nosuch", "sslmode=bogus", "postgresql://%zz",
                                        "host=a,b port=1,2,3"};
     struct transport transport;
 
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
         assert_int_equal(transport_resolve(&transport, urls[i]), -1);
 }
@@ -134,9 +142,8 @@ static void assert_turned(const char *url, int first, const char *host, const ch
     transport_free_hosts(&hosts);
 }
 
-static void another_host_of_the_url_can_be_tried_first(void **state)
+TEST(another_host_of_the_url_can_be_tried_first)
 {
-    (void)state;
     assert_turned("postgresql://a:1,b:2,c:3/db", 1, "b,c,a", "", "2,3,1");
     assert_turned("postgresql://a:1,b:2,c:3/db", 5, "c,a,b", "", "3,1,2");
     assert_turned("host=a,b port=7", 1, "b,a", "", "7");
@@ -146,29 +153,4 @@ static void another_host_of_the_url_can_be_tried_first(void **state)
     write_file("PGSERVICEFILE", "[two]\nhost=a,b\nport=1,2\n");
     assert_turned("service=two", 1, "b,a", "", "2,1");
     (void)unsetenv("PGSERVICEFILE");
-}
-
-int main(void)
-{
-    static const char *const inherited[] = {"PGSSLMODE",  "PGHOST",     "PGHOSTADDR",
-                                            "PGPASSWORD", "PGPASSFILE", "PGSERVICE"};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(local_hosts_are_distinguished_from_remote_ones),
-        cmocka_unit_test(what_a_service_file_says_counts),
-        cmocka_unit_test(a_password_in_the_pass_file_counts),
-        cmocka_unit_test(one_of_several_hosts_may_have_a_password_in_the_pass_file),
-        cmocka_unit_test(an_address_that_is_not_given_is_the_one_of_the_host),
-        cmocka_unit_test(the_time_for_an_address_is_said_in_any_way_that_libpq_knows),
-        cmocka_unit_test(a_connection_string_that_libpq_refuses_is_not_judged),
-        cmocka_unit_test(another_host_of_the_url_can_be_tried_first),
-    };
-    int file = mkstemp(path);
-    int failed;
-
-    for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)
-        (void)unsetenv(inherited[i]);
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    (void)close(file);
-    (void)unlink(path);
-    return failed;
 }

@@ -42,6 +42,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
 static void *wait_here(void *argument)
 {
     struct lane *lane = argument;
@@ -87,18 +89,16 @@ static struct error lost(void)
     return error;
 }
 
-static void without_a_lane_that_waits_nothing_is_wanted(void **state)
+TEST(without_a_lane_that_waits_nothing_is_wanted)
 {
-    (void)state;
     assert_int_equal(wal_flush_wanted(flush), 0);
     assert_false(is_told());
 }
 
-static void one_flush_serves_all_lanes_that_wait(void **state)
+TEST(one_flush_serves_all_lanes_that_wait)
 {
     int64_t began_ms = clock_now_ms();
 
-    (void)state;
     begin_waits(0, LANES);
     assert_true(is_told());
     wal_flush_done(flush, wal_flush_wanted(flush), &here, NULL);
@@ -109,11 +109,10 @@ static void one_flush_serves_all_lanes_that_wait(void **state)
 }
 
 /* The lane's commit may come after what that flush has written. */
-static void a_wait_that_begins_during_a_flush_needs_the_next(void **state)
+TEST(a_wait_that_begins_during_a_flush_needs_the_next)
 {
     uint64_t number;
 
-    (void)state;
     begin_waits(0, 1);
     number = wal_flush_wanted(flush);
     begin_waits(1, 1);
@@ -125,12 +124,11 @@ static void a_wait_that_begins_during_a_flush_needs_the_next(void **state)
     end_waits(1, 1, 0);
 }
 
-static void a_flush_that_fails_fails_those_before_it_and_not_those_after(void **state)
+TEST(a_flush_that_fails_fails_those_before_it_and_not_those_after)
 {
     struct error error = lost();
     uint64_t number;
 
-    (void)state;
     begin_waits(0, 2);
     number = wal_flush_wanted(flush);
     begin_waits(2, 2);
@@ -146,11 +144,10 @@ static void a_flush_that_fails_fails_those_before_it_and_not_those_after(void **
     end_waits(2, 2, 0);
 }
 
-static void a_flush_that_failed_before_is_forgotten_by_the_next(void **state)
+TEST(a_flush_that_failed_before_is_forgotten_by_the_next)
 {
     struct error error = lost();
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         bool fails = i % 2 == 0;
 
@@ -162,11 +159,10 @@ static void a_flush_that_failed_before_is_forgotten_by_the_next(void **state)
 }
 
 /* An old primary that still answers has flushed nothing of what this lane saw. */
-static void a_flush_on_another_server_ends_no_wait(void **state)
+TEST(a_flush_on_another_server_ends_no_wait)
 {
     const struct server *const others[] = {&other, &promoted};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         begin_waits(i, 1);
         wal_flush_done(flush, wal_flush_wanted(flush), others[i], NULL);
@@ -180,11 +176,10 @@ static void a_flush_on_another_server_ends_no_wait(void **state)
     end_waits(2, 1, 0);
 }
 
-static void a_lane_waits_no_longer_than_a_claim_can_spare(void **state)
+TEST(a_lane_waits_no_longer_than_a_claim_can_spare)
 {
     int64_t began_ms = clock_now_ms();
 
-    (void)state;
     begin_waits(0, 2);
     end_waits(0, 2, -1);
     assert_in_range(clock_now_ms() - began_ms, WAL_FLUSH_MS_MAX, WAL_FLUSH_MS_MAX + 5000);
@@ -214,13 +209,12 @@ static bool serve(void)
     return number > 0;
 }
 
-static void no_wait_is_lost(void **state)
+TEST(no_wait_is_lost)
 {
     struct pollfd told = {.fd = wal_flush_fd(flush), .events = POLLIN};
     int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
     int served = 0;
 
-    (void)state;
     atomic_store(&running, LANES);
     for (int i = 0; i < LANES; i++)
         assert_int_equal(pthread_create(&lanes[i].thread, NULL, wait_often, &lanes[i]), 0);
@@ -231,22 +225,4 @@ static void no_wait_is_lost(void **state)
     }
     end_waits(0, LANES, 0);
     assert_in_range(served, 500, LANES * 500);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(without_a_lane_that_waits_nothing_is_wanted),
-        TEST(one_flush_serves_all_lanes_that_wait),
-        TEST(a_wait_that_begins_during_a_flush_needs_the_next),
-        TEST(a_flush_that_fails_fails_those_before_it_and_not_those_after),
-        TEST(a_flush_that_failed_before_is_forgotten_by_the_next),
-        TEST(a_flush_on_another_server_ends_no_wait),
-        TEST(a_lane_waits_no_longer_than_a_claim_can_spare),
-        TEST(no_wait_is_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

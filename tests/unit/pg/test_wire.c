@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void integers_are_read_big_endian(void **state)
+TEST(integers_are_read_big_endian)
 {
-    (void)state;
     assert_int_equal(wire_int4("\0\0\0\0"), 0);
     assert_int_equal(wire_int4("\0\0\0\1"), 1);
     assert_int_equal(wire_int4("\x12\x34\x56\x78"), 0x12345678);
@@ -20,24 +19,13 @@ static void integers_are_read_big_endian(void **state)
     assert_true(wire_int8("\x80\0\0\0\0\0\0\0") == INT64_MIN);
 }
 
-static void the_text_of_an_integer_is_read_as_strtoll_reads_it(void **state)
+TEST(the_text_of_an_integer_is_read_as_strtoll_reads_it)
 {
     static const char *const texts[] = {"0",          "7",      "-1",
                                         "100000",     "-32768", "9223372036854775807",
                                         "2147483648", "10",     "-9223372036854775808"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_true(wire_integer((struct text){texts[i], strlen(texts[i])}) ==
                     strtoll(texts[i], NULL, 10));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_are_read_big_endian),
-        cmocka_unit_test(the_text_of_an_integer_is_read_as_strtoll_reads_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

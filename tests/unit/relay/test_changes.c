@@ -37,6 +37,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
 /* Second by second, as the main thread does. */
 static void pass(int seconds)
 {
@@ -61,11 +63,10 @@ static void enter(struct peer_report *peer, enum peer_state state, const char *w
         peer->connects += 2;
 }
 
-static void what_is_connected_is_logged_once_and_then_that_it_relays(void **state)
+TEST(what_is_connected_is_logged_once_and_then_that_it_relays)
 {
     const char *connected;
 
-    (void)state;
     pass(30);
     connected = strstr(logged(), "msg=\"sink bus is connected\" sink=bus\n");
     assert_non_null(connected);
@@ -74,9 +75,8 @@ static void what_is_connected_is_logged_once_and_then_that_it_relays(void **stat
     assert_int_equal(count_words(logged_text, "\n"), 4);
 }
 
-static void nothing_is_called_connected_before_it_was(void **state)
+TEST(nothing_is_called_connected_before_it_was)
 {
-    (void)state;
     report.database.connects = 0;
     enter(&report.database, PEER_AWAY, "connection refused");
     for (int i = 0; i < 2; i++)
@@ -88,9 +88,8 @@ static void nothing_is_called_connected_before_it_was(void **state)
     assert_int_equal(count_words(logged_text, "relaying"), 0);
 }
 
-static void what_was_away_is_logged_when_the_lanes_of_a_drain_have_ended(void **state)
+TEST(what_was_away_is_logged_when_the_lanes_of_a_drain_have_ended)
 {
-    (void)state;
     report.sinks[1].peer = (struct peer_report){.name = bus_name, .error_for_ms = 20};
     (void)error_set(&report.sinks[1].peer.error, ERROR_TRANSIENT, ERROR_BROKER, "refused");
     changes_log(&changes, &report);
@@ -99,9 +98,8 @@ static void what_was_away_is_logged_when_the_lanes_of_a_drain_have_ended(void **
                      1);
 }
 
-static void a_sink_that_is_away_costs_a_line_a_minute(void **state)
+TEST(a_sink_that_is_away_costs_a_line_a_minute)
 {
-    (void)state;
     pass(1);
     enter(&report.sinks[0].peer, PEER_AWAY, "connection refused");
     pass(600);
@@ -114,9 +112,8 @@ static void a_sink_that_is_away_costs_a_line_a_minute(void **state)
     assert_int_equal(count_words(logged_text, "\n"), 4 + 10 + 10);
 }
 
-static void its_end_has_the_same_name_and_how_long_it_was(void **state)
+TEST(its_end_has_the_same_name_and_how_long_it_was)
 {
-    (void)state;
     pass(1);
     enter(&report.sinks[0].peer, PEER_AWAY, "connection refused");
     pass(40);
@@ -128,12 +125,11 @@ static void its_end_has_the_same_name_and_how_long_it_was(void **state)
     assert_int_equal(count_words(logged_text, "sink events is"), 3);
 }
 
-static void another_reason_is_logged_at_once_and_once(void **state)
+TEST(another_reason_is_logged_at_once_and_once)
 {
     static const char *const reasons[] = {"timed out after 3 ms", "timed out after 7 ms",
                                           "refused"};
 
-    (void)state;
     pass(1);
     for (int i = 0; i < 30; i++) {
         enter(&report.sinks[0].peer, PEER_AWAY, reasons[i % 3]);
@@ -146,9 +142,8 @@ static void another_reason_is_logged_at_once_and_once(void **state)
 }
 
 /* A probe connects, and the next publish fails. */
-static void a_probe_is_no_end(void **state)
+TEST(a_probe_is_no_end)
 {
-    (void)state;
     pass(1);
     for (int i = 0; i < 12; i++) {
         enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
@@ -160,9 +155,8 @@ static void a_probe_is_no_end(void **state)
     assert_int_equal(count_words(logged_text, "is away"), 1);
 }
 
-static void messages_that_are_taken_are_its_end(void **state)
+TEST(messages_that_are_taken_are_its_end)
 {
-    (void)state;
     pass(1);
     enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
     pass(10);
@@ -172,9 +166,8 @@ static void messages_that_are_taken_are_its_end(void **state)
     assert_int_equal(count_words(logged(), "sink events is back after 10 s"), 1);
 }
 
-static void a_gap_between_two_looks_is_logged_once_a_minute(void **state)
+TEST(a_gap_between_two_looks_is_logged_once_a_minute)
 {
-    (void)state;
     pass(1);
     for (int i = 0; i < 10; i++) {
         enter(&report.database, PEER_AWAY, "terminating connection");
@@ -192,9 +185,8 @@ static void a_gap_between_two_looks_is_logged_once_a_minute(void **state)
 }
 
 /* The database is there, and nobody is away. */
-static void a_wait_for_a_lock_is_called_one(void **state)
+TEST(a_wait_for_a_lock_is_called_one)
 {
-    (void)state;
     pass(1);
     enter(&report.database, PEER_AWAY, "canceling statement due to lock timeout");
     (void)snprintf(report.database.error.sqlstate, sizeof report.database.error.sqlstate, "55P03");
@@ -207,9 +199,8 @@ static void a_wait_for_a_lock_is_called_one(void **state)
     assert_int_equal(count_words(logged_text, "away"), 0);
 }
 
-static void an_outage_after_a_gap_is_logged_at_once(void **state)
+TEST(an_outage_after_a_gap_is_logged_at_once)
 {
-    (void)state;
     pass(1);
     enter(&report.database, PEER_AWAY, "permission denied");
     enter(&report.database, PEER_UP, NULL);
@@ -222,9 +213,8 @@ static void an_outage_after_a_gap_is_logged_at_once(void **state)
 }
 
 /* Its end is not logged when its beginning was not. */
-static void one_that_comes_and_goes_is_logged_once_a_minute(void **state)
+TEST(one_that_comes_and_goes_is_logged_once_a_minute)
 {
-    (void)state;
     pass(1);
     for (int i = 0; i < 18; i++) {
         enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
@@ -237,9 +227,8 @@ static void one_that_comes_and_goes_is_logged_once_a_minute(void **state)
                      count_words(logged_text, "sink events is back"));
 }
 
-static void a_database_that_refuses_is_not_away(void **state)
+TEST(a_database_that_refuses_is_not_away)
 {
-    (void)state;
     pass(1);
     enter(&report.database, PEER_AWAY, "permission denied");
     report.database.error.kind = ERROR_PERMANENT;
@@ -253,11 +242,10 @@ static void a_database_that_refuses_is_not_away(void **state)
     assert_int_equal(count_words(logged_text, "msg=\"the database is back after 70 s\""), 1);
 }
 
-static void the_line_of_figures_has_rate_and_means(void **state)
+TEST(the_line_of_figures_has_rate_and_means)
 {
     static const struct histogram_scale scale = {{1000000}, 1};
 
-    (void)state;
     pass(1);
     report.counts[0][REPORT_SENT] = 6000;
     report.counts[1][REPORT_PARKED_BEHIND] = 2;
@@ -271,11 +259,10 @@ static void the_line_of_figures_has_rate_and_means(void **state)
                      1);
 }
 
-static void what_the_process_does_fits_a_line(void **state)
+TEST(what_the_process_does_fits_a_line)
 {
     char text[200];
 
-    (void)state;
     changes_describe(&changes, &report, text, sizeof text);
     assert_string_equal(text, "starting, sent 0");
     report.counts[1][REPORT_SENT] = 7;
@@ -287,9 +274,8 @@ static void what_the_process_does_fits_a_line(void **state)
     (void)logged();
 }
 
-static void a_server_that_is_waited_for_is_known(void **state)
+TEST(a_server_that_is_waited_for_is_known)
 {
-    (void)state;
     assert_true(changes_are_known(&report));
     report.database.state = PEER_UNKNOWN;
     assert_false(changes_are_known(&report));
@@ -301,30 +287,4 @@ static void a_server_that_is_waited_for_is_known(void **state)
     report.sinks[1].peer.state = PEER_UNKNOWN;
     assert_false(changes_are_known(&report));
     (void)logged();
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_connected_is_logged_once_and_then_that_it_relays),
-        TEST(nothing_is_called_connected_before_it_was),
-        TEST(what_was_away_is_logged_when_the_lanes_of_a_drain_have_ended),
-        TEST(a_sink_that_is_away_costs_a_line_a_minute),
-        TEST(its_end_has_the_same_name_and_how_long_it_was),
-        TEST(another_reason_is_logged_at_once_and_once),
-        TEST(a_probe_is_no_end),
-        TEST(messages_that_are_taken_are_its_end),
-        TEST(a_gap_between_two_looks_is_logged_once_a_minute),
-        TEST(a_wait_for_a_lock_is_called_one),
-        TEST(an_outage_after_a_gap_is_logged_at_once),
-        TEST(one_that_comes_and_goes_is_logged_once_a_minute),
-        TEST(a_database_that_refuses_is_not_away),
-        TEST(the_line_of_figures_has_rate_and_means),
-        TEST(what_the_process_does_fits_a_line),
-        TEST(a_server_that_is_waited_for_is_known),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
 static struct message message_to(int sink, const char *destination)
 {
     return (struct message){.sink = sink,
@@ -53,9 +55,8 @@ static void end(int sink, const char *destination, int64_t now_ms)
     missing_end(&missing, &message, now_ms);
 }
 
-static void a_destination_is_logged_once_with_what_mends_it(void **state)
+TEST(a_destination_is_logged_once_with_what_mends_it)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++)
         note("shop.order", START_MS + i);
     assert_int_equal(count_words(logged(), "\n"), 1);
@@ -65,9 +66,8 @@ static void a_destination_is_logged_once_with_what_mends_it(void **state)
                            " hint=\"create the topic, or set create = true in the [sink]\""));
 }
 
-static void it_is_repeated_once_a_minute(void **state)
+TEST(it_is_repeated_once_a_minute)
 {
-    (void)state;
     note("shop.order", START_MS);
     for (int s = 0; s <= 150; s++) {
         note("shop.order", START_MS + s * 1000);
@@ -78,9 +78,8 @@ static void it_is_repeated_once_a_minute(void **state)
     assert_int_equal(count_words(logged_text, "\n"), 3);
 }
 
-static void its_end_is_logged_once(void **state)
+TEST(its_end_is_logged_once)
 {
-    (void)state;
     note("shop.order", START_MS);
     for (int i = 0; i < 2; i++)
         end(0, "shop.order", START_MS + 93000);
@@ -90,9 +89,8 @@ static void its_end_is_logged_once(void **state)
     assert_int_equal(count_words(logged_text, "\n"), 2);
 }
 
-static void another_destination_does_not_end_it(void **state)
+TEST(another_destination_does_not_end_it)
 {
-    (void)state;
     note("shop.order", START_MS);
     end(0, "shop.orders", START_MS);
     end(1, "shop.order", START_MS);
@@ -101,11 +99,10 @@ static void another_destination_does_not_end_it(void **state)
 }
 
 /* One partition of a topic may be down while the others take messages. */
-static void a_partition_is_named_and_ends_alone(void **state)
+TEST(a_partition_is_named_and_ends_alone)
 {
     struct message message = message_to(0, "shop.order");
 
-    (void)state;
     message.partition = 3;
     message.reason = "topic \"shop.order\": partition 3 has no leader";
     missing_note(&missing, &message, START_MS);
@@ -120,19 +117,17 @@ static void a_partition_is_named_and_ends_alone(void **state)
     assert_int_equal(missing.count, 0);
 }
 
-static void each_reason_gets_its_own_remedy(void **state)
+TEST(each_reason_gets_its_own_remedy)
 {
     struct message message = message_to(1, "a.b");
 
-    (void)state;
     message.reason = "stream \"S\" has no subject that matches \"a.b\"";
     missing_note(&missing, &message, START_MS);
     assert_non_null(strstr(logged(), "hint=\"have the stream take this subject: "));
 }
 
-static void what_nobody_tries_any_more_is_forgotten(void **state)
+TEST(what_nobody_tries_any_more_is_forgotten)
 {
-    (void)state;
     note("shop.order", START_MS);
     missing_tick(&missing, START_MS + 12 * MINUTE_MS);
     missing_tick(&missing, START_MS + 13 * MINUTE_MS);
@@ -140,11 +135,10 @@ static void what_nobody_tries_any_more_is_forgotten(void **state)
     assert_int_equal(count_words(logged_text, "\n"), 2);
 }
 
-static void only_so_many_are_named(void **state)
+TEST(only_so_many_are_named)
 {
     char name[600];
 
-    (void)state;
     for (int i = 0; i < 100; i++) {
         memset(name, 'x', sizeof name);
         (void)snprintf(name + i, sizeof name - (size_t)i, "%d", i);
@@ -157,22 +151,4 @@ static void only_so_many_are_named(void **state)
     }
     assert_int_equal(count_words(logged(), "takes no messages"), MISSING_MAX);
     assert_int_equal(count_words(logged_text, "takes messages again"), MISSING_MAX);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_destination_is_logged_once_with_what_mends_it),
-        TEST(it_is_repeated_once_a_minute),
-        TEST(its_end_is_logged_once),
-        TEST(another_destination_does_not_end_it),
-        TEST(a_partition_is_named_and_ends_alone),
-        TEST(each_reason_gets_its_own_remedy),
-        TEST(what_nobody_tries_any_more_is_forgotten),
-        TEST(only_so_many_are_named),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,8 @@ static int close_all(void **state)
     return close_batch(state);
 }
 
+FIXTURE(open_all, close_all)
+
 static struct message *add(const char *topic, const char *key, int sink)
 {
     struct message *message = batch_add(&batch);
@@ -27,9 +29,8 @@ static struct message *add(const char *topic, const char *key, int sink)
     return message;
 }
 
-static void a_text_is_read_once(void **state)
+TEST(a_text_is_read_once)
 {
-    (void)state;
     assert_int_equal(pauses_read(&pauses, NULL), 0);
     assert_int_equal(pauses_read(&pauses, "paused topic a.>\npaused key k"), 1);
     assert_int_equal(pauses_read(&pauses, "paused topic a.>\npaused key k"), 0);
@@ -40,14 +41,13 @@ static void a_text_is_read_once(void **state)
     assert_int_equal(pauses.count, 0);
 }
 
-static void rows_of_a_paused_topic_or_key_wait_for_it(void **state)
+TEST(rows_of_a_paused_topic_or_key_wait_for_it)
 {
     struct message *by_topic = add("a.b", "k", 0);
     struct message *by_key = add("b", "a key", 0);
     struct message *free_one = add("a", "a ke", 0);
     struct message *keyless = add("b", NULL, 0);
 
-    (void)state;
     assert_int_equal(pauses_read(&pauses, "paused topic a.>\npaused sink out\npaused key a key"),
                      1);
     pauses_hold(&pauses, &batch, 0);
@@ -60,12 +60,11 @@ static void rows_of_a_paused_topic_or_key_wait_for_it(void **state)
     assert_int_equal(keyless->verdict, VERDICT_PENDING);
 }
 
-static void rows_that_are_refused_or_whose_sink_is_away_stay_as_they_are(void **state)
+TEST(rows_that_are_refused_or_whose_sink_is_away_stay_as_they_are)
 {
     struct message *refused = add("a", NULL, -1);
     struct message *away = add("a", NULL, 1);
 
-    (void)state;
     refused->verdict = VERDICT_REJECTED;
     assert_int_equal(pauses_read(&pauses, "paused topic a"), 1);
     pauses_hold(&pauses, &batch, 2);
@@ -73,12 +72,11 @@ static void rows_that_are_refused_or_whose_sink_is_away_stay_as_they_are(void **
     assert_int_equal(away->verdict, VERDICT_PENDING);
 }
 
-static void paused_sinks_are_told_by_their_names(void **state)
+TEST(paused_sinks_are_told_by_their_names)
 {
     const struct relay_options options = {.sinks = {{.name = "a"}, {.name = "ab"}, {.name = "b"}},
                                           .sink_count = 3};
 
-    (void)state;
     assert_int_equal(pauses_sinks(&pauses, &options), 0);
     assert_int_equal(
         pauses_read(
@@ -88,27 +86,10 @@ static void paused_sinks_are_told_by_their_names(void **state)
     assert_int_equal(pauses_sinks(&pauses, &options), 6);
 }
 
-static void what_pause_would_have_refused_pauses_nothing(void **state)
+TEST(what_pause_would_have_refused_pauses_nothing)
 {
-    (void)state;
     add("a", "k", 0);
     assert_int_equal(pauses_read(&pauses, "paused topic re:(\nnonsense\n\npaused keyk"), 1);
     pauses_hold(&pauses, &batch, 0);
     assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_text_is_read_once, open_all, close_all),
-        cmocka_unit_test_setup_teardown(rows_of_a_paused_topic_or_key_wait_for_it, open_all,
-                                        close_all),
-        cmocka_unit_test_setup_teardown(
-            rows_that_are_refused_or_whose_sink_is_away_stay_as_they_are, open_all, close_all),
-        cmocka_unit_test_setup_teardown(paused_sinks_are_told_by_their_names, open_all, close_all),
-        cmocka_unit_test_setup_teardown(what_pause_would_have_refused_pauses_nothing, open_all,
-                                        close_all),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 #include "relay/report.h"
 
 #include "base/clock.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char events_name[] = "events";
 static char events_type[] = "kafka";
@@ -35,6 +31,8 @@ static int set_up(void **state)
     return 0;
 }
 
+FIXTURE(set_up, NULL)
+
 static void lose(int lane, int peer, const char *why)
 {
     struct error error;
@@ -49,9 +47,8 @@ static const struct peer_report *read_sink(int sink)
     return &snapshot.sinks[sink].peer;
 }
 
-static void a_sink_that_no_lane_has_reached_yet_is_neither_up_nor_away(void **state)
+TEST(a_sink_that_no_lane_has_reached_yet_is_neither_up_nor_away)
 {
-    (void)state;
     assert_int_equal(read_sink(0)->state, PEER_UNKNOWN);
     assert_int_equal(snapshot.database.state, PEER_UNKNOWN);
     assert_string_equal(snapshot.sinks[1].peer.name, "bus");
@@ -59,9 +56,8 @@ static void a_sink_that_no_lane_has_reached_yet_is_neither_up_nor_away(void **st
     assert_true(read_sink(0)->error_for_ms < 0);
 }
 
-static void a_sink_is_away_when_one_lane_cannot_use_it(void **state)
+TEST(a_sink_is_away_when_one_lane_cannot_use_it)
 {
-    (void)state;
     lane_report_up(&lanes[0], 0);
     lose(1, 0, "connection refused");
     assert_int_equal(read_sink(0)->state, PEER_AWAY);
@@ -71,9 +67,8 @@ static void a_sink_is_away_when_one_lane_cannot_use_it(void **state)
     assert_int_equal(read_sink(1)->state, PEER_UNKNOWN);
 }
 
-static void a_sink_that_is_back_keeps_its_last_error_and_counts_the_connection(void **state)
+TEST(a_sink_that_is_back_keeps_its_last_error_and_counts_the_connection)
 {
-    (void)state;
     lane_report_up(&lanes[0], 0);
     lose(0, 0, "connection refused");
     lane_report_up(&lanes[0], 0);
@@ -84,9 +79,8 @@ static void a_sink_that_is_back_keeps_its_last_error_and_counts_the_connection(v
     assert_true(read_sink(0)->error_for_ms >= 0);
 }
 
-static void a_paused_sink_is_not_away_whatever_it_was_before(void **state)
+TEST(a_paused_sink_is_not_away_whatever_it_was_before)
 {
-    (void)state;
     lose(0, 0, "connection refused");
     lane_report_paused(&lanes[0], 0);
     lane_report_paused(&lanes[1], 0);
@@ -97,11 +91,10 @@ static void a_paused_sink_is_not_away_whatever_it_was_before(void **state)
     assert_int_equal(read_sink(0)->state, PEER_UP);
 }
 
-static void a_further_failure_does_not_make_a_sink_away_anew(void **state)
+TEST(a_further_failure_does_not_make_a_sink_away_anew)
 {
     const struct peer_report *sink;
 
-    (void)state;
     lose(0, 0, "connection refused");
     atomic_store(&lanes[0].peers[0].since_ms, clock_now_ms() - 60000);
     lose(0, 0, "no route to host");
@@ -120,11 +113,10 @@ static void add(struct batch *batch, int sink, enum verdict verdict, enum outcom
     message->outcome = outcome;
 }
 
-static void rows_are_counted_by_sink_and_reason(void **state)
+TEST(rows_are_counted_by_sink_and_reason)
 {
     struct batch batch;
 
-    (void)state;
     assert_int_equal(batch_init(&batch, 10), 0);
     add(&batch, 0, VERDICT_SENT, OUTCOME_SENT);
     add(&batch, 1, VERDICT_SENT, OUTCOME_SENT);
@@ -148,11 +140,10 @@ static void rows_are_counted_by_sink_and_reason(void **state)
     assert_int_equal(report_total(&report, REPORT_RETRIED), 0);
 }
 
-static void a_parked_row_that_is_tried_again_is_retried_and_not_parked_anew(void **state)
+TEST(a_parked_row_that_is_tried_again_is_retried_and_not_parked_anew)
 {
     struct batch batch;
 
-    (void)state;
     assert_int_equal(batch_init(&batch, 10), 0);
     add(&batch, 0, VERDICT_RETRY, OUTCOME_PARK);
     add(&batch, 0, VERDICT_SENT, OUTCOME_SENT);
@@ -166,11 +157,10 @@ static void a_parked_row_that_is_tried_again_is_retried_and_not_parked_anew(void
     assert_int_equal(report_total(&report, REPORT_PARKED_BEHIND), 0);
 }
 
-static void a_lane_that_publishes_for_longer_than_its_deadlines_allow_is_stuck(void **state)
+TEST(a_lane_that_publishes_for_longer_than_its_deadlines_allow_is_stuck)
 {
     char why[256];
 
-    (void)state;
     lane_report_enter(&lanes[1], LANE_IS_PUBLISHING);
     report_read(&report, &snapshot);
     assert_true(report_is_healthy(&snapshot, why, sizeof why));
@@ -180,44 +170,22 @@ static void a_lane_that_publishes_for_longer_than_its_deadlines_allow_is_stuck(v
     assert_non_null(strstr(why, "lane 2 has been publishing for 120 s"));
 }
 
-static void a_lane_that_has_ended_is_not_stuck(void **state)
+TEST(a_lane_that_has_ended_is_not_stuck)
 {
     char why[256];
 
-    (void)state;
     lane_report_enter(&lanes[1], LANE_IS_ENDED);
     atomic_store(&lanes[1].state_at_ms, clock_now_ms() - 1200000);
     report_read(&report, &snapshot);
     assert_true(report_is_healthy(&snapshot, why, sizeof why));
 }
 
-static void a_main_thread_that_does_not_turn_is_unhealthy(void **state)
+TEST(a_main_thread_that_does_not_turn_is_unhealthy)
 {
     char why[256];
 
-    (void)state;
     atomic_store(&report.loop_at_ms, clock_now_ms() - 45000);
     report_read(&report, &snapshot);
     assert_false(report_is_healthy(&snapshot, why, sizeof why));
     assert_non_null(strstr(why, "main thread"));
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_sink_that_no_lane_has_reached_yet_is_neither_up_nor_away),
-        TEST(a_sink_is_away_when_one_lane_cannot_use_it),
-        TEST(a_sink_that_is_back_keeps_its_last_error_and_counts_the_connection),
-        TEST(a_paused_sink_is_not_away_whatever_it_was_before),
-        TEST(a_further_failure_does_not_make_a_sink_away_anew),
-        TEST(rows_are_counted_by_sink_and_reason),
-        TEST(a_parked_row_that_is_tried_again_is_retried_and_not_parked_anew),
-        TEST(a_lane_that_publishes_for_longer_than_its_deadlines_allow_is_stuck),
-        TEST(a_lane_that_has_ended_is_not_stuck),
-        TEST(a_main_thread_that_does_not_turn_is_unhealthy),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void assert_matches(const struct match_case *cases, size_t count)
 
 #define ASSERT_MATCHES(cases) assert_matches(cases, sizeof cases / sizeof cases[0])
 
-static void a_literal_pattern_matches_itself_alone(void **state)
+TEST(a_literal_pattern_matches_itself_alone)
 {
     static const struct match_case cases[] = {
         {"order", "order", true},
@@ -43,11 +43,10 @@ static void a_literal_pattern_matches_itself_alone(void **state)
         {"order.created", ".order.created", false},
     };
 
-    (void)state;
     ASSERT_MATCHES(cases);
 }
 
-static void a_wildcard_matches_exactly_one_token(void **state)
+TEST(a_wildcard_matches_exactly_one_token)
 {
     static const struct match_case cases[] = {
         {"*", "order", true},
@@ -69,11 +68,10 @@ static void a_wildcard_matches_exactly_one_token(void **state)
         {"a.*.c", "a.b.b.c", false},
     };
 
-    (void)state;
     ASSERT_MATCHES(cases);
 }
 
-static void the_tail_wildcard_matches_one_token_or_more(void **state)
+TEST(the_tail_wildcard_matches_one_token_or_more)
 {
     static const struct match_case cases[] = {
         {">", "order", true},
@@ -91,11 +89,10 @@ static void the_tail_wildcard_matches_one_token_or_more(void **state)
         {"a.*.>", "a.b", false},
     };
 
-    (void)state;
     ASSERT_MATCHES(cases);
 }
 
-static void a_wildcard_character_inside_a_token_is_literal(void **state)
+TEST(a_wildcard_character_inside_a_token_is_literal)
 {
     static const struct match_case cases[] = {
         {"a*", "a*", true},          {"a*", "ab", false},    {"*a", "ba", false},
@@ -103,11 +100,10 @@ static void a_wildcard_character_inside_a_token_is_literal(void **state)
         {">a.b", ">a.b", true},      {">a.b", "a.b", false}, {"**", "a", false},
     };
 
-    (void)state;
     ASSERT_MATCHES(cases);
 }
 
-static void a_wildcard_in_the_topic_matches_no_other_token(void **state)
+TEST(a_wildcard_in_the_topic_matches_no_other_token)
 {
     static const struct match_case cases[] = {
         {"order.created", "order.*", false},
@@ -115,11 +111,10 @@ static void a_wildcard_in_the_topic_matches_no_other_token(void **state)
         {"order.*", "order.*", true},
     };
 
-    (void)state;
     ASSERT_MATCHES(cases);
 }
 
-static void a_regular_expression_matches_somewhere(void **state)
+TEST(a_regular_expression_matches_somewhere)
 {
     static const struct match_case cases[] = {
         {"re:der", "order.created", true},
@@ -134,17 +129,15 @@ static void a_regular_expression_matches_somewhere(void **state)
         {"re", "re", true},
     };
 
-    (void)state;
     ASSERT_MATCHES(cases);
 }
 
-static void a_null_topic_matches_nothing(void **state)
+TEST(a_null_topic_matches_nothing)
 {
     static const char *const patterns[] = {">", "*", "re:", "re:.*"};
     char why[160];
     struct match match;
 
-    (void)state;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         assert_int_equal(match_parse(&match, patterns[i], why, sizeof why), 0);
         assert_false(match_topic(&match, (struct text){NULL, 0}));
@@ -152,12 +145,11 @@ static void a_null_topic_matches_nothing(void **state)
     }
 }
 
-static void a_topic_is_compared_beyond_a_nul(void **state)
+TEST(a_topic_is_compared_beyond_a_nul)
 {
     char why[160];
     struct match match;
 
-    (void)state;
     assert_int_equal(match_parse(&match, "order", why, sizeof why), 0);
     assert_false(match_topic(&match, (struct text){"order\0.x", 8}));
     match_free(&match);
@@ -166,14 +158,13 @@ static void a_topic_is_compared_beyond_a_nul(void **state)
     match_free(&match);
 }
 
-static void a_topic_needs_no_terminator(void **state)
+TEST(a_topic_needs_no_terminator)
 {
     static const char *const patterns[] = {"ab.cd", "*.cd", "ab.*", ">", "ab.>", "re:^ab.cd$"};
     char why[160];
     struct match match;
     char *topic = malloc(5); /* so that a sanitizer sees a byte read behind it */
 
-    (void)state;
     assert_non_null(topic);
     memcpy(topic, "ab.cd", 5);
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
@@ -184,7 +175,7 @@ static void a_topic_needs_no_terminator(void **state)
     free(topic);
 }
 
-static void a_malformed_pattern_is_refused_with_a_reason(void **state)
+TEST(a_malformed_pattern_is_refused_with_a_reason)
 {
     static const char *const patterns[] = {"",     ".",     "a.",        ".a",   "a..b",
                                            ">.a",  "a.>.b", ">.",        "a.>.", "*..*",
@@ -192,7 +183,6 @@ static void a_malformed_pattern_is_refused_with_a_reason(void **state)
     char why[160];
     struct match match;
 
-    (void)state;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         why[0] = '\0';
         if (match_parse(&match, patterns[i], why, sizeof why) != -1)
@@ -202,7 +192,7 @@ static void a_malformed_pattern_is_refused_with_a_reason(void **state)
 }
 
 /* glibc takes each; PostgreSQL reads it in another way, or refuses it in the middle of a run. */
-static void a_regular_expression_that_posix_leaves_undefined_is_refused(void **state)
+TEST(a_regular_expression_that_posix_leaves_undefined_is_refused)
 {
     static const char *const cases[][2] = {
         {"re:\\w", "backslash"},     {"re:a\\b", "backslash"},
@@ -220,7 +210,6 @@ static void a_regular_expression_that_posix_leaves_undefined_is_refused(void **s
     char why[160];
     struct match match;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (match_parse(&match, cases[i][0], why, sizeof why) != -1)
             fail_msg("\"%s\" was accepted", cases[i][0]);
@@ -230,7 +219,7 @@ static void a_regular_expression_that_posix_leaves_undefined_is_refused(void **s
     }
 }
 
-static void what_posix_defines_is_taken(void **state)
+TEST(what_posix_defines_is_taken)
 {
     static const struct match_case cases[] = {
         {"re:^\\.\\[\\]\\{\\}\\(\\)\\*\\+\\?\\|\\^\\$\\\\$", ".[]{}()*+?|^$\\", true},
@@ -248,17 +237,15 @@ static void what_posix_defines_is_taken(void **state)
         {"re:^a\\{300$", "a{300", true},
     };
 
-    (void)state;
     ASSERT_MATCHES(cases);
 }
 
-static void the_pattern_is_copied(void **state)
+TEST(the_pattern_is_copied)
 {
     char pattern[] = "order.*";
     char why[160];
     struct match match;
 
-    (void)state;
     assert_int_equal(match_parse(&match, pattern, why, sizeof why), 0);
     memset(pattern, '#', sizeof pattern - 1);
     assert_string_equal(match.source, "order.*");
@@ -299,7 +286,7 @@ static void build(char *out, const char *const tokens[], int count, bool tail)
     }
 }
 
-static void random_patterns_agree_with_the_model(void **state)
+TEST(random_patterns_agree_with_the_model)
 {
     static const char *const tokens[] = {"a", "bb", "*", "*"};
     char pattern[64];
@@ -308,7 +295,6 @@ static void random_patterns_agree_with_the_model(void **state)
     struct match match;
     int matched = 0;
 
-    (void)state;
     (void)seed_random();
     for (int i = 0; i < 20000; i++) {
         build(pattern, tokens, 4, true);
@@ -322,7 +308,7 @@ static void random_patterns_agree_with_the_model(void **state)
     assert_in_range(matched, 1000, 19000);
 }
 
-static void a_pattern_has_its_counterpart_in_sql(void **state)
+TEST(a_pattern_has_its_counterpart_in_sql)
 {
     static const char *const cases[][2] = {
         {"order.paid", "^order\\.paid$"},   {"order.*", "^order\\.[^.]+$"},
@@ -331,7 +317,6 @@ static void a_pattern_has_its_counterpart_in_sql(void **state)
         {"\u00e4_1", "^\u00e4\\_1$"},       {"re:^a|b$", "(?e)^a|b$"}};
     char why[160];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct match match;
         char *regex;
@@ -342,27 +327,4 @@ static void a_pattern_has_its_counterpart_in_sql(void **state)
         free(regex);
         match_free(&match);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_literal_pattern_matches_itself_alone),
-        cmocka_unit_test(a_wildcard_matches_exactly_one_token),
-        cmocka_unit_test(the_tail_wildcard_matches_one_token_or_more),
-        cmocka_unit_test(a_wildcard_character_inside_a_token_is_literal),
-        cmocka_unit_test(a_wildcard_in_the_topic_matches_no_other_token),
-        cmocka_unit_test(a_regular_expression_matches_somewhere),
-        cmocka_unit_test(a_null_topic_matches_nothing),
-        cmocka_unit_test(a_topic_is_compared_beyond_a_nul),
-        cmocka_unit_test(a_topic_needs_no_terminator),
-        cmocka_unit_test(a_malformed_pattern_is_refused_with_a_reason),
-        cmocka_unit_test(a_regular_expression_that_posix_leaves_undefined_is_refused),
-        cmocka_unit_test(what_posix_defines_is_taken),
-        cmocka_unit_test(the_pattern_is_copied),
-        cmocka_unit_test(a_pattern_has_its_counterpart_in_sql),
-        cmocka_unit_test(random_patterns_agree_with_the_model),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

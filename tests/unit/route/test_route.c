@@ -21,6 +21,8 @@ static int teardown(void **state)
     return close_batch(state);
 }
 
+FIXTURE(setup, teardown)
+
 static void add_route(const char *match, int sink, const char *topic, const char *key)
 {
     struct route *route = &routes.entries[routes.count++];
@@ -57,13 +59,12 @@ static void assert_rejected(const struct message *message, const char *part_of_r
     assert_non_null(strstr(message->reason, part_of_reason));
 }
 
-static void the_first_route_that_matches_wins(void **state)
+TEST(the_first_route_that_matches_wins)
 {
     struct message *special = add_message("order.created", "k");
     struct message *general = add_message("order.paid", "k");
     struct message *rest = add_message("invoice", "k");
 
-    (void)state;
     add_route("order.created", 2, "first.{topic}", "{key}");
     add_route("order.*", 1, "second.{topic}", "{key}");
     add_route("order.created", 3, "never", "{key}");
@@ -74,12 +75,11 @@ static void the_first_route_that_matches_wins(void **state)
     assert_routed(rest, 0, "invoice");
 }
 
-static void without_routes_all_goes_to_the_only_sink_as_it_is(void **state)
+TEST(without_routes_all_goes_to_the_only_sink_as_it_is)
 {
     struct message *keyed = add_message("any thing", "k");
     struct message *keyless = add_message("b", NULL);
 
-    (void)state;
     route_batch(&routes, &batch);
     assert_routed(keyed, 0, "any thing");
     assert_true(text_equal(keyed->route_key, text_of("k")));
@@ -87,23 +87,21 @@ static void without_routes_all_goes_to_the_only_sink_as_it_is(void **state)
     assert_null(keyless->route_key.data);
 }
 
-static void the_key_template_makes_the_key_at_the_broker(void **state)
+TEST(the_key_template_makes_the_key_at_the_broker)
 {
     struct message *message = add_message("order", "k");
 
-    (void)state;
     add_route(">", 0, "{topic}", "{topic}/{key}");
     route_batch(&routes, &batch);
     assert_true(text_equal(message->route_key, text_of("order/k")));
 }
 
-static void a_null_key_stays_null_and_an_empty_one_empty(void **state)
+TEST(a_null_key_stays_null_and_an_empty_one_empty)
 {
     struct message *null = add_message("order", NULL);
     struct message *empty = add_message("order", "");
     struct message *built = add_message("invoice", NULL);
 
-    (void)state;
     add_route("order", 0, "{topic}", "{key}");
     add_route("invoice", 0, "{topic}", "prefix.{key}");
     route_batch(&routes, &batch);
@@ -116,12 +114,11 @@ static void a_null_key_stays_null_and_an_empty_one_empty(void **state)
     assert_null(built->route_key.data);
 }
 
-static void a_null_or_empty_topic_is_rejected_with_and_without_routes(void **state)
+TEST(a_null_or_empty_topic_is_rejected_with_and_without_routes)
 {
     struct message *null = add_message(NULL, "k");
     struct message *empty = add_message("", "k");
 
-    (void)state;
     route_batch(&routes, &batch);
     assert_rejected(null, "NULL");
     assert_rejected(empty, "empty");
@@ -134,23 +131,21 @@ static void a_null_or_empty_topic_is_rejected_with_and_without_routes(void **sta
     assert_rejected(empty, "empty");
 }
 
-static void a_topic_that_no_route_matches_is_rejected_by_name(void **state)
+TEST(a_topic_that_no_route_matches_is_rejected_by_name)
 {
     struct message *message = add_message("invoice.paid", "k");
 
-    (void)state;
     add_route("order.>", 0, "{topic}", "{key}");
     route_batch(&routes, &batch);
     assert_rejected(message, "\"invoice.paid\"");
 }
 
-static void the_topic_in_a_reason_is_escaped_and_cut(void **state)
+TEST(the_topic_in_a_reason_is_escaped_and_cut)
 {
     char topic[4096];
     struct message *hostile = add_message("a\n\x1b[2Jb", "k");
     struct message *endless;
 
-    (void)state;
     memset(topic, 'x', sizeof topic);
     topic[sizeof topic - 1] = '\0';
     endless = add_message(topic, "k");
@@ -162,12 +157,11 @@ static void the_topic_in_a_reason_is_escaped_and_cut(void **state)
     assert_true(strlen(endless->reason) < 512);
 }
 
-static void a_destination_built_from_a_null_column_is_rejected(void **state)
+TEST(a_destination_built_from_a_null_column_is_rejected)
 {
     struct message *message = add_message("order", NULL);
     struct message *neighbour = add_message("order", "k");
 
-    (void)state;
     add_route(">", 1, "shop.{key}", "{key}");
     route_batch(&routes, &batch);
     assert_rejected(message, "shop.{key}");
@@ -175,12 +169,11 @@ static void a_destination_built_from_a_null_column_is_rejected(void **state)
     assert_routed(neighbour, 1, "shop.k");
 }
 
-static void messages_that_have_a_verdict_are_left_alone(void **state)
+TEST(messages_that_have_a_verdict_are_left_alone)
 {
     static const enum verdict verdicts[] = {VERDICT_SENT, VERDICT_RETRY, VERDICT_WAIT,
                                             VERDICT_REJECTED};
 
-    (void)state;
     for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
         struct message *message = add_message("order", "k");
 
@@ -196,33 +189,12 @@ static void messages_that_have_a_verdict_are_left_alone(void **state)
     }
 }
 
-static void a_full_batch_is_routed_to_its_last_message(void **state)
+TEST(a_full_batch_is_routed_to_its_last_message)
 {
-    (void)state;
     for (int i = 0; i < ROUTES_MAX; i++)
         add_message("order", "k");
     add_route(">", 4, "{topic}", "{key}");
     route_batch(&routes, &batch);
     for (int i = 0; i < ROUTES_MAX; i++)
         assert_routed(&batch.messages[i], 4, "order");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_first_route_that_matches_wins),
-        TEST(without_routes_all_goes_to_the_only_sink_as_it_is),
-        TEST(the_key_template_makes_the_key_at_the_broker),
-        TEST(a_null_key_stays_null_and_an_empty_one_empty),
-        TEST(a_null_or_empty_topic_is_rejected_with_and_without_routes),
-        TEST(a_topic_that_no_route_matches_is_rejected_by_name),
-        TEST(the_topic_in_a_reason_is_escaped_and_cut),
-        TEST(a_destination_built_from_a_null_column_is_rejected),
-        TEST(messages_that_have_a_verdict_are_left_alone),
-        TEST(a_full_batch_is_routed_to_its_last_message),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,8 @@ static int teardown(void **state)
     return close_batch(state);
 }
 
+FIXTURE(setup, teardown)
+
 static void parse(const char *source)
 {
     template_free(&template);
@@ -49,7 +51,7 @@ static void assert_renders(const char *source, const struct message *message, st
         fail_msg("\"%s\" gave \"%.*s\"", source, (int)out.len, out.data);
 }
 
-static void placeholders_stand_for_columns_and_the_rest_for_itself(void **state)
+TEST(placeholders_stand_for_columns_and_the_rest_for_itself)
 {
     static const char *const cases[][2] = {
         {"", ""},
@@ -69,12 +71,11 @@ static void placeholders_stand_for_columns_and_the_rest_for_itself(void **state)
     };
     struct message message = sample();
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_renders(cases[i][0], &message, text_of(cases[i][1]));
 }
 
-static void doubled_braces_are_the_braces_themselves(void **state)
+TEST(doubled_braces_are_the_braces_themselves)
 {
     static const char *const cases[][2] = {
         {"{{", "{"},          {"}}", "}"},          {"{{}}", "{}"},       {"{{id}}", "{id}"},
@@ -83,12 +84,11 @@ static void doubled_braces_are_the_braces_themselves(void **state)
     };
     struct message message = sample();
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_renders(cases[i][0], &message, text_of(cases[i][1]));
 }
 
-static void a_mistake_is_refused_with_its_position(void **state)
+TEST(a_mistake_is_refused_with_its_position)
 {
     static const struct {
         const char *source;
@@ -100,7 +100,6 @@ static void a_mistake_is_refused_with_its_position(void **state)
         {"{payload}", 1}, {"{{}", 3},    {"{key}{nope}", 6},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         why[0] = '\0';
         assert_int_equal(template_parse(&template, cases[i].source, why, sizeof why, &position),
@@ -111,11 +110,10 @@ static void a_mistake_is_refused_with_its_position(void **state)
     }
 }
 
-static void an_unknown_placeholder_is_named_beside_the_known_ones(void **state)
+TEST(an_unknown_placeholder_is_named_beside_the_known_ones)
 {
     char source[1024];
 
-    (void)state;
     assert_int_equal(template_parse(&template, "{tpoic}", why, sizeof why, &position), -1);
     assert_non_null(strstr(why, "{tpoic}"));
     assert_non_null(strstr(why, "{topic}"));
@@ -136,12 +134,11 @@ static void build(char *source, int count)
         memcpy(source + strlen(source), i % 2 == 0 ? "{id}" : ".", i % 2 == 0 ? 5 : 2);
 }
 
-static void a_template_has_at_most_16_parts(void **state)
+TEST(a_template_has_at_most_16_parts)
 {
     char source[256];
     struct message message = sample();
 
-    (void)state;
     build(source, TEMPLATE_PARTS_MAX);
     assert_renders(source, &message, text_of("42.42.42.42.42.42.42.42."));
     template_free(&template);
@@ -151,7 +148,7 @@ static void a_template_has_at_most_16_parts(void **state)
     assert_int_equal(TEMPLATE_PARTS_MAX, 16);
 }
 
-static void a_null_column_cannot_be_rendered(void **state)
+TEST(a_null_column_cannot_be_rendered)
 {
     static const char *const sources[] = {"{topic}",    "{key}",       "{type}",  "{id}",
                                           "{event_id}", "a.{topic}",   "{key}.b", "a{type}b",
@@ -159,65 +156,59 @@ static void a_null_column_cannot_be_rendered(void **state)
     struct message message = {0};
     struct text out;
 
-    (void)state;
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
         parse(sources[i]);
         assert_int_equal(template_render(&template, &message, &batch, &out), TEMPLATE_NULL_FIELD);
     }
 }
 
-static void an_empty_column_is_not_a_null_one(void **state)
+TEST(an_empty_column_is_not_a_null_one)
 {
     struct message message = {.key = text_of("")};
 
-    (void)state;
     assert_renders("{key}", &message, text_of(""));
     assert_renders("a{key}b", &message, text_of("ab"));
     assert_renders("{key}{key}", &message, text_of(""));
 }
 
-static void binary_columns_are_rendered_byte_by_byte(void **state)
+TEST(binary_columns_are_rendered_byte_by_byte)
 {
     struct message message = {.key = {"a\0b\xFF", 4}, .topic = {"\n", 1}};
 
-    (void)state;
     assert_renders("{key}", &message, (struct text){"a\0b\xFF", 4});
     assert_renders("<{key}{topic}>", &message, (struct text){"<a\0b\xFF\n>", 7});
 }
 
-static void what_a_column_holds_is_not_a_template_itself(void **state)
+TEST(what_a_column_holds_is_not_a_template_itself)
 {
     struct message message = {.key = text_of("{topic}}}%s"), .topic = text_of("t")};
 
-    (void)state;
     assert_renders("{key}.{topic}", &message, text_of("{topic}}}%s.t"));
 }
 
-static void one_placeholder_alone_copies_nothing(void **state)
+TEST(one_placeholder_alone_copies_nothing)
 {
     struct message message = sample();
     struct text out;
 
-    (void)state;
     parse("{topic}");
     assert_int_equal(template_render(&template, &message, &batch, &out), TEMPLATE_OK);
     assert_ptr_equal(out.data, message.topic.data);
 }
 
-static void a_rendered_text_outlives_the_columns_it_came_from(void **state)
+TEST(a_rendered_text_outlives_the_columns_it_came_from)
 {
     char key[] = "volatile";
     struct message message = {.key = text_of(key)};
     struct text out;
 
-    (void)state;
     parse("<{key}>");
     assert_int_equal(template_render(&template, &message, &batch, &out), TEMPLATE_OK);
     memset(key, '#', sizeof key - 1);
     assert_true(text_equal(out, text_of("<volatile>")));
 }
 
-static void a_template_without_placeholders_is_constant(void **state)
+TEST(a_template_without_placeholders_is_constant)
 {
     static const struct {
         const char *source;
@@ -227,46 +218,21 @@ static void a_template_without_placeholders_is_constant(void **state)
         {"a{topic}", false}, {"{key}b", false}, {"{id}{id}", false}, {"}}", true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         parse(cases[i].source);
         assert_int_equal(template_is_constant(&template), cases[i].constant);
     }
 }
 
-static void the_source_is_copied(void **state)
+TEST(the_source_is_copied)
 {
     char source[] = "shop.{topic}";
     struct message message = sample();
     struct text out;
 
-    (void)state;
     parse(source);
     memset(source, '#', sizeof source - 1);
     assert_string_equal(template.source, "shop.{topic}");
     assert_int_equal(template_render(&template, &message, &batch, &out), TEMPLATE_OK);
     assert_true(text_equal(out, text_of("shop.order.created")));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(placeholders_stand_for_columns_and_the_rest_for_itself),
-        TEST(doubled_braces_are_the_braces_themselves),
-        TEST(a_mistake_is_refused_with_its_position),
-        TEST(an_unknown_placeholder_is_named_beside_the_known_ones),
-        TEST(a_template_has_at_most_16_parts),
-        TEST(a_null_column_cannot_be_rendered),
-        TEST(an_empty_column_is_not_a_null_one),
-        TEST(binary_columns_are_rendered_byte_by_byte),
-        TEST(what_a_column_holds_is_not_a_template_itself),
-        TEST(one_placeholder_alone_copies_nothing),
-        TEST(a_rendered_text_outlives_the_columns_it_came_from),
-        TEST(a_template_without_placeholders_is_constant),
-        TEST(the_source_is_copied),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

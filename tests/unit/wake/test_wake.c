@@ -154,12 +154,11 @@ static bool watcher_is_told(struct fixture *fixture)
     return poll(&told, 1, 0) == 1;
 }
 
-static void a_notification_ends_a_wait_of_an_hour(void **state)
+TEST(a_notification_ends_a_wait_of_an_hour)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
     int before;
 
-    (void)state;
     start(fixture, LANES);
     for (int i = 0; i < 20; i++) {
         arm(fixture);
@@ -170,12 +169,11 @@ static void a_notification_ends_a_wait_of_an_hour(void **state)
     end(fixture);
 }
 
-static void after_a_full_batch_every_waiting_lane_looks_for_rows(void **state)
+TEST(after_a_full_batch_every_waiting_lane_looks_for_rows)
 {
     struct fixture *fixture = begin(LANES + 1, HOUR_MS, HOUR_MS);
     int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
 
-    (void)state;
     start(fixture, LANES);
     for (int i = 0; i < LANES; i++) {
         int before = atomic_load(&fixture->idlers[i].looks);
@@ -188,12 +186,11 @@ static void after_a_full_batch_every_waiting_lane_looks_for_rows(void **state)
     end(fixture);
 }
 
-static void a_lane_that_another_relay_covers_looks_when_called(void **state)
+TEST(a_lane_that_another_relay_covers_looks_when_called)
 {
     struct fixture *fixture = begin(LANES, 2, HOUR_MS);
     int before;
 
-    (void)state;
     start(fixture, LANES);
     for (int i = 0; i < 3; i++) {
         wake_cover(fixture->wake, i < 2);
@@ -204,13 +201,12 @@ static void a_lane_that_another_relay_covers_looks_when_called(void **state)
     end(fixture);
 }
 
-static void a_lane_that_has_done_its_work_tells_the_watcher(void **state)
+TEST(a_lane_that_has_done_its_work_tells_the_watcher)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
     int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
     uint64_t told;
 
-    (void)state;
     start(fixture, 1);
     arm(fixture);
     assert_int_equal(read(wake_fd(fixture->wake), &told, sizeof told), sizeof told);
@@ -220,12 +216,11 @@ static void a_lane_that_has_done_its_work_tells_the_watcher(void **state)
     end(fixture);
 }
 
-static void a_lane_that_is_disarmed_polls_again(void **state)
+TEST(a_lane_that_is_disarmed_polls_again)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
     int before;
 
-    (void)state;
     start(fixture, LANES);
     for (int i = 0; i < 3; i++) {
         arm(fixture);
@@ -236,9 +231,8 @@ static void a_lane_that_is_disarmed_polls_again(void **state)
     end(fixture);
 }
 
-static void a_lane_rests_longer_behind_more_rows(void **state)
+TEST(a_lane_rests_longer_behind_more_rows)
 {
-    (void)state;
     assert_int_equal(wake_pace_ms(1), REST_MS_MIN);
     assert_int_equal(wake_pace_ms(16), REST_MS_MIN);
     assert_int_equal(wake_pace_ms(80), 10);
@@ -246,11 +240,10 @@ static void a_lane_rests_longer_behind_more_rows(void **state)
     assert_int_equal(wake_pace_ms(1000000), 20);
 }
 
-static void the_wakeup_cannot_be_armed_while_a_lane_is_working(void **state)
+TEST(the_wakeup_cannot_be_armed_while_a_lane_is_working)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
 
-    (void)state;
     start(fixture, LANES - 1);
     assert_false(wake_is_quiet(fixture->wake));
     assert_false(wake_arm(fixture->wake));
@@ -260,11 +253,10 @@ static void the_wakeup_cannot_be_armed_while_a_lane_is_working(void **state)
     end(fixture);
 }
 
-static void the_wakeup_cannot_be_armed_while_lanes_find_rows(void **state)
+TEST(the_wakeup_cannot_be_armed_while_lanes_find_rows)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
 
-    (void)state;
     fixture->endless = true;
     start(fixture, 1);
     while (looks(fixture) < 20)
@@ -273,12 +265,11 @@ static void the_wakeup_cannot_be_armed_while_lanes_find_rows(void **state)
 }
 
 /* Its next look is due in an hour, and the relay that is armed may be gone by then. */
-static void the_wakeup_can_be_armed_after_work_of_a_lane_that_another_relay_covers(void **state)
+TEST(the_wakeup_can_be_armed_after_work_of_a_lane_that_another_relay_covers)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
     int before;
 
-    (void)state;
     start(fixture, 1);
     await_quiet(fixture);
     wake_cover(fixture->wake, true);
@@ -291,22 +282,20 @@ static void the_wakeup_can_be_armed_after_work_of_a_lane_that_another_relay_cove
 }
 
 /* Each look that finds nothing doubles the time to the next. */
-static void after_work_a_lane_looks_within_milliseconds(void **state)
+TEST(after_work_a_lane_looks_within_milliseconds)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
 
-    (void)state;
     fixture->endless = true;
     start(fixture, LANES);
     await_looks(fixture, 50);
     end(fixture);
 }
 
-static void a_lane_that_rests_after_work_looks_once_for_each_notification(void **state)
+TEST(a_lane_that_rests_after_work_looks_once_for_each_notification)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
 
-    (void)state;
     fixture->endless = true;
     fixture->pace_ms = HOUR_MS;
     start(fixture, 1);
@@ -319,11 +308,10 @@ static void a_lane_that_rests_after_work_looks_once_for_each_notification(void *
     end(fixture);
 }
 
-static void a_lane_that_ends_its_work_later_delays_no_other_lane(void **state)
+TEST(a_lane_that_ends_its_work_later_delays_no_other_lane)
 {
     struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
 
-    (void)state;
     fixture->endless = true;
     fixture->pace_ms = 100;
     start(fixture, 1);
@@ -337,12 +325,11 @@ static void a_lane_that_ends_its_work_later_delays_no_other_lane(void **state)
     end(fixture);
 }
 
-static void the_lane_that_looked_last_looks_again(void **state)
+TEST(the_lane_that_looked_last_looks_again)
 {
     enum { LOOKS = 200 };
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
 
-    (void)state;
     fixture->endless = true;
     start(fixture, LANES);
     await_looks(fixture, LOOKS);
@@ -362,11 +349,10 @@ static void let_sleep_for_an_hour(struct fixture *fixture)
     await_quiet(fixture);
 }
 
-static void a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up(void **state)
+TEST(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up)
 {
     struct fixture *fixture = begin(1, HOUR_MS, HOUR_MS);
 
-    (void)state;
     let_sleep_for_an_hour(fixture);
     wait_for(fixture, &(struct wait){.pace_ms = REST_MS_MIN, .whole = true});
     /* and it does not come back */
@@ -374,13 +360,12 @@ static void a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up
     end(fixture);
 }
 
-static void the_lane_that_began_to_wait_last_takes_the_notifications(void **state)
+TEST(the_lane_that_began_to_wait_last_takes_the_notifications)
 {
     enum { CALLS = 20 };
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
     int before;
 
-    (void)state;
     start(fixture, LANES);
     arm(fixture);
     before = atomic_load(&fixture->repeats);
@@ -410,12 +395,11 @@ static int call_and_hold_up(struct fixture *fixture)
     return before;
 }
 
-static void while_the_notified_lane_is_held_up_the_next_notification_wakes_another(void **state)
+TEST(while_the_notified_lane_is_held_up_the_next_notification_wakes_another)
 {
     struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
     int before;
 
-    (void)state;
     start(fixture, 2);
     before = call_and_hold_up(fixture);
     await_looks(fixture, before + 1);
@@ -425,12 +409,11 @@ static void while_the_notified_lane_is_held_up_the_next_notification_wakes_anoth
     end(fixture);
 }
 
-static void while_a_lane_that_left_rows_waits_a_notification_wakes_the_others_too(void **state)
+TEST(while_a_lane_that_left_rows_waits_a_notification_wakes_the_others_too)
 {
     struct fixture *fixture = begin(2, HOUR_MS, HOUR_MS);
     int before;
 
-    (void)state;
     fixture->idlers[0].partial = true;
     fixture->idlers[1].partial = true;
     start(fixture, 2);
@@ -440,21 +423,19 @@ static void while_a_lane_that_left_rows_waits_a_notification_wakes_the_others_to
     end(fixture);
 }
 
-static void without_notifications_a_lane_polls_at_its_interval(void **state)
+TEST(without_notifications_a_lane_polls_at_its_interval)
 {
     struct fixture *fixture = begin(LANES, 2, HOUR_MS);
 
-    (void)state;
     start(fixture, LANES);
     await_looks(fixture, 20);
     end(fixture);
 }
 
-static void a_lane_looks_by_itself_when_it_has_rested(void **state)
+TEST(a_lane_looks_by_itself_when_it_has_rested)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, 2);
 
-    (void)state;
     start(fixture, LANES);
     for (int i = 0; i < LANES; i++) {
         int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
@@ -465,21 +446,19 @@ static void a_lane_looks_by_itself_when_it_has_rested(void **state)
     end(fixture);
 }
 
-static void a_stop_ends_every_wait(void **state)
+TEST(a_stop_ends_every_wait)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
 
-    (void)state;
     start(fixture, LANES);
     arm(fixture);
     end(fixture);
 }
 
-static void every_row_that_is_notified_of_is_taken(void **state)
+TEST(every_row_that_is_notified_of_is_taken)
 {
     struct fixture *fixture = begin(LANES, HOUR_MS, HOUR_MS);
 
-    (void)state;
     start(fixture, LANES);
     for (int i = 0; i < 20000; i++) {
         int64_t deadline_ms = clock_now_ms() + DEADLINE_MS;
@@ -491,33 +470,4 @@ static void every_row_that_is_notified_of_is_taken(void **state)
             pause_before(deadline_ms);
     }
     end(fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_notification_ends_a_wait_of_an_hour),
-        cmocka_unit_test(after_a_full_batch_every_waiting_lane_looks_for_rows),
-        cmocka_unit_test(a_lane_that_another_relay_covers_looks_when_called),
-        cmocka_unit_test(a_lane_that_has_done_its_work_tells_the_watcher),
-        cmocka_unit_test(a_lane_that_is_disarmed_polls_again),
-        cmocka_unit_test(a_lane_rests_longer_behind_more_rows),
-        cmocka_unit_test(the_wakeup_cannot_be_armed_while_a_lane_is_working),
-        cmocka_unit_test(the_wakeup_cannot_be_armed_while_lanes_find_rows),
-        cmocka_unit_test(the_wakeup_can_be_armed_after_work_of_a_lane_that_another_relay_covers),
-        cmocka_unit_test(after_work_a_lane_looks_within_milliseconds),
-        cmocka_unit_test(a_lane_that_rests_after_work_looks_once_for_each_notification),
-        cmocka_unit_test(a_lane_that_ends_its_work_later_delays_no_other_lane),
-        cmocka_unit_test(the_lane_that_looked_last_looks_again),
-        cmocka_unit_test(a_lane_that_sleeps_for_an_hour_looks_when_one_that_worked_is_held_up),
-        cmocka_unit_test(the_lane_that_began_to_wait_last_takes_the_notifications),
-        cmocka_unit_test(while_the_notified_lane_is_held_up_the_next_notification_wakes_another),
-        cmocka_unit_test(while_a_lane_that_left_rows_waits_a_notification_wakes_the_others_too),
-        cmocka_unit_test(without_notifications_a_lane_polls_at_its_interval),
-        cmocka_unit_test(a_lane_looks_by_itself_when_it_has_rested),
-        cmocka_unit_test(a_stop_ends_every_wait),
-        cmocka_unit_test(every_row_that_is_notified_of_is_taken),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

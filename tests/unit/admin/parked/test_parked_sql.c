@@ -18,9 +18,8 @@ static void assert_regex(const char *topic, const char *expected)
     free(regex);
 }
 
-static void wildcard_tokens_make_a_regular_expression_with_all_else_quoted(void **state)
+TEST(wildcard_tokens_make_a_regular_expression_with_all_else_quoted)
 {
-    (void)state;
     assert_regex("*", "^[^.]+$");
     assert_regex(">", "^.+$");
     assert_regex("order.*", "^order\\.[^.]+$");
@@ -30,9 +29,8 @@ static void wildcard_tokens_make_a_regular_expression_with_all_else_quoted(void 
     assert_regex("a\nb \xc3\xbc.*", "^a\nb \xc3\xbc\\.[^.]+$");
 }
 
-static void a_topic_that_is_no_pattern_means_itself(void **state)
+TEST(a_topic_that_is_no_pattern_means_itself)
 {
-    (void)state;
     assert_regex("", NULL);
     assert_regex("order.paid", NULL);
     assert_regex("a*", NULL);
@@ -44,24 +42,12 @@ static void a_topic_that_is_no_pattern_means_itself(void **state)
     assert_regex("re:(", NULL);
 }
 
-static void an_array_quotes_each_element(void **state)
+TEST(an_array_quotes_each_element)
 {
     const char *const words[] = {"1", "", "a\"b\\c", "{,}", "NULL", "'"};
     char *array = sql_text_array(words, 6);
 
-    (void)state;
     assert_non_null(array);
     assert_string_equal(array, "{\"1\",\"\",\"a\\\"b\\\\c\",\"{,}\",\"NULL\",\"'\"}");
     free(array);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wildcard_tokens_make_a_regular_expression_with_all_else_quoted),
-        cmocka_unit_test(a_topic_that_is_no_pattern_means_itself),
-        cmocka_unit_test(an_array_quotes_each_element),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

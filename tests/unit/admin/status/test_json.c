@@ -39,7 +39,7 @@ static const char *text_in(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-static void everything_has_its_name(void **state)
+TEST(everything_has_its_name)
 {
     const struct status status = {.taken_ms = NOW_MS,
                                   .table = "public.outbox",
@@ -58,7 +58,6 @@ static void everything_has_its_name(void **state)
                                   .attention = {items, 2}};
     json_t *object = parse(&status);
 
-    (void)state;
     assert_string_equal(text_in(object, "time"), "2026-09-21T14:13:20.123Z");
     assert_true(json_is_true(json_object_get(object, "backlog_is_lower_bound")));
     assert_string_equal(text_in(in(object, "sinks", 0), "error"), "refused \\xff");
@@ -77,7 +76,7 @@ static void everything_has_its_name(void **state)
 }
 
 /* docs/status.md promises that these stay. */
-static void no_field_is_missing_when_there_is_nothing(void **state)
+TEST(no_field_is_missing_when_there_is_nothing)
 {
     static const char *const names[] = {"time",
                                         "table",
@@ -105,7 +104,6 @@ static void no_field_is_missing_when_there_is_nothing(void **state)
     const struct status status = {.oldest_s = -1, .per_s = -1, .backlog_oldest_s = -1};
     json_t *object = parse(&status);
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_non_null(json_object_get(object, names[i]));
     assert_int_equal(json_object_size(object), sizeof names / sizeof *names);
@@ -115,19 +113,18 @@ static void no_field_is_missing_when_there_is_nothing(void **state)
     json_decref(object);
 }
 
-static void a_relay_that_was_not_asked_neither_answers_nor_fails_to(void **state)
+TEST(a_relay_that_was_not_asked_neither_answers_nor_fails_to)
 {
     const struct status status = {.processes = relays + 1, .process_count = 1};
     json_t *object = parse(&status);
 
-    (void)state;
     assert_true(json_is_null(json_object_get(in(object, "processes", 0), "answers")));
     json_decref(object);
 }
 
 /* A terminal obeys controls beyond ASCII too, and shows text in the direction that a character
  * demands. */
-static void a_text_arrives_as_it_is_and_in_ascii(void **state)
+TEST(a_text_arrives_as_it_is_and_in_ascii)
 {
     static const char told[] = "caf\u00e9 \u202eevil\u2066 \U0001f4a9 \xc2\x9b"
                                "31m";
@@ -136,7 +133,6 @@ static void a_text_arrives_as_it_is_and_in_ascii(void **state)
     char *text;
     json_t *object;
 
-    (void)state;
     (void)snprintf(sink.error, sizeof sink.error, "%s", told);
     text = status_json(&status);
     assert_non_null(text);
@@ -146,16 +142,4 @@ static void a_text_arrives_as_it_is_and_in_ascii(void **state)
     object = parse(&status);
     assert_string_equal(text_in(in(object, "sinks", 0), "error"), told);
     json_decref(object);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_has_its_name),
-        cmocka_unit_test(no_field_is_missing_when_there_is_nothing),
-        cmocka_unit_test(a_relay_that_was_not_asked_neither_answers_nor_fails_to),
-        cmocka_unit_test(a_text_arrives_as_it_is_and_in_ascii),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,25 +22,23 @@ static struct relay_answer make(void)
     return answer;
 }
 
-static void what_is_written_is_read_again(void **state)
+TEST(what_is_written_is_read_again)
 {
     struct relay_answer answer = make();
     struct relay_answer read;
     char json[ANSWER_BYTES];
 
-    (void)state;
     assert_true(relay_answer_read(&read, relay_answer_write(&answer, json)));
     assert_memory_equal(&read, &answer, sizeof read);
 }
 
 /* Of every sink and lane there can be, with errors that are not ASCII, and not even UTF-8. */
-static void the_longest_answer_fits_a_notification(void **state)
+TEST(the_longest_answer_fits_a_notification)
 {
     struct relay_answer answer = make();
     struct relay_answer read;
     char json[ANSWER_BYTES];
 
-    (void)state;
     answer.sink_count = ANSWER_SINKS_MAX;
     answer.lane_count = ANSWER_LANES_MAX;
     for (int i = 0; i < ANSWER_SINKS_MAX; i++) {
@@ -61,7 +59,7 @@ static void the_longest_answer_fits_a_notification(void **state)
     assert_int_equal(strlen(read.sinks[15].name), 63);
 }
 
-static void an_answer_that_is_hostile_is_refused_or_cut(void **state)
+TEST(an_answer_that_is_hostile_is_refused_or_cut)
 {
     static const char *const refused[] = {"",   "{",    "[]",   "null", "{\"table\":\"1\"}",
                                           "{}", "\xff", "[[[[", "1",    "{\"table\":1.5}"};
@@ -69,7 +67,6 @@ static void an_answer_that_is_hostile_is_refused_or_cut(void **state)
     char json[4096];
     size_t len;
 
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_false(relay_answer_read(&read, refused[i]));
     assert_true(relay_answer_read(
@@ -85,11 +82,10 @@ static void an_answer_that_is_hostile_is_refused_or_cut(void **state)
     assert_int_equal(strlen(read.version), 30); /* whole characters of three bytes */
 }
 
-static void figures_that_no_relay_has_are_bounded(void **state)
+TEST(figures_that_no_relay_has_are_bounded)
 {
     struct relay_answer read;
 
-    (void)state;
     assert_true(relay_answer_read(
         &read, "{\"table\":1,\"since\":-9223372036854775808,\"sent\":9223372036854775807,"
                "\"rate\":1e300,\"sinks\":[{\"since\":9223372036854775807}],"
@@ -101,26 +97,12 @@ static void figures_that_no_relay_has_are_bounded(void **state)
     assert_int_equal(read.lanes[0].for_ms, 0);
 }
 
-static void a_token_is_32_hexadecimal_digits(void **state)
+TEST(a_token_is_32_hexadecimal_digits)
 {
-    (void)state;
     assert_true(relay_answer_token_fits("0123456789abcdef0123456789abcdef"));
     assert_false(relay_answer_token_fits(""));
     assert_false(relay_answer_token_fits("0123456789abcdef0123456789abcde"));
     assert_false(relay_answer_token_fits("0123456789abcdef0123456789abcdef0"));
     assert_false(relay_answer_token_fits("0123456789ABCDEF0123456789abcdef"));
     assert_false(relay_answer_token_fits("0123456789abcdef0123456789abcde;"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read_again),
-        cmocka_unit_test(the_longest_answer_fits_a_notification),
-        cmocka_unit_test(an_answer_that_is_hostile_is_refused_or_cut),
-        cmocka_unit_test(figures_that_no_relay_has_are_bounded),
-        cmocka_unit_test(a_token_is_32_hexadecimal_digits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@ static int setup(void **state)
     return 0;
 }
 
+FIXTURE(setup, NULL)
+
 /* Messages have about 1 KiB each. */
 static int fill_chunk(void)
 {
@@ -35,9 +37,8 @@ static void refuse(int too_large)
     kafka_chunk_end(&chunks);
 }
 
-static void a_chunk_is_at_most_half_a_record_batch(void **state)
+TEST(a_chunk_is_at_most_half_a_record_batch)
 {
-    (void)state;
     assert_int_equal(chunks.bytes_max, FULL);
     kafka_chunks_init(&chunks, FULL, 1000000, 500);
     assert_int_equal(chunks.bytes_max, FULL / 2);
@@ -46,21 +47,19 @@ static void a_chunk_is_at_most_half_a_record_batch(void **state)
     assert_int_equal(fill_chunk(), 7);
 }
 
-static void a_chunk_takes_one_message_however_large(void **state)
+TEST(a_chunk_takes_one_message_however_large)
 {
     const struct message message = {.payload = {"", 2 * FULL}};
 
-    (void)state;
     kafka_chunk_begin(&chunks);
     assert_true(kafka_chunk_takes(&chunks, &message));
     assert_false(kafka_chunk_takes(&chunks, &message));
 }
 
-static void several_that_are_too_large_together_make_the_next_chunk_smaller(void **state)
+TEST(several_that_are_too_large_together_make_the_next_chunk_smaller)
 {
     int count = fill_chunk();
 
-    (void)state;
     refuse(count);
     assert_in_range(fill_chunk(), count / 2 - 1, count / 2);
     assert_false(chunks.one_per_key);
@@ -72,9 +71,8 @@ static void several_that_are_too_large_together_make_the_next_chunk_smaller(void
 }
 
 /* Otherwise one message less than was refused would be sent again and again. */
-static void after_a_refusal_half_of_the_refused_size_is_tried(void **state)
+TEST(after_a_refusal_half_of_the_refused_size_is_tried)
 {
-    (void)state;
     kafka_chunk_begin(&chunks);
     for (int i = 0; i < 10; i++)
         assert_true(kafka_chunk_takes(&chunks, &(struct message){.payload = {"", 900}}));
@@ -83,17 +81,15 @@ static void after_a_refusal_half_of_the_refused_size_is_tried(void **state)
     assert_int_equal(fill_chunk(), 5);
 }
 
-static void a_message_that_is_too_large_by_itself_is_isolated(void **state)
+TEST(a_message_that_is_too_large_by_itself_is_isolated)
 {
-    (void)state;
     refuse(1);
     assert_true(chunks.one_per_key);
     assert_int_equal(chunks.bytes_max, FULL);
 }
 
-static void when_the_smallest_chunk_is_refused_a_single_message_is_the_cause(void **state)
+TEST(when_the_smallest_chunk_is_refused_a_single_message_is_the_cause)
 {
-    (void)state;
     for (int i = 0; i < 4; i++)
         refuse(2);
     assert_int_equal(chunks.bytes_max, 4096);
@@ -103,29 +99,11 @@ static void when_the_smallest_chunk_is_refused_a_single_message_is_the_cause(voi
     assert_int_equal(chunks.bytes_max, 4096);
 }
 
-static void after_some_minutes_chunks_are_full_again(void **state)
+TEST(after_some_minutes_chunks_are_full_again)
 {
-    (void)state;
     refuse(2);
     assert_in_range(chunks.full_ms - clock_now_ms(), 590000, 600000);
     chunks.full_ms = clock_now_ms();
     (void)fill_chunk();
     assert_int_equal(chunks.bytes_max, FULL);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_chunk_is_at_most_half_a_record_batch),
-        TEST(a_chunk_takes_one_message_however_large),
-        TEST(several_that_are_too_large_together_make_the_next_chunk_smaller),
-        TEST(after_a_refusal_half_of_the_refused_size_is_tried),
-        TEST(a_message_that_is_too_large_by_itself_is_isolated),
-        TEST(when_the_smallest_chunk_is_refused_a_single_message_is_the_cause),
-        TEST(after_some_minutes_chunks_are_full_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,20 +44,18 @@ static void assert_accepted(char *name, char *value)
         fail_msg("%s", error.text);
 }
 
-static void a_plain_sink_is_accepted(void **state)
+TEST(a_plain_sink_is_accepted)
 {
     struct sink_options options = kafka_sink();
 
-    (void)state;
     assert_int_equal(check(&options), 0);
 }
 
-static void properties_reach_librdkafka(void **state)
+TEST(properties_reach_librdkafka)
 {
     struct sink_options options = kafka_sink();
     struct broker *broker;
 
-    (void)state;
     set_property(&options, "message.max.bytes", "4096");
     set_property(&options, "compression.type", "lz4");
     broker = broker_open(&options, &error);
@@ -66,12 +64,11 @@ static void properties_reach_librdkafka(void **state)
     broker_close(broker);
 }
 
-static void the_largest_payload_is_librdkafkas_default(void **state)
+TEST(the_largest_payload_is_librdkafkas_default)
 {
     struct sink_options options = kafka_sink();
     struct broker *broker = broker_open(&options, &error);
 
-    (void)state;
     assert_non_null(broker);
     assert_int_equal(broker_payload_max(broker), 1000000);
     broker_close(broker);
@@ -89,12 +86,11 @@ static int64_t effective(const struct sink_options *options, const char *name)
 }
 
 /* librdkafka's ten seconds of back-off would outlast a publish timeout. */
-static void a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise(void **state)
+TEST(a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise)
 {
     static char name[] = "reconnect.backoff.max.ms";
     struct sink_options options = kafka_sink();
 
-    (void)state;
     assert_int_equal(effective(&options, name), 1000);
     set_property(&options, name, "7000");
     assert_int_equal(effective(&options, name), 7000);
@@ -104,12 +100,11 @@ static void a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise(vo
 }
 
 /* librdkafka's sixty seconds would keep a batch at a leader that hangs, through several tries. */
-static void a_request_to_a_broker_that_hangs_ends_with_the_publish_timeout(void **state)
+TEST(a_request_to_a_broker_that_hangs_ends_with_the_publish_timeout)
 {
     static char name[] = "socket.timeout.ms";
     struct sink_options options = kafka_sink();
 
-    (void)state;
     options.publish_timeout_ms = 2000;
     assert_int_equal(effective(&options, name), 10000);
     options.publish_timeout_ms = 30000;
@@ -119,15 +114,13 @@ static void a_request_to_a_broker_that_hangs_ends_with_the_publish_timeout(void 
 }
 
 /* librdkafka's ten and thirty seconds would outlast one too. */
-static void
-a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow(void **state)
+TEST(a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow)
 {
     static char name[] = "api.version.request.timeout.ms";
     static const int64_t after[] = {3000, 6000, 10000, 10000};
     struct sink_options options = kafka_sink();
     rd_kafka_conf_t *conf;
 
-    (void)state;
     assert_int_equal(effective(&options, "socket.connection.setup.timeout.ms"), 10000);
     for (int silent_clients = 0; silent_clients < 4; silent_clients++) {
         conf = kafka_conf_new(&options, false, &error);
@@ -142,9 +135,8 @@ a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow(void
     rd_kafka_conf_destroy(conf);
 }
 
-static void weaker_acknowledgements_are_refused_under_each_name(void **state)
+TEST(weaker_acknowledgements_are_refused_under_each_name)
 {
-    (void)state;
     assert_refused_property("acks", "1", "contradicts");
     assert_refused_property("acks", "0", "contradicts");
     assert_refused_property("request.required.acks", "1", "contradicts");
@@ -152,9 +144,8 @@ static void weaker_acknowledgements_are_refused_under_each_name(void **state)
     assert_accepted("request.required.acks", "-1");
 }
 
-static void weaker_idempotence_is_refused(void **state)
+TEST(weaker_idempotence_is_refused)
 {
-    (void)state;
     assert_refused_property("enable.idempotence", "false", "contradicts");
     assert_refused_property("max.in.flight", "6", "at most 5");
     assert_refused_property("max.in.flight.requests.per.connection", "1000", "at most 5");
@@ -164,18 +155,16 @@ static void weaker_idempotence_is_refused(void **state)
     assert_accepted("max.in.flight", "1");
 }
 
-static void a_message_timeout_within_two_publish_timeouts_is_refused(void **state)
+TEST(a_message_timeout_within_two_publish_timeouts_is_refused)
 {
-    (void)state;
     assert_refused_property("message.timeout.ms", "19999", "at least 20000");
     assert_refused_property("delivery.timeout.ms", "5000", "at least 20000");
     assert_refused_property("message.timeout.ms", "0", "at least 20000");
     assert_accepted("message.timeout.ms", "20000");
 }
 
-static void what_hides_delivery_reports_is_refused(void **state)
+TEST(what_hides_delivery_reports_is_refused)
 {
-    (void)state;
     assert_refused_property("delivery.report.only.error", "true", "contradicts");
     assert_refused_property("dr_msg_cb", "x", "");
     assert_refused_property("transactional.id", "x", "contradicts");
@@ -183,19 +172,17 @@ static void what_hides_delivery_reports_is_refused(void **state)
     assert_accepted("linger.ms", "100");
 }
 
-static void a_mock_that_would_acknowledge_is_refused(void **state)
+TEST(a_mock_that_would_acknowledge_is_refused)
 {
-    (void)state;
     assert_refused_property("test.mock.num.brokers", "1", "contradicts");
     assert_accepted("test.mock.num.brokers", "0");
 }
 
-static void a_partitioner_that_scatters_keys_is_refused_with_order_key(void **state)
+TEST(a_partitioner_that_scatters_keys_is_refused_with_order_key)
 {
     static char *const by_key[] = {"murmur2", "consistent_random", "fnv1a_random"};
     struct sink_options options = kafka_sink();
 
-    (void)state;
     assert_accepted("partitioner", "random");
     options.keep_order = true;
     set_property(&options, "partitioner", "random");
@@ -209,11 +196,10 @@ static void a_partitioner_that_scatters_keys_is_refused_with_order_key(void **st
     }
 }
 
-static void a_queue_holds_the_largest_message(void **state)
+TEST(a_queue_holds_the_largest_message)
 {
     struct sink_options options = kafka_sink();
 
-    (void)state;
     assert_refused_property("queue.buffering.max.kbytes", "976", "at least 977");
     assert_accepted("queue.buffering.max.kbytes", "977");
     set_property(&options, "queue.buffering.max.kbytes", "4");
@@ -235,27 +221,24 @@ static const char *warning_of(char *protocol, char *name, char *value)
     return warning;
 }
 
-static void weakened_tls_is_warned_about(void **state)
+TEST(weakened_tls_is_warned_about)
 {
     static char verification[] = "enable.ssl.certificate.verification";
     static char identification[] = "ssl.endpoint.identification.algorithm";
 
-    (void)state;
     assert_non_null(strstr(warning_of("ssl", verification, "false"), verification));
     assert_non_null(strstr(warning_of("sasl_ssl", identification, "none"), identification));
     assert_string_equal(warning_of("ssl", identification, "https"), "");
     assert_string_equal(warning_of("plaintext", verification, "false"), "");
 }
 
-static void
-a_certificate_and_its_host_name_are_checked_whatever_librdkafkas_defaults_are(void **state)
+TEST(a_certificate_and_its_host_name_are_checked_whatever_librdkafkas_defaults_are)
 {
     struct sink_options options = kafka_sink();
     rd_kafka_conf_t *conf = kafka_conf_new(&options, false, &error);
     char value[16];
     size_t size = sizeof value;
 
-    (void)state;
     assert_non_null(conf);
     assert_int_equal(rd_kafka_conf_get(conf, "enable.ssl.certificate.verification", value, &size),
                      RD_KAFKA_CONF_OK);
@@ -278,14 +261,13 @@ static int check_link(char *broker, char *protocol, char *mechanism, bool allow_
     return check(&options);
 }
 
-static void no_password_or_token_crosses_a_network_to_kafka_in_the_clear(void **state)
+TEST(no_password_or_token_crosses_a_network_to_kafka_in_the_clear)
 {
     static char *const mechanisms[] = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"};
     static char *const here[] = {"localhost:1", "127.1.2.3:9092", "[::1]:9092"};
     static char *const there[] = {"b.example:9092", "10.0.0.1:9092", "[fe80::1]:9092",
                                   "127.example:1"};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(check_link(there[i], "sasl_plaintext", mechanisms[i], false), -1);
         assert_int_equal(error.kind, ERROR_PERMANENT);
@@ -313,11 +295,10 @@ static int says_plaintext(char *name, char *value, bool allow_plaintext)
     return check(&options) < 0 && strstr(error.text, "without TLS") != NULL;
 }
 
-static void no_secret_crosses_a_network_to_a_token_endpoint_in_the_clear(void **state)
+TEST(no_secret_crosses_a_network_to_a_token_endpoint_in_the_clear)
 {
     static char name[] = "sasl.oauthbearer.token.endpoint.url";
 
-    (void)state;
     assert_refused_property(name, "http://id.example/token", "allow_plaintext = true");
     assert_refused_property(name, "id.example/token", "write an https:// URL");
     assert_refused_property(name, "http://localhost@id.example/token", "without TLS");
@@ -327,27 +308,24 @@ static void no_secret_crosses_a_network_to_a_token_endpoint_in_the_clear(void **
     assert_int_equal(says_plaintext(name, "http://id.example/token", true), 0);
 }
 
-static void servers_are_written_as_brokers(void **state)
+TEST(servers_are_written_as_brokers)
 {
-    (void)state;
     assert_refused_property("bootstrap.servers", "x:1", "write brokers");
     assert_refused_property("metadata.broker.list", "x:1", "write brokers");
 }
 
-static void wrong_names_and_values_come_with_librdkafkas_text(void **state)
+TEST(wrong_names_and_values_come_with_librdkafkas_text)
 {
-    (void)state;
     assert_refused_property("linger.mss", "1", "No such configuration property");
     assert_refused_property("compression.type", "brotli", "Invalid value");
     assert_refused_property("nosuch.password_file", "/nowhere", "No such configuration property");
 }
 
-static void a_password_file_is_not_read_before_it_is_needed(void **state)
+TEST(a_password_file_is_not_read_before_it_is_needed)
 {
     struct sink_options options = kafka_sink();
     struct broker *broker;
 
-    (void)state;
     set_property(&options, "sasl.password_file", "/nowhere/at/all");
     assert_int_equal(check(&options), 0);
     broker = broker_open(&options, &error);
@@ -358,41 +336,9 @@ static void a_password_file_is_not_read_before_it_is_needed(void **state)
     broker_close(broker);
 }
 
-static void a_broker_that_never_was_ready_leaves_messages_pending(void **state)
+TEST(a_broker_that_never_was_ready_leaves_messages_pending)
 {
     struct sink_options options = kafka_sink();
 
-    (void)state;
     expect_pending_without_ready(&options);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_sink_is_accepted),
-        cmocka_unit_test(properties_reach_librdkafka),
-        cmocka_unit_test(the_largest_payload_is_librdkafkas_default),
-        cmocka_unit_test(a_lost_broker_is_tried_each_second_unless_the_user_says_otherwise),
-        cmocka_unit_test(a_request_to_a_broker_that_hangs_ends_with_the_publish_timeout),
-        cmocka_unit_test(
-            a_connection_that_meets_silence_is_given_up_soon_unless_the_cluster_is_slow),
-        cmocka_unit_test(weaker_acknowledgements_are_refused_under_each_name),
-        cmocka_unit_test(weaker_idempotence_is_refused),
-        cmocka_unit_test(a_message_timeout_within_two_publish_timeouts_is_refused),
-        cmocka_unit_test(what_hides_delivery_reports_is_refused),
-        cmocka_unit_test(a_mock_that_would_acknowledge_is_refused),
-        cmocka_unit_test(a_partitioner_that_scatters_keys_is_refused_with_order_key),
-        cmocka_unit_test(a_queue_holds_the_largest_message),
-        cmocka_unit_test(weakened_tls_is_warned_about),
-        cmocka_unit_test(
-            a_certificate_and_its_host_name_are_checked_whatever_librdkafkas_defaults_are),
-        cmocka_unit_test(no_password_or_token_crosses_a_network_to_kafka_in_the_clear),
-        cmocka_unit_test(no_secret_crosses_a_network_to_a_token_endpoint_in_the_clear),
-        cmocka_unit_test(servers_are_written_as_brokers),
-        cmocka_unit_test(wrong_names_and_values_come_with_librdkafkas_text),
-        cmocka_unit_test(a_password_file_is_not_read_before_it_is_needed),
-        cmocka_unit_test(a_broker_that_never_was_ready_leaves_messages_pending),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

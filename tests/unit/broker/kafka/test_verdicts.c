@@ -20,36 +20,31 @@ static void assert_class(enum kafka_class class, const int *codes, size_t count)
     assert_class((class), (const int[]){__VA_ARGS__},                                              \
                  sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
-static void only_no_error_is_an_acknowledgement(void **state)
+TEST(only_no_error_is_an_acknowledgement)
 {
-    (void)state;
     for (int code = -300; code <= 300; code++)
         assert_int_equal(kafka_class_of(code) == KAFKA_ACKNOWLEDGED, code == 0);
 }
 
-static void a_full_queue_is_backpressure(void **state)
+TEST(a_full_queue_is_backpressure)
 {
-    (void)state;
     ASSERT_CLASS(KAFKA_BACKPRESSURE, -184);
 }
 
-static void errors_about_a_record_reject_the_record(void **state)
+TEST(errors_about_a_record_reject_the_record)
 {
-    (void)state;
     /* MSG_SIZE_TOO_LARGE, INVALID_TOPIC_EXCEPTION, RECORD_LIST_TOO_LARGE, INVALID_RECORD,
      * _INVALID_ARG */
     ASSERT_CLASS(KAFKA_POISON, 10, 17, 18, 87, -186);
 }
 
-static void a_record_beside_an_invalid_one_is_not_rejected(void **state)
+TEST(a_record_beside_an_invalid_one_is_not_rejected)
 {
-    (void)state;
     ASSERT_CLASS(KAFKA_NEIGHBOUR, -138); /* _INVALID_DIFFERENT_RECORD */
 }
 
-static void errors_about_a_topic_let_its_messages_wait(void **state)
+TEST(errors_about_a_topic_let_its_messages_wait)
 {
-    (void)state;
     /* UNKNOWN_TOPIC_OR_PART, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED,
      * POLICY_VIOLATION, _UNKNOWN_TOPIC, _UNKNOWN_PARTITION */
     ASSERT_CLASS(KAFKA_DESTINATION_DOWN, 3, 29, 31, 44, -188, -190);
@@ -58,9 +53,8 @@ static void errors_about_a_topic_let_its_messages_wait(void **state)
     ASSERT_CLASS(KAFKA_DESTINATION_DOWN, 32, 43, 76, -165);
 }
 
-static void errors_about_the_connection_reject_no_message(void **state)
+TEST(errors_about_the_connection_reject_no_message)
 {
-    (void)state;
     /* _AUTHENTICATION, SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM,
      * ILLEGAL_SASL_STATE, _SSL */
     ASSERT_CLASS(KAFKA_BROKER_DOWN, -169, 58, 33, 34, -181);
@@ -68,17 +62,15 @@ static void errors_about_the_connection_reject_no_message(void **state)
     ASSERT_CLASS(KAFKA_BROKER_DOWN, -166, -195, -193, -187, -197);
 }
 
-static void errors_about_the_cluster_reject_no_message(void **state)
+TEST(errors_about_the_cluster_reject_no_message)
 {
-    (void)state;
     /* BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, the three of the coordinator,
      * THROTTLING_QUOTA_EXCEEDED */
     ASSERT_CLASS(KAFKA_BROKER_DOWN, 8, 13, 14, 15, 16, 89);
 }
 
-static void errors_about_a_partition_and_silence_reject_no_message(void **state)
+TEST(errors_about_a_partition_and_silence_reject_no_message)
 {
-    (void)state;
     /* LEADER_NOT_AVAILABLE, NOT_LEADER, REQUEST_TIMED_OUT, REPLICA_NOT_AVAILABLE,
      * NOT_ENOUGH_REPLICAS, the same after append, KAFKA_STORAGE_ERROR */
     ASSERT_CLASS(KAFKA_PARTITION_DOWN, 5, 6, 7, 9, 19, 20, 56);
@@ -86,42 +78,20 @@ static void errors_about_a_partition_and_silence_reject_no_message(void **state)
     ASSERT_CLASS(KAFKA_PARTITION_DOWN, -192, -185, -152);
 }
 
-static void a_purge_in_flight_may_have_been_stored(void **state)
+TEST(a_purge_in_flight_may_have_been_stored)
 {
-    (void)state;
     ASSERT_CLASS(KAFKA_MAYBE_STORED, -151);
 }
 
-static void errors_that_end_a_producer_are_fatal(void **state)
+TEST(errors_that_end_a_producer_are_fatal)
 {
-    (void)state;
     /* _FATAL, _FENCED, _GAPLESS_GUARANTEE, _STATE, OUT_OF_ORDER_SEQUENCE_NUMBER,
      * INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, UNKNOWN_PRODUCER_ID, PRODUCER_FENCED */
     ASSERT_CLASS(KAFKA_FATAL, -150, -144, -148, -172, 45, 47, 49, 59, 90);
 }
 
-static void any_other_code_is_unknown(void **state)
+TEST(any_other_code_is_unknown)
 {
-    (void)state;
     /* UNKNOWN, CORRUPT_MESSAGE, and numbers that nobody has given yet */
     ASSERT_CLASS(KAFKA_UNKNOWN_ERROR, -1, 2, 9999, -9999, INT16_MAX, INT16_MIN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_no_error_is_an_acknowledgement),
-        cmocka_unit_test(a_full_queue_is_backpressure),
-        cmocka_unit_test(errors_about_a_record_reject_the_record),
-        cmocka_unit_test(a_record_beside_an_invalid_one_is_not_rejected),
-        cmocka_unit_test(errors_about_a_topic_let_its_messages_wait),
-        cmocka_unit_test(errors_about_the_connection_reject_no_message),
-        cmocka_unit_test(errors_about_the_cluster_reject_no_message),
-        cmocka_unit_test(errors_about_a_partition_and_silence_reject_no_message),
-        cmocka_unit_test(a_purge_in_flight_may_have_been_stored),
-        cmocka_unit_test(errors_that_end_a_producer_are_fatal),
-        cmocka_unit_test(any_other_code_is_unknown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

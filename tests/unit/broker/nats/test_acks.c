@@ -10,7 +10,7 @@ static void read_ack(const char *said)
     answer = nats_read_ack(said, strlen(said), "EVENTS");
 }
 
-static void an_answer_of_the_stream_is_an_acknowledgement(void **state)
+TEST(an_answer_of_the_stream_is_an_acknowledgement)
 {
     static const char *const said[] = {
         "{\"stream\":\"EVENTS\", \"seq\":17}",
@@ -21,7 +21,6 @@ static void an_answer_of_the_stream_is_an_acknowledgement(void **state)
         "{\"stream\":\"EVENTS\", \"seq\":17, \"of a newer server\":[{}]}",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         read_ack(said[i]);
         assert_int_equal(answer.state, NATS_STORED);
@@ -29,9 +28,8 @@ static void an_answer_of_the_stream_is_an_acknowledgement(void **state)
     }
 }
 
-static void the_largest_number_is_read(void **state)
+TEST(the_largest_number_is_read)
 {
-    (void)state;
     read_ack("{\"stream\":\"EVENTS\", \"seq\":9223372036854775807}");
     assert_int_equal(answer.state, NATS_STORED);
     assert_true(answer.sequence == 9223372036854775807u);
@@ -46,7 +44,7 @@ static void assert_none_is_ours(const char *const said[], size_t count, const ch
     }
 }
 
-static void an_answer_without_a_sequence_number_is_no_acknowledgement(void **state)
+TEST(an_answer_without_a_sequence_number_is_no_acknowledgement)
 {
     static const char *const said[] = {
         "{\"stream\":\"EVENTS\", \"seq\":0}",
@@ -56,11 +54,10 @@ static void an_answer_without_a_sequence_number_is_no_acknowledgement(void **sta
         "{\"stream\":\"EVENTS\"}",
     };
 
-    (void)state;
     assert_none_is_ours(said, sizeof said / sizeof *said, "number 0");
 }
 
-static void an_answer_of_another_stream_is_no_acknowledgement(void **state)
+TEST(an_answer_of_another_stream_is_no_acknowledgement)
 {
     static const char *const said[] = {
         "{\"stream\":\"OTHER\", \"seq\":17}",
@@ -70,13 +67,11 @@ static void an_answer_of_another_stream_is_no_acknowledgement(void **state)
         "{\"stream\":\"OTHER\", \"seq\":17, \"duplicate\":true}",
     };
 
-    (void)state;
     assert_none_is_ours(said, sizeof said / sizeof *said, "as number 17");
 }
 
-static void a_duplicate_is_recognised_with_a_sequence_number_or_without(void **state)
+TEST(a_duplicate_is_recognised_with_a_sequence_number_or_without)
 {
-    (void)state;
     read_ack("{\"stream\":\"EVENTS\", \"seq\":17,\"duplicate\": true}");
     assert_int_equal(answer.state, NATS_DUPLICATE);
     assert_int_equal(answer.sequence, 17);
@@ -85,9 +80,8 @@ static void a_duplicate_is_recognised_with_a_sequence_number_or_without(void **s
     assert_int_equal(answer.sequence, 0);
 }
 
-static void an_error_is_no_acknowledgement_whatever_else_the_answer_holds(void **state)
+TEST(an_error_is_no_acknowledgement_whatever_else_the_answer_holds)
 {
-    (void)state;
     read_ack("{\"error\":{\"code\":503,\"err_code\":10077,\"description\":\"full\"},"
              "\"stream\":\"EVENTS\",\"seq\":17}");
     assert_int_equal(answer.state, NATS_REFUSED);
@@ -99,7 +93,7 @@ static void an_error_is_no_acknowledgement_whatever_else_the_answer_holds(void *
     assert_int_equal(answer.code, 0);
 }
 
-static void anything_else_is_a_refusal_without_a_code(void **state)
+TEST(anything_else_is_a_refusal_without_a_code)
 {
     static const char *const said[] = {
         "",
@@ -120,7 +114,6 @@ static void anything_else_is_a_refusal_without_a_code(void **state)
         "{\"stream\":\"OTHER\", \"stream\":\"EVENTS\", \"seq\":17}",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         read_ack(said[i]);
         assert_int_equal(answer.state, NATS_REFUSED);
@@ -130,20 +123,18 @@ static void anything_else_is_a_refusal_without_a_code(void **state)
     }
 }
 
-static void an_answer_that_is_cut_anywhere_is_no_acknowledgement(void **state)
+TEST(an_answer_that_is_cut_anywhere_is_no_acknowledgement)
 {
     static const char said[] = "{\"stream\":\"EVENTS\", \"seq\":17}";
 
-    (void)state;
     for (size_t len = 0; len < sizeof said - 1; len++)
         assert_int_equal(nats_read_ack(said, len, "EVENTS").state, NATS_REFUSED);
 }
 
-static void a_long_text_is_cut(void **state)
+TEST(a_long_text_is_cut)
 {
     char said[2 * NATS_TEXT_BYTES + 64];
 
-    (void)state;
     (void)snprintf(said, sizeof said, "{\"error\":{\"err_code\":10054,\"description\":\"%0*d\"}}",
                    2 * NATS_TEXT_BYTES, 7);
     read_ack(said);
@@ -151,9 +142,8 @@ static void a_long_text_is_cut(void **state)
     assert_int_equal(strlen(answer.text), NATS_TEXT_BYTES - 1);
 }
 
-static void a_quoted_subject_is_read_as_it_was_sent(void **state)
+TEST(a_quoted_subject_is_read_as_it_was_sent)
 {
-    (void)state;
     assert_true(nats_is_quoted("shop.order\"", text_of("shop.order")));
     assert_false(nats_is_quoted("shop.order\"", text_of("shop.orders")));
     assert_false(nats_is_quoted("shop.orders\"", text_of("shop.order")));
@@ -162,7 +152,7 @@ static void a_quoted_subject_is_read_as_it_was_sent(void **state)
     assert_false(nats_is_quoted("shop.or", text_of("shop")));
 }
 
-static void an_answer_belongs_to_the_request_whose_number_and_token_it_has(void **state)
+TEST(an_answer_belongs_to_the_request_whose_number_and_token_it_has)
 {
     static const char *const of_nobody[] = {
         "_INBOX.me.17",
@@ -179,7 +169,6 @@ static void an_answer_belongs_to_the_request_whose_number_and_token_it_has(void 
     uint64_t number;
     const char *token;
 
-    (void)state;
     nats_reply_subject(&nats, UINT64_MAX, "0123456789a", reply);
     assert_int_equal(natsMsg_Create(&message, reply, NULL, "x", 1), NATS_OK);
     assert_true(nats_read_reply(&nats, message, &number, &token));
@@ -199,21 +188,4 @@ static int open_library(void **state)
     return nats_Open(-1) == NATS_OK ? 0 : -1;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_of_the_stream_is_an_acknowledgement),
-        cmocka_unit_test(the_largest_number_is_read),
-        cmocka_unit_test(an_answer_without_a_sequence_number_is_no_acknowledgement),
-        cmocka_unit_test(an_answer_of_another_stream_is_no_acknowledgement),
-        cmocka_unit_test(a_duplicate_is_recognised_with_a_sequence_number_or_without),
-        cmocka_unit_test(an_error_is_no_acknowledgement_whatever_else_the_answer_holds),
-        cmocka_unit_test(anything_else_is_a_refusal_without_a_code),
-        cmocka_unit_test(an_answer_that_is_cut_anywhere_is_no_acknowledgement),
-        cmocka_unit_test(a_long_text_is_cut),
-        cmocka_unit_test(a_quoted_subject_is_read_as_it_was_sent),
-        cmocka_unit_test(an_answer_belongs_to_the_request_whose_number_and_token_it_has),
-    };
-
-    return cmocka_run_group_tests(tests, open_library, NULL);
-}
+ONCE(open_library, NULL)

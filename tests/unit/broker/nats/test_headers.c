@@ -22,6 +22,8 @@ static int teardown(void **state)
     return 0;
 }
 
+FIXTURE(setup, teardown)
+
 static int open_library(void **state)
 {
     (void)state;
@@ -33,6 +35,8 @@ static int close_library(void **state)
     (void)state;
     return nats_CloseAndWait(5000) == NATS_OK ? 0 : -1;
 }
+
+ONCE(open_library, close_library)
 
 static int count_keys(const char **first)
 {
@@ -60,9 +64,8 @@ static void expect_block(const char *name)
     assert_string_equal(value, "EVENTS");
 }
 
-static void one_header_whose_value_is_the_rest_carries_all_headers(void **state)
+TEST(one_header_whose_value_is_the_rest_carries_all_headers)
 {
-    (void)state;
     message.type = text_of("created");
     message.created_at = text_of("2026-01-02T03:04:05Z");
     message.route_key = text_of("k");
@@ -73,9 +76,8 @@ static void one_header_whose_value_is_the_rest_carries_all_headers(void **state)
                  "Nats-Msg-Id: e-1\r\ntrace: b\xC3\xBC\r\nx.y: 0\r\nNats-Expected-Stream");
 }
 
-static void a_null_makes_no_header_and_an_empty_value_makes_one(void **state)
+TEST(a_null_makes_no_header_and_an_empty_value_makes_one)
 {
-    (void)state;
     message.event_id = (struct text){NULL, 0};
     expect_block("Nats-Expected-Stream");
     nats_drop_block(built, strings);
@@ -86,12 +88,11 @@ static void a_null_makes_no_header_and_an_empty_value_makes_one(void **state)
     expect_block("key: \r\nempty: \r\nNats-Expected-Stream");
 }
 
-static void headers_can_be_removed_however_they_were_set(void **state)
+TEST(headers_can_be_removed_however_they_were_set)
 {
     struct header own[NATS_OWN_HEADERS];
     const char *first;
 
-    (void)state;
     expect_block("id: e-1\r\nNats-Msg-Id: e-1\r\nNats-Expected-Stream");
     nats_drop_block(built, strings);
     assert_int_equal(count_keys(&first), 0);
@@ -100,17 +101,4 @@ static void headers_can_be_removed_however_they_were_set(void **state)
     assert_int_equal(count_keys(&first), 3);
     nats_drop_headers(built, own);
     assert_int_equal(count_keys(&first), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(one_header_whose_value_is_the_rest_carries_all_headers),
-        TEST(a_null_makes_no_header_and_an_empty_value_makes_one),
-        TEST(headers_can_be_removed_however_they_were_set),
-    };
-
-    return cmocka_run_group_tests(tests, open_library, close_library);
 }

@@ -18,19 +18,17 @@ static int check(const struct sink_options *options)
     return broker_ops_find("nats")->check_options(options, NULL, 0, &error);
 }
 
-static void a_plain_sink_is_accepted(void **state)
+TEST(a_plain_sink_is_accepted)
 {
     struct sink_options options = nats_sink();
 
-    (void)state;
     assert_int_equal(check(&options), 0);
 }
 
-static void a_stream_name_that_would_be_another_subject_is_refused(void **state)
+TEST(a_stream_name_that_would_be_another_subject_is_refused)
 {
     static char *const names[] = {"", "a.b", "a b", "*", ">", "a\r\nPING", "a/b", "a\\b", NULL};
 
-    (void)state;
     for (int i = 0; names[i] != NULL; i++) {
         struct sink_options options = nats_sink();
 
@@ -40,34 +38,31 @@ static void a_stream_name_that_would_be_another_subject_is_refused(void **state)
     }
 }
 
-static void a_stream_name_that_hides_a_header_from_the_server_is_refused(void **state)
+TEST(a_stream_name_that_hides_a_header_from_the_server_is_refused)
 {
     struct sink_options options = nats_sink();
 
-    (void)state;
     options.stream = "x-Nats-Msg-Id";
     assert_int_equal(check(&options), -1);
     assert_says(&error, "[sink.events] stream: invalid header value: it contains the name");
 }
 
-static void the_largest_payload_is_a_servers_default_before_one_is_known(void **state)
+TEST(the_largest_payload_is_a_servers_default_before_one_is_known)
 {
     struct sink_options options = nats_sink();
     struct broker *broker = broker_open(&options, &error);
 
-    (void)state;
     assert_non_null(broker);
     assert_in_range(broker_payload_max(broker), 1024 * 1024 - 64, 1024 * 1024);
     broker_close(broker);
 }
 
-static void an_unreachable_server_is_reported_at_once(void **state)
+TEST(an_unreachable_server_is_reported_at_once)
 {
     struct sink_options options = nats_sink();
     struct broker *broker = broker_open(&options, &error);
     int64_t started_ms = clock_now_ms();
 
-    (void)state;
     assert_non_null(broker);
     assert_int_equal(broker_ready(broker, &error), -1);
     assert_int_equal(error.kind, ERROR_TRANSIENT);
@@ -77,11 +72,10 @@ static void an_unreachable_server_is_reported_at_once(void **state)
     broker_close(broker);
 }
 
-static void a_broker_that_never_was_ready_leaves_messages_pending(void **state)
+TEST(a_broker_that_never_was_ready_leaves_messages_pending)
 {
     struct sink_options options = nats_sink();
 
-    (void)state;
     expect_pending_without_ready(&options);
 }
 
@@ -97,14 +91,13 @@ static void assert_refused_at_the_start(struct sink_options *options, const char
     broker_close(broker);
 }
 
-static void a_secret_that_cannot_be_read_names_its_sink_its_key_and_its_file(void **state)
+TEST(a_secret_that_cannot_be_read_names_its_sink_its_key_and_its_file)
 {
     struct sink_options by_password = nats_sink();
     struct sink_options by_token = nats_sink();
     struct sink_options by_credentials = nats_sink();
     struct sink_options by_nkey = nats_sink();
 
-    (void)state;
     by_password.username = "u";
     by_password.password_file = "/nowhere/at/all";
     assert_refused_at_the_start(&by_password,
@@ -118,19 +111,4 @@ static void a_secret_that_cannot_be_read_names_its_sink_its_key_and_its_file(voi
     by_nkey.nkey = "U";
     by_nkey.nkey_file = "/nowhere/at/all";
     assert_refused_at_the_start(&by_nkey, "[sink.events] nkey_file: /nowhere/at/all: No such file");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_sink_is_accepted),
-        cmocka_unit_test(a_stream_name_that_would_be_another_subject_is_refused),
-        cmocka_unit_test(a_stream_name_that_hides_a_header_from_the_server_is_refused),
-        cmocka_unit_test(the_largest_payload_is_a_servers_default_before_one_is_known),
-        cmocka_unit_test(an_unreachable_server_is_reported_at_once),
-        cmocka_unit_test(a_broker_that_never_was_ready_leaves_messages_pending),
-        cmocka_unit_test(a_secret_that_cannot_be_read_names_its_sink_its_key_and_its_file),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

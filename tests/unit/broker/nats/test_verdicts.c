@@ -49,9 +49,8 @@ static enum verdict expected_of_code(int code)
     return VERDICT_RETRY;
 }
 
-static void each_code_of_a_server_has_its_verdict_and_an_unknown_one_costs_an_attempt(void **state)
+TEST(each_code_of_a_server_has_its_verdict_and_an_unknown_one_costs_an_attempt)
 {
-    (void)state;
     for (int code = -1; code < 20000; code++)
         if (nats_verdict_of(NATS_ERR, code) != expected_of_code(code))
             fail_msg("code %d: verdict %d, not %d", code, (int)nats_verdict_of(NATS_ERR, code),
@@ -74,9 +73,8 @@ static enum verdict expected_of_status(natsStatus status)
     }
 }
 
-static void any_other_status_of_the_library_is_a_broker_that_is_down(void **state)
+TEST(any_other_status_of_the_library_is_a_broker_that_is_down)
 {
-    (void)state;
     for (int status = NATS_ERR; status <= NATS_MISMATCH + 10; status++)
         assert_int_equal(nats_verdict_of((natsStatus)status, 0),
                          expected_of_status((natsStatus)status));
@@ -101,9 +99,8 @@ static const char *reason_of(natsStatus status, int code, const char *text)
     return message->reason != NULL ? message->reason : "";
 }
 
-static void a_reason_names_the_stream_or_the_subject(void **state)
+TEST(a_reason_names_the_stream_or_the_subject)
 {
-    (void)state;
     assert_int_equal(batch_init(&batch, 8), 0);
     assert_string_equal(reason_of(NATS_ERR, 10077, "maximum bytes exceeded"),
                         "stream \"EVENTS\": maximum bytes exceeded (10077)");
@@ -118,15 +115,4 @@ static void a_reason_names_the_stream_or_the_subject(void **state)
                         "not permitted to publish to \"shop.order\"");
     assert_string_equal(reason_of(NATS_TIMEOUT, 0, "Timeout"), "");
     batch_free(&batch);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_code_of_a_server_has_its_verdict_and_an_unknown_one_costs_an_attempt),
-        cmocka_unit_test(any_other_status_of_the_library_is_a_broker_that_is_down),
-        cmocka_unit_test(a_reason_names_the_stream_or_the_subject),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,7 @@
 #include "unit/config/parsed.h"
+#include "unit/pg_environment.h"
+
+ONCE(forget_pg_environment, NULL)
 
 #define STRAY_AT                                                                                   \
     "an \"@\" that separates nothing; percent-encode /, ? and @ in the password (%2F, %3F, %40)"
@@ -28,7 +31,7 @@ static void assert_only_warning(const char *text, const char *line)
     free_parsed(parsed);
 }
 
-static void a_host_that_is_not_local_needs_an_sslmode(void **state)
+TEST(a_host_that_is_not_local_needs_an_sslmode)
 {
     static const struct {
         const char *url;
@@ -56,7 +59,6 @@ static void a_host_that_is_not_local_needs_an_sslmode(void **state)
         {"host=db password=p sslmode=disable", IN_THE_CLEAR("disable"), NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         char text[256];
 
@@ -68,17 +70,15 @@ static void a_host_that_is_not_local_needs_an_sslmode(void **state)
     }
 }
 
-static void a_password_of_a_file_is_one_too(void **state)
+TEST(a_password_of_a_file_is_one_too)
 {
-    (void)state;
     assert_only_problem(MINIMAL "[database]\nurl = \"host=db sslmode=disable\"\n"
                                 "password_file = \"/x\"\n",
                         IN_THE_CLEAR("disable"));
 }
 
-static void a_key_says_that_the_network_is_trusted(void **state)
+TEST(a_key_says_that_the_network_is_trusted)
 {
-    (void)state;
     assert_only_warning(MINIMAL "[database]\nurl = \"host=db password=p sslmode=disable\"\n"
                                 "allow_plaintext = true\n",
                         AT "sslmode=disable trusts the network (allow_plaintext = true)");
@@ -88,9 +88,8 @@ static void a_key_says_that_the_network_is_trusted(void **state)
                         NULL);
 }
 
-static void the_environment_says_what_the_url_leaves_out(void **state)
+TEST(the_environment_says_what_the_url_leaves_out)
 {
-    (void)state;
     (void)setenv("PGSSLMODE", "verify-full", 1);
     assert_accepted(MINIMAL "[database]\nurl = \"host=db\"\n");
     assert_only_problem(MINIMAL "[database]\nurl = \"host=db sslmode=prefer\"\n",
@@ -107,9 +106,8 @@ static void the_environment_says_what_the_url_leaves_out(void **state)
     assert_int_equal(unsetenv("PGHOST"), 0);
 }
 
-static void a_malformed_url_is_refused_and_not_shown(void **state)
+TEST(a_malformed_url_is_refused_and_not_shown)
 {
-    (void)state;
     assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://localhost:99999999/shop\"\n",
                         "relay.toml:6:1: url: a port must be from 1 to 65535");
     assert_only_problem(MINIMAL "[database]\nurl = \"hunter2\"\n",
@@ -125,9 +123,8 @@ static void a_malformed_url_is_refused_and_not_shown(void **state)
     assert_not_shown(MINIMAL "[database]\nurl = \"postgresql://u:hunter2@db/x\"\n", "hunter2");
 }
 
-static void a_password_of_the_environment_has_to_be_percent_encoded_too(void **state)
+TEST(a_password_of_the_environment_has_to_be_percent_encoded_too)
 {
-    (void)state;
     (void)setenv("PASSWORD", "hun/ter2", 1);
     assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://u:${PASSWORD}@localhost/x\"\n",
                         "relay.toml:6:1: url: " STRAY_AT);
@@ -136,30 +133,10 @@ static void a_password_of_the_environment_has_to_be_percent_encoded_too(void **s
     assert_int_equal(unsetenv("PASSWORD"), 0);
 }
 
-static void a_password_stands_in_one_place_only(void **state)
+TEST(a_password_stands_in_one_place_only)
 {
-    (void)state;
     assert_only_problem(MINIMAL "[database]\nurl = \"postgresql://u:hunter2@localhost\"\n"
                                 "password_file = \"/x\"\n",
                         "relay.toml:7:1: password_file: the url contains a password too; "
                         "keep only one of them");
-}
-
-int main(void)
-{
-    static const char *const inherited[] = {"PGSSLMODE",  "PGHOST",     "PGHOSTADDR",
-                                            "PGPASSWORD", "PGPASSFILE", "PGSERVICE"};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_that_is_not_local_needs_an_sslmode),
-        cmocka_unit_test(a_password_of_a_file_is_one_too),
-        cmocka_unit_test(a_key_says_that_the_network_is_trusted),
-        cmocka_unit_test(the_environment_says_what_the_url_leaves_out),
-        cmocka_unit_test(a_malformed_url_is_refused_and_not_shown),
-        cmocka_unit_test(a_password_of_the_environment_has_to_be_percent_encoded_too),
-        cmocka_unit_test(a_password_stands_in_one_place_only),
-    };
-
-    for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)
-        (void)unsetenv(inherited[i]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,9 +59,8 @@ static struct parsed *parse_number(const struct key *key, int64_t number)
     return parse_key(key, value);
 }
 
-static void a_key_in_range_arrives_in_its_field(void **state)
+TEST(a_key_in_range_arrives_in_its_field)
 {
-    (void)state;
     for (size_t i = 0; i < key_count; i++) {
         if (!is_plain(&keys[i]) || !is_ranged(&keys[i]))
             continue;
@@ -78,9 +77,8 @@ static void a_key_in_range_arrives_in_its_field(void **state)
     }
 }
 
-static void a_key_out_of_range_is_refused_with_its_range(void **state)
+TEST(a_key_out_of_range_is_refused_with_its_range)
 {
-    (void)state;
     for (size_t i = 0; i < key_count; i++) {
         char expected[160];
         char min[32];
@@ -107,9 +105,8 @@ static void a_key_out_of_range_is_refused_with_its_range(void **state)
     }
 }
 
-static void every_key_refuses_a_table_and_says_what_it_expects(void **state)
+TEST(every_key_refuses_a_table_and_says_what_it_expects)
 {
-    (void)state;
     for (size_t i = 0; i < key_count; i++) {
         struct parsed *parsed;
         char expected[128];
@@ -125,9 +122,8 @@ static void every_key_refuses_a_table_and_says_what_it_expects(void **state)
     }
 }
 
-static void every_word_is_taken_and_any_other_refused(void **state)
+TEST(every_word_is_taken_and_any_other_refused)
 {
-    (void)state;
     for (size_t i = 0; i < key_count; i++) {
         struct parsed *parsed;
 
@@ -148,9 +144,8 @@ static void every_word_is_taken_and_any_other_refused(void **state)
     }
 }
 
-static void every_default_is_valid(void **state)
+TEST(every_default_is_valid)
 {
-    (void)state;
     for (size_t i = 0; i < key_count; i++) {
         struct parsed *parsed;
         char value[64];
@@ -183,12 +178,11 @@ static void other_value(char *out, size_t size, const struct key *key)
         (void)snprintf(out, size, "\"some_name\"");
 }
 
-static void every_key_survives_being_printed(void **state)
+TEST(every_key_survives_being_printed)
 {
     struct parsed *defaults = parse_accepted("[sink.out]\ntype = \"stdout\"\n");
     char *default_text = printed(&defaults->config);
 
-    (void)state;
     for (size_t i = 0; i < key_count; i++) {
         struct parsed *first;
         struct parsed *second;
@@ -216,7 +210,7 @@ static void every_key_survives_being_printed(void **state)
     free_parsed(defaults);
 }
 
-static void wrong_types_are_named_with_what_was_found(void **state)
+TEST(wrong_types_are_named_with_what_was_found)
 {
     static const struct refusal refusals[] = {
         {MINIMAL "[relay]\nbatch = \"100\"",
@@ -252,16 +246,14 @@ static void wrong_types_are_named_with_what_was_found(void **state)
          "relay.toml:6:1: password_file: must not be empty"},
     };
 
-    (void)state;
     assert_each_refused(REFUSALS(refusals));
 }
 
-static void retention_is_0_or_a_second_and_more(void **state)
+TEST(retention_is_0_or_a_second_and_more)
 {
     struct parsed *parsed = parse_accepted(
         "[outbox]\norder = \"none\"\nretention = \"0\"\n[sink.out]\ntype = \"stdout\"\n");
 
-    (void)state;
     assert_int_equal(parsed->config.relay.outbox.retention_ms, 0);
     free_parsed(parsed);
     assert_only_problem(
@@ -269,12 +261,11 @@ static void retention_is_0_or_a_second_and_more(void **state)
         "relay.toml:3:1: retention = \"999ms\": must be \"0\" or 1s..3650d");
 }
 
-static void a_size_may_be_an_integer(void **state)
+TEST(a_size_may_be_an_integer)
 {
     struct parsed *parsed = parse_accepted(MINIMAL "[relay]\nbatch_bytes = 65537\n");
     char *text = printed(&parsed->config);
 
-    (void)state;
     assert_int_equal(parsed->config.relay.outbox.batch_bytes, 65537);
     assert_non_null(strstr(text, "batch_bytes = \"65537\"\n"));
     assert_accepted(text);
@@ -282,23 +273,21 @@ static void a_size_may_be_an_integer(void **state)
     free_parsed(parsed);
 }
 
-static void a_refused_value_leaves_the_default(void **state)
+TEST(a_refused_value_leaves_the_default)
 {
     struct parsed *parsed = parse_text(MINIMAL "[relay]\nlanes = 65\nbatch = \"x\"\n");
 
-    (void)state;
     assert_int_equal(parsed->problems.count, 2);
     assert_int_equal(parsed->config.relay.lanes, 2);
     assert_int_equal(parsed->config.relay.outbox.batch, 500);
     free_parsed(parsed);
 }
 
-static void a_condition_is_one_line_of_512_bytes_at_most(void **state)
+TEST(a_condition_is_one_line_of_512_bytes_at_most)
 {
     char text[700];
     char where[514];
 
-    (void)state;
     memset(where, 'x', sizeof where - 1);
     where[512] = '\0';
     (void)snprintf(text, sizeof text, "[sink.out]\ntype = \"stdout\"\n[outbox]\nwhere = \"%s\"\n",
@@ -313,23 +302,4 @@ static void a_condition_is_one_line_of_512_bytes_at_most(void **state)
                    "relay.toml:4:1: where: must be one line without tabs");
     assert_refused("[sink.out]\ntype = \"stdout\"\n[outbox]\nwhere = \"\"\n",
                    "relay.toml:4:1: where: must not be empty");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_in_range_arrives_in_its_field),
-        cmocka_unit_test(a_key_out_of_range_is_refused_with_its_range),
-        cmocka_unit_test(every_key_refuses_a_table_and_says_what_it_expects),
-        cmocka_unit_test(every_word_is_taken_and_any_other_refused),
-        cmocka_unit_test(every_default_is_valid),
-        cmocka_unit_test(every_key_survives_being_printed),
-        cmocka_unit_test(wrong_types_are_named_with_what_was_found),
-        cmocka_unit_test(retention_is_0_or_a_second_and_more),
-        cmocka_unit_test(a_size_may_be_an_integer),
-        cmocka_unit_test(a_condition_is_one_line_of_512_bytes_at_most),
-        cmocka_unit_test(a_refused_value_leaves_the_default),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,8 @@ static int set_variables(void **state)
     return unsetenv("RELAY_UNSET");
 }
 
+ONCE(set_variables, NULL)
+
 static void assert_expand(const struct expansion *expansions, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -30,7 +32,7 @@ static void assert_expand(const struct expansion *expansions, size_t count)
     }
 }
 
-static void variables_are_replaced_by_their_values(void **state)
+TEST(variables_are_replaced_by_their_values)
 {
     static const struct expansion expansions[] = {
         {"", ""},
@@ -46,11 +48,10 @@ static void variables_are_replaced_by_their_values(void **state)
         {"${RELAY_NESTED}", "${RELAY_A}"},
     };
 
-    (void)state;
     assert_expand(expansions, sizeof expansions / sizeof *expansions);
 }
 
-static void a_dollar_alone_stands_for_itself(void **state)
+TEST(a_dollar_alone_stands_for_itself)
 {
     static const struct expansion expansions[] = {{"$", "$"},         {"$$", "$$"},
                                                   {"a$b", "a$b"},     {"$RELAY_A", "$RELAY_A"},
@@ -58,11 +59,10 @@ static void a_dollar_alone_stands_for_itself(void **state)
                                                   {"$ {X}", "$ {X}"}, {"{X}", "{X}"},
                                                   {"$${", "${"},      {"cost: 5$", "cost: 5$"}};
 
-    (void)state;
     assert_expand(expansions, sizeof expansions / sizeof *expansions);
 }
 
-static void what_cannot_be_expanded_is_explained(void **state)
+TEST(what_cannot_be_expanded_is_explained)
 {
     static const struct expansion expansions[] = {
         {"${RELAY_UNSET}", "the environment variable RELAY_UNSET is not set"},
@@ -76,7 +76,6 @@ static void what_cannot_be_expanded_is_explained(void **state)
         {"${RELAY_A:-${X}}", "a default cannot contain another variable"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof expansions / sizeof expansions[0]; i++) {
         char why[256];
 
@@ -85,14 +84,13 @@ static void what_cannot_be_expanded_is_explained(void **state)
     }
 }
 
-static void the_literal_part_leaves_the_environment_out(void **state)
+TEST(the_literal_part_leaves_the_environment_out)
 {
     static const struct expansion expansions[] = {{"${RELAY_A}", ""},
                                                   {"a${RELAY_UNSET}b", "ab"},
                                                   {"${RELAY_A:-two}", "two"},
                                                   {"$${x}", "${x}"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof expansions / sizeof expansions[0]; i++) {
         char *literal = expand_literal(expansions[i].source);
 
@@ -103,23 +101,21 @@ static void the_literal_part_leaves_the_environment_out(void **state)
     assert_null(expand_literal("${"));
 }
 
-static void a_text_knows_whether_it_has_a_variable(void **state)
+TEST(a_text_knows_whether_it_has_a_variable)
 {
-    (void)state;
     assert_true(expand_has_variable("${A}"));
     assert_true(expand_has_variable("$${A} ${B}"));
     assert_false(expand_has_variable("$${A}"));
     assert_false(expand_has_variable("$A"));
 }
 
-static void an_expansion_of_more_than_1_mib_is_refused(void **state)
+TEST(an_expansion_of_more_than_1_mib_is_refused)
 {
     const char *unit = "${RELAY_LARGE}";
     char *large = malloc(100001);
     char *source = calloc(11 * strlen(unit) + 1, 1);
     char why[256];
 
-    (void)state;
     assert_non_null(large);
     assert_non_null(source);
     memset(large, 'x', 100000);
@@ -134,14 +130,13 @@ static void an_expansion_of_more_than_1_mib_is_refused(void **state)
     free(source);
 }
 
-static void strings_lists_and_properties_are_expanded(void **state)
+TEST(strings_lists_and_properties_are_expanded)
 {
     struct parsed *parsed = parse_accepted(
         "[outbox]\norder = \"none\"\ntable = \"${RELAY_A}\"\n[sink.k]\ntype = \"kafka\"\n"
         "brokers = [\"${RELAY_A}:9092\", \"b:${RELAY_NUMBER}\"]\n"
         "properties = {\"client.id\" = \"${RELAY_UNSET:-x}\"}\n");
 
-    (void)state;
     assert_string_equal(parsed->config.relay.outbox.table, "one");
     assert_string_equal(parsed->config.relay.sinks[0].brokers.items[0], "one:9092");
     assert_string_equal(parsed->config.relay.sinks[0].brokers.items[1], "b:7");
@@ -149,14 +144,13 @@ static void strings_lists_and_properties_are_expanded(void **state)
     free_parsed(parsed);
 }
 
-static void a_number_or_a_boolean_may_come_from_a_variable(void **state)
+TEST(a_number_or_a_boolean_may_come_from_a_variable)
 {
     struct parsed *parsed =
         parse_accepted("[sink.out]\ntype = \"stdout\"\n[outbox]\norder = \"none\"\n"
                        "durable_before_publish = \"${RELAY_UNSET:-false}\"\n[relay]\nlanes = "
                        "\"${RELAY_NUMBER}\"\n");
 
-    (void)state;
     assert_int_equal(parsed->config.relay.lanes, 7);
     assert_false(parsed->config.relay.outbox.durable_before_publish);
     free_parsed(parsed);
@@ -164,9 +158,8 @@ static void a_number_or_a_boolean_may_come_from_a_variable(void **state)
                         "relay.toml:6:1: lanes: expected an integer, got a string \"7\"");
 }
 
-static void a_message_names_the_variable_and_not_its_value(void **state)
+TEST(a_message_names_the_variable_and_not_its_value)
 {
-    (void)state;
     assert_only_problem(MINIMAL "[database]\nurl = \"${RELAY_UNSET}\"\n",
                         "relay.toml:6:1: url: the environment variable RELAY_UNSET is not set");
     assert_only_problem(MINIMAL "[relay]\npoll_interval = \"${RELAY_A}\"\n",
@@ -174,21 +167,4 @@ static void a_message_names_the_variable_and_not_its_value(void **state)
                         "\"10s\", got a string \"${RELAY_A}\"");
     assert_only_problem(MINIMAL "[relay]\nlanes = \"${RELAY_NUMBER}00\"\n",
                         "relay.toml:6:1: lanes = \"${RELAY_NUMBER}00\": must be 1..64");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variables_are_replaced_by_their_values),
-        cmocka_unit_test(a_dollar_alone_stands_for_itself),
-        cmocka_unit_test(what_cannot_be_expanded_is_explained),
-        cmocka_unit_test(the_literal_part_leaves_the_environment_out),
-        cmocka_unit_test(a_text_knows_whether_it_has_a_variable),
-        cmocka_unit_test(an_expansion_of_more_than_1_mib_is_refused),
-        cmocka_unit_test(strings_lists_and_properties_are_expanded),
-        cmocka_unit_test(a_number_or_a_boolean_may_come_from_a_variable),
-        cmocka_unit_test(a_message_names_the_variable_and_not_its_value),
-    };
-
-    return cmocka_run_group_tests(tests, set_variables, NULL);
 }

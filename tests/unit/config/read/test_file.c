@@ -23,6 +23,8 @@ static int leave_folder(void **state)
     return chdir("/") < 0 || rmdir(folder) < 0 ? -1 : 0;
 }
 
+ONCE(enter_folder, leave_folder)
+
 static void write_file(const char *path, const char *text, mode_t mode)
 {
     FILE *out = fopen(path, "w");
@@ -53,18 +55,16 @@ static void assert_load_fails(const char *path, const char *line)
     free_parsed(parsed);
 }
 
-static void a_file_that_is_not_there_is_named(void **state)
+TEST(a_file_that_is_not_there_is_named)
 {
-    (void)state;
     assert_load_fails("relay.toml", "relay.toml: cannot open: No such file or directory");
     assert_load_fails("a\tb", "a\\x09b: cannot open: No such file or directory");
     assert_load_fails("/", "/: cannot open: Is a directory");
     assert_load_fails("/dev/null", "/dev/null: cannot open: neither a file nor a pipe");
 }
 
-static void a_file_that_cannot_be_reached_is_named(void **state)
+TEST(a_file_that_cannot_be_reached_is_named)
 {
-    (void)state;
     write_file("relay.toml", MINIMAL, 0600);
     assert_load_fails("relay.toml/x", "relay.toml/x: cannot open: Not a directory");
     assert_int_equal(unlink("relay.toml"), 0);
@@ -74,11 +74,10 @@ static void a_file_that_cannot_be_reached_is_named(void **state)
     assert_int_equal(unlink("relay.toml"), 0);
 }
 
-static void the_first_file_that_exists_is_read(void **state)
+TEST(the_first_file_that_exists_is_read)
 {
     struct parsed *parsed;
 
-    (void)state;
     if (access("/etc/outbox-relay/relay.toml", F_OK) < 0)
         assert_load_fails(NULL, "relay.toml: cannot open: No such file or directory, nor is there "
                                 "/etc/outbox-relay/relay.toml; name a file with -c or "
@@ -103,11 +102,10 @@ static void the_first_file_that_exists_is_read(void **state)
     assert_int_equal(unlink("relay.toml"), 0);
 }
 
-static void a_large_file_is_refused(void **state)
+TEST(a_large_file_is_refused)
 {
     struct parsed *parsed;
 
-    (void)state;
     write_file("relay.toml", "", 0600);
     assert_int_equal(truncate("relay.toml", 10 * 1024 * 1024), 0);
     parsed = load("relay.toml");
@@ -115,13 +113,12 @@ static void a_large_file_is_refused(void **state)
     free_parsed(parsed);
 }
 
-static void a_pipe_is_read_to_its_end(void **state)
+TEST(a_pipe_is_read_to_its_end)
 {
     struct parsed *parsed;
     char path[64];
     int ends[2];
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], MINIMAL, strlen(MINIMAL)), (ssize_t)strlen(MINIMAL));
     assert_int_equal(close(ends[1]), 0);
@@ -132,11 +129,10 @@ static void a_pipe_is_read_to_its_end(void **state)
     assert_int_equal(close(ends[0]), 0);
 }
 
-static void a_pipe_that_nobody_writes_to_does_not_hang(void **state)
+TEST(a_pipe_that_nobody_writes_to_does_not_hang)
 {
     int64_t start_ms = clock_now_ms();
 
-    (void)state;
     assert_int_equal(mkfifo("pipe", 0600), 0);
     assert_load_fails("pipe", "pipe: cannot read: nothing was written to this pipe");
     assert_true(clock_now_ms() - start_ms < 4000);
@@ -200,9 +196,8 @@ static bool mentions(const struct parsed *parsed, const char *part)
     return false;
 }
 
-static void a_secret_in_a_file_that_others_can_read_is_refused(void **state)
+TEST(a_secret_in_a_file_that_others_can_read_is_refused)
 {
-    (void)state;
     (void)setenv("RELAY_PASSWORD", "hunter2", 1);
     (void)setenv("RELAY_URL", "postgresql://u:hunter2@localhost", 1);
     assert_int_equal(unsetenv("RELAY_X"), 0);
@@ -219,11 +214,10 @@ static void a_secret_in_a_file_that_others_can_read_is_refused(void **state)
     }
 }
 
-static void a_secret_in_a_private_file_is_accepted(void **state)
+TEST(a_secret_in_a_private_file_is_accepted)
 {
     static const mode_t modes[] = {0600, 0400, 0611, 0620};
 
-    (void)state;
     for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
         struct parsed *parsed;
 
@@ -234,11 +228,10 @@ static void a_secret_in_a_private_file_is_accepted(void **state)
     }
 }
 
-static void one_reader_too_many_makes_a_file_unsafe(void **state)
+TEST(one_reader_too_many_makes_a_file_unsafe)
 {
     static const mode_t modes[] = {0640, 0604};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct parsed *parsed;
 
@@ -253,14 +246,13 @@ static void one_reader_too_many_makes_a_file_unsafe(void **state)
     ": librdkafka runs or loads what this names, and others can change this file; make root or "   \
     "the relay's user its owner and run chmod go-w other.toml"
 
-static void what_librdkafka_would_run_is_refused_in_a_file_that_others_can_change(void **state)
+TEST(what_librdkafka_would_run_is_refused_in_a_file_that_others_can_change)
 {
     static const char *const names[] = {"plugin.library.paths", "sasl.kerberos.kinit.cmd",
                                         "sasl.kerberos.keytab", "sasl.kerberos.principal",
                                         "ssl.engine.location",  "ssl.providers"};
     static const mode_t modes[] = {0620, 0602, 0666};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char text[256];
         char line[256];
@@ -277,11 +269,10 @@ static void what_librdkafka_would_run_is_refused_in_a_file_that_others_can_chang
     }
 }
 
-static void what_librdkafka_would_run_is_accepted_from_the_operator(void **state)
+TEST(what_librdkafka_would_run_is_accepted_from_the_operator)
 {
     struct parsed *parsed;
 
-    (void)state;
     write_file("other.toml", KAFKA "\"sasl.kerberos.kinit.cmd\" = \"true\"\n", 0644);
     parsed = load("other.toml");
     assert_int_equal(parsed->status, 0);
@@ -294,23 +285,4 @@ static void what_librdkafka_would_run_is_accepted_from_the_operator(void **state
     assert_string_equal(parsed->problems.lines[0],
                         "other.toml:7:1: sasl.kerberos.kinit.cmd" CHANGEABLE);
     free_parsed(parsed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_that_is_not_there_is_named),
-        cmocka_unit_test(a_file_that_cannot_be_reached_is_named),
-        cmocka_unit_test(the_first_file_that_exists_is_read),
-        cmocka_unit_test(a_large_file_is_refused),
-        cmocka_unit_test(a_pipe_is_read_to_its_end),
-        cmocka_unit_test(a_pipe_that_nobody_writes_to_does_not_hang),
-        cmocka_unit_test(a_secret_in_a_file_that_others_can_read_is_refused),
-        cmocka_unit_test(a_secret_in_a_private_file_is_accepted),
-        cmocka_unit_test(one_reader_too_many_makes_a_file_unsafe),
-        cmocka_unit_test(what_librdkafka_would_run_is_refused_in_a_file_that_others_can_change),
-        cmocka_unit_test(what_librdkafka_would_run_is_accepted_from_the_operator),
-    };
-
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

@@ -48,6 +48,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
 static void look(void)
 {
     horizon_read(horizon, &here, &view);
@@ -163,25 +165,22 @@ static bool scan_fully(int64_t lowest)
 
 /* ---- which ids are stable ---- */
 
-static void before_the_first_tick_nothing_is_known(void **state)
+TEST(before_the_first_tick_nothing_is_known)
 {
-    (void)state;
     assert_stable(UNKNOWN, UNKNOWN);
     assert_bound(0, UNKNOWN, UNKNOWN);
     claim(END);
     assert_bound(0, UNKNOWN, UNKNOWN);
 }
 
-static void ids_that_were_drawn_are_stable_when_nobody_holds_the_lock(void **state)
+TEST(ids_that_were_drawn_are_stable_when_nobody_holds_the_lock)
 {
-    (void)state;
     tick(100, "");
     assert_stable(100, 100);
 }
 
-static void a_new_holder_keeps_the_ids_drawn_before_it_came_stable(void **state)
+TEST(a_new_holder_keeps_the_ids_drawn_before_it_came_stable)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a");
     assert_stable(100, 100);
@@ -191,9 +190,8 @@ static void a_new_holder_keeps_the_ids_drawn_before_it_came_stable(void **state)
     assert_stable(400, 400);
 }
 
-static void ids_are_not_stable_while_a_holder_of_the_first_tick_stays(void **state)
+TEST(ids_are_not_stable_while_a_holder_of_the_first_tick_stays)
 {
-    (void)state;
     tick(100, "a");
     assert_stable(UNKNOWN, UNKNOWN);
     tick(200, "a b");
@@ -202,9 +200,8 @@ static void ids_are_not_stable_while_a_holder_of_the_first_tick_stays(void **sta
     assert_stable(100, 100);
 }
 
-static void short_holders_cost_one_tick(void **state)
+TEST(short_holders_cost_one_tick)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a b");
     assert_stable(100, 100);
@@ -214,9 +211,8 @@ static void short_holders_cost_one_tick(void **state)
     assert_stable(300, 300);
 }
 
-static void the_oldest_holder_counts(void **state)
+TEST(the_oldest_holder_counts)
 {
-    (void)state;
     tick(100, "");
     tick(200, "m");
     tick(300, "z m a");
@@ -226,9 +222,8 @@ static void the_oldest_holder_counts(void **state)
 }
 
 /* The transaction that the session had before is another one. */
-static void a_prepared_transaction_that_turns_up_has_the_stable_id_of_before(void **state)
+TEST(a_prepared_transaction_that_turns_up_has_the_stable_id_of_before)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a");
     tick(300, "a");
@@ -240,9 +235,8 @@ static void a_prepared_transaction_that_turns_up_has_the_stable_id_of_before(voi
     assert_stable(600, 600);
 }
 
-static void a_transaction_that_is_prepared_under_its_number_keeps_its_base(void **state)
+TEST(a_transaction_that_is_prepared_under_its_number_keeps_its_base)
 {
-    (void)state;
     tick(100, "");
     tick(200, "");
     tick(300, "a");
@@ -250,20 +244,18 @@ static void a_transaction_that_is_prepared_under_its_number_keeps_its_base(void 
     assert_stable(200, 200);
 }
 
-static void a_prepared_transaction_of_the_first_tick_leaves_nothing_known(void **state)
+TEST(a_prepared_transaction_of_the_first_tick_leaves_nothing_known)
 {
-    (void)state;
     tick(100, "p!");
     tick(200, "p!");
     assert_stable(UNKNOWN, UNKNOWN);
 }
 
-static void the_stable_id_never_falls(void **state)
+TEST(the_stable_id_never_falls)
 {
     static const char *const holders[] = {"", "a", "a b", "b p!", "p! c", "c", "d q!", "q!", ""};
     int64_t before = UNKNOWN;
 
-    (void)state;
     for (int i = 0; i < 9; i++) {
         tick(100 * (i + 1), holders[i]);
         assert_true(view.stamp.stable_low >= before);
@@ -273,11 +265,10 @@ static void the_stable_id_never_falls(void **state)
 }
 
 /* Where no sequence can be read the highest id that was claimed stands for it. */
-static void until_an_id_is_known_none_is_stable(void **state)
+TEST(until_an_id_is_known_none_is_stable)
 {
     bool worked;
 
-    (void)state;
     assert_int_equal(horizon_highest_claimed(horizon, &worked), UNKNOWN);
     assert_false(worked);
     tick(UNKNOWN, "");
@@ -322,11 +313,10 @@ static uint64_t come_to_101(void)
     return view.stamp.epoch;
 }
 
-static void a_lower_id_begins_a_new_epoch(void **state)
+TEST(a_lower_id_begins_a_new_epoch)
 {
     uint64_t before;
 
-    (void)state;
     before = come_to_101();
     assert_false(try_tick(99, ""));
     assert_new_epoch(before);
@@ -334,11 +324,10 @@ static void a_lower_id_begins_a_new_epoch(void **state)
     assert_stable(UNKNOWN, UNKNOWN);
 }
 
-static void another_file_of_the_table_begins_a_new_epoch(void **state)
+TEST(another_file_of_the_table_begins_a_new_epoch)
 {
     uint64_t before;
 
-    (void)state;
     before = come_to_101();
     file++;
     assert_false(try_tick(101, ""));
@@ -347,21 +336,19 @@ static void another_file_of_the_table_begins_a_new_epoch(void **state)
     assert_int_equal(view.file, file);
 }
 
-static void a_session_that_connects_begins_a_new_epoch(void **state)
+TEST(a_session_that_connects_begins_a_new_epoch)
 {
     uint64_t before;
 
-    (void)state;
     before = come_to_101();
     horizon_connected(horizon, &here);
     assert_new_epoch(before);
 }
 
-static void evidence_from_an_older_epoch_does_not_end_the_present_one(void **state)
+TEST(evidence_from_an_older_epoch_does_not_end_the_present_one)
 {
     uint64_t before;
 
-    (void)state;
     before = come_to_101();
     horizon_reset(horizon, before);
     assert_new_epoch(before);
@@ -371,12 +358,11 @@ static void evidence_from_an_older_epoch_does_not_end_the_present_one(void **sta
     assert_bound(0, 101, 101);
 }
 
-static void a_tick_that_was_asked_for_in_an_older_epoch_is_ignored(void **state)
+TEST(a_tick_that_was_asked_for_in_an_older_epoch_is_ignored)
 {
     struct horizon_tick old = {.drawn = 500, .file = file, .now_ms = now_ms};
     struct horizon_holder none;
 
-    (void)state;
     old.holders = &none;
     look();
     horizon_connected(horizon, &here);
@@ -384,11 +370,10 @@ static void a_tick_that_was_asked_for_in_an_older_epoch_is_ignored(void **state)
     assert_stable(UNKNOWN, UNKNOWN);
 }
 
-static void a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing(void **state)
+TEST(a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing)
 {
     struct claim asked;
 
-    (void)state;
     tick(100, "");
     asked = ask();
     horizon_connected(horizon, &here);
@@ -397,11 +382,10 @@ static void a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing(void **s
     assert_bound(0, UNKNOWN, UNKNOWN);
 }
 
-static void a_scan_of_an_older_epoch_raises_nothing(void **state)
+TEST(a_scan_of_an_older_epoch_raises_nothing)
 {
     struct claim asked;
 
-    (void)state;
     tick(100, "");
     asked = ask();
     horizon_connected(horizon, &here);
@@ -412,12 +396,11 @@ static void a_scan_of_an_older_epoch_raises_nothing(void **state)
     assert_bound(0, UNKNOWN, UNKNOWN);
 }
 
-static void another_server_s_session_knows_nothing(void **state)
+TEST(another_server_s_session_knows_nothing)
 {
     static const struct server others[] = {{.system = "8", .timeline = 1},
                                            {.system = "7", .timeline = 2}};
 
-    (void)state;
     come_to_101();
     for (int i = 0; i < 2; i++) {
         horizon_read(horizon, &others[i], &view);
@@ -432,9 +415,8 @@ static void another_server_s_session_knows_nothing(void **state)
 
 /* ---- the first scan ---- */
 
-static void claims_wait_until_the_first_scan_is_done(void **state)
+TEST(claims_wait_until_the_first_scan_is_done)
 {
-    (void)state;
     look();
     assert_true(view.starting);
     horizon_note_first_scan(horizon, view.stamp.epoch, false);
@@ -448,9 +430,8 @@ static void claims_wait_until_the_first_scan_is_done(void **state)
     assert_false(view.starting);
 }
 
-static void claims_wait_a_second_for_a_first_scan_that_does_not_begin(void **state)
+TEST(claims_wait_a_second_for_a_first_scan_that_does_not_begin)
 {
-    (void)state;
     for (look(); view.starting; look()) {
         assert_true(clock_now_ms() < began_ms + DEADLINE_MS);
         (void)poll(NULL, 0, 5);
@@ -460,9 +441,8 @@ static void claims_wait_a_second_for_a_first_scan_that_does_not_begin(void **sta
 
 /* ---- bounds ---- */
 
-static void a_claim_raises_its_slice_s_bound_behind_what_it_took(void **state)
+TEST(a_claim_raises_its_slice_s_bound_behind_what_it_took)
 {
-    (void)state;
     tick(100, "");
     claim(50);
     assert_bound(0, 51, 51);
@@ -471,9 +451,8 @@ static void a_claim_raises_its_slice_s_bound_behind_what_it_took(void **state)
     assert_bound(0, 51, 51);
 }
 
-static void a_claim_raises_a_bound_behind_the_stable_id_at_most(void **state)
+TEST(a_claim_raises_a_bound_behind_the_stable_id_at_most)
 {
-    (void)state;
     tick(100, "");
     claim(150);
     assert_bound(0, 101, 101);
@@ -485,20 +464,18 @@ static void a_claim_raises_a_bound_behind_the_stable_id_at_most(void **state)
     assert_bound(0, 201, 201);
 }
 
-static void a_slice_that_was_claimed_to_its_end_is_bounded_by_the_stable_id(void **state)
+TEST(a_slice_that_was_claimed_to_its_end_is_bounded_by_the_stable_id)
 {
-    (void)state;
     tick(100, "");
     claim(END);
     assert_bound(0, 101, 101);
 }
 
 /* The stable id of the time when it was asked for, whatever is known by now. */
-static void a_claim_counts_as_of_when_it_was_asked_for(void **state)
+TEST(a_claim_counts_as_of_when_it_was_asked_for)
 {
     struct claim asked;
 
-    (void)state;
     tick(100, "");
     asked = ask();
     tick(200, "");
@@ -506,11 +483,10 @@ static void a_claim_counts_as_of_when_it_was_asked_for(void **state)
     assert_bound(0, 101, 101);
 }
 
-static void a_claim_that_began_above_the_bound_raises_nothing(void **state)
+TEST(a_claim_that_began_above_the_bound_raises_nothing)
 {
     struct claim asked;
 
-    (void)state;
     tick(100, "");
     claim(END);
     asked = ask();
@@ -523,11 +499,10 @@ static void a_claim_that_began_above_the_bound_raises_nothing(void **state)
 }
 
 /* As a claim does that begins behind the rows of a sink that is away. */
-static void a_claim_that_does_not_begin_at_the_bound_leaves_it_alone(void **state)
+TEST(a_claim_that_does_not_begin_at_the_bound_leaves_it_alone)
 {
     struct claim asked;
 
-    (void)state;
     tick(100, "");
     claim(20);
     asked = ask();
@@ -538,17 +513,15 @@ static void a_claim_that_does_not_begin_at_the_bound_leaves_it_alone(void **stat
     assert_bound(0, 21, 21);
 }
 
-static void the_largest_id_is_a_bound_as_any_other(void **state)
+TEST(the_largest_id_is_a_bound_as_any_other)
 {
-    (void)state;
     tick(INT64_MAX, "");
     claim(INT64_MAX);
     assert_bound(0, INT64_MAX, INT64_MAX);
 }
 
-static void a_scan_raises_a_bound_to_the_lowest_row(void **state)
+TEST(a_scan_raises_a_bound_to_the_lowest_row)
 {
-    (void)state;
     tick(100, "");
     scan(60, false);
     assert_bound(0, 60, 60);
@@ -558,11 +531,10 @@ static void a_scan_raises_a_bound_to_the_lowest_row(void **state)
     assert_bound(0, 101, 101);
 }
 
-static void a_scan_that_began_above_the_bound_raises_nothing(void **state)
+TEST(a_scan_that_began_above_the_bound_raises_nothing)
 {
     struct claim asked;
 
-    (void)state;
     tick(100, "");
     claim(END);
     asked = ask();
@@ -571,9 +543,8 @@ static void a_scan_that_began_above_the_bound_raises_nothing(void **state)
     assert_bound(0, 50, 50);
 }
 
-static void a_full_scan_raises_a_bound_too(void **state)
+TEST(a_full_scan_raises_a_bound_too)
 {
-    (void)state;
     tick(100, "");
     assert_false(scan_fully(60));
     assert_bound(0, 60, 60);
@@ -583,9 +554,8 @@ static void a_full_scan_raises_a_bound_too(void **state)
 }
 
 /* The row's id was drawn before its INSERT took the lock. */
-static void a_full_scan_that_finds_a_row_below_the_bound_takes_it_back(void **state)
+TEST(a_full_scan_that_finds_a_row_below_the_bound_takes_it_back)
 {
-    (void)state;
     tick(100, "");
     claim(END);
     assert_true(scan_fully(30));
@@ -596,11 +566,10 @@ static void a_full_scan_that_finds_a_row_below_the_bound_takes_it_back(void **st
 }
 
 /* The row may have become visible only after their snapshots. */
-static void a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing(void **state)
+TEST(a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing)
 {
     struct claim asked;
 
-    (void)state;
     tick(100, "");
     scan(20, false);
     asked = ask();
@@ -613,11 +582,10 @@ static void a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing(
 }
 
 /* During the scan a claim has taken the rows that the scan found, and those above. */
-static void a_full_scan_lowers_no_bound_for_what_was_there_when_it_began(void **state)
+TEST(a_full_scan_lowers_no_bound_for_what_was_there_when_it_began)
 {
     struct claim before;
 
-    (void)state;
     tick(100, "");
     scan(60, false);
     before = ask();
@@ -627,9 +595,8 @@ static void a_full_scan_lowers_no_bound_for_what_was_there_when_it_began(void **
 }
 
 /* A scan that was sent together with a tick, and ran after it. */
-static void a_tick_brings_the_stamp_up_to_date(void **state)
+TEST(a_tick_brings_the_stamp_up_to_date)
 {
-    (void)state;
     tick(100, "");
     assert_true(try_tick(200, ""));
     assert_int_equal(view.stamp.stable_low, 200);
@@ -637,9 +604,8 @@ static void a_tick_brings_the_stamp_up_to_date(void **state)
     assert_bound(0, 201, 201);
 }
 
-static void each_slice_remembers_whether_it_has_more_rows(void **state)
+TEST(each_slice_remembers_whether_it_has_more_rows)
 {
-    (void)state;
     horizon_has_more(horizon)[1] = true;
     assert_false(horizon_has_more(horizon)[0]);
     assert_true(horizon_has_more(horizon)[1]);
@@ -658,9 +624,8 @@ static void assert_left_out(int count, uint64_t xid)
     assert_int_equal(count, 0);
 }
 
-static void a_holder_with_an_xid_is_left_out_of_high_after_two_seconds(void **state)
+TEST(a_holder_with_an_xid_is_left_out_of_high_after_two_seconds)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a:7");
     later(1999);
@@ -673,9 +638,8 @@ static void a_holder_with_an_xid_is_left_out_of_high_after_two_seconds(void **st
     assert_left_out(1, 7);
 }
 
-static void a_holder_of_the_first_tick_is_left_out_after_a_quarter_of_a_second(void **state)
+TEST(a_holder_of_the_first_tick_is_left_out_after_a_quarter_of_a_second)
 {
-    (void)state;
     tick(100, "a:7");
     later(249);
     tick(200, "a:7");
@@ -687,9 +651,8 @@ static void a_holder_of_the_first_tick_is_left_out_after_a_quarter_of_a_second(v
 }
 
 /* Such a holder is in no snapshot, and may have drawn an id. */
-static void a_holder_without_an_xid_is_never_left_out(void **state)
+TEST(a_holder_without_an_xid_is_never_left_out)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a");
     later(3600000);
@@ -699,9 +662,8 @@ static void a_holder_without_an_xid_is_never_left_out(void **state)
     assert_stable(100, 400);
 }
 
-static void a_holder_that_leaves_the_snapshots_before_its_lock_goes_stays_left_out(void **state)
+TEST(a_holder_that_leaves_the_snapshots_before_its_lock_goes_stays_left_out)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a:7");
     later(2000);
@@ -711,9 +673,8 @@ static void a_holder_that_leaves_the_snapshots_before_its_lock_goes_stays_left_o
     assert_stable(100, 400);
 }
 
-static void beside_a_holder_that_is_left_out_the_others_count(void **state)
+TEST(beside_a_holder_that_is_left_out_the_others_count)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a:7");
     later(2000);
@@ -742,17 +703,15 @@ static void make_long(int count)
     tick(400, holders);
 }
 
-static void sixteen_are_left_out(void **state)
+TEST(sixteen_are_left_out)
 {
-    (void)state;
     make_long(16);
     assert_left_out(16, 1015);
     assert_stable(100, 400);
 }
 
-static void more_than_sixteen_hold_the_horizon(void **state)
+TEST(more_than_sixteen_hold_the_horizon)
 {
-    (void)state;
     make_long(17);
     assert_left_out(16, 1000);
     assert_stable(100, 100);
@@ -772,9 +731,8 @@ static void let_a_be_long(void)
     assert_bound(0, 101, 101);
 }
 
-static void high_rises_as_if_a_long_holder_was_not_there_and_low_to_its_base(void **state)
+TEST(high_rises_as_if_a_long_holder_was_not_there_and_low_to_its_base)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a:7");
     later(2000);
@@ -790,9 +748,8 @@ static void high_rises_as_if_a_long_holder_was_not_there_and_low_to_its_base(voi
 }
 
 /* Its snapshot did not have all of the long holders. */
-static void a_claim_from_low_raises_low_and_high_only_with_it(void **state)
+TEST(a_claim_from_low_raises_low_and_high_only_with_it)
 {
-    (void)state;
     let_a_be_long();
     claim(END);
     assert_bound(0, 101, 101);
@@ -802,9 +759,8 @@ static void a_claim_from_low_raises_low_and_high_only_with_it(void **state)
 }
 
 /* A scan whose snapshot had all long holders, which could not see theirs. */
-static void a_full_scan_that_finds_a_row_below_high_takes_high_back(void **state)
+TEST(a_full_scan_that_finds_a_row_below_high_takes_high_back)
 {
-    (void)state;
     let_a_be_long();
     claim_from_high(END);
     assert_bound(0, 101, 301);
@@ -816,9 +772,8 @@ static void a_full_scan_that_finds_a_row_below_high_takes_high_back(void **state
     assert_bound(0, 50, 50);
 }
 
-static void when_a_long_holder_leaves_high_falls_back_to_low(void **state)
+TEST(when_a_long_holder_leaves_high_falls_back_to_low)
 {
-    (void)state;
     let_a_be_long();
     claim_from_high(END);
     assert_bound(0, 101, 301);
@@ -830,9 +785,8 @@ static void when_a_long_holder_leaves_high_falls_back_to_low(void **state)
     assert_bound(0, 401, 401);
 }
 
-static void when_one_of_two_leaves_high_falls_back_too(void **state)
+TEST(when_one_of_two_leaves_high_falls_back_too)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a:7 b:8");
     later(2000);
@@ -847,9 +801,8 @@ static void when_one_of_two_leaves_high_falls_back_too(void **state)
 
 /* A second holder that becomes long at the same tick keeps the number of long holders the same, but
  * does not replace the first. */
-static void high_falls_back_when_one_long_holder_leaves_and_another_comes(void **state)
+TEST(high_falls_back_when_one_long_holder_leaves_and_another_comes)
 {
-    (void)state;
     tick(100, "");
     tick(200, "a:7 b:8");
     later(1000);
@@ -864,11 +817,10 @@ static void high_falls_back_when_one_long_holder_leaves_and_another_comes(void *
     assert_bound(0, 101, 101);
 }
 
-static void a_claim_from_the_high_of_before_a_long_holder_left_raises_nothing(void **state)
+TEST(a_claim_from_the_high_of_before_a_long_holder_left_raises_nothing)
 {
     struct claim asked;
 
-    (void)state;
     let_a_be_long();
     claim_from_high(END);
     asked = ask();
@@ -880,11 +832,10 @@ static void a_claim_from_the_high_of_before_a_long_holder_left_raises_nothing(vo
 }
 
 /* A full scan has seen everything in any case, and so raises what is true for every snapshot. */
-static void a_full_scan_of_before_a_long_holder_left_raises_low_alone(void **state)
+TEST(a_full_scan_of_before_a_long_holder_left_raises_low_alone)
 {
     struct claim asked;
 
-    (void)state;
     let_a_be_long();
     asked = ask();
     tick(400, "");
@@ -892,11 +843,10 @@ static void a_full_scan_of_before_a_long_holder_left_raises_low_alone(void **sta
     assert_bound(0, 101, 101);
 }
 
-static void a_claim_from_low_counts_even_if_a_long_holder_leaves_meanwhile(void **state)
+TEST(a_claim_from_low_counts_even_if_a_long_holder_leaves_meanwhile)
 {
     struct claim asked;
 
-    (void)state;
     let_a_be_long();
     claim_from_high(END);
     tick(400, "a:7 b:8");
@@ -909,11 +859,10 @@ static void a_claim_from_low_counts_even_if_a_long_holder_leaves_meanwhile(void 
     assert_bound(0, 301, 301); /* and now it is b's */
 }
 
-static void claims_under_way_count_when_a_holder_becomes_long(void **state)
+TEST(claims_under_way_count_when_a_holder_becomes_long)
 {
     struct claim asked;
 
-    (void)state;
     tick(100, "");
     tick(200, "a:7");
     tick(300, "a:7 b:8");
@@ -927,9 +876,8 @@ static void claims_under_way_count_when_a_holder_becomes_long(void **state)
     assert_bound(0, 101, 401);
 }
 
-static void a_long_holder_that_is_prepared_is_another_one(void **state)
+TEST(a_long_holder_that_is_prepared_is_another_one)
 {
-    (void)state;
     let_a_be_long();
     claim_from_high(END);
     tick(400, "p!:7");
@@ -977,9 +925,8 @@ static void assert_part(uint64_t sinks, int64_t low, int64_t high)
     assert_int_equal(view.bounds[0].high, high);
 }
 
-static void a_part_has_bounds_of_its_own_and_the_stable_id_of_all(void **state)
+TEST_WITH(a_part_has_bounds_of_its_own_and_the_stable_id_of_all, set_up_part, tear_down_part)
 {
-    (void)state;
     tick(100, "");
     scan(10, false);
     assert_part(1, 10, 10);
@@ -991,9 +938,8 @@ static void a_part_has_bounds_of_its_own_and_the_stable_id_of_all(void **state)
     assert_int_equal(view.stamp.stable_low, 100);
 }
 
-static void a_part_takes_over_what_is_known_of_all(void **state)
+TEST_WITH(a_part_takes_over_what_is_known_of_all, set_up_part, tear_down_part)
 {
-    (void)state;
     tick(100, "");
     raise_part(50, false);
     assert_part(1, 51, 51);
@@ -1001,9 +947,8 @@ static void a_part_takes_over_what_is_known_of_all(void **state)
     assert_part(1, 101, 101);
 }
 
-static void a_part_forgets_when_the_sinks_differ(void **state)
+TEST_WITH(a_part_forgets_when_the_sinks_differ, set_up_part, tear_down_part)
 {
-    (void)state;
     tick(100, "");
     raise_part(END, false);
     assert_part(1, 101, 101);
@@ -1011,11 +956,10 @@ static void a_part_forgets_when_the_sinks_differ(void **state)
     assert_part(1, UNKNOWN, UNKNOWN);
 }
 
-static void a_part_forgets_when_an_epoch_begins(void **state)
+TEST_WITH(a_part_forgets_when_an_epoch_begins, set_up_part, tear_down_part)
 {
     struct horizon_stamp before;
 
-    (void)state;
     tick(100, "");
     raise_part(END, false);
     before = view.stamp;
@@ -1027,11 +971,10 @@ static void a_part_forgets_when_an_epoch_begins(void **state)
 }
 
 /* The row is below the part's bound, and no scan of the part looks there. */
-static void a_part_forgets_when_a_bound_is_taken_back(void **state)
+TEST_WITH(a_part_forgets_when_a_bound_is_taken_back, set_up_part, tear_down_part)
 {
     struct horizon_stamp before;
 
-    (void)state;
     tick(100, "");
     claim(END);
     raise_part(END, false);
@@ -1045,11 +988,10 @@ static void a_part_forgets_when_a_bound_is_taken_back(void **state)
     assert_part(1, 30, 30);
 }
 
-static void a_part_s_high_falls_back_when_a_long_holder_leaves(void **state)
+TEST_WITH(a_part_s_high_falls_back_when_a_long_holder_leaves, set_up_part, tear_down_part)
 {
     struct horizon_stamp before;
 
-    (void)state;
     let_a_be_long();
     raise_part(END, true);
     assert_part(1, 101, 301);
@@ -1060,86 +1002,13 @@ static void a_part_s_high_falls_back_when_a_long_holder_leaves(void **state)
     assert_part(1, 101, 101);
 }
 
-static void a_part_knows_nothing_on_another_server(void **state)
+TEST_WITH(a_part_knows_nothing_on_another_server, set_up_part, tear_down_part)
 {
     static const struct server other = {.system = "8", .timeline = 1};
 
-    (void)state;
     tick(100, "");
     raise_part(END, false);
     horizon_read_while_away(part, horizon, 1, &other, &view);
     assert_int_equal(view.stamp.epoch, 0);
     assert_int_equal(view.bounds[0].low, UNKNOWN);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_PART(name) cmocka_unit_test_setup_teardown(name, set_up_part, tear_down_part)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(before_the_first_tick_nothing_is_known),
-        TEST(ids_that_were_drawn_are_stable_when_nobody_holds_the_lock),
-        TEST(a_new_holder_keeps_the_ids_drawn_before_it_came_stable),
-        TEST(ids_are_not_stable_while_a_holder_of_the_first_tick_stays),
-        TEST(short_holders_cost_one_tick),
-        TEST(the_oldest_holder_counts),
-        TEST(a_prepared_transaction_that_turns_up_has_the_stable_id_of_before),
-        TEST(a_transaction_that_is_prepared_under_its_number_keeps_its_base),
-        TEST(a_prepared_transaction_of_the_first_tick_leaves_nothing_known),
-        TEST(the_stable_id_never_falls),
-        TEST(until_an_id_is_known_none_is_stable),
-        TEST(a_lower_id_begins_a_new_epoch),
-        TEST(another_file_of_the_table_begins_a_new_epoch),
-        TEST(a_session_that_connects_begins_a_new_epoch),
-        TEST(evidence_from_an_older_epoch_does_not_end_the_present_one),
-        TEST(a_tick_that_was_asked_for_in_an_older_epoch_is_ignored),
-        TEST(a_claim_that_was_asked_for_in_an_older_epoch_raises_nothing),
-        TEST(a_scan_of_an_older_epoch_raises_nothing),
-        TEST(another_server_s_session_knows_nothing),
-        TEST(claims_wait_until_the_first_scan_is_done),
-        TEST(claims_wait_a_second_for_a_first_scan_that_does_not_begin),
-        TEST(a_claim_raises_its_slice_s_bound_behind_what_it_took),
-        TEST(a_claim_raises_a_bound_behind_the_stable_id_at_most),
-        TEST(a_slice_that_was_claimed_to_its_end_is_bounded_by_the_stable_id),
-        TEST(a_claim_counts_as_of_when_it_was_asked_for),
-        TEST(a_claim_that_began_above_the_bound_raises_nothing),
-        TEST(a_claim_that_does_not_begin_at_the_bound_leaves_it_alone),
-        TEST(the_largest_id_is_a_bound_as_any_other),
-        TEST(a_scan_raises_a_bound_to_the_lowest_row),
-        TEST(a_scan_that_began_above_the_bound_raises_nothing),
-        TEST(a_full_scan_raises_a_bound_too),
-        TEST(a_full_scan_that_finds_a_row_below_the_bound_takes_it_back),
-        TEST(a_claim_or_scan_under_way_when_a_bound_is_taken_back_raises_nothing),
-        TEST(a_full_scan_lowers_no_bound_for_what_was_there_when_it_began),
-        TEST(a_tick_brings_the_stamp_up_to_date),
-        TEST(each_slice_remembers_whether_it_has_more_rows),
-        TEST(a_holder_with_an_xid_is_left_out_of_high_after_two_seconds),
-        TEST(a_holder_of_the_first_tick_is_left_out_after_a_quarter_of_a_second),
-        TEST(a_holder_without_an_xid_is_never_left_out),
-        TEST(a_holder_that_leaves_the_snapshots_before_its_lock_goes_stays_left_out),
-        TEST(beside_a_holder_that_is_left_out_the_others_count),
-        TEST(sixteen_are_left_out),
-        TEST(more_than_sixteen_hold_the_horizon),
-        TEST(high_rises_as_if_a_long_holder_was_not_there_and_low_to_its_base),
-        TEST(a_claim_from_low_raises_low_and_high_only_with_it),
-        TEST(a_full_scan_that_finds_a_row_below_high_takes_high_back),
-        TEST(when_a_long_holder_leaves_high_falls_back_to_low),
-        TEST(when_one_of_two_leaves_high_falls_back_too),
-        TEST(high_falls_back_when_one_long_holder_leaves_and_another_comes),
-        TEST(a_claim_from_the_high_of_before_a_long_holder_left_raises_nothing),
-        TEST(a_full_scan_of_before_a_long_holder_left_raises_low_alone),
-        TEST(a_claim_from_low_counts_even_if_a_long_holder_leaves_meanwhile),
-        TEST(claims_under_way_count_when_a_holder_becomes_long),
-        TEST(a_long_holder_that_is_prepared_is_another_one),
-        TEST_PART(a_part_has_bounds_of_its_own_and_the_stable_id_of_all),
-        TEST_PART(a_part_takes_over_what_is_known_of_all),
-        TEST_PART(a_part_forgets_when_the_sinks_differ),
-        TEST_PART(a_part_forgets_when_an_epoch_begins),
-        TEST_PART(a_part_forgets_when_a_bound_is_taken_back),
-        TEST_PART(a_part_s_high_falls_back_when_a_long_holder_leaves),
-        TEST_PART(a_part_knows_nothing_on_another_server),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -699,11 +699,10 @@ static void play(void)
     close_world();
 }
 
-static void in_random_histories_order_holds_and_nothing_is_lost(void **state)
+TEST(in_random_histories_order_holds_and_nothing_is_lost)
 {
     int64_t until_ms = clock_now_ms() + RUN_MS;
 
-    (void)state;
     seed = seed_random();
     for (episode = 0; clock_now_ms() < until_ms; episode++)
         play();
@@ -711,13 +710,4 @@ static void in_random_histories_order_holds_and_nothing_is_lost(void **state)
                   (unsigned long long)claimed_rows, (unsigned long long)rows_from_high,
                   (unsigned long long)truncates);
     assert_true(rows_from_high > 0 && truncates > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_random_histories_order_holds_and_nothing_is_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
 /* The first of the candidates: "3 9 17". */
 static const char *choose_at(int64_t now_ms, int count)
 {
@@ -72,17 +74,15 @@ static void claim(int32_t slice)
 
 /* ---- which ---- */
 
-static void every_slice_is_a_candidate(void **state)
+TEST(every_slice_is_a_candidate)
 {
-    (void)state;
     turns_list_candidates(&turns, bounds, NOW_MS);
     assert_int_equal(turns.candidate_count, SLICES);
     assert_string_equal(choose(5), "0 1 2 3 4");
 }
 
-static void the_slice_that_is_furthest_behind_comes_first(void **state)
+TEST(the_slice_that_is_furthest_behind_comes_first)
 {
-    (void)state;
     begin(4);
     bounds[0].high = 300;
     bounds[1].high = HORIZON_UNKNOWN;
@@ -95,18 +95,16 @@ static void the_slice_that_is_furthest_behind_comes_first(void **state)
 }
 
 /* `low` may be held up by a long holder for hours, in all slices. */
-static void the_high_bound_decides_which_slice_is_behind(void **state)
+TEST(the_high_bound_decides_which_slice_is_behind)
 {
-    (void)state;
     begin(2);
     bounds[0] = (struct horizon_bound){10, 300};
     bounds[1] = (struct horizon_bound){20, 200};
     assert_string_equal(choose(2), "1 0");
 }
 
-static void of_equal_bounds_the_one_claimed_longest_ago_comes_first(void **state)
+TEST(of_equal_bounds_the_one_claimed_longest_ago_comes_first)
 {
-    (void)state;
     begin(4);
     claim(2);
     claim(0);
@@ -117,21 +115,19 @@ static void of_equal_bounds_the_one_claimed_longest_ago_comes_first(void **state
     assert_string_equal(choose(4), "0 1 3 2");
 }
 
-static void slices_of_one_claim_come_in_their_own_order(void **state)
+TEST(slices_of_one_claim_come_in_their_own_order)
 {
     static const int32_t both[] = {3, 1};
 
-    (void)state;
     begin(4);
     turns_note_claimed(&turns, both, 2);
     assert_string_equal(choose(4), "0 2 1 3");
 }
 
-static void of_equal_bounds_each_has_its_turn(void **state)
+TEST(of_equal_bounds_each_has_its_turn)
 {
     int seen[8] = {0};
 
-    (void)state;
     begin(8);
     for (int i = 0; i < 80; i++) {
         int slice = (int)strtol(choose(1), NULL, 10);
@@ -151,9 +147,8 @@ static void adapt(bool full, bool half)
     turns_adapt_width(&turns, turns.width, full, half);
 }
 
-static void a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes(void **state)
+TEST(a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes)
 {
-    (void)state;
     assert_int_equal(turns.width, FLOOR);
     begin(32);
     assert_int_equal(turns.width, 2);
@@ -163,9 +158,8 @@ static void a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes(voi
     assert_int_equal(turns.width, 1);
 }
 
-static void a_claim_with_few_rows_doubles_the_width_up_to_all(void **state)
+TEST(a_claim_with_few_rows_doubles_the_width_up_to_all)
 {
-    (void)state;
     for (int width = FLOOR; width < SLICES_PER_CLAIM_MAX; width *= 2) {
         assert_int_equal(turns.width, width);
         adapt(false, false);
@@ -175,9 +169,8 @@ static void a_claim_with_few_rows_doubles_the_width_up_to_all(void **state)
     assert_int_equal(turns.width, SLICES_PER_CLAIM_MAX);
 }
 
-static void a_full_claim_halves_the_width_down_to_the_floor(void **state)
+TEST(a_full_claim_halves_the_width_down_to_the_floor)
 {
-    (void)state;
     turns.width = SLICES_PER_CLAIM_MAX;
     for (int width = SLICES_PER_CLAIM_MAX; width > FLOOR; width /= 2) {
         assert_int_equal(turns.width, width);
@@ -189,9 +182,8 @@ static void a_full_claim_halves_the_width_down_to_the_floor(void **state)
     }
 }
 
-static void a_claim_that_is_half_full_keeps_the_floor_and_doubles_more(void **state)
+TEST(a_claim_that_is_half_full_keeps_the_floor_and_doubles_more)
 {
-    (void)state;
     adapt(false, true);
     assert_int_equal(turns.width, FLOOR);
     adapt(false, false);
@@ -200,9 +192,8 @@ static void a_claim_that_is_half_full_keeps_the_floor_and_doubles_more(void **st
 }
 
 /* Only so few slices had rows or were free, so the other lanes are to have some of them. */
-static void a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them(void **state)
+TEST(a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them)
 {
-    (void)state;
     turns_adapt_width(&turns, 2, true, true);
     assert_int_equal(turns.width, 1);
     adapt(true, true);
@@ -220,11 +211,10 @@ static void avoid(const int32_t *slices, int count, int64_t now_ms)
     turns_postpone(&turns, slices, count, now_ms + POSTPONE_MS);
 }
 
-static void a_slice_that_was_claimed_alone_is_left_for_a_while(void **state)
+TEST(a_slice_that_was_claimed_alone_is_left_for_a_while)
 {
     static const int32_t seven = 7;
 
-    (void)state;
     avoid(&seven, 1, NOW_MS);
     assert_int_equal(turns.width, 1);
     assert_false(is_candidate(7, NOW_MS));
@@ -235,12 +225,11 @@ static void a_slice_that_was_claimed_alone_is_left_for_a_while(void **state)
     assert_int_equal(turns.width, 2);
 }
 
-static void of_several_slices_each_is_taken_alone_until_it_is_known_which(void **state)
+TEST(of_several_slices_each_is_taken_alone_until_it_is_known_which)
 {
     static const int32_t several[] = {3, 7, 9};
     static const int32_t seven = 7;
 
-    (void)state;
     begin(16);
     avoid(several, 3, NOW_MS);
     for (int i = 0; i < 3; i++)
@@ -257,13 +246,12 @@ static void of_several_slices_each_is_taken_alone_until_it_is_known_which(void *
 }
 
 /* It was locked a while ago, and has given no row since. */
-static void among_several_slices_the_one_that_was_locked_before_is_suspected(void **state)
+TEST(among_several_slices_the_one_that_was_locked_before_is_suspected)
 {
     static const int32_t several[] = {3, 7, 9};
     static const int32_t seven = 7;
     int64_t later_ms = NOW_MS + POSTPONE_MS + 1;
 
-    (void)state;
     avoid(&seven, 1, NOW_MS);
     avoid(several, 3, later_ms);
     assert_false(is_candidate(7, later_ms));
@@ -273,13 +261,12 @@ static void among_several_slices_the_one_that_was_locked_before_is_suspected(voi
     assert_int_equal(turns.width, 2);
 }
 
-static void a_lock_seen_long_ago_casts_no_suspicion(void **state)
+TEST(a_lock_seen_long_ago_casts_no_suspicion)
 {
     static const int32_t several[] = {3, 7, 9};
     static const int32_t seven = 7;
     int64_t later_ms = NOW_MS + SUSPECT_MS + 1;
 
-    (void)state;
     avoid(&seven, 1, NOW_MS);
     avoid(several, 3, later_ms);
     assert_true(is_candidate(7, later_ms));
@@ -287,12 +274,11 @@ static void a_lock_seen_long_ago_casts_no_suspicion(void **state)
     assert_int_equal(turns.width, 1);
 }
 
-static void of_two_slices_that_were_locked_before_neither_is_suspected(void **state)
+TEST(of_two_slices_that_were_locked_before_neither_is_suspected)
 {
     static const int32_t several[] = {3, 7, 9};
     int64_t later_ms = NOW_MS + POSTPONE_MS + 1;
 
-    (void)state;
     avoid(&several[0], 1, NOW_MS);
     avoid(&several[1], 1, NOW_MS);
     avoid(several, 3, later_ms);
@@ -300,43 +286,15 @@ static void of_two_slices_that_were_locked_before_neither_is_suspected(void **st
         assert_true(is_candidate(several[i], later_ms));
 }
 
-static void a_slice_that_has_given_a_row_since_is_no_suspect(void **state)
+TEST(a_slice_that_has_given_a_row_since_is_no_suspect)
 {
     static const int32_t several[] = {3, 7, 9};
     static const int32_t seven = 7;
     int64_t later_ms = NOW_MS + POSTPONE_MS + 1;
 
-    (void)state;
     avoid(&seven, 1, NOW_MS);
     claim(7);
     assert_true(is_candidate(7, NOW_MS));
     avoid(several, 3, later_ms);
     assert_true(is_candidate(7, later_ms));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_slice_is_a_candidate),
-        TEST(the_slice_that_is_furthest_behind_comes_first),
-        TEST(the_high_bound_decides_which_slice_is_behind),
-        TEST(of_equal_bounds_the_one_claimed_longest_ago_comes_first),
-        TEST(slices_of_one_claim_come_in_their_own_order),
-        TEST(of_equal_bounds_each_has_its_turn),
-        TEST(a_lane_begins_with_a_few_slices_and_leaves_others_to_other_lanes),
-        TEST(a_claim_with_few_rows_doubles_the_width_up_to_all),
-        TEST(a_full_claim_halves_the_width_down_to_the_floor),
-        TEST(a_claim_that_is_half_full_keeps_the_floor_and_doubles_more),
-        TEST(a_full_claim_of_fewer_slices_than_it_wanted_leaves_half_of_them),
-        TEST(a_slice_that_was_claimed_alone_is_left_for_a_while),
-        TEST(of_several_slices_each_is_taken_alone_until_it_is_known_which),
-        TEST(among_several_slices_the_one_that_was_locked_before_is_suspected),
-        TEST(a_lock_seen_long_ago_casts_no_suspicion),
-        TEST(of_two_slices_that_were_locked_before_neither_is_suspected),
-        TEST(a_slice_that_has_given_a_row_since_is_no_suspect),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
