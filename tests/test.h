@@ -28,6 +28,8 @@
  */
 #define TEST(name) TEST_REGISTER(name, TEST_OF_FILE, NULL, NULL)
 #define TEST_WITH(name, before, after) TEST_REGISTER(name, TEST_ALONE, before, after)
+/* The same test once more, with another fixture. */
+#define TEST_AGAIN(name, before, after) TEST_ENTRY_AT(__LINE__, name, before, after)
 #define FIXTURE(before, after) TEST_REGISTER_AROUND(each, TEST_EACH, before, after)
 #define ONCE(before, after) TEST_REGISTER_AROUND(once, TEST_ONCE, before, after)
 
@@ -62,6 +64,10 @@ void test_register(struct test *entry);
     static void name(void **state);                                                                \
     TEST_ENTRY(name, kind, #name, name, before, after)                                             \
     static void name(__attribute__((unused)) void **state)
+
+#define TEST_ENTRY_AT(line, name, before, after) TEST_ENTRY_AT_LINE(line, name, before, after)
+#define TEST_ENTRY_AT_LINE(line, name, before, after)                                              \
+    TEST_ENTRY(name##_##line, TEST_ALONE, #name, name, before, after)
 
 #define TEST_REGISTER_AROUND(id, kind, before, after) TEST_ENTRY(id, kind, #id, NULL, before, after)
 

@@ -13,7 +13,7 @@ WITH_KAFKA  := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$
 WAITING     := $(filter %_hanging %_connecting %_kafka_tls %_hosts %_pgbouncer,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
 SERVING     := $(filter %_http %_http_clients %_races %_nats_hostile %_supervised %_notify %_unreadable,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
 PROGRAMS    := $(filter-out $(WAITING) $(SERVING) %_horizon %_secrets,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
-HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/integration/harness*.c))
+HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/main.c tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
 
 .PHONY: help-tests built test-unit test-integration test-waiting test-with-kafka test-serving test-programs test-without-kafka \

@@ -157,6 +157,4 @@ static inline void preload_nothing(void)
     assert_int_equal(unsetenv("ASAN_OPTIONS"), 0);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, fixture_close)
-
 #endif

@@ -89,7 +89,4 @@ static inline void fill_batch(int count)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_WITH_MOCK(name) cmocka_unit_test_setup_teardown(name, setup_mock, teardown_mock)
-
 #endif

@@ -150,6 +150,8 @@ static int tear_down(void **state)
     return fixture_close(state);
 }
 
+FIXTURE(set_up, tear_down)
+
 static const char *topic_of(const struct fixture *fixture, const char *topic)
 {
     static char names[4][128];
@@ -174,7 +176,7 @@ static void insert_rows(struct fixture *fixture, const char *topic, int count)
         topic, count);
 }
 
-static void every_event_reaches_its_broker_once(void **state)
+TEST(every_event_reaches_its_broker_once)
 {
     struct fixture *fixture = *state;
 
@@ -192,7 +194,7 @@ static void every_event_reaches_its_broker_once(void **state)
     assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
 }
 
-static void a_message_carries_key_payload_and_headers(void **state)
+TEST(a_message_carries_key_payload_and_headers)
 {
     struct fixture *fixture = *state;
     char *read;
@@ -216,7 +218,7 @@ static void a_message_carries_key_payload_and_headers(void **state)
     assert_says(read, "trace=x\t{\"a\": \"ü\"}\t");
 }
 
-static void poison_rows_are_dead_at_once_and_their_neighbours_arrive(void **state)
+TEST(poison_rows_are_dead_at_once_and_their_neighbours_arrive)
 {
     struct fixture *fixture = *state;
 
@@ -245,7 +247,7 @@ static void poison_rows_are_dead_at_once_and_their_neighbours_arrive(void **stat
                 "larger than message.max.bytes");
 }
 
-static void rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there(void **state)
+TEST(rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -284,7 +286,7 @@ static void assert_check_only_tells_what_will_be_created(struct fixture *fixture
     }
 }
 
-static void create_makes_the_topic_and_the_stream(void **state)
+TEST(create_makes_the_topic_and_the_stream)
 {
     struct fixture *fixture = *state;
     char allow_nats[128];
@@ -301,7 +303,7 @@ static void create_makes_the_topic_and_the_stream(void **state)
     assert_int_equal(count_in_nats(fixture), 10);
 }
 
-static void check_names_missing_destinations_and_how_to_make_them(void **state)
+TEST(check_names_missing_destinations_and_how_to_make_them)
 {
     struct fixture *fixture = *state;
 
@@ -315,7 +317,7 @@ static void check_names_missing_destinations_and_how_to_make_them(void **state)
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
 }
 
-static void check_reports_brokers_that_cannot_be_reached(void **state)
+TEST(check_reports_brokers_that_cannot_be_reached)
 {
     struct fixture *fixture = *state;
 
@@ -383,7 +385,7 @@ static void survive_an_outage(struct fixture *fixture, const char *server, const
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
 }
 
-static void a_nats_server_that_dies_holds_up_its_own_rows_only(void **state)
+TEST(a_nats_server_that_dies_holds_up_its_own_rows_only)
 {
     struct fixture *fixture = *state;
 
@@ -394,7 +396,7 @@ static void a_nats_server_that_dies_holds_up_its_own_rows_only(void **state)
     assert_int_equal(count_in_nats(fixture), 4000); /* JetStream drops repeats by their id */
 }
 
-static void a_kafka_broker_that_dies_holds_up_its_own_rows_only(void **state)
+TEST(a_kafka_broker_that_dies_holds_up_its_own_rows_only)
 {
     struct fixture *fixture = *state;
 
@@ -406,7 +408,7 @@ static void a_kafka_broker_that_dies_holds_up_its_own_rows_only(void **state)
 }
 
 /* A server that is paused accepts connections and answers nothing. */
-static void a_nats_server_that_hangs_holds_up_its_own_rows_only(void **state)
+TEST(a_nats_server_that_hangs_holds_up_its_own_rows_only)
 {
     struct fixture *fixture = *state;
 
@@ -416,7 +418,7 @@ static void a_nats_server_that_hangs_holds_up_its_own_rows_only(void **state)
     assert_same_ids(fixture);
 }
 
-static void while_every_broker_is_away_no_transaction_is_open(void **state)
+TEST(while_every_broker_is_away_no_transaction_is_open)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -437,24 +439,4 @@ static void while_every_broker_is_away_no_transaction_is_open(void **state)
     process_stop(&relay, SIGTERM);
     assert_int_equal(relay.status, 0);
     process_free(&relay);
-}
-
-int main(void)
-{
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(every_event_reaches_its_broker_once),
-        TEST(a_message_carries_key_payload_and_headers),
-        TEST(poison_rows_are_dead_at_once_and_their_neighbours_arrive),
-        TEST(rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there),
-        TEST(create_makes_the_topic_and_the_stream),
-        TEST(check_names_missing_destinations_and_how_to_make_them),
-        TEST(check_reports_brokers_that_cannot_be_reached),
-        TEST(a_nats_server_that_dies_holds_up_its_own_rows_only),
-        TEST(a_kafka_broker_that_dies_holds_up_its_own_rows_only),
-        TEST(a_nats_server_that_hangs_holds_up_its_own_rows_only),
-        TEST(while_every_broker_is_away_no_transaction_is_open),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

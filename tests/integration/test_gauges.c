@@ -62,12 +62,11 @@ static void measure(struct gauged *gauged, int64_t unsent_from, int count_max)
         fail_msg("%s", gauged->error.text);
 }
 
-static void the_backlog_is_the_same_from_the_lowest_unsent_id_on(void **state)
+TEST(the_backlog_is_the_same_from_the_lowest_unsent_id_on)
 {
     static const enum order orders[] = {ORDER_KEY, ORDER_NONE};
     static const enum on_sent modes[] = {ON_SENT_MARK, ON_SENT_DELETE};
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct gauged gauged = {0};
         bool mark = modes[i / 2] == ON_SENT_MARK;
@@ -90,11 +89,10 @@ static void the_backlog_is_the_same_from_the_lowest_unsent_id_on(void **state)
     }
 }
 
-static void parked_and_dead_rows_are_counted_so_far(void **state)
+TEST(parked_and_dead_rows_are_counted_so_far)
 {
     struct gauged gauged = {0};
 
-    (void)state;
     open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
     sql(gauged.conn,
         "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, due, sent_at, error)"
@@ -124,11 +122,10 @@ static void parked_and_dead_rows_are_counted_so_far(void **state)
     close_tables(&gauged);
 }
 
-static void rows_behind_dead_ones_are_counted_with_their_keys(void **state)
+TEST(rows_behind_dead_ones_are_counted_with_their_keys)
 {
     struct gauged gauged = {0};
 
-    (void)state;
     open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
     sql(gauged.conn, "INSERT INTO outbox_parked (id, event_id, topic, key, due) VALUES"
                      " (1, gen_random_uuid(), 't', 'dead', NULL),"
@@ -142,13 +139,12 @@ static void rows_behind_dead_ones_are_counted_with_their_keys(void **state)
     close_tables(&gauged);
 }
 
-static void who_holds_the_oldest_snapshot_is_named(void **state)
+TEST(who_holds_the_oldest_snapshot_is_named)
 {
     struct gauged gauged = {0};
     PGconn *holder;
     char pid[32];
 
-    (void)state;
     open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
     holder = harness_connect(gauged.url);
     sql(holder, "SET application_name = 'report of the month'");
@@ -170,11 +166,10 @@ static void who_holds_the_oldest_snapshot_is_named(void **state)
     close_tables(&gauged);
 }
 
-static void ids_at_both_ends_of_bigint_leave_the_figures_known(void **state)
+TEST(ids_at_both_ends_of_bigint_leave_the_figures_known)
 {
     static const enum order orders[] = {ORDER_KEY, ORDER_NONE};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct gauged gauged = {0};
 
@@ -195,28 +190,13 @@ static void ids_at_both_ends_of_bigint_leave_the_figures_known(void **state)
     }
 }
 
-static void measuring_writes_nothing(void **state)
+TEST(measuring_writes_nothing)
 {
     struct gauged gauged = {0};
 
-    (void)state;
     open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
     assert_int_equal(
         admin_emit(gauged.admin, &(const struct event){.topic = "t"}, NULL, &gauged.error), -1);
     assert_non_null(strstr(gauged.error.text, "read-only"));
     close_tables(&gauged);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_backlog_is_the_same_from_the_lowest_unsent_id_on),
-        cmocka_unit_test(parked_and_dead_rows_are_counted_so_far),
-        cmocka_unit_test(rows_behind_dead_ones_are_counted_with_their_keys),
-        cmocka_unit_test(who_holds_the_oldest_snapshot_is_named),
-        cmocka_unit_test(ids_at_both_ends_of_bigint_leave_the_figures_known),
-        cmocka_unit_test(measuring_writes_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,13 +6,17 @@
 
 #include <poll.h>
 
+ONCE(kafka_open_reader, kafka_close_reader)
+
+FIXTURE(setup, teardown)
+
 /*
  * Against the real Kafka at $TEST_KAFKA_BROKERS, read back by a consumer of the test's own; and,
  * for errors that a healthy broker does not give, against librdkafka's mock cluster in this
  * process. Each test has a topic of its own.
  */
 
-static void a_message_arrives_with_all_its_parts(void **state)
+TEST(a_message_arrives_with_all_its_parts)
 {
     struct header headers[] = {{text_of("trace"), text_of("a\r\nb")},
                                {text_of("null"), {NULL, 0}},
@@ -21,7 +25,6 @@ static void a_message_arrives_with_all_its_parts(void **state)
     const rd_kafka_message_t *found;
     rd_kafka_headers_t *found_headers;
 
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     message = add_message(&batch, topic, "key 1", "{\"n\":1}");
@@ -44,9 +47,8 @@ static void a_message_arrives_with_all_its_parts(void **state)
     assert_int_equal(rd_kafka_header_cnt(found_headers), 5);
 }
 
-static void null_and_empty_are_two_things(void **state)
+TEST(null_and_empty_are_two_things)
 {
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     (void)add_message(&batch, topic, NULL, "no key");
@@ -66,12 +68,11 @@ static void null_and_empty_are_two_things(void **state)
             assert_non_null(consumed[i]->payload);
 }
 
-static void a_large_payload_arrives_whole(void **state)
+TEST(a_large_payload_arrives_whole)
 {
     size_t len = 1024 * 1024;
     char *payload = malloc(len);
 
-    (void)state;
     assert_non_null(payload);
     for (size_t i = 0; i < len; i++)
         payload[i] = (char)(i * 31);
@@ -88,7 +89,7 @@ static void a_large_payload_arrives_whole(void **state)
 }
 
 /* The hashes that Kafka's own tests of its murmur2 expect, and "abc". */
-static void keys_go_to_the_partitions_that_java_chooses(void **state)
+TEST(keys_go_to_the_partitions_that_java_chooses)
 {
     static const struct {
         const char *key;
@@ -103,7 +104,6 @@ static void keys_go_to_the_partitions_that_java_chooses(void **state)
     };
     int count = (int)(sizeof vectors / sizeof *vectors);
 
-    (void)state;
     create_topic(7, NULL);
     open_broker();
     for (int i = 0; i < count; i++)
@@ -115,9 +115,8 @@ static void keys_go_to_the_partitions_that_java_chooses(void **state)
                          (vectors[i].hash & 0x7FFFFFFF) % 7);
 }
 
-static void a_full_batch_keeps_its_order(void **state)
+TEST(a_full_batch_keeps_its_order)
 {
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     fill_batch(BATCH);
@@ -128,9 +127,8 @@ static void a_full_batch_keeps_its_order(void **state)
         assert_memory_equal(consumed[i]->payload, batch.messages[i].payload.data, consumed[i]->len);
 }
 
-static void a_full_client_queue_is_waited_for(void **state)
+TEST(a_full_client_queue_is_waited_for)
 {
-    (void)state;
     set_property(&options, "queue.buffering.max.messages", "10");
     create_topic(1, NULL);
     open_broker();
@@ -140,14 +138,13 @@ static void a_full_client_queue_is_waited_for(void **state)
     assert_int_equal(stored(1), BATCH);
 }
 
-static void what_can_never_be_sent_is_rejected_and_harms_no_neighbour(void **state)
+TEST(what_can_never_be_sent_is_rejected_and_harms_no_neighbour)
 {
     static const char *const names[] = {"", ".", "..", "a/b", "a b", "__consumer_offsets", "\xff"};
     struct header own = {text_of("id"), text_of("x")};
     struct header unnamed = {text_of(""), text_of("x")};
     int rejected = (int)(sizeof names / sizeof *names);
 
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     (void)add_message(&batch, topic, NULL, "first");
@@ -167,9 +164,8 @@ static void what_can_never_be_sent_is_rejected_and_harms_no_neighbour(void **sta
     assert_int_equal(stored(1), 2);
 }
 
-static void the_allow_list_is_kept(void **state)
+TEST(the_allow_list_is_kept)
 {
-    (void)state;
     create_topic(1, NULL);
     allow(&options, topic);
     open_broker();
@@ -180,11 +176,10 @@ static void the_allow_list_is_kept(void **state)
     assert_refused(&batch.messages[1], VERDICT_REJECTED, "allow list");
 }
 
-static void a_message_that_is_just_too_large_is_rejected_alone(void **state)
+TEST(a_message_that_is_just_too_large_is_rejected_alone)
 {
     static char payload[1000000];
 
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     (void)add_message(&batch, topic, "k", "before");
@@ -196,11 +191,10 @@ static void a_message_that_is_just_too_large_is_rejected_alone(void **state)
 }
 
 /* The broker refuses the record batch: only the large message is to blame. */
-static void a_message_too_large_for_its_topic_harms_no_neighbour(void **state)
+TEST(a_message_too_large_for_its_topic_harms_no_neighbour)
 {
     static char payload[5000];
 
-    (void)state;
     create_topic(1, "2000");
     open_broker();
     for (int i = 0; i < 9; i++)
@@ -214,12 +208,11 @@ static void a_message_too_large_for_its_topic_harms_no_neighbour(void **state)
     assert_int_equal(stored(1), 8);
 }
 
-static void an_unknown_topic_waits_while_its_neighbours_are_sent(void **state)
+TEST(an_unknown_topic_waits_while_its_neighbours_are_sent)
 {
     char missing[96];
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
-    (void)state;
     (void)snprintf(missing, sizeof missing, "%s.missing", topic);
     create_topic(1, NULL);
     open_broker();
@@ -238,11 +231,10 @@ static void an_unknown_topic_waits_while_its_neighbours_are_sent(void **state)
     assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
 }
 
-static void create_makes_unknown_topics_as_they_are_met(void **state)
+TEST(create_makes_unknown_topics_as_they_are_met)
 {
     char other[96];
 
-    (void)state;
     (void)snprintf(other, sizeof other, "%s.other", topic);
     options.create = true;
     open_broker();
@@ -252,13 +244,11 @@ static void create_makes_unknown_topics_as_they_are_met(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
 }
 
-static void
-a_missing_topic_is_reported_with_the_command_that_creates_it_and_can_be_created(void **state)
+TEST(a_missing_topic_is_reported_with_the_command_that_creates_it_and_can_be_created)
 {
     struct findings findings;
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
-    (void)state;
     assert_int_equal(findings_init(&findings), 0);
     open_broker();
     assert_int_equal(broker_inspect(broker, topic, &findings, &error), -1);
@@ -277,11 +267,10 @@ a_missing_topic_is_reported_with_the_command_that_creates_it_and_can_be_created(
     findings_free(&findings);
 }
 
-static void a_killed_broker_ends_the_wait_and_nothing_is_published_later(void **state)
+TEST(a_killed_broker_ends_the_wait_and_nothing_is_published_later)
 {
     int64_t started_ms;
 
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     fill_batch(10);
@@ -301,11 +290,10 @@ static void a_killed_broker_ends_the_wait_and_nothing_is_published_later(void **
     assert_int_equal(stored(1), 20);
 }
 
-static void a_silent_broker_ends_the_wait_at_the_deadline(void **state)
+TEST(a_silent_broker_ends_the_wait_at_the_deadline)
 {
     int64_t started_ms;
 
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     fill_batch(1);
@@ -336,11 +324,10 @@ static int reports(void)
     return (int)count;
 }
 
-static void acknowledgements_that_have_arrived_count_after_the_deadline(void **state)
+TEST(acknowledgements_that_have_arrived_count_after_the_deadline)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     fill_batch(1);
@@ -354,18 +341,16 @@ static void acknowledgements_that_have_arrived_count_after_the_deadline(void **s
 
 /* ---- errors by injection ---- */
 
-static void a_record_batch_that_is_refused_once_rejects_no_message(void **state)
+TEST_WITH(a_record_batch_that_is_refused_once_rejects_no_message, setup_mock, teardown_mock)
 {
-    (void)state;
     inject(1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
     fill_batch(5);
     publish();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
 }
 
-static void only_a_message_that_is_refused_alone_is_rejected(void **state)
+TEST_WITH(only_a_message_that_is_refused_alone_is_rejected, setup_mock, teardown_mock)
 {
-    (void)state;
     /* One for the record batch of all three, one for the first message alone. */
     inject(2, RD_KAFKA_RESP_ERR_INVALID_RECORD);
     fill_batch(3);
@@ -374,9 +359,8 @@ static void only_a_message_that_is_refused_alone_is_rejected(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
 }
 
-static void an_error_that_is_not_known_costs_an_attempt(void **state)
+TEST_WITH(an_error_that_is_not_known_costs_an_attempt, setup_mock, teardown_mock)
 {
-    (void)state;
     inject(2, RD_KAFKA_RESP_ERR_UNKNOWN);
     fill_batch(3);
     publish();
@@ -386,13 +370,12 @@ static void an_error_that_is_not_known_costs_an_attempt(void **state)
 
 /* A wrong timestamp comes from this host's clock, and the other two from settings of the topic or
  * the sink. */
-static void an_error_that_no_message_causes_costs_no_attempt(void **state)
+TEST_WITH(an_error_that_no_message_causes_costs_no_attempt, setup_mock, teardown_mock)
 {
     static const rd_kafka_resp_err_t codes[] = {RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP,
                                                 RD_KAFKA_RESP_ERR_UNSUPPORTED_COMPRESSION_TYPE,
                                                 RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT};
 
-    (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
@@ -409,18 +392,17 @@ static void an_error_that_no_message_causes_costs_no_attempt(void **state)
     }
 }
 
-static void a_busy_cluster_is_retried_by_the_library(void **state)
+TEST_WITH(a_busy_cluster_is_retried_by_the_library, setup_mock, teardown_mock)
 {
-    (void)state;
     inject(2, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
     fill_batch(5);
     publish();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
 }
 
-static void messages_refused_by_a_policy_or_a_quota_wait_and_are_not_rejected(void **state)
+TEST_WITH(messages_refused_by_a_policy_or_a_quota_wait_and_are_not_rejected, setup_mock,
+          teardown_mock)
 {
-    (void)state;
     inject(1, RD_KAFKA_RESP_ERR_POLICY_VIOLATION);
     fill_batch(3);
     publish();
@@ -433,11 +415,10 @@ static void messages_refused_by_a_policy_or_a_quota_wait_and_are_not_rejected(vo
     assert_in_set(batch.messages[0].verdict, ((unsigned long[]){VERDICT_PENDING, VERDICT_SENT}), 2);
 }
 
-static void a_forbidden_topic_waits_and_is_tried_again(void **state)
+TEST_WITH(a_forbidden_topic_waits_and_is_tried_again, setup_mock, teardown_mock)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
-    (void)state;
     inject(1, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
     fill_batch(3);
     publish();
@@ -449,9 +430,8 @@ static void a_forbidden_topic_waits_and_is_tried_again(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 3);
 }
 
-static void after_a_fatal_error_a_new_client_sends_the_batch(void **state)
+TEST_WITH(after_a_fatal_error_a_new_client_sends_the_batch, setup_mock, teardown_mock)
 {
-    (void)state;
     fill_batch(5);
     publish();
     inject(1, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
@@ -465,9 +445,8 @@ static void after_a_fatal_error_a_new_client_sends_the_batch(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
 }
 
-static void ready_fails_while_the_broker_is_down(void **state)
+TEST_WITH(ready_fails_while_the_broker_is_down, setup_mock, teardown_mock)
 {
-    (void)state;
     assert_int_equal(rd_kafka_mock_broker_set_down(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
     fill_batch(5);
     assert_int_equal(publish_within(300), -1);
@@ -478,9 +457,8 @@ static void ready_fails_while_the_broker_is_down(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 5);
 }
 
-static void a_client_queue_that_stays_full_is_reported(void **state)
+TEST_WITH(a_client_queue_that_stays_full_is_reported, setup_mock, teardown_mock)
 {
-    (void)state;
     broker_close(broker);
     set_property(&options, "queue.buffering.max.messages", "2");
     options.publish_timeout_ms = 500;
@@ -495,11 +473,10 @@ static void a_client_queue_that_stays_full_is_reported(void **state)
     assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
-static void an_unreachable_broker_is_reported_within_seconds(void **state)
+TEST(an_unreachable_broker_is_reported_within_seconds)
 {
     int64_t started_ms = clock_now_ms();
 
-    (void)state;
     options.brokers.items[0] = "localhost:1";
     broker = broker_open(&options, &error);
     assert_non_null(broker);
@@ -508,39 +485,4 @@ static void an_unreachable_broker_is_reported_within_seconds(void **state)
     assert_int_equal(error.origin, ERROR_BROKER);
     assert_says(&error, "kafka at localhost:1");
     assert_true(clock_now_ms() - started_ms < READY_MS + SLACK_MS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_message_arrives_with_all_its_parts),
-        TEST(null_and_empty_are_two_things),
-        TEST(a_large_payload_arrives_whole),
-        TEST(keys_go_to_the_partitions_that_java_chooses),
-        TEST(a_full_batch_keeps_its_order),
-        TEST(a_full_client_queue_is_waited_for),
-        TEST(what_can_never_be_sent_is_rejected_and_harms_no_neighbour),
-        TEST(the_allow_list_is_kept),
-        TEST(a_message_that_is_just_too_large_is_rejected_alone),
-        TEST(a_message_too_large_for_its_topic_harms_no_neighbour),
-        TEST(an_unknown_topic_waits_while_its_neighbours_are_sent),
-        TEST(create_makes_unknown_topics_as_they_are_met),
-        TEST(a_missing_topic_is_reported_with_the_command_that_creates_it_and_can_be_created),
-        TEST(a_killed_broker_ends_the_wait_and_nothing_is_published_later),
-        TEST(a_silent_broker_ends_the_wait_at_the_deadline),
-        TEST(acknowledgements_that_have_arrived_count_after_the_deadline),
-        TEST(an_unreachable_broker_is_reported_within_seconds),
-        TEST_WITH_MOCK(a_record_batch_that_is_refused_once_rejects_no_message),
-        TEST_WITH_MOCK(only_a_message_that_is_refused_alone_is_rejected),
-        TEST_WITH_MOCK(an_error_that_is_not_known_costs_an_attempt),
-        TEST_WITH_MOCK(an_error_that_no_message_causes_costs_no_attempt),
-        TEST_WITH_MOCK(a_busy_cluster_is_retried_by_the_library),
-        TEST_WITH_MOCK(messages_refused_by_a_policy_or_a_quota_wait_and_are_not_rejected),
-        TEST_WITH_MOCK(a_forbidden_topic_waits_and_is_tried_again),
-        TEST_WITH_MOCK(a_client_queue_that_stays_full_is_reported),
-        TEST_WITH_MOCK(after_a_fatal_error_a_new_client_sends_the_batch),
-        TEST_WITH_MOCK(ready_fails_while_the_broker_is_down),
-    };
-
-    return cmocka_run_group_tests(tests, kafka_open_reader, kafka_close_reader);
 }

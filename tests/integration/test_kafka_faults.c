@@ -10,6 +10,10 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+ONCE(kafka_open_reader, kafka_close_reader)
+
+FIXTURE(setup_mock, teardown_mock)
+
 /*
  * What a cluster can do wrong. The real Kafka at $TEST_KAFKA_BROKERS is killed, restarted,
  * silenced; what it cannot be made to do on demand is done by librdkafka's mock cluster
@@ -74,19 +78,17 @@ static void expect_recovery_from(rd_kafka_resp_err_t code)
     assert_true(clock_now_ms() - started_ms < RECOVERY_MS);
 }
 
-static void a_fatal_error_costs_one_batch_and_a_new_client(void **state)
+TEST(a_fatal_error_costs_one_batch_and_a_new_client)
 {
-    (void)state;
     expect_recovery_from(RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
     expect_recovery_from(RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH);
 }
 
 /* broker_ready() finds it, before anything is claimed. */
-static void a_client_that_became_fatal_while_idle_costs_no_batch(void **state)
+TEST(a_client_that_became_fatal_while_idle_costs_no_batch)
 {
     struct kafka *kafka = (struct kafka *)broker;
 
-    (void)state;
     publish_ten();
     become_fatal();
     assert_int_equal(broker_ready(broker, &error), 0);
@@ -94,9 +96,8 @@ static void a_client_that_became_fatal_while_idle_costs_no_batch(void **state)
     publish_ten();
 }
 
-static void a_client_that_becomes_fatal_between_ready_and_send_rejects_no_message(void **state)
+TEST(a_client_that_becomes_fatal_between_ready_and_send_rejects_no_message)
 {
-    (void)state;
     publish_ten();
     fill_batch(10);
     become_fatal();
@@ -110,9 +111,8 @@ static void a_client_that_becomes_fatal_between_ready_and_send_rejects_no_messag
 
 /* Stands for a report that librdkafka has lost: the test counts a message that was never handed
  * over. */
-static void a_missing_delivery_report_is_no_success(void **state)
+TEST(a_missing_delivery_report_is_no_success)
 {
-    (void)state;
     fill_batch(10);
     broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
     ((struct kafka *)broker)->enqueued++;
@@ -126,20 +126,18 @@ static void a_missing_delivery_report_is_no_success(void **state)
 
 /* ---- a cluster that is busy, slow, or on the move ---- */
 
-static void a_slow_cluster_is_waited_for(void **state)
+TEST(a_slow_cluster_is_waited_for)
 {
-    (void)state;
     assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, 1, 2000), RD_KAFKA_RESP_ERR_NO_ERROR);
     publish_ten();
 }
 
 /* Connecting takes four answers, each of them two seconds late: more than one probe, and more than
  * one publish timeout, but each gets further than the one before. */
-static void a_slow_cluster_lets_a_new_client_in(void **state)
+TEST(a_slow_cluster_lets_a_new_client_in)
 {
     int64_t deadline_ms = clock_now_ms() + 3 * WAIT_MS;
 
-    (void)state;
     assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, 1, 2000), RD_KAFKA_RESP_ERR_NO_ERROR);
     broker_close(broker);
     broker = broker_open(&options, &error);
@@ -151,11 +149,10 @@ static void a_slow_cluster_lets_a_new_client_in(void **state)
 }
 
 /* Ten messages a request: three requests are stored, the others find too few replicas. */
-static void what_was_acknowledged_before_the_trouble_is_kept(void **state)
+TEST(what_was_acknowledged_before_the_trouble_is_kept)
 {
     int64_t deadline_ms = clock_now_ms() + 2 * WAIT_MS;
 
-    (void)state;
     broker_close(broker);
     set_property(&options, "batch.num.messages", "10");
     set_property(&options, "max.in.flight", "1");
@@ -177,20 +174,18 @@ static void what_was_acknowledged_before_the_trouble_is_kept(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 100);
 }
 
-static void too_few_replicas_for_a_while_cost_nothing(void **state)
+TEST(too_few_replicas_for_a_while_cost_nothing)
 {
-    (void)state;
     inject(3, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
     inject(3, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND);
     inject(3, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE);
     publish_ten();
 }
 
-static void a_topic_that_elects_a_leader_parks_nothing(void **state)
+TEST(a_topic_that_elects_a_leader_parks_nothing)
 {
     int64_t deadline_ms;
 
-    (void)state;
     publish_ten();
     rd_kafka_mock_topic_set_error(mock, topic, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE);
     /* Each new client asks about the topic, and gets this answer. */
@@ -211,9 +206,8 @@ static void a_topic_that_elects_a_leader_parks_nothing(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 10);
 }
 
-static void a_leader_that_moves_is_followed_in_order(void **state)
+TEST_WITH(a_leader_that_moves_is_followed_in_order, setup_cluster_of_three, teardown_mock)
 {
-    (void)state;
     for (int leader = 1; leader <= 3; leader++) {
         assert_int_equal(rd_kafka_mock_partition_set_leader(mock, topic, 0, leader), 0);
         fill_batch(BATCH);
@@ -224,12 +218,11 @@ static void a_leader_that_moves_is_followed_in_order(void **state)
 
 /* ---- a cluster that is away ---- */
 
-static void publishing_goes_on_soon_after_a_restart(void **state)
+TEST_WITH(publishing_goes_on_soon_after_a_restart, setup, teardown)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
     int64_t started_ms;
 
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     publish_ten();
@@ -250,11 +243,10 @@ static void publishing_goes_on_soon_after_a_restart(void **state)
 }
 
 /* The client that has messages in its queue reconnects by its own back-off. */
-static void a_restart_within_the_publish_timeout_is_survived(void **state)
+TEST_WITH(a_restart_within_the_publish_timeout_is_survived, setup, teardown)
 {
     int64_t started_ms;
 
-    (void)state;
     options.publish_timeout_ms = 3 * WAIT_MS;
     create_topic(1, NULL);
     open_broker();
@@ -328,13 +320,12 @@ static pid_t start_silence(char *address, size_t size)
     return child;
 }
 
-static void a_connection_that_met_silence_is_soon_replaced(void **state)
+TEST(a_connection_that_met_silence_is_soon_replaced)
 {
     char address[32];
     pid_t silence = start_silence(address, sizeof address);
     int64_t started_ms = clock_now_ms();
 
-    (void)state;
     broker_close(broker);
     options.brokers.items[0] = address;
     broker = broker_open(&options, &error);
@@ -347,9 +338,8 @@ static void a_connection_that_met_silence_is_soon_replaced(void **state)
     assert_int_equal(waitpid(silence, NULL, 0), silence);
 }
 
-static void a_silent_cluster_does_not_hold_ready_up(void **state)
+TEST_WITH(a_silent_cluster_does_not_hold_ready_up, setup, teardown)
 {
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     publish_ten();
@@ -383,46 +373,17 @@ static void expect_refused_connection(char *protocol, const char *why)
     assert_int_equal(count_verdicts(&batch, VERDICT_PENDING), 3);
 }
 
-static void a_cluster_without_tls_is_reported(void **state)
+TEST_WITH(a_cluster_without_tls_is_reported, setup, teardown)
 {
-    (void)state;
     expect_refused_connection("ssl", "in state SSL_HANDSHAKE");
     assert_null(strstr(error.text, "after ")); /* or each attempt would be logged */
 }
 
-static void a_cluster_that_takes_no_password_is_reported(void **state)
+TEST_WITH(a_cluster_that_takes_no_password_is_reported, setup, teardown)
 {
-    (void)state;
     set_property(&options, "sasl.mechanism", "PLAIN");
     set_property(&options, "sasl.username", "relay");
     set_property(&options, "sasl.password", "s3cret");
     expect_refused_connection("sasl_plaintext", "SASL");
     assert_null(strstr(error.text, "s3cret"));
-}
-
-#define TEST_WITH_THREE(name)                                                                      \
-    cmocka_unit_test_setup_teardown(name, setup_cluster_of_three, teardown_mock)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_WITH_MOCK(a_fatal_error_costs_one_batch_and_a_new_client),
-        TEST_WITH_MOCK(a_client_that_became_fatal_while_idle_costs_no_batch),
-        TEST_WITH_MOCK(a_client_that_becomes_fatal_between_ready_and_send_rejects_no_message),
-        TEST_WITH_MOCK(a_missing_delivery_report_is_no_success),
-        TEST_WITH_MOCK(a_slow_cluster_is_waited_for),
-        TEST_WITH_MOCK(a_slow_cluster_lets_a_new_client_in),
-        TEST_WITH_MOCK(what_was_acknowledged_before_the_trouble_is_kept),
-        TEST_WITH_MOCK(too_few_replicas_for_a_while_cost_nothing),
-        TEST_WITH_MOCK(a_topic_that_elects_a_leader_parks_nothing),
-        TEST_WITH_THREE(a_leader_that_moves_is_followed_in_order),
-        TEST(publishing_goes_on_soon_after_a_restart),
-        TEST(a_restart_within_the_publish_timeout_is_survived),
-        TEST_WITH_MOCK(a_connection_that_met_silence_is_soon_replaced),
-        TEST(a_silent_cluster_does_not_hold_ready_up),
-        TEST(a_cluster_without_tls_is_reported),
-        TEST(a_cluster_that_takes_no_password_is_reported),
-    };
-
-    return cmocka_run_group_tests(tests, kafka_open_reader, kafka_close_reader);
 }

@@ -5,6 +5,8 @@
 #include <netdb.h>
 #include <pthread.h>
 
+FIXTURE(setup_mock, teardown_mock)
+
 /*
  * A client that hangs while it holds messages. librdkafka looks a broker up at each connection, and
  * here a lookup can be made to wait, so that a thread of the client neither sends nor ends.
@@ -89,11 +91,10 @@ static void find_the_broker(void)
     let_lookups_wait(false);
 }
 
-static void messages_held_by_a_client_that_hangs_stay_pending_until_it_has_ended(void **state)
+TEST(messages_held_by_a_client_that_hangs_stay_pending_until_it_has_ended)
 {
     int64_t started_ms;
 
-    (void)state;
     lose_messages_to_a_hang();
     started_ms = clock_now_ms();
     assert_int_equal(broker_ready(broker, &error), -1);
@@ -106,11 +107,10 @@ static void messages_held_by_a_client_that_hangs_stay_pending_until_it_has_ended
     publish_three();
 }
 
-static void closing_a_broker_does_not_wait_for_a_client_that_hangs(void **state)
+TEST(closing_a_broker_does_not_wait_for_a_client_that_hangs)
 {
     int64_t started_ms;
 
-    (void)state;
     lose_messages_to_a_hang();
     started_ms = clock_now_ms();
     broker_close(broker);
@@ -118,14 +118,4 @@ static void closing_a_broker_does_not_wait_for_a_client_that_hangs(void **state)
     assert_in_range(clock_now_ms() - started_ms, 0, SLACK_MS);
     assert_true(bounded_call_any_timed_out());
     find_the_broker();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_WITH_MOCK(messages_held_by_a_client_that_hangs_stay_pending_until_it_has_ended),
-        TEST_WITH_MOCK(closing_a_broker_does_not_wait_for_a_client_that_hangs),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

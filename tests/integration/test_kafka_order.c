@@ -3,6 +3,8 @@
 #include "integration/keyed_rows.h"
 #include "integration/publishing_kafka.h"
 
+ONCE(kafka_open_reader, kafka_close_reader)
+
 /*
  * The order of a key at Kafka when one of its messages is refused: nothing of the key is stored
  * behind it until it is dealt with, and everything else is. The real Kafka at $TEST_KAFKA_BROKERS
@@ -28,6 +30,8 @@ static int setup_keys(void **state)
     memset(large, 'x', LARGE_BYTES);
     return 0;
 }
+
+FIXTURE(setup_keys, teardown)
 
 static int setup_keys_mock(void **state)
 {
@@ -107,44 +111,39 @@ static void expect_hold(int partitions, int key, int place)
 }
 
 /* The broker knows no sequence number of the producer yet, and would accept any. */
-static void nothing_overtakes_the_very_first_message_that_is_refused(void **state)
+TEST(nothing_overtakes_the_very_first_message_that_is_refused)
 {
-    (void)state;
     one_message_a_request();
     create_topic(1, TOPIC_BYTES_MAX);
     open_broker();
     expect_hold(1, 0, 0);
 }
 
-static void nothing_overtakes_a_message_that_is_refused_later(void **state)
+TEST(nothing_overtakes_a_message_that_is_refused_later)
 {
-    (void)state;
     one_message_a_request();
     create_topic(1, TOPIC_BYTES_MAX);
     open_broker();
     expect_hold(1, 1, 4);
 }
 
-static void nothing_overtakes_a_refused_message_on_several_partitions(void **state)
+TEST(nothing_overtakes_a_refused_message_on_several_partitions)
 {
-    (void)state;
     one_message_a_request();
     create_topic(3, TOPIC_BYTES_MAX);
     open_broker();
     expect_hold(3, 1, 2);
 }
 
-static void a_refused_record_batch_holds_its_key_only(void **state)
+TEST(a_refused_record_batch_holds_its_key_only)
 {
-    (void)state;
     create_topic(3, TOPIC_BYTES_MAX);
     open_broker();
     expect_hold(3, 1, 5);
 }
 
-static void a_held_key_goes_on_when_its_dead_row_is_dropped(void **state)
+TEST(a_held_key_goes_on_when_its_dead_row_is_dropped)
 {
-    (void)state;
     create_topic(1, TOPIC_BYTES_MAX);
     open_broker();
     expect_hold(1, 1, 8);
@@ -155,9 +154,8 @@ static void a_held_key_goes_on_when_its_dead_row_is_dropped(void **state)
     assert_int_equal(count_rows(OUTCOME_SENT), KEYS * KEY_ROWS - 1);
 }
 
-static void a_message_that_is_too_large_for_the_client_holds_its_key(void **state)
+TEST(a_message_that_is_too_large_for_the_client_holds_its_key)
 {
-    (void)state;
     set_property(&options, "message.max.bytes", "1200");
     create_topic(1, NULL);
     open_broker();
@@ -166,9 +164,8 @@ static void a_message_that_is_too_large_for_the_client_holds_its_key(void **stat
 }
 
 /* One of the last spoils the record batch of all: none of it is stored. */
-static void a_whole_batch_is_one_record_batch_and_is_refused_as_one(void **state)
+TEST(a_whole_batch_is_one_record_batch_and_is_refused_as_one)
 {
-    (void)state;
     create_topic(1, TOPIC_BYTES_MAX);
     open_broker();
     add_rows();
@@ -182,9 +179,8 @@ static void a_whole_batch_is_one_record_batch_and_is_refused_as_one(void **state
 }
 
 /* The same holds for a batch that takes several record batches. */
-static void nothing_overtakes_a_refused_record_batch_of_several(void **state)
+TEST(nothing_overtakes_a_refused_record_batch_of_several)
 {
-    (void)state;
     set_property(&options, "batch.size", "4000");
     create_topic(1, TOPIC_BYTES_MAX);
     open_broker();
@@ -192,12 +188,11 @@ static void nothing_overtakes_a_refused_record_batch_of_several(void **state)
 }
 
 /* No single message is larger than the topic takes; only all of them together are. */
-static void messages_that_are_too_large_only_together_are_sent_in_smaller_chunks(void **state)
+TEST(messages_that_are_too_large_only_together_are_sent_in_smaller_chunks)
 {
     enum { BYTES = 500 };
     static char padded[KEYS * KEY_ROWS][BYTES + 1];
 
-    (void)state;
     create_topic(1, "8000");
     open_broker();
     add_rows();
@@ -218,11 +213,11 @@ static void messages_that_are_too_large_only_together_are_sent_in_smaller_chunks
         assert_int_equal(first_seen(key), KEY_ROWS);
 }
 
-static void after_some_seconds_without_a_refusal_whole_batches_are_sent_again(void **state)
+TEST_WITH(after_some_seconds_without_a_refusal_whole_batches_are_sent_again, setup_keys_mock,
+          teardown_mock)
 {
     struct kafka *kafka = (struct kafka *)broker;
 
-    (void)state;
     inject(1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
     add_rows();
     assert_int_equal(run_cycle(), 0);
@@ -245,9 +240,9 @@ static void after_some_seconds_without_a_refusal_whole_batches_are_sent_again(vo
 }
 
 /* Every request is refused: no message is sent, and one of each key fails. */
-static void a_cluster_that_refuses_everything_fails_only_the_first_message_of_each_key(void **state)
+TEST_WITH(a_cluster_that_refuses_everything_fails_only_the_first_message_of_each_key,
+          setup_keys_mock, teardown_mock)
 {
-    (void)state;
     inject(1000, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
     add_rows();
     run_cycles();
@@ -257,9 +252,9 @@ static void a_cluster_that_refuses_everything_fails_only_the_first_message_of_ea
 
 /* Two partitions have no order between them, so the second waits for the first's acknowledgement.
  */
-static void a_key_that_changes_its_topic_waits_for_its_acknowledgement(void **state)
+TEST_WITH(a_key_that_changes_its_topic_waits_for_its_acknowledgement, setup_keys_mock,
+          teardown_mock)
 {
-    (void)state;
     (void)add_row(topic, "K0", "K0-0");
     (void)add_row(topic, "K0", "K0-1");
     (void)add_row("another", "K0", "K0-2");
@@ -269,29 +264,4 @@ static void a_key_that_changes_its_topic_waits_for_its_acknowledgement(void **st
     assert_int_equal(batch.messages[1].wave, 0);
     assert_int_equal(batch.messages[2].wave, 1);
     assert_int_equal(count_rows(OUTCOME_SENT), 3);
-}
-
-#define TEST_KEYS(name) cmocka_unit_test_setup_teardown(name, setup_keys, teardown)
-#define TEST_KEYS_WITH_MOCK(name)                                                                  \
-    cmocka_unit_test_setup_teardown(name, setup_keys_mock, teardown_mock)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_KEYS(nothing_overtakes_the_very_first_message_that_is_refused),
-        TEST_KEYS(nothing_overtakes_a_message_that_is_refused_later),
-        TEST_KEYS(nothing_overtakes_a_refused_message_on_several_partitions),
-        TEST_KEYS(a_refused_record_batch_holds_its_key_only),
-        TEST_KEYS(a_held_key_goes_on_when_its_dead_row_is_dropped),
-        TEST_KEYS(a_message_that_is_too_large_for_the_client_holds_its_key),
-        TEST_KEYS(a_whole_batch_is_one_record_batch_and_is_refused_as_one),
-        TEST_KEYS(nothing_overtakes_a_refused_record_batch_of_several),
-        TEST_KEYS(messages_that_are_too_large_only_together_are_sent_in_smaller_chunks),
-        TEST_KEYS_WITH_MOCK(after_some_seconds_without_a_refusal_whole_batches_are_sent_again),
-        TEST_KEYS_WITH_MOCK(
-            a_cluster_that_refuses_everything_fails_only_the_first_message_of_each_key),
-        TEST_KEYS_WITH_MOCK(a_key_that_changes_its_topic_waits_for_its_acknowledgement),
-    };
-
-    return cmocka_run_group_tests(tests, kafka_open_reader, kafka_close_reader);
 }

@@ -34,6 +34,8 @@ static int setup_partitions(void **state)
     return 0;
 }
 
+FIXTURE(setup_partitions, teardown_mock)
+
 static void fill(const char *key)
 {
     batch_reset(&batch);
@@ -94,9 +96,8 @@ static void await_all_sent(void)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), ROWS);
 }
 
-static void a_partition_without_a_leader_costs_the_others_one_publish_timeout(void **state)
+TEST(a_partition_without_a_leader_costs_the_others_one_publish_timeout)
 {
-    (void)state;
     publish_keyed();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), ROWS);
     assert_int_equal(rd_kafka_mock_partition_set_leader(mock, topic, OFFLINE, -1), 0);
@@ -110,9 +111,8 @@ static void a_partition_without_a_leader_costs_the_others_one_publish_timeout(vo
     await_all_sent();
 }
 
-static void a_second_partition_that_loses_its_leader_costs_nothing(void **state)
+TEST(a_second_partition_that_loses_its_leader_costs_nothing)
 {
-    (void)state;
     assert_int_equal(rd_kafka_mock_partition_set_leader(mock, topic, OFFLINE, -1), 0);
     publish_keyed();
     assert_int_equal(rd_kafka_mock_partition_set_leader(mock, topic, 2, -1), 0);
@@ -130,9 +130,8 @@ static void refuse_at_second_broker(int requests)
                          0);
 }
 
-static void partitions_that_are_refused_wait_until_another_broker_leads_them(void **state)
+TEST(partitions_that_are_refused_wait_until_another_broker_leads_them)
 {
-    (void)state;
     refuse_at_second_broker(1000);
     publish_keyed();
     assert_waiting(SECOND_BROKER, "acknowledges nothing");
@@ -146,11 +145,10 @@ static void partitions_that_are_refused_wait_until_another_broker_leads_them(voi
 }
 
 /* Nothing in the metadata says so. */
-static void a_partition_that_is_no_longer_refused_is_found_by_a_trial(void **state)
+TEST(a_partition_that_is_no_longer_refused_is_found_by_a_trial)
 {
     int64_t deadline_ms = clock_now_ms() + 2 * WAIT_MS;
 
-    (void)state;
     broker_close(broker);
     set_property(&options, "retry.backoff.ms", "1000");
     open_broker();
@@ -170,11 +168,10 @@ static bool is_sent_to_offline(void)
     return false;
 }
 
-static void messages_without_a_key_go_to_other_partitions_until_it_is_back(void **state)
+TEST(messages_without_a_key_go_to_other_partitions_until_it_is_back)
 {
     int64_t deadline_ms;
 
-    (void)state;
     assert_int_equal(rd_kafka_mock_partition_set_leader(mock, topic, OFFLINE, -1), 0);
     publish_keyed();
     fill(NULL);
@@ -194,9 +191,8 @@ static void messages_without_a_key_go_to_other_partitions_until_it_is_back(void 
 }
 
 /* The deadline of a batch is no verdict about partitions when the messages had little time. */
-static void messages_that_had_no_time_stay_pending(void **state)
+TEST(messages_that_had_no_time_stay_pending)
 {
-    (void)state;
     publish_keyed();
     assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, 2, SLOW_MS), 0);
     fill("");
@@ -204,9 +200,8 @@ static void messages_that_had_no_time_stay_pending(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_WAIT), 0);
 }
 
-static void a_slow_partition_is_kept_apart_until_it_is_quick(void **state)
+TEST(a_slow_partition_is_kept_apart_until_it_is_quick)
 {
-    (void)state;
     options.publish_timeout_ms = WAIT_MS;
     publish_keyed();
     assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, 2, SLOW_MS), 0);
@@ -223,9 +218,8 @@ static void a_slow_partition_is_kept_apart_until_it_is_quick(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), ROWS);
 }
 
-static void when_all_is_slow_nothing_waits(void **state)
+TEST(when_all_is_slow_nothing_waits)
 {
-    (void)state;
     publish_keyed();
     for (int i = 1; i <= 2; i++)
         assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, i, SLOW_MS), 0);
@@ -233,23 +227,4 @@ static void when_all_is_slow_nothing_waits(void **state)
         publish_keyed();
         assert_int_equal(count_verdicts(&batch, VERDICT_SENT), ROWS);
     }
-}
-
-#define TEST_WITH_PARTITIONS(name)                                                                 \
-    cmocka_unit_test_setup_teardown(name, setup_partitions, teardown_mock)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_WITH_PARTITIONS(a_partition_without_a_leader_costs_the_others_one_publish_timeout),
-        TEST_WITH_PARTITIONS(a_second_partition_that_loses_its_leader_costs_nothing),
-        TEST_WITH_PARTITIONS(partitions_that_are_refused_wait_until_another_broker_leads_them),
-        TEST_WITH_PARTITIONS(a_partition_that_is_no_longer_refused_is_found_by_a_trial),
-        TEST_WITH_PARTITIONS(messages_without_a_key_go_to_other_partitions_until_it_is_back),
-        TEST_WITH_PARTITIONS(messages_that_had_no_time_stay_pending),
-        TEST_WITH_PARTITIONS(a_slow_partition_is_kept_apart_until_it_is_quick),
-        TEST_WITH_PARTITIONS(when_all_is_slow_nothing_waits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,10 @@
 #include "integration/found.h"
 #include "integration/publishing_kafka.h"
 
+ONCE(kafka_open_reader, kafka_close_reader)
+
+FIXTURE(setup, teardown)
+
 /*
  * What each row and each topic can do wrong: against the real Kafka at $TEST_KAFKA_BROKERS, whose
  * word is the one that counts; only the errors that no row of ours provokes there come from
@@ -68,12 +72,11 @@ static void expect_half_waiting(int count, const char *why)
 
 /* ---- whole record batches are refused, one message is to blame ---- */
 
-static void of_a_refused_batch_only_the_guilty_message_is_blamed(void **state)
+TEST_WITH(of_a_refused_batch_only_the_guilty_message_is_blamed, setup_mock, teardown_mock)
 {
     static const rd_kafka_resp_err_t codes[] = {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
                                                 RD_KAFKA_RESP_ERR_INVALID_RECORD};
 
-    (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         /* The requests in turn: all five messages; {0, 1}, {2, 3} and {4}; then 2 and 3 alone. */
         inject(1, codes[i]);
@@ -88,11 +91,10 @@ static void of_a_refused_batch_only_the_guilty_message_is_blamed(void **state)
     }
 }
 
-static void one_too_large_among_a_hundred_is_dead_and_the_others_are_sent(void **state)
+TEST(one_too_large_among_a_hundred_is_dead_and_the_others_are_sent)
 {
     static char payload[20000];
 
-    (void)state;
     create_topic(1, "10000");
     open_broker();
     fill_batch(100);
@@ -103,9 +105,8 @@ static void one_too_large_among_a_hundred_is_dead_and_the_others_are_sent(void *
     assert_int_equal(stored(1), 99);
 }
 
-static void a_batch_that_is_too_large_only_as_a_whole_loses_nothing(void **state)
+TEST(a_batch_that_is_too_large_only_as_a_whole_loses_nothing)
 {
-    (void)state;
     create_topic(1, "1000");
     open_broker();
     fill_batch(BATCH);
@@ -114,11 +115,10 @@ static void a_batch_that_is_too_large_only_as_a_whole_loses_nothing(void **state
     assert_int_equal(stored(1), BATCH);
 }
 
-static void a_compacted_topic_refuses_only_what_has_no_key(void **state)
+TEST(a_compacted_topic_refuses_only_what_has_no_key)
 {
     struct findings findings;
 
-    (void)state;
     create_topic_with(1, "cleanup.policy", "compact");
     open_broker();
     fill_batch(100);
@@ -136,9 +136,8 @@ static void a_compacted_topic_refuses_only_what_has_no_key(void **state)
 
 /* ---- a destination is down ---- */
 
-static void a_topic_deleted_while_it_is_used_waits_until_it_is_there_again(void **state)
+TEST(a_topic_deleted_while_it_is_used_waits_until_it_is_there_again)
 {
-    (void)state;
     name_other("doomed");
     create_topic(1, NULL);
     assert_int_equal(request_topic(other, 1, NULL), RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -159,9 +158,8 @@ static void a_topic_deleted_while_it_is_used_waits_until_it_is_there_again(void 
 }
 
 /* Describing the topic is allowed, and writing to it is not. */
-static void a_topic_that_may_not_be_written_waits_until_it_may(void **state)
+TEST(a_topic_that_may_not_be_written_waits_until_it_may)
 {
-    (void)state;
     name_other("closed");
     create_topic(1, NULL);
     assert_int_equal(request_topic(other, 1, NULL), RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -177,9 +175,8 @@ static void a_topic_that_may_not_be_written_waits_until_it_may(void **state)
 }
 
 /* Even describing the topic is forbidden. */
-static void a_topic_that_may_not_be_seen_waits_until_it_may(void **state)
+TEST(a_topic_that_may_not_be_seen_waits_until_it_may)
 {
-    (void)state;
     name_other("hidden");
     create_topic(1, NULL);
     assert_int_equal(request_topic(other, 1, NULL), RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -216,11 +213,10 @@ static int64_t stored_beyond(int partition)
     return stored(partition + 1) - stored(partition);
 }
 
-static void added_partitions_are_warned_of_once(void **state)
+TEST(added_partitions_are_warned_of_once)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
-    (void)state;
     set_property(&options, "topic.metadata.refresh.interval.ms", "1000");
     create_topic(1, NULL);
     open_broker();
@@ -240,9 +236,8 @@ static void added_partitions_are_warned_of_once(void **state)
     assert_true(stored_beyond(1) > 0);
 }
 
-static void partitions_added_between_two_clients_are_warned_of(void **state)
+TEST(partitions_added_between_two_clients_are_warned_of)
 {
-    (void)state;
     create_topic(1, NULL);
     open_broker();
     publish_keys(10);
@@ -260,9 +255,8 @@ static void partitions_added_between_two_clients_are_warned_of(void **state)
 /* ---- rows ---- */
 
 /* Java's murmur2 of no bytes, as its partitioner would use it. */
-static void an_empty_key_has_one_partition_always(void **state)
+TEST(an_empty_key_has_one_partition_always)
 {
-    (void)state;
     create_topic(7, NULL);
     open_broker();
     for (int i = 0; i < 50; i++)
@@ -273,12 +267,11 @@ static void an_empty_key_has_one_partition_always(void **state)
         assert_int_equal(consumed[i]->partition, (275646681 & 0x7FFFFFFF) % 7);
 }
 
-static void a_key_may_be_long_and_hold_any_byte(void **state)
+TEST(a_key_may_be_long_and_hold_any_byte)
 {
     static char key[100000];
     struct message *message;
 
-    (void)state;
     for (size_t i = 0; i < sizeof key; i++)
         key[i] = (char)i;
     create_topic(1, NULL);
@@ -302,12 +295,11 @@ static void add_payload(const char *bytes, size_t len)
 
 /* Around message.max.bytes, where librdkafka adds the headers and its own overhead: each size is
  * sent or refused at once, and from one size on all are refused. */
-static void at_the_clients_limit_each_size_is_sent_or_refused_at_once(void **state)
+TEST(at_the_clients_limit_each_size_is_sent_or_refused_at_once)
 {
     static char payload[4200];
     bool refused = false;
 
-    (void)state;
     set_property(&options, "message.max.bytes", "4096");
     create_topic(1, NULL);
     open_broker();
@@ -325,12 +317,11 @@ static void at_the_clients_limit_each_size_is_sent_or_refused_at_once(void **sta
     assert_int_equal(stored(1), count_verdicts(&batch, VERDICT_SENT));
 }
 
-static void at_the_brokers_default_limit_one_byte_decides(void **state)
+TEST(at_the_brokers_default_limit_one_byte_decides)
 {
     size_t fits = BROKER_BYTES_MAX - RECORD_OVERHEAD_BYTES;
     char *payload = calloc(1, fits + 1);
 
-    (void)state;
     assert_non_null(payload);
     set_property(&options, "message.max.bytes", "2097152");
     create_topic(1, NULL);
@@ -423,11 +414,10 @@ static void add_bad_sizes(void)
     add_good();
 }
 
-static void poison_of_each_kind_delays_no_good_row(void **state)
+TEST(poison_of_each_kind_delays_no_good_row)
 {
     int bad;
 
-    (void)state;
     create_topic_with(1, "max.message.bytes", "100000");
     open_broker();
     add_good();
@@ -439,26 +429,4 @@ static void poison_of_each_kind_delays_no_good_row(void **state)
     assert_int_equal(count_verdicts(&batch, VERDICT_REJECTED), bad);
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), batch.count - bad);
     assert_int_equal(stored(1), batch.count - bad);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_WITH_MOCK(of_a_refused_batch_only_the_guilty_message_is_blamed),
-        TEST(one_too_large_among_a_hundred_is_dead_and_the_others_are_sent),
-        TEST(a_batch_that_is_too_large_only_as_a_whole_loses_nothing),
-        TEST(a_compacted_topic_refuses_only_what_has_no_key),
-        TEST(a_topic_deleted_while_it_is_used_waits_until_it_is_there_again),
-        TEST(a_topic_that_may_not_be_written_waits_until_it_may),
-        TEST(a_topic_that_may_not_be_seen_waits_until_it_may),
-        TEST(added_partitions_are_warned_of_once),
-        TEST(partitions_added_between_two_clients_are_warned_of),
-        TEST(an_empty_key_has_one_partition_always),
-        TEST(a_key_may_be_long_and_hold_any_byte),
-        TEST(at_the_clients_limit_each_size_is_sent_or_refused_at_once),
-        TEST(at_the_brokers_default_limit_one_byte_decides),
-        TEST(poison_of_each_kind_delays_no_good_row),
-    };
-
-    return cmocka_run_group_tests(tests, kafka_open_reader, kafka_close_reader);
 }

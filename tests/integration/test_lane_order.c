@@ -154,6 +154,8 @@ static int tear_down_lane(void **state)
     return tear_down(state);
 }
 
+FIXTURE(set_up_lane, tear_down_lane)
+
 /* Keys in turn: k0, k1, ..., k0, ... */
 static void insert_keyed(int count, int keys)
 {
@@ -187,9 +189,8 @@ static bool is_stored(int id)
     return false;
 }
 
-static void a_key_is_handed_over_message_by_message(void **state)
+TEST(a_key_is_handed_over_message_by_message)
 {
-    (void)state;
     open_lane();
     insert_keyed(30, 3);
     step(LANE_MORE);
@@ -199,9 +200,8 @@ static void a_key_is_handed_over_message_by_message(void **state)
         assert_int_equal(strtol(rig.broker.stored[i], NULL, 10), i + 1);
 }
 
-static void a_row_that_fails_holds_its_key_and_nothing_else(void **state)
+TEST(a_row_that_fails_holds_its_key_and_nothing_else)
 {
-    (void)state;
     open_lane();
     insert_keyed(30, 3);
     sql(rig.fixture->conn, "UPDATE outbox SET payload = '" REFUSED "' WHERE id = 13");
@@ -222,11 +222,10 @@ static void note_announcement(void *closure)
     capture_stderr();
 }
 
-static void that_the_servers_are_connected_is_logged_once_and_before_a_row_is_dead(void **state)
+TEST(that_the_servers_are_connected_is_logged_once_and_before_a_row_is_dead)
 {
     int announcements = 0;
 
-    (void)state;
     open_lane();
     rig.lane.announce = note_announcement;
     rig.lane.closure = &announcements;
@@ -241,9 +240,8 @@ static void that_the_servers_are_connected_is_logged_once_and_before_a_row_is_de
     assert_int_equal(announcements, 1);
 }
 
-static void a_stop_between_waves_leaves_the_rest_and_settles_what_was_sent(void **state)
+TEST(a_stop_between_waves_leaves_the_rest_and_settles_what_was_sent)
 {
-    (void)state;
     rig.broker.stop_at = 2;
     open_lane();
     insert_keyed(10, 1);
@@ -252,9 +250,8 @@ static void a_stop_between_waves_leaves_the_rest_and_settles_what_was_sent(void 
     assert_int_equal(count_sent(), 3);
 }
 
-static void a_sink_that_goes_away_between_waves_keeps_what_it_acknowledged(void **state)
+TEST(a_sink_that_goes_away_between_waves_keeps_what_it_acknowledged)
 {
-    (void)state;
     rig.broker.lose_at = 4;
     open_lane();
     insert_keyed(10, 1);
@@ -267,11 +264,10 @@ static void a_sink_that_goes_away_between_waves_keeps_what_it_acknowledged(void 
 }
 
 /* Each step acknowledges what there is time for, breaks nothing, and goes on in order. */
-static void a_hot_key_that_takes_longer_than_the_publish_timeout_goes_on_step_by_step(void **state)
+TEST(a_hot_key_that_takes_longer_than_the_publish_timeout_goes_on_step_by_step)
 {
     int sent = 0;
 
-    (void)state;
     rig.broker.is_slow = true;
     rig.options.publish_timeout_ms = SLOW_TIMEOUT_MS;
     rig.options.outbox.publish_timeout_ms = SLOW_TIMEOUT_MS;
@@ -287,9 +283,8 @@ static void a_hot_key_that_takes_longer_than_the_publish_timeout_goes_on_step_by
 }
 
 /* As Kafka's client does with a record batch that was refused whole. */
-static void a_batch_that_a_broker_passes_over_is_claimed_again_at_once(void **state)
+TEST(a_batch_that_a_broker_passes_over_is_claimed_again_at_once)
 {
-    (void)state;
     open_lane();
     insert_keyed(20, 4);
     rig.broker.passes_over = 1;
@@ -300,9 +295,8 @@ static void a_batch_that_a_broker_passes_over_is_claimed_again_at_once(void **st
     assert_int_equal(count_sent(), 20);
 }
 
-static void rows_without_a_key_wait_for_nobody(void **state)
+TEST(rows_without_a_key_wait_for_nobody)
 {
-    (void)state;
     open_lane();
     sql(rig.fixture->conn, "INSERT INTO outbox (topic, payload)"
                            " SELECT 't', to_jsonb(i) FROM generate_series(1, 20) i");
@@ -311,9 +305,8 @@ static void rows_without_a_key_wait_for_nobody(void **state)
     assert_int_equal(rig.broker.sends, 1);
 }
 
-static void a_lane_is_set_back_behind_a_backlog_and_no_longer(void **state)
+TEST(a_lane_is_set_back_behind_a_backlog_and_no_longer)
 {
-    (void)state;
     rig.options.outbox.batch = 10;
     open_lane();
     insert_keyed(85, 85);
@@ -342,9 +335,8 @@ static void rest(void)
 }
 
 /* Whoever wakes a lane waits for a row of the outbox, not for a look at the parked ones. */
-static void behind_a_rest_the_outbox_comes_before_the_parked_rows(void **state)
+TEST(behind_a_rest_the_outbox_comes_before_the_parked_rows)
 {
-    (void)state;
     open_lane();
     rest();
     insert_keyed(1, 1);
@@ -353,9 +345,8 @@ static void behind_a_rest_the_outbox_comes_before_the_parked_rows(void **state)
     assert_int_equal(rig.broker.stored_count, 1);
 }
 
-static void parked_rows_have_their_turn_between_batches_and_before_a_rest(void **state)
+TEST(parked_rows_have_their_turn_between_batches_and_before_a_rest)
 {
-    (void)state;
     rig.options.outbox.batch = 10;
     open_lane();
     rest();
@@ -373,25 +364,4 @@ static void parked_rows_have_their_turn_between_batches_and_before_a_rest(void *
     turn_more_parked(&rig.lane.turns, 0);
     rest();
     assert_true(is_stored(200));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_lane, tear_down_lane)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_key_is_handed_over_message_by_message),
-        TEST(a_row_that_fails_holds_its_key_and_nothing_else),
-        TEST(that_the_servers_are_connected_is_logged_once_and_before_a_row_is_dead),
-        TEST(a_stop_between_waves_leaves_the_rest_and_settles_what_was_sent),
-        TEST(a_sink_that_goes_away_between_waves_keeps_what_it_acknowledged),
-        TEST(a_hot_key_that_takes_longer_than_the_publish_timeout_goes_on_step_by_step),
-        TEST(a_batch_that_a_broker_passes_over_is_claimed_again_at_once),
-        TEST(rows_without_a_key_wait_for_nobody),
-        TEST(behind_a_rest_the_outbox_comes_before_the_parked_rows),
-        TEST(parked_rows_have_their_turn_between_batches_and_before_a_rest),
-        TEST(a_lane_is_set_back_behind_a_backlog_and_no_longer),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,10 @@
 #include "integration/found.h"
 #include "integration/nats_fixture.h"
 
+ONCE(NULL, close_library)
+
+FIXTURE(setup, teardown)
+
 /* Publishing, waiting and inspecting, against the real server. */
 
 static void fill_batch(int count)
@@ -39,13 +43,12 @@ static void assert_raw_header(int sequence, const char *line)
         fail_msg("\"%s\" is not in \"%s\"", line, raw);
 }
 
-static void a_message_arrives_with_all_its_parts(void **state)
+TEST(a_message_arrives_with_all_its_parts)
 {
     struct header headers[] = {{text_of("trace"), text_of("abc")}, {text_of("x.y"), text_of("0")}};
     struct message *message = add_message(&batch, subject_of("order"), "key 1", "{\"n\":1}");
     natsMsg *found;
 
-    (void)state;
     message->type = text_of("created");
     message->created_at = text_of("2026-01-02T03:04:05Z");
     message->headers = headers;
@@ -67,11 +70,10 @@ static void a_message_arrives_with_all_its_parts(void **state)
     natsMsg_Destroy(found);
 }
 
-static void a_null_column_makes_no_header(void **state)
+TEST(a_null_column_makes_no_header)
 {
     natsMsg *found;
 
-    (void)state;
     (void)add_message(&batch, subject_of("tombstone"), NULL, NULL);
     (void)add_message(&batch, subject_of("empty"), "", "");
     publish_quickly();
@@ -85,13 +87,12 @@ static void a_null_column_makes_no_header(void **state)
     assert_raw_header(2, "\r\nkey: \r\n");
 }
 
-static void a_payload_up_to_the_servers_limit_arrives_whole(void **state)
+TEST(a_payload_up_to_the_servers_limit_arrives_whole)
 {
     size_t len = (size_t)broker_payload_max(broker) - 512;
     char *payload = malloc(len);
     natsMsg *found;
 
-    (void)state;
     assert_non_null(payload);
     for (size_t i = 0; i < len; i++)
         payload[i] = (char)(i * 31);
@@ -105,7 +106,7 @@ static void a_payload_up_to_the_servers_limit_arrives_whole(void **state)
     free(payload);
 }
 
-static void what_can_never_be_sent_is_rejected_and_harms_no_neighbour(void **state)
+TEST(what_can_never_be_sent_is_rejected_and_harms_no_neighbour)
 {
     static const char *const subjects[] = {"",       ".",        "a..b",
                                            "a b",    "a\tb",     "a\r\nPING",
@@ -117,7 +118,6 @@ static void what_can_never_be_sent_is_rejected_and_harms_no_neighbour(void **sta
     struct header *headers[] = {&injected, &broken, &own};
     int rejected = (int)(sizeof subjects / sizeof *subjects);
 
-    (void)state;
     (void)add_message(&batch, subject_of("first"), NULL, "x");
     for (int i = 0; i < rejected; i++)
         (void)add_message(&batch, subjects[i], NULL, "x");
@@ -137,14 +137,13 @@ static void what_can_never_be_sent_is_rejected_and_harms_no_neighbour(void **sta
     assert_int_equal(stored(stream), 2);
 }
 
-static void a_payload_beyond_the_limit_is_rejected_fetched_or_not(void **state)
+TEST(a_payload_beyond_the_limit_is_rejected_fetched_or_not)
 {
     size_t len = (size_t)broker_payload_max(broker);
     char *payload = calloc(1, len);
     char *key = calloc(1, 70000);
     struct message *unfetched;
 
-    (void)state;
     assert_non_null(payload);
     assert_non_null(key);
     memset(key, 'k', 69999);
@@ -160,12 +159,11 @@ static void a_payload_beyond_the_limit_is_rejected_fetched_or_not(void **state)
     free(key);
 }
 
-static void the_allow_list_is_kept(void **state)
+TEST(the_allow_list_is_kept)
 {
     struct message *taken;
     struct message *refused;
 
-    (void)state;
     allow(&options, subject_of("in.>"));
     taken = add_message(&batch, subject_of("in.a"), NULL, "x");
     refused = add_message(&batch, subject_of("out"), NULL, "x");
@@ -174,9 +172,8 @@ static void the_allow_list_is_kept(void **state)
     assert_refused(refused, VERDICT_REJECTED, "allow list");
 }
 
-static void a_subject_without_a_stream_waits_while_its_neighbours_are_sent(void **state)
+TEST(a_subject_without_a_stream_waits_while_its_neighbours_are_sent)
 {
-    (void)state;
     for (int i = 0; i < 100; i++)
         (void)add_message(&batch, i % 2 == 0 ? subject_of("in") : "nowhere.at.all", NULL, "x");
     publish_quickly();
@@ -186,11 +183,10 @@ static void a_subject_without_a_stream_waits_while_its_neighbours_are_sent(void 
                    "has no subject that matches \"nowhere.at.all\"");
 }
 
-static void a_subject_of_another_stream_waits(void **state)
+TEST(a_subject_of_another_stream_waits)
 {
     jsStreamConfig config;
 
-    (void)state;
     (void)jsStreamConfig_Init(&config);
     add_stream("OTHER", &config, "other.>");
     (void)add_message(&batch, "other.a", NULL, "x");
@@ -220,7 +216,7 @@ static void assert_reported(const char *text, const char *fix)
     assert_true(is_reported(NULL, text, fix));
 }
 
-static void a_full_stream_lets_messages_wait(void **state)
+TEST_WITH(a_full_stream_lets_messages_wait, NULL, teardown)
 {
     jsStreamConfig config;
 
@@ -240,7 +236,7 @@ static void a_full_stream_lets_messages_wait(void **state)
                     "--max-msgs");
 }
 
-static void a_stream_that_takes_or_keeps_nothing_is_reported(void **state)
+TEST_WITH(a_stream_that_takes_or_keeps_nothing_is_reported, NULL, teardown)
 {
     jsStreamSource origin;
     jsStreamConfig config;
@@ -269,7 +265,7 @@ static void a_stream_that_takes_or_keeps_nothing_is_reported(void **state)
     delete_stream("ORIGIN");
 }
 
-static void a_subject_that_no_consumer_takes_is_reported(void **state)
+TEST_WITH(a_subject_that_no_consumer_takes_is_reported, NULL, teardown)
 {
     static const char said[] = "no consumer takes";
     static const char fix[] = "nats consumer add";
@@ -294,7 +290,7 @@ static void a_subject_that_no_consumer_takes_is_reported(void **state)
     assert_false(is_reported(subject_of("payments"), said, fix));
 }
 
-static void a_full_subject_is_reported(void **state)
+TEST_WITH(a_full_subject_is_reported, NULL, teardown)
 {
     static const char said[] = "is full and refuses messages: it holds 1 of max_msgs_per_subject 1";
     jsStreamConfig config;
@@ -312,7 +308,7 @@ static void a_full_subject_is_reported(void **state)
     assert_false(is_reported(subject_of("empty"), said, "--max-msgs-per-subject"));
 }
 
-static void a_message_larger_than_the_stream_takes_is_rejected(void **state)
+TEST_WITH(a_message_larger_than_the_stream_takes_is_rejected, NULL, teardown)
 {
     static char payload[2000];
     jsStreamConfig config;
@@ -328,9 +324,8 @@ static void a_message_larger_than_the_stream_takes_is_rejected(void **state)
                    "payload of 2000 bytes plus headers: larger than max_msg_size 1000 of stream");
 }
 
-static void a_repeat_is_sent_but_stored_once(void **state)
+TEST(a_repeat_is_sent_but_stored_once)
 {
-    (void)state;
     for (int round = 0; round < 2; round++) {
         batch_reset(&batch);
         (void)add_message(&batch, subject_of("in"), NULL, "x");
@@ -340,9 +335,8 @@ static void a_repeat_is_sent_but_stored_once(void **state)
     assert_int_equal(stored(stream), 1);
 }
 
-static void a_full_batch_keeps_its_order(void **state)
+TEST(a_full_batch_keeps_its_order)
 {
-    (void)state;
     fill_batch(BATCH);
     publish();
     assert_int_equal(count_verdicts(&batch, VERDICT_SENT), BATCH);
@@ -358,11 +352,10 @@ static void a_full_batch_keeps_its_order(void **state)
     }
 }
 
-static void a_killed_server_ends_the_wait_and_nothing_is_published_later(void **state)
+TEST(a_killed_server_ends_the_wait_and_nothing_is_published_later)
 {
     int64_t started_ms;
 
-    (void)state;
     fill_batch(10);
     publish();
     services("kill", "nats");
@@ -412,13 +405,12 @@ static int publish_until_it_fails(void)
 
 /* The stream never gets more of the failed batches than it held when the server came back: neither
  * the old connection nor the new one sends anything more of them. */
-static void what_was_given_up_is_never_stored_after_a_restart(void **state)
+TEST(what_was_given_up_is_never_stored_after_a_restart)
 {
     uint64_t found;
     int status;
     pid_t killer;
 
-    (void)state;
     for (int round = 0; round < 3; round++) {
         killer = kill_server_behind(100);
         (void)publish_until_it_fails();
@@ -437,11 +429,10 @@ static void what_was_given_up_is_never_stored_after_a_restart(void **state)
     }
 }
 
-static void a_server_that_is_killed_ends_the_wait_for_its_acknowledgements_at_once(void **state)
+TEST(a_server_that_is_killed_ends_the_wait_for_its_acknowledgements_at_once)
 {
     int64_t started_ms = clock_now_ms();
 
-    (void)state;
     fill_batch(BATCH);
     services("pause", "nats");
     broker_send(broker, &batch, SINK, clock_now_ms() + 5000);
@@ -456,11 +447,10 @@ static void a_server_that_is_killed_ends_the_wait_for_its_acknowledgements_at_on
     assert_true(stored(stream) <= BATCH);
 }
 
-static void a_silent_server_ends_the_wait_at_the_deadline(void **state)
+TEST(a_silent_server_ends_the_wait_at_the_deadline)
 {
     int64_t started_ms;
 
-    (void)state;
     services("pause", "nats");
     fill_batch(BATCH);
     started_ms = clock_now_ms();
@@ -476,9 +466,8 @@ static void a_silent_server_ends_the_wait_at_the_deadline(void **state)
 }
 
 /* Acknowledgements are on their way while the batch's memory is used again. */
-static void acknowledgements_that_arrive_late_change_no_later_batch(void **state)
+TEST(acknowledgements_that_arrive_late_change_no_later_batch)
 {
-    (void)state;
     for (int round = 0; round < 40; round++) {
         wait_until_ready();
         fill_batch(BATCH);
@@ -490,7 +479,7 @@ static void acknowledgements_that_arrive_late_change_no_later_batch(void **state
     publish();
 }
 
-static void a_missing_stream_is_reported_with_the_command_that_adds_it(void **state)
+TEST_WITH(a_missing_stream_is_reported_with_the_command_that_adds_it, NULL, teardown)
 {
     (void)open_broker(state);
     allow(&options, subject_of(">"));
@@ -501,7 +490,7 @@ static void a_missing_stream_is_reported_with_the_command_that_adds_it(void **st
     assert_non_null(strstr(error.hint, subject_of(">")));
 }
 
-static void the_printed_command_works_without_an_allow_list_too(void **state)
+TEST_WITH(the_printed_command_works_without_an_allow_list_too, NULL, teardown)
 {
     char expected[96];
     struct findings findings;
@@ -520,7 +509,7 @@ static void the_printed_command_works_without_an_allow_list_too(void **state)
     findings_free(&findings);
 }
 
-static void create_adds_the_missing_stream(void **state)
+TEST_WITH(create_adds_the_missing_stream, NULL, teardown)
 {
     struct findings findings;
 
@@ -540,7 +529,7 @@ static void create_adds_the_missing_stream(void **state)
     findings_free(&findings);
 }
 
-static void a_stream_that_never_acknowledges_is_refused(void **state)
+TEST_WITH(a_stream_that_never_acknowledges_is_refused, NULL, teardown)
 {
     jsStreamConfig config;
 
@@ -553,7 +542,7 @@ static void a_stream_that_never_acknowledges_is_refused(void **state)
     assert_says(&error, "no_ack");
 }
 
-static void a_weak_stream_is_warned_about(void **state)
+TEST_WITH(a_weak_stream_is_warned_about, NULL, teardown)
 {
     struct findings findings;
     char fix[128];
@@ -582,11 +571,10 @@ static void a_weak_stream_is_warned_about(void **state)
     findings_free(&findings);
 }
 
-static void a_subject_that_the_stream_does_not_take_is_reported(void **state)
+TEST(a_subject_that_the_stream_does_not_take_is_reported)
 {
     struct findings findings;
 
-    (void)state;
     assert_int_equal(findings_init(&findings), 0);
     assert_int_equal(broker_inspect(broker, "else.where", &findings, &error), -1);
     assert_says(&error, "has no subject that matches \"else.where\"");
@@ -616,7 +604,7 @@ static void add_own_stream(void)
     assert_int_equal(js_AddStream(NULL, context, &config, NULL, NULL), NATS_OK);
 }
 
-static void a_password_is_read_anew_and_a_forbidden_subject_waits(void **state)
+TEST_WITH(a_password_is_read_anew_and_a_forbidden_subject_waits, NULL, teardown)
 {
     char secret_path[128];
 
@@ -672,7 +660,7 @@ static void assert_stored_as_sent(uint64_t sequence, char *const *payloads, cons
 #define ROWS 60
 
 /* Writes are given up in the middle of a message, again and again. */
-static void after_interrupted_writes_every_stored_message_equals_its_row(void **state)
+TEST_WITH(after_interrupted_writes_every_stored_message_equals_its_row, NULL, teardown)
 {
     int64_t deadline_ms = clock_now_ms() + 2 * WAIT_MS;
     char *payloads[ROWS];
@@ -722,7 +710,7 @@ static void after_interrupted_writes_every_stored_message_equals_its_row(void **
 }
 
 /* The socket buffers are full after a few of these, and then each write waits for its deadline. */
-static void a_stuck_server_costs_no_more_than_the_publish_timeout(void **state)
+TEST_WITH(a_stuck_server_costs_no_more_than_the_publish_timeout, NULL, teardown)
 {
     size_t len = 900000;
     char *payload = calloc(1, len);
@@ -753,9 +741,8 @@ static void a_stuck_server_costs_no_more_than_the_publish_timeout(void **state)
     stop_own_server();
 }
 
-static void an_error_names_the_server_in_use(void **state)
+TEST(an_error_names_the_server_in_use)
 {
-    (void)state;
     broker_close(broker);
     options.servers = (struct text_list){
         .items = {"nats://127.0.0.1:1", (char *)(uintptr_t)server_url()}, .count = 2};
@@ -768,45 +755,4 @@ static void an_error_names_the_server_in_use(void **state)
     services("resume", "nats");
     assert_says(&error, server_url());
     assert_null(strstr(error.text, "127.0.0.1:1:"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_message_arrives_with_all_its_parts),
-        TEST(a_null_column_makes_no_header),
-        TEST(a_payload_up_to_the_servers_limit_arrives_whole),
-        TEST(what_can_never_be_sent_is_rejected_and_harms_no_neighbour),
-        TEST(a_payload_beyond_the_limit_is_rejected_fetched_or_not),
-        TEST(the_allow_list_is_kept),
-        TEST(a_subject_without_a_stream_waits_while_its_neighbours_are_sent),
-        TEST(a_subject_of_another_stream_waits),
-        TEST_WITHOUT_STREAM(a_full_stream_lets_messages_wait),
-        TEST_WITHOUT_STREAM(a_stream_that_takes_or_keeps_nothing_is_reported),
-        TEST_WITHOUT_STREAM(a_subject_that_no_consumer_takes_is_reported),
-        TEST_WITHOUT_STREAM(a_full_subject_is_reported),
-        TEST_WITHOUT_STREAM(a_message_larger_than_the_stream_takes_is_rejected),
-        TEST(a_repeat_is_sent_but_stored_once),
-        TEST(a_full_batch_keeps_its_order),
-        TEST(a_killed_server_ends_the_wait_and_nothing_is_published_later),
-        TEST(what_was_given_up_is_never_stored_after_a_restart),
-        TEST(a_server_that_is_killed_ends_the_wait_for_its_acknowledgements_at_once),
-        TEST(a_silent_server_ends_the_wait_at_the_deadline),
-        TEST(acknowledgements_that_arrive_late_change_no_later_batch),
-        TEST_WITHOUT_STREAM(a_missing_stream_is_reported_with_the_command_that_adds_it),
-        TEST_WITHOUT_STREAM(the_printed_command_works_without_an_allow_list_too),
-        TEST_WITHOUT_STREAM(create_adds_the_missing_stream),
-        TEST_WITHOUT_STREAM(a_stream_that_never_acknowledges_is_refused),
-        TEST_WITHOUT_STREAM(a_weak_stream_is_warned_about),
-        TEST(a_subject_that_the_stream_does_not_take_is_reported),
-        TEST(an_error_names_the_server_in_use),
-        TEST_WITHOUT_STREAM(after_interrupted_writes_every_stored_message_equals_its_row),
-        TEST_WITHOUT_STREAM(a_stuck_server_costs_no_more_than_the_publish_timeout),
-        TEST_WITHOUT_STREAM(a_password_is_read_anew_and_a_forbidden_subject_waits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, close_library);
 }

@@ -1,6 +1,10 @@
 #include "integration/capture.h"
 #include "integration/nats_fixture.h"
 
+ONCE(NULL, close_library)
+
+FIXTURE(NULL, teardown)
+
 /*
  * A stream that has had the event_id: the same event is sent, another one is rejected, and a
  * message that cannot be fetched is taken for a repeat, with one warning a connection.
@@ -38,9 +42,8 @@ static void send_event(void)
 
 /* ---- the same, or another ---- */
 
-static void the_same_event_again_is_sent_and_stored_once(void **state)
+TEST_WITH(the_same_event_again_is_sent_and_stored_once, setup, teardown)
 {
-    (void)state;
     capture_stderr();
     for (int i = 0; i < 3; i++)
         send_event();
@@ -48,9 +51,8 @@ static void the_same_event_again_is_sent_and_stored_once(void **state)
     assert_int_equal(stored(stream), 1);
 }
 
-static void an_event_with_nothing_but_an_id_is_compared_as_well(void **state)
+TEST_WITH(an_event_with_nothing_but_an_id_is_compared_as_well, setup, teardown)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         batch_reset(&batch);
         (void)add_message(&batch, subject_of("none"), NULL, NULL);
@@ -61,12 +63,11 @@ static void an_event_with_nothing_but_an_id_is_compared_as_well(void **state)
     assert_int_equal(stored(stream), 2);
 }
 
-static void the_largest_event_is_compared_as_well(void **state)
+TEST_WITH(the_largest_event_is_compared_as_well, setup, teardown)
 {
     size_t len = (size_t)broker_payload_max(broker) - 512;
     char *payload = malloc(len);
 
-    (void)state;
     assert_non_null(payload);
     for (size_t i = 0; i < len; i++)
         payload[i] = (char)(i * 31);
@@ -161,7 +162,7 @@ static void change_header(struct message *message)
     message->headers = headers;
 }
 
-static void another_event_with_the_same_id_is_rejected(void **state)
+TEST_WITH(another_event_with_the_same_id_is_rejected, setup, teardown)
 {
     static void (*const changes[])(struct message *) = {
         change_subject, change_payload, shorten_payload, drop_payload,
@@ -169,7 +170,6 @@ static void another_event_with_the_same_id_is_rejected(void **state)
         drop_header,    add_header,     rename_header,   change_header};
     uint64_t id = client_id();
 
-    (void)state;
     send_event();
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         batch_reset(&batch);
@@ -182,9 +182,8 @@ static void another_event_with_the_same_id_is_rejected(void **state)
     assert_int_equal(stored(stream), 1);
 }
 
-static void equal_ids_within_a_batch_are_compared_too(void **state)
+TEST_WITH(equal_ids_within_a_batch_are_compared_too, setup, teardown)
 {
-    (void)state;
     (void)add_message(&batch, subject_of("first"), NULL, "x");
     (void)add_event();
     (void)add_event();
@@ -197,11 +196,10 @@ static void equal_ids_within_a_batch_are_compared_too(void **state)
 }
 
 /* As after a crash: the whole batch again, with news and a collision in it. */
-static void a_repeated_batch_is_compared_row_by_row(void **state)
+TEST_WITH(a_repeated_batch_is_compared_row_by_row, setup, teardown)
 {
     static const int repeated = 200;
 
-    (void)state;
     for (int round = 0; round < 2; round++) {
         batch_reset(&batch);
         for (int i = 0; i < repeated; i++)
@@ -219,9 +217,8 @@ static void a_repeated_batch_is_compared_row_by_row(void **state)
 
 /* ---- not to be fetched ---- */
 
-static void a_deleted_message_is_taken_for_a_repeat_with_one_warning(void **state)
+TEST_WITH(a_deleted_message_is_taken_for_a_repeat_with_one_warning, setup, teardown)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         (void)add_message(&batch, subject_of("in"), NULL, "x");
     publish_quickly();
@@ -237,7 +234,7 @@ static void a_deleted_message_is_taken_for_a_repeat_with_one_warning(void **stat
     assert_int_equal(stored(stream), 0);
 }
 
-static void a_consumed_message_of_a_work_queue_is_taken_for_a_repeat(void **state)
+TEST(a_consumed_message_of_a_work_queue_is_taken_for_a_repeat)
 {
     natsSubscription *worker = NULL;
     natsMsg *work = NULL;
@@ -261,7 +258,7 @@ static void a_consumed_message_of_a_work_queue_is_taken_for_a_repeat(void **stat
 }
 
 /* For such a repeat the server answers with sequence number 0. */
-static void a_message_that_no_consumer_wanted_is_taken_for_a_repeat(void **state)
+TEST(a_message_that_no_consumer_wanted_is_taken_for_a_repeat)
 {
     jsStreamConfig config;
 
@@ -283,7 +280,7 @@ static const char fetch_forbidden[] =
     "  {user: relay, password: relay, permissions: {\n"
     "    publish: [\"*.in\", \"$JS.API.STREAM.INFO.*\"], subscribe: [\"_INBOX.>\"]}}]}\n";
 
-static void without_permission_to_fetch_it_is_taken_for_a_repeat(void **state)
+TEST(without_permission_to_fetch_it_is_taken_for_a_repeat)
 {
     jsStreamConfig config;
     uint64_t id;
@@ -358,7 +355,7 @@ static void swallow_fetches(void)
     assert_int_equal(natsConnection_Flush(connection), NATS_OK);
 }
 
-static void a_duplicate_that_cannot_be_compared_in_time_stays_pending(void **state)
+TEST(a_duplicate_that_cannot_be_compared_in_time_stays_pending)
 {
     open_service(state);
     swallow_fetches();
@@ -372,7 +369,7 @@ static void a_duplicate_that_cannot_be_compared_in_time_stays_pending(void **sta
 }
 
 /* Otherwise the messages would stay pending for ever. */
-static void a_server_that_never_answers_is_asked_on_two_connections(void **state)
+TEST(a_server_that_never_answers_is_asked_on_two_connections)
 {
     open_service(state);
     swallow_fetches();
@@ -397,7 +394,7 @@ static void publish_to_service(char *answer)
     assert_int_equal(natsConnection_Flush(connection), NATS_OK);
 }
 
-static void an_answer_without_a_message_is_taken_for_a_repeat(void **state)
+TEST(an_answer_without_a_message_is_taken_for_a_repeat)
 {
     static char *const answers[] = {
         "", "{}", "+OK", "{\"error\":{\"code\":503,\"err_code\":10008,\"description\":\"busy\"}}"};
@@ -411,7 +408,7 @@ static void an_answer_without_a_message_is_taken_for_a_repeat(void **state)
 }
 
 /* A stream that was deleted and created again may hold another message under that number. */
-static void a_stored_message_with_another_id_proves_nothing(void **state)
+TEST(a_stored_message_with_another_id_proves_nothing)
 {
     static char *const answers[] = {
         "{\"message\":{}}",
@@ -430,7 +427,7 @@ static void a_stored_message_with_another_id_proves_nothing(void **state)
 }
 
 /* The stored message has the first message's id and nothing else of it. */
-static void a_stored_message_with_nothing_but_the_id_is_another_event(void **state)
+TEST(a_stored_message_with_nothing_but_the_id_is_another_event)
 {
     static char answer[] =
         "{\"message\":{\"subject\":\"in\",\"data\":\"eA==\",\"hdrs\":\""
@@ -442,30 +439,4 @@ static void a_stored_message_with_nothing_but_the_id_is_another_event(void **sta
     assert_collides(&batch.messages[0], 17);
     assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
     close_service();
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_same_event_again_is_sent_and_stored_once),
-        TEST(an_event_with_nothing_but_an_id_is_compared_as_well),
-        TEST(the_largest_event_is_compared_as_well),
-        TEST(another_event_with_the_same_id_is_rejected),
-        TEST(equal_ids_within_a_batch_are_compared_too),
-        TEST(a_repeated_batch_is_compared_row_by_row),
-        TEST(a_deleted_message_is_taken_for_a_repeat_with_one_warning),
-        TEST_WITHOUT_STREAM(a_consumed_message_of_a_work_queue_is_taken_for_a_repeat),
-        TEST_WITHOUT_STREAM(a_message_that_no_consumer_wanted_is_taken_for_a_repeat),
-        TEST_WITHOUT_STREAM(without_permission_to_fetch_it_is_taken_for_a_repeat),
-        TEST_WITHOUT_STREAM(a_duplicate_that_cannot_be_compared_in_time_stays_pending),
-        TEST_WITHOUT_STREAM(a_server_that_never_answers_is_asked_on_two_connections),
-        TEST_WITHOUT_STREAM(an_answer_without_a_message_is_taken_for_a_repeat),
-        TEST_WITHOUT_STREAM(a_stored_message_with_another_id_proves_nothing),
-        TEST_WITHOUT_STREAM(a_stored_message_with_nothing_but_the_id_is_another_event),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, close_library);
 }

@@ -1,6 +1,10 @@
 #include "broker/nats/nats.h"
 #include "integration/nats_fixture.h"
 
+ONCE(NULL, close_library)
+
+FIXTURE(setup, teardown)
+
 /*
  * Acknowledgements are ordinary messages. Who may publish to the relay's inbox, and has seen the
  * subjects of answers, tries to acknowledge in the server's place. Here a subject that the stream
@@ -60,11 +64,10 @@ static natsSubscription *listen(const char *subject, natsMsgHandler on_message)
     return listener;
 }
 
-static void the_reply_subject_of_one_message_does_not_let_anyone_acknowledge_the_next(void **state)
+TEST(the_reply_subject_of_one_message_does_not_let_anyone_acknowledge_the_next)
 {
     natsSubscription *forger;
 
-    (void)state;
     say_stream_takes(">");
     forger = listen("lost.>", forge_next);
     options.publish_timeout_ms = 500;
@@ -87,11 +90,10 @@ static void forge_same_number(natsConnection *forger, natsSubscription *subscrip
     natsMsg_Destroy(seen);
 }
 
-static void a_sequence_number_acknowledges_one_message_of_a_connection(void **state)
+TEST(a_sequence_number_acknowledges_one_message_of_a_connection)
 {
     natsSubscription *forger;
 
-    (void)state;
     say_stream_takes(">");
     forger = listen("lost.>", forge_same_number);
     for (int round = 0; round < 2; round++) {
@@ -108,12 +110,11 @@ static void a_sequence_number_acknowledges_one_message_of_a_connection(void **st
     natsSubscription_Destroy(forger);
 }
 
-static void a_stream_that_was_made_anew_acknowledges_on_the_next_connection(void **state)
+TEST(a_stream_that_was_made_anew_acknowledges_on_the_next_connection)
 {
     jsStreamConfig config;
     char subject[64];
 
-    (void)state;
     (void)snprintf(subject, sizeof subject, "%s.in", prefix);
     fill_batch_of(subject, 3);
     publish_quickly();
@@ -136,7 +137,7 @@ static const char own_inbox[] =
     "    publish: [\"*.in\", \"$JS.API.STREAM.INFO.*\", \"$JS.API.STREAM.MSG.GET.*\"],\n"
     "    subscribe: [\"_INBOX_relay.>\"]}}]}\n";
 
-static void acknowledgements_come_back_below_the_sinks_inbox_prefix(void **state)
+TEST_WITH(acknowledgements_come_back_below_the_sinks_inbox_prefix, NULL, teardown)
 {
     natsSubscription *listener = NULL;
     natsMsg *seen = NULL;
@@ -162,11 +163,10 @@ static void acknowledgements_come_back_below_the_sinks_inbox_prefix(void **state
     stop_own_server();
 }
 
-static void an_inbox_that_the_stream_would_take_is_refused(void **state)
+TEST(an_inbox_that_the_stream_would_take_is_refused)
 {
     char inside[64];
 
-    (void)state;
     (void)snprintf(inside, sizeof inside, "%s.inbox", prefix);
     options.inbox_prefix = inside;
     nats_disconnect((struct nats *)broker);
@@ -175,7 +175,7 @@ static void an_inbox_that_the_stream_would_take_is_refused(void **state)
     assert_says(&error, "choose an inbox_prefix that none of its subjects matches");
 }
 
-static void a_user_who_may_not_subscribe_to_the_inbox_learns_its_name(void **state)
+TEST_WITH(a_user_who_may_not_subscribe_to_the_inbox_learns_its_name, NULL, teardown)
 {
     jsStreamConfig config;
 
@@ -185,21 +185,4 @@ static void a_user_who_may_not_subscribe_to_the_inbox_learns_its_name(void **sta
     assert_int_equal(broker_ready(broker, &error), -1);
     assert_non_null(strstr(error.hint, "subscribe to _INBOX.>"));
     stop_own_server();
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_reply_subject_of_one_message_does_not_let_anyone_acknowledge_the_next),
-        TEST(a_sequence_number_acknowledges_one_message_of_a_connection),
-        TEST(an_inbox_that_the_stream_would_take_is_refused),
-        TEST(a_stream_that_was_made_anew_acknowledges_on_the_next_connection),
-        TEST_WITHOUT_STREAM(acknowledgements_come_back_below_the_sinks_inbox_prefix),
-        TEST_WITHOUT_STREAM(a_user_who_may_not_subscribe_to_the_inbox_learns_its_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, close_library);
 }

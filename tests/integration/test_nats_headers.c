@@ -1,5 +1,9 @@
 #include "integration/nats_fixture.h"
 
+ONCE(NULL, close_library)
+
+FIXTURE(setup, teardown)
+
 /* All headers in one call, or one by one: whichever it is, a consumer sees the same. A version of
  * the library that is not in nats_one_call_works() fails here, so that it is looked at. */
 
@@ -89,9 +93,8 @@ static void expect_same_lines(int sequence, int other)
         assert_string_equal(lines[0][i], lines[1][i]);
 }
 
-static void a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many(void **state)
+TEST(a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many)
 {
-    (void)state;
     assert_true(nats()->headers_in_one_call);
     calls = 0;
     fill_with_all_kinds(1);
@@ -103,23 +106,10 @@ static void a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many(
         expect_same_lines(i, KINDS + i);
 }
 
-static void an_event_whose_headers_were_set_in_one_call_is_recognised_as_a_repeat(void **state)
+TEST(an_event_whose_headers_were_set_in_one_call_is_recognised_as_a_repeat)
 {
-    (void)state;
     fill_with_all_kinds(1);
     fill_with_all_kinds(1);
     assert_int_equal(stored(stream), KINDS);
     assert_true(nats()->headers_in_one_call);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_consumer_sees_the_same_headers_whether_one_call_sets_them_or_many),
-        TEST(an_event_whose_headers_were_set_in_one_call_is_recognised_as_a_repeat),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, close_library);
 }

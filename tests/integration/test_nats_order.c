@@ -1,6 +1,8 @@
 #include "integration/keyed_rows.h"
 #include "integration/nats_fixture.h"
 
+ONCE(NULL, close_library)
+
 /*
  * The order of a key in a stream when one of its messages is refused. A stream stores what comes
  * behind a refused message, so a message of a key is published only after the one before it was
@@ -33,6 +35,8 @@ static int setup_keys(void **state)
     row_count = 0;
     return 0;
 }
+
+FIXTURE(setup_keys, teardown)
 
 /* Key by key in turn; "K0-3" is the fourth value of the first key. */
 static void add_rows(int key_count, int count)
@@ -75,18 +79,16 @@ static void expect_key_held_at(int key, int place)
     assert_int_equal(count_rows(OUTCOME_BEHIND), KEY_ROWS - 1 - place);
 }
 
-static void a_refused_message_holds_its_key_and_nothing_else(void **state)
+TEST(a_refused_message_holds_its_key_and_nothing_else)
 {
-    (void)state;
     add_rows(KEYS, KEYS * KEY_ROWS);
     rows[3 * KEYS + 1].value = large;
     run_cycles();
     expect_key_held_at(1, 3);
 }
 
-static void a_held_key_goes_on_when_its_dead_row_is_dropped(void **state)
+TEST(a_held_key_goes_on_when_its_dead_row_is_dropped)
 {
-    (void)state;
     add_rows(KEYS, KEYS * KEY_ROWS);
     rows[(KEY_ROWS - 1) * KEYS + 2].value = large;
     run_cycles();
@@ -98,9 +100,8 @@ static void a_held_key_goes_on_when_its_dead_row_is_dropped(void **state)
     assert_int_equal(stored_of(2), KEY_ROWS);
 }
 
-static void what_stands_behind_a_dead_row_is_stored_in_its_order(void **state)
+TEST(what_stands_behind_a_dead_row_is_stored_in_its_order)
 {
-    (void)state;
     add_rows(1, KEY_ROWS);
     rows[0].value = large;
     run_cycles();
@@ -118,29 +119,14 @@ static void what_stands_behind_a_dead_row_is_stored_in_its_order(void **state)
     }
 }
 
-static void five_hundred_messages_of_one_key_keep_their_order(void **state)
+TEST(five_hundred_messages_of_one_key_keep_their_order)
 {
     int64_t started_ms = clock_now_ms();
 
-    (void)state;
     add_rows(1, ROWS_MAX);
     assert_int_equal(run_cycle(), 0);
     print_message("one key: %d messages in %lld ms\n", ROWS_MAX,
                   (long long)(clock_now_ms() - started_ms));
     assert_int_equal(batch.last_wave, ROWS_MAX - 1);
     assert_int_equal(stored_of(0), ROWS_MAX);
-}
-
-#define TEST_KEYS(name) cmocka_unit_test_setup_teardown(name, setup_keys, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_KEYS(a_refused_message_holds_its_key_and_nothing_else),
-        TEST_KEYS(a_held_key_goes_on_when_its_dead_row_is_dropped),
-        TEST_KEYS(what_stands_behind_a_dead_row_is_stored_in_its_order),
-        TEST_KEYS(five_hundred_messages_of_one_key_keep_their_order),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, close_library);
 }

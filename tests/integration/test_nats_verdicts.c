@@ -1,6 +1,10 @@
 #include "integration/found.h"
 #include "integration/nats_fixture.h"
 
+ONCE(NULL, close_library)
+
+FIXTURE(NULL, teardown)
+
 /*
  * Which answer of the server has which verdict, and that a message which cannot be sent costs its
  * neighbours neither their acknowledgement nor the connection.
@@ -32,7 +36,7 @@ static void add_stream_of(const char *first, const char *second)
 
 /* ---- the stream ---- */
 
-static void a_stream_full_by_bytes_lets_messages_wait(void **state)
+TEST(a_stream_full_by_bytes_lets_messages_wait)
 {
     static char payload[600];
     jsStreamConfig config;
@@ -50,7 +54,7 @@ static void a_stream_full_by_bytes_lets_messages_wait(void **state)
     assert_refused(&batch.messages[2], VERDICT_WAIT, "maximum bytes exceeded (10077)");
 }
 
-static void room_in_a_full_stream_is_used_by_what_waited(void **state)
+TEST(room_in_a_full_stream_is_used_by_what_waited)
 {
     jsStreamConfig config;
 
@@ -71,7 +75,7 @@ static void room_in_a_full_stream_is_used_by_what_waited(void **state)
     assert_int_equal(batch.messages[1].verdict, VERDICT_SENT);
 }
 
-static void a_sealed_stream_lets_messages_wait(void **state)
+TEST(a_sealed_stream_lets_messages_wait)
 {
     jsStreamConfig config;
     const char *subjects[1];
@@ -88,12 +92,11 @@ static void a_sealed_stream_lets_messages_wait(void **state)
     assert_refused(&batch.messages[0], VERDICT_WAIT, "invalid operation on sealed stream (10109)");
 }
 
-static void a_stream_deleted_while_running_lets_messages_wait_until_it_is_back(void **state)
+TEST_WITH(a_stream_deleted_while_running_lets_messages_wait_until_it_is_back, setup, teardown)
 {
     jsStreamConfig config;
     uint64_t id = client_id();
 
-    (void)state;
     delete_stream(stream);
     (void)add_message(&batch, subject_of("in"), NULL, "x");
     publish_quickly();
@@ -124,7 +127,7 @@ static void assert_reported(const char *text, const char *fix)
     findings_free(&findings);
 }
 
-static void a_full_account_lets_messages_wait(void **state)
+TEST(a_full_account_lets_messages_wait)
 {
     static const jsStorageType storages[] = {js_FileStorage, js_MemoryStorage};
     static char payload[790];
@@ -161,7 +164,7 @@ static void a_full_account_lets_messages_wait(void **state)
 
 #define LETTERS_50 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx"
 
-static void a_forbidden_subject_waits_at_once_whatever_its_name(void **state)
+TEST(a_forbidden_subject_waits_at_once_whatever_its_name)
 {
     static const char *const forbidden[] = {
         "out.plain",       "out.\"quoted\"",
@@ -203,7 +206,7 @@ static void reload_own(const char *config)
     }
 }
 
-static void a_permission_taken_away_while_running_stops_one_subject(void **state)
+TEST(a_permission_taken_away_while_running_stops_one_subject)
 {
     open_own(state, RELAY_MAY("allow: [\"a.>\", \"b.>\""), "relay");
     add_stream_of("a.>", "b.>");
@@ -230,7 +233,7 @@ static void open_limited(void **state, const char *config)
     use_stream(&stream_config);
 }
 
-static void a_lowered_max_payload_rejects_what_is_now_too_large(void **state)
+TEST(a_lowered_max_payload_rejects_what_is_now_too_large)
 {
     static char payload[3000];
 
@@ -264,7 +267,7 @@ static void age_limit(void)
     ((struct nats *)broker)->max_payload_read_at_ms -= 10000;
 }
 
-static void a_raised_max_payload_is_noticed_before_a_message_is_rejected(void **state)
+TEST(a_raised_max_payload_is_noticed_before_a_message_is_rejected)
 {
     uint64_t id;
 
@@ -281,8 +284,7 @@ static void a_raised_max_payload_is_noticed_before_a_message_is_rejected(void **
     stop_own_server();
 }
 
-static void
-a_message_above_a_limit_that_was_just_learned_is_rejected_on_the_same_connection(void **state)
+TEST(a_message_above_a_limit_that_was_just_learned_is_rejected_on_the_same_connection)
 {
     uint64_t id;
 
@@ -309,7 +311,7 @@ static void answer_of_code(char *out, size_t size, int code)
                    code, stream);
 }
 
-static void each_answer_of_a_server_has_its_verdict(void **state)
+TEST_WITH(each_answer_of_a_server_has_its_verdict, setup, teardown)
 {
     static const struct {
         int code;
@@ -332,7 +334,6 @@ static void each_answer_of_a_server_has_its_verdict(void **state)
     natsSubscription *service = NULL;
     int count = (int)(sizeof coded / sizeof *coded);
 
-    (void)state;
     say_stream_takes(">");
     assert_int_equal(natsConnection_Subscribe(&service, connection, "service.>", on_request, NULL),
                      NATS_OK);
@@ -374,7 +375,7 @@ static natsSubscription *begin_own_jetstream(void **state, char *reply)
 }
 
 /* A stream that takes ">" does the same: it takes the question about itself too. */
-static void an_answer_that_does_not_describe_the_stream_is_reported(void **state)
+TEST(an_answer_that_does_not_describe_the_stream_is_reported)
 {
     static char ack[] = "{\"stream\":\"S\",\"seq\":1}";
     natsSubscription *service = begin_own_jetstream(state, ack);
@@ -387,7 +388,7 @@ static void an_answer_that_does_not_describe_the_stream_is_reported(void **state
 
 /* A stream of a cluster that elects a leader, or has no majority: nobody takes the message, and the
  * server does not know more of the stream. */
-static void a_stream_without_a_leader_makes_the_sink_wait_and_not_the_message(void **state)
+TEST(a_stream_without_a_leader_makes_the_sink_wait_and_not_the_message)
 {
     static char info[] = "{\"config\":{\"subjects\":[\">\"]}}";
     static char no_leader[] = "{\"error\":{\"code\":503,\"err_code\":10008,\"description\":"
@@ -509,12 +510,11 @@ static int add_poison(void)
     return count + 6;
 }
 
-static void one_poison_of_each_kind_delays_and_disconnects_nobody(void **state)
+TEST_WITH(one_poison_of_each_kind_delays_and_disconnects_nobody, setup, teardown)
 {
     uint64_t id = client_id();
     int poisoned;
 
-    (void)state;
     poisoned = add_poison();
     (void)add_message(&batch, subject_of("good"), NULL, "x");
     publish_quickly();
@@ -538,11 +538,10 @@ static size_t header_bytes_of(const struct message *message)
 }
 
 /* The server counts headers and payload together, and closes the connection of who exceeds it. */
-static void the_largest_message_is_sent_and_one_byte_more_is_rejected(void **state)
+TEST_WITH(the_largest_message_is_sent_and_one_byte_more_is_rejected, setup, teardown)
 {
     uint64_t id = client_id();
 
-    (void)state;
     for (size_t more = 0; more < 2; more++) {
         struct message *message = add_message(&batch, subject_of("p"), NULL, NULL);
 
@@ -556,11 +555,10 @@ static void the_largest_message_is_sent_and_one_byte_more_is_rejected(void **sta
 }
 
 /* JetStream counts a header in 16 bits. */
-static void the_largest_headers_are_sent_and_one_byte_more_is_rejected(void **state)
+TEST_WITH(the_largest_headers_are_sent_and_one_byte_more_is_rejected, setup, teardown)
 {
     struct message *message[2];
 
-    (void)state;
     for (size_t more = 0; more < 2; more++) {
         message[more] = add_message(&batch, subject_of("h"), NULL, "x");
         message[more]->route_key = (struct text){long_key, 65535 - header_bytes_of(message[more]) -
@@ -570,32 +568,4 @@ static void the_largest_headers_are_sent_and_one_byte_more_is_rejected(void **st
     publish_quickly();
     assert_int_equal(message[0]->verdict, VERDICT_SENT);
     assert_refused(message[1], VERDICT_REJECTED, "64 KiB");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_WITHOUT_STREAM(a_stream_full_by_bytes_lets_messages_wait),
-        TEST_WITHOUT_STREAM(room_in_a_full_stream_is_used_by_what_waited),
-        TEST_WITHOUT_STREAM(a_sealed_stream_lets_messages_wait),
-        TEST(a_stream_deleted_while_running_lets_messages_wait_until_it_is_back),
-        TEST_WITHOUT_STREAM(a_full_account_lets_messages_wait),
-        TEST_WITHOUT_STREAM(a_forbidden_subject_waits_at_once_whatever_its_name),
-        TEST_WITHOUT_STREAM(a_permission_taken_away_while_running_stops_one_subject),
-        TEST_WITHOUT_STREAM(a_lowered_max_payload_rejects_what_is_now_too_large),
-        TEST_WITHOUT_STREAM(a_raised_max_payload_is_noticed_before_a_message_is_rejected),
-        TEST_WITHOUT_STREAM(
-            a_message_above_a_limit_that_was_just_learned_is_rejected_on_the_same_connection),
-        TEST(each_answer_of_a_server_has_its_verdict),
-        TEST_WITHOUT_STREAM(an_answer_that_does_not_describe_the_stream_is_reported),
-        TEST_WITHOUT_STREAM(a_stream_without_a_leader_makes_the_sink_wait_and_not_the_message),
-        TEST(one_poison_of_each_kind_delays_and_disconnects_nobody),
-        TEST(the_largest_message_is_sent_and_one_byte_more_is_rejected),
-        TEST(the_largest_headers_are_sent_and_one_byte_more_is_rejected),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, close_library);
 }

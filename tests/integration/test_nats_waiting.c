@@ -3,6 +3,10 @@
 
 #include <sys/ioctl.h>
 
+ONCE(NULL, close_library)
+
+FIXTURE(setup, teardown)
+
 /* When bytes are sent and when they no longer are: what batches, idle times and deadlines need. */
 
 static const char plain_server[] = "jetstream {store_dir: js}\ndebug: true\n";
@@ -51,11 +55,10 @@ static void await_own_log(const char *words)
 
 /* ---- a wave ---- */
 
-static void messages_are_stored_before_their_acknowledgements_are_awaited(void **state)
+TEST(messages_are_stored_before_their_acknowledgements_are_awaited)
 {
     int64_t deadline_ms = clock_now_ms() + WAIT_MS;
 
-    (void)state;
     fill_batch_of(taken(), 50);
     broker_send(broker, &batch, SINK, deadline_ms);
     await_stored(stream, 50);
@@ -85,12 +88,11 @@ static struct broker *open_paused(void)
 
 /* Both sinks are sent to before either is awaited, and the paused one takes all the time there is.
  */
-static void a_paused_server_costs_the_other_sinks_of_the_batch_no_acknowledgement(void **state)
+TEST(a_paused_server_costs_the_other_sinks_of_the_batch_no_acknowledgement)
 {
     struct broker *paused = open_paused();
     int64_t deadline_ms = clock_now_ms() + LATE_MS;
 
-    (void)state;
     fill_batch_of(taken(), BATCH);
     for (int i = 0; i < BATCH; i += 2)
         batch.messages[i].sink = PAUSED;
@@ -120,7 +122,7 @@ static void await_kernel_written(void)
 }
 
 /* The server is paused during the send, and reads again once the deadline has passed. */
-static void nothing_is_written_after_the_deadline(void **state)
+TEST_WITH(nothing_is_written_after_the_deadline, NULL, teardown)
 {
     size_t len = 900000;
     char *payload = calloc(1, len);
@@ -148,14 +150,12 @@ static void nothing_is_written_after_the_deadline(void **state)
 
 /* ---- nobody answers ---- */
 
-static void
-a_row_that_the_stream_does_not_take_reaches_no_subscriber_and_its_neighbours_are_sent(void **state)
+TEST(a_row_that_the_stream_does_not_take_reaches_no_subscriber_and_its_neighbours_are_sent)
 {
     static const char *const untaken[] = {"other.core", "no.stream.1", "no.stream.2"};
     natsSubscription *subscriber = NULL;
     uint64_t received = 0;
 
-    (void)state;
     assert_int_equal(natsConnection_SubscribeSync(&subscriber, connection, "other.core"), NATS_OK);
     assert_int_equal(natsConnection_Flush(connection), NATS_OK);
     for (int round = 1; round <= 2; round++) {
@@ -188,9 +188,8 @@ static void set_acknowledging(bool acknowledges)
     assert_int_equal(js_UpdateStream(NULL, context, &config, NULL, NULL), NATS_OK);
 }
 
-static void a_withheld_acknowledgement_blames_the_server_and_no_subject(void **state)
+TEST(a_withheld_acknowledgement_blames_the_server_and_no_subject)
 {
-    (void)state;
     set_acknowledging(false);
     fill_batch_of(taken(), 1);
     for (int i = 0; i < 2; i++)
@@ -215,7 +214,7 @@ static void await_heard(short what)
     assert_int_equal(poll(&wait, 1, WAIT_MS), 1);
 }
 
-static void a_connection_that_the_server_closed_while_idle_costs_no_batch(void **state)
+TEST_WITH(a_connection_that_the_server_closed_while_idle_costs_no_batch, NULL, teardown)
 {
     jsStreamConfig config;
     uint64_t id;
@@ -235,8 +234,8 @@ static void a_connection_that_the_server_closed_while_idle_costs_no_batch(void *
 
 /* A server that shuts down announces it and then closes: more than one read is needed to find the
  * end. */
-static void
-a_closed_connection_is_found_before_the_next_batch_even_behind_unread_input(void **state)
+TEST_WITH(a_closed_connection_is_found_before_the_next_batch_even_behind_unread_input, NULL,
+          teardown)
 {
     open_plain(state);
     assert_int_equal(kill(own_server, SIGUSR2), 0);
@@ -245,23 +244,4 @@ a_closed_connection_is_found_before_the_next_batch_even_behind_unread_input(void
     await_heard(POLLRDHUP);
     assert_int_equal(broker_ready(broker, &error), -1);
     stop_own_server();
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_WITHOUT_STREAM(name) cmocka_unit_test_teardown(name, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(messages_are_stored_before_their_acknowledgements_are_awaited),
-        TEST(a_paused_server_costs_the_other_sinks_of_the_batch_no_acknowledgement),
-        TEST_WITHOUT_STREAM(nothing_is_written_after_the_deadline),
-        TEST(a_row_that_the_stream_does_not_take_reaches_no_subscriber_and_its_neighbours_are_sent),
-        TEST(a_withheld_acknowledgement_blames_the_server_and_no_subject),
-        TEST_WITHOUT_STREAM(a_connection_that_the_server_closed_while_idle_costs_no_batch),
-        TEST_WITHOUT_STREAM(
-            a_closed_connection_is_found_before_the_next_batch_even_behind_unread_input),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, close_library);
 }

@@ -16,7 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void a_claimed_row_carries_every_column(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(a_claimed_row_carries_every_column)
 {
     struct lane_fixture *fixture = *state;
     const struct message *message = &fixture->batch.messages[0];
@@ -40,7 +42,7 @@ static void a_claimed_row_carries_every_column(void **state)
     assert_int_equal(message->verdict, VERDICT_PENDING);
 }
 
-static void rows_come_in_the_order_of_their_ids(void **state)
+TEST(rows_come_in_the_order_of_their_ids)
 {
     struct lane_fixture *fixture = *state;
 
@@ -50,7 +52,7 @@ static void rows_come_in_the_order_of_their_ids(void **state)
         assert_int_equal(strtol(fixture->batch.messages[i].id.data, NULL, 10), i + 1);
 }
 
-static void two_claimers_never_share_a_row(void **state)
+TEST(two_claimers_never_share_a_row)
 {
     struct lane_fixture *fixture = *state;
     struct outbox *second = open_second(fixture);
@@ -66,7 +68,9 @@ static void two_claimers_never_share_a_row(void **state)
     outbox_close(second);
 }
 
-static void a_row_that_is_not_committed_is_not_claimed(void **state)
+TEST_AGAIN(two_claimers_never_share_a_row, set_up_delete, tear_down)
+
+TEST(a_row_that_is_not_committed_is_not_claimed)
 {
     struct lane_fixture *fixture = *state;
     PGconn *writer = harness_connect(fixture->url);
@@ -81,7 +85,7 @@ static void a_row_that_is_not_committed_is_not_claimed(void **state)
     PQfinish(writer);
 }
 
-static void a_settled_row_is_marked_and_never_claimed_again(void **state)
+TEST(a_settled_row_is_marked_and_never_claimed_again)
 {
     struct lane_fixture *fixture = *state;
 
@@ -94,7 +98,7 @@ static void a_settled_row_is_marked_and_never_claimed_again(void **state)
     claim_count(fixture, 0);
 }
 
-static void with_delete_a_settled_row_is_gone(void **state)
+TEST_WITH(with_delete_a_settled_row_is_gone, set_up_delete, tear_down)
 {
     struct lane_fixture *fixture = *state;
 
@@ -105,7 +109,7 @@ static void with_delete_a_settled_row_is_gone(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void only_the_rows_that_were_sent_are_settled(void **state)
+TEST(only_the_rows_that_were_sent_are_settled)
 {
     struct lane_fixture *fixture = *state;
 
@@ -121,7 +125,7 @@ static void only_the_rows_that_were_sent_are_settled(void **state)
     claim_count(fixture, 2);
 }
 
-static void the_next_claim_travels_with_the_settle(void **state)
+TEST(the_next_claim_travels_with_the_settle)
 {
     struct lane_fixture *fixture = *state;
 
@@ -137,7 +141,7 @@ static void the_next_claim_travels_with_the_settle(void **state)
     assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
 }
 
-static void an_abandoned_claim_is_due_again(void **state)
+TEST(an_abandoned_claim_is_due_again)
 {
     struct lane_fixture *fixture = *state;
 
@@ -147,7 +151,9 @@ static void an_abandoned_claim_is_due_again(void **state)
     claim_count(fixture, 2);
 }
 
-static void rows_that_were_claimed_ahead_are_due_again_when_abandoned(void **state)
+TEST_AGAIN(an_abandoned_claim_is_due_again, set_up_delete, tear_down)
+
+TEST(rows_that_were_claimed_ahead_are_due_again_when_abandoned)
 {
     struct lane_fixture *fixture = *state;
 
@@ -182,7 +188,7 @@ static void kill_relays(struct lane_fixture *fixture)
                  "application_name LIKE 'outbox-relay/%' AND datname = current_database()");
 }
 
-static void a_claim_whose_session_has_ended_is_known_before_it_is_published(void **state)
+TEST(a_claim_whose_session_has_ended_is_known_before_it_is_published)
 {
     struct lane_fixture *fixture = *state;
     int64_t deadline_ms = clock_now_ms() + HARNESS_WAIT_MS;
@@ -195,7 +201,7 @@ static void a_claim_whose_session_has_ended_is_known_before_it_is_published(void
         assert_true(clock_now_ms() < deadline_ms);
 }
 
-static void a_connection_lost_between_claim_and_commit_rolls_back(void **state)
+TEST(a_connection_lost_between_claim_and_commit_rolls_back)
 {
     struct lane_fixture *fixture = *state;
 
@@ -210,7 +216,7 @@ static void a_connection_lost_between_claim_and_commit_rolls_back(void **state)
     claim_count(fixture, 5);
 }
 
-static void a_connection_lost_before_the_claim_is_replaced(void **state)
+TEST(a_connection_lost_before_the_claim_is_replaced)
 {
     struct lane_fixture *fixture = *state;
 
@@ -222,7 +228,7 @@ static void a_connection_lost_before_the_claim_is_replaced(void **state)
     claim_count(fixture, 1);
 }
 
-static void rows_whose_mark_a_trigger_swallows_are_noted_as_sent(void **state)
+TEST(rows_whose_mark_a_trigger_swallows_are_noted_as_sent)
 {
     struct lane_fixture *fixture = *state;
 
@@ -242,7 +248,7 @@ static void rows_whose_mark_a_trigger_swallows_are_noted_as_sent(void **state)
     claim_count(fixture, 0);
 }
 
-static void null_empty_and_binary_values_are_three_things(void **state)
+TEST(null_empty_and_binary_values_are_three_things)
 {
     struct lane_fixture *fixture = *state;
     const struct message *messages = fixture->batch.messages;
@@ -266,7 +272,7 @@ static void null_empty_and_binary_values_are_three_things(void **state)
     assert_false(messages[2].payload_is_json);
 }
 
-static void bytes_stay_bytes_where_the_database_quotes_every_identifier(void **state)
+TEST(bytes_stay_bytes_where_the_database_quotes_every_identifier)
 {
     struct lane_fixture *fixture = *state;
 
@@ -287,7 +293,7 @@ static void claim_again_as_parked(struct lane_fixture *fixture)
     assert_int_equal(fixture->batch.count, 1);
 }
 
-static void a_domain_travels_as_what_it_is_over(void **state)
+TEST(a_domain_travels_as_what_it_is_over)
 {
     struct lane_fixture *fixture = *state;
     const struct message *message = &fixture->batch.messages[0];
@@ -315,7 +321,7 @@ static void a_domain_travels_as_what_it_is_over(void **state)
     }
 }
 
-static void json_in_a_domain_is_known_as_json(void **state)
+TEST(json_in_a_domain_is_known_as_json)
 {
     struct lane_fixture *fixture = *state;
 
@@ -327,7 +333,7 @@ static void json_in_a_domain_is_known_as_json(void **state)
     assert_true(fixture->batch.messages[0].payload_is_json);
 }
 
-static void large_payloads_come_as_far_as_the_byte_limit_allows(void **state)
+TEST(large_payloads_come_as_far_as_the_byte_limit_allows)
 {
     struct lane_fixture *fixture = *state;
     int64_t bytes = 0;
@@ -355,7 +361,7 @@ static void large_payloads_come_as_far_as_the_byte_limit_allows(void **state)
     claim_count(fixture, 0);
 }
 
-static void a_payload_above_the_limit_does_not_come(void **state)
+TEST(a_payload_above_the_limit_does_not_come)
 {
     struct lane_fixture *fixture = *state;
 
@@ -373,7 +379,7 @@ static int64_t payload_length(const PGresult *rows, int row)
     return wire_int8(PQgetvalue(rows, row, CLAIM_LENGTHS));
 }
 
-static void payloads_beyond_the_byte_limit_are_neither_read_nor_sent_by_the_server(void **state)
+TEST(payloads_beyond_the_byte_limit_are_neither_read_nor_sent_by_the_server)
 {
     struct lane_fixture *fixture = *state;
     const struct message *messages = fixture->batch.messages;
@@ -404,7 +410,7 @@ static void payloads_beyond_the_byte_limit_are_neither_read_nor_sent_by_the_serv
 }
 
 /* As when a broker came back with another limit while a claim was under way. */
-static void a_payload_that_the_broker_did_not_take_before_is_claimed_anew(void **state)
+TEST(a_payload_that_the_broker_did_not_take_before_is_claimed_anew)
 {
     struct lane_fixture *fixture = *state;
     const struct claim_request less = {.payload_max = 1000};
@@ -421,7 +427,7 @@ static void a_payload_that_the_broker_did_not_take_before_is_claimed_anew(void *
     assert_int_equal(fixture->batch.messages[0].payload.len, 500002);
 }
 
-static void a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not(void **state)
+TEST(a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not)
 {
     struct lane_fixture *fixture = *state;
 
@@ -435,7 +441,7 @@ static void a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not(void **s
     assert_text(fixture->batch.messages[1].payload, "2");
 }
 
-static void headers_that_are_no_flat_object_refuse_the_row(void **state)
+TEST(headers_that_are_no_flat_object_refuse_the_row)
 {
     struct lane_fixture *fixture = *state;
 
@@ -450,7 +456,7 @@ static void headers_that_are_no_flat_object_refuse_the_row(void **state)
     assert_text(fixture->batch.messages[3].headers[0].value, "true");
 }
 
-static void numbers_in_headers_keep_every_digit(void **state)
+TEST(numbers_in_headers_keep_every_digit)
 {
     struct lane_fixture *fixture = *state;
     const struct message *message = &fixture->batch.messages[0];
@@ -464,7 +470,7 @@ static void numbers_in_headers_keep_every_digit(void **state)
     assert_text(message->headers[2].value, "7");
 }
 
-static void a_parked_row_moves_with_its_reason_and_all_it_holds(void **state)
+TEST(a_parked_row_moves_with_its_reason_and_all_it_holds)
 {
     struct lane_fixture *fixture = *state;
 
@@ -487,7 +493,7 @@ static void a_parked_row_moves_with_its_reason_and_all_it_holds(void **state)
         2);
 }
 
-static void a_parked_row_comes_back_when_it_is_due_and_not_before(void **state)
+TEST_WITH(a_parked_row_comes_back_when_it_is_due_and_not_before, set_up_delete, tear_down)
 {
     struct lane_fixture *fixture = *state;
     struct batch *batch = &fixture->batch;
@@ -513,6 +519,8 @@ static void a_parked_row_comes_back_when_it_is_due_and_not_before(void **state)
                      2);
 }
 
+TEST_AGAIN(a_parked_row_comes_back_when_it_is_due_and_not_before, set_up, tear_down)
+
 /* The two may have been made at different times. */
 static void claim_parked_and_send(struct lane_fixture *fixture)
 {
@@ -530,7 +538,7 @@ static void claim_parked_and_send(struct lane_fixture *fixture)
     assert_int_equal(batch->count, 0);
 }
 
-static void a_parked_row_that_is_sent_stays_marked(void **state)
+TEST(a_parked_row_that_is_sent_stays_marked)
 {
     struct lane_fixture *fixture = *state;
 
@@ -541,7 +549,7 @@ static void a_parked_row_that_is_sent_stays_marked(void **state)
                      1);
 }
 
-static void with_delete_a_parked_row_that_is_sent_is_gone(void **state)
+TEST_WITH(with_delete_a_parked_row_that_is_sent_is_gone, set_up_delete, tear_down)
 {
     struct lane_fixture *fixture = *state;
 
@@ -549,7 +557,7 @@ static void with_delete_a_parked_row_that_is_sent_is_gone(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
 }
 
-static void locked_rows_remain_and_parked_ones_are_counted(void **state)
+TEST(locked_rows_remain_and_parked_ones_are_counted)
 {
     struct lane_fixture *fixture = *state;
     struct outbox *second = outbox_open(&fixture->options, NULL, "test/2");
@@ -569,7 +577,7 @@ static void locked_rows_remain_and_parked_ones_are_counted(void **state)
     outbox_close(second);
 }
 
-static void a_foreign_key_share_lock_does_not_hide_a_row(void **state)
+TEST(a_foreign_key_share_lock_does_not_hide_a_row)
 {
     struct lane_fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
@@ -583,7 +591,7 @@ static void a_foreign_key_share_lock_does_not_hide_a_row(void **state)
     PQfinish(other);
 }
 
-static void nothing_can_lock_the_table_between_claim_and_settle(void **state)
+TEST(nothing_can_lock_the_table_between_claim_and_settle)
 {
     struct lane_fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
@@ -599,7 +607,7 @@ static void nothing_can_lock_the_table_between_claim_and_settle(void **state)
     PQfinish(other);
 }
 
-static void a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled(void **state)
+TEST(a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled)
 {
     struct lane_fixture *fixture = *state;
 
@@ -620,7 +628,7 @@ static void a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled(
     claim_count(fixture, 0); /* its note keeps it out of claims */
 }
 
-static void a_silent_host_is_passed_over(void **state)
+TEST(a_silent_host_is_passed_over)
 {
     struct lane_fixture *fixture = *state;
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -642,7 +650,7 @@ static void a_silent_host_is_passed_over(void **state)
     (void)close(silent);
 }
 
-static void a_purge_finds_old_rows_whatever_the_order_of_the_ids(void **state)
+TEST(a_purge_finds_old_rows_whatever_the_order_of_the_ids)
 {
     static char table[] = "public.theirs";
     struct lane_fixture *fixture = *state;
@@ -669,7 +677,7 @@ static void a_purge_finds_old_rows_whatever_the_order_of_the_ids(void **state)
     admin_close(admin);
 }
 
-static void what_is_claimed_has_been_flushed_to_disk(void **state)
+TEST(what_is_claimed_has_been_flushed_to_disk)
 {
     struct lane_fixture *fixture = *state;
 
@@ -707,7 +715,7 @@ static void claim_what_must_be_flushed(struct lane_fixture *fixture)
     } while (fixture->outbox->flushed);
 }
 
-static void the_session_that_flushes_is_replaced_when_it_has_ended(void **state)
+TEST(the_session_that_flushes_is_replaced_when_it_has_ended)
 {
     struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -723,7 +731,7 @@ static void the_session_that_flushes_is_replaced_when_it_has_ended(void **state)
 }
 
 /* A lane that lost its connection goes on with the session that its process has. */
-static void a_lane_that_connects_anew_is_flushed_for_as_before(void **state)
+TEST(a_lane_that_connects_anew_is_flushed_for_as_before)
 {
     struct lane_fixture *fixture = *state;
 
@@ -734,7 +742,7 @@ static void a_lane_that_connects_anew_is_flushed_for_as_before(void **state)
     claim_what_must_be_flushed(fixture);
 }
 
-static void a_lane_beside_which_nobody_flushes_claims_nothing(void **state)
+TEST(a_lane_beside_which_nobody_flushes_claims_nothing)
 {
     struct lane_fixture *fixture = *state;
     struct outbox *alone = outbox_open(&fixture->options, NULL, "test/2");
@@ -749,7 +757,7 @@ static void a_lane_beside_which_nobody_flushes_claims_nothing(void **state)
     outbox_close(alone);
 }
 
-static void a_missing_table_is_reported_with_its_remedy(void **state)
+TEST(a_missing_table_is_reported_with_its_remedy)
 {
     struct lane_fixture *fixture = *state;
 
@@ -760,7 +768,7 @@ static void a_missing_table_is_reported_with_its_remedy(void **state)
     assert_string_equal(fixture->error.hint, "outbox-relay init");
 }
 
-static void an_unreachable_server_is_a_transient_error(void **state)
+TEST(an_unreachable_server_is_a_transient_error)
 {
     static char nowhere[] = "postgresql://postgres@127.0.0.1:1/postgres";
     struct lane_fixture *fixture = *state;
@@ -771,7 +779,7 @@ static void an_unreachable_server_is_a_transient_error(void **state)
     assert_int_equal(fixture->error.origin, ERROR_DATABASE);
 }
 
-static void a_wrong_database_is_a_permanent_error(void **state)
+TEST(a_wrong_database_is_a_permanent_error)
 {
     struct lane_fixture *fixture = *state;
 
@@ -780,7 +788,7 @@ static void a_wrong_database_is_a_permanent_error(void **state)
     assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
 }
 
-static void a_claim_never_needs_a_sequential_scan_or_a_sort(void **state)
+TEST(a_claim_never_needs_a_sequential_scan_or_a_sort)
 {
     struct lane_fixture *fixture = *state;
 
@@ -805,60 +813,4 @@ static void a_claim_never_needs_a_sequential_scan_or_a_sort(void **state)
         0);
     assert_true(sql_number(fixture->conn, "SELECT idx_tup_fetch FROM pg_stat_user_tables"
                                           " WHERE relname = 'outbox'") < 3000);
-}
-
-int main(void)
-{
-#define IN_MARK(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-#define IN_DELETE(test) cmocka_unit_test_setup_teardown(test, set_up_delete, tear_down)
-    const struct CMUnitTest tests[] = {
-        IN_MARK(a_claimed_row_carries_every_column),
-        IN_MARK(rows_come_in_the_order_of_their_ids),
-        IN_MARK(two_claimers_never_share_a_row),
-        IN_DELETE(two_claimers_never_share_a_row),
-        IN_MARK(a_row_that_is_not_committed_is_not_claimed),
-        IN_MARK(a_settled_row_is_marked_and_never_claimed_again),
-        IN_DELETE(with_delete_a_settled_row_is_gone),
-        IN_MARK(only_the_rows_that_were_sent_are_settled),
-        IN_MARK(the_next_claim_travels_with_the_settle),
-        IN_MARK(an_abandoned_claim_is_due_again),
-        IN_DELETE(an_abandoned_claim_is_due_again),
-        IN_MARK(rows_that_were_claimed_ahead_are_due_again_when_abandoned),
-        IN_MARK(a_claim_whose_session_has_ended_is_known_before_it_is_published),
-        IN_MARK(a_connection_lost_between_claim_and_commit_rolls_back),
-        IN_MARK(a_connection_lost_before_the_claim_is_replaced),
-        IN_MARK(rows_whose_mark_a_trigger_swallows_are_noted_as_sent),
-        IN_MARK(null_empty_and_binary_values_are_three_things),
-        IN_MARK(bytes_stay_bytes_where_the_database_quotes_every_identifier),
-        IN_MARK(a_domain_travels_as_what_it_is_over),
-        IN_MARK(json_in_a_domain_is_known_as_json),
-        IN_MARK(large_payloads_come_as_far_as_the_byte_limit_allows),
-        IN_MARK(a_payload_above_the_limit_does_not_come),
-        IN_MARK(payloads_beyond_the_byte_limit_are_neither_read_nor_sent_by_the_server),
-        IN_MARK(a_payload_that_the_broker_did_not_take_before_is_claimed_anew),
-        IN_MARK(a_row_with_a_huge_key_is_refused_and_its_neighbours_are_not),
-        IN_MARK(headers_that_are_no_flat_object_refuse_the_row),
-        IN_MARK(numbers_in_headers_keep_every_digit),
-        IN_MARK(a_parked_row_moves_with_its_reason_and_all_it_holds),
-        IN_DELETE(a_parked_row_comes_back_when_it_is_due_and_not_before),
-        IN_MARK(a_parked_row_comes_back_when_it_is_due_and_not_before),
-        IN_MARK(a_parked_row_that_is_sent_stays_marked),
-        IN_DELETE(with_delete_a_parked_row_that_is_sent_is_gone),
-        IN_MARK(locked_rows_remain_and_parked_ones_are_counted),
-        IN_MARK(a_foreign_key_share_lock_does_not_hide_a_row),
-        IN_MARK(nothing_can_lock_the_table_between_claim_and_settle),
-        IN_MARK(a_row_that_cannot_be_parked_does_not_keep_others_from_being_settled),
-        IN_MARK(a_silent_host_is_passed_over),
-        IN_MARK(a_purge_finds_old_rows_whatever_the_order_of_the_ids),
-        IN_MARK(what_is_claimed_has_been_flushed_to_disk),
-        IN_MARK(the_session_that_flushes_is_replaced_when_it_has_ended),
-        IN_MARK(a_lane_that_connects_anew_is_flushed_for_as_before),
-        IN_MARK(a_lane_beside_which_nobody_flushes_claims_nothing),
-        IN_MARK(a_missing_table_is_reported_with_its_remedy),
-        IN_MARK(an_unreachable_server_is_a_transient_error),
-        IN_MARK(a_wrong_database_is_a_permanent_error),
-        IN_MARK(a_claim_never_needs_a_sequential_scan_or_a_sort),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,8 @@ static int set_up_mark(void **state)
     return open_ordered(state, ON_SENT_MARK, SLICES);
 }
 
+FIXTURE(set_up_mark, tear_down)
+
 static int set_up_deleting(void **state)
 {
     return open_ordered(state, ON_SENT_DELETE, SLICES);
@@ -98,7 +100,7 @@ static void dead(struct lane_fixture *fixture, enum parked_verb verb, const char
     admin_close(admin);
 }
 
-static void the_rows_of_a_key_are_claimed_by_one_lane_at_a_time(void **state)
+TEST(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time)
 {
     struct lane_fixture *fixture = *state;
     struct outbox *second = open_second(fixture);
@@ -119,7 +121,9 @@ static void the_rows_of_a_key_are_claimed_by_one_lane_at_a_time(void **state)
     outbox_close(second);
 }
 
-static void lanes_share_the_slices(void **state)
+TEST_AGAIN(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time, set_up_deleting, tear_down)
+
+TEST(lanes_share_the_slices)
 {
     struct lane_fixture *fixture = *state;
     struct outbox *second = open_second(fixture);
@@ -143,7 +147,7 @@ static void lanes_share_the_slices(void **state)
     outbox_close(second);
 }
 
-static void rows_without_a_key_are_claimed_too(void **state)
+TEST(rows_without_a_key_are_claimed_too)
 {
     struct lane_fixture *fixture = *state;
 
@@ -153,7 +157,7 @@ static void rows_without_a_key_are_claimed_too(void **state)
     claim_count(fixture, 0);
 }
 
-static void behind_a_dead_row_its_key_waits_and_no_other(void **state)
+TEST(behind_a_dead_row_its_key_waits_and_no_other)
 {
     struct lane_fixture *fixture = *state;
 
@@ -174,7 +178,9 @@ static void behind_a_dead_row_its_key_waits_and_no_other(void **state)
                         "1 dead, 2 infinity, 3 infinity");
 }
 
-static void a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it(void **state)
+TEST_AGAIN(behind_a_dead_row_its_key_waits_and_no_other, set_up_deleting, tear_down)
+
+TEST(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it)
 {
     struct lane_fixture *fixture = *state;
 
@@ -198,7 +204,9 @@ static void a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it(void **
     send_all(fixture);
 }
 
-static void a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there(void **state)
+TEST_AGAIN(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it, set_up_deleting, tear_down)
+
+TEST(a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there)
 {
     struct lane_fixture *fixture = *state;
 
@@ -217,7 +225,7 @@ static void a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there
         sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL"), 0);
 }
 
-static void the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand(void **state)
+TEST(the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand)
 {
     struct lane_fixture *fixture = *state;
     struct admin *admin;
@@ -235,7 +243,7 @@ static void the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand(v
     assert_string_equal(claim_all(fixture, true), "k:2");
 }
 
-static void a_row_that_is_too_large_comes_with_its_key(void **state)
+TEST(a_row_that_is_too_large_comes_with_its_key)
 {
     struct lane_fixture *fixture = *state;
 
@@ -246,7 +254,7 @@ static void a_row_that_is_too_large_comes_with_its_key(void **state)
     assert_string_equal(claim_all(fixture, false), "k:1 k:2 k:3");
 }
 
-static void a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone(void **state)
+TEST(a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone)
 {
     struct lane_fixture *fixture = *state;
 
@@ -260,7 +268,7 @@ static void a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone(void
     }
 }
 
-static void few_large_rows_do_not_raise_the_limit_of_the_next_claim(void **state)
+TEST(few_large_rows_do_not_raise_the_limit_of_the_next_claim)
 {
     struct lane_fixture *fixture = *state;
 
@@ -305,7 +313,7 @@ static _Noreturn void operate(const char *url, int told)
     _exit(waited ? 0 : 1);
 }
 
-static void a_row_that_an_operator_touches_is_not_overtaken(void **state)
+TEST(a_row_that_an_operator_touches_is_not_overtaken)
 {
     struct lane_fixture *fixture = *state;
     int pipes[2];
@@ -330,7 +338,7 @@ static void a_row_that_an_operator_touches_is_not_overtaken(void **state)
     (void)close(pipes[1]);
 }
 
-static void the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked(void **state)
+TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked)
 {
     struct lane_fixture *fixture = *state;
 
@@ -344,8 +352,7 @@ static void the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_
     assert_string_equal(claim_all(fixture, true), "k:5 k:6 k:7");
 }
 
-static void
-a_row_behind_a_dead_one_is_not_tried_for_those_that_wait_for_its_destination(void **state)
+TEST(a_row_behind_a_dead_one_is_not_tried_for_those_that_wait_for_its_destination)
 {
     struct lane_fixture *fixture = *state;
     struct admin *admin;
@@ -384,7 +391,7 @@ static void let_bounds_pass(struct lane_fixture *fixture)
     await_bounds(fixture, false, last_id(fixture) + 1);
 }
 
-static void the_bounds_of_an_idle_lane_come_to_the_end_of_the_table(void **state)
+TEST(the_bounds_of_an_idle_lane_come_to_the_end_of_the_table)
 {
     struct lane_fixture *fixture = *state;
 
@@ -397,7 +404,7 @@ static void the_bounds_of_an_idle_lane_come_to_the_end_of_the_table(void **state
 }
 
 /* Bounds rise up to ids that are stable; newer ids wait for the watcher. */
-static void the_bounds_of_a_busy_lane_follow_its_claims_at_once(void **state)
+TEST(the_bounds_of_a_busy_lane_follow_its_claims_at_once)
 {
     struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -418,7 +425,7 @@ static void the_bounds_of_a_busy_lane_follow_its_claims_at_once(void **state)
     assert_int_equal(lowest_bound(fixture, false), 1001);
 }
 
-static void a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone(void **state)
+TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone)
 {
     struct lane_fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
@@ -437,7 +444,7 @@ static void a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone(void **state)
     PQfinish(other);
 }
 
-static void a_retried_row_that_stands_behind_another_is_not_due(void **state)
+TEST(a_retried_row_that_stands_behind_another_is_not_due)
 {
     struct lane_fixture *fixture = *state;
 
@@ -459,7 +466,7 @@ static void claim_late_and_later(struct lane_fixture *fixture, PGconn *writer)
 }
 
 /* The INSERT has drawn its id and its transaction has no number yet: only its lock shows. */
-static void no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet(void **state)
+TEST(no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet)
 {
     struct lane_fixture *fixture = *state;
     PGconn *writer = harness_connect(fixture->url);
@@ -481,7 +488,7 @@ static void no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet(void **
 
 /* Of the two bounds the lower one stays at its row. The upper one goes on, and claims that begin
  * there know from their own snapshot when the transaction has ended. */
-static void a_row_that_commits_late_comes_before_the_later_rows_of_its_key(void **state)
+TEST(a_row_that_commits_late_comes_before_the_later_rows_of_its_key)
 {
     struct lane_fixture *fixture = *state;
     PGconn *writer = harness_connect(fixture->url);
@@ -507,7 +514,10 @@ static void a_row_that_commits_late_comes_before_the_later_rows_of_its_key(void 
     assert_false(fixture->outbox->slices->read_high);
 }
 
-static void a_row_below_the_bound_is_found_by_a_full_scan(void **state)
+TEST_AGAIN(a_row_that_commits_late_comes_before_the_later_rows_of_its_key, set_up_deleting,
+           tear_down)
+
+TEST(a_row_below_the_bound_is_found_by_a_full_scan)
 {
     struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -523,7 +533,7 @@ static void a_row_below_the_bound_is_found_by_a_full_scan(void **state)
 }
 
 /* The lane is busy with a backlog, of which each claim takes one row. */
-static void the_full_scans_come_to_each_slice_of_a_backlog(void **state)
+TEST_WITH(the_full_scans_come_to_each_slice_of_a_backlog, set_up_row_by_row, tear_down)
 {
     struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -541,7 +551,7 @@ static void the_full_scans_come_to_each_slice_of_a_backlog(void **state)
 }
 
 /* A claim that finds rows of other lanes only is no reason to wait. */
-static void single_row_claims_go_on_until_no_row_is_left(void **state)
+TEST_WITH(single_row_claims_go_on_until_no_row_is_left, set_up_row_by_row, tear_down)
 {
     struct lane_fixture *fixture = *state;
 
@@ -550,7 +560,7 @@ static void single_row_claims_go_on_until_no_row_is_left(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void the_largest_id_does_not_blind_a_slice(void **state)
+TEST(the_largest_id_does_not_blind_a_slice)
 {
     struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -567,7 +577,7 @@ static void the_largest_id_does_not_blind_a_slice(void **state)
     assert_int_equal(fixture->batch.count, 1);
 }
 
-static void a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more(void **state)
+TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more)
 {
     struct lane_fixture *fixture = *state;
 
@@ -602,7 +612,7 @@ static int count_by_slice(const struct batch *batch, int counts[])
     return count;
 }
 
-static void the_rows_of_a_backlog_come_of_several_slices(void **state)
+TEST_WITH(the_rows_of_a_backlog_come_of_several_slices, set_up_64, tear_down)
 {
     struct lane_fixture *fixture = *state;
     int counts[500];
@@ -618,7 +628,7 @@ static void the_rows_of_a_backlog_come_of_several_slices(void **state)
     }
 }
 
-static void the_only_slice_with_rows_gives_the_whole_claim(void **state)
+TEST_WITH(the_only_slice_with_rows_gives_the_whole_claim, set_up_64, tear_down)
 {
     struct lane_fixture *fixture = *state;
 
@@ -632,7 +642,7 @@ static void the_only_slice_with_rows_gives_the_whole_claim(void **state)
     claim_count(fixture, 0);
 }
 
-static void a_slice_that_gave_no_more_than_its_share_may_have_more(void **state)
+TEST_WITH(a_slice_that_gave_no_more_than_its_share_may_have_more, set_up_64, tear_down)
 {
     struct lane_fixture *fixture = *state;
 
@@ -648,7 +658,7 @@ static void a_slice_that_gave_no_more_than_its_share_may_have_more(void **state)
     assert_false(fixture->batch.has_more);
 }
 
-static void slices_that_others_have_emptied_meanwhile_hide_no_row(void **state)
+TEST(slices_that_others_have_emptied_meanwhile_hide_no_row)
 {
     struct lane_fixture *fixture = *state;
 
@@ -677,7 +687,7 @@ static void await_other_bounds(struct lane_fixture *fixture, int behind, int64_t
     }
 }
 
-static void the_slice_that_is_furthest_behind_comes_first(void **state)
+TEST(the_slice_that_is_furthest_behind_comes_first)
 {
     struct lane_fixture *fixture = *state;
 
@@ -695,7 +705,7 @@ static void the_slice_that_is_furthest_behind_comes_first(void **state)
     assert_text(fixture->batch.messages[0].key, "j");
 }
 
-static void another_number_of_slices_ends_the_claims(void **state)
+TEST(another_number_of_slices_ends_the_claims)
 {
     struct lane_fixture *fixture = *state;
 
@@ -706,7 +716,7 @@ static void another_number_of_slices_ends_the_claims(void **state)
     assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
 }
 
-static void an_emptied_slice_table_ends_the_claims(void **state)
+TEST(an_emptied_slice_table_ends_the_claims)
 {
     struct lane_fixture *fixture = *state;
 
@@ -718,7 +728,7 @@ static void an_emptied_slice_table_ends_the_claims(void **state)
     assert_int_equal(fixture->error.kind, ERROR_PERMANENT);
 }
 
-static void a_row_that_somebody_locks_holds_up_its_slice_and_no_other(void **state)
+TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other)
 {
     struct lane_fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
@@ -744,7 +754,7 @@ static void a_row_that_somebody_locks_holds_up_its_slice_and_no_other(void **sta
     PQfinish(other);
 }
 
-static void the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back(void **state)
+TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back)
 {
     struct lane_fixture *fixture = *state;
     const struct claim_request away = {.payload_max = PAYLOAD_MAX, .away = 1};
@@ -823,7 +833,7 @@ static void let_autovacuum_in(struct lane_fixture *fixture)
     sql(fixture->conn, "SELECT pg_reload_conf()");
 }
 
-static void the_flush_covers_what_was_committed_after_the_slices_were_locked(void **state)
+TEST(the_flush_covers_what_was_committed_after_the_slices_were_locked)
 {
     struct lane_fixture *fixture = *state;
     PGconn *lane = harness_connect(fixture->url);
@@ -850,7 +860,7 @@ static void wait_for_lock(PGconn *conn)
         assert_true(clock_now_ms() < deadline_ms);
 }
 
-static void the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it(void **state)
+TEST(the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it)
 {
     struct lane_fixture *fixture = *state;
     PGconn *lane = harness_connect(fixture->url);
@@ -882,7 +892,7 @@ static void the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it(vo
     PQfinish(lane);
 }
 
-static void rows_that_share_an_id_are_claimed(void **state)
+TEST(rows_that_share_an_id_are_claimed)
 {
     struct lane_fixture *fixture = *state;
 
@@ -899,7 +909,7 @@ static void rows_that_share_an_id_are_claimed(void **state)
     }
 }
 
-static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
+TEST(a_claim_whose_rows_are_not_in_their_order_is_refused)
 {
     struct lane_fixture *fixture = *state;
     struct message *messages = fixture->batch.messages;
@@ -920,7 +930,7 @@ static void a_claim_whose_rows_are_not_in_their_order_is_refused(void **state)
 }
 
 /* Records of the server's own may come in between, on a busy machine more often than not. */
-static void rows_that_are_on_disk_already_are_claimed_without_a_flush(void **state)
+TEST(rows_that_are_on_disk_already_are_claimed_without_a_flush)
 {
     struct lane_fixture *fixture = *state;
     int flushed = 0;
@@ -1015,7 +1025,7 @@ static void set_as_a_lane_does(PGconn *conn)
               " SET outbox_relay.highs = '{7}'; SET outbox_relay.holders = '{900}'");
 }
 
-static void every_statement_goes_by_its_index_whatever_the_statistics_say(void **state)
+TEST(every_statement_goes_by_its_index_whatever_the_statistics_say)
 {
     struct lane_fixture *fixture = *state;
 
@@ -1037,8 +1047,11 @@ static void every_statement_goes_by_its_index_whatever_the_statistics_say(void *
     assert_plans(fixture);
 }
 
+TEST_AGAIN(every_statement_goes_by_its_index_whatever_the_statistics_say, set_up_deleting,
+           tear_down)
+
 /* Rows that were marked before are passed over, by the index that leaves them out or not. */
-static void with_delete_beside_marked_rows_every_statement_goes_by_its_index(void **state)
+TEST(with_delete_beside_marked_rows_every_statement_goes_by_its_index)
 {
     struct lane_fixture *fixture = *state;
     char index[512];
@@ -1062,7 +1075,7 @@ static void with_delete_beside_marked_rows_every_statement_goes_by_its_index(voi
 }
 
 /* Without plan_cache_mode PostgreSQL would plan each claim anew. */
-static void a_lane_keeps_the_plans_of_its_statements(void **state)
+TEST(a_lane_keeps_the_plans_of_its_statements)
 {
     struct lane_fixture *fixture = *state;
     PGresult *result;
@@ -1088,7 +1101,8 @@ static void a_lane_keeps_the_plans_of_its_statements(void **state)
 
 /* The prepared statements find the new table by its name, but the lane's locks and ids are those of
  * the old one. */
-static void a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim(void **state)
+TEST_WITH(a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim, set_up_deleting,
+          tear_down)
 {
     struct lane_fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -1108,64 +1122,4 @@ static void a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim(void 
         assert_true(harness_now_ms() < deadline_ms);
     assert_int_equal(fixture->batch.count, 2);
     outbox_abandon(fixture->outbox);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mark, tear_down)
-#define TEST_DELETE(name) cmocka_unit_test_setup_teardown(name, set_up_deleting, tear_down)
-#define TEST_64(name) cmocka_unit_test_setup_teardown(name, set_up_64, tear_down)
-#define TEST_ROW_BY_ROW(name) cmocka_unit_test_setup_teardown(name, set_up_row_by_row, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time),
-        TEST_DELETE(a_table_that_is_swapped_by_rename_is_noticed_by_the_next_claim),
-        TEST_DELETE(the_rows_of_a_key_are_claimed_by_one_lane_at_a_time),
-        TEST(lanes_share_the_slices),
-        TEST(rows_without_a_key_are_claimed_too),
-        TEST(behind_a_dead_row_its_key_waits_and_no_other),
-        TEST_DELETE(behind_a_dead_row_its_key_waits_and_no_other),
-        TEST(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it),
-        TEST_DELETE(a_retried_row_leaves_first_and_the_rest_of_its_key_behind_it),
-        TEST(a_sent_row_frees_the_next_of_its_key_even_when_the_batch_ended_there),
-        TEST(the_janitor_frees_what_waits_behind_a_row_that_was_deleted_by_hand),
-        TEST(a_row_that_is_too_large_comes_with_its_key),
-        TEST(a_row_that_is_too_large_for_its_key_to_be_fetched_travels_alone),
-        TEST(few_large_rows_do_not_raise_the_limit_of_the_next_claim),
-        TEST(a_row_that_an_operator_touches_is_not_overtaken),
-        TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked),
-        TEST(a_row_behind_a_dead_one_is_not_tried_for_those_that_wait_for_its_destination),
-        TEST(the_bounds_of_an_idle_lane_come_to_the_end_of_the_table),
-        TEST(the_bounds_of_a_busy_lane_follow_its_claims_at_once),
-        TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone),
-        TEST(a_retried_row_that_stands_behind_another_is_not_due),
-        TEST(no_bound_passes_an_id_that_was_drawn_and_is_not_inserted_yet),
-        TEST(a_row_that_commits_late_comes_before_the_later_rows_of_its_key),
-        TEST_DELETE(a_row_that_commits_late_comes_before_the_later_rows_of_its_key),
-        TEST(a_row_below_the_bound_is_found_by_a_full_scan),
-        TEST_ROW_BY_ROW(the_full_scans_come_to_each_slice_of_a_backlog),
-        TEST_ROW_BY_ROW(single_row_claims_go_on_until_no_row_is_left),
-        TEST(the_largest_id_does_not_blind_a_slice),
-        TEST(a_claim_of_as_many_slices_as_it_may_take_says_that_there_may_be_more),
-        TEST_64(the_rows_of_a_backlog_come_of_several_slices),
-        TEST_64(the_only_slice_with_rows_gives_the_whole_claim),
-        TEST_64(a_slice_that_gave_no_more_than_its_share_may_have_more),
-        TEST(the_slice_that_is_furthest_behind_comes_first),
-        TEST(slices_that_others_have_emptied_meanwhile_hide_no_row),
-        TEST(another_number_of_slices_ends_the_claims),
-        TEST(an_emptied_slice_table_ends_the_claims),
-        TEST(a_row_that_somebody_locks_holds_up_its_slice_and_no_other),
-        TEST(the_rows_of_a_sink_that_is_away_are_met_again_when_it_is_back),
-        TEST(the_flush_covers_what_was_committed_after_the_slices_were_locked),
-        TEST(the_flush_covers_a_row_that_changed_while_the_claim_waited_for_it),
-        TEST(rows_that_share_an_id_are_claimed),
-        TEST(a_claim_whose_rows_are_not_in_their_order_is_refused),
-        TEST(rows_that_are_on_disk_already_are_claimed_without_a_flush),
-        TEST(every_statement_goes_by_its_index_whatever_the_statistics_say),
-        TEST(with_delete_beside_marked_rows_every_statement_goes_by_its_index),
-        TEST(a_lane_keeps_the_plans_of_its_statements),
-        TEST_DELETE(every_statement_goes_by_its_index_whatever_the_statistics_say),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

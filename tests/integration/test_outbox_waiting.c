@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+FIXTURE(set_up, tear_down)
+
 #define AWAY_FIRST 1U  /* sink 0 */
 #define AWAY_SECOND 2U /* sink 1 */
 
@@ -57,7 +59,7 @@ static int64_t count_parked(struct lane_fixture *fixture, const char *condition)
     return sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE %s", condition);
 }
 
-static void of_the_rows_that_wait_for_one_destination_one_is_tried(void **state)
+TEST(of_the_rows_that_wait_for_one_destination_one_is_tried)
 {
     struct lane_fixture *fixture = *state;
 
@@ -77,7 +79,7 @@ static void of_the_rows_that_wait_for_one_destination_one_is_tried(void **state)
     assert_int_equal(count_parked(fixture, "attempts > 0"), 0);
 }
 
-static void a_destination_that_came_takes_all_that_waited_in_their_order(void **state)
+TEST(a_destination_that_came_takes_all_that_waited_in_their_order)
 {
     struct lane_fixture *fixture = *state;
     int64_t last = 0;
@@ -104,7 +106,7 @@ static void a_destination_that_came_takes_all_that_waited_in_their_order(void **
     assert_int_equal(count_parked(fixture, "sent_at IS NULL"), 0);
 }
 
-static void with_delete_a_destination_that_came_takes_all_that_waited(void **state)
+TEST_WITH(with_delete_a_destination_that_came_takes_all_that_waited, set_up_delete, tear_down)
 {
     struct lane_fixture *fixture = *state;
 
@@ -119,7 +121,7 @@ static void with_delete_a_destination_that_came_takes_all_that_waited(void **sta
     assert_int_equal(count_parked(fixture, "true"), 0);
 }
 
-static void when_the_row_that_is_tried_dies_another_waiting_row_is_tried(void **state)
+TEST(when_the_row_that_is_tried_dies_another_waiting_row_is_tried)
 {
     struct lane_fixture *fixture = *state;
 
@@ -135,7 +137,7 @@ static void when_the_row_that_is_tried_dies_another_waiting_row_is_tried(void **
     assert_int_equal(count_parked(fixture, "due = 'infinity'"), 3);
 }
 
-static void when_the_row_that_is_tried_is_dropped_another_waiting_row_is_tried(void **state)
+TEST(when_the_row_that_is_tried_is_dropped_another_waiting_row_is_tried)
 {
     struct lane_fixture *fixture = *state;
     struct admin *admin = admin_open(&fixture->options, &fixture->error);
@@ -152,7 +154,7 @@ static void when_the_row_that_is_tried_is_dropped_another_waiting_row_is_tried(v
 }
 
 /* However it came to be due: what was sent is not sent again. */
-static void a_parked_row_that_was_sent_is_never_claimed(void **state)
+TEST(a_parked_row_that_was_sent_is_never_claimed)
 {
     struct lane_fixture *fixture = *state;
     struct admin *admin = admin_open(&fixture->options, &fixture->error);
@@ -224,7 +226,7 @@ static void settle_sent(struct lane_fixture *fixture)
     settle(fixture, false);
 }
 
-static void rows_of_a_sink_that_is_away_are_not_claimed(void **state)
+TEST(rows_of_a_sink_that_is_away_are_not_claimed)
 {
     struct lane_fixture *fixture = *state;
     struct routes routes;
@@ -247,8 +249,10 @@ static void rows_of_a_sink_that_is_away_are_not_claimed(void **state)
     routes_free(&routes);
 }
 
+TEST_AGAIN(rows_of_a_sink_that_is_away_are_not_claimed, set_up_keyed, tear_down)
+
 /* It was asked for when every sink was there, and has rows for all of them. */
-static void rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away(void **state)
+TEST(rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away)
 {
     const struct claim_request next = {.payload_max = PAYLOAD_MAX};
     struct lane_fixture *fixture = *state;
@@ -267,8 +271,7 @@ static void rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away(void
 }
 
 /* 120,000 rows are more than two windows; the other sink's stand before, among and behind them. */
-static void
-behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand(void **state)
+TEST(behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand)
 {
     struct lane_fixture *fixture = *state;
     struct routes routes;
@@ -291,7 +294,10 @@ behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand(void
     routes_free(&routes);
 }
 
-static void behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too(void **state)
+TEST_AGAIN(behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand,
+           set_up_keyed, tear_down)
+
+TEST(behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too)
 {
     struct lane_fixture *fixture = *state;
     struct routes routes;
@@ -315,7 +321,7 @@ static void behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too(void **s
 }
 
 /* The row that was committed late has a lower id than those claimed already. */
-static void a_row_that_commits_late_is_found_by_the_next_full_scan(void **state)
+TEST(a_row_that_commits_late_is_found_by_the_next_full_scan)
 {
     struct lane_fixture *fixture = *state;
     struct routes routes;
@@ -335,7 +341,7 @@ static void a_row_that_commits_late_is_found_by_the_next_full_scan(void **state)
 }
 
 /* Its id was drawn before its INSERT. */
-static void a_row_below_the_bound_is_found_while_a_sink_is_away(void **state)
+TEST(a_row_below_the_bound_is_found_while_a_sink_is_away)
 {
     struct lane_fixture *fixture = *state;
     struct routes routes;
@@ -361,8 +367,10 @@ static void a_row_below_the_bound_is_found_while_a_sink_is_away(void **state)
     routes_free(&routes);
 }
 
+TEST_AGAIN(a_row_below_the_bound_is_found_while_a_sink_is_away, set_up_keyed, tear_down)
+
 /* Messages without what the column held would be worse than none. */
-static void a_column_that_goes_while_the_relay_runs_stops_the_claims(void **state)
+TEST(a_column_that_goes_while_the_relay_runs_stops_the_claims)
 {
     static const char *const optional[] = {"key", "type", "headers", "created_at"};
     struct lane_fixture *fixture = *state;
@@ -390,7 +398,7 @@ static void a_column_that_goes_while_the_relay_runs_stops_the_claims(void **stat
 
 /* The flush waits for a standby that does not exist, beyond every timeout of
  * the server's. */
-static void a_standby_that_is_away_leaves_no_backends_behind(void **state)
+TEST(a_standby_that_is_away_leaves_no_backends_behind)
 {
     struct lane_fixture *fixture = *state;
 
@@ -439,7 +447,7 @@ static int cut_off(struct lane_fixture *fixture)
 }
 
 /* What holds the locks of a client that gave up need not be waited for. */
-static void the_backend_of_a_connection_given_up_is_ended_by_the_next(void **state)
+TEST(the_backend_of_a_connection_given_up_is_ended_by_the_next)
 {
     struct lane_fixture *fixture = *state;
     int64_t pid;
@@ -457,50 +465,4 @@ static void the_backend_of_a_connection_given_up_is_ended_by_the_next(void **sta
     outbox_abandon(fixture->outbox);
     claim_count(fixture, 3);
     (void)close(kept);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(of_the_rows_that_wait_for_one_destination_one_is_tried,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_destination_that_came_takes_all_that_waited_in_their_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(with_delete_a_destination_that_came_takes_all_that_waited,
-                                        set_up_delete, tear_down),
-        cmocka_unit_test_setup_teardown(
-            when_the_row_that_is_tried_dies_another_waiting_row_is_tried, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            when_the_row_that_is_tried_is_dropped_another_waiting_row_is_tried, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_parked_row_that_was_sent_is_never_claimed, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(rows_of_a_sink_that_is_away_are_not_claimed, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            rows_that_were_claimed_ahead_are_not_lost_when_a_sink_goes_away, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand, set_up,
-            tear_down),
-        cmocka_unit_test_setup_teardown(rows_of_a_sink_that_is_away_are_not_claimed, set_up_keyed,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            behind_a_sink_that_is_away_the_rows_of_others_are_found_wherever_they_stand,
-            set_up_keyed, tear_down),
-        cmocka_unit_test_setup_teardown(behind_a_sink_that_is_away_rows_with_uuid_ids_are_found_too,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_row_that_commits_late_is_found_by_the_next_full_scan,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_row_below_the_bound_is_found_while_a_sink_is_away, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_row_below_the_bound_is_found_while_a_sink_is_away,
-                                        set_up_keyed, tear_down),
-        cmocka_unit_test_setup_teardown(a_column_that_goes_while_the_relay_runs_stops_the_claims,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_standby_that_is_away_leaves_no_backends_behind, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(the_backend_of_a_connection_given_up_is_ended_by_the_next,
-                                        set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void emit_then_drain_prints_the_event_and_marks_the_row(void **state)
+FIXTURE(set_up, fixture_close)
+
+TEST(emit_then_drain_prints_the_event_and_marks_the_row)
 {
     struct fixture *fixture = *state;
     json_t *event;
@@ -30,7 +32,7 @@ static void emit_then_drain_prints_the_event_and_marks_the_row(void **state)
     assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
 }
 
-static void emit_reads_a_payload_and_ndjson_from_stdin(void **state)
+TEST(emit_reads_a_payload_and_ndjson_from_stdin)
 {
     struct fixture *fixture = *state;
 
@@ -51,7 +53,7 @@ static void emit_reads_a_payload_and_ndjson_from_stdin(void **state)
                         "a|k|{\"n\": 12345678901234567890.10};b|k|T|[1.50]|{\"h\": \"v\"};c");
 }
 
-static void one_bad_line_inserts_nothing_and_is_named(void **state)
+TEST(one_bad_line_inserts_nothing_and_is_named)
 {
     struct fixture *fixture = *state;
 
@@ -64,7 +66,7 @@ static void one_bad_line_inserts_nothing_and_is_named(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void a_field_that_emit_does_not_know_inserts_nothing_and_is_named(void **state)
+TEST(a_field_that_emit_does_not_know_inserts_nothing_and_is_named)
 {
     struct fixture *fixture = *state;
 
@@ -80,7 +82,7 @@ static void a_field_that_emit_does_not_know_inserts_nothing_and_is_named(void **
 }
 
 /* Cut at the NUL byte, both would be inserted. */
-static void a_nul_byte_in_stdin_is_refused_and_inserts_nothing(void **state)
+TEST(a_nul_byte_in_stdin_is_refused_and_inserts_nothing)
 {
     static const char *const inputs[][2] = {
         {"{\"n\": 1}\\0 {\"n\": 2}", "a k -"},
@@ -105,7 +107,7 @@ static void a_nul_byte_in_stdin_is_refused_and_inserts_nothing(void **state)
     }
 }
 
-static void drain_leaves_dead_rows_with_status_1_and_they_can_be_listed_and_dropped(void **state)
+TEST(drain_leaves_dead_rows_with_status_1_and_they_can_be_listed_and_dropped)
 {
     struct fixture *fixture = *state;
 
@@ -128,7 +130,7 @@ static void drain_leaves_dead_rows_with_status_1_and_they_can_be_listed_and_drop
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
 }
 
-static void drop_all_leaves_rows_that_wait_for_another_try(void **state)
+TEST(drop_all_leaves_rows_that_wait_for_another_try)
 {
     struct fixture *fixture = *state;
 
@@ -149,7 +151,7 @@ static void drop_all_leaves_rows_that_wait_for_another_try(void **state)
                      0);
 }
 
-static void status_counts_backlog_parked_dead_and_relays(void **state)
+TEST(status_counts_backlog_parked_dead_and_relays)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -174,7 +176,7 @@ static void status_counts_backlog_parked_dead_and_relays(void **state)
 }
 
 /* Of others' sessions an ordinary role sees the name and nothing else. */
-static void status_shows_the_lanes_to_a_role_that_may_not_see_their_sessions(void **state)
+TEST(status_shows_the_lanes_to_a_role_that_may_not_see_their_sessions)
 {
     struct fixture *fixture = *state;
     const char *at = strchr(fixture->url, '@');
@@ -212,7 +214,7 @@ static void status_shows_the_lanes_to_a_role_that_may_not_see_their_sessions(voi
     sql(fixture->conn, "DROP OWNED BY onlooker; DROP ROLE onlooker");
 }
 
-static void a_status_that_cannot_be_written_is_a_failure_that_is_named(void **state)
+TEST(a_status_that_cannot_be_written_is_a_failure_that_is_named)
 {
     struct fixture *fixture = *state;
     char line[1024];
@@ -230,7 +232,7 @@ static void a_status_that_cannot_be_written_is_a_failure_that_is_named(void **st
     (void)pclose(pipe);
 }
 
-static void purge_deletes_only_sent_rows_that_are_old_enough(void **state)
+TEST(purge_deletes_only_sent_rows_that_are_old_enough)
 {
     struct fixture *fixture = *state;
 
@@ -244,7 +246,7 @@ static void purge_deletes_only_sent_rows_that_are_old_enough(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 2);
 }
 
-static void mistakes_on_the_command_line_exit_2(void **state)
+TEST(mistakes_on_the_command_line_exit_2)
 {
     struct fixture *fixture = *state;
 
@@ -288,7 +290,7 @@ static void assert_check_and_run_exit(struct fixture *fixture, int status, const
 }
 
 /* check && run in a script: the same problem must have the same status. */
-static void a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command(void **state)
+TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command)
 {
     static const char *const sinks[][2] = {
         {NATS "username = \"u\"\npassword_file = \"/nope\"",
@@ -316,7 +318,7 @@ static void a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_co
 }
 
 /* No server is asked, so no waiting mends it. */
-static void what_libpq_itself_refuses_is_reported_at_the_start(void **state)
+TEST(what_libpq_itself_refuses_is_reported_at_the_start)
 {
     static const char *const variables[][2] = {{"PGPORT", "99999999"}, {"PGSSLMODE", "bogus"}};
     struct fixture *fixture = *state;
@@ -329,26 +331,4 @@ static void what_libpq_itself_refuses_is_reported_at_the_start(void **state)
         assert_check_and_run_exit(fixture, 3, "database: invalid ");
         assert_int_equal(unsetenv(variables[i][0]), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(emit_then_drain_prints_the_event_and_marks_the_row),
-        TEST(emit_reads_a_payload_and_ndjson_from_stdin),
-        TEST(one_bad_line_inserts_nothing_and_is_named),
-        TEST(a_field_that_emit_does_not_know_inserts_nothing_and_is_named),
-        TEST(a_nul_byte_in_stdin_is_refused_and_inserts_nothing),
-        TEST(drain_leaves_dead_rows_with_status_1_and_they_can_be_listed_and_dropped),
-        TEST(drop_all_leaves_rows_that_wait_for_another_try),
-        TEST(status_counts_backlog_parked_dead_and_relays),
-        TEST(status_shows_the_lanes_to_a_role_that_may_not_see_their_sessions),
-        TEST(a_status_that_cannot_be_written_is_a_failure_that_is_named),
-        TEST(purge_deletes_only_sent_rows_that_are_old_enough),
-        TEST(mistakes_on_the_command_line_exit_2),
-        TEST(a_file_that_is_missing_is_a_problem_of_the_configuration_to_every_command),
-        TEST(what_libpq_itself_refuses_is_reported_at_the_start),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

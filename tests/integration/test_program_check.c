@@ -2,13 +2,15 @@
 #include "integration/nats_server.h"
 #include "integration/program.h"
 
+FIXTURE(set_up, fixture_close)
+
 static const char *check(struct fixture *fixture, int status)
 {
     expect(fixture, run(fixture, "check", "-c", fixture->config), status);
     return fixture->process.out;
 }
 
-static void a_healthy_system_has_no_warning_but_the_known_ones(void **state)
+TEST(a_healthy_system_has_no_warning_but_the_known_ones)
 {
     struct fixture *fixture = *state;
     const char *said = check(fixture, 0);
@@ -23,7 +25,7 @@ static void a_healthy_system_has_no_warning_but_the_known_ones(void **state)
     assert_says(said, "\nno errors, 2 warnings\n");
 }
 
-static void settings_that_lose_commits_or_keep_sent_rows_are_named(void **state)
+TEST(settings_that_lose_commits_or_keep_sent_rows_are_named)
 {
     static const char *const settings[] = {"fsync", "full_page_writes", "autovacuum",
                                            "track_counts"};
@@ -49,7 +51,7 @@ static void settings_that_lose_commits_or_keep_sent_rows_are_named(void **state)
 }
 
 /* Also of the relay's own tables: parked rows are nowhere else. The printed SQL mends it. */
-static void tables_that_a_crash_empties_or_that_nobody_vacuums_are_named(void **state)
+TEST(tables_that_a_crash_empties_or_that_nobody_vacuums_are_named)
 {
     struct fixture *fixture = *state;
     const char *said;
@@ -68,7 +70,7 @@ static void tables_that_a_crash_empties_or_that_nobody_vacuums_are_named(void **
     assert_null(strstr(said, "unlogged"));
 }
 
-static void destinations_of_parked_rows_are_looked_at_too(void **state)
+TEST(destinations_of_parked_rows_are_looked_at_too)
 {
     struct fixture *fixture = *state;
 
@@ -98,7 +100,7 @@ static void configure_nats(struct fixture *fixture, const char *url)
 }
 
 /* Port 1 is reserved, and nothing listens there. */
-static void a_server_that_does_not_run_is_named_with_what_starts_it(void **state)
+TEST(a_server_that_does_not_run_is_named_with_what_starts_it)
 {
     struct fixture *fixture = *state;
     const char *refused;
@@ -118,7 +120,7 @@ static void a_server_that_does_not_run_is_named_with_what_starts_it(void **state
     assert_null(strstr(refused + 1, "Connection refused")); /* libpq says it for each host */
 }
 
-static void a_nats_server_that_lacks_something_is_named_with_what_adds_it(void **state)
+TEST(a_nats_server_that_lacks_something_is_named_with_what_adds_it)
 {
     struct fixture *fixture = *state;
 
@@ -136,7 +138,7 @@ static void a_nats_server_that_lacks_something_is_named_with_what_adds_it(void *
     assert_says(fixture->process.out, "; or write create = true and allow in [sink.n]\n");
 }
 
-static void a_database_or_a_role_that_is_missing_is_named_with_what_makes_it(void **state)
+TEST(a_database_or_a_role_that_is_missing_is_named_with_what_makes_it)
 {
     struct fixture *fixture = *state;
     const char *port = harness_env("TEST_PG_PORT");
@@ -158,7 +160,7 @@ static void a_database_or_a_role_that_is_missing_is_named_with_what_makes_it(voi
         " psql postgres; then connect as relay");
 }
 
-static void a_server_of_another_kind_is_recognised(void **state)
+TEST(a_server_of_another_kind_is_recognised)
 {
     struct fixture *fixture = *state;
     const char *postgres = harness_env("TEST_PG_PORT");
@@ -181,7 +183,7 @@ static void a_server_of_another_kind_is_recognised(void **state)
 }
 
 /* What init and run would be refused is no warning. */
-static void a_stream_that_cannot_be_created_is_an_error_that_names_the_holder(void **state)
+TEST(a_stream_that_cannot_be_created_is_an_error_that_names_the_holder)
 {
     static const char says[] = "subject \"shop.>\" already belongs to stream \"HOLDER\"";
     static const char fix[] =
@@ -205,21 +207,4 @@ static void a_stream_that_cannot_be_created_is_an_error_that_names_the_holder(vo
     assert_says(fixture->process.err, fix);
     (void)snprintf(text, sizeof text, "build/reader stream %s delete HOLDER", url);
     assert_int_equal(system(text), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_healthy_system_has_no_warning_but_the_known_ones),
-        TEST(settings_that_lose_commits_or_keep_sent_rows_are_named),
-        TEST(tables_that_a_crash_empties_or_that_nobody_vacuums_are_named),
-        TEST(destinations_of_parked_rows_are_looked_at_too),
-        TEST(a_server_of_another_kind_is_recognised),
-        TEST(a_server_that_does_not_run_is_named_with_what_starts_it),
-        TEST(a_nats_server_that_lacks_something_is_named_with_what_adds_it),
-        TEST(a_database_or_a_role_that_is_missing_is_named_with_what_makes_it),
-        TEST(a_stream_that_cannot_be_created_is_an_error_that_names_the_holder),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

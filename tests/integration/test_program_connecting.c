@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+FIXTURE(set_up, fixture_close)
+
 #define LIMIT_MS 9000 /* of a host: eight addresses of a second, and one */
 #define SLACK_MS 5000 /* for a machine that is busy */
 
@@ -90,7 +92,7 @@ static void run_obeys(struct fixture *fixture, const char *says, int times)
     assert_in_range(harness_now_ms() - began_ms, 0, LIMIT_MS + SLACK_MS);
 }
 
-static void a_server_that_accepts_and_says_nothing_is_given_up(void **state)
+TEST(a_server_that_accepts_and_says_nothing_is_given_up)
 {
     struct silent_server server = {.agrees_to_tls = false};
 
@@ -101,7 +103,7 @@ static void a_server_that_accepts_and_says_nothing_is_given_up(void **state)
     stop_server(&server);
 }
 
-static void a_server_that_falls_silent_in_the_tls_handshake_is_given_up(void **state)
+TEST(a_server_that_falls_silent_in_the_tls_handshake_is_given_up)
 {
     struct silent_server server = {.agrees_to_tls = true};
 
@@ -127,7 +129,7 @@ static int count_threads(pid_t pid)
     return count;
 }
 
-static void a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread(void **state)
+TEST(a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -152,7 +154,7 @@ static void a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread(
 }
 
 /* Nothing is in flight that could be settled; shutdown_timeout is 15 s. */
-static void sigterm_does_not_wait_for_a_name_lookup_that_hangs(void **state)
+TEST(sigterm_does_not_wait_for_a_name_lookup_that_hangs)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -176,7 +178,7 @@ static void sigterm_does_not_wait_for_a_name_lookup_that_hangs(void **state)
     assert_in_range(harness_now_ms() - began_ms, 0, 6000);
 }
 
-static void a_host_is_reached_whose_first_three_addresses_are_silent(void **state)
+TEST(a_host_is_reached_whose_first_three_addresses_are_silent)
 {
     struct fixture *fixture = *state;
     struct silent_server servers[3] = {{.agrees_to_tls = false}};
@@ -194,17 +196,4 @@ static void a_host_is_reached_whose_first_three_addresses_are_silent(void **stat
     preload_nothing();
     for (unsigned i = 0; i < 3; i++)
         stop_server(&servers[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_server_that_accepts_and_says_nothing_is_given_up),
-        TEST(a_server_that_falls_silent_in_the_tls_handshake_is_given_up),
-        TEST(a_host_is_reached_whose_first_three_addresses_are_silent),
-        TEST(sigterm_does_not_wait_for_a_name_lookup_that_hangs),
-        TEST(a_name_lookup_that_hangs_is_given_up_and_costs_each_lane_one_thread),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void without_a_command_the_usage_goes_to_stderr_with_status_2(void **state)
+FIXTURE(set_up, fixture_close)
+
+TEST(without_a_command_the_usage_goes_to_stderr_with_status_2)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -21,7 +23,7 @@ static void without_a_command_the_usage_goes_to_stderr_with_status_2(void **stat
 }
 
 /* The commands are those that `help` lists. */
-static void the_help_of_each_command_has_its_options_and_an_example(void **state)
+TEST(the_help_of_each_command_has_its_options_and_an_example)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -52,7 +54,7 @@ static void the_help_of_each_command_has_its_options_and_an_example(void **state
     assert_true(commands >= 12);
 }
 
-static void emit_prints_the_ids(void **state)
+TEST(emit_prints_the_ids)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -79,7 +81,7 @@ static void emit_prints_the_ids(void **state)
     assert_string_equal(process->out, "");
 }
 
-static void a_role_that_may_only_insert_emits_without_ids(void **state)
+TEST(a_role_that_may_only_insert_emits_without_ids)
 {
     struct fixture *fixture = *state;
 
@@ -118,7 +120,7 @@ static void read_seen(char *seen, size_t size)
     (void)fclose(file);
 }
 
-static void a_drain_shows_how_far_it_is_on_a_terminal(void **state)
+TEST(a_drain_shows_how_far_it_is_on_a_terminal)
 {
     struct fixture *fixture = *state;
     static char seen[65536];
@@ -138,7 +140,7 @@ static void a_drain_shows_how_far_it_is_on_a_terminal(void **state)
     assert_null(strchr(fixture->process.err, '\r'));
 }
 
-static void colours_are_for_terminals_and_for_those_who_want_them(void **state)
+TEST(colours_are_for_terminals_and_for_those_who_want_them)
 {
     struct fixture *fixture = *state;
     static char seen[65536];
@@ -152,18 +154,4 @@ static void colours_are_for_terminals_and_for_those_who_want_them(void **state)
     assert_null(strchr(seen, '\033'));
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     assert_null(strchr(fixture->process.out, '\033'));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(without_a_command_the_usage_goes_to_stderr_with_status_2),
-        TEST(the_help_of_each_command_has_its_options_and_an_example),
-        TEST(emit_prints_the_ids),
-        TEST(a_role_that_may_only_insert_emits_without_ids),
-        TEST(a_drain_shows_how_far_it_is_on_a_terminal),
-        TEST(colours_are_for_terminals_and_for_those_who_want_them),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

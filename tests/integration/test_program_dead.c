@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+FIXTURE(set_up, fixture_close)
+
 /* Rows in the order of their ids: dead, waiting for an hour, waiting for its destination, sent. */
 static void park_four(struct fixture *fixture)
 {
@@ -49,7 +51,7 @@ static const char *listed(struct fixture *fixture)
     (expect(fixture, run(fixture, "dead", "list", "-c", (fixture)->config, __VA_ARGS__), 0),       \
      listed(fixture))
 
-static void list_shows_waiting_and_dead_rows_the_newest_first(void **state)
+TEST(list_shows_waiting_and_dead_rows_the_newest_first)
 {
     struct fixture *fixture = *state;
 
@@ -68,7 +70,7 @@ static void list_shows_waiting_and_dead_rows_the_newest_first(void **state)
     assert_string_equal(LIST(fixture, "--all"), "3,2,1");
 }
 
-static void on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it(void **state)
+TEST(on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it)
 {
     struct fixture *fixture = *state;
     char command[1024];
@@ -99,7 +101,7 @@ static void on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it(void *
     assert_memory_equal(below, "    eee", 7);
 }
 
-static void the_list_ends_at_its_limit(void **state)
+TEST(the_list_ends_at_its_limit)
 {
     struct fixture *fixture = *state;
 
@@ -119,7 +121,7 @@ static void the_list_ends_at_its_limit(void **state)
     assert_int_equal(count_lines(fixture->process.out), 1500);
 }
 
-static void a_waiting_row_says_when_it_is_tried_or_what_it_waits_for(void **state)
+TEST(a_waiting_row_says_when_it_is_tried_or_what_it_waits_for)
 {
     static const struct {
         const char *due;
@@ -143,7 +145,7 @@ static void a_waiting_row_says_when_it_is_tried_or_what_it_waits_for(void **stat
     }
 }
 
-static void list_is_filtered_by_type_topic_and_time(void **state)
+TEST(list_is_filtered_by_type_topic_and_time)
 {
     struct fixture *fixture = *state;
 
@@ -164,7 +166,7 @@ static void list_is_filtered_by_type_topic_and_time(void **state)
     assert_string_equal(LIST(fixture, "--type", "Paid", "--topic", "order.>"), "1");
 }
 
-static void a_time_that_postgresql_does_not_know_is_a_usage_error(void **state)
+TEST(a_time_that_postgresql_does_not_know_is_a_usage_error)
 {
     static const char *const times[] = {"2026-13-45", "2026-01-31x", "2026-01-31 25:00",
                                         "9999999-01-01", "100000000d"};
@@ -207,7 +209,7 @@ static bool is_chosen(const char *filter, const char *topic)
     return matches;
 }
 
-static void a_topic_filter_chooses_what_a_route_would_match(void **state)
+TEST(a_topic_filter_chooses_what_a_route_would_match)
 {
     struct fixture *fixture = *state;
     unsigned seed = (unsigned)time(NULL);
@@ -257,7 +259,7 @@ static void assert_field(const json_t *object, const char *name, const char *exp
         assert_string_equal(json_string_value(value), expected);
 }
 
-static void list_as_json_has_one_object_a_line(void **state)
+TEST(list_as_json_has_one_object_a_line)
 {
     struct fixture *fixture = *state;
     const char *line;
@@ -288,7 +290,7 @@ static void list_as_json_has_one_object_a_line(void **state)
     json_decref(object);
 }
 
-static void show_prints_all_of_a_row(void **state)
+TEST(show_prints_all_of_a_row)
 {
     struct fixture *fixture = *state;
 
@@ -320,7 +322,7 @@ static void show_prints_all_of_a_row(void **state)
     assert_says(fixture->process.err, "no parked or dead row has id \"4\"");
 }
 
-static void show_as_json_holds_the_payload_as_it_is(void **state)
+TEST(show_as_json_holds_the_payload_as_it_is)
 {
     struct fixture *fixture = *state;
     json_t *object;
@@ -345,7 +347,7 @@ static void park_payload(struct fixture *fixture, const char *type, const char *
     sql(fixture->conn, "UPDATE outbox_parked SET payload = %s WHERE id = 1", value);
 }
 
-static void a_long_payload_is_cut_and_its_size_told_but_whole_as_json(void **state)
+TEST(a_long_payload_is_cut_and_its_size_told_but_whole_as_json)
 {
     struct fixture *fixture = *state;
     json_t *object;
@@ -361,7 +363,7 @@ static void a_long_payload_is_cut_and_its_size_told_but_whole_as_json(void **sta
     json_decref(object);
 }
 
-static void a_text_payload_is_shown_as_it_is_or_escaped(void **state)
+TEST(a_text_payload_is_shown_as_it_is_or_escaped)
 {
     struct fixture *fixture = *state;
 
@@ -373,7 +375,7 @@ static void a_text_payload_is_shown_as_it_is_or_escaped(void **state)
     assert_says(fixture->process.out, "payload       10 bytes\n\\x1b]0;title\\x07\n");
 }
 
-static void a_bytea_payload_is_shown_by_its_bytes(void **state)
+TEST(a_bytea_payload_is_shown_by_its_bytes)
 {
     struct fixture *fixture = *state;
 
@@ -388,7 +390,7 @@ static void a_bytea_payload_is_shown_by_its_bytes(void **state)
     assert_says(fixture->process.out, "payload       0 bytes\n\n");
 }
 
-static void a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes(void **state)
+TEST(a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes)
 {
     struct fixture *fixture = *state;
 
@@ -418,7 +420,7 @@ static bool has_control(const char *text)
     return false;
 }
 
-static void nothing_that_a_row_holds_commands_a_terminal(void **state)
+TEST(nothing_that_a_row_holds_commands_a_terminal)
 {
     struct fixture *fixture = *state;
     const char *config = fixture->config;
@@ -447,7 +449,7 @@ static void nothing_that_a_row_holds_commands_a_terminal(void **state)
     }
 }
 
-static void a_long_error_is_cut_in_the_list_and_whole_in_show_as_json(void **state)
+TEST(a_long_error_is_cut_in_the_list_and_whole_in_show_as_json)
 {
     struct fixture *fixture = *state;
 
@@ -461,7 +463,7 @@ static void a_long_error_is_cut_in_the_list_and_whole_in_show_as_json(void **sta
     assert_says(fixture->process.out, "long end\"");
 }
 
-static void status_shows_the_most_frequent_reasons(void **state)
+TEST(status_shows_the_most_frequent_reasons)
 {
     struct fixture *fixture = *state;
     json_t *status;
@@ -491,7 +493,7 @@ static void status_shows_the_most_frequent_reasons(void **state)
     json_decref(status);
 }
 
-static void a_row_that_can_never_be_sent_shows_in_status_with_its_reason(void **state)
+TEST(a_row_that_can_never_be_sent_shows_in_status_with_its_reason)
 {
     struct fixture *fixture = *state;
 
@@ -504,7 +506,7 @@ static void a_row_that_can_never_be_sent_shows_in_status_with_its_reason(void **
     assert_says(fixture->process.out, sql_text(fixture->conn, "SELECT error FROM outbox_parked"));
 }
 
-static void status_with_watch_shows_the_reasons_too(void **state)
+TEST(status_with_watch_shows_the_reasons_too)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -518,7 +520,7 @@ static void status_with_watch_shows_the_reasons_too(void **state)
     process_stop(process, SIGTERM);
 }
 
-static void check_compares_the_types_of_the_parked_columns(void **state)
+TEST(check_compares_the_types_of_the_parked_columns)
 {
     struct fixture *fixture = *state;
 
@@ -549,7 +551,7 @@ static void mend(struct fixture *fixture)
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
 }
 
-static void what_check_prints_mends_the_parked_table(void **state)
+TEST(what_check_prints_mends_the_parked_table)
 {
     struct fixture *fixture = *state;
 
@@ -572,7 +574,7 @@ static void what_check_prints_mends_the_parked_table(void **state)
                      1);
 }
 
-static void check_converts_bytea_by_its_bytes(void **state)
+TEST(check_converts_bytea_by_its_bytes)
 {
     struct fixture *fixture = *state;
 
@@ -593,34 +595,4 @@ static void check_converts_bytea_by_its_bytes(void **state)
     sql(fixture->conn, "CREATE DOMAIN blob AS bytea;"
                        " ALTER TABLE outbox ALTER COLUMN payload TYPE blob");
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(list_shows_waiting_and_dead_rows_the_newest_first),
-        TEST(on_a_terminal_a_row_has_columns_and_its_error_a_line_below_it),
-        TEST(the_list_ends_at_its_limit),
-        TEST(a_waiting_row_says_when_it_is_tried_or_what_it_waits_for),
-        TEST(list_is_filtered_by_type_topic_and_time),
-        TEST(a_time_that_postgresql_does_not_know_is_a_usage_error),
-        TEST(a_topic_filter_chooses_what_a_route_would_match),
-        TEST(list_as_json_has_one_object_a_line),
-        TEST(show_prints_all_of_a_row),
-        TEST(show_as_json_holds_the_payload_as_it_is),
-        TEST(a_long_payload_is_cut_and_its_size_told_but_whole_as_json),
-        TEST(a_text_payload_is_shown_as_it_is_or_escaped),
-        TEST(a_bytea_payload_is_shown_by_its_bytes),
-        TEST(a_payload_in_a_domain_over_bytea_is_emitted_and_shown_by_its_bytes),
-        TEST(nothing_that_a_row_holds_commands_a_terminal),
-        TEST(a_long_error_is_cut_in_the_list_and_whole_in_show_as_json),
-        TEST(status_shows_the_most_frequent_reasons),
-        TEST(a_row_that_can_never_be_sent_shows_in_status_with_its_reason),
-        TEST(status_with_watch_shows_the_reasons_too),
-        TEST(check_compares_the_types_of_the_parked_columns),
-        TEST(what_check_prints_mends_the_parked_table),
-        TEST(check_converts_bytea_by_its_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+FIXTURE(set_up, fixture_close)
+
 /* The exit status of a command that a shell starts with these redirections. */
 static int run_in_shell(struct fixture *fixture, const char *command, const char *redirections)
 {
@@ -44,7 +46,7 @@ static long long count_sent(struct fixture *fixture)
 
 /* Without the check they would be written to the connection to PostgreSQL, which got the number of
  * the closed descriptor. */
-static void results_without_a_stdout_are_an_error(void **state)
+TEST(results_without_a_stdout_are_an_error)
 {
     static const char *const commands[] = {"status", "status --json", "check", "dead list"};
     struct fixture *fixture = *state;
@@ -55,7 +57,7 @@ static void results_without_a_stdout_are_an_error(void **state)
         assert_int_equal(run_in_shell(fixture, commands[i], ">&- 2>/dev/null"), 1);
 }
 
-static void events_without_a_stdout_are_not_marked(void **state)
+TEST(events_without_a_stdout_are_not_marked)
 {
     struct fixture *fixture = *state;
 
@@ -69,7 +71,7 @@ static void events_without_a_stdout_are_not_marked(void **state)
     assert_int_equal(count_sent(fixture), 0);
 }
 
-static void a_log_without_a_stderr_goes_nowhere_else(void **state)
+TEST(a_log_without_a_stderr_goes_nowhere_else)
 {
     struct fixture *fixture = *state;
     char link[64];
@@ -87,7 +89,7 @@ static void a_log_without_a_stderr_goes_nowhere_else(void **state)
     assert_int_equal(count_lines(fixture->process.out), 1000);
 }
 
-static void a_stdin_that_cannot_be_read_emits_nothing(void **state)
+TEST(a_stdin_that_cannot_be_read_emits_nothing)
 {
     static const char *const commands[] = {"emit", "emit topic key -"};
     struct fixture *fixture = *state;
@@ -116,7 +118,7 @@ static int emit_before_a_read_error(struct fixture *fixture, const char *lines)
     return status;
 }
 
-static void a_read_error_behind_some_lines_emits_nothing(void **state)
+TEST(a_read_error_behind_some_lines_emits_nothing)
 {
     static const char *const inputs[] = {"{\"topic\": \"a\"}\n{\"topic\": \"b\"}\n",
                                          "{\"topic\": \"a\"}\n{\"topic\": \"b\"}"};
@@ -126,17 +128,4 @@ static void a_read_error_behind_some_lines_emits_nothing(void **state)
         assert_int_equal(emit_before_a_read_error(fixture, inputs[i]), 1);
         assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox"), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(results_without_a_stdout_are_an_error),
-        TEST(events_without_a_stdout_are_not_marked),
-        TEST(a_log_without_a_stderr_goes_nowhere_else),
-        TEST(a_stdin_that_cannot_be_read_emits_nothing),
-        TEST(a_read_error_behind_some_lines_emits_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

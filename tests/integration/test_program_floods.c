@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+FIXTURE(set_up, fixture_close)
+
 #define ROWS 3000
 #define FLOODS 40
 #define CHANNEL "'outbox_relay_' || 'outbox'::regclass::oid"
@@ -26,7 +28,7 @@ static void warn_at_each_row(struct fixture *fixture, const char *text)
         text);
 }
 
-static void a_trigger_that_warns_of_each_row_costs_one_line_and_a_count(void **state)
+TEST(a_trigger_that_warns_of_each_row_costs_one_line_and_a_count)
 {
     struct fixture *fixture = *state;
 
@@ -52,7 +54,7 @@ static void set_standby(struct fixture *fixture, const char *name)
     wait_for_number(fixture->conn, 1, query);
 }
 
-static void a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood(void **state)
+TEST(a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -115,7 +117,7 @@ static void notify(PGconn *conn, const char *payload, int times)
 
 /* Each of 20,000 notifications is a transaction of its own. A relay that polls as often as by
  * default would have waited a few dozen times in that time; the first 400 are taken for inserts. */
-static void a_loop_of_notifications_costs_no_more_than_polling(void **state)
+TEST(a_loop_of_notifications_costs_no_more_than_polling)
 {
     static const char *const payloads[] = {"", "x"};
     struct fixture *fixture = *state;
@@ -192,7 +194,7 @@ static void read_notifications(PGconn *conn, int count)
 /* A transaction's 2,000 notifications of 7.9 KB each, again and again: answers that lanes wait for
  * would stand behind 16 MB. The relay reads some of them, and then listens no more: it spends less
  * than half the time that this test spends on reading all. */
-static void large_notifications_delay_no_row(void **state)
+TEST(large_notifications_delay_no_row)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -222,16 +224,4 @@ static void large_notifications_delay_no_row(void **state)
     expect(fixture, process->status, 0);
     assert_null(strstr(process->err, "error"));
     PQfinish(listening);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_trigger_that_warns_of_each_row_costs_one_line_and_a_count),
-        TEST(a_loop_of_notifications_costs_no_more_than_polling),
-        TEST(large_notifications_delay_no_row),
-        TEST(a_commit_that_did_not_wait_for_its_standby_is_seen_in_a_flood),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+FIXTURE(set_up, fixture_close)
+
 #define ARRIVE_MS 10000 /* with the 4 s that a sink gets before it counts as away */
 #define STOP_MS 8000
 #define HANGS_MS 1000 /* a refusal is told within milliseconds */
@@ -197,52 +199,52 @@ static void expect_a_hang_to_cost_little(void **state, const struct hang *hang)
     close_listener();
 }
 
-static void a_broker_that_never_answers_holds_up_only_its_own_rows(void **state)
+TEST(a_broker_that_never_answers_holds_up_only_its_own_rows)
 {
     expect_a_hang_to_cost_little(state, &silent);
 }
 
-static void a_broker_that_falls_silent_in_the_tls_handshake_holds_up_only_its_own_rows(void **state)
+TEST(a_broker_that_falls_silent_in_the_tls_handshake_holds_up_only_its_own_rows)
 {
     expect_a_hang_to_cost_little(state, &silent_tls);
 }
 
-static void a_broker_that_never_accepts_a_connection_holds_up_only_its_own_rows(void **state)
+TEST(a_broker_that_never_accepts_a_connection_holds_up_only_its_own_rows)
 {
     expect_a_hang_to_cost_little(state, &unreachable);
 }
 
-static void a_broker_whose_name_lookup_hangs_holds_up_only_its_own_rows(void **state)
+TEST(a_broker_whose_name_lookup_hangs_holds_up_only_its_own_rows)
 {
     expect_a_hang_to_cost_little(state, &unresolved);
 }
 
-static void a_kerberos_command_that_hangs_holds_up_only_the_rows_of_its_sink(void **state)
+TEST(a_kerberos_command_that_hangs_holds_up_only_the_rows_of_its_sink)
 {
     expect_a_hang_to_cost_little(state, &kerberos);
 }
 
-static void a_nats_server_that_never_answers_holds_up_only_its_own_rows(void **state)
+TEST(a_nats_server_that_never_answers_holds_up_only_its_own_rows)
 {
     expect_a_hang_to_cost_little(state, &nats_silent);
 }
 
-static void a_nats_server_that_never_accepts_a_connection_holds_up_only_its_own_rows(void **state)
+TEST(a_nats_server_that_never_accepts_a_connection_holds_up_only_its_own_rows)
 {
     expect_a_hang_to_cost_little(state, &nats_unreachable);
 }
 
-static void a_nats_server_whose_name_lookup_hangs_holds_up_only_its_own_rows(void **state)
+TEST(a_nats_server_whose_name_lookup_hangs_holds_up_only_its_own_rows)
 {
     expect_a_hang_to_cost_little(state, &nats_unresolved);
 }
 
-static void a_nats_server_that_falls_silent_before_tls_holds_up_only_its_own_rows(void **state)
+TEST(a_nats_server_that_falls_silent_before_tls_holds_up_only_its_own_rows)
 {
     expect_a_hang_to_cost_little(state, &nats_silent_tls);
 }
 
-static void a_nats_server_that_falls_silent_after_its_greeting_is_tried_again(void **state)
+TEST(a_nats_server_that_falls_silent_after_its_greeting_is_tried_again)
 {
     struct fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -260,7 +262,7 @@ static void a_nats_server_that_falls_silent_after_its_greeting_is_tried_again(vo
     close_listener();
 }
 
-static void a_plugin_that_does_not_start_is_refused_in_time(void **state)
+TEST(a_plugin_that_does_not_start_is_refused_in_time)
 {
     static const struct hang plugin = {"kafka", "127.0.0.1:1", 0,
                                        "\"plugin.library.paths\" = \"build/hanging.so\"\n", ""};
@@ -299,7 +301,7 @@ static void close_connections(int count)
     }
 }
 
-static void a_broker_that_closes_each_connection_costs_a_line_for_each_reason(void **state)
+TEST(a_broker_that_closes_each_connection_costs_a_line_for_each_reason)
 {
     static const struct hang closing = {"kafka", NULL, BACKLOG, "\"security.protocol\" = \"ssl\"\n",
                                         ""};
@@ -319,7 +321,7 @@ static void a_broker_that_closes_each_connection_costs_a_line_for_each_reason(vo
 }
 
 /* With a single lane no other lane tries the other server. */
-static void a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_away(void **state)
+TEST(a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_away)
 {
     struct fixture *fixture = *state;
     char rest[512];
@@ -334,25 +336,4 @@ static void a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_awa
     wait_for_number(fixture->conn, 0, UNSENT);
     process_stop(&fixture->process, SIGTERM);
     expect(fixture, fixture->process.status, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_broker_that_never_answers_holds_up_only_its_own_rows),
-        TEST(a_broker_that_falls_silent_in_the_tls_handshake_holds_up_only_its_own_rows),
-        TEST(a_broker_that_never_accepts_a_connection_holds_up_only_its_own_rows),
-        TEST(a_broker_whose_name_lookup_hangs_holds_up_only_its_own_rows),
-        TEST(a_kerberos_command_that_hangs_holds_up_only_the_rows_of_its_sink),
-        TEST(a_server_whose_lookup_hangs_does_not_take_the_others_of_its_sink_away),
-        TEST(a_nats_server_that_never_answers_holds_up_only_its_own_rows),
-        TEST(a_nats_server_that_never_accepts_a_connection_holds_up_only_its_own_rows),
-        TEST(a_nats_server_whose_name_lookup_hangs_holds_up_only_its_own_rows),
-        TEST(a_nats_server_that_falls_silent_before_tls_holds_up_only_its_own_rows),
-        TEST(a_nats_server_that_falls_silent_after_its_greeting_is_tried_again),
-        TEST(a_plugin_that_does_not_start_is_refused_in_time),
-        TEST(a_broker_that_closes_each_connection_costs_a_line_for_each_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,6 +319,8 @@ static int tear_down(void **state)
     return fixture_close(state);
 }
 
+FIXTURE(set_up_mark, tear_down)
+
 static void start_relay(struct fixture *fixture, int i)
 {
     process_start(&relays[i], NULL, "run", "-c", fixture->config, NULL);
@@ -408,7 +410,7 @@ static void finish_in_order(struct fixture *fixture)
 
 /* ---- the tests ---- */
 
-static void an_insert_whose_payload_takes_long_is_not_overtaken(void **state)
+TEST_WITH(an_insert_whose_payload_takes_long_is_not_overtaken, set_up_delete, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -448,7 +450,7 @@ static void end_copy(struct client *client)
         client->key);
 }
 
-static void rows_that_a_copy_has_buffered_are_not_overtaken(void **state)
+TEST(rows_that_a_copy_has_buffered_are_not_overtaken)
 {
     struct fixture *fixture = *state;
 
@@ -458,7 +460,7 @@ static void rows_that_a_copy_has_buffered_are_not_overtaken(void **state)
     finish_in_order(fixture);
 }
 
-static void an_insert_whose_trigger_sleeps_is_not_overtaken(void **state)
+TEST(an_insert_whose_trigger_sleeps_is_not_overtaken)
 {
     struct fixture *fixture = *state;
 
@@ -491,7 +493,7 @@ static void end_prepared(struct client *client)
     sql(client->conn, "COMMIT PREPARED '%s'", client->key);
 }
 
-static void a_prepared_transaction_that_commits_late_is_not_overtaken(void **state)
+TEST_WITH(a_prepared_transaction_that_commits_late_is_not_overtaken, set_up_delete, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -503,7 +505,7 @@ static void a_prepared_transaction_that_commits_late_is_not_overtaken(void **sta
 
 /* Truncated events, sent or not, are not waited for. Once TRUNCATE has its lock no event is being
  * written, so those that are counted are exactly those that are gone. */
-static void order_survives_a_truncate_that_restarts_the_ids(void **state)
+TEST(order_survives_a_truncate_that_restarts_the_ids)
 {
     struct fixture *fixture = *state;
 
@@ -520,7 +522,7 @@ static void order_survives_a_truncate_that_restarts_the_ids(void **state)
 
 /* TRUNCATE locks the table before its sequence. A relay's session that did it the other way round
  * would deadlock, and the application could be the victim. */
-static void a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay(void **state)
+TEST(a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay)
 {
     struct fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url); /* a transaction sees no new session */
@@ -545,7 +547,7 @@ static void a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay(void *
 
 /* The table is empty at that time, so each id is free and no event has a higher id than the next
  * one of its key. */
-static void order_survives_a_sequence_that_is_set_back(void **state)
+TEST_WITH(order_survives_a_sequence_that_is_set_back, set_up_delete, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -561,7 +563,7 @@ static void order_survives_a_sequence_that_is_set_back(void **state)
     finish_in_order(fixture);
 }
 
-static void ids_far_above_neither_delay_nor_overtake_the_others(void **state)
+TEST(ids_far_above_neither_delay_nor_overtake_the_others)
 {
     struct fixture *fixture = *state;
     long long late_ms;
@@ -581,7 +583,7 @@ static void ids_far_above_neither_delay_nor_overtake_the_others(void **state)
         fail_msg("an event came %lld ms after its transaction had begun", late_ms);
 }
 
-static void a_relay_that_joins_in_a_backlog_overtakes_nothing(void **state)
+TEST_WITH(a_relay_that_joins_in_a_backlog_overtakes_nothing, set_up_delete, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -597,24 +599,4 @@ static void a_relay_that_joins_in_a_backlog_overtakes_nothing(void **state)
     start_relay(fixture, 1);
     await_slow_writers();
     finish_in_order(fixture);
-}
-
-#define DELETING(test) cmocka_unit_test_setup_teardown(test, set_up_delete, tear_down)
-#define MARKING(test) cmocka_unit_test_setup_teardown(test, set_up_mark, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        DELETING(an_insert_whose_payload_takes_long_is_not_overtaken),
-        MARKING(rows_that_a_copy_has_buffered_are_not_overtaken),
-        MARKING(an_insert_whose_trigger_sleeps_is_not_overtaken),
-        DELETING(a_prepared_transaction_that_commits_late_is_not_overtaken),
-        MARKING(order_survives_a_truncate_that_restarts_the_ids),
-        MARKING(a_truncate_that_restarts_the_ids_never_deadlocks_with_a_relay),
-        DELETING(order_survives_a_sequence_that_is_set_back),
-        MARKING(ids_far_above_neither_delay_nor_overtake_the_others),
-        DELETING(a_relay_that_joins_in_a_backlog_overtakes_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,8 @@ static int tear_down_hosts(void **state)
     return 0;
 }
 
+FIXTURE(set_up_hosts, tear_down_hosts)
+
 static void insert_rows(PGconn *conn, int first, int count)
 {
     sql(conn,
@@ -110,11 +112,10 @@ static void assert_printed_in_order(PGconn *conn, int rows)
     assert_keys_printed_in_order(&fixture);
 }
 
-static void after_the_primary_is_killed_rows_go_on_at_the_promoted_standby(void **state)
+TEST(after_the_primary_is_killed_rows_go_on_at_the_promoted_standby)
 {
     PGconn *conn;
 
-    (void)state;
     start_relay();
     insert_rows(hosts.application, 1, 1000);
     wait_for_number(hosts.application, 0, UNSENT);
@@ -133,11 +134,10 @@ static void after_the_primary_is_killed_rows_go_on_at_the_promoted_standby(void 
     PQfinish(conn);
 }
 
-static void every_session_leaves_a_primary_that_became_read_only(void **state)
+TEST(every_session_leaves_a_primary_that_became_read_only)
 {
     PGconn *conn;
 
-    (void)state;
     start_relay();
     insert_rows(hosts.application, 1, 100);
     wait_for_number(hosts.application, 0, UNSENT);
@@ -158,12 +158,11 @@ static void every_session_leaves_a_primary_that_became_read_only(void **state)
 }
 
 /* Without a horizon, too, the session that flushes the WAL follows the lanes. */
-static void with_ids_that_are_no_integers_every_session_leaves_too(void **state)
+TEST(with_ids_that_are_no_integers_every_session_leaves_too)
 {
     char url[256];
     PGconn *conn;
 
-    (void)state;
     sql(hosts.application, "DROP TABLE outbox, outbox_parked, outbox_control, outbox_slice;"
                            "CREATE TABLE outbox (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
                            " event_id uuid DEFAULT gen_random_uuid(), topic text NOT NULL,"
@@ -193,12 +192,11 @@ static void with_ids_that_are_no_integers_every_session_leaves_too(void **state)
     PQfinish(conn);
 }
 
-static void a_standby_alone_is_named_with_the_way_out_and_waited_for(void **state)
+TEST(a_standby_alone_is_named_with_the_way_out_and_waited_for)
 {
     static const char *const attributes[] = {"", "?target_session_attrs=any"};
     char url[256];
 
-    (void)state;
     insert_rows(hosts.application, 1, 10);
     await_replay();
     for (size_t i = 0; i < 2; i++) {
@@ -223,14 +221,13 @@ static void a_standby_alone_is_named_with_the_way_out_and_waited_for(void **stat
 }
 
 /* The first never answers, the second is a standby. */
-static void the_primary_is_found_behind_a_silent_host_and_a_standby(void **state)
+TEST(the_primary_is_found_behind_a_silent_host_and_a_standby)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     int port = harness_free_port();
     int silent = socket(AF_INET, SOCK_STREAM, 0);
     char list[64];
 
-    (void)state;
     address.sin_port = htons((uint16_t)port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_int_equal(bind(silent, (struct sockaddr *)&address, sizeof address), 0);
@@ -248,19 +245,4 @@ static void the_primary_is_found_behind_a_silent_host_and_a_standby(void **state
     assert_int_equal(unsetenv("PGHOST"), 0);
     assert_int_equal(unsetenv("PGPORT"), 0);
     (void)close(silent);
-}
-
-#define TEST_HOSTS(test) cmocka_unit_test_setup_teardown(test, set_up_hosts, tear_down_hosts)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_HOSTS(after_the_primary_is_killed_rows_go_on_at_the_promoted_standby),
-        TEST_HOSTS(every_session_leaves_a_primary_that_became_read_only),
-        TEST_HOSTS(with_ids_that_are_no_integers_every_session_leaves_too),
-        TEST_HOSTS(a_standby_alone_is_named_with_the_way_out_and_waited_for),
-        TEST_HOSTS(the_primary_is_found_behind_a_silent_host_and_a_standby),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

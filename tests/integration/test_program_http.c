@@ -1,6 +1,8 @@
 /* The built program's HTTP server: what each address answers. */
 #include "integration/http.h"
 
+FIXTURE(set_up_http, fixture_close)
+
 /* With a sink that nobody can reach beside the other. */
 static void configure_away(struct fixture *fixture)
 {
@@ -22,7 +24,7 @@ static int set_up_away(void **state)
     return fixture_open(state, configure_away);
 }
 
-static void each_address_answers(void **state)
+TEST(each_address_answers)
 {
     struct fixture *fixture = *state;
 
@@ -40,7 +42,7 @@ static void each_address_answers(void **state)
     stop_relay(fixture);
 }
 
-static void only_get_and_head_are_answered(void **state)
+TEST(only_get_and_head_are_answered)
 {
     static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "BREW"};
     struct fixture *fixture = *state;
@@ -56,7 +58,7 @@ static void only_get_and_head_are_answered(void **state)
 }
 
 /* A page whose site has given its own name the address 127.0.0.1 would read what is served. */
-static void only_a_host_of_this_machine_is_answered(void **state)
+TEST(only_a_host_of_this_machine_is_answered)
 {
     static const char *const others[] = {
         "evil.example",           "evil.example:80", "127.0.0.1.evil.example",
@@ -73,7 +75,7 @@ static void only_a_host_of_this_machine_is_answered(void **state)
     stop_relay(fixture);
 }
 
-static void metrics_count_rows_by_sink_and_promtool_accepts_them(void **state)
+TEST(metrics_count_rows_by_sink_and_promtool_accepts_them)
 {
     struct fixture *fixture = *state;
     FILE *promtool;
@@ -98,7 +100,7 @@ static void metrics_count_rows_by_sink_and_promtool_accepts_them(void **state)
     stop_relay(fixture);
 }
 
-static void a_role_with_the_granted_rights_measures_everything(void **state)
+TEST(a_role_with_the_granted_rights_measures_everything)
 {
     struct fixture *fixture = *state;
 
@@ -112,7 +114,7 @@ static void a_role_with_the_granted_rights_measures_everything(void **state)
     stop_relay(fixture);
 }
 
-static void a_sink_that_is_away_makes_the_relay_unready_and_is_named(void **state)
+TEST_WITH(a_sink_that_is_away_makes_the_relay_unready_and_is_named, set_up_away, fixture_close)
 {
     struct fixture *fixture = *state;
 
@@ -131,7 +133,7 @@ static void a_sink_that_is_away_makes_the_relay_unready_and_is_named(void **stat
     stop_relay(fixture);
 }
 
-static void a_database_that_is_away_makes_the_relay_unready_until_it_is_back(void **state)
+TEST(a_database_that_is_away_makes_the_relay_unready_until_it_is_back)
 {
     struct fixture *fixture = *state;
     char name[64];
@@ -161,7 +163,7 @@ static void a_database_that_is_away_makes_the_relay_unready_until_it_is_back(voi
 
 /* The page itself is the same whatever they say; make test-page tries what its script does with
  * them. */
-static void what_rows_say_is_data_and_no_part_of_the_page(void **state)
+TEST(what_rows_say_is_data_and_no_part_of_the_page)
 {
     struct fixture *fixture = *state;
 
@@ -175,7 +177,7 @@ static void what_rows_say_is_data_and_no_part_of_the_page(void **state)
     stop_relay(fixture);
 }
 
-static void of_a_large_backlog_a_bound_is_known(void **state)
+TEST_WITH(of_a_large_backlog_a_bound_is_known, set_up_away, fixture_close)
 {
     struct fixture *fixture = *state;
 
@@ -187,7 +189,7 @@ static void of_a_large_backlog_a_bound_is_known(void **state)
     stop_relay(fixture);
 }
 
-static void without_an_address_nothing_is_served(void **state)
+TEST(without_an_address_nothing_is_served)
 {
     struct fixture *fixture = *state;
 
@@ -203,7 +205,7 @@ static void without_an_address_nothing_is_served(void **state)
     stop_relay(fixture);
 }
 
-static void health_asks_the_relay_of_this_machine(void **state)
+TEST(health_asks_the_relay_of_this_machine)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -229,34 +231,11 @@ static void health_asks_the_relay_of_this_machine(void **state)
     (void)close(listener);
 }
 
-static void health_without_an_address_says_so(void **state)
+TEST(health_without_an_address_says_so)
 {
     struct fixture *fixture = *state;
 
     write_config(fixture, "", STDOUT_SINK);
     expect(fixture, run(fixture, "health", "-c", fixture->config), 2);
     assert_says(fixture->process.err, "[http] listen");
-}
-
-#define TEST_HTTP(name) cmocka_unit_test_setup_teardown(name, set_up_http, fixture_close)
-#define TEST_AWAY(name) cmocka_unit_test_setup_teardown(name, set_up_away, fixture_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_HTTP(each_address_answers),
-        TEST_HTTP(only_get_and_head_are_answered),
-        TEST_HTTP(only_a_host_of_this_machine_is_answered),
-        TEST_HTTP(metrics_count_rows_by_sink_and_promtool_accepts_them),
-        TEST_HTTP(a_role_with_the_granted_rights_measures_everything),
-        TEST_AWAY(a_sink_that_is_away_makes_the_relay_unready_and_is_named),
-        TEST_HTTP(a_database_that_is_away_makes_the_relay_unready_until_it_is_back),
-        TEST_HTTP(what_rows_say_is_data_and_no_part_of_the_page),
-        TEST_AWAY(of_a_large_backlog_a_bound_is_known),
-        TEST_HTTP(without_an_address_nothing_is_served),
-        TEST_HTTP(health_asks_the_relay_of_this_machine),
-        TEST_HTTP(health_without_an_address_says_so),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,11 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+FIXTURE(set_up_http, fixture_close)
+
 #define CROWD 1000
 
-static void a_port_in_use_is_a_warning_and_is_taken_once_it_is_free(void **state)
+TEST(a_port_in_use_is_a_warning_and_is_taken_once_it_is_free)
 {
     struct fixture *fixture = *state;
     int fd = take_port();
@@ -22,7 +24,7 @@ static void a_port_in_use_is_a_warning_and_is_taken_once_it_is_free(void **state
     stop_relay(fixture);
 }
 
-static void a_header_of_a_megabyte_is_refused(void **state)
+TEST(a_header_of_a_megabyte_is_refused)
 {
     static char header[1024 * 1024];
     struct fixture *fixture = *state;
@@ -41,7 +43,7 @@ static void a_header_of_a_megabyte_is_refused(void **state)
 }
 
 /* It is never idle for the ten seconds that the library allows. */
-static void a_client_that_sends_a_byte_now_and_then_is_cut_off(void **state)
+TEST(a_client_that_sends_a_byte_now_and_then_is_cut_off)
 {
     struct fixture *fixture = *state;
     int64_t deadline_ms = clock_now_ms() + HARNESS_WAIT_MS;
@@ -65,7 +67,7 @@ static void a_client_that_sends_a_byte_now_and_then_is_cut_off(void **state)
     stop_relay(fixture);
 }
 
-static void a_thousand_clients_that_say_nothing_disturb_nobody_who_relays(void **state)
+TEST(a_thousand_clients_that_say_nothing_disturb_nobody_who_relays)
 {
     struct fixture *fixture = *state;
     const struct rlimit limit = {2 * CROWD, 2 * CROWD};
@@ -102,18 +104,4 @@ static void a_thousand_clients_that_say_nothing_disturb_nobody_who_relays(void *
     assert_true(clock_now_ms() - start_ms < 5000);
     for (int i = 0; i < 50; i++)
         (void)close(crowd[i]);
-}
-
-#define TEST_HTTP(name) cmocka_unit_test_setup_teardown(name, set_up_http, fixture_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_HTTP(a_port_in_use_is_a_warning_and_is_taken_once_it_is_free),
-        TEST_HTTP(a_header_of_a_megabyte_is_refused),
-        TEST_HTTP(a_client_that_sends_a_byte_now_and_then_is_cut_off),
-        TEST_HTTP(a_thousand_clients_that_say_nothing_disturb_nobody_who_relays),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+FIXTURE(set_up, fixture_close)
+
 #define START_MS 90000
 #define TOPIC "tls"
 #define SSL "\"security.protocol\" = \"SSL\"\n"
@@ -168,6 +170,8 @@ static int close_broker(void **state)
     return 0;
 }
 
+ONCE(open_broker, close_broker)
+
 static void configure_way(struct fixture *fixture, const char *listener, const char *properties)
 {
     char rest[1024];
@@ -215,7 +219,7 @@ static void check_until_created(struct fixture *fixture, int status)
     expect(fixture, found, status);
 }
 
-static void each_right_way_carries_a_row(void **state)
+TEST(each_right_way_carries_a_row)
 {
     struct fixture *fixture = *state;
 
@@ -263,7 +267,7 @@ static const struct wrong_way wrong_ways[] = {
     {"BROKER", SASL("PLAIN", "right") CA, "in state SSL_HANDSHAKE", NO_TLS},
 };
 
-static void each_wrong_way_is_refused_with_its_cause_and_the_key_to_change(void **state)
+TEST(each_wrong_way_is_refused_with_its_cause_and_the_key_to_change)
 {
     struct fixture *fixture = *state;
 
@@ -285,7 +289,7 @@ static void each_wrong_way_is_refused_with_its_cause_and_the_key_to_change(void 
     assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
 }
 
-static void a_login_without_its_mechanism_is_refused_with_the_key(void **state)
+TEST(a_login_without_its_mechanism_is_refused_with_the_key)
 {
     struct fixture *fixture = *state;
 
@@ -296,7 +300,7 @@ static void a_login_without_its_mechanism_is_refused_with_the_key(void **state)
                 "unless properties.\"sasl.mechanism\" names another mechanism");
 }
 
-static void verification_that_is_switched_off_is_obeyed_with_a_warning(void **state)
+TEST(verification_that_is_switched_off_is_obeyed_with_a_warning)
 {
     struct fixture *fixture = *state;
 
@@ -350,7 +354,7 @@ static void insert_row(struct fixture *fixture)
 
 /* The broker changes first, so the relay is refused until the file has changed too. Nobody sends a
  * signal. */
-static void a_password_that_is_rotated_is_read_again_from_its_file(void **state)
+TEST(a_password_that_is_rotated_is_read_again_from_its_file)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -376,17 +380,4 @@ static void a_password_that_is_rotated_is_read_again_from_its_file(void **state)
     expect(fixture, process->status, 0);
     assert_int_equal(count_stored(), stored + 3);
     assert_null(strstr(process->err, "second"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_right_way_carries_a_row),
-        TEST(each_wrong_way_is_refused_with_its_cause_and_the_key_to_change),
-        TEST(a_login_without_its_mechanism_is_refused_with_the_key),
-        TEST(verification_that_is_switched_off_is_obeyed_with_a_warning),
-        TEST(a_password_that_is_rotated_is_read_again_from_its_file),
-    };
-
-    return cmocka_run_group_tests(tests, open_broker, close_broker);
 }

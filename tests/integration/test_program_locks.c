@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+FIXTURE(set_up, fixture_close)
+
 /* Another session, called "migration", that keeps what the statement locks until it ends. */
 static PGconn *hold(struct fixture *fixture, const char *statement)
 {
@@ -25,7 +27,7 @@ static void assert_names(const char *text, PGconn *holder, const char *table)
     assert_says(text, place);
 }
 
-static void init_and_check_name_who_holds_the_lock(void **state)
+TEST(init_and_check_name_who_holds_the_lock)
 {
     static const char *const statements[] = {"LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE",
                                              "ALTER TABLE outbox ADD COLUMN more int"};
@@ -57,7 +59,7 @@ static void init_and_check_name_who_holds_the_lock(void **state)
     }
 }
 
-static void run_waits_for_a_lock_and_is_not_cut_off(void **state)
+TEST(run_waits_for_a_lock_and_is_not_cut_off)
 {
     struct fixture *fixture = *state;
     PGconn *holder;
@@ -78,7 +80,7 @@ static void run_waits_for_a_lock_and_is_not_cut_off(void **state)
     assert_int_equal(fixture->process.status, 0);
 }
 
-static void a_row_that_another_transaction_keeps_is_a_lock_too(void **state)
+TEST(a_row_that_another_transaction_keeps_is_a_lock_too)
 {
     struct fixture *fixture = *state;
     PGconn *holder;
@@ -99,15 +101,4 @@ static void a_row_that_another_transaction_keeps_is_a_lock_too(void **state)
     PQfinish(holder);
     process_await_words(&fixture->process, "\"topic\":\"t\"");
     process_stop(&fixture->process, SIGTERM);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(init_and_check_name_who_holds_the_lock),
-        TEST(run_waits_for_a_lock_and_is_not_cut_off),
-        TEST(a_row_that_another_transaction_keeps_is_a_lock_too),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

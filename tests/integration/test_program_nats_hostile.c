@@ -16,9 +16,8 @@ static void expect_no_harm(const char *kind)
 }
 
 #define KIND(name, kind)                                                                           \
-    static void name(void **state)                                                                 \
+    TEST(name)                                                                                     \
     {                                                                                              \
-        (void)state;                                                                               \
         expect_no_harm(kind);                                                                      \
     }
 
@@ -29,18 +28,3 @@ KIND(a_flood_of_errors_and_pings_does_no_harm, "flood")
 KIND(a_server_that_writes_byte_by_byte_does_no_harm, "slow")
 KIND(an_end_behind_any_byte_does_no_harm, "cut")
 KIND(damaged_bytes_do_no_harm, "noise")
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_greeting_of_any_kind_does_no_harm),
-        cmocka_unit_test(messages_of_wrong_sizes_do_no_harm),
-        cmocka_unit_test(a_forged_acknowledgement_marks_no_row),
-        cmocka_unit_test(a_flood_of_errors_and_pings_does_no_harm),
-        cmocka_unit_test(a_server_that_writes_byte_by_byte_does_no_harm),
-        cmocka_unit_test(an_end_behind_any_byte_does_no_harm),
-        cmocka_unit_test(damaged_bytes_do_no_harm),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

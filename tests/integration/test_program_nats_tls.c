@@ -40,6 +40,8 @@ static int remove_logins(void **state)
     return system(command);
 }
 
+ONCE(make_logins, remove_logins)
+
 /* "@" becomes the folder of keys and certificates. */
 static const char *in_folder(const char *text)
 {
@@ -210,7 +212,7 @@ static void set_nkeys(void)
     assert_int_equal(setenv("STRANGER_NKEY", contents("stranger.pub"), 1), 0);
 }
 
-static void each_way_to_log_in_brings_a_row_to_the_server(void **state)
+TEST(each_way_to_log_in_brings_a_row_to_the_server)
 {
     struct fixture *fixture = *state;
 
@@ -224,7 +226,7 @@ static void each_way_to_log_in_brings_a_row_to_the_server(void **state)
     }
 }
 
-static void each_way_to_log_in_works_over_tls_or_tls_is_refused(void **state)
+TEST(each_way_to_log_in_works_over_tls_or_tls_is_refused)
 {
     struct fixture *fixture = *state;
 
@@ -244,7 +246,7 @@ static void each_way_to_log_in_works_over_tls_or_tls_is_refused(void **state)
     }
 }
 
-static void a_certificate_authority_alone_asks_for_tls_too(void **state)
+TEST(a_certificate_authority_alone_asks_for_tls_too)
 {
     struct fixture *fixture = *state;
 
@@ -257,7 +259,7 @@ static void a_certificate_authority_alone_asks_for_tls_too(void **state)
     end_own_server();
 }
 
-static void a_client_certificate_works_or_tls_is_refused(void **state)
+TEST(a_client_certificate_works_or_tls_is_refused)
 {
     struct fixture *fixture = *state;
 
@@ -289,7 +291,7 @@ static void expect_each_login_refused(struct fixture *fixture, const struct refu
     }
 }
 
-static void a_wrong_login_is_refused_with_the_key_to_change(void **state)
+TEST(a_wrong_login_is_refused_with_the_key_to_change)
 {
     static const struct refused_login refused[] = {
         {USER, "username = \"relay\"\npassword = \"wrong\"\n", "password"},
@@ -307,7 +309,7 @@ static void a_wrong_login_is_refused_with_the_key_to_change(void **state)
     expect_each_login_refused(*state, refused, sizeof refused / sizeof *refused, "uthoriz");
 }
 
-static void a_file_that_is_no_login_is_refused_with_its_key(void **state)
+TEST(a_file_that_is_no_login_is_refused_with_its_key)
 {
     static const struct refused_login refused[] = {
         {"@nkeys.conf", "nkey = \"${RELAY_NKEY}\"\nnkey_file = \"@/ca.pem\"\n", "nkey_file"},
@@ -341,7 +343,7 @@ static void expect_each_refused(struct fixture *fixture, const struct end *ends,
     }
 }
 
-static void a_server_that_proves_nothing_is_refused(void **state)
+TEST(a_server_that_proves_nothing_is_refused)
 {
     static const struct end ends[] = {
         {{"", "expired", false}, "tls", CA, "certificate has expired", "servers"},
@@ -354,7 +356,7 @@ static void a_server_that_proves_nothing_is_refused(void **state)
     expect_each_refused(*state, ends, sizeof ends / sizeof ends[0]);
 }
 
-static void a_server_without_tls_is_refused_when_tls_is_asked_for(void **state)
+TEST(a_server_without_tls_is_refused_when_tls_is_asked_for)
 {
     struct fixture *fixture = *state;
 
@@ -368,7 +370,7 @@ static void a_server_without_tls_is_refused_when_tls_is_asked_for(void **state)
     end_own_server();
 }
 
-static void a_server_that_wants_a_certificate_refuses_none_and_a_strangers(void **state)
+TEST(a_server_that_wants_a_certificate_refuses_none_and_a_strangers)
 {
     static const struct end ends[] = {
         {{"", "good", true}, "tls", CA, "certificate", "tls_cert_file"},
@@ -385,21 +387,4 @@ static int close_test(void **state)
     return fixture_close(state);
 }
 
-#define SERVER_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, close_test)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SERVER_TEST(each_way_to_log_in_brings_a_row_to_the_server),
-        SERVER_TEST(each_way_to_log_in_works_over_tls_or_tls_is_refused),
-        SERVER_TEST(a_certificate_authority_alone_asks_for_tls_too),
-        SERVER_TEST(a_client_certificate_works_or_tls_is_refused),
-        SERVER_TEST(a_wrong_login_is_refused_with_the_key_to_change),
-        SERVER_TEST(a_file_that_is_no_login_is_refused_with_its_key),
-        SERVER_TEST(a_server_that_proves_nothing_is_refused),
-        SERVER_TEST(a_server_without_tls_is_refused_when_tls_is_asked_for),
-        SERVER_TEST(a_server_that_wants_a_certificate_refuses_none_and_a_strangers),
-    };
-
-    return cmocka_run_group_tests(tests, make_logins, remove_logins);
-}
+FIXTURE(set_up, close_test)

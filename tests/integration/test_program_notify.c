@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+FIXTURE(set_up, fixture_close)
+
 #define LISTENERS                                                                                  \
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"                     \
     " AND application_name LIKE 'outbox-relay/%/watch'"
@@ -56,7 +58,7 @@ static void wake_ten_times(struct fixture *fixture)
     assert_int_equal(count_lines(fixture->process.out), 10);
 }
 
-static void an_insert_wakes_an_idle_relay_each_time(void **state)
+TEST(an_insert_wakes_an_idle_relay_each_time)
 {
     struct fixture *fixture = *state;
 
@@ -64,7 +66,7 @@ static void an_insert_wakes_an_idle_relay_each_time(void **state)
     wake_ten_times(fixture);
 }
 
-static void an_insert_wakes_a_relay_that_keeps_the_order_of_keys(void **state)
+TEST(an_insert_wakes_a_relay_that_keeps_the_order_of_keys)
 {
     struct fixture *fixture = *state;
 
@@ -74,7 +76,7 @@ static void an_insert_wakes_a_relay_that_keeps_the_order_of_keys(void **state)
     wake_ten_times(fixture);
 }
 
-static void a_backlog_that_comes_at_once_is_relayed_to_its_end(void **state)
+TEST(a_backlog_that_comes_at_once_is_relayed_to_its_end)
 {
     struct fixture *fixture = *state;
 
@@ -87,7 +89,7 @@ static void a_backlog_that_comes_at_once_is_relayed_to_its_end(void **state)
     assert_int_equal(count_lines(fixture->process.out), 20000);
 }
 
-static void a_relay_whose_listening_session_ends_listens_again(void **state)
+TEST(a_relay_whose_listening_session_ends_listens_again)
 {
     struct fixture *fixture = *state;
     long long pid;
@@ -107,7 +109,7 @@ static void a_relay_whose_listening_session_ends_listens_again(void **state)
     assert_null(strstr(fixture->process.err, " error "));
 }
 
-static void without_the_trigger_rows_are_found_by_polling(void **state)
+TEST(without_the_trigger_rows_are_found_by_polling)
 {
     struct fixture *fixture = *state;
 
@@ -119,7 +121,7 @@ static void without_the_trigger_rows_are_found_by_polling(void **state)
     stop_relay(fixture, &fixture->process);
 }
 
-static void a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it(void **state)
+TEST(a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it)
 {
     struct fixture *fixture = *state;
 
@@ -135,7 +137,7 @@ static void a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it(void **s
 
 /* The insert does not notify, since no relay was armed when it began; and while it is open the
  * relay cannot arm. */
-static void an_insert_that_was_open_before_the_relay_came_is_not_lost(void **state)
+TEST(an_insert_that_was_open_before_the_relay_came_is_not_lost)
 {
     struct fixture *fixture = *state;
     PGconn *open = harness_connect(fixture->url);
@@ -155,7 +157,7 @@ static void an_insert_that_was_open_before_the_relay_came_is_not_lost(void **sta
 }
 
 /* Claims wait for the first scan of the table, and an idle relay polls once a minute. */
-static void what_was_there_before_the_relay_is_found_at_once(void **state)
+TEST(what_was_there_before_the_relay_is_found_at_once)
 {
     struct fixture *fixture = *state;
 
@@ -168,7 +170,7 @@ static void what_was_there_before_the_relay_is_found_at_once(void **state)
     }
 }
 
-static void an_insert_that_stays_open_wakes_the_relay_when_it_commits(void **state)
+TEST(an_insert_that_stays_open_wakes_the_relay_when_it_commits)
 {
     struct fixture *fixture = *state;
     PGconn *open = harness_connect(fixture->url);
@@ -185,7 +187,7 @@ static void an_insert_that_stays_open_wakes_the_relay_when_it_commits(void **sta
     stop_relay(fixture, &fixture->process);
 }
 
-static void a_relay_takes_over_when_the_armed_one_is_killed(void **state)
+TEST(a_relay_takes_over_when_the_armed_one_is_killed)
 {
     struct fixture *fixture = *state;
     struct process relays[2];
@@ -217,7 +219,7 @@ static void a_relay_takes_over_when_the_armed_one_is_killed(void **state)
     process_free(&relays[1 - armed]);
 }
 
-static void a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease(void **state)
+TEST(a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease)
 {
     struct fixture *fixture = *state;
 
@@ -237,7 +239,7 @@ static void a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease(void 
     stop_relay(fixture, &fixture->process);
 }
 
-static void an_inserter_needs_no_privilege_beyond_the_insert(void **state)
+TEST(an_inserter_needs_no_privilege_beyond_the_insert)
 {
     struct fixture *fixture = *state;
 
@@ -254,7 +256,7 @@ static void an_inserter_needs_no_privilege_beyond_the_insert(void **state)
     sql(fixture->conn, "DROP OWNED BY shopkeeper; DROP ROLE shopkeeper");
 }
 
-static void init_adds_the_trigger_once_and_check_reports_it(void **state)
+TEST(init_adds_the_trigger_once_and_check_reports_it)
 {
     struct fixture *fixture = *state;
 
@@ -275,7 +277,7 @@ static void init_adds_the_trigger_once_and_check_reports_it(void **state)
                 "  hint: ALTER TABLE \"public\".\"outbox\" ENABLE TRIGGER \"outbox_notify\";\n");
 }
 
-static void what_init_prints_makes_the_trigger(void **state)
+TEST(what_init_prints_makes_the_trigger)
 {
     struct fixture *fixture = *state;
 
@@ -285,26 +287,4 @@ static void what_init_prints_makes_the_trigger(void **state)
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "ok: inserts wake idle relays");
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_insert_wakes_an_idle_relay_each_time),
-        TEST(an_insert_wakes_a_relay_that_keeps_the_order_of_keys),
-        TEST(a_backlog_that_comes_at_once_is_relayed_to_its_end),
-        TEST(a_relay_whose_listening_session_ends_listens_again),
-        TEST(without_the_trigger_rows_are_found_by_polling),
-        TEST(a_trigger_that_goes_is_noticed_by_a_relay_that_relies_on_it),
-        TEST(an_insert_that_was_open_before_the_relay_came_is_not_lost),
-        TEST(what_was_there_before_the_relay_is_found_at_once),
-        TEST(an_insert_that_stays_open_wakes_the_relay_when_it_commits),
-        TEST(a_relay_takes_over_when_the_armed_one_is_killed),
-        TEST(a_relay_that_is_frozen_keeps_the_lock_no_longer_than_its_lease),
-        TEST(an_inserter_needs_no_privilege_beyond_the_insert),
-        TEST(init_adds_the_trigger_once_and_check_reports_it),
-        TEST(what_init_prints_makes_the_trigger),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

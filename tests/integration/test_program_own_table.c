@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+FIXTURE(set_up, fixture_close)
+
 static void write_config_for(struct fixture *fixture, const char *outbox)
 {
     (void)snprintf(fixture->config, sizeof fixture->config, "%s",
@@ -41,7 +43,7 @@ static void assert_silent_about(const char *text, const char *what)
     "event_id uuid NOT NULL DEFAULT gen_random_uuid(), topic text NOT NULL, key text,"             \
     " payload jsonb"
 
-static void a_column_by_another_name_is_offered_before_one_is_added(void **state)
+TEST(a_column_by_another_name_is_offered_before_one_is_added)
 {
     static const char *const offers[] = {
         "write id = \"event_no\" in [outbox.columns]",
@@ -82,7 +84,7 @@ static void a_column_by_another_name_is_offered_before_one_is_added(void **state
     assert_says(fixture->process.err, "write key = \"message_key\" in [outbox.columns]");
 }
 
-static void a_column_of_the_wrong_type_gives_way_to_one_that_fits(void **state)
+TEST(a_column_of_the_wrong_type_gives_way_to_one_that_fits)
 {
     struct fixture *fixture = *state;
 
@@ -99,7 +101,7 @@ static void a_column_of_the_wrong_type_gives_way_to_one_that_fits(void **state)
 }
 
 /* Also the rows of an application that does not know the new columns. */
-static void the_rows_of_a_table_to_which_init_adds_columns_are_sent(void **state)
+TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent)
 {
     struct fixture *fixture = *state;
 
@@ -116,7 +118,7 @@ static void the_rows_of_a_table_to_which_init_adds_columns_are_sent(void **state
                      0);
 }
 
-static void a_row_without_an_id_is_named(void **state)
+TEST(a_row_without_an_id_is_named)
 {
     struct fixture *fixture = *state;
     const char *fix;
@@ -154,7 +156,7 @@ static void a_row_without_an_id_is_named(void **state)
 
 /* ---- names ---- */
 
-static void a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made(void **state)
+TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made)
 {
     static const char *const cases[][3] = {
         {"\"Events\"", "public.events", "public.Events"},
@@ -187,7 +189,7 @@ static void a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is
     }
 }
 
-static void a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named(void **state)
+TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named)
 {
     static const char *const cases[][2] = {
         {"App.events", "write table = \"app.events\" in [outbox]"},
@@ -214,7 +216,7 @@ static void a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named(v
     assert_says(fixture->process.err, "warning: there is also table app.events; if that is the");
 }
 
-static void the_relays_own_tables_are_no_outbox(void **state)
+TEST(the_relays_own_tables_are_no_outbox)
 {
     static const char *const names[] = {"outbox_parked", "outbox_slice", "outbox_control"};
     struct fixture *fixture = *state;
@@ -236,7 +238,7 @@ static void the_relays_own_tables_are_no_outbox(void **state)
 }
 
 /* Its name is that of the table of parked rows, and it belongs to the role of the outbox. */
-static void a_table_of_the_application_is_not_taken_for_that_of_parked_rows(void **state)
+TEST(a_table_of_the_application_is_not_taken_for_that_of_parked_rows)
 {
     struct fixture *fixture = *state;
 
@@ -255,7 +257,7 @@ static void a_table_of_the_application_is_not_taken_for_that_of_parked_rows(void
                      4);
 }
 
-static void a_name_has_any_characters(void **state)
+TEST(a_name_has_any_characters)
 {
     static const char *const names[][2] = {{"tenant-42", "outbox"},
                                            {"public", "my 'own' 100% $1"},
@@ -289,7 +291,7 @@ static void a_name_has_any_characters(void **state)
     }
 }
 
-static void a_name_that_is_refused_says_which_character(void **state)
+TEST(a_name_that_is_refused_says_which_character)
 {
     static const char *const cases[][2] = {
         {"table = '\"Outbox\"'", "contains a double quote"},
@@ -320,7 +322,7 @@ static void make_local(struct fixture *fixture)
         ", created_at timestamp NOT NULL DEFAULT now(), sent_at timestamp)");
 }
 
-static void times_without_a_zone_are_read_in_the_one_that_is_configured(void **state)
+TEST(times_without_a_zone_are_read_in_the_one_that_is_configured)
 {
     struct fixture *fixture = *state;
 
@@ -342,7 +344,7 @@ static void times_without_a_zone_are_read_in_the_one_that_is_configured(void **s
                      1);
 }
 
-static void a_zone_that_nobody_confirmed_is_said(void **state)
+TEST(a_zone_that_nobody_confirmed_is_said)
 {
     struct fixture *fixture = *state;
     const char *fix;
@@ -378,7 +380,7 @@ static void a_zone_that_nobody_confirmed_is_said(void **state)
 }
 
 /* The relay's own session may have a zone too, and an application another one for its role. */
-static void a_zone_of_a_role_is_said(void **state)
+TEST(a_zone_of_a_role_is_said)
 {
     struct fixture *fixture = *state;
 
@@ -400,7 +402,7 @@ static void a_zone_of_a_role_is_said(void **state)
     assert_says(fixture->process.err, "sessions of this database have TimeZone Europe/London");
 }
 
-static void a_zone_that_does_not_exist_is_refused(void **state)
+TEST(a_zone_that_does_not_exist_is_refused)
 {
     struct fixture *fixture = *state;
 
@@ -412,7 +414,7 @@ static void a_zone_that_does_not_exist_is_refused(void **state)
 
 /* ---- ids ---- */
 
-static void ids_that_come_to_an_end_are_said_with_what_makes_more(void **state)
+TEST(ids_that_come_to_an_end_are_said_with_what_makes_more)
 {
     static const struct {
         const char *column;
@@ -465,7 +467,7 @@ static void ids_that_come_to_an_end_are_said_with_what_makes_more(void **state)
 }
 
 /* Its values cannot be looked at, and what is missing is said all the same. */
-static void a_role_that_may_read_neither_table_nor_sequence_is_told_so(void **state)
+TEST(a_role_that_may_read_neither_table_nor_sequence_is_told_so)
 {
     struct fixture *fixture = *state;
 
@@ -490,7 +492,7 @@ static void a_role_that_may_read_neither_table_nor_sequence_is_told_so(void **st
 /* ---- settings ---- */
 
 /* All of them as no relay expects them. */
-static void literals_mean_the_same_with_any_settings(void **state)
+TEST(literals_mean_the_same_with_any_settings)
 {
     static const char *const settings[] = {"standard_conforming_strings = off",
                                            "transform_null_equals = on",
@@ -528,29 +530,4 @@ static void literals_mean_the_same_with_any_settings(void **state)
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.out, "\"topic\":\"a.b\",\"key\":\"k\\\\\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_column_by_another_name_is_offered_before_one_is_added),
-        TEST(a_column_of_the_wrong_type_gives_way_to_one_that_fits),
-        TEST(the_rows_of_a_table_to_which_init_adds_columns_are_sent),
-        TEST(a_row_without_an_id_is_named),
-        TEST(a_table_whose_name_differs_in_capitals_is_found_and_no_second_one_is_made),
-        TEST(a_schema_that_is_not_there_and_a_table_that_is_elsewhere_are_named),
-        TEST(the_relays_own_tables_are_no_outbox),
-        TEST(a_table_of_the_application_is_not_taken_for_that_of_parked_rows),
-        TEST(a_name_has_any_characters),
-        TEST(a_name_that_is_refused_says_which_character),
-        TEST(times_without_a_zone_are_read_in_the_one_that_is_configured),
-        TEST(a_zone_that_nobody_confirmed_is_said),
-        TEST(a_zone_of_a_role_is_said),
-        TEST(a_zone_that_does_not_exist_is_refused),
-        TEST(ids_that_come_to_an_end_are_said_with_what_makes_more),
-        TEST(a_role_that_may_read_neither_table_nor_sequence_is_told_so),
-        TEST(literals_mean_the_same_with_any_settings),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

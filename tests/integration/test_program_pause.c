@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+FIXTURE(set_up, fixture_close)
+
 /* Where a row that was sent stands: in the outbox, or in the parked table if it was paused. */
 #define SENT_ROWS                                                                                  \
     "(SELECT id, topic, key, sent_at, xmin FROM outbox WHERE sent_at IS NOT NULL UNION ALL"        \
@@ -110,17 +112,17 @@ static void check_over_pause_and_resume(struct fixture *fixture, const char *wha
         process_free(&relays[i]);
 }
 
-static void keys_keep_their_order_while_a_topic_is_paused_and_resumed(void **state)
+TEST(keys_keep_their_order_while_a_topic_is_paused_and_resumed)
 {
     check_over_pause_and_resume(*state, "topic", "shop.>", "topic LIKE 'shop.%'", 6000);
 }
 
-static void keys_keep_their_order_while_one_is_paused_and_resumed(void **state)
+TEST(keys_keep_their_order_while_one_is_paused_and_resumed)
 {
     check_over_pause_and_resume(*state, "key", "k3", "key = 'k3'", 6000);
 }
 
-static void rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed(void **state)
+TEST(rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -145,7 +147,7 @@ static void rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed(void **
 }
 
 /* The batch with which a lane finds its sink paused still settles its dead rows. */
-static void a_dead_row_beside_rows_of_a_paused_sink_stops_no_lane(void **state)
+TEST(a_dead_row_beside_rows_of_a_paused_sink_stops_no_lane)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -166,7 +168,7 @@ static void a_dead_row_beside_rows_of_a_paused_sink_stops_no_lane(void **state)
 }
 
 /* The settle of the batch in hand takes a second. */
-static void a_pause_returns_when_what_was_claimed_before_is_settled(void **state)
+TEST(a_pause_returns_when_what_was_claimed_before_is_settled)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -189,7 +191,7 @@ static void a_pause_returns_when_what_was_claimed_before_is_settled(void **state
     process_free(&relay);
 }
 
-static void a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards(void **state)
+TEST(a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards)
 {
     struct fixture *fixture = *state;
 
@@ -204,7 +206,7 @@ static void a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards(void **sta
 }
 
 /* One key of a topic is paused, another is sent meanwhile. */
-static void a_pause_is_not_reported_as_a_missing_destination(void **state)
+TEST(a_pause_is_not_reported_as_a_missing_destination)
 {
     struct fixture *fixture = *state;
 
@@ -215,7 +217,7 @@ static void a_pause_is_not_reported_as_a_missing_destination(void **state)
     assert_null(strstr(fixture->process.err, "the destination"));
 }
 
-static void two_pauses_hold_a_row_until_both_are_over(void **state)
+TEST(two_pauses_hold_a_row_until_both_are_over)
 {
     struct fixture *fixture = *state;
 
@@ -232,7 +234,7 @@ static void two_pauses_hold_a_row_until_both_are_over(void **state)
     assert_int_equal(count_lines(fixture->process.out), 9);
 }
 
-static void pause_lists_what_is_paused_since_when_by_whom_and_why(void **state)
+TEST(pause_lists_what_is_paused_since_when_by_whom_and_why)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -257,7 +259,7 @@ static void pause_lists_what_is_paused_since_when_by_whom_and_why(void **state)
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
 }
 
-static void what_cannot_be_paused_is_refused_with_the_way_out(void **state)
+TEST(what_cannot_be_paused_is_refused_with_the_way_out)
 {
     struct fixture *fixture = *state;
     const struct process *process = &fixture->process;
@@ -277,7 +279,7 @@ static void what_cannot_be_paused_is_refused_with_the_way_out(void **state)
 }
 
 /* It could be taken for the note that they are meant for the relay. */
-static void a_pause_adopts_no_rows(void **state)
+TEST(a_pause_adopts_no_rows)
 {
     struct fixture *fixture = *state;
 
@@ -288,7 +290,7 @@ static void a_pause_adopts_no_rows(void **state)
     assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
 }
 
-static void a_role_with_the_printed_grants_may_pause_and_resume(void **state)
+TEST(a_role_with_the_printed_grants_may_pause_and_resume)
 {
     struct fixture *fixture = *state;
 
@@ -300,24 +302,4 @@ static void a_role_with_the_printed_grants_may_pause_and_resume(void **state)
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     command(fixture, 0, "resume", "topic", "t");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(keys_keep_their_order_while_a_topic_is_paused_and_resumed),
-        TEST(keys_keep_their_order_while_one_is_paused_and_resumed),
-        TEST(rows_of_a_paused_sink_stay_in_the_outbox_until_it_is_resumed),
-        TEST(a_dead_row_beside_rows_of_a_paused_sink_stops_no_lane),
-        TEST(a_pause_returns_when_what_was_claimed_before_is_settled),
-        TEST(a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards),
-        TEST(a_pause_is_not_reported_as_a_missing_destination),
-        TEST(two_pauses_hold_a_row_until_both_are_over),
-        TEST(pause_lists_what_is_paused_since_when_by_whom_and_why),
-        TEST(what_cannot_be_paused_is_refused_with_the_way_out),
-        TEST(a_pause_adopts_no_rows),
-        TEST(a_role_with_the_printed_grants_may_pause_and_resume),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,8 @@ static int tear_down_pooled(void **state)
     return fixture_close(state);
 }
 
+FIXTURE(set_up_pooled, tear_down_pooled)
+
 static void insert_events(struct fixture *fixture)
 {
     sql(fixture->conn,
@@ -86,7 +88,7 @@ static void insert_events(struct fixture *fixture)
         KEYS, EVENTS);
 }
 
-static void in_session_mode_two_relays_of_which_one_is_killed_lose_nothing(void **state)
+TEST(in_session_mode_two_relays_of_which_one_is_killed_lose_nothing)
 {
     struct fixture *fixture = *state;
     struct process first;
@@ -111,7 +113,7 @@ static void in_session_mode_two_relays_of_which_one_is_killed_lose_nothing(void 
     process_free(&second);
 }
 
-static void in_session_mode_inserts_wake_the_relay_and_status_is_answered(void **state)
+TEST(in_session_mode_inserts_wake_the_relay_and_status_is_answered)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -136,7 +138,7 @@ static void in_session_mode_inserts_wake_the_relay_and_status_is_answered(void *
 
 /* The pool has two backends. The application keeps one, for which the session that notifies waits,
  * until the backend that listens is stopped. */
-static void in_session_mode_a_late_notification_is_awaited(void **state)
+TEST(in_session_mode_a_late_notification_is_awaited)
 {
     struct fixture *fixture = *state;
     struct process init;
@@ -167,7 +169,7 @@ static void await_refused(struct process *process)
     process_free(process);
 }
 
-static void in_transaction_mode_every_command_refuses_and_leaves_nothing_behind(void **state)
+TEST(in_transaction_mode_every_command_refuses_and_leaves_nothing_behind)
 {
     static const char *const commands[] = {"check", "run", "status"};
     struct fixture *fixture = *state;
@@ -193,7 +195,7 @@ static void in_transaction_mode_every_command_refuses_and_leaves_nothing_behind(
 
 /* While a transaction of another client keeps the first backend, each of the program's goes on in
  * the same other one. */
-static void transaction_mode_is_seen_in_a_busy_pool(void **state)
+TEST(transaction_mode_is_seen_in_a_busy_pool)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -206,19 +208,4 @@ static void transaction_mode_is_seen_in_a_busy_pool(void **state)
     await_refused(&relay);
     sql(application, "COMMIT");
     PQfinish(application);
-}
-
-#define TEST_POOLED(test) cmocka_unit_test_setup_teardown(test, set_up_pooled, tear_down_pooled)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_POOLED(in_session_mode_two_relays_of_which_one_is_killed_lose_nothing),
-        TEST_POOLED(in_session_mode_inserts_wake_the_relay_and_status_is_answered),
-        TEST_POOLED(in_session_mode_a_late_notification_is_awaited),
-        TEST_POOLED(in_transaction_mode_every_command_refuses_and_leaves_nothing_behind),
-        TEST_POOLED(transaction_mode_is_seen_in_a_busy_pool),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

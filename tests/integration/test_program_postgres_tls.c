@@ -117,6 +117,8 @@ static int tear_down_tls(void **state)
     return fixture_close(state);
 }
 
+FIXTURE(set_up_tls, tear_down_tls)
+
 struct way {
     const char *name;
     const char *role;
@@ -162,7 +164,7 @@ static void write_way(struct fixture *fixture, const struct way *way)
                      password != NULL ? key : ""));
 }
 
-static void every_way_relays_a_row(void **state)
+TEST(every_way_relays_a_row)
 {
     struct fixture *fixture = *state;
 
@@ -188,7 +190,7 @@ static void expect_refusal(struct fixture *fixture, const char *cause, const cha
     assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
 }
 
-static void a_server_that_is_wrong_is_refused_by_every_way(void **state)
+TEST(a_server_that_is_wrong_is_refused_by_every_way)
 {
     static const struct {
         const char *certificate;
@@ -212,7 +214,7 @@ static void a_server_that_is_wrong_is_refused_by_every_way(void **state)
     }
 }
 
-static void a_login_that_is_wrong_is_refused_with_the_key_to_change(void **state)
+TEST(a_login_that_is_wrong_is_refused_with_the_key_to_change)
 {
     static const struct {
         struct way way;
@@ -258,17 +260,4 @@ static void a_login_that_is_wrong_is_refused_with_the_key_to_change(void **state
         write_way(fixture, &logins[i].way);
         expect_refusal(fixture, logins[i].cause, logins[i].fix);
     }
-}
-
-#define TLS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_tls, tear_down_tls)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TLS_TEST(every_way_relays_a_row),
-        TLS_TEST(a_server_that_is_wrong_is_refused_by_every_way),
-        TLS_TEST(a_login_that_is_wrong_is_refused_with_the_key_to_change),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,9 @@ static int set_up_races(void **state)
     return fixture_open(state, configure_races);
 }
 
-static void nothing_races_while_rows_are_relayed_and_everything_is_asked_for(void **state)
+FIXTURE(set_up_races, fixture_close)
+
+TEST(nothing_races_while_rows_are_relayed_and_everything_is_asked_for)
 {
     static const char *const paths[] = {"/", "/metrics", "/status", "/readyz", "/healthz"};
     struct fixture *fixture = *state;
@@ -63,15 +65,4 @@ static void nothing_races_while_rows_are_relayed_and_everything_is_asked_for(voi
     if (relay.status != 0)
         fail_msg("status %d: %s", relay.status, relay.err);
     process_free(&relay);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            nothing_races_while_rows_are_relayed_and_everything_is_asked_for, set_up_races,
-            fixture_close),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

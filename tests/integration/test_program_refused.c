@@ -7,6 +7,8 @@
 
 #include <signal.h>
 
+FIXTURE(set_up, fixture_close)
+
 #define ROWS 400
 #define KEYS 40
 #define TRIGGER_FUNCTION(body)                                                                     \
@@ -123,7 +125,7 @@ static void check(struct fixture *fixture, const struct refusal *refusal)
     assert_printed_at_most(fixture, times);
 }
 
-static void a_row_that_a_foreign_key_references_is_sent_once_and_named(void **state)
+TEST(a_row_that_a_foreign_key_references_is_sent_once_and_named)
 {
     static const struct refusal refusal = {
         "key",
@@ -136,7 +138,7 @@ static void a_row_that_a_foreign_key_references_is_sent_once_and_named(void **st
     check(*state, &refusal);
 }
 
-static void a_row_for_which_a_trigger_raises_is_sent_once_and_named(void **state)
+TEST(a_row_for_which_a_trigger_raises_is_sent_once_and_named)
 {
     static const struct refusal by_key = {
         "key",
@@ -157,7 +159,7 @@ static void a_row_for_which_a_trigger_raises_is_sent_once_and_named(void **state
     check(*state, &without_order);
 }
 
-static void a_mark_that_a_trigger_takes_back_is_no_mark(void **state)
+TEST(a_mark_that_a_trigger_takes_back_is_no_mark)
 {
     static const struct refusal before = {
         "key",
@@ -188,7 +190,7 @@ static void a_mark_that_a_trigger_takes_back_is_no_mark(void **state)
     check(*state, &swallowed);
 }
 
-static void a_row_that_is_refused_at_commit_is_sent_once_and_named(void **state)
+TEST(a_row_that_is_refused_at_commit_is_sent_once_and_named)
 {
     static const struct refusal refusal = {
         "key",
@@ -205,7 +207,7 @@ static void a_row_that_is_refused_at_commit_is_sent_once_and_named(void **state)
     check(*state, &refusal);
 }
 
-static void a_row_whose_trigger_ends_the_session_is_sent_twice_at_most(void **state)
+TEST(a_row_whose_trigger_ends_the_session_is_sent_twice_at_most)
 {
     static const struct refusal refusal = {
         "key",
@@ -227,7 +229,7 @@ static void a_row_whose_trigger_ends_the_session_is_sent_twice_at_most(void **st
 }
 
 /* One batch for each lane is published before the first settle; then nothing is. */
-static void while_every_row_is_refused_nothing_more_is_published(void **state)
+TEST(while_every_row_is_refused_nothing_more_is_published)
 {
     static const struct refusal refusal = {
         "none",
@@ -243,7 +245,7 @@ static void while_every_row_is_refused_nothing_more_is_published(void **state)
 
 /* It is dead, and stays in the outbox: a foreign key references it. Its note keeps it out of the
  * claims, and its neighbours leave. */
-static void a_row_that_cannot_be_parked_harms_no_other_key(void **state)
+TEST(a_row_that_cannot_be_parked_harms_no_other_key)
 {
     static const struct refusal refusal = {"key",
                                            "mark",
@@ -269,7 +271,7 @@ static void a_row_that_cannot_be_parked_harms_no_other_key(void **state)
 }
 
 /* A parked row whose key has no earlier one among the parked rows is sent. */
-static void without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox(void **state)
+TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox)
 {
     static const struct refusal refusal = {
         "key",
@@ -294,7 +296,7 @@ static void without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox(vo
     assert_printed_at_most(fixture, 2);
 }
 
-static void parked_rows_that_cannot_be_settled_end_no_relay(void **state)
+TEST(parked_rows_that_cannot_be_settled_end_no_relay)
 {
     static const struct refusal refusal = {
         "key",
@@ -318,7 +320,7 @@ static void parked_rows_that_cannot_be_settled_end_no_relay(void **state)
 }
 
 /* The application may settle the matter by itself. */
-static void a_refused_row_that_the_application_removes_holds_its_key_no_longer(void **state)
+TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer)
 {
     static const struct refusal refusal = {
         "key",
@@ -348,7 +350,7 @@ static void a_refused_row_that_the_application_removes_holds_its_key_no_longer(v
 }
 
 /* Of 3,000 rows a foreign key keeps every hundredth. */
-static void rows_that_cannot_be_purged_are_named_and_all_others_are_purged(void **state)
+TEST(rows_that_cannot_be_purged_are_named_and_all_others_are_purged)
 {
     struct fixture *fixture = *state;
 
@@ -374,7 +376,7 @@ static void rows_that_cannot_be_purged_are_named_and_all_others_are_purged(void 
     process_stop(&fixture->process, SIGTERM);
 }
 
-static void check_warns_of_what_may_refuse_a_settle(void **state)
+TEST(check_warns_of_what_may_refuse_a_settle)
 {
     static const struct refusal refusal = {
         "key",
@@ -403,24 +405,4 @@ static void check_warns_of_what_may_refuse_a_settle(void **state)
     expect(fixture, run_command(fixture, "check"), 3);
     assert_says(fixture->process.out, "no row can be settled: database: cannot perform DELETE"
                                       " RETURNING on relation \"outbox\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_row_that_a_foreign_key_references_is_sent_once_and_named),
-        TEST(a_row_for_which_a_trigger_raises_is_sent_once_and_named),
-        TEST(a_mark_that_a_trigger_takes_back_is_no_mark),
-        TEST(a_row_that_is_refused_at_commit_is_sent_once_and_named),
-        TEST(a_row_whose_trigger_ends_the_session_is_sent_twice_at_most),
-        TEST(while_every_row_is_refused_nothing_more_is_published),
-        TEST(a_row_that_cannot_be_parked_harms_no_other_key),
-        TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox),
-        TEST(parked_rows_that_cannot_be_settled_end_no_relay),
-        TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer),
-        TEST(rows_that_cannot_be_purged_are_named_and_all_others_are_purged),
-        TEST(check_warns_of_what_may_refuse_a_settle),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

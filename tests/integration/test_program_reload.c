@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+FIXTURE(set_up, fixture_close)
+
 static void start(struct fixture *fixture, const char *rest)
 {
     write_config(fixture, "", rest);
@@ -29,7 +31,7 @@ static void await_all_sent(struct fixture *fixture)
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox WHERE sent_at IS NULL");
 }
 
-static void sighup_applies_what_can_be_applied_and_names_what_cannot(void **state)
+TEST(sighup_applies_what_can_be_applied_and_names_what_cannot)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -55,7 +57,7 @@ static void sighup_applies_what_can_be_applied_and_names_what_cannot(void **stat
 }
 
 /* Rows come all the time, and batches of each size are in hand when the next signal comes. */
-static void no_row_is_lost_or_repeated_while_the_batch_size_changes(void **state)
+TEST(no_row_is_lost_or_repeated_while_the_batch_size_changes)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -77,7 +79,7 @@ static void no_row_is_lost_or_repeated_while_the_batch_size_changes(void **state
     assert_all_printed(fixture);
 }
 
-static void a_broken_file_leaves_the_running_configuration_and_says_where(void **state)
+TEST(a_broken_file_leaves_the_running_configuration_and_says_where)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -94,7 +96,7 @@ static void a_broken_file_leaves_the_running_configuration_and_says_where(void *
     assert_int_equal(count_lines(process->out), 100);
 }
 
-static void an_unchanged_file_changes_nothing(void **state)
+TEST(an_unchanged_file_changes_nothing)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -108,7 +110,7 @@ static void an_unchanged_file_changes_nothing(void **state)
     assert_int_equal(process_count_words(process, "needs a restart"), 0);
 }
 
-static void the_format_of_the_log_changes_too(void **state)
+TEST(the_format_of_the_log_changes_too)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -119,17 +121,4 @@ static void the_format_of_the_log_changes_too(void **state)
     process_stop(process, SIGTERM);
     expect(fixture, process->status, 0);
     assert_says(process->err, "\"level\":\"info\",\"msg\":\"stopping");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(sighup_applies_what_can_be_applied_and_names_what_cannot),
-        TEST(no_row_is_lost_or_repeated_while_the_batch_size_changes),
-        TEST(a_broken_file_leaves_the_running_configuration_and_says_where),
-        TEST(an_unchanged_file_changes_nothing),
-        TEST(the_format_of_the_log_changes_too),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+FIXTURE(set_up, fixture_close)
+
 #define KEYED_CONFIG                                                                               \
     "[database]\nurl = \"%s\"\n[relay]\npoll_interval = \"20ms\"\n" STDOUT_SINK "\n"
 
@@ -34,7 +36,7 @@ static void load_drained(struct fixture *fixture)
 
 /* The rows of a table may lie in another order than the lines: a short line goes where an earlier
  * page still has room, if the version of PostgreSQL looks for it; an updated row moves in any. */
-static void lines_are_judged_in_the_order_in_which_they_were_printed(void **state)
+TEST(lines_are_judged_in_the_order_in_which_they_were_printed)
 {
     struct fixture *fixture = *state;
     char *lines = calloc(1, 100 * 1200 + 100 * 30);
@@ -66,7 +68,7 @@ static void insert_and_send(struct fixture *fixture, int count)
     drain(fixture);
 }
 
-static void a_replayed_row_leaves_once_more_as_it_was_and_marked(void **state)
+TEST(a_replayed_row_leaves_once_more_as_it_was_and_marked)
 {
     struct fixture *fixture = *state;
 
@@ -93,7 +95,7 @@ static void a_replayed_row_leaves_once_more_as_it_was_and_marked(void **state)
     assert_string_equal(fixture->process.out, "");
 }
 
-static void rows_are_chosen_by_topic_and_by_when_they_were_sent(void **state)
+TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -127,7 +129,7 @@ static void rows_are_chosen_by_topic_and_by_when_they_were_sent(void **state)
     assert_string_equal(process->out, "replayed 50\n");
 }
 
-static void copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet(void **state)
+TEST(copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet)
 {
     struct fixture *fixture = *state;
 
@@ -151,7 +153,7 @@ static void copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet(void 
 
 /* The relay that settles the first copy cannot see the second one yet. `replay` makes its copy at
  * once, and then asks the relays, which may take longer than the settling. */
-static void a_copy_made_while_an_earlier_one_is_settled_follows_at_once(void **state)
+TEST(a_copy_made_while_an_earlier_one_is_settled_follows_at_once)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -179,7 +181,7 @@ static void a_copy_made_while_an_earlier_one_is_settled_follows_at_once(void **s
     process_free(&relay);
 }
 
-static void a_replay_adopts_no_rows(void **state)
+TEST(a_replay_adopts_no_rows)
 {
     struct fixture *fixture = *state;
 
@@ -190,7 +192,7 @@ static void a_replay_adopts_no_rows(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
 }
 
-static void a_row_that_had_been_parked_before_it_was_sent_is_replayed_too(void **state)
+TEST(a_row_that_had_been_parked_before_it_was_sent_is_replayed_too)
 {
     struct fixture *fixture = *state;
 
@@ -207,7 +209,7 @@ static void a_row_that_had_been_parked_before_it_was_sent_is_replayed_too(void *
         sql_number(fixture->conn, "SELECT count(*) FROM drained WHERE replayed_at IS NOT NULL"), 1);
 }
 
-static void one_id_that_was_not_sent_replays_none(void **state)
+TEST(one_id_that_was_not_sent_replays_none)
 {
     struct fixture *fixture = *state;
     const struct process *process = &fixture->process;
@@ -223,7 +225,7 @@ static void one_id_that_was_not_sent_replays_none(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
 }
 
-static void rows_that_were_deleted_cannot_be_replayed(void **state)
+TEST(rows_that_were_deleted_cannot_be_replayed)
 {
     struct fixture *fixture = *state;
 
@@ -233,7 +235,7 @@ static void rows_that_were_deleted_cannot_be_replayed(void **state)
     assert_says(fixture->process.err, "fix: set [outbox] on_sent = \"mark\"");
 }
 
-static void copies_are_made_at_the_rate_that_is_asked_for(void **state)
+TEST(copies_are_made_at_the_rate_that_is_asked_for)
 {
     struct fixture *fixture = *state;
     int64_t began_ms;
@@ -246,7 +248,7 @@ static void copies_are_made_at_the_rate_that_is_asked_for(void **state)
     assert_string_equal(fixture->process.out, "replayed 250\n");
 }
 
-static void an_interrupt_ends_it_after_the_step_in_hand(void **state)
+TEST(an_interrupt_ends_it_after_the_step_in_hand)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -262,7 +264,7 @@ static void an_interrupt_ends_it_after_the_step_in_hand(void **state)
     assert_says(process->err, "interrupted after 20 of 500 rows, up to id 20");
 }
 
-static void a_table_of_others_without_headers_and_with_uuids_is_replayed(void **state)
+TEST(a_table_of_others_without_headers_and_with_uuids_is_replayed)
 {
     struct fixture *fixture = *state;
 
@@ -287,7 +289,7 @@ static void a_table_of_others_without_headers_and_with_uuids_is_replayed(void **
 }
 
 /* JetStream drops what bears an id that it has had within its window. */
-static void jetstream_stores_a_replayed_row_again(void **state)
+TEST(jetstream_stores_a_replayed_row_again)
 {
     struct fixture *fixture = *state;
     char command[512];
@@ -319,25 +321,4 @@ static void jetstream_stores_a_replayed_row_again(void **state)
     assert_int_equal(pclose(reader), 0);
     assert_int_equal(stored, 4);
     assert_int_equal(marked, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(lines_are_judged_in_the_order_in_which_they_were_printed),
-        TEST(a_replayed_row_leaves_once_more_as_it_was_and_marked),
-        TEST(rows_are_chosen_by_topic_and_by_when_they_were_sent),
-        TEST(copies_of_a_key_leave_in_order_and_before_what_is_not_sent_yet),
-        TEST(a_copy_made_while_an_earlier_one_is_settled_follows_at_once),
-        TEST(a_replay_adopts_no_rows),
-        TEST(a_row_that_had_been_parked_before_it_was_sent_is_replayed_too),
-        TEST(one_id_that_was_not_sent_replays_none),
-        TEST(rows_that_were_deleted_cannot_be_replayed),
-        TEST(copies_are_made_at_the_rate_that_is_asked_for),
-        TEST(an_interrupt_ends_it_after_the_step_in_hand),
-        TEST(a_table_of_others_without_headers_and_with_uuids_is_replayed),
-        TEST(jetstream_stores_a_replayed_row_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

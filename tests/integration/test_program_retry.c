@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+FIXTURE(set_up, fixture_close)
+
 /* Dead, waiting for an hour, waiting for its destination, sent, dead; all but the topic alike. */
 static void park_five(struct fixture *fixture)
 {
@@ -46,7 +48,7 @@ static void assert_unchanged(struct fixture *fixture, const char *before)
     assert_string_equal(digest(fixture), before);
 }
 
-static void retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once(void **state)
+TEST(retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once)
 {
     struct fixture *fixture = *state;
 
@@ -58,7 +60,7 @@ static void retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once(void **state)
     assert_string_equal(ids_where(fixture, "due IS NULL AND attempts = 9"), "4,5");
 }
 
-static void drop_by_id_deletes_a_dead_and_a_waiting_row(void **state)
+TEST(drop_by_id_deletes_a_dead_and_a_waiting_row)
 {
     struct fixture *fixture = *state;
 
@@ -68,7 +70,7 @@ static void drop_by_id_deletes_a_dead_and_a_waiting_row(void **state)
     assert_string_equal(ids_where(fixture, "true"), "2,4,5");
 }
 
-static void a_row_that_is_named_twice_is_done_once(void **state)
+TEST(a_row_that_is_named_twice_is_done_once)
 {
     struct fixture *fixture = *state;
 
@@ -77,7 +79,7 @@ static void a_row_that_is_named_twice_is_done_once(void **state)
     assert_string_equal(fixture->process.out, "1 row will be tried again\n");
 }
 
-static void when_one_id_is_missing_nothing_is_done(void **state)
+TEST(when_one_id_is_missing_nothing_is_done)
 {
     struct fixture *fixture = *state;
     char before[64];
@@ -97,7 +99,7 @@ static void when_one_id_is_missing_nothing_is_done(void **state)
     assert_unchanged(fixture, before);
 }
 
-static void a_hostile_id_is_just_not_found(void **state)
+TEST(a_hostile_id_is_just_not_found)
 {
     static const char *const ids[] = {"' OR '1'='1",
                                       "1; DROP TABLE outbox_parked",
@@ -131,7 +133,7 @@ static void a_hostile_id_is_just_not_found(void **state)
     assert_unchanged(fixture, before);
 }
 
-static void a_negative_id_stands_behind_two_dashes(void **state)
+TEST(a_negative_id_stands_behind_two_dashes)
 {
     struct fixture *fixture = *state;
 
@@ -142,7 +144,7 @@ static void a_negative_id_stands_behind_two_dashes(void **state)
     assert_string_equal(ids_where(fixture, "true"), "1,2,3,4");
 }
 
-static void all_and_filters_choose_dead_rows_only(void **state)
+TEST(all_and_filters_choose_dead_rows_only)
 {
     struct fixture *fixture = *state;
 
@@ -163,7 +165,7 @@ static void all_and_filters_choose_dead_rows_only(void **state)
     assert_string_equal(ids_where(fixture, "true"), "2,3,4");
 }
 
-static void a_dry_run_shows_the_rows_and_changes_nothing(void **state)
+TEST(a_dry_run_shows_the_rows_and_changes_nothing)
 {
     struct fixture *fixture = *state;
     char before[64];
@@ -186,7 +188,7 @@ static void a_dry_run_shows_the_rows_and_changes_nothing(void **state)
     assert_unchanged(fixture, before);
 }
 
-static void the_result_as_json_names_each_row(void **state)
+TEST(the_result_as_json_names_each_row)
 {
     struct fixture *fixture = *state;
 
@@ -209,7 +211,7 @@ static void park_ten_thousand(struct fixture *fixture)
         " FROM generate_series(1, 10000) i");
 }
 
-static void ten_thousand_dead_rows_are_retried_at_once(void **state)
+TEST(ten_thousand_dead_rows_are_retried_at_once)
 {
     struct fixture *fixture = *state;
 
@@ -226,7 +228,7 @@ static void ten_thousand_dead_rows_are_retried_at_once(void **state)
     assert_int_equal(count_lines(fixture->process.out), 10000);
 }
 
-static void ten_thousand_dead_rows_are_dropped_by_topic(void **state)
+TEST(ten_thousand_dead_rows_are_dropped_by_topic)
 {
     struct fixture *fixture = *state;
 
@@ -239,7 +241,7 @@ static void ten_thousand_dead_rows_are_dropped_by_topic(void **state)
     assert_string_equal(fixture->process.out, "dropped 7500\n");
 }
 
-static void as_many_ids_as_xargs_hands_over_are_looked_up_at_once(void **state)
+TEST(as_many_ids_as_xargs_hands_over_are_looked_up_at_once)
 {
     struct fixture *fixture = *state;
     char command[1024];
@@ -263,7 +265,7 @@ static void await_relay(struct fixture *fixture)
                     " 'outbox-relay/%/_' AND datname = current_database()");
 }
 
-static void a_running_relay_delivers_a_retried_row_with_its_event_id(void **state)
+TEST(a_running_relay_delivers_a_retried_row_with_its_event_id)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -293,7 +295,7 @@ static void a_running_relay_delivers_a_retried_row_with_its_event_id(void **stat
     DEAD(fixture, 1, "retry", event_id);
 }
 
-static void a_running_relay_delivers_a_retried_row_that_waited_for_its_destination(void **state)
+TEST(a_running_relay_delivers_a_retried_row_that_waited_for_its_destination)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -308,7 +310,7 @@ static void a_running_relay_delivers_a_retried_row_that_waited_for_its_destinati
     process_free(&relay);
 }
 
-static void a_row_that_dies_again_is_dead_with_its_reason(void **state)
+TEST(a_row_that_dies_again_is_dead_with_its_reason)
 {
     struct fixture *fixture = *state;
 
@@ -319,7 +321,7 @@ static void a_row_that_dies_again_is_dead_with_its_reason(void **state)
     assert_string_equal(ids_where(fixture, "due IS NULL AND attempts = 1 AND error > ''"), "1");
 }
 
-static void rows_that_a_relay_holds_are_not_waited_for_without_end(void **state)
+TEST(rows_that_a_relay_holds_are_not_waited_for_without_end)
 {
     struct fixture *fixture = *state;
     PGconn *relay = harness_connect(fixture->url);
@@ -352,7 +354,7 @@ static void start_and_await_lock(struct fixture *fixture, const char *verb, cons
                     " AND datname = current_database()");
 }
 
-static void a_row_that_leaves_while_its_id_waits_for_the_lock_is_missing(void **state)
+TEST(a_row_that_leaves_while_its_id_waits_for_the_lock_is_missing)
 {
     struct fixture *fixture = *state;
     PGconn *relay = harness_connect(fixture->url);
@@ -369,7 +371,7 @@ static void a_row_that_leaves_while_its_id_waits_for_the_lock_is_missing(void **
     PQfinish(relay);
 }
 
-static void a_row_that_dies_while_its_id_waits_for_the_lock_is_retried(void **state)
+TEST(a_row_that_dies_while_its_id_waits_for_the_lock_is_retried)
 {
     struct fixture *fixture = *state;
     PGconn *relay = harness_connect(fixture->url);
@@ -385,7 +387,7 @@ static void a_row_that_dies_while_its_id_waits_for_the_lock_is_retried(void **st
     PQfinish(relay);
 }
 
-static void a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropped(void **state)
+TEST(a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropped)
 {
     struct fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
@@ -402,7 +404,7 @@ static void a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropp
     PQfinish(other);
 }
 
-static void mistakes_are_refused_before_anything_is_touched(void **state)
+TEST(mistakes_are_refused_before_anything_is_touched)
 {
     static const char *const mistakes[][5] = {
         {"retry"},
@@ -443,7 +445,7 @@ static void mistakes_are_refused_before_anything_is_touched(void **state)
     assert_unchanged(fixture, before);
 }
 
-static void help_names_every_option(void **state)
+TEST(help_names_every_option)
 {
     static const char *const options[] = {"--type T",  "--topic T", "--since WHEN", "--all",
                                           "--dry-run", "--json",    "retry",        "show ID"};
@@ -456,7 +458,7 @@ static void help_names_every_option(void **state)
     assert_null(strstr(fixture->process.out, "--since"));
 }
 
-static void a_row_that_waits_for_a_destination_is_listed_and_retried(void **state)
+TEST(a_row_that_waits_for_a_destination_is_listed_and_retried)
 {
     struct fixture *fixture = *state;
 
@@ -473,7 +475,7 @@ static void a_row_that_waits_for_a_destination_is_listed_and_retried(void **stat
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
 }
 
-static void a_table_of_somebody_else_is_served_by_its_own_ids(void **state)
+TEST(a_table_of_somebody_else_is_served_by_its_own_ids)
 {
     struct fixture *fixture = *state;
 
@@ -494,7 +496,7 @@ static void a_table_of_somebody_else_is_served_by_its_own_ids(void **state)
     DEAD(fixture, 0, "drop", "00000000-0000-0000-0000-0000000000ab");
 }
 
-static void the_printed_grants_suffice_to_retry_and_drop(void **state)
+TEST(the_printed_grants_suffice_to_retry_and_drop)
 {
     struct fixture *fixture = *state;
 
@@ -511,7 +513,7 @@ static void the_printed_grants_suffice_to_retry_and_drop(void **state)
     sql(fixture->conn, "DROP OWNED BY retrier; DROP ROLE retrier");
 }
 
-static void without_the_tables_or_the_server_the_status_is_3(void **state)
+TEST(without_the_tables_or_the_server_the_status_is_3)
 {
     struct fixture *fixture = *state;
 
@@ -521,37 +523,4 @@ static void without_the_tables_or_the_server_the_status_is_3(void **state)
     (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@127.0.0.1:1/x");
     write_config(fixture, "", STDOUT_SINK);
     DEAD(fixture, 3, "list");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(retry_by_id_makes_a_dead_and_a_waiting_row_due_at_once),
-        TEST(drop_by_id_deletes_a_dead_and_a_waiting_row),
-        TEST(a_row_that_is_named_twice_is_done_once),
-        TEST(when_one_id_is_missing_nothing_is_done),
-        TEST(a_hostile_id_is_just_not_found),
-        TEST(a_negative_id_stands_behind_two_dashes),
-        TEST(all_and_filters_choose_dead_rows_only),
-        TEST(a_dry_run_shows_the_rows_and_changes_nothing),
-        TEST(the_result_as_json_names_each_row),
-        TEST(ten_thousand_dead_rows_are_retried_at_once),
-        TEST(ten_thousand_dead_rows_are_dropped_by_topic),
-        TEST(as_many_ids_as_xargs_hands_over_are_looked_up_at_once),
-        TEST(a_running_relay_delivers_a_retried_row_with_its_event_id),
-        TEST(a_running_relay_delivers_a_retried_row_that_waited_for_its_destination),
-        TEST(a_row_that_dies_again_is_dead_with_its_reason),
-        TEST(rows_that_a_relay_holds_are_not_waited_for_without_end),
-        TEST(a_row_that_leaves_while_its_id_waits_for_the_lock_is_missing),
-        TEST(a_row_that_dies_while_its_id_waits_for_the_lock_is_retried),
-        TEST(a_row_that_is_retried_while_a_filter_waits_for_the_lock_is_not_dropped),
-        TEST(mistakes_are_refused_before_anything_is_touched),
-        TEST(help_names_every_option),
-        TEST(a_row_that_waits_for_a_destination_is_listed_and_retried),
-        TEST(a_table_of_somebody_else_is_served_by_its_own_ids),
-        TEST(the_printed_grants_suffice_to_retry_and_drop),
-        TEST(without_the_tables_or_the_server_the_status_is_3),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

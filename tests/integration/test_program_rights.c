@@ -2,6 +2,8 @@
  */
 #include "integration/program.h"
 
+FIXTURE(set_up, fixture_close)
+
 #define NOBODY "test_nobody" /* a role without rights on the outbox */
 
 static void make_nobody(struct fixture *fixture)
@@ -38,7 +40,7 @@ static void write_config_as(struct fixture *fixture, const char *role, const cha
 }
 
 /* The owner's trigger would make him a superuser. */
-static void a_superuser_writes_nothing_for_the_owners_triggers(void **state)
+TEST(a_superuser_writes_nothing_for_the_owners_triggers)
 {
     static const char *const commands[][5] = {
         {"emit", "t", "k", "1"},         {"pause", "topic", "t"},
@@ -74,7 +76,7 @@ static void a_superuser_writes_nothing_for_the_owners_triggers(void **state)
 
 /* PostgreSQL evaluates what is constant in them when it plans a query. A constraint runs when init
  * adds the column, a cast when a value is shown. */
-static void no_function_of_the_owner_runs_for_a_superuser(void **state)
+TEST(no_function_of_the_owner_runs_for_a_superuser)
 {
     static const char *const forms[] = {
         "CREATE INDEX rising ON outbox ((id + risen(1)))",
@@ -131,7 +133,7 @@ static void no_function_of_the_owner_runs_for_a_superuser(void **state)
 }
 
 /* With the rights of the server's user of the operating system anything can be had. */
-static void a_role_that_may_run_programs_on_the_server_counts_as_a_superuser(void **state)
+TEST(a_role_that_may_run_programs_on_the_server_counts_as_a_superuser)
 {
     struct fixture *fixture = *state;
 
@@ -147,7 +149,7 @@ static void a_role_that_may_run_programs_on_the_server_counts_as_a_superuser(voi
     drop_nobody(fixture);
 }
 
-static void init_takes_over_no_function_of_another_role(void **state)
+TEST(init_takes_over_no_function_of_another_role)
 {
     struct fixture *fixture = *state;
     PGconn *nobody;
@@ -173,7 +175,7 @@ static void init_takes_over_no_function_of_another_role(void **state)
 }
 
 /* Any role may take it, and wait for ever. */
-static void an_advisory_lock_that_somebody_holds_is_named(void **state)
+TEST(an_advisory_lock_that_somebody_holds_is_named)
 {
     struct fixture *fixture = *state;
     PGconn *nobody;
@@ -195,7 +197,7 @@ static void an_advisory_lock_that_somebody_holds_is_named(void **state)
     drop_nobody(fixture);
 }
 
-static void check_names_who_holds_the_lock_of_the_trigger_without_a_right_to_it(void **state)
+TEST(check_names_who_holds_the_lock_of_the_trigger_without_a_right_to_it)
 {
     static const char *const locks[] = {"pg_advisory_lock", "pg_advisory_lock_shared"};
     struct fixture *fixture = *state;
@@ -215,18 +217,4 @@ static void check_names_who_holds_the_lock_of_the_trigger_without_a_right_to_it(
     }
     PQfinish(nobody);
     drop_nobody(fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_superuser_writes_nothing_for_the_owners_triggers),
-        TEST(no_function_of_the_owner_runs_for_a_superuser),
-        TEST(a_role_that_may_run_programs_on_the_server_counts_as_a_superuser),
-        TEST(init_takes_over_no_function_of_another_role),
-        TEST(an_advisory_lock_that_somebody_holds_is_named),
-        TEST(check_names_who_holds_the_lock_of_the_trigger_without_a_right_to_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

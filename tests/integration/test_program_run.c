@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static void sigterm_settles_what_was_sent_and_exits_0(void **state)
+FIXTURE(set_up, fixture_close)
+
+TEST(sigterm_settles_what_was_sent_and_exits_0)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -27,7 +29,7 @@ static void sigterm_settles_what_was_sent_and_exits_0(void **state)
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"                     \
     " AND state = 'active' AND wait_event = 'PgSleep'"
 
-static void a_second_sigterm_ends_the_program_while_a_purge_hangs(void **state)
+TEST(a_second_sigterm_ends_the_program_while_a_purge_hangs)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -47,7 +49,7 @@ static void a_second_sigterm_ends_the_program_while_a_purge_hangs(void **state)
     expect(fixture, process->status, 1);
 }
 
-static void run_waits_for_new_rows_and_three_relays_share_them(void **state)
+TEST(run_waits_for_new_rows_and_three_relays_share_them)
 {
     struct fixture *fixture = *state;
     struct process relays[3];
@@ -67,7 +69,7 @@ static void run_waits_for_new_rows_and_three_relays_share_them(void **state)
     assert_int_equal(lines, 5000);
 }
 
-static void a_relay_killed_in_flight_loses_nothing(void **state)
+TEST(a_relay_killed_in_flight_loses_nothing)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -89,7 +91,7 @@ static void a_relay_killed_in_flight_loses_nothing(void **state)
 
 /* The sequence counts the attempts, since it is not rolled back. With the growing back-off seven
  * attempts take more than three seconds; a slow machine only takes longer. */
-static void a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours(void **state)
+TEST(a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -120,7 +122,7 @@ static void write_config_with_a_sink_that_is_away(struct fixture *fixture)
                  "servers = [\"nats://127.0.0.1:1\"]");
 }
 
-static void a_drain_ends_when_nothing_is_left_although_the_broker_is_away(void **state)
+TEST(a_drain_ends_when_nothing_is_left_although_the_broker_is_away)
 {
     struct fixture *fixture = *state;
 
@@ -128,7 +130,7 @@ static void a_drain_ends_when_nothing_is_left_although_the_broker_is_away(void *
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
 }
 
-static void a_drain_waits_for_a_broker_while_a_row_is_left(void **state)
+TEST(a_drain_waits_for_a_broker_while_a_row_is_left)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -143,7 +145,7 @@ static void a_drain_waits_for_a_broker_while_a_row_is_left(void **state)
     expect(fixture, process->status, 0);
 }
 
-static void a_schema_problem_at_the_start_exits_3_with_the_remedy(void **state)
+TEST(a_schema_problem_at_the_start_exits_3_with_the_remedy)
 {
     struct fixture *fixture = *state;
 
@@ -153,7 +155,7 @@ static void a_schema_problem_at_the_start_exits_3_with_the_remedy(void **state)
     assert_says(fixture->process.err, "outbox-relay init");
 }
 
-static void an_unreachable_database_is_waited_for(void **state)
+TEST(an_unreachable_database_is_waited_for)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -166,7 +168,7 @@ static void an_unreachable_database_is_waited_for(void **state)
     expect(fixture, process->status, 0);
 }
 
-static void a_closed_stdout_ends_the_relay_with_the_broker_status(void **state)
+TEST(a_closed_stdout_ends_the_relay_with_the_broker_status)
 {
     struct fixture *fixture = *state;
     char command[1024];
@@ -187,7 +189,7 @@ static void a_closed_stdout_ends_the_relay_with_the_broker_status(void **state)
 
 /* One lane is in the middle of its settlement while the other fails: its output file may not grow
  * any more. */
-static void the_first_signal_after_a_lane_has_failed_still_lets_the_others_settle(void **state)
+TEST(the_first_signal_after_a_lane_has_failed_still_lets_the_others_settle)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -221,7 +223,7 @@ static void the_first_signal_after_a_lane_has_failed_still_lets_the_others_settl
                      1);
 }
 
-static void a_running_relay_purges_by_itself(void **state)
+TEST(a_running_relay_purges_by_itself)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -236,7 +238,7 @@ static void a_running_relay_purges_by_itself(void **state)
     process_free(&relay);
 }
 
-static void rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes(void **state)
+TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes)
 {
     struct fixture *fixture = *state;
 
@@ -273,7 +275,7 @@ static void await_round(struct fixture *fixture)
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 
-static void a_relay_that_deletes_leaves_what_was_marked(void **state)
+TEST(a_relay_that_deletes_leaves_what_was_marked)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -290,7 +292,7 @@ static void a_relay_that_deletes_leaves_what_was_marked(void **state)
 }
 
 /* Otherwise rows of such a table would never be relayed. */
-static void a_sent_at_that_every_row_has_is_not_the_relays(void **state)
+TEST(a_sent_at_that_every_row_has_is_not_the_relays)
 {
     static const char *const definitions[] = {"NOT NULL", "DEFAULT now()"};
     struct fixture *fixture = *state;
@@ -308,7 +310,7 @@ static void a_sent_at_that_every_row_has_is_not_the_relays(void **state)
     }
 }
 
-static void a_mapped_table_is_relayed_without_any_change_to_it(void **state)
+TEST(a_mapped_table_is_relayed_without_any_change_to_it)
 {
     struct fixture *fixture = *state;
 
@@ -322,28 +324,4 @@ static void a_mapped_table_is_relayed_without_any_change_to_it(void **state)
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "\"topic\":\"order\",\"key\":\"o-1\"");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM their_events"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(sigterm_settles_what_was_sent_and_exits_0),
-        TEST(a_second_sigterm_ends_the_program_while_a_purge_hangs),
-        TEST(run_waits_for_new_rows_and_three_relays_share_them),
-        TEST(a_relay_killed_in_flight_loses_nothing),
-        TEST(a_poison_row_that_cannot_be_moved_does_not_repeat_its_neighbours),
-        TEST(a_drain_ends_when_nothing_is_left_although_the_broker_is_away),
-        TEST(a_drain_waits_for_a_broker_while_a_row_is_left),
-        TEST(a_schema_problem_at_the_start_exits_3_with_the_remedy),
-        TEST(an_unreachable_database_is_waited_for),
-        TEST(a_closed_stdout_ends_the_relay_with_the_broker_status),
-        TEST(the_first_signal_after_a_lane_has_failed_still_lets_the_others_settle),
-        TEST(a_running_relay_purges_by_itself),
-        TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes),
-        TEST(a_relay_that_deletes_leaves_what_was_marked),
-        TEST(a_sent_at_that_every_row_has_is_not_the_relays),
-        TEST(a_mapped_table_is_relayed_without_any_change_to_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static void init_is_idempotent_and_prints_what_an_existing_table_lacks(void **state)
+FIXTURE(set_up, fixture_close)
+
+TEST(init_is_idempotent_and_prints_what_an_existing_table_lacks)
 {
     struct fixture *fixture = *state;
 
@@ -17,7 +19,7 @@ static void init_is_idempotent_and_prints_what_an_existing_table_lacks(void **st
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }
 
-static void init_says_that_rows_without_a_sent_at_will_be_sent(void **state)
+TEST(init_says_that_rows_without_a_sent_at_will_be_sent)
 {
     struct fixture *fixture = *state;
 
@@ -45,7 +47,7 @@ static void make_parked_table_old(struct fixture *fixture)
                      1);
 }
 
-static void init_adds_what_a_parked_table_lacks(void **state)
+TEST(init_adds_what_a_parked_table_lacks)
 {
     struct fixture *fixture = *state;
 
@@ -69,7 +71,7 @@ static void init_adds_what_a_parked_table_lacks(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1);
 }
 
-static void check_warns_of_each_index_that_the_parked_table_lacks(void **state)
+TEST(check_warns_of_each_index_that_the_parked_table_lacks)
 {
     struct fixture *fixture = *state;
 
@@ -92,7 +94,7 @@ static void check_warns_of_each_index_that_the_parked_table_lacks(void **state)
     assert_null(strstr(fixture->process.out, "has no index by"));
 }
 
-static void init_creates_a_table_whose_name_has_no_schema_on_the_search_path(void **state)
+TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path)
 {
     struct fixture *fixture = *state;
 
@@ -108,7 +110,7 @@ static void init_creates_a_table_whose_name_has_no_schema_on_the_search_path(voi
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
-static void an_absent_optional_column_is_reported_at_the_start(void **state)
+TEST(an_absent_optional_column_is_reported_at_the_start)
 {
     struct fixture *fixture = *state;
     const char *told;
@@ -123,7 +125,7 @@ static void an_absent_optional_column_is_reported_at_the_start(void **state)
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
-static void the_sql_that_init_prints_can_be_executed(void **state)
+TEST(the_sql_that_init_prints_can_be_executed)
 {
     struct fixture *fixture = *state;
 
@@ -133,7 +135,7 @@ static void the_sql_that_init_prints_can_be_executed(void **state)
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
 }
 
-static void the_control_table_refuses_what_cannot_be(void **state)
+TEST(the_control_table_refuses_what_cannot_be)
 {
     static const char *const rows[] = {
         "('sink', 'out', NULL, NULL)",          "('paused sink', 'out', 'x', NULL)",
@@ -167,7 +169,7 @@ static void become_restricted(struct fixture *fixture)
     become(fixture, "restricted");
 }
 
-static void the_printed_grants_suffice_for_a_restricted_role(void **state)
+TEST(the_printed_grants_suffice_for_a_restricted_role)
 {
     struct fixture *fixture = *state;
 
@@ -213,7 +215,7 @@ static void assert_does_not_relay(struct fixture *fixture)
 
 /* A trigger on the outbox runs as the relay's role, and may SET ROLE to any role of which that one
  * is a member. */
-static void a_superuser_relays_only_where_a_key_allows_it(void **state)
+TEST(a_superuser_relays_only_where_a_key_allows_it)
 {
     struct fixture *fixture = *state;
 
@@ -233,7 +235,7 @@ static void a_superuser_relays_only_where_a_key_allows_it(void **state)
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
-static void the_role_of_docker_compose_has_what_init_grant_prints(void **state)
+TEST(the_role_of_docker_compose_has_what_init_grant_prints)
 {
     struct fixture *fixture = *state;
     FILE *file = fopen("config/compose/roles.sql", "r");
@@ -253,7 +255,7 @@ static void the_role_of_docker_compose_has_what_init_grant_prints(void **state)
     assert_says(text, fixture->process.out);
 }
 
-static void check_reports_a_sequence_that_the_relay_cannot_read(void **state)
+TEST(check_reports_a_sequence_that_the_relay_cannot_read)
 {
     struct fixture *fixture = *state;
 
@@ -272,7 +274,7 @@ static void check_reports_a_sequence_that_the_relay_cannot_read(void **state)
     sql(fixture->conn, "DROP OWNED BY restricted; DROP ROLE restricted");
 }
 
-static void check_reports_ids_that_come_from_no_sequence(void **state)
+TEST(check_reports_ids_that_come_from_no_sequence)
 {
     struct fixture *fixture = *state;
 
@@ -301,7 +303,7 @@ static void drop_roles(struct fixture *fixture)
     sql(fixture->conn, "DROP OWNED BY hardened, keeper; DROP ROLE hardened, keeper");
 }
 
-static void an_owner_can_execute_the_printed_grants(void **state)
+TEST(an_owner_can_execute_the_printed_grants)
 {
     struct fixture *fixture = *state;
 
@@ -317,7 +319,7 @@ static void an_owner_can_execute_the_printed_grants(void **state)
     drop_roles(fixture);
 }
 
-static void a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints(void **state)
+TEST(a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints)
 {
     static const char grant[] =
         "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO \"hardened\";";
@@ -342,7 +344,7 @@ static void a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints
     drop_roles(fixture);
 }
 
-static void check_reports_every_finding_with_its_fix(void **state)
+TEST(check_reports_every_finding_with_its_fix)
 {
     struct fixture *fixture = *state;
 
@@ -359,7 +361,7 @@ static void check_reports_every_finding_with_its_fix(void **state)
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY");
 }
 
-static void check_wants_ids_that_are_distinct_and_not_null(void **state)
+TEST(check_wants_ids_that_are_distinct_and_not_null)
 {
     struct fixture *fixture = *state;
 
@@ -408,7 +410,7 @@ static void check_of_encoding(struct fixture *fixture, const char *encoding, boo
     memcpy(fixture->url, url, sizeof url);
 }
 
-static void check_warns_of_an_encoding_that_utf8_may_not_hold(void **state)
+TEST(check_warns_of_an_encoding_that_utf8_may_not_hold)
 {
     struct fixture *fixture = *state;
 
@@ -422,7 +424,7 @@ static void check_warns_of_an_encoding_that_utf8_may_not_hold(void **state)
 
 /* The SQL that init would print could not be executed, and what it had created would be left
  * behind. */
-static void what_is_no_plain_table_is_refused_before_anything_is_made(void **state)
+TEST(what_is_no_plain_table_is_refused_before_anything_is_made)
 {
     static const char *const others[] = {
         "CREATE VIEW outbox AS SELECT * FROM events",
@@ -455,7 +457,7 @@ static void what_is_no_plain_table_is_refused_before_anything_is_made(void **sta
     sql(fixture->conn, "DROP FOREIGN DATA WRAPPER w CASCADE");
 }
 
-static void check_routes_waiting_rows_by_their_key_too(void **state)
+TEST(check_routes_waiting_rows_by_their_key_too)
 {
     struct fixture *fixture = *state;
 
@@ -468,7 +470,7 @@ static void check_routes_waiting_rows_by_their_key_too(void **state)
     assert_says(fixture->process.out, "\"order.eu\"");
 }
 
-static void check_prints_the_topic_of_a_waiting_row_escaped(void **state)
+TEST(check_prints_the_topic_of_a_waiting_row_escaped)
 {
     struct fixture *fixture = *state;
 
@@ -480,33 +482,4 @@ static void check_prints_the_topic_of_a_waiting_row_escaped(void **state)
     assert_says(fixture->process.out, "good.a\\nb\\x1b[31m");
     assert_null(strchr(fixture->process.out, '\033'));
     assert_null(strstr(fixture->process.out, "a\nb"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(init_is_idempotent_and_prints_what_an_existing_table_lacks),
-        TEST(init_says_that_rows_without_a_sent_at_will_be_sent),
-        TEST(init_adds_what_a_parked_table_lacks),
-        TEST(check_warns_of_each_index_that_the_parked_table_lacks),
-        TEST(init_creates_a_table_whose_name_has_no_schema_on_the_search_path),
-        TEST(an_absent_optional_column_is_reported_at_the_start),
-        TEST(the_sql_that_init_prints_can_be_executed),
-        TEST(the_control_table_refuses_what_cannot_be),
-        TEST(the_printed_grants_suffice_for_a_restricted_role),
-        TEST(a_superuser_relays_only_where_a_key_allows_it),
-        TEST(the_role_of_docker_compose_has_what_init_grant_prints),
-        TEST(check_reports_a_sequence_that_the_relay_cannot_read),
-        TEST(check_reports_ids_that_come_from_no_sequence),
-        TEST(an_owner_can_execute_the_printed_grants),
-        TEST(a_hardened_server_lets_the_relay_run_after_what_check_or_init_prints),
-        TEST(check_reports_every_finding_with_its_fix),
-        TEST(check_wants_ids_that_are_distinct_and_not_null),
-        TEST(check_warns_of_an_encoding_that_utf8_may_not_hold),
-        TEST(what_is_no_plain_table_is_refused_before_anything_is_made),
-        TEST(check_routes_waiting_rows_by_their_key_too),
-        TEST(check_prints_the_topic_of_a_waiting_row_escaped),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
  */
 #include "integration/program.h"
 
+FIXTURE(set_up, fixture_close)
+
 /* The counter is a sequence, so that a call in a transaction that fails is counted too. */
 static const char counter[] =
     "CREATE SCHEMA evil; CREATE SEQUENCE evil.calls;"
@@ -150,7 +152,7 @@ static void as(struct fixture *fixture, const char *role, const char *allowed, c
                                 url, allowed, outbox, STDOUT_SINK));
 }
 
-static void no_command_calls_what_is_planted_in_the_search_path(void **state)
+TEST(no_command_calls_what_is_planted_in_the_search_path)
 {
     static const char *const outboxes[] = {
         "table = \"outbox\"", "table = \"public.outbox\"",
@@ -233,7 +235,7 @@ static int paste(struct fixture *fixture, const char *prefix)
 }
 
 /* Each of them breaks something, and `check` or `init` prints what mends it. */
-static void no_sql_that_mends_a_table_calls_what_is_planted(void **state)
+TEST(no_sql_that_mends_a_table_calls_what_is_planted)
 {
     static const char *const breaks[] = {
         "ALTER TABLE public.outbox DROP COLUMN sent_at CASCADE",
@@ -272,7 +274,7 @@ static void no_sql_that_mends_a_table_calls_what_is_planted(void **state)
     }
 }
 
-static void a_view_in_the_place_of_a_table_of_the_relay_is_not_read(void **state)
+TEST(a_view_in_the_place_of_a_table_of_the_relay_is_not_read)
 {
     struct fixture *fixture = *state;
     char dba[256];
@@ -297,7 +299,7 @@ static void a_view_in_the_place_of_a_table_of_the_relay_is_not_read(void **state
     assert_int_equal(calls(fixture), 0);
 }
 
-static void a_view_in_the_place_of_the_outbox_is_not_planned(void **state)
+TEST(a_view_in_the_place_of_the_outbox_is_not_planned)
 {
     static const char *const orders[] = {"key", "none"};
     static const char *const commands[] = {"init", "check", "run", "purge", "status"};
@@ -334,7 +336,7 @@ static void give_to_planter(struct fixture *fixture, const char *table)
 }
 
 /* The owner of such a table may have its triggers run as the role that writes to it. */
-static void a_table_of_another_owner_beside_the_outbox_is_not_touched(void **state)
+TEST(a_table_of_another_owner_beside_the_outbox_is_not_touched)
 {
     static const char *const planted[] = {"outbox_parked", "outbox_slice", "outbox_control"};
     static const char *const commands[] = {"init", "check", "purge", "status", "run"};
@@ -371,7 +373,7 @@ static void a_table_of_another_owner_beside_the_outbox_is_not_touched(void **sta
     sql(fixture->conn, "DROP OWNED BY test_planter; DROP ROLE test_planter");
 }
 
-static void a_name_without_a_schema_is_refused_where_the_search_path_has_none(void **state)
+TEST(a_name_without_a_schema_is_refused_where_the_search_path_has_none)
 {
     struct fixture *fixture = *state;
     char relay[256];
@@ -384,7 +386,7 @@ static void a_name_without_a_schema_is_refused_where_the_search_path_has_none(vo
 }
 
 /* Proves that the traps work: an unqualified call does reach them. */
-static void what_is_planted_would_be_called(void **state)
+TEST(what_is_planted_would_be_called)
 {
     static const char *const statements[] = {"SELECT quote_ident('a')",
                                              "SELECT 'a'::text || 'b'::text",
@@ -408,19 +410,4 @@ static void what_is_planted_would_be_called(void **state)
             fail_msg("called nothing: %s", statements[i]);
     }
     PQfinish(conn);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_planted_would_be_called),
-        TEST(no_command_calls_what_is_planted_in_the_search_path),
-        TEST(a_view_in_the_place_of_a_table_of_the_relay_is_not_read),
-        TEST(a_view_in_the_place_of_the_outbox_is_not_planned),
-        TEST(a_table_of_another_owner_beside_the_outbox_is_not_touched),
-        TEST(a_name_without_a_schema_is_refused_where_the_search_path_has_none),
-        TEST(no_sql_that_mends_a_table_calls_what_is_planted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+FIXTURE(set_up, fixture_close)
+
 /* Part of every secret in all of its spellings. */
 #define CANARY "anary7f3a"
 
@@ -162,7 +164,7 @@ static void run_relay(struct fixture *fixture, const struct spelling *spelling)
     assert_silent(fixture, spelling, "run");
 }
 
-static void no_output_ever_holds_a_password(void **state)
+TEST(no_output_ever_holds_a_password)
 {
     struct fixture *fixture = *state;
 
@@ -213,20 +215,10 @@ static bool leaves_core(struct fixture *fixture)
     return WCOREDUMP(status);
 }
 
-static void no_core_ever_holds_a_password(void **state)
+TEST(no_core_ever_holds_a_password)
 {
     struct fixture *fixture = *state;
 
     sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('a')");
     assert_false(leaves_core(fixture));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(no_output_ever_holds_a_password),
-        TEST(no_core_ever_holds_a_password),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,8 @@ static int set_up_by_key(void **state)
     return fixture_open(state, configure_by_key);
 }
 
+FIXTURE(set_up_by_key, fixture_close)
+
 static void start(struct fixture *fixture)
 {
     process_free(&fixture->process);
@@ -59,7 +61,7 @@ static void stop(struct fixture *fixture)
     load_printed(fixture, fixture->process.out);
 }
 
-static void after_a_change_that_fits_all_goes_on(void **state)
+TEST(after_a_change_that_fits_all_goes_on)
 {
     static const char *const changes[] = {
         "ALTER TABLE outbox ADD COLUMN note text DEFAULT 'x'",
@@ -104,7 +106,7 @@ static void after_a_change_that_fits_all_goes_on(void **state)
 
 /* Half of the rows are inserted while two relays work, one of which has seen the table without its
  * column. */
-static void keys_that_a_table_gets_are_kept_in_order_by_all_relays(void **state)
+TEST(keys_that_a_table_gets_are_kept_in_order_by_all_relays)
 {
     struct fixture *fixture = *state;
     struct process second = {0};
@@ -153,7 +155,7 @@ static void check_ends_it(struct fixture *fixture, const char *statements, const
     assert_says(fixture->process.out, says);
 }
 
-static void a_change_that_does_not_fit_ends_the_relay_with_the_words_of_check(void **state)
+TEST(a_change_that_does_not_fit_ends_the_relay_with_the_words_of_check)
 {
     struct fixture *fixture = *state;
 
@@ -164,7 +166,7 @@ static void a_change_that_does_not_fit_ends_the_relay_with_the_words_of_check(vo
                   "is that of an older outbox-relay");
 }
 
-static void a_view_in_place_of_the_table_ends_the_relay(void **state)
+TEST(a_view_in_place_of_the_table_ends_the_relay)
 {
     check_ends_it(*state,
                   "ALTER TABLE outbox RENAME TO moved; CREATE VIEW outbox AS SELECT * FROM moved",
@@ -172,7 +174,7 @@ static void a_view_in_place_of_the_table_ends_the_relay(void **state)
 }
 
 /* An index may be made anew, so it is waited for. */
-static void a_missing_index_is_named_with_the_words_of_check_and_waited_for(void **state)
+TEST(a_missing_index_is_named_with_the_words_of_check_and_waited_for)
 {
     struct fixture *fixture = *state;
 
@@ -187,7 +189,7 @@ static void a_missing_index_is_named_with_the_words_of_check_and_waited_for(void
 }
 
 /* Before the change the relay does not look whether a mark stays. */
-static void a_trigger_that_is_added_later_is_known(void **state)
+TEST(a_trigger_that_is_added_later_is_known)
 {
     struct fixture *fixture = *state;
 
@@ -207,20 +209,4 @@ static void a_trigger_that_is_added_later_is_known(void **state)
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL");
     stop(fixture);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM printed"), 200);
-}
-
-#define TEST_BY_KEY(test) cmocka_unit_test_setup_teardown(test, set_up_by_key, fixture_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_BY_KEY(after_a_change_that_fits_all_goes_on),
-        TEST_BY_KEY(keys_that_a_table_gets_are_kept_in_order_by_all_relays),
-        TEST_BY_KEY(a_change_that_does_not_fit_ends_the_relay_with_the_words_of_check),
-        TEST_BY_KEY(a_view_in_place_of_the_table_ends_the_relay),
-        TEST_BY_KEY(a_missing_index_is_named_with_the_words_of_check_and_waited_for),
-        TEST_BY_KEY(a_trigger_that_is_added_later_is_known),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,8 @@ static int set_up_by_key(void **state)
     return fixture_open(state, configure_by_key);
 }
 
+FIXTURE(set_up_by_key, fixture_close)
+
 static void remake(struct fixture *fixture, const char *key, const char *rest)
 {
     sql(fixture->conn,
@@ -41,7 +43,7 @@ static void expect_init_then_ready(struct fixture *fixture)
 }
 
 /* Such an index would cover the id alone, and would not be the one that the added column needs. */
-static void check_prints_no_index_while_a_mapped_column_is_missing(void **state)
+TEST(check_prints_no_index_while_a_mapped_column_is_missing)
 {
     struct fixture *fixture = *state;
 
@@ -55,7 +57,7 @@ static void check_prints_no_index_while_a_mapped_column_is_missing(void **state)
     assert_says(fixture->process.out, "CREATE INDEX");
 }
 
-static void init_makes_the_slices_and_their_index_and_is_idempotent(void **state)
+TEST(init_makes_the_slices_and_their_index_and_is_idempotent)
 {
     struct fixture *fixture = *state;
 
@@ -73,7 +75,7 @@ static void init_makes_the_slices_and_their_index_and_is_idempotent(void **state
     assert_says(fixture->process.out, "ok: table \"public\".\"outbox_slice\": 64 slices");
 }
 
-static void the_sql_that_init_prints_for_a_new_database_can_be_executed(void **state)
+TEST(the_sql_that_init_prints_for_a_new_database_can_be_executed)
 {
     struct fixture *fixture = *state;
 
@@ -85,7 +87,7 @@ static void the_sql_that_init_prints_for_a_new_database_can_be_executed(void **s
     assert_null(strstr(fixture->process.out, "has no index"));
 }
 
-static void a_table_that_deletes_has_the_same_index_over_all_rows(void **state)
+TEST(a_table_that_deletes_has_the_same_index_over_all_rows)
 {
     struct fixture *fixture = *state;
 
@@ -102,7 +104,7 @@ static void a_table_that_deletes_has_the_same_index_over_all_rows(void **state)
 }
 
 /* With the index of the unsent rows, or with one over all rows. */
-static void a_table_that_was_marked_keeps_its_index_when_rows_are_deleted(void **state)
+TEST(a_table_that_was_marked_keeps_its_index_when_rows_are_deleted)
 {
     static const char unsent[] = " WHERE (sent_at IS NULL)";
     struct fixture *fixture = *state;
@@ -130,7 +132,7 @@ static void a_table_that_was_marked_keeps_its_index_when_rows_are_deleted(void *
     }
 }
 
-static void init_prints_for_a_table_that_was_marked_what_can_be_executed(void **state)
+TEST(init_prints_for_a_table_that_was_marked_what_can_be_executed)
 {
     struct fixture *fixture = *state;
 
@@ -146,7 +148,7 @@ static void init_prints_for_a_table_that_was_marked_what_can_be_executed(void **
     expect(fixture, run_command(fixture, "init"), 0);
 }
 
-static void the_slices_of_every_type_of_key_are_found_again(void **state)
+TEST(the_slices_of_every_type_of_key_are_found_again)
 {
     static const char *const keys[] = {
         "key text,",    "key varchar(40),", "key uuid,", "key bytea,",
@@ -164,7 +166,7 @@ static void the_slices_of_every_type_of_key_are_found_again(void **state)
     }
 }
 
-static void columns_of_any_name_have_their_slices(void **state)
+TEST(columns_of_any_name_have_their_slices)
 {
     struct fixture *fixture = *state;
 
@@ -178,7 +180,7 @@ static void columns_of_any_name_have_their_slices(void **state)
     expect(fixture, run_command(fixture, "status"), 0);
 }
 
-static void a_key_that_is_missing_is_added_before_its_index(void **state)
+TEST(a_key_that_is_missing_is_added_before_its_index)
 {
     struct fixture *fixture = *state;
 
@@ -194,7 +196,7 @@ static void a_key_that_is_missing_is_added_before_its_index(void **state)
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
-static void init_prints_what_a_table_made_for_order_none_lacks(void **state)
+TEST(init_prints_what_a_table_made_for_order_none_lacks)
 {
     struct fixture *fixture = *state;
 
@@ -225,7 +227,7 @@ static void init_prints_what_a_table_made_for_order_none_lacks(void **state)
 }
 
 /* Printable text stays unescaped, so that it can be pasted. */
-static void init_prints_the_slices_with_whatever_else_is_missing(void **state)
+TEST(init_prints_the_slices_with_whatever_else_is_missing)
 {
     static const char *const losses[] = {
         "DROP TABLE outbox_slice",
@@ -244,7 +246,7 @@ static void init_prints_the_slices_with_whatever_else_is_missing(void **state)
     }
 }
 
-static void check_prints_the_names_in_a_fix_escaped(void **state)
+TEST(check_prints_the_names_in_a_fix_escaped)
 {
     struct fixture *fixture = *state;
 
@@ -259,7 +261,7 @@ static void check_prints_the_names_in_a_fix_escaped(void **state)
     assert_says(fixture->process.out, "\"fix\":\"DROP INDEX CONCURRENTLY public.\\\"Größe\\\";\"");
 }
 
-static void without_the_index_run_and_check_exit_3_and_say_how_to_make_it(void **state)
+TEST(without_the_index_run_and_check_exit_3_and_say_how_to_make_it)
 {
     static const char *const commands[] = {"run", "check"};
     struct fixture *fixture = *state;
@@ -284,7 +286,7 @@ static void without_the_index_run_and_check_exit_3_and_say_how_to_make_it(void *
 }
 
 /* Left by a CREATE INDEX CONCURRENTLY that failed. */
-static void an_index_that_is_not_valid_makes_room_for_another(void **state)
+TEST(an_index_that_is_not_valid_makes_room_for_another)
 {
     struct fixture *fixture = *state;
 
@@ -301,7 +303,7 @@ static void an_index_that_is_not_valid_makes_room_for_another(void **state)
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
-static void another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it(void **state)
+TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it)
 {
     struct fixture *fixture = *state;
 
@@ -332,7 +334,7 @@ static void another_number_of_slices_exits_3_until_the_printed_sql_has_changed_i
     expect_init_then_ready(fixture);
 }
 
-static void slices_whose_rows_do_not_agree_are_refused(void **state)
+TEST(slices_whose_rows_do_not_agree_are_refused)
 {
     static const char *const damages[] = {
         "DELETE FROM outbox_slice WHERE slice = 5",
@@ -351,7 +353,7 @@ static void slices_whose_rows_do_not_agree_are_refused(void **state)
 }
 
 /* Their events have no lane. */
-static void a_relay_reports_slices_whose_rows_go_missing_while_it_runs(void **state)
+TEST(a_relay_reports_slices_whose_rows_go_missing_while_it_runs)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -376,7 +378,7 @@ static void a_relay_reports_slices_whose_rows_go_missing_while_it_runs(void **st
 }
 
 /* The relays have the right one: their events are sent. */
-static void status_with_another_number_of_slices_reports_no_slice(void **state)
+TEST(status_with_another_number_of_slices_reports_no_slice)
 {
     struct fixture *fixture = *state;
 
@@ -385,7 +387,7 @@ static void status_with_another_number_of_slices_reports_no_slice(void **state)
     assert_null(strstr(fixture->process.out, "events of some slices are not sent"));
 }
 
-static void an_index_of_another_number_of_slices_that_stays_is_reported(void **state)
+TEST(an_index_of_another_number_of_slices_that_stays_is_reported)
 {
     struct fixture *fixture = *state;
 
@@ -412,7 +414,7 @@ static void expect_refusal_by_each(struct fixture *fixture, const char *why, con
 }
 
 /* In the relay's statements these strings are placeholders. */
-static void a_table_may_have_any_name(void **state)
+TEST(a_table_may_have_any_name)
 {
     static const char *const names[] = {"candidate", "chosen",  "taken",   "locked", "keys",  "wal",
                                         "texts",     "claimed", "touched", "slices", "parked"};
@@ -430,7 +432,7 @@ static void a_table_may_have_any_name(void **state)
     }
 }
 
-static void ids_that_do_not_grow_are_refused(void **state)
+TEST(ids_that_do_not_grow_are_refused)
 {
     struct fixture *fixture = *state;
 
@@ -443,7 +445,7 @@ static void ids_that_do_not_grow_are_refused(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('outbox_slice'))"), 0);
 }
 
-static void a_key_whose_text_depends_on_settings_is_refused(void **state)
+TEST(a_key_whose_text_depends_on_settings_is_refused)
 {
     struct fixture *fixture = *state;
 
@@ -455,7 +457,7 @@ static void a_key_whose_text_depends_on_settings_is_refused(void **state)
 }
 
 /* Its text depends on bytea_output. */
-static void a_key_that_is_a_domain_over_bytea_is_refused(void **state)
+TEST(a_key_that_is_a_domain_over_bytea_is_refused)
 {
     struct fixture *fixture = *state;
 
@@ -468,7 +470,7 @@ static void a_key_that_is_a_domain_over_bytea_is_refused(void **state)
                            "or give the column another type");
 }
 
-static void the_slices_of_a_domain_are_those_of_its_text(void **state)
+TEST(the_slices_of_a_domain_are_those_of_its_text)
 {
     struct fixture *fixture = *state;
 
@@ -488,7 +490,7 @@ static void the_slices_of_a_domain_are_those_of_its_text(void **state)
                 " OPERATOR(pg_catalog.%) 64), \"id\")");
 }
 
-static void check_warns_of_a_sequence_whose_ids_do_not_grow_in_order(void **state)
+TEST(check_warns_of_a_sequence_whose_ids_do_not_grow_in_order)
 {
     static const char *const changes[][2] = {
         {"ALTER SEQUENCE outbox_id_seq CACHE 10", "outbox_id_seq"},
@@ -522,7 +524,7 @@ static void become(struct fixture *fixture, const char *role)
     write_config_by_key(fixture, "");
 }
 
-static void the_printed_grants_let_a_role_lock_slices(void **state)
+TEST(the_printed_grants_let_a_role_lock_slices)
 {
     struct fixture *fixture = *state;
 
@@ -549,7 +551,7 @@ static void the_printed_grants_let_a_role_lock_slices(void **state)
     sql(fixture->conn, "DROP OWNED BY locker; DROP ROLE locker");
 }
 
-static void status_shows_the_age_of_the_oldest_row_of_all_slices(void **state)
+TEST(status_shows_the_age_of_the_oldest_row_of_all_slices)
 {
     struct fixture *fixture = *state;
 
@@ -565,7 +567,7 @@ static void status_shows_the_age_of_the_oldest_row_of_all_slices(void **state)
     assert_says(fixture->process.out, "ok: sink out, \"t\"");
 }
 
-static void what_needs_no_slices_works_without_them(void **state)
+TEST(what_needs_no_slices_works_without_them)
 {
     struct fixture *fixture = *state;
 
@@ -575,42 +577,4 @@ static void what_needs_no_slices_works_without_them(void **state)
     assert_says(fixture->process.out, "backlog  1");
     expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
     expect(fixture, run_command(fixture, "purge"), 0);
-}
-
-#define KEY_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_by_key, fixture_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KEY_TEST(check_prints_no_index_while_a_mapped_column_is_missing),
-        KEY_TEST(init_makes_the_slices_and_their_index_and_is_idempotent),
-        KEY_TEST(the_sql_that_init_prints_for_a_new_database_can_be_executed),
-        KEY_TEST(a_table_that_deletes_has_the_same_index_over_all_rows),
-        KEY_TEST(a_table_that_was_marked_keeps_its_index_when_rows_are_deleted),
-        KEY_TEST(init_prints_for_a_table_that_was_marked_what_can_be_executed),
-        KEY_TEST(the_slices_of_every_type_of_key_are_found_again),
-        KEY_TEST(columns_of_any_name_have_their_slices),
-        KEY_TEST(a_key_that_is_missing_is_added_before_its_index),
-        KEY_TEST(init_prints_what_a_table_made_for_order_none_lacks),
-        KEY_TEST(init_prints_the_slices_with_whatever_else_is_missing),
-        KEY_TEST(check_prints_the_names_in_a_fix_escaped),
-        KEY_TEST(without_the_index_run_and_check_exit_3_and_say_how_to_make_it),
-        KEY_TEST(an_index_that_is_not_valid_makes_room_for_another),
-        KEY_TEST(another_number_of_slices_exits_3_until_the_printed_sql_has_changed_it),
-        KEY_TEST(slices_whose_rows_do_not_agree_are_refused),
-        KEY_TEST(a_relay_reports_slices_whose_rows_go_missing_while_it_runs),
-        KEY_TEST(status_with_another_number_of_slices_reports_no_slice),
-        KEY_TEST(an_index_of_another_number_of_slices_that_stays_is_reported),
-        KEY_TEST(a_table_may_have_any_name),
-        KEY_TEST(ids_that_do_not_grow_are_refused),
-        KEY_TEST(a_key_whose_text_depends_on_settings_is_refused),
-        KEY_TEST(a_key_that_is_a_domain_over_bytea_is_refused),
-        KEY_TEST(the_slices_of_a_domain_are_those_of_its_text),
-        KEY_TEST(check_warns_of_a_sequence_whose_ids_do_not_grow_in_order),
-        KEY_TEST(the_printed_grants_let_a_role_lock_slices),
-        KEY_TEST(status_shows_the_age_of_the_oldest_row_of_all_slices),
-        KEY_TEST(what_needs_no_slices_works_without_them),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

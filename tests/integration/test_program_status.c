@@ -11,6 +11,8 @@
 #include <jansson.h>
 #include <signal.h>
 
+FIXTURE(set_up, fixture_close)
+
 #define TWO_SINKS                                                                                  \
     STDOUT_SINK "\n[sink.far]\ntype = \"kafka\"\nbrokers = [\"127.0.0.1:1\"]\n"                    \
                 "[[route]]\nmatch = \"far.*\"\nsink = "                                            \
@@ -79,7 +81,7 @@ static json_t *await_answer(struct fixture *fixture)
     }
 }
 
-static void a_sink_that_is_away_shows_why_since_when_and_what_waits(void **state)
+TEST(a_sink_that_is_away_shows_why_since_when_and_what_waits)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -110,7 +112,7 @@ static void a_sink_that_is_away_shows_why_since_when_and_what_waits(void **state
     end_relay(&relay);
 }
 
-static void a_relay_answers_with_what_it_did_and_what_its_lanes_do(void **state)
+TEST(a_relay_answers_with_what_it_did_and_what_its_lanes_do)
 {
     struct fixture *fixture = *state;
     int64_t deadline_ms = harness_now_ms() + HARNESS_WAIT_MS;
@@ -139,7 +141,7 @@ static void a_relay_answers_with_what_it_did_and_what_its_lanes_do(void **state)
 }
 
 /* One relay each of two tables in one database. */
-static void relays_of_another_table_are_left_out(void **state)
+TEST(relays_of_another_table_are_left_out)
 {
     struct fixture *fixture = *state;
     char other[256];
@@ -188,7 +190,7 @@ static void await_question(PGconn *conn, char channel[64])
 }
 
 /* A relay that is stopped says nothing, and somebody who overhears the question answers for it. */
-static void nobody_answers_for_a_relay(void **state)
+TEST(nobody_answers_for_a_relay)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -219,7 +221,7 @@ static void nobody_answers_for_a_relay(void **state)
 }
 
 /* Anybody may give himself the name of a relay. */
-static void a_role_that_may_not_delete_from_the_outbox_is_no_relay(void **state)
+TEST(a_role_that_may_not_delete_from_the_outbox_is_no_relay)
 {
     struct fixture *fixture = *state;
     char url[512];
@@ -243,7 +245,7 @@ static void a_role_that_may_not_delete_from_the_outbox_is_no_relay(void **state)
     sql(fixture->conn, "DROP OWNED BY impostor; DROP ROLE impostor");
 }
 
-static void noise_on_the_channels_neither_stops_a_relay_nor_its_answers(void **state)
+TEST(noise_on_the_channels_neither_stops_a_relay_nor_its_answers)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -257,7 +259,7 @@ static void noise_on_the_channels_neither_stops_a_relay_nor_its_answers(void **s
 }
 
 /* The rows that were sent since then stay in the index. */
-static void a_held_snapshot_makes_no_look_slower(void **state)
+TEST(a_held_snapshot_makes_no_look_slower)
 {
     static const char read_sql[] =
         "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'outbox'";
@@ -288,7 +290,7 @@ static void a_held_snapshot_makes_no_look_slower(void **state)
     PQfinish(holder);
 }
 
-static void rows_without_a_relay_need_attention(void **state)
+TEST(rows_without_a_relay_need_attention)
 {
     struct fixture *fixture = *state;
 
@@ -299,7 +301,7 @@ static void rows_without_a_relay_need_attention(void **state)
 }
 
 /* Neither has a time of its own, and a relay alone would send neither. */
-static void rows_behind_a_dead_one_call_for_no_relay(void **state)
+TEST(rows_behind_a_dead_one_call_for_no_relay)
 {
     struct fixture *fixture = *state;
 
@@ -319,7 +321,7 @@ static void rows_behind_a_dead_one_call_for_no_relay(void **state)
     assert_says(fixture->process.out, ", next try now\n");
 }
 
-static void with_all_rows_parked_the_oldest_age_is_theirs(void **state)
+TEST(with_all_rows_parked_the_oldest_age_is_theirs)
 {
     struct fixture *fixture = *state;
     json_t *status;
@@ -341,7 +343,7 @@ static void with_all_rows_parked_the_oldest_age_is_theirs(void **state)
 }
 
 /* Any role that may insert can write them. */
-static void a_time_without_an_age_hides_no_other_row(void **state)
+TEST(a_time_without_an_age_hides_no_other_row)
 {
     static const struct {
         const char *type, *time;
@@ -391,7 +393,7 @@ static void a_time_without_an_age_hides_no_other_row(void **state)
 
 /* Here for the condition of [outbox] where, which no row of the other tables
  * has to fulfil. */
-static void a_figure_that_fails_takes_no_other_with_it(void **state)
+TEST(a_figure_that_fails_takes_no_other_with_it)
 {
     struct fixture *fixture = *state;
     json_t *status;
@@ -410,7 +412,7 @@ static void a_figure_that_fails_takes_no_other_with_it(void **state)
     expect(fixture, run(fixture, "status", "--max-backlog", "9", "-c", fixture->config), 1);
 }
 
-static void what_is_above_its_limit_decides_the_exit_status(void **state)
+TEST(what_is_above_its_limit_decides_the_exit_status)
 {
     struct fixture *fixture = *state;
 
@@ -436,7 +438,7 @@ static void what_is_above_its_limit_decides_the_exit_status(void **state)
     expect(fixture, run(fixture, "status", "--watch", "--max-dead", "0", "-c", fixture->config), 2);
 }
 
-static void a_watch_draws_in_place_and_ends_at_an_interrupt(void **state)
+TEST(a_watch_draws_in_place_and_ends_at_an_interrupt)
 {
     struct fixture *fixture = *state;
     char command[1024];
@@ -478,7 +480,7 @@ static struct admin *open_admin(const struct fixture *fixture, struct outbox_opt
     return admin;
 }
 
-static void transactions_that_hold_the_horizon_are_named_with_what_ends_them(void **state)
+TEST(transactions_that_hold_the_horizon_are_named_with_what_ends_them)
 {
     struct fixture *fixture = *state;
     PGconn *reader = harness_connect(fixture->url);
@@ -528,7 +530,7 @@ static void expect_holder(struct admin *admin, PGconn *conn, const char *words)
     findings_free(&findings);
 }
 
-static void a_prepared_transaction_is_named_with_what_ends_it(void **state)
+TEST(a_prepared_transaction_is_named_with_what_ends_it)
 {
     struct fixture *fixture = *state;
     struct outbox_options options;
@@ -575,7 +577,7 @@ static PGconn *stand_by(struct fixture *fixture)
     return standby;
 }
 
-static void a_slot_that_holds_the_horizon_is_named_with_what_ends_it(void **state)
+TEST(a_slot_that_holds_the_horizon_is_named_with_what_ends_it)
 {
     struct fixture *fixture = *state;
     struct outbox_options options;
@@ -606,7 +608,7 @@ static void a_slot_that_holds_the_horizon_is_named_with_what_ends_it(void **stat
     admin_close(admin);
 }
 
-static void a_stream_that_keeps_nothing_needs_attention(void **state)
+TEST(a_stream_that_keeps_nothing_needs_attention)
 {
     struct fixture *fixture = *state;
     const char *url = harness_env("TEST_NATS_URL");
@@ -629,30 +631,4 @@ static void a_stream_that_keeps_nothing_needs_attention(void **state)
     end_relay(&relay);
     (void)snprintf(text, sizeof text, "build/reader stream %s delete VOID", url);
     assert_int_equal(system(text), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_sink_that_is_away_shows_why_since_when_and_what_waits),
-        TEST(a_relay_answers_with_what_it_did_and_what_its_lanes_do),
-        TEST(relays_of_another_table_are_left_out),
-        TEST(nobody_answers_for_a_relay),
-        TEST(a_role_that_may_not_delete_from_the_outbox_is_no_relay),
-        TEST(noise_on_the_channels_neither_stops_a_relay_nor_its_answers),
-        TEST(a_held_snapshot_makes_no_look_slower),
-        TEST(rows_without_a_relay_need_attention),
-        TEST(a_stream_that_keeps_nothing_needs_attention),
-        TEST(rows_behind_a_dead_one_call_for_no_relay),
-        TEST(with_all_rows_parked_the_oldest_age_is_theirs),
-        TEST(a_time_without_an_age_hides_no_other_row),
-        TEST(a_figure_that_fails_takes_no_other_with_it),
-        TEST(what_is_above_its_limit_decides_the_exit_status),
-        TEST(a_watch_draws_in_place_and_ends_at_an_interrupt),
-        TEST(transactions_that_hold_the_horizon_are_named_with_what_ends_them),
-        TEST(a_prepared_transaction_is_named_with_what_ends_it),
-        TEST(a_slot_that_holds_the_horizon_is_named_with_what_ends_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

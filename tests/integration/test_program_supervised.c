@@ -62,7 +62,9 @@ static int forget_supervisor(void **state)
     return fixture_close(state);
 }
 
-static void a_relay_that_works_is_ready_turns_reloads_and_stops(void **state)
+FIXTURE(set_up, forget_supervisor)
+
+TEST(a_relay_that_works_is_ready_turns_reloads_and_stops)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -81,7 +83,7 @@ static void a_relay_that_works_is_ready_turns_reloads_and_stops(void **state)
     await_heard("STOPPING=1\nEXTEND_TIMEOUT_USEC=20000000\n"); /* shutdown_timeout and 5 s */
 }
 
-static void a_relay_that_waits_for_its_database_is_ready_and_says_so(void **state)
+TEST(a_relay_that_waits_for_its_database_is_ready_and_says_so)
 {
     struct fixture *fixture = *state;
     struct process *process = &fixture->process;
@@ -95,7 +97,7 @@ static void a_relay_that_waits_for_its_database_is_ready_and_says_so(void **stat
     expect(fixture, process->status, 0);
 }
 
-static void a_relay_that_cannot_start_is_never_ready(void **state)
+TEST(a_relay_that_cannot_start_is_never_ready)
 {
     struct fixture *fixture = *state;
 
@@ -130,7 +132,7 @@ static void expect_to_end_with_3(struct fixture *fixture, const char *why)
     assert_says(fixture->process.err, why);
 }
 
-static void a_relay_whose_table_was_dropped_ends(void **state)
+TEST(a_relay_whose_table_was_dropped_ends)
 {
     struct fixture *fixture = *state;
 
@@ -139,7 +141,7 @@ static void a_relay_whose_table_was_dropped_ends(void **state)
     expect_to_end_with_3(fixture, "table \"public\".\"outbox\" does not exist");
 }
 
-static void a_relay_whose_table_lost_a_column_ends(void **state)
+TEST(a_relay_whose_table_lost_a_column_ends)
 {
     struct fixture *fixture = *state;
 
@@ -148,7 +150,7 @@ static void a_relay_whose_table_lost_a_column_ends(void **state)
     expect_to_end_with_3(fixture, "has no column \"topic\"");
 }
 
-static void a_relay_with_another_number_of_slices_ends(void **state)
+TEST(a_relay_with_another_number_of_slices_ends)
 {
     struct fixture *fixture = *state;
 
@@ -163,7 +165,7 @@ static void a_relay_with_another_number_of_slices_ends(void **state)
 }
 
 /* Longer than a schema may be broken. */
-static void a_privilege_that_is_revoked_is_waited_for(void **state)
+TEST(a_privilege_that_is_revoked_is_waited_for)
 {
     struct fixture *fixture = *state;
     int64_t until_ms;
@@ -185,7 +187,7 @@ static void a_privilege_that_is_revoked_is_waited_for(void **state)
     expect(fixture, fixture->process.status, 0);
 }
 
-static void a_table_that_comes_back_soon_is_waited_for(void **state)
+TEST(a_table_that_comes_back_soon_is_waited_for)
 {
     struct fixture *fixture = *state;
 
@@ -200,20 +202,3 @@ static void a_table_that_comes_back_soon_is_waited_for(void **state)
 }
 
 #undef TEST
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, forget_supervisor)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_relay_that_works_is_ready_turns_reloads_and_stops),
-        TEST(a_relay_that_waits_for_its_database_is_ready_and_says_so),
-        TEST(a_relay_that_cannot_start_is_never_ready),
-        TEST(a_relay_whose_table_was_dropped_ends),
-        TEST(a_relay_whose_table_lost_a_column_ends),
-        TEST(a_relay_with_another_number_of_slices_ends),
-        TEST(a_privilege_that_is_revoked_is_waited_for),
-        TEST(a_table_that_comes_back_soon_is_waited_for),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

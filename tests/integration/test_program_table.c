@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+FIXTURE(set_up, fixture_close)
+
 static void write_config_for(struct fixture *fixture, const char *outbox)
 {
     (void)snprintf(fixture->config, sizeof fixture->config, "%s",
@@ -75,7 +77,7 @@ static void assert_untouched(struct fixture *fixture)
                      0);
 }
 
-static void rows_that_another_program_has_sent_are_not_sent_by_a_first_run(void **state)
+TEST(rows_that_another_program_has_sent_are_not_sent_by_a_first_run)
 {
     struct fixture *fixture = *state;
 
@@ -102,7 +104,7 @@ static void rows_that_another_program_has_sent_are_not_sent_by_a_first_run(void 
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1000);
 }
 
-static void what_is_counted_is_bounded_and_the_retention_counts_too(void **state)
+TEST(what_is_counted_is_bounded_and_the_retention_counts_too)
 {
     struct fixture *fixture = *state;
 
@@ -126,7 +128,7 @@ static void what_is_counted_is_bounded_and_the_retention_counts_too(void **state
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 12);
 }
 
-static void adopt_is_needed_once(void **state)
+TEST(adopt_is_needed_once)
 {
     struct fixture *fixture = *state;
 
@@ -144,7 +146,7 @@ static void adopt_is_needed_once(void **state)
     assert_int_equal(count_lines(fixture->process.out), 50);
 }
 
-static void what_settles_a_table_is_neither_shown_nor_purged(void **state)
+TEST(what_settles_a_table_is_neither_shown_nor_purged)
 {
     struct fixture *fixture = *state;
 
@@ -165,7 +167,7 @@ static void what_settles_a_table_is_neither_shown_nor_purged(void **state)
     assert_int_equal(count_lines(fixture->process.out), 5);
 }
 
-static void rows_that_come_once_a_table_was_seen_empty_are_the_relays(void **state)
+TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays)
 {
     struct fixture *fixture = *state;
 
@@ -192,7 +194,7 @@ static void rows_that_come_once_a_table_was_seen_empty_are_the_relays(void **sta
     assert_int_equal(count_lines(fixture->process.out), 10);
 }
 
-static void a_table_that_init_created_needs_no_adopt(void **state)
+TEST(a_table_that_init_created_needs_no_adopt)
 {
     struct fixture *fixture = *state;
 
@@ -206,7 +208,7 @@ static void a_table_that_init_created_needs_no_adopt(void **state)
 }
 
 /* The relay that runs has left the note of its condition. */
-static void a_condition_is_refused_beside_a_relay_without_one(void **state)
+TEST(a_condition_is_refused_beside_a_relay_without_one)
 {
     static const char *const tables[] = {"", "CREATE"};
     struct fixture *fixture = *state;
@@ -233,7 +235,7 @@ static void a_condition_is_refused_beside_a_relay_without_one(void **state)
     }
 }
 
-static void relays_that_start_at_once_settle_a_table_together(void **state)
+TEST(relays_that_start_at_once_settle_a_table_together)
 {
     struct fixture *fixture = *state;
     struct process relays[4];
@@ -256,7 +258,7 @@ static void relays_that_start_at_once_settle_a_table_together(void **state)
 }
 
 /* psql goes on after an error unless it is told otherwise. */
-static void sql_that_init_prints_for_another_database_marks_no_table_that_is_there(void **state)
+TEST(sql_that_init_prints_for_another_database_marks_no_table_that_is_there)
 {
     struct fixture *fixture = *state;
     const char *psql[] = {"BEGIN", "CREATE TABLE events (id int)",
@@ -281,7 +283,7 @@ static void sql_that_init_prints_for_another_database_marks_no_table_that_is_the
     assert_says(fixture->process.err, "10 rows would be sent and marked");
 }
 
-static void a_restricted_role_settles_a_table_too(void **state)
+TEST(a_restricted_role_settles_a_table_too)
 {
     struct fixture *fixture = *state;
 
@@ -327,7 +329,7 @@ static void assert_printed_in_order(struct fixture *fixture, int count)
     sql(fixture->conn, "DROP TABLE printed");
 }
 
-static void rows_outside_where_are_never_touched(void **state)
+TEST(rows_outside_where_are_never_touched)
 {
     static const char *const modes[] = {"on_sent = \"mark\"", "on_sent = \"delete\"",
                                         "on_sent = \"mark\"\norder = \"none\"",
@@ -359,7 +361,7 @@ static void rows_outside_where_are_never_touched(void **state)
     }
 }
 
-static void the_index_holds_the_condition_and_no_other_serves(void **state)
+TEST(the_index_holds_the_condition_and_no_other_serves)
 {
     struct fixture *fixture = *state;
 
@@ -390,7 +392,7 @@ static void the_index_holds_the_condition_and_no_other_serves(void **state)
 }
 
 /* With order = "none" a missing index only costs speed. */
-static void without_order_the_index_holds_the_condition_too(void **state)
+TEST(without_order_the_index_holds_the_condition_too)
 {
     struct fixture *fixture = *state;
 
@@ -408,7 +410,7 @@ static void without_order_the_index_holds_the_condition_too(void **state)
     assert_says(fixture->process.out, "\"events_unsent_idx_2\"");
 }
 
-static void a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing(void **state)
+TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing)
 {
     static const struct {
         const char *where;
@@ -458,7 +460,7 @@ static void a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing(
     assert_int_equal(sql_number(fixture->conn, "SELECT count(to_regclass('events'))"), 0);
 }
 
-static void a_new_table_is_made_with_the_condition(void **state)
+TEST(a_new_table_is_made_with_the_condition)
 {
     struct fixture *fixture = *state;
 
@@ -474,7 +476,7 @@ static void a_new_table_is_made_with_the_condition(void **state)
 }
 
 /* By then its id is below every bound (docs/horizon.md). */
-static void a_row_that_an_update_brings_within_where_is_sent(void **state)
+TEST(a_row_that_an_update_brings_within_where_is_sent)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -500,7 +502,7 @@ static void a_row_that_an_update_brings_within_where_is_sent(void **state)
     process_free(&relay);
 }
 
-static void a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left(void **state)
+TEST(a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left)
 {
     struct fixture *fixture = *state;
     PGconn *other = harness_connect(fixture->url);
@@ -529,7 +531,7 @@ static void a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left(
 }
 
 /* An index that cannot be compared with the configuration is not reported as unused. */
-static void a_mistyped_condition_or_column_drops_no_index_in_use(void **state)
+TEST(a_mistyped_condition_or_column_drops_no_index_in_use)
 {
     struct fixture *fixture = *state;
     static const char *const mistyped[] = {"where = \"(select 1\"", "where = \"nothere = 'x'\"",
@@ -549,7 +551,7 @@ static void a_mistyped_condition_or_column_drops_no_index_in_use(void **state)
     }
 }
 
-static void the_relays_of_a_table_have_one_condition(void **state)
+TEST(the_relays_of_a_table_have_one_condition)
 {
     struct fixture *fixture = *state;
 
@@ -582,7 +584,7 @@ static void the_relays_of_a_table_have_one_condition(void **state)
     assert_int_equal(count_lines(fixture->process.out), 1);
 }
 
-static void a_purge_leaves_rows_outside_where_alone(void **state)
+TEST(a_purge_leaves_rows_outside_where_alone)
 {
     struct fixture *fixture = *state;
 
@@ -600,7 +602,7 @@ static void a_purge_leaves_rows_outside_where_alone(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1500);
 }
 
-static void a_purge_asks_whose_the_rows_are(void **state)
+TEST(a_purge_asks_whose_the_rows_are)
 {
     struct fixture *fixture = *state;
 
@@ -622,7 +624,7 @@ static void a_purge_asks_whose_the_rows_are(void **state)
     assert_says(fixture->process.err, "is relayed by another condition");
 }
 
-static void an_error_that_the_condition_raises_names_it(void **state)
+TEST(an_error_that_the_condition_raises_names_it)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -646,7 +648,7 @@ static void an_error_that_the_condition_raises_names_it(void **state)
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM events"), 1);
 }
 
-static void a_row_outside_where_that_cannot_be_read_is_not_parked(void **state)
+TEST(a_row_outside_where_that_cannot_be_read_is_not_parked)
 {
     struct fixture *fixture = *state;
 
@@ -673,7 +675,7 @@ static void a_row_outside_where_that_cannot_be_read_is_not_parked(void **state)
 
 /* ---- what fits ---- */
 
-static void init_creates_nothing_beside_a_table_with_columns_of_other_types(void **state)
+TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types)
 {
     static const char *const said[] = {
         "column \"event_id\" (event_id) of \"public\".\"events\" has type jsonb; it must be uuid,",
@@ -713,7 +715,7 @@ static void init_creates_nothing_beside_a_table_with_columns_of_other_types(void
     assert_null(strstr(fixture->process.out, "column \"sent_at\" (sent_at) of")); /* NULL or not */
 }
 
-static void run_refuses_a_type_that_was_changed(void **state)
+TEST(run_refuses_a_type_that_was_changed)
 {
     struct fixture *fixture = *state;
 
@@ -726,7 +728,7 @@ static void run_refuses_a_type_that_was_changed(void **state)
                                       " integer; it must be text, varchar or an enum");
 }
 
-static void init_creates_nothing_while_a_column_is_missing(void **state)
+TEST(init_creates_nothing_while_a_column_is_missing)
 {
     struct fixture *fixture = *state;
 
@@ -744,7 +746,7 @@ static void init_creates_nothing_while_a_column_is_missing(void **state)
     expect(fixture, run_command(fixture, "check"), 0);
 }
 
-static void the_parked_table_follows_a_changed_type(void **state)
+TEST(the_parked_table_follows_a_changed_type)
 {
     struct fixture *fixture = *state;
 
@@ -771,39 +773,4 @@ static void the_parked_table_follows_a_changed_type(void **state)
     expect(fixture, drain(fixture), 0);
     assert_int_equal(count_lines(fixture->process.out), 1);
     assert_says(fixture->process.out, "\"key\":\"k\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(rows_that_another_program_has_sent_are_not_sent_by_a_first_run),
-        TEST(what_is_counted_is_bounded_and_the_retention_counts_too),
-        TEST(adopt_is_needed_once),
-        TEST(what_settles_a_table_is_neither_shown_nor_purged),
-        TEST(rows_that_come_once_a_table_was_seen_empty_are_the_relays),
-        TEST(a_table_that_init_created_needs_no_adopt),
-        TEST(a_condition_is_refused_beside_a_relay_without_one),
-        TEST(relays_that_start_at_once_settle_a_table_together),
-        TEST(sql_that_init_prints_for_another_database_marks_no_table_that_is_there),
-        TEST(a_restricted_role_settles_a_table_too),
-        TEST(rows_outside_where_are_never_touched),
-        TEST(the_index_holds_the_condition_and_no_other_serves),
-        TEST(without_order_the_index_holds_the_condition_too),
-        TEST(a_condition_that_postgresql_refuses_names_the_key_and_makes_nothing),
-        TEST(a_new_table_is_made_with_the_condition),
-        TEST(a_row_that_an_update_brings_within_where_is_sent),
-        TEST(a_row_that_an_update_takes_out_of_where_while_it_is_claimed_is_left),
-        TEST(a_mistyped_condition_or_column_drops_no_index_in_use),
-        TEST(the_relays_of_a_table_have_one_condition),
-        TEST(a_purge_leaves_rows_outside_where_alone),
-        TEST(a_purge_asks_whose_the_rows_are),
-        TEST(an_error_that_the_condition_raises_names_it),
-        TEST(a_row_outside_where_that_cannot_be_read_is_not_parked),
-        TEST(init_creates_nothing_beside_a_table_with_columns_of_other_types),
-        TEST(run_refuses_a_type_that_was_changed),
-        TEST(init_creates_nothing_while_a_column_is_missing),
-        TEST(the_parked_table_follows_a_changed_type),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+FIXTURE(set_up, fixture_close)
+
 #define BAD "00000000-0000-4000-8000-000000000bad"
 #define BEHIND 50 /* rows of its key, when order is kept */
 
@@ -209,27 +211,27 @@ static void deliver_in_every_mode(struct fixture *fixture, const struct bad_row 
     deliver_beside(fixture, bad, "none", "delete");
 }
 
-static void beside_bytes_without_an_encoding_all_others_are_delivered(void **state)
+TEST(beside_bytes_without_an_encoding_all_others_are_delivered)
 {
     deliver_in_every_mode(*state, &bytes_without_an_encoding);
 }
 
-static void beside_a_byte_without_an_equivalent_all_others_are_delivered(void **state)
+TEST(beside_a_byte_without_an_equivalent_all_others_are_delivered)
 {
     deliver_in_every_mode(*state, &a_byte_without_an_equivalent);
 }
 
-static void beside_a_time_that_is_none_all_others_are_delivered(void **state)
+TEST(beside_a_time_that_is_none_all_others_are_delivered)
 {
     deliver_in_every_mode(*state, &a_time_that_is_none);
 }
 
-static void beside_a_cast_that_raises_all_others_are_delivered(void **state)
+TEST(beside_a_cast_that_raises_all_others_are_delivered)
 {
     deliver_in_every_mode(*state, &a_cast_that_raises);
 }
 
-static void beside_many_of_them_all_others_are_delivered(void **state)
+TEST(beside_many_of_them_all_others_are_delivered)
 {
     static const char *const orders[] = {"key", "none"};
     struct fixture *fixture = *state;
@@ -252,7 +254,7 @@ static void beside_many_of_them_all_others_are_delivered(void **state)
 }
 
 /* Nobody else waits for it for longer than some seconds. */
-static void a_row_that_takes_more_than_two_seconds_to_read_is_given_up(void **state)
+TEST(a_row_that_takes_more_than_two_seconds_to_read_is_given_up)
 {
     struct fixture *fixture = *state;
 
@@ -277,7 +279,7 @@ static void a_row_that_takes_more_than_two_seconds_to_read_is_given_up(void **st
 
 /* Each of them is refused by itself. Kept behind the first of its key it would wait for ever, only
  * to be refused in the end. */
-static void rows_whose_key_cannot_be_handed_over_hold_up_no_other_key(void **state)
+TEST(rows_whose_key_cannot_be_handed_over_hold_up_no_other_key)
 {
     struct fixture *fixture = *state;
 
@@ -392,22 +394,22 @@ static void operate_on(struct fixture *fixture, const struct bad_row *bad)
     close_coded(fixture);
 }
 
-static void a_dead_row_of_bytes_without_an_encoding_can_be_operated_on(void **state)
+TEST(a_dead_row_of_bytes_without_an_encoding_can_be_operated_on)
 {
     operate_on(*state, &everywhere);
 }
 
-static void a_dead_row_of_a_byte_without_an_equivalent_can_be_operated_on(void **state)
+TEST(a_dead_row_of_a_byte_without_an_equivalent_can_be_operated_on)
 {
     operate_on(*state, &a_byte_without_an_equivalent);
 }
 
-static void a_dead_row_of_a_time_that_is_none_can_be_operated_on(void **state)
+TEST(a_dead_row_of_a_time_that_is_none_can_be_operated_on)
 {
     operate_on(*state, &a_time_that_is_none);
 }
 
-static void a_dead_row_of_a_cast_that_raises_can_be_operated_on(void **state)
+TEST(a_dead_row_of_a_cast_that_raises_can_be_operated_on)
 {
     operate_on(*state, &a_cast_that_raises);
 }
@@ -434,7 +436,7 @@ static void open_refusing(struct fixture *fixture, const char *sqlstate)
 }
 
 /* Once the obstacle is gone the row is parked with everything that it holds. */
-static void a_row_that_cannot_be_parked_stays_as_it_is(void **state)
+TEST(a_row_that_cannot_be_parked_stays_as_it_is)
 {
     struct fixture *fixture = *state;
 
@@ -458,7 +460,7 @@ static void a_row_that_cannot_be_parked_stays_as_it_is(void **state)
 }
 
 /* Its values are lost and cannot be copied, so only its id is parked. */
-static void of_a_row_whose_values_are_damaged_the_id_is_parked(void **state)
+TEST(of_a_row_whose_values_are_damaged_the_id_is_parked)
 {
     struct fixture *fixture = *state;
 
@@ -474,25 +476,4 @@ static void of_a_row_whose_values_are_damaged_the_id_is_parked(void **state)
                      1);
     DEAD(fixture, "show", "1");
     close_coded(fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(beside_bytes_without_an_encoding_all_others_are_delivered),
-        TEST(beside_a_byte_without_an_equivalent_all_others_are_delivered),
-        TEST(beside_a_time_that_is_none_all_others_are_delivered),
-        TEST(beside_a_cast_that_raises_all_others_are_delivered),
-        TEST(beside_many_of_them_all_others_are_delivered),
-        TEST(a_row_that_takes_more_than_two_seconds_to_read_is_given_up),
-        TEST(rows_whose_key_cannot_be_handed_over_hold_up_no_other_key),
-        TEST(a_dead_row_of_bytes_without_an_encoding_can_be_operated_on),
-        TEST(a_dead_row_of_a_byte_without_an_equivalent_can_be_operated_on),
-        TEST(a_dead_row_of_a_time_that_is_none_can_be_operated_on),
-        TEST(a_dead_row_of_a_cast_that_raises_can_be_operated_on),
-        TEST(a_row_that_cannot_be_parked_stays_as_it_is),
-        TEST(of_a_row_whose_values_are_damaged_the_id_is_parked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,8 @@ static int set_up_by_key(void **state)
     return fixture_open(state, configure_by_key);
 }
 
+FIXTURE(set_up_by_key, fixture_close)
+
 /* Rows that are sent, unsent, waiting for their next attempt, dead, and sent from the parked table.
  * The first unsent rows of the keys 1 to 3 are the parked ones. */
 static void make(struct fixture *fixture, const char *damage)
@@ -112,7 +114,7 @@ static void assert_complete(struct fixture *fixture)
                 "outbox-relay: schema 1;");
 }
 
-static void init_adds_what_the_tables_lack_and_loses_no_row(void **state)
+TEST(init_adds_what_the_tables_lack_and_loses_no_row)
 {
     struct fixture *fixture = *state;
 
@@ -128,7 +130,7 @@ static void init_adds_what_the_tables_lack_and_loses_no_row(void **state)
     }
 }
 
-static void what_init_prints_for_such_tables_does_the_same(void **state)
+TEST(what_init_prints_for_such_tables_does_the_same)
 {
     struct fixture *fixture = *state;
 
@@ -143,7 +145,7 @@ static void what_init_prints_for_such_tables_does_the_same(void **state)
 }
 
 /* Without init a relay works as long as nothing is missing that it needs. */
-static void run_and_check_say_what_the_tables_lack(void **state)
+TEST(run_and_check_say_what_the_tables_lack)
 {
     struct fixture *fixture = *state;
 
@@ -177,7 +179,7 @@ static void on_index(struct fixture *fixture, const char *statement)
         statement);
 }
 
-static void an_init_that_fails_or_is_killed_changes_nothing(void **state)
+TEST(an_init_that_fails_or_is_killed_changes_nothing)
 {
     struct fixture *fixture = *state;
     char before[4096];
@@ -209,7 +211,7 @@ static void an_init_that_fails_or_is_killed_changes_nothing(void **state)
     assert_drains(fixture);
 }
 
-static void init_tells_a_role_that_may_not_alter_the_table_who_may(void **state)
+TEST(init_tells_a_role_that_may_not_alter_the_table_who_may)
 {
     struct fixture *fixture = *state;
 
@@ -226,7 +228,7 @@ static void init_tells_a_role_that_may_not_alter_the_table_who_may(void **state)
                      0);
 }
 
-static void init_waits_a_second_for_whoever_uses_the_parked_table(void **state)
+TEST(init_waits_a_second_for_whoever_uses_the_parked_table)
 {
     struct fixture *fixture = *state;
     PGconn *reader = harness_connect(fixture->url);
@@ -245,7 +247,7 @@ static void init_waits_a_second_for_whoever_uses_the_parked_table(void **state)
 }
 
 /* Above 64 MiB; no index over the column exists that would make it slow. */
-static void a_large_parked_table_gets_its_index_by_hand(void **state)
+TEST(a_large_parked_table_gets_its_index_by_hand)
 {
     struct fixture *fixture = *state;
 
@@ -261,7 +263,7 @@ static void a_large_parked_table_gets_its_index_by_hand(void **state)
     assert_drains(fixture);
 }
 
-static void the_tables_of_a_newer_version_are_left_alone(void **state)
+TEST(the_tables_of_a_newer_version_are_left_alone)
 {
     static const char *const commands[] = {"run", "init", "check", "status", "purge", "pause"};
     struct fixture *fixture = *state;
@@ -284,7 +286,7 @@ static void the_tables_of_a_newer_version_are_left_alone(void **state)
 }
 
 /* It was started before; a lane notices when it connects again. */
-static void a_relay_ends_when_the_tables_have_become_those_of_a_newer_version(void **state)
+TEST(a_relay_ends_when_the_tables_have_become_those_of_a_newer_version)
 {
     struct fixture *fixture = *state;
     struct process relay;
@@ -301,23 +303,4 @@ static void a_relay_ends_when_the_tables_have_become_those_of_a_newer_version(vo
     assert_int_equal(relay.status, 3);
     assert_says(relay.err, "has schema 2, made by a newer outbox-relay");
     process_free(&relay);
-}
-
-#define KEY_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_by_key, fixture_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KEY_TEST(init_adds_what_the_tables_lack_and_loses_no_row),
-        KEY_TEST(what_init_prints_for_such_tables_does_the_same),
-        KEY_TEST(run_and_check_say_what_the_tables_lack),
-        KEY_TEST(an_init_that_fails_or_is_killed_changes_nothing),
-        KEY_TEST(init_tells_a_role_that_may_not_alter_the_table_who_may),
-        KEY_TEST(init_waits_a_second_for_whoever_uses_the_parked_table),
-        KEY_TEST(a_large_parked_table_gets_its_index_by_hand),
-        KEY_TEST(the_tables_of_a_newer_version_are_left_alone),
-        KEY_TEST(a_relay_ends_when_the_tables_have_become_those_of_a_newer_version),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

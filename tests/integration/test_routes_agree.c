@@ -131,14 +131,13 @@ static void agree(PGconn *conn, const char *encoding)
     assert_true(matched > 0);
 }
 
-static void in_every_encoding_postgresql_judges_as_the_relay(void **state)
+TEST(in_every_encoding_postgresql_judges_as_the_relay)
 {
     static const char *const encodings[] = {"UTF8", "LATIN1", "EUC_JP", "SQL_ASCII"};
     char url[256];
     PGconn *admin = harness_database(url);
     unsigned seed = (unsigned)time(NULL);
 
-    (void)state;
     print_message("seed %u\n", seed);
     srand(seed);
     for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
@@ -162,25 +161,14 @@ static void in_every_encoding_postgresql_judges_as_the_relay(void **state)
 }
 
 /* PostgreSQL refuses a regular expression on such a column. */
-static void a_nondeterministic_collation_changes_nothing(void **state)
+TEST(a_nondeterministic_collation_changes_nothing)
 {
     char url[256];
     PGconn *conn = harness_database(url);
 
-    (void)state;
     sql(conn,
         "CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic ="
         " false); CREATE TABLE topics (topic varchar COLLATE no_case)");
     agree(conn, "UTF8");
     PQfinish(conn);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_every_encoding_postgresql_judges_as_the_relay),
-        cmocka_unit_test(a_nondeterministic_collation_changes_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,8 @@ static int teardown(void **state)
     return 0;
 }
 
+FIXTURE(setup, teardown)
+
 static struct text format(const char *name, int round, int i)
 {
     char text[64];
@@ -155,12 +157,11 @@ static void assert_all_stored(natsSubscription *subscription)
     }
 }
 
-static void refusals_of_one_sink_do_not_reach_the_messages_of_another(void **state)
+TEST(refusals_of_one_sink_do_not_reach_the_messages_of_another)
 {
     natsSubscription *subscription = NULL;
     jsSubOptions in_order;
 
-    (void)state;
     (void)jsSubOptions_Init(&in_order);
     in_order.Ordered = true;
     assert_int_equal(
@@ -181,12 +182,4 @@ static int end_clients(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(refusals_of_one_sink_do_not_reach_the_messages_of_another,
-                                        setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, end_clients);
-}
+ONCE(NULL, end_clients)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+FIXTURE(set_up, fixture_close)
+
 static const char *const payloads[] = {"jsonb", "json", "text", "bytea"};
 
 /* The kinds of table and of configuration; each number is one of them. */
@@ -176,7 +178,7 @@ static void set_as_a_relay_does(PGconn *conn, const struct kind *kind)
             "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off");
 }
 
-static void every_statement_is_accepted_for_every_kind_of_table_and_goes_by_its_index(void **state)
+TEST(every_statement_is_accepted_for_every_kind_of_table_and_goes_by_its_index)
 {
     struct fixture *fixture = *state;
 
@@ -197,7 +199,7 @@ static void every_statement_is_accepted_for_every_kind_of_table_and_goes_by_its_
     }
 }
 
-static void statements_are_listed_and_printed_by_name(void **state)
+TEST(statements_are_listed_and_printed_by_name)
 {
     struct fixture *fixture = *state;
 
@@ -214,14 +216,4 @@ static void statements_are_listed_and_printed_by_name(void **state)
                 "    UPDATE \"public\".\"outbox\" SET \"sent_at\" = clock_timestamp()");
     expect(fixture, run(fixture, "sql", "claim", "-c", fixture->config), 2);
     assert_says(fixture->process.err, "there is no statement \"claim\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_statement_is_accepted_for_every_kind_of_table_and_goes_by_its_index),
-        TEST(statements_are_listed_and_printed_by_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

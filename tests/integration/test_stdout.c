@@ -28,6 +28,16 @@ static void replace_stdout(int fd)
     assert_int_equal(close(fd), 0);
 }
 
+static int ignore_signals(void **state)
+{
+    (void)state;
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    return 0;
+}
+
+ONCE(ignore_signals, NULL)
+
 static int setup(void **state)
 {
     int ends[2];
@@ -93,6 +103,8 @@ static int teardown(void **state)
     return 0;
 }
 
+FIXTURE(setup, teardown)
+
 /* How many lines there are; each must be one JSON object with this topic. */
 static int count_lines(const char *topic)
 {
@@ -111,9 +123,8 @@ static int count_lines(const char *topic)
     return count;
 }
 
-static void each_message_is_a_line(void **state)
+TEST(each_message_is_a_line)
 {
-    (void)state;
     start_reading();
     (void)add_message(&batch, "a", "k", "one");
     (void)add_message(&batch, "b", NULL, NULL);
@@ -127,11 +138,10 @@ static void each_message_is_a_line(void **state)
                         "{\"topic\":\"b\",\"id\":\"00000000-0000-4000-8000-000000000002\"}\n");
 }
 
-static void a_batch_larger_than_the_pipe_arrives_whole(void **state)
+TEST(a_batch_larger_than_the_pipe_arrives_whole)
 {
     static char payload[20001];
 
-    (void)state;
     memset(payload, 'x', sizeof payload - 1);
     start_reading();
     for (int i = 0; i < BATCH; i++)
@@ -143,9 +153,8 @@ static void a_batch_larger_than_the_pipe_arrives_whole(void **state)
     assert_true(output_len > BATCH * sizeof payload);
 }
 
-static void what_the_sink_does_not_take_is_rejected(void **state)
+TEST(what_the_sink_does_not_take_is_rejected)
 {
-    (void)state;
     start_reading();
     allow(&options, "in.>");
     (void)add_message(&batch, "out", NULL, "x");
@@ -157,9 +166,8 @@ static void what_the_sink_does_not_take_is_rejected(void **state)
     assert_refused(&batch.messages[2], VERDICT_REJECTED, "payload of 200000000 bytes");
 }
 
-static void messages_of_other_sinks_are_left_alone(void **state)
+TEST(messages_of_other_sinks_are_left_alone)
 {
-    (void)state;
     start_reading();
     add_message(&batch, "t", NULL, "x")->sink = SINK + 1;
     assert_int_equal(publish_within(WAIT_MS), 0);
@@ -198,11 +206,10 @@ static void *relay_one_batch(void *argument)
     return NULL;
 }
 
-static void lines_of_several_lanes_do_not_mix(void **state)
+TEST(lines_of_several_lanes_do_not_mix)
 {
     struct lane lanes[LANES] = {0};
 
-    (void)state;
     start_reading();
     for (int i = 0; i < LANES; i++) {
         lanes[i].number = i;
@@ -216,13 +223,12 @@ static void lines_of_several_lanes_do_not_mix(void **state)
     assert_int_equal(count_lines("t"), LANES * BATCH);
 }
 
-static void a_stalled_reader_costs_the_deadline_and_tears_no_line(void **state)
+TEST(a_stalled_reader_costs_the_deadline_and_tears_no_line)
 {
     static char payload[30001];
     int64_t started_ms = clock_now_ms();
     int sent;
 
-    (void)state;
     memset(payload, 'x', sizeof payload - 1);
     for (int i = 0; i < 10; i++)
         (void)add_message(&batch, "t", NULL, payload);
@@ -240,9 +246,8 @@ static void a_stalled_reader_costs_the_deadline_and_tears_no_line(void **state)
     assert_in_range(count_lines("t"), 10, 11);
 }
 
-static void a_reader_that_has_gone_ends_the_relay(void **state)
+TEST(a_reader_that_has_gone_ends_the_relay)
 {
-    (void)state;
     assert_int_equal(close(pipe_end), 0);
     pipe_end = -1;
     (void)add_message(&batch, "t", NULL, "x");
@@ -252,14 +257,13 @@ static void a_reader_that_has_gone_ends_the_relay(void **state)
     assert_int_equal(batch.messages[0].verdict, VERDICT_PENDING);
 }
 
-static void a_file_takes_lines_as_well(void **state)
+TEST(a_file_takes_lines_as_well)
 {
     char path[] = "/tmp/test_stdout.XXXXXX";
     int fd = mkstemp(path);
     char written[256] = "";
     FILE *file;
 
-    (void)state;
     assert_return_code(fd, 0);
     replace_stdout(fd);
     (void)add_message(&batch, "t", NULL, "x");
@@ -283,13 +287,12 @@ static void limit_files(rlim_t bytes)
 }
 
 /* As with a disk that is full, and then is not. */
-static void a_line_that_an_error_has_cut_is_finished_first(void **state)
+TEST(a_line_that_an_error_has_cut_is_finished_first)
 {
     static char payload[3001];
     char path[] = "/tmp/test_stdout.XXXXXX";
     int fd = mkstemp(path);
 
-    (void)state;
     assert_return_code(fd, 0);
     memset(payload, 'x', sizeof payload - 1);
     replace_stdout(fd);
@@ -311,11 +314,10 @@ static void a_line_that_an_error_has_cut_is_finished_first(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void every_destination_exists(void **state)
+TEST(every_destination_exists)
 {
     struct findings findings;
 
-    (void)state;
     assert_int_equal(findings_init(&findings), 0);
     assert_int_equal(broker_inspect(broker, "t", &findings, &error), 0);
     assert_int_equal(findings.count, 0);
@@ -323,26 +325,4 @@ static void every_destination_exists(void **state)
     allow(&options, "in.>");
     assert_int_equal(broker_inspect(broker, "t", &findings, &error), -1);
     findings_free(&findings);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_message_is_a_line),
-        TEST(a_batch_larger_than_the_pipe_arrives_whole),
-        TEST(what_the_sink_does_not_take_is_rejected),
-        TEST(messages_of_other_sinks_are_left_alone),
-        TEST(lines_of_several_lanes_do_not_mix),
-        TEST(a_stalled_reader_costs_the_deadline_and_tears_no_line),
-        TEST(a_reader_that_has_gone_ends_the_relay),
-        TEST(a_file_takes_lines_as_well),
-        TEST(a_line_that_an_error_has_cut_is_finished_first),
-        TEST(every_destination_exists),
-    };
-
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
