@@ -18,19 +18,6 @@ static bool fits(const struct outbox_options *options, enum column column, const
     return column_wanted(column, &described, options) == NULL;
 }
 
-TEST(the_types_of_the_default_table_fit)
-{
-    assert_true(fits(&mark, COLUMN_ID, "bigint", 'N'));
-    assert_true(fits(&mark, COLUMN_EVENT_ID, "uuid", 'U'));
-    assert_true(fits(&mark, COLUMN_TOPIC, "text", 'S'));
-    assert_true(fits(&mark, COLUMN_KEY, "text", 'S'));
-    assert_true(fits(&mark, COLUMN_TYPE, "text", 'S'));
-    assert_true(fits(&mark, COLUMN_PAYLOAD, "jsonb", 'U'));
-    assert_true(fits(&mark, COLUMN_HEADERS, "jsonb", 'U'));
-    assert_true(fits(&mark, COLUMN_CREATED_AT, "timestamp with time zone", 'D'));
-    assert_true(fits(&mark, COLUMN_SENT_AT, "timestamp with time zone", 'D'));
-}
-
 TEST(other_types_that_can_be_sent_fit)
 {
     assert_true(fits(&mark, COLUMN_ID, "uuid", 'U'));
