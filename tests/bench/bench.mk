@@ -25,7 +25,7 @@ bench-size: bench-ready ## the same for 100,000 to 10,000,000 rows, and beside a
 	@tests/support/services run --only postgres,nats -- tests/bench/bench --add --broker nats --only size,horizon \
 		$(call options,ROUNDS SIZES)
 
-bench-keep: ## what `make bench` found becomes tests/bench/RESULTS.md and results.svg
+bench-keep: ## what `make bench` found becomes tests/bench/RESULTS.md and docs/benchmarks.svg
 	@tests/support/deps --plot
 	@tests/bench/keep
 	@tests/bench/plot

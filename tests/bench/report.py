@@ -241,7 +241,7 @@ def markdown(found):
 
 PAGE = """# Results of `make bench`
 
-`make bench-keep` writes this page and results.svg from what `make bench` left in build/; all tables are then in
+`make bench-keep` writes this page and docs/benchmarks.svg from what `make bench` left in build/; all tables are then in
 build/bench.md, which also says how each figure is measured.
 
 """
