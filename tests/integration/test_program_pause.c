@@ -289,17 +289,3 @@ TEST(a_pause_adopts_no_rows)
     assert_says(fixture->process.err, "adopt = true");
     assert_int_equal(sql_number(fixture->conn, UNSENT), 1);
 }
-
-TEST(a_role_with_the_printed_grants_may_pause_and_resume)
-{
-    struct fixture *fixture = *state;
-
-    make_role(fixture, "test_pauser");
-    log_in_as(fixture, "test_pauser");
-    configure(fixture);
-    command(fixture, 0, "pause", "topic", "t");
-    sql(fixture->conn, "INSERT INTO outbox (topic) VALUES ('t')");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
-    command(fixture, 0, "resume", "topic", "t");
-    expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
-}

@@ -496,23 +496,6 @@ TEST(a_table_of_somebody_else_is_served_by_its_own_ids)
     DEAD(fixture, 0, "drop", "00000000-0000-0000-0000-0000000000ab");
 }
 
-TEST(the_printed_grants_suffice_to_retry_and_drop)
-{
-    struct fixture *fixture = *state;
-
-    park_five(fixture);
-    make_role(fixture, "retrier");
-    log_in_as(fixture, "retrier");
-    write_config(fixture, "", STDOUT_SINK);
-    DEAD(fixture, 0, "retry", "1");
-    DEAD(fixture, 0, "show", "1");
-    DEAD(fixture, 0, "drop", "--all");
-    expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
-    sql(fixture->conn, "REVOKE ALL ON outbox_parked FROM retrier");
-    DEAD(fixture, 3, "list");
-    sql(fixture->conn, "DROP OWNED BY retrier; DROP ROLE retrier");
-}
-
 TEST(without_the_tables_or_the_server_the_status_is_3)
 {
     struct fixture *fixture = *state;
