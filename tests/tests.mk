@@ -8,17 +8,23 @@ TEST_LINK := $(if $(findstring clang,$(CC)),,$(if $(shell command -v ld.gold 2>/
 UNIT        := $(BUILD)/tests/unit_tests
 UNIT_FILES  := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/test_*.c))
-WITH_KAFKA  := $(filter $(BUILD)/tests/integration/test_kafka% %/test_delivery,$(INTEGRATION))
-# What waits for deadlines, what starts the program and works, and the rest take about as long as those of Kafka.
-WAITING     := $(filter %_hanging %_connecting %_kafka_tls %_hosts %_pgbouncer,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
-SERVING     := $(filter %_http %_http_clients %_races %_nats_hostile %_supervised %_notify %_unreadable,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
-PROGRAMS    := $(filter-out $(WAITING) $(SERVING) %_horizon %_secrets,$(filter $(BUILD)/tests/integration/test_program%,$(INTEGRATION)))
+# What the relay does in these while they wait for restarts, deadlines, dead hosts and servers of their own, it does in
+# others too. `make asan WAITING=` leaves none out.
+WAITING := kafka_faults program_horizon program_secrets program_supervised program_shape program_hosts program_locks \
+	program_pgbouncer program_kafka_tls program_postgres_tls
+ifneq ($(filter address%,$(SANITIZE)),)
+INTEGRATION := $(filter-out $(foreach name,$(WAITING),%/test_$(name)),$(INTEGRATION))
+endif
+# The longest first, so that none of them is left alone at the end.
+LONG        := $(foreach name,kafka_faults program_unreadable program_horizon program_hanging program_kafka_tls delivery \
+	program_secrets program_supervised program_shape program_hosts outbox_order kafka_partitions program_connecting \
+	program_pause program_refused program_nats_hostile kafka,$(BUILD)/tests/integration/test_$(name))
+ORDERED     := $(filter $(INTEGRATION),$(LONG)) $(filter-out $(LONG),$(INTEGRATION))
 HARNESS     := $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/main.c tests/integration/harness*.c))
 SUPPORT     := build/reader build/hanging.so
 
-.PHONY: help-tests built test-unit test-integration test-waiting test-with-kafka test-serving test-programs test-without-kafka \
-	test-no-kafka
-.PHONY: test-audit test-debian test-page compose-test asan tsan tsan-run valgrind services readme
+.PHONY: help-tests built test-unit test-integration test-no-kafka
+.PHONY: test-audit audit-faults audit-tools audit-pages test-debian test-page compose-test asan tsan tsan-run valgrind services readme
 
 # What is set of these names, as options of a program: BROKER=nats is --broker nats.
 options = $(foreach name,$(1),$(if $($(name)),--$(shell echo $(name) | tr A-Z_ a-z-) $($(name))))
@@ -31,43 +37,32 @@ built: $(UNIT) $(INTEGRATION) $(BINARY) $(SUPPORT) $(if $(SANITIZE),,build/mutan
 test-unit: $(UNIT) ## TEST_FILTER=toml: only the files whose path holds it
 	@timeout 300 $(UNIT)
 
-# Five sets of servers at the same time: most tests wait for something.
-test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) ## against PostgreSQL, nats-server and Kafka
-	@$(MAKE) --no-print-directory -j5 --output-sync=target test-waiting test-with-kafka \
-		test-serving test-programs test-without-kafka
+test-integration: $(INTEGRATION) $(BINARY) $(SUPPORT) ## against PostgreSQL, nats-server and Kafka: TEST_FILTER=nats TEST_SETS=8
+	@RELAY=$(BINARY) tests/support/run_sets $(ORDERED)
 
 # To a broker that lives for minutes Java's optimizing compiler costs more than it gives.
-test-with-kafka demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
-
-test-with-kafka:
-	@RELAY=$(BINARY) tests/support/services run -- tests/support/run_tests $(WITH_KAFKA)
-
-test-waiting:
-	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(WAITING)
-
-test-serving:
-	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(SERVING)
-
-test-programs:
-	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests $(PROGRAMS)
-
-test-without-kafka:
-	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
-		$(filter-out $(WITH_KAFKA) $(WAITING) $(SERVING) $(PROGRAMS),$(INTEGRATION))
+test-integration demo chaos-short: export TEST_KAFKA_JAVA ?= -XX:TieredStopAtLevel=1
 
 test-audit: $(BINARY) ## the audit catches planted bugs; the arithmetic of bench; the servers of the tests; the pages' commands
+	@$(MAKE) --no-print-directory -j3 --output-sync=target audit-faults audit-tools audit-pages
+
+audit-faults:
 	@tests/chaos/audit_test
+
+audit-tools:
 	@tests/bench/figures_test
 	@tests/support/services_test
 	@tests/support/run_tests_test
 	@tests/support/install_test
 	@tests/package/version check && tests/package/dist_test
+
+audit-pages: $(BINARY)
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/monitoring/monitoring_test
 	@tests/docs/links_test && RELAY=$(BINARY) tests/support/services run -- tests/docs/commands_test
 
 test-no-kafka: $(INTEGRATION) $(BINARY) $(SUPPORT) ## all that need neither Kafka nor Java
 	@RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
-		$(filter-out $(WITH_KAFKA) %/test_program_kafka_tls,$(INTEGRATION))
+		$(filter-out %/test_delivery %/test_program_kafka_tls $(BUILD)/tests/integration/test_kafka%,$(INTEGRATION))
 
 test-page: $(BINARY) ## the status page in Chromium; pictures of it are left in build/tests/
 	@tests/support/deps --page
@@ -80,18 +75,17 @@ test-debian: ## built and tested in another Debian, as root: RELEASE=bookworm|tr
 compose-test: ## docker-compose.yml on a container engine: its page, mistakes, 10,000 events under faults, audited: ONLY=page|input|nats|kafka
 	@tests/compose/compose_test $(ONLY)
 
-asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: ## unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer: WAITING= for all of them
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined -j$(shell nproc) built
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined test-unit test-integration
 
 tsan: ## unit and NATS tests, and a relay that serves, under ThreadSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=thread -j$(shell nproc) tsan-run
 
+tsan-run: export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/support/tsan.supp
 tsan-run: $(UNIT) $(BINARY) $(filter %/test_sinks %/test_program_races,$(INTEGRATION)) $(filter $(BUILD)/tests/integration/test_nats%,$(INTEGRATION))
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" timeout 600 $(UNIT)
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/tsan.supp" \
-		RELAY=$(BINARY) tests/support/services run --only postgres,nats -- tests/support/run_tests \
-		$(filter $(BUILD)/tests/integration/%,$^)
+	@timeout 600 $(UNIT)
+	@RELAY=$(BINARY) tests/support/run_sets $(filter $(BUILD)/tests/integration/%,$^)
 
 valgrind: $(UNIT) ## unit tests under valgrind
 	@valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite $(UNIT)
