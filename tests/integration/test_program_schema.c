@@ -169,7 +169,8 @@ static void become_restricted(struct fixture *fixture)
     become(fixture, "restricted");
 }
 
-/* Each in its turn, as an operator would: one row is dead, since an empty topic cannot be routed. */
+/* Each in its turn, as an operator would: one row is dead, since an empty topic cannot be routed.
+ */
 TEST(the_printed_grants_suffice_for_every_command)
 {
     static const struct {
@@ -197,10 +198,9 @@ TEST(the_printed_grants_suffice_for_every_command)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         const char *const *words = commands[i].words;
 
-        int status =
-            strcmp(words[0], "dead") == 0
-                ? run(fixture, words[0], words[1], "-c", fixture->config, words[2])
-                : run(fixture, words[0], "-c", fixture->config, words[1], words[2]);
+        int status = strcmp(words[0], "dead") == 0
+                         ? run(fixture, words[0], words[1], "-c", fixture->config, words[2])
+                         : run(fixture, words[0], "-c", fixture->config, words[1], words[2]);
 
         if (status != commands[i].status)
             fail_msg("%s %s: status %d: %s", words[0], words[1] != NULL ? words[1] : "", status,
