@@ -138,32 +138,6 @@ TEST(a_full_client_queue_is_waited_for)
     assert_int_equal(stored(1), BATCH);
 }
 
-TEST(what_can_never_be_sent_is_rejected_and_harms_no_neighbour)
-{
-    static const char *const names[] = {"", ".", "..", "a/b", "a b", "__consumer_offsets", "\xff"};
-    struct header own = {text_of("id"), text_of("x")};
-    struct header unnamed = {text_of(""), text_of("x")};
-    int rejected = (int)(sizeof names / sizeof *names);
-
-    create_topic(1, NULL);
-    open_broker();
-    (void)add_message(&batch, topic, NULL, "first");
-    for (int i = 0; i < rejected; i++)
-        (void)add_message(&batch, names[i], NULL, "x");
-    add_message(&batch, topic, NULL, "x")->headers = &own;
-    batch.messages[batch.count - 1].header_count = 1;
-    add_message(&batch, topic, NULL, "x")->headers = &unnamed;
-    batch.messages[batch.count - 1].header_count = 1;
-    add_message(&batch, topic, NULL, NULL)->payload_len = 200000000;
-    (void)add_message(&batch, topic, NULL, "last");
-    publish_quickly();
-    assert_int_equal(count_verdicts(&batch, VERDICT_REJECTED), rejected + 3);
-    assert_refused(&batch.messages[batch.count - 2], VERDICT_REJECTED,
-                   "payload of 200000000 bytes is larger than message.max.bytes 1000000");
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
-    assert_int_equal(stored(1), 2);
-}
-
 TEST(the_allow_list_is_kept)
 {
     create_topic(1, NULL);
@@ -174,20 +148,6 @@ TEST(the_allow_list_is_kept)
     publish_quickly();
     assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
     assert_refused(&batch.messages[1], VERDICT_REJECTED, "allow list");
-}
-
-TEST(a_message_that_is_just_too_large_is_rejected_alone)
-{
-    static char payload[1000000];
-
-    create_topic(1, NULL);
-    open_broker();
-    (void)add_message(&batch, topic, "k", "before");
-    set_payload(add_message(&batch, topic, "k", NULL), payload, sizeof payload);
-    (void)add_message(&batch, topic, "k", "after");
-    publish_quickly();
-    assert_refused(&batch.messages[1], VERDICT_REJECTED, "message.max.bytes 1000000");
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 2);
 }
 
 /* The broker refuses the record batch: only the large message is to blame. */

@@ -91,20 +91,6 @@ TEST_WITH(of_a_refused_batch_only_the_guilty_message_is_blamed, setup_mock, tear
     }
 }
 
-TEST(one_too_large_among_a_hundred_is_dead_and_the_others_are_sent)
-{
-    static char payload[20000];
-
-    create_topic(1, "10000");
-    open_broker();
-    fill_batch(100);
-    set_payload(&batch.messages[50], payload, sizeof payload);
-    publish_quickly();
-    assert_refused(&batch.messages[50], VERDICT_REJECTED, "refused by the broker");
-    assert_int_equal(count_verdicts(&batch, VERDICT_SENT), 99);
-    assert_int_equal(stored(1), 99);
-}
-
 TEST(a_batch_that_is_too_large_only_as_a_whole_loses_nothing)
 {
     create_topic(1, "1000");

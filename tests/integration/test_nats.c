@@ -106,37 +106,6 @@ TEST(a_payload_up_to_the_servers_limit_arrives_whole)
     free(payload);
 }
 
-TEST(what_can_never_be_sent_is_rejected_and_harms_no_neighbour)
-{
-    static const char *const subjects[] = {"",       ".",        "a..b",
-                                           "a b",    "a\tb",     "a\r\nPING",
-                                           "a.*",    "a.>",      "$JS.API.STREAM.PURGE.S",
-                                           "$SYS.x", "_INBOX.x", "\x80"};
-    struct header injected = {text_of("Nats-Rollup"), text_of("all")};
-    struct header broken = {text_of("a"), {"1\r\nNats-Rollup: all", 19}};
-    struct header own = {text_of("id"), text_of("x")};
-    struct header *headers[] = {&injected, &broken, &own};
-    int rejected = (int)(sizeof subjects / sizeof *subjects);
-
-    (void)add_message(&batch, subject_of("first"), NULL, "x");
-    for (int i = 0; i < rejected; i++)
-        (void)add_message(&batch, subjects[i], NULL, "x");
-    for (int i = 0; i < 3; i++, rejected++) {
-        struct message *message = add_message(&batch, subject_of("header"), NULL, "x");
-
-        message->headers = headers[i];
-        message->header_count = 1;
-    }
-    (void)add_message(&batch, subject_of("key"), "a\r\nNats-Rollup: all", "x");
-    add_message(&batch, subject_of("type"), NULL, "x")->type = (struct text){"a\0b", 3};
-    (void)add_message(&batch, subject_of("last"), NULL, "x");
-    publish_quickly();
-    assert_int_equal(count_verdicts(&batch, VERDICT_REJECTED), rejected + 2);
-    assert_int_equal(batch.messages[0].verdict, VERDICT_SENT);
-    assert_int_equal(batch.messages[batch.count - 1].verdict, VERDICT_SENT);
-    assert_int_equal(stored(stream), 2);
-}
-
 TEST(a_payload_beyond_the_limit_is_rejected_fetched_or_not)
 {
     size_t len = (size_t)broker_payload_max(broker);
