@@ -55,8 +55,8 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
  * how many this configuration wants does not matter. 0, or -1 with *error set. */
 int admin_check_slices(const struct admin *admin, struct error *error);
 
-/* Is called for each statement that relays send; the first `comment_len` bytes of `comment` say
- * what it does, in lines that begin with "--". */
+/* Is called for each statement that relays and commands send; the first `comment_len` bytes of
+ * `comment` say what it does, in lines that begin with "--". */
 struct admin_statement_reader {
     void (*on_statement)(void *closure, const char *name, const char *comment, size_t comment_len,
                          const char *sql);

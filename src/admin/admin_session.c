@@ -1,5 +1,6 @@
 #include "admin/admin_session.h"
 
+#include "admin/words.h"
 #include "catalog/describe.h"
 #include "pg/connect.h"
 #include "pg/server.h"
@@ -51,10 +52,34 @@ void admin_close(struct admin *admin)
     free(admin);
 }
 
-int64_t admin_number(struct admin *admin, const char *sql, int param_count,
+char *admin_sql(const struct admin *admin, const char *statement)
+{
+    const struct admin_words about = {.tables = {&admin->table, admin->options},
+                                      .unsent_from = admin->unsent_from};
+    struct sql_words tables;
+    const struct sql_words words = admin_words(&about, &tables);
+
+    return sql_render(statement, &words);
+}
+
+PGresult *admin_query(struct admin *admin, const char *statement, int param_count,
+                      const char *const *params, struct error *error)
+{
+    char *sql = admin_sql(admin, statement);
+    PGresult *result = NULL;
+
+    if (sql != NULL)
+        result = session_query(&admin->session, sql, param_count, params, error);
+    else
+        (void)error_no_memory(error);
+    free(sql);
+    return result;
+}
+
+int64_t admin_number(struct admin *admin, const char *statement, int param_count,
                      const char *const *params, struct error *error)
 {
-    PGresult *result = session_query(&admin->session, sql, param_count, params, error);
+    PGresult *result = admin_query(admin, statement, param_count, params, error);
     int64_t number;
 
     if (result == NULL)

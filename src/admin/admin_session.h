@@ -14,8 +14,13 @@ struct admin {
     int64_t unsent_from; /* no unsent row has a lower id; INT64_MIN: not known */
 };
 
-/* The first value of a query as a number; -1 with *error set. */
-int64_t admin_number(struct admin *admin, const char *sql, int param_count,
+/* A statement of admin/sql/ or admin/status/sql/ as it is sent; free() it. NULL: no memory. */
+char *admin_sql(const struct admin *admin, const char *statement);
+/* Renders such a statement and runs it (session_query). */
+PGresult *admin_query(struct admin *admin, const char *statement, int param_count,
+                      const char *const *params, struct error *error);
+/* The same for a statement whose first value is a number; -1 with *error set. */
+int64_t admin_number(struct admin *admin, const char *statement, int param_count,
                      const char *const *params, struct error *error);
 
 #endif

@@ -1,7 +1,7 @@
 #include "admin/admin_session.h"
 
 #include "catalog/describe.h"
-#include "catalog/sql_text.h"
+#include "sql/statements.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -11,13 +11,9 @@
 /* A role that may only insert gets no ids, because RETURNING requires the SELECT privilege. */
 static int may_return(struct admin *admin, struct error *error)
 {
-    const char *params[3] = {admin->table.quoted, admin->table.columns[COLUMN_ID].name,
+    const char *params[2] = {admin->table.columns[COLUMN_ID].name,
                              admin->table.columns[COLUMN_EVENT_ID].name};
-    int64_t may = admin_number(admin,
-                               "SELECT (pg_catalog.has_column_privilege($1::pg_catalog.regclass,"
-                               " $2::text, 'SELECT') AND pg_catalog.has_column_privilege("
-                               "$1::pg_catalog.regclass, $3::text, 'SELECT'))::int",
-                               3, params, error);
+    int64_t may = admin_number(admin, statement_may_return_ids, 2, params, error);
 
     admin->returns_ids = may > 0;
     return may < 0 ? -1 : 0;
@@ -123,18 +119,14 @@ int admin_emit(struct admin *admin, const struct event *event, const struct emit
     return name_payload(&admin->table, error);
 }
 
-static const enum column emitted[] = {COLUMN_TOPIC, COLUMN_KEY, COLUMN_TYPE, COLUMN_PAYLOAD,
-                                      COLUMN_HEADERS};
-#define EMITTED (sizeof emitted / sizeof *emitted)
-
 /* Unknown fields are refused, because a misspelt "payload" would mean an event without a
  * payload. */
 static int check_field(const struct admin *admin, const char *name, struct error *error)
 {
-    for (size_t i = 0; i < EMITTED; i++) {
-        if (strcmp(name, column_name(emitted[i])) != 0)
+    for (int i = COLUMN_TOPIC; i <= COLUMN_HEADERS; i++) {
+        if (strcmp(name, column_name((enum column)i)) != 0)
             continue;
-        if (table_has(&admin->table, emitted[i]))
+        if (table_has(&admin->table, (enum column)i))
             return 0;
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                          "table %s has no column for the %s", admin->table.quoted, name);
@@ -164,63 +156,15 @@ static int check_fields(const struct admin *admin, const char *json, struct erro
     return status;
 }
 
-/* Writes the expression that makes the column's value from a field of `line`. Text needs no cast,
- * and an explicit one would truncate a value that is too long for a varchar. A JSON null means no
- * payload. */
-static void put_value(FILE *out, enum column column, const struct table_column *described)
-{
-    const char *name = column_name(column);
-    const char *type = described->type;
-    const char *base = described->base;
-
-    if (strncmp(base, "json", 4) == 0)
-        (void)fprintf(out, "nullif(line -> '%s', 'null')::%s", name, type);
-    else if (strcmp(base, "bytea") == 0)
-        (void)fprintf(out, "pg_catalog.convert_to(line ->> '%s', 'UTF8')", name);
-    else if (strncmp(base, "text", 4) == 0 || strncmp(base, "character", 9) == 0)
-        (void)fprintf(out, "line ->> '%s'", name);
-    else
-        (void)fprintf(out, "(line ->> '%s')::%s", name, type);
-}
-
-static void put_insert(const struct admin *admin, FILE *out)
-{
-    const struct table *table = &admin->table;
-    const char *separator = "";
-
-    (void)fprintf(out, "INSERT INTO %s (", table->quoted);
-    for (size_t i = 0; i < EMITTED; i++) {
-        if (!table_has(table, emitted[i]))
-            continue;
-        (void)fprintf(out, "%s%s", separator, table->columns[emitted[i]].quoted);
-        separator = ", ";
-    }
-    (void)fprintf(out, ") SELECT ");
-    separator = "";
-    for (size_t i = 0; i < EMITTED; i++) {
-        if (!table_has(table, emitted[i]))
-            continue;
-        (void)fprintf(out, "%s", separator);
-        put_value(out, emitted[i], &table->columns[emitted[i]]);
-        separator = ", ";
-    }
-    (void)fprintf(out, " FROM (SELECT $1::jsonb AS line) input");
-}
-
-/* PostgreSQL parses the line, so that no digit of a number is lost. */
 int admin_emit_json(struct admin *admin, const char *json, const struct emitted_ids *ids,
                     struct error *error)
 {
-    struct writer writer;
     char *sql;
     int status;
 
     if (check_fields(admin, json, error) < 0)
         return -1;
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
-    put_insert(admin, writer.out);
-    sql = writer_end(&writer);
+    sql = admin_sql(admin, statement_emit_json);
     if (sql == NULL)
         return error_no_memory(error);
     status = insert(admin, sql, 1, &json, NULL, NULL, ids, error);

@@ -16,6 +16,7 @@
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
 #include "pg/server.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,13 +67,7 @@ static void inspect_encoding(struct admin *admin, struct findings *findings)
 
 static int inspect_role(struct admin *admin, struct findings *findings, struct error *error)
 {
-    static const char sql[] =
-        "SELECT (" SERVER_SUPERUSER_SQL ")::int + 2 * (CASE WHEN $1::text IS NULL THEN false ELSE"
-        " pg_catalog.pg_has_role(rolname, (SELECT relowner FROM pg_catalog.pg_class"
-        "  WHERE oid = $1::pg_catalog.regclass), 'USAGE') END)::int"
-        " FROM pg_catalog.pg_roles WHERE rolname = current_user";
-    const char *params[1] = {admin->table.exists ? admin->table.quoted : NULL};
-    int64_t flags = admin_number(admin, sql, 1, params, error);
+    int64_t flags = admin_number(admin, statement_inspect_role, 0, NULL, error);
     struct finding *finding;
     struct error problem;
 

@@ -1,44 +1,11 @@
 #include "admin/inspect_cluster.h"
 
 #include "catalog/sql_text.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define OLD_XIDS "100000"
-#define HOLDERS_MAX "5"
-
-/* Of a slot it is known only how many transactions ago its xmin was. Other roles' transactions are
- * visible to members of pg_read_all_stats alone; those that are prepared, and slots, to all. */
-static const char holders_sql[] =
-    "SELECT text, fix FROM ("
-    "SELECT 'transaction of pid ' || pid || ' (role \"' || usename || '\"'"
-    " || CASE WHEN application_name <> '' THEN ', ' || application_name ELSE '' END"
-    " || ', ' || coalesce(state, backend_type) || ') is open for '"
-    " || (extract(epoch FROM pg_catalog.clock_timestamp() - xact_start)::int8 / 60) || ' min'"
-    " AS text, 'SELECT pg_catalog.pg_terminate_backend(' || pid || ');' AS fix,"
-    " extract(epoch FROM pg_catalog.clock_timestamp() - xact_start) AS held"
-    " FROM pg_catalog.pg_stat_activity"
-    " WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)"
-    " AND xact_start < pg_catalog.clock_timestamp() - $1::float8 * interval '1 s'"
-    " AND backend_type = 'client backend'"
-    " UNION ALL SELECT 'prepared transaction \"' || gid || '\" (role \"' || owner || '\") waits "
-    "for '"
-    " || (extract(epoch FROM pg_catalog.clock_timestamp() - prepared)::int8 / 60)"
-    " || ' min for its COMMIT PREPARED', 'ROLLBACK PREPARED ' || pg_catalog.quote_literal(gid)"
-    " || '; -- or COMMIT PREPARED, in database ' || pg_catalog.quote_ident(database),"
-    " extract(epoch FROM pg_catalog.clock_timestamp() - prepared)"
-    " FROM pg_catalog.pg_prepared_xacts"
-    " WHERE prepared < pg_catalog.clock_timestamp() - $1::float8 * interval '1 s'"
-    " UNION ALL SELECT CASE WHEN active THEN 'a standby or its queries keep, through' ELSE 'the "
-    "unused'"
-    " END || ' replication slot \"' || slot_name || '\"' || CASE WHEN active THEN ',' ELSE ' keeps'"
-    " END || ' what was deleted in the last ' || pg_catalog.age(xmin) || ' transactions',"
-    " CASE WHEN active THEN 'end the long queries of the standby' ELSE"
-    " 'SELECT pg_catalog.pg_drop_replication_slot(' || pg_catalog.quote_literal(slot_name) || ');'"
-    " END, pg_catalog.age(xmin)::numeric FROM pg_catalog.pg_replication_slots"
-    " WHERE pg_catalog.age(xmin) > " OLD_XIDS ") holders ORDER BY held DESC LIMIT " HOLDERS_MAX;
 
 int inspect_holders(struct admin *admin, int long_s, struct findings *findings, struct error *error)
 {
@@ -47,7 +14,7 @@ int inspect_holders(struct admin *admin, int long_s, struct findings *findings, 
     PGresult *result;
 
     (void)snprintf(seconds, sizeof seconds, "%d", long_s);
-    result = session_query(&admin->session, holders_sql, 1, params, error);
+    result = admin_query(admin, statement_vacuum_holders, 1, params, error);
     if (result == NULL)
         return -1;
     for (int row = 0; row < PQntuples(result); row++) {
@@ -60,12 +27,6 @@ int inspect_holders(struct admin *admin, int long_s, struct findings *findings, 
     PQclear(result);
     return 0;
 }
-
-/* As a session begins: this one has set some of its own. */
-static const char settings_sql[] =
-    "SELECT name FROM pg_catalog.pg_settings WHERE reset_val = 'off'"
-    " AND name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'track_counts')"
-    " ORDER BY name";
 
 static const struct {
     const char *name;
@@ -81,7 +42,7 @@ static const struct {
 
 static int inspect_settings(struct admin *admin, struct findings *findings, struct error *error)
 {
-    PGresult *result = session_query(&admin->session, settings_sql, 0, NULL, error);
+    PGresult *result = admin_query(admin, statement_settings_off, 0, NULL, error);
 
     if (result == NULL)
         return -1;
@@ -101,13 +62,6 @@ static int inspect_settings(struct admin *admin, struct findings *findings, stru
 
 /* Of the outbox and the relay's own tables. What a crash empties there is lost, too: parked rows
  * are nowhere else. */
-static const char tables_sql[] =
-    "SELECT name, relpersistence = 'u', EXISTS (SELECT FROM pg_catalog.unnest(reloptions) o (text)"
-    " WHERE text IN ('autovacuum_enabled=false', 'autovacuum_enabled=off',"
-    " 'autovacuum_enabled=0', 'autovacuum_enabled=no'))"
-    " FROM pg_catalog.unnest($1::text[]) name JOIN pg_catalog.pg_class c"
-    " ON c.oid = pg_catalog.to_regclass(name)";
-
 static int inspect_tables(struct admin *admin, struct findings *findings, struct error *error)
 {
     const char *names[TABLE_NAMES];
@@ -120,7 +74,7 @@ static int inspect_tables(struct admin *admin, struct findings *findings, struct
     if (array == NULL)
         return error_no_memory(error);
     params[0] = array;
-    result = session_query(&admin->session, tables_sql, 1, params, error);
+    result = admin_query(admin, statement_table_settings, 1, params, error);
     free(array);
     if (result == NULL)
         return -1;

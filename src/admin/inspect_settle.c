@@ -1,16 +1,17 @@
 #include "admin/inspect_settle.h"
 
+#include "sql/statements.h"
+
 #include <stdio.h>
 
 /* Adds a finding for each row, which holds the text's two names, and the fix or NULL. */
 typedef void (*on_row)(struct admin *admin, struct findings *findings, const char *first,
                        const char *second);
 
-static int for_each(struct admin *admin, struct findings *findings, const char *sql, on_row add,
-                    struct error *error)
+static int for_each(struct admin *admin, struct findings *findings, const char *statement,
+                    on_row add, struct error *error)
 {
-    const char *params[1] = {admin->table.quoted};
-    PGresult *result = session_query(&admin->session, sql, 1, params, error);
+    PGresult *result = admin_query(admin, statement, 0, NULL, error);
 
     if (result == NULL)
         return -1;
@@ -82,35 +83,10 @@ int inspect_settle(struct admin *admin, struct findings *findings, struct error 
     bool mark = admin->options->on_sent == ON_SENT_MARK;
     const char *table = admin->table.quoted;
     char statement[512];
-    char triggers[512];
-    char publications[1024];
 
-    (void)snprintf(
-        triggers, sizeof triggers,
-        "SELECT pg_catalog.quote_ident(tgname), 'trigger' FROM pg_catalog.pg_trigger WHERE tgrelid"
-        " = $1::pg_catalog.regclass AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype & %d <> 0"
-        " UNION ALL SELECT pg_catalog.quote_ident(rulename), 'rule' FROM pg_catalog.pg_rewrite"
-        " WHERE ev_class = $1::pg_catalog.regclass ORDER BY 2, 1",
-        mark ? 16 | 8 : 8); /* TRIGGER_TYPE_UPDATE, TRIGGER_TYPE_DELETE (pg_trigger.h) */
-    (void)snprintf(
-        publications, sizeof publications,
-        "SELECT pg_catalog.quote_ident(p.pubname), CASE WHEN p.pubupdate AND %s AND p.pubdelete"
-        " THEN 'UPDATE and DELETE' WHEN p.pubdelete THEN 'DELETE' ELSE 'UPDATE' END"
-        " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-        " JOIN pg_catalog.pg_publication_tables t ON t.schemaname = n.nspname AND t.tablename ="
-        " c.relname JOIN pg_catalog.pg_publication p ON p.pubname = t.pubname WHERE c.oid ="
-        " $1::pg_catalog.regclass AND (p.pubdelete OR p.pubupdate AND %s) AND (c.relreplident = 'n'"
-        " OR c.relreplident IN ('d', 'i') AND NOT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE"
-        " i.indrelid = c.oid AND CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE"
-        " i.indisreplident END)) ORDER BY 1",
-        mark ? "true" : "false", mark ? "true" : "false");
-    if (for_each(admin, findings,
-                 "SELECT pg_catalog.quote_ident(conname), conrelid::pg_catalog.regclass::text FROM"
-                 " pg_catalog.pg_constraint WHERE confrelid = $1::pg_catalog.regclass AND contype ="
-                 " 'f' AND conparentid = 0 AND confdeltype IN ('a', 'r') ORDER BY 2, 1",
-                 add_foreign_key, error) < 0 ||
-        for_each(admin, findings, publications, add_publication, error) < 0 ||
-        for_each(admin, findings, triggers, add_trigger, error) < 0)
+    if (for_each(admin, findings, statement_referencing_keys, add_foreign_key, error) < 0 ||
+        for_each(admin, findings, statement_publications, add_publication, error) < 0 ||
+        for_each(admin, findings, statement_settling_triggers, add_trigger, error) < 0)
         return -1;
     (void)snprintf(statement, sizeof statement, "UPDATE %s SET %s = NULL", table,
                    admin->table.columns[COLUMN_SENT_AT].quoted);

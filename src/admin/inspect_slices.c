@@ -2,6 +2,7 @@
 
 #include "catalog/slice_table.h"
 #include "catalog/sql_text.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,20 +33,11 @@ static int inspect_stale(struct admin *admin, struct findings *findings, struct 
     return status;
 }
 
-/* Over all unsent rows by id: what claims of order = "none" go by. */
-static const char unordered_sql[] =
-    "SELECT i.indexrelid::pg_catalog.regclass FROM pg_catalog.pg_index i"
-    " JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]"
-    " WHERE i.indrelid = $1::pg_catalog.regclass AND i.indnkeyatts = 1 AND NOT i.indisunique"
-    "   AND a.attname = $2 AND pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
-    "       = pg_catalog.format('(%I IS NULL)', $3::text)";
-
 static int inspect_unordered(struct admin *admin, struct findings *findings, struct error *error)
 {
     const struct table *table = &admin->table;
-    const char *params[3] = {table->quoted, table->columns[COLUMN_ID].name,
-                             table->columns[COLUMN_SENT_AT].name};
-    PGresult *result = session_query(&admin->session, unordered_sql, 3, params, error);
+    const char *params[2] = {table->columns[COLUMN_ID].name, table->columns[COLUMN_SENT_AT].name};
+    PGresult *result = admin_query(admin, statement_unordered_indexes, 2, params, error);
 
     if (result == NULL)
         return -1;

@@ -1,38 +1,16 @@
 #include "admin/inspect_values.h"
 
+#include "admin/words.h"
 #include "catalog/sequence.h"
-#include "catalog/sql_text.h"
 #include "catalog/zone.h"
+#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_MAX 100000
-
 /* ---- rows without an id ---- */
-
-static int64_t count_without_id(struct admin *admin, struct error *error)
-{
-    const struct table *table = &admin->table;
-    struct writer writer;
-    int64_t count;
-    char *sql;
-
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
-    (void)fprintf(writer.out, "SELECT count(*) FROM (SELECT FROM %s WHERE %s IS NULL",
-                  table->quoted, table->columns[COLUMN_ID].quoted);
-    sql_put_unsent(writer.out, table);
-    (void)fprintf(writer.out, " LIMIT %d) rows", COUNT_MAX);
-    sql = writer_end(&writer);
-    if (sql == NULL)
-        return error_no_memory(error);
-    count = admin_number(admin, sql, 0, NULL, error);
-    free(sql);
-    return count;
-}
 
 /* SET NOT NULL fails as long as such rows are there. */
 static void put_id_fix(const struct table *table, bool fill, char *fix, size_t size)
@@ -58,14 +36,14 @@ int inspect_rows_without_id(struct admin *admin, struct findings *findings, stru
 
     if (!table_has(&admin->table, COLUMN_ID) || id->not_null)
         return 0;
-    count = count_without_id(admin, error);
+    count = admin_number(admin, statement_rows_without_id, 0, NULL, error);
     if (count <= 0)
         return (int)count;
     finding = findings_add(
         findings, FINDING_ERROR,
         count == 1 ? "%" PRId64 "%s row of %s has no id (column %s is NULL) and is never sent"
                    : "%" PRId64 "%s rows of %s have no id (column %s is NULL) and are never sent",
-        count, count == COUNT_MAX ? " or more" : "", admin->table.quoted, id->quoted);
+        count, count == WITHOUT_ID_COUNT_MAX ? " or more" : "", admin->table.quoted, id->quoted);
     put_id_fix(&admin->table, true, finding->fix, sizeof finding->fix);
     return 0;
 }
@@ -89,21 +67,6 @@ static int inspect_null_ids(struct admin *admin, struct findings *findings, stru
 }
 
 /* ---- ids that come to an end ---- */
-
-/* How many ids are left, and whether that is less than a fifth. $1 the sequence or 0, $2 and $3 the
- * lowest and the highest id that the column can hold. The highest id that is there counts when the
- * sequence was not used yet, may not be read, or is not known; an index must find it. */
-#define LEFT_SQL                                                                                   \
-    "SELECT pg_catalog.trunc((edge - last) / step), (edge - last) / step < (edge - origin) / step" \
-    " / 5, edge IN ($2::numeric, $3::numeric) FROM (SELECT coalesce(seqincrement, 1)::numeric AS"  \
-    " step, coalesce(CASE WHEN pg_catalog.has_sequence_privilege(seqrelid, 'SELECT, USAGE') THEN"  \
-    " pg_catalog.pg_sequence_last_value(seqrelid) END, %s, seqstart - seqincrement, 0)::numeric"   \
-    " AS last, CASE WHEN seqincrement < 0 THEN greatest(seqmin, $2::numeric)"                      \
-    "  ELSE least(seqmax, $3::numeric) END AS edge,"                                               \
-    " CASE WHEN seqincrement < 0 THEN least(seqmax, 0) ELSE greatest(seqmin, 0) END AS origin"     \
-    " FROM (VALUES ($1::oid)) id (sequence) LEFT JOIN pg_catalog.pg_sequence"                      \
-    " ON seqrelid = sequence) ends"
-#define HIGHEST_SQL "(SELECT pg_catalog.max(%s) FROM %s)"
 
 struct limits {
     const char *type;
@@ -168,8 +131,6 @@ static int inspect_ends(struct admin *admin, struct findings *findings, struct e
     const struct limits *limits = limits_of(id);
     struct sequence sequence;
     char oid[16];
-    char highest[sizeof HIGHEST_SQL + 3 * QUOTED_BYTES_MAX] = "NULL::int8";
-    char sql[sizeof LEFT_SQL + sizeof highest];
     const char *params[3] = {oid};
     PGresult *result;
 
@@ -177,13 +138,10 @@ static int inspect_ends(struct admin *admin, struct findings *findings, struct e
         return 0;
     if (sequence_describe(&sequence, &admin->session, &admin->table, error) < 0)
         return -1;
-    if (id->unique)
-        (void)snprintf(highest, sizeof highest, HIGHEST_SQL, id->quoted, admin->table.quoted);
     (void)snprintf(oid, sizeof oid, "%" PRIu32, sequence.oid);
-    (void)snprintf(sql, sizeof sql, LEFT_SQL, highest);
     params[1] = limits->low;
     params[2] = limits->high;
-    result = session_query(&admin->session, sql, 3, params, error);
+    result = admin_query(admin, statement_ids_left, 3, params, error);
     if (result == NULL)
         return -1;
     if (PQgetvalue(result, 0, 1)[0] == 't')
@@ -193,11 +151,6 @@ static int inspect_ends(struct admin *admin, struct findings *findings, struct e
 }
 
 /* ---- times without a zone ---- */
-
-/* Whether the newest row seems to come from the future, as times east of the zone do. */
-#define FUTURE_SQL                                                                                 \
-    "SELECT coalesce((SELECT (%s > pg_catalog.now() + interval '1 min' AND %s <"                   \
-    " pg_catalog.now() + interval '1 day')::int FROM %s ORDER BY %s DESC LIMIT 1), 0)"
 
 static void note_zone(struct admin *admin, enum column column, const char *problem,
                       const char *zone, struct findings *findings)
@@ -238,7 +191,6 @@ static int inspect_zone(struct admin *admin, enum column column, struct findings
 {
     const struct table *table = &admin->table;
     const struct table_column *time = &table->columns[column];
-    char sql[sizeof FUTURE_SQL + 5 * QUOTED_BYTES_MAX];
     int before = findings->count;
     int64_t is_future;
 
@@ -249,9 +201,9 @@ static int inspect_zone(struct admin *admin, enum column column, struct findings
         return -1;
     if (findings->count > before || !table->columns[COLUMN_ID].unique)
         return 0;
-    (void)snprintf(sql, sizeof sql, FUTURE_SQL, time->quoted, time->quoted, table->quoted,
-                   table->columns[COLUMN_ID].quoted);
-    is_future = admin_number(admin, sql, 0, NULL, error);
+    is_future = admin_number(
+        admin, column == COLUMN_SENT_AT ? statement_newest_sent : statement_newest_created, 0, NULL,
+        error);
     if (is_future > 0)
         note_zone(admin, column, "the newest row then comes from the future", "ZONE", findings);
     return is_future < 0 ? -1 : 0;

@@ -1,18 +1,17 @@
 #include "admin/admin_session.h"
 
-#include "admin/purge_sql.h"
+#include "admin/words.h"
 #include "base/clock.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
 #include "catalog/refused.h"
 #include "catalog/sql_text.h"
+#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PURGE_ROWS 1000
 
 static void name_error(const struct admin *admin, struct error *error)
 {
@@ -31,8 +30,6 @@ struct run {
     int64_t deadline_ms; /* 0: none */
     bool (*stop)(const void *closure);
     const void *closure;
-    char *page_sql;
-    char *rows_sql;
     PGresult *page;
 };
 
@@ -56,7 +53,7 @@ static int64_t delete_rows(struct run *run, int first, int count, struct error *
     if (array == NULL)
         return error_no_memory(error);
     params[1] = array;
-    deleted = admin_number(run->admin, run->rows_sql, 2, params, error);
+    deleted = admin_number(run->admin, statement_purge_rows, 2, params, error);
     free(array);
     return deleted;
 }
@@ -75,13 +72,10 @@ static void refuse(struct run *run, int row, const char *why)
 /* A row that is neither deleted nor refused: another purge was faster, or a trigger keeps it. */
 static int judge(struct run *run, int row, struct error *error)
 {
-    char sql[3 * QUOTED_BYTES_MAX];
     const char *params[1] = {PQgetvalue(run->page, row, 0)};
-    int64_t count;
+    int64_t count = admin_number(run->admin, "SELECT count(*) FROM {outbox} WHERE ctid = $1::tid",
+                                 1, params, error);
 
-    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE ctid = $1::tid",
-                   run->admin->table.quoted);
-    count = admin_number(run->admin, sql, 1, params, error);
     if (count > 0)
         refuse(run, row, "a trigger or a rule of the table keeps it");
     return count < 0 ? -1 : 0;
@@ -109,11 +103,13 @@ static int delete_parts(struct run *run, int first, int count, struct error *err
 
 static int purge_pages(struct run *run, struct error *error)
 {
+    const char *page = has_sequential_ids(&run->admin->table) ? statement_purge_page
+                                                              : statement_purge_page_unordered;
     const char *params[2] = {run->age, run->purge->place};
     int rows = 1;
 
     while (rows > 0 && !is_over(run)) {
-        run->page = session_query(&run->admin->session, run->page_sql, 2, params, error);
+        run->page = admin_query(run->admin, page, 2, params, error);
         if (run->page == NULL)
             return -1;
         rows = PQntuples(run->page);
@@ -126,21 +122,18 @@ static int purge_pages(struct run *run, struct error *error)
     return rows < 0 ? -1 : 0;
 }
 
-/* The statement that needs no list of rows, until nothing is left to delete or a row is refused. */
-static int purge_quickly(struct run *run, struct error *error)
+/* Purges with a statement that needs no list of rows, until nothing is left to delete or a row is
+ * refused. Returns -1 only when no other statement would do better. */
+static int purge_quickly(struct run *run, const char *statement, struct error *error)
 {
-    char *sql = sql_purge(&run->admin->table, PURGE_ROWS);
     const char *params[1] = {run->age};
     int64_t purged = 1;
 
-    if (sql == NULL)
-        return error_no_memory(error);
     while (purged > 0 && !is_over(run)) {
-        purged = admin_number(run->admin, sql, 1, params, error);
+        purged = admin_number(run->admin, statement, 1, params, error);
         if (purged > 0)
             run->purge->purged += purged;
     }
-    free(sql);
     return purged < 0 && (run->admin->session.conn == NULL || error_is_sqlstate(error, "22008"))
                ? -1
                : 0;
@@ -163,15 +156,13 @@ int admin_purge(struct admin *admin, int64_t age_ms, int64_t limit_ms,
         admin_settle_adoption(admin, error) < 0)
         return -1;
     (void)snprintf(run.age, sizeof run.age, "%" PRId64, age_ms);
-    status = purge_quickly(&run, error);
-    if (status == 0 && table_has(&admin->table, COLUMN_SENT_AT)) {
-        run.page_sql = sql_purge_page(&admin->table, PURGE_ROWS);
-        run.rows_sql = sql_purge_rows(&admin->table);
-        status = run.page_sql != NULL && run.rows_sql != NULL ? purge_pages(&run, error)
-                                                              : error_no_memory(error);
-        free(run.page_sql);
-        free(run.rows_sql);
-    }
+    status = purge_quickly(&run, statement_purge_parked, error);
+    if (status == 0 && table_has(&admin->table, COLUMN_SENT_AT))
+        status = purge_quickly(
+            &run, has_sequential_ids(&admin->table) ? statement_purge : statement_purge_unordered,
+            error);
+    if (status == 0 && table_has(&admin->table, COLUMN_SENT_AT))
+        status = purge_pages(&run, error);
     if (status < 0)
         name_error(admin, error);
     return status;
@@ -181,25 +172,24 @@ int64_t admin_count_purgeable(struct admin *admin, int64_t age_ms, struct error 
 {
     char age[32];
     const char *params[1] = {age};
-    char *sql;
     int64_t count;
+    int64_t sent = 0;
 
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    sql = sql_purgeable(&admin->table);
-    if (sql == NULL)
-        return error_no_memory(error);
     (void)snprintf(age, sizeof age, "%" PRId64, age_ms);
-    count = admin_number(admin, sql, 1, params, error);
-    free(sql);
+    count = admin_number(admin, statement_count_purgeable_parked, 1, params, error);
+    if (count >= 0 && table_has(&admin->table, COLUMN_SENT_AT))
+        sent = admin_number(admin, statement_count_purgeable, 1, params, error);
+    count = count < 0 || sent < 0 ? -1 : count + sent;
     if (count < 0)
         name_error(admin, error);
     return count;
 }
 
-/* Executes the statement and frees it. */
-static int adopt(struct admin *admin, char *sql, struct error *error)
+static int adopt(struct admin *admin, const char *statement, struct error *error)
 {
+    char *sql = admin_sql(admin, statement);
     int status =
         sql != NULL ? session_execute(&admin->session, sql, error) : error_no_memory(error);
 
@@ -209,10 +199,8 @@ static int adopt(struct admin *admin, char *sql, struct error *error)
 
 int admin_adopt_waiting(struct admin *admin, struct error *error)
 {
-    const struct table *table = &admin->table;
-
-    if (describe_check_whole(table, admin->options, error) < 0 ||
-        adopt(admin, sql_adopt_probes(table, admin->options), error) < 0)
+    if (describe_check_whole(&admin->table, admin->options, error) < 0 ||
+        adopt(admin, statement_adopt_probes, error) < 0)
         return -1;
-    return adopt(admin, sql_adopt_behind(table, admin->options), error);
+    return adopt(admin, statement_adopt_behind, error);
 }

@@ -21,6 +21,8 @@
 #include "base/log.h"
 #include "catalog/filter.h"
 #include "catalog/sql_text.h"
+#include "catalog/words.h"
+#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,19 +34,14 @@
 /* Writes the condition by which rows are sent. */
 static int make_note(char *note, size_t size, const struct table *table, struct error *error)
 {
-    struct writer writer;
-    char *text;
+    char *text = table_sql(table, "{unsent}");
 
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
-    sql_put_unsent(writer.out, table);
-    text = writer_end(&writer);
     if (text == NULL)
         return error_no_memory(error);
-    if (text[0] == '\0')
+    if (strcmp(text, "true") == 0)
         (void)snprintf(note, size, "all rows are sent");
     else
-        (void)snprintf(note, size, "rows are sent WHERE %s", text + strlen(" AND "));
+        (void)snprintf(note, size, "rows are sent WHERE %s", text);
     free(text);
     return 0;
 }
@@ -54,28 +51,17 @@ static int make_note(char *note, size_t size, const struct table *table, struct 
 static int count_rows(const struct table *table, struct session *session, int64_t retention_ms,
                       int64_t *count, struct error *error)
 {
-    struct writer writer;
+    char limit[16];
+    char age[24];
+    const char *params[2] = {limit, age};
     PGresult *result;
-    char *sql;
 
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
-    (void)fprintf(writer.out, "SELECT count(*) FROM (SELECT FROM %s WHERE true", table->quoted);
-    if (retention_ms < 0) {
-        sql_put_unsent(writer.out, table);
-    } else {
-        (void)fprintf(writer.out,
-                      " AND %s < pg_catalog.clock_timestamp() - %" PRId64
-                      " * interval '1 millisecond'",
-                      table->columns[COLUMN_SENT_AT].quoted, retention_ms);
-        sql_put_where(writer.out, table);
-    }
-    (void)fprintf(writer.out, " LIMIT %d) counted", ADOPTION_COUNT_MAX + 1);
-    sql = writer_end(&writer);
-    if (sql == NULL)
-        return error_no_memory(error);
-    result = session_query(session, sql, 0, NULL, error);
-    free(sql);
+    (void)snprintf(limit, sizeof limit, "%d", ADOPTION_COUNT_MAX + 1);
+    (void)snprintf(age, sizeof age, "%" PRId64, retention_ms);
+    if (retention_ms < 0)
+        result = table_query(table, session, statement_rows_to_send, 1, params, error);
+    else
+        result = table_query(table, session, statement_rows_to_purge, 2, params, error);
     *count = result != NULL ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
     if (result == NULL && (session->conn == NULL || !error_is_sqlstate(error, "57014"))) {
         filter_name_error(table, error);
@@ -85,22 +71,13 @@ static int count_rows(const struct table *table, struct session *session, int64_
     return 0;
 }
 
-/* Columns that the relay does not know ($2: those that it does), and that may mark a row as sent.
- * Any boolean counts: more often than not it records a state of the event. */
-static const char marks_sql[] =
-    "SELECT pg_catalog.quote_ident(attname) || ' (' || pg_catalog.format_type(atttypid, atttypmod)"
-    " || ')' FROM pg_catalog.pg_attribute WHERE attrelid = $1::pg_catalog.regclass AND attnum > 0"
-    " AND NOT attisdropped AND attname <> ALL ($2::text[])"
-    " AND (atttypid = 'pg_catalog.bool'::pg_catalog.regtype OR attname ~* '(^|_)(status|state"
-    "|processed|published|sent|delivered|dispatched|done)(_|$)' OR attname ~ '(_at|At)$')"
-    " ORDER BY attnum LIMIT 6";
 #define MARKS_SHOWN 5
 
 static int find_marks(struct adoption *adoption, const struct table *table, struct session *session,
                       struct error *error)
 {
     const char *mapped[COLUMN_COUNT];
-    const char *params[2] = {table->quoted};
+    const char *params[1];
     size_t used = 0;
     PGresult *result;
     char *array;
@@ -112,8 +89,8 @@ static int find_marks(struct adoption *adoption, const struct table *table, stru
     array = sql_text_array(mapped, count);
     if (array == NULL)
         return error_no_memory(error);
-    params[1] = array;
-    result = session_query(session, marks_sql, 2, params, error);
+    params[0] = array;
+    result = table_query(table, session, statement_sent_marks, 1, params, error);
     free(array);
     if (result == NULL)
         return -1;
@@ -130,7 +107,6 @@ static int find_marks(struct adoption *adoption, const struct table *table, stru
 int adoption_read_note(struct adoption *adoption, const struct table *table,
                        struct session *session, struct error *error)
 {
-    char sql[2 * QUOTED_BYTES_MAX + 128];
     PGresult *result;
 
     *adoption = (struct adoption){.state = ADOPTION_SETTLED};
@@ -138,8 +114,8 @@ int adoption_read_note(struct adoption *adoption, const struct table *table,
         return -1;
     if (!table->control_exists)
         return 0;
-    (void)snprintf(sql, sizeof sql, "SELECT value FROM %s WHERE " NOTE_ROW, table->control_quoted);
-    result = session_query(session, sql, 0, NULL, error);
+    result =
+        table_query(table, session, "SELECT value FROM {control} WHERE " NOTE_ROW, 0, NULL, error);
     if (result == NULL)
         return -1;
     adoption->noted = PQntuples(result) > 0;
@@ -224,14 +200,8 @@ static int remember(const struct adoption *adoption, const struct table *table,
                     struct error *error)
 {
     const char *params[1] = {adoption->wanted};
-    char sql[2 * QUOTED_BYTES_MAX + 128];
-    PGresult *result;
+    PGresult *result = table_query(table, session, statement_remember_condition, 1, params, error);
 
-    (void)snprintf(sql, sizeof sql,
-                   "INSERT INTO %s (kind, name, value) VALUES ('setting', 'condition', $1)"
-                   " ON CONFLICT DO NOTHING",
-                   table->control_quoted);
-    result = session_query(session, sql, 1, params, error);
     if (result != NULL) {
         PQclear(result);
         return 0;

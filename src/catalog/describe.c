@@ -9,54 +9,14 @@
 #include "catalog/schema.h"
 #include "catalog/shape.h"
 #include "catalog/slice_table.h"
+#include "catalog/words.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the schema of an unqualified name on the role's own search_path: the first schema that has
- * a relation of that name, or else the first schema. */
-static const char schema_sql[] =
-    "SELECT place.schema FROM pg_catalog.unnest($1::pg_catalog.name[]) WITH ORDINALITY"
-    " AS place (schema, number) ORDER BY EXISTS (SELECT FROM pg_catalog.pg_class c"
-    "  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-    "  WHERE n.nspname = place.schema AND c.relname = $2) DESC, place.number LIMIT 1";
-
-/* A view, or a type of somebody else, might run its owner's code when it is read. */
-#define CONTROL_FITS_SQL                                                                           \
-    "k.relkind = 'r' AND (SELECT count(*) FROM pg_catalog.pg_attribute a"                          \
-    " WHERE a.attrelid = k.oid AND NOT a.attisdropped AND CASE WHEN a.attname = ANY"               \
-    " ('{kind,name,value,reason,set_by}') THEN a.atttypid = 'pg_catalog.text'::pg_catalog.regtype" \
-    " WHEN a.attname = 'set_at' THEN a.atttypid = 'pg_catalog.timestamptz'::pg_catalog.regtype"    \
-    " ELSE false END) = 6"
-#define PARKED_TRUSTED_SQL TABLE_TRUSTED_SQL("p", "c")
-#define CONTROL_TRUSTED_SQL TABLE_TRUSTED_SQL("k", "c")
-#define BESIDE_SQL(suffix)                                                                         \
-    "pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2::text || '" suffix "'))"
-#define OUTBOX_SQL BESIDE_SQL("")
-#define PARKED_SQL BESIDE_SQL("_parked")
-#define CONTROL_SQL BESIDE_SQL("_control")
-
-static const char find_sql[] =
-    "SELECT c.relkind, c.relpersistence, c.relrowsecurity, c.relhassubclass, c.oid,"
-    " EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid"
-    "  AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 24 <> 0)"
-    " OR EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid),"
-    " pg_catalog.obj_description(c.oid, 'pg_class') LIKE 'outbox-relay:%',"
-    " p.oid IS NOT NULL, " PARKED_TRUSTED_SQL
-    ", (SELECT pg_catalog.string_agg(own, ', ') FROM pg_catalog.unnest("
-    "  '{seq,attempts,due,waits_for,error,parked_at,sent_at}'::text[]) own WHERE NOT EXISTS"
-    "  (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = p.oid AND a.attname = own"
-    "   AND NOT a.attisdropped)),"
-    " k.oid IS NOT NULL, " CONTROL_FITS_SQL " AND " CONTROL_TRUSTED_SQL
-    ", substring(k.note FROM '^outbox-relay: schema ([0-9]{1,9})(;|$)'),"
-    " pg_catalog.pg_has_role(k.relowner, 'USAGE')"
-    "  AND coalesce(k.note LIKE 'outbox-relay: schema %', true)"
-    " FROM (VALUES (" OUTBOX_SQL ")) AS t (oid)"
-    " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
-    " LEFT JOIN pg_catalog.pg_class p ON p.relkind = 'r' AND p.oid = " PARKED_SQL
-    " LEFT JOIN (SELECT *, pg_catalog.obj_description(oid, 'pg_class') AS note"
-    "  FROM pg_catalog.pg_class) k ON k.oid = " CONTROL_SQL;
+/* The columns of find_tables.sql. */
 enum {
     FIND_KIND,
     FIND_PERSISTENCE,
@@ -73,54 +33,6 @@ enum {
     FIND_NUMBER,
     FIND_MAY_NUMBER
 };
-
-/* What may be meant by a table that is not there: one whose name is the same but for capitals and
- * underscores, in the schema or, for an unqualified name, in the search_path; or one of this name
- * in another schema. A schema's name may differ in the same way. */
-#define FOLDED(name) "pg_catalog.lower(pg_catalog.replace(" name "::text, '_', '') COLLATE \"C\")"
-static const char others_sql[] =
-    "WITH schemas AS (SELECT oid, nspname, " FOLDED("nspname") " = " FOLDED(
-        "$1") " AS is_like"
-              " FROM pg_catalog.pg_namespace WHERE nspname !~ '^(pg_|information_schema$)'),"
-              " tables AS (SELECT nspname || '.' || relname AS name, nspname, relname, is_like OR "
-              "nspname ="
-              "  ANY ($3::pg_catalog.name[]) AS is_near FROM schemas s JOIN pg_catalog.pg_class c"
-              "  ON c.relnamespace = s.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
-              "  AND " FOLDED("c.relname") " = " FOLDED(
-                  "$2") ")"
-                        " SELECT NOT EXISTS (SELECT FROM schemas WHERE nspname = $1), coalesce("
-                        " (SELECT name FROM tables WHERE is_near ORDER BY nspname = $1 DESC, "
-                        "relname LIMIT 1),"
-                        " (SELECT nspname || '.' || $2 FROM schemas WHERE is_like AND nspname <> "
-                        "$1 AND NOT EXISTS"
-                        "  (SELECT FROM schemas WHERE nspname = $1) LIMIT 1)),"
-                        " (SELECT name FROM tables WHERE NOT is_near AND relname = $2"
-                        "  AND pg_catalog.has_schema_privilege(nspname, 'USAGE') ORDER BY nspname "
-                        "LIMIT 1)";
-
-static const char columns_sql[] =
-    "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)," COLUMN_BASE_SQL ","
-    "       EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND "
-    "i.indisunique"
-    "               AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1"
-    "               AND i.indkey[0] = a.attnum),"
-    "       p.provolatile = 'i', a.attnotnull OR t.typnotnull, a.atthasdef, t.typcategory "
-    "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
-    "JOIN pg_catalog.pg_proc p ON p.oid = t.typoutput "
-    "WHERE a.attrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
-    "  AND a.attnum > 0 AND NOT a.attisdropped";
-
-/* Indexes by id. With on_sent = "mark" the index must exclude sent rows; with "delete" an index
- * over all rows is accepted too. */
-static const char indexes_sql[] =
-    "SELECT CASE WHEN i.indpred IS NULL THEN $5 = 'delete'"
-    "           ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
-    "                = pg_catalog.format('(%I IS NULL)', $4::text) END,"
-    "       pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
-    " FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a"
-    "   ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]"
-    " WHERE i.indrelid = pg_catalog.format('%I.%I', $1::text, $2::text)::pg_catalog.regclass"
-    "   AND i.indisvalid AND a.attname = $3";
 
 static void quote_beside(const struct table *table, const struct session *session,
                          const char *suffix, char *out, size_t size)
@@ -174,7 +86,7 @@ static int find_schema(struct table *table, struct session *session, const char 
                        struct error *error)
 {
     const char *params[2] = {session->schemas, name};
-    PGresult *result = session_query(session, schema_sql, 2, params, error);
+    PGresult *result = session_query(session, sql_body(statement_find_schema), 2, params, error);
 
     if (result == NULL)
         return -1;
@@ -194,7 +106,7 @@ static int find_others(struct table *table, struct session *session, bool has_sc
                        struct error *error)
 {
     const char *params[3] = {table->schema, table->name, has_schema ? "{}" : session->schemas};
-    PGresult *result = session_query(session, others_sql, 3, params, error);
+    PGresult *result = table_query(table, session, statement_find_others, 3, params, error);
 
     if (result == NULL)
         return -1;
@@ -250,7 +162,7 @@ static int find(struct table *table, struct session *session, const struct outbo
         return -1;
     params[0] = table->schema;
     params[1] = name;
-    result = session_query(session, find_sql, 2, params, error);
+    result = table_query(table, session, statement_find_tables, 2, params, error);
     if (result == NULL && error_is_sqlstate(error, "42501")) {
         table_quote(session, table->schema, table->schema_quoted);
         table_quote(session, session_role(session), role);
@@ -300,7 +212,7 @@ static bool is_others(const struct table_column *found, enum column column, enum
            (found->not_null || found->has_default);
 }
 
-/* The column of one row of columns_sql; its name lives as long as the result. */
+/* The column of one row of statement_table_columns; its name lives as long as the result. */
 static struct table_column read_column(const PGresult *result, int row)
 {
     struct table_column column = {.name = PQgetvalue(result, row, 0)};
@@ -381,7 +293,7 @@ static int find_columns(struct table *table, struct session *session,
                         const struct outbox_options *options, struct error *error)
 {
     const char *params[2] = {table->schema, table->name};
-    PGresult *result = session_query(session, columns_sql, 2, params, error);
+    PGresult *result = table_query(table, session, statement_table_columns, 2, params, error);
     struct table_column *columns;
     int count;
     int status;
@@ -433,7 +345,7 @@ static int find_index(struct table *table, struct session *session,
     const char *params[5] = {table->schema, table->name, table->columns[COLUMN_ID].name,
                              table->columns[COLUMN_SENT_AT].name,
                              options->on_sent == ON_SENT_MARK ? "mark" : "delete"};
-    PGresult *result = session_query(session, indexes_sql, 5, params, error);
+    PGresult *result = session_query(session, sql_body(statement_id_indexes), 5, params, error);
     int status = result != NULL ? 0 : -1;
 
     for (int row = 0; status == 0 && row < PQntuples(result) && !table->has_claim_index; row++) {

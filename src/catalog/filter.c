@@ -9,7 +9,8 @@
  */
 #include "catalog/filter.h"
 
-#include "catalog/sql_text.h"
+#include "catalog/words.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,32 +18,49 @@
 
 #define NO_PRIVILEGE "42501"
 
-/* The plan of an expression that is true for the rows of a predicate. NULL with *error set. */
-static PGresult *plan(const struct table *table, struct session *session, const char *predicate,
-                      struct error *error)
+static int put_given(FILE *out, const struct sql_call *call)
 {
-    struct writer writer;
-    PGresult *result;
-    char *sql;
+    return fputs(call->about, out) < 0 ? -1 : 0;
+}
 
-    if (!writer_begin(&writer)) {
-        (void)error_no_memory(error);
-        return NULL;
-    }
-    (void)fprintf(writer.out, "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT (true");
-    if (predicate != NULL)
-        (void)fprintf(writer.out, " AND (%s)", predicate);
+/* Each stands for what the caller gives. */
+static const struct sql_word words[] = {
+    {"condition", .put = put_given},
+    {"table_name", .put = put_given},
+    {.name = NULL},
+};
+
+/* NULL: no memory. free() it. */
+static char *render(const struct table *table, const char *statement, const char *given)
+{
+    const struct table_words about = {.table = table};
+    const struct sql_words more = table_words(&about);
+    const struct sql_words list = {.list = words, .about = given, .more = &more};
+
+    return sql_render(statement, &list);
+}
+
+static PGresult *query(const struct table *table, struct session *session, const char *statement,
+                       const char *given, struct error *error)
+{
+    char *sql = render(table, statement, given);
+    PGresult *result = NULL;
+
+    if (sql != NULL)
+        result = session_query(session, sql, 0, NULL, error);
     else
-        sql_put_unsent(writer.out, table);
-    (void)fprintf(writer.out, ") FROM %s", table->quoted);
-    sql = writer_end(&writer);
-    if (sql == NULL) {
         (void)error_no_memory(error);
-        return NULL;
-    }
-    result = session_query(session, sql, 0, NULL, error);
     free(sql);
     return result;
+}
+
+/* The plan of an expression that is true for unsent rows. NULL with *error set. */
+static PGresult *plan(const struct table *table, struct session *session, struct error *error)
+{
+    return query(table, session,
+                 "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT (true AND {unsent}) FROM"
+                 " {outbox}",
+                 "", error);
 }
 
 /* 0: the error is the condition's own fault, and is kept; -1: it is not. */
@@ -67,21 +85,12 @@ static int take_problem(struct table *table, const struct error *error)
 
 int filter_check(struct table *table, struct session *session, struct error *error)
 {
-    struct writer writer;
-    PGresult *result;
-    char *alone;
+    PGresult *result = query(table, session, "EXPLAIN SELECT FROM {outbox} WHERE {condition}",
+                             table->where, error);
 
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
-    (void)fprintf(writer.out, "EXPLAIN SELECT FROM %s WHERE %s", table->quoted, table->where);
-    alone = writer_end(&writer);
-    if (alone == NULL)
-        return error_no_memory(error);
-    result = session_query(session, alone, 0, NULL, error);
-    free(alone);
     if (result != NULL) {
         PQclear(result);
-        result = plan(table, session, NULL, error);
+        result = plan(table, session, error);
     }
     if (result == NULL)
         return take_problem(table, error);
@@ -98,8 +107,12 @@ int filter_is_predicate(const struct table *table, struct session *session, cons
     *is = false;
     if (table->where_problem[0] != '\0' || shown[0] == '\0')
         return 0;
-    wanted = plan(table, session, NULL, error);
-    found = wanted != NULL ? plan(table, session, shown, error) : NULL;
+    wanted = plan(table, session, error);
+    found = wanted != NULL ? query(table, session,
+                                   "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT (true AND"
+                                   " ({condition})) FROM {outbox}",
+                                   shown, error)
+                           : NULL;
     *is = found != NULL && strcmp(PQgetvalue(wanted, 0, 0), PQgetvalue(found, 0, 0)) == 0;
     PQclear(wanted);
     if (found == NULL) /* an index whose predicate this role may not evaluate is not used */
@@ -121,11 +134,9 @@ void filter_name_error(const struct table *table, struct error *error)
                     cause.text);
 }
 
-/* The temporary table has the outbox's name, because the condition may use it. */
 int filter_try_index(struct table *table, struct session *session, struct error *error)
 {
     char name[QUOTED_BYTES_MAX];
-    struct writer writer;
     struct error ignored;
     char *sql;
     int status;
@@ -133,16 +144,8 @@ int filter_try_index(struct table *table, struct session *session, struct error 
     if (table->where == NULL || table->where_problem[0] != '\0' || !table->exists ||
         table->has_claim_index || table_plain(table, &ignored) < 0)
         return 0;
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
     table_quote(session, table->name, name);
-    (void)fprintf(writer.out,
-                  "BEGIN; CREATE TEMPORARY TABLE %s (LIKE %s); CREATE INDEX ON pg_temp.%s ((1))"
-                  " WHERE true",
-                  name, table->quoted, name);
-    sql_put_unsent(writer.out, table);
-    (void)fprintf(writer.out, "; ROLLBACK");
-    sql = writer_end(&writer);
+    sql = render(table, statement_try_index, name);
     if (sql == NULL)
         return error_no_memory(error);
     status = session_execute(session, sql, error);

@@ -6,23 +6,12 @@
 
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
+#include "catalog/words.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char size_sql[] = "SELECT pg_catalog.pg_relation_size($1::pg_catalog.regclass)";
-
-static const char columns_sql[] =
-    "SELECT attname, " COLUMN_BASE_SQL " FROM pg_catalog.pg_attribute a"
-    " WHERE attrelid = $1::pg_catalog.regclass AND attnum > 0 AND NOT attisdropped";
-
-static const char indexes_sql[] =
-    "SELECT pg_catalog.pg_get_expr(indpred, indrelid), (SELECT pg_catalog.string_agg("
-    "           pg_catalog.pg_get_indexdef(indexrelid, place, true), ', ' ORDER BY place)"
-    "       FROM pg_catalog.generate_series(1, indnkeyatts::int) place)"
-    " FROM pg_catalog.pg_index WHERE indrelid = $1::pg_catalog.regclass AND indisvalid"
-    "   AND indpred IS NOT NULL";
 
 /* The columns in which the relay keeps the state of a parked row. */
 static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
@@ -83,12 +72,12 @@ static void take_index(struct parked_table *parked, const char *predicate, const
 }
 
 static int take_each(struct parked_table *parked, const struct table *table,
-                     struct session *session, const char *sql,
+                     struct session *session, const char *statement,
                      void (*take)(struct parked_table *, const char *, const char *),
                      struct error *error)
 {
     const char *params[1] = {table->parked_quoted};
-    PGresult *result = session_query(session, sql, 1, params, error);
+    PGresult *result = table_query(table, session, statement, 1, params, error);
 
     if (result == NULL)
         return -1;
@@ -102,7 +91,8 @@ static int take_size(struct parked_table *parked, const struct table *table,
                      struct session *session, struct error *error)
 {
     const char *params[1] = {table->parked_quoted};
-    PGresult *result = session_query(session, size_sql, 1, params, error);
+    PGresult *result =
+        session_query(session, "SELECT pg_relation_size($1::regclass)", 1, params, error);
 
     if (result == NULL)
         return -1;
@@ -117,9 +107,9 @@ int parked_describe(struct parked_table *parked, const struct table *table, stru
     expect(parked, table);
     if (take_size(parked, table, session, error) < 0)
         return -1;
-    if (take_each(parked, table, session, columns_sql, take_column, error) < 0)
+    if (take_each(parked, table, session, statement_parked_columns, take_column, error) < 0)
         return -1;
-    return take_each(parked, table, session, indexes_sql, take_index, error);
+    return take_each(parked, table, session, statement_parked_indexes, take_index, error);
 }
 
 bool parked_column_differs(const struct parked_column *column)

@@ -89,7 +89,7 @@ static const char *find_name(const struct expansion *expansion, const char *word
     return NULL;
 }
 
-/* The predicate of the claim index, which must match sql_put_unsent(). */
+/* The predicate of the claim index, which must match {unsent} (words.c). */
 static void put_unsent(FILE *out, const struct table *table, bool marked)
 {
     if (marked)

@@ -1,25 +1,10 @@
 #include "catalog/sequence.h"
 
+#include "sql/sql.h"
+#include "sql/statements.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-static const char sequence_sql[] =
-    "SELECT '\"' || pg_catalog.replace(n.nspname, '\"', '\"\"') || '\".\"' ||"
-    "   pg_catalog.replace(c.relname, '\"', '\"\"') || '\"',"
-    " pg_catalog.has_sequence_privilege(c.oid, 'SELECT'), s.seqcycle, s.seqcache, s.seqincrement,"
-    " c.oid"
-    " FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_depend d"
-    "   ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype = 'i'"
-    "      AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum"
-    "   OR d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass"
-    "      AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
-    "      AND d.objid = (SELECT oid FROM pg_catalog.pg_attrdef"
-    "                     WHERE adrelid = a.attrelid AND adnum = a.attnum)"
-    " JOIN pg_catalog.pg_sequence s"
-    "   ON s.seqrelid = CASE d.deptype WHEN 'i' THEN d.objid ELSE d.refobjid END"
-    " JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid"
-    " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-    " WHERE a.attrelid = $1::pg_catalog.oid AND a.attname = $2 ORDER BY c.oid LIMIT 1";
 
 int sequence_describe(struct sequence *sequence, struct session *session, const struct table *table,
                       struct error *error)
@@ -30,7 +15,7 @@ int sequence_describe(struct sequence *sequence, struct session *session, const 
 
     *sequence = (struct sequence){0};
     (void)snprintf(oid, sizeof oid, "%u", table->oid);
-    result = session_query(session, sequence_sql, 2, params, error);
+    result = session_query(session, sql_body(statement_sequence), 2, params, error);
     if (result == NULL)
         return -1;
     if (PQntuples(result) > 0) {

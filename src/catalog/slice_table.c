@@ -11,40 +11,14 @@
 #include "catalog/filter.h"
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
+#include "catalog/words.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The slice table must be a plain table with int columns, because reading a view, or casting a type
- * of someone else, may run its owner's code. */
-static const char table_sql[] =
-    "SELECT c.oid IS NOT NULL, coalesce(pg_catalog.has_table_privilege(c.oid, 'SELECT'), false),"
-    " c.relkind = 'r' AND (SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid"
-    "  AND a.attname IN ('slice', 'slices') AND NOT a.attisdropped"
-    "  AND a.atttypid = 'pg_catalog.int4'::pg_catalog.regtype) = 2"
-    " AND " TABLE_TRUSTED_SQL(
-        "c", "o") " FROM (VALUES (pg_catalog.to_regclass($1))) AS t (oid)"
-                  " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.oid"
-                  " LEFT JOIN pg_catalog.pg_class o ON o.oid = $2::pg_catalog.regclass";
-
-/* All indexes whose first column is an expression, and whether everything but that expression is as
- * claims need it. */
-static const char indexes_sql[] =
-    "SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),"
-    "       pg_catalog.pg_get_indexdef(i.indexrelid, 1, true),"
-    "       i.indisvalid AND m.amname = 'btree' AND i.indoption[0] = 0 AND i.indoption[1] = 0"
-    "       AND a.attname = $2 AND CASE WHEN i.indpred IS NULL THEN $5 = 'delete'"
-    "           WHEN $6 = 'where' THEN true"
-    "           ELSE pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
-    "                = pg_catalog.format('(%I IS NULL)', $3::text) END, c.relname = $4,"
-    "       pg_catalog.pg_get_expr(i.indpred, i.indrelid)"
-    " FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid"
-    " JOIN pg_catalog.pg_am m ON m.oid = c.relam"
-    " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-    " JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[1]"
-    " WHERE i.indrelid = $1::pg_catalog.regclass AND i.indnkeyatts >= 2 AND i.indkey[0] = 0"
-    " ORDER BY c.relname";
+/* The columns of slice_indexes. */
 enum { INDEX_NAME, INDEX_EXPRESSION, INDEX_SERVES, INDEX_HAS_NAME, INDEX_PREDICATE };
 
 static void name_index(const struct table *table, int slices, char *out, size_t size)
@@ -56,16 +30,12 @@ static void name_index(const struct table *table, int slices, char *out, size_t 
 static int choose_name(struct table *table, struct session *session,
                        const struct outbox_options *options, struct error *error)
 {
-    static const char sql[] =
-        "SELECT CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_class c JOIN"
-        " pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1"
-        " AND c.relname = $2 || '_slice_idx') THEN $3 ELSE $2 || '_slice_idx' END";
     char numbered[QUOTED_BYTES_MAX];
     const char *params[3] = {table->schema, table->name, numbered};
     PGresult *result;
 
     name_index(table, options->slices, numbered, sizeof numbered);
-    result = session_query(session, sql, 3, params, error);
+    result = session_query(session, sql_body(statement_slice_index_name), 3, params, error);
     if (result == NULL)
         return -1;
     table_quote(session, PQgetvalue(result, 0, 0), table->claim_index_quoted);
@@ -75,15 +45,8 @@ static int choose_name(struct table *table, struct session *session,
 
 static int count_slices(struct table *table, struct session *session, struct error *error)
 {
-    char sql[2 * QUOTED_BYTES_MAX + 256];
-    PGresult *result;
+    PGresult *result = table_query(table, session, statement_count_slices, 0, NULL, error);
 
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT CASE WHEN min(slices) = count(*) AND max(slices) = count(*)"
-                   " AND min(slice) = 0 AND max(slice) = count(*) - 1 THEN count(*) ELSE 0 END"
-                   " FROM %s",
-                   table->slice_quoted);
-    result = session_query(session, sql, 0, NULL, error);
     if (result == NULL)
         return -1;
     table->slices = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
@@ -93,8 +56,7 @@ static int count_slices(struct table *table, struct session *session, struct err
 
 static int find_table(struct table *table, struct session *session, struct error *error)
 {
-    const char *params[2] = {table->slice_quoted, table->quoted};
-    PGresult *result = session_query(session, table_sql, 2, params, error);
+    PGresult *result = table_query(table, session, statement_slice_table, 0, NULL, error);
     bool fits;
 
     if (result == NULL)
@@ -112,15 +74,12 @@ static PGresult *find_indexes(const struct table *table, struct session *session
                               const struct outbox_options *options, struct error *error)
 {
     char numbered[QUOTED_BYTES_MAX];
-    const char *params[6] = {table->quoted,
-                             table->columns[COLUMN_ID].name,
-                             table->columns[COLUMN_SENT_AT].name,
-                             numbered,
-                             options->on_sent == ON_SENT_MARK ? "mark" : "delete",
+    const char *params[5] = {table->columns[COLUMN_ID].name, table->columns[COLUMN_SENT_AT].name,
+                             numbered, options->on_sent == ON_SENT_MARK ? "mark" : "delete",
                              table->where != NULL ? "where" : ""};
 
     name_index(table, options->slices, numbered, sizeof numbered);
-    return session_query(session, indexes_sql, 6, params, error);
+    return table_query(table, session, statement_slice_indexes, 5, params, error);
 }
 
 /* The expression for a row's slice, given the number of slices. NULL: no memory. free() it. */

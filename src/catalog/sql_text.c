@@ -1,10 +1,7 @@
 /*
- * Pieces of SQL that several statements share: the slice of a row, which rows are unsent, which
- * rows share a key.
+ * Pieces of SQL that are compared or printed: the slice of a row, the prefix of a type.
  */
 #include "catalog/sql_text.h"
-
-#include "catalog/refused.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -148,106 +145,4 @@ bool sql_expression_equal(const char *shown, const char *written)
 bool sql_keeps_order(const struct table *table, const struct outbox_options *options)
 {
     return options->order == ORDER_KEY && table_has(table, COLUMN_KEY);
-}
-
-/* A marked row counts as sent even with on_sent = "delete". */
-void sql_put_unsent(FILE *out, const struct table *table)
-{
-    if (table_has(table, COLUMN_SENT_AT))
-        (void)fprintf(out, " AND %s IS NULL", table->columns[COLUMN_SENT_AT].quoted);
-    sql_put_where(out, table);
-}
-
-/* The event id tells another row apart that was given the same id after a TRUNCATE. Whether there
- * are notes at all is looked up once, because they are rare. */
-void sql_put_claimable(FILE *out, const struct table *table)
-{
-    sql_put_unsent(out, table);
-    (void)fprintf(out,
-                  " AND (NOT EXISTS (SELECT FROM %s noted WHERE noted." REFUSED_SQL
-                  ") OR %s NOT IN (SELECT noted.id FROM %s noted WHERE noted." REFUSED_SQL
-                  ") OR (%s, %s::text) NOT IN (SELECT noted.id, noted.event_id::text FROM %s noted"
-                  " WHERE noted." REFUSED_SQL "))",
-                  table->parked_quoted, table->columns[COLUMN_ID].quoted, table->parked_quoted,
-                  table->columns[COLUMN_ID].quoted, table->columns[COLUMN_EVENT_ID].quoted,
-                  table->parked_quoted);
-}
-
-/* The condition is safe in parentheses, because PostgreSQL has parsed it alone (filter.c). */
-void sql_put_where(FILE *out, const struct table *table)
-{
-    if (table->where != NULL)
-        (void)fprintf(out, " AND (%s)", table->where);
-}
-
-void sql_put_key_text(FILE *out, const struct table *table, const char *key)
-{
-    bool bytea = strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0;
-
-    (void)fprintf(out, bytea ? "pg_catalog.encode(%s, 'hex')" : "%s::text", key);
-}
-
-/* A key may be too long for an index entry, so the index contains its hash. */
-void sql_put_key_is(FILE *out, const struct table *table, const char *key, const char *text)
-{
-    (void)fprintf(out, "%s IS NOT NULL AND pg_catalog.hashtextextended(", key);
-    sql_put_key_text(out, table, key);
-    (void)fprintf(out, ", 0) = pg_catalog.hashtextextended(%s, 0) AND ", text);
-    sql_put_key_text(out, table, key);
-    (void)fprintf(out, " = %s", text);
-}
-
-static void put_key_is_of(FILE *out, const struct table *table, const char *key, const char *row)
-{
-    bool bytea = strcmp(table->columns[COLUMN_KEY].type, "bytea") == 0;
-    char text[96];
-
-    (void)snprintf(text, sizeof text, bytea ? "pg_catalog.encode(%s.key, 'hex')" : "%s.key::text",
-                   row);
-    sql_put_key_is(out, table, key, text);
-}
-
-void sql_put_head(FILE *out, const struct table *table, const char *row)
-{
-    if (!table_has(table, COLUMN_KEY))
-        return;
-    (void)fprintf(out, " AND (%s.key IS NULL OR NOT EXISTS (SELECT FROM %s earlier WHERE ", row,
-                  table->parked_quoted);
-    put_key_is_of(out, table, "earlier.key", row);
-    (void)fprintf(out, " AND earlier.id < %s.id AND earlier.sent_at IS NULL))", row);
-}
-
-void sql_put_probe(FILE *out, const struct table *table, const struct outbox_options *options,
-                   const char *destination)
-{
-    (void)fprintf(out,
-                  "EXISTS (SELECT FROM %s probe WHERE probe.waits_for = %s"
-                  " AND probe.due < 'infinity'",
-                  table->parked_quoted, destination);
-    if (sql_keeps_order(table, options))
-        sql_put_head(out, table, "probe");
-    (void)fprintf(out, ")");
-}
-
-/* The day is added to the first of its month, because a month may have no such
- * day. */
-#define TIME_PATTERN                                                                               \
-    "^(19[7-9][0-9]|[2-8][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[ T]"                   \
-    "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?"                                     \
-    "( ?(Z|UTC|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?))?$"
-
-void sql_put_created_at(FILE *out, const struct table *table, const char *name)
-{
-    if (table->columns[COLUMN_CREATED_AT].category == 'D')
-        (void)fprintf(out,
-                      "CASE WHEN %s >= '1970-01-02' AND %s < '9998-12-31' THEN %s::timestamptz END",
-                      name, name, name);
-    else
-        (void)fprintf(
-            out,
-            "CASE WHEN pg_catalog.left(%s::text, 64) COLLATE pg_catalog.\"C\" ~ '" TIME_PATTERN
-            "' THEN (pg_catalog.left(%s::text, 8) || '01' || "
-            "pg_catalog.substr(pg_catalog.left(%s::text, 64), 11))::timestamptz + "
-            "(pg_catalog.substr(%s::text, 9, 2)::int4 - 1) * interval '1 day' END",
-            name, name, name, name);
 }

@@ -11,20 +11,6 @@
 
 #define QUOTED_BYTES_MAX 136 /* two quotes, 63 bytes that may all be doubled, and a NUL */
 
-/* SQL: the base type of column `a` of pg_attribute. A domain may be based on another domain. */
-#define COLUMN_BASE_SQL                                                                            \
-    "(WITH RECURSIVE base (oid, typmod) AS (SELECT a.atttypid, a.atttypmod UNION ALL"              \
-    " SELECT d.typbasetype, d.typtypmod FROM base b JOIN pg_catalog.pg_type d ON d.oid = b.oid"    \
-    " WHERE d.typtype = 'd') SELECT pg_catalog.format_type(b.oid, b.typmod) FROM base b"           \
-    " JOIN pg_catalog.pg_type u ON u.oid = b.oid WHERE u.typtype <> 'd')"
-
-/* SQL: whether the owner of table `own` of pg_class is this role, or has the privileges of the
- * owner of `outbox` (as a superuser does). Otherwise triggers and constraints of an untrusted owner
- * would run as this role. */
-#define TABLE_TRUSTED_SQL(own, outbox)                                                             \
-    "(pg_catalog.pg_has_role(" own ".relowner, " outbox ".relowner, 'MEMBER') OR " own             \
-    ".relowner = (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user))"
-
 struct table_column {
     const char *name; /* as configured, unquoted; NULL: the preset has none */
     char quoted[QUOTED_BYTES_MAX];

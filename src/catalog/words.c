@@ -5,6 +5,7 @@
 #include "catalog/sql_text.h"
 #include "sql/statements.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct table *table_of(const void *about)
@@ -104,8 +105,21 @@ static int put_parked_columns(FILE *out, const struct sql_call *call)
     return 0;
 }
 
-/* A marked row counts as sent even with on_sent = "delete". The configured condition is safe in
- * parentheses, because PostgreSQL has parsed it alone (filter.c). */
+static int put_id_type(FILE *out, const struct sql_call *call)
+{
+    return put_string(out, table_of(call->about)->columns[COLUMN_ID].type);
+}
+
+/* [outbox] where. The configured condition is safe in parentheses, because PostgreSQL has parsed it
+ * alone (filter.c). */
+static int put_where(FILE *out, const struct sql_call *call)
+{
+    const char *where = table_of(call->about)->where;
+
+    return where == NULL ? put_string(out, "true") : fprintf(out, "(%s)", where) < 0 ? -1 : 0;
+}
+
+/* A marked row counts as sent even with on_sent = "delete". */
 static int put_unsent(FILE *out, const struct sql_call *call)
 {
     const struct table *table = table_of(call->about);
@@ -146,10 +160,25 @@ static int put_slices(FILE *out, const struct sql_call *call)
     return fprintf(out, "%d", options_of(call->about)->slices) < 0 ? -1 : 0;
 }
 
-static int put_key_text(FILE *out, const struct sql_call *call)
+static const char *choose_key_text(const void *about)
 {
-    sql_put_key_text(out, table_of(call->about), call->argument);
-    return 0;
+    bool bytea = strcmp(table_of(about)->columns[COLUMN_KEY].type, "bytea") == 0;
+
+    return bytea ? "encode({argument}, 'hex')" : "{argument}::text";
+}
+
+static const char *choose_time_of(const void *about)
+{
+    return table_of(about)->columns[COLUMN_CREATED_AT].category == 'D' ? statement_time_of_date
+                                                                       : statement_time_of_text;
+}
+
+/* When a parked row was created, or else parked. */
+static const char *choose_parked_time(const void *about)
+{
+    return table_has(table_of(about), COLUMN_CREATED_AT)
+               ? "coalesce({time_of:created_at}, parked_at)"
+               : "parked_at";
 }
 
 static const struct sql_word words[] = {
@@ -160,6 +189,7 @@ static const struct sql_word words[] = {
     {"oid_of", .put = put_oid_of},
     {"outbox_oid", .put = put_outbox_oid},
     {"id", .put = put_column},
+    {"id_type", .put = put_id_type},
     {"event_id", .put = put_column},
     {"topic", .put = put_column},
     {"key", .put = put_column},
@@ -173,20 +203,28 @@ static const struct sql_word words[] = {
     {"moved_names", .put = put_parked_columns},
     {"noted_columns", .put = put_parked_columns},
     {"noted_names", .put = put_parked_columns},
+    {"where", .put = put_where},
     {"unsent", .put = put_unsent},
     {"claimable", .text = statement_claimable},
     {"slice_of_row", .put = put_slice},
     {"slice_of_parked", .put = put_slice},
     {"is_of_locked_slice", .choose = choose_is_of_locked_slice},
     {"slices", .put = put_slices},
-    {"key_text", .put = put_key_text},
+    {"key_text", .choose = choose_key_text},
+    {"time_of", .choose = choose_time_of},
+    {"parked_time", .choose = choose_parked_time},
     {"is_head", .choose = choose_is_head},
     {"has_probe", .text = statement_has_probe},
     {"is_note", .text = REFUSED_SQL},
     {"is_no_note", .text = NOT_REFUSED_SQL},
     {"refused_sent", .text = "'" REFUSED_SENT "'"},
     {"is_pause", .text = PAUSE_ROW_SQL},
+    {"is_paused", .text = "waits_for LIKE '" PAUSED_PREFIX "%'"},
     {"pauses", .text = statement_pauses},
+    {"base_type", .text = statement_base_type},
+    {"is_trusted", .text = statement_is_trusted},
+    {"is_superuser", .text = statement_is_superuser},
+    {"folded", .text = statement_folded},
     {"shape", .text = statement_shape},
     {"is_same_table", .text = statement_is_same_table},
     {"file", .text = statement_file},
@@ -198,4 +236,26 @@ static const struct sql_word words[] = {
 struct sql_words table_words(const struct table_words *about)
 {
     return (struct sql_words){.list = words, .about = about};
+}
+
+char *table_sql(const struct table *table, const char *statement)
+{
+    const struct table_words about = {.table = table};
+    const struct sql_words list = table_words(&about);
+
+    return sql_render(statement, &list);
+}
+
+PGresult *table_query(const struct table *table, struct session *session, const char *statement,
+                      int param_count, const char *const *params, struct error *error)
+{
+    char *sql = table_sql(table, statement);
+    PGresult *result = NULL;
+
+    if (sql != NULL)
+        result = session_query(session, sql, param_count, params, error);
+    else
+        (void)error_no_memory(error);
+    free(sql);
+    return result;
 }

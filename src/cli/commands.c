@@ -118,9 +118,9 @@ const struct command commands[] = {
      "  outbox-relay replay 4711 4712\n"
      "  outbox-relay replay --topic 'invoice.>' --since 2h --dry-run\n",
      "topic since rate dry-run", 0, OPERANDS_MAX, true, cli_replay},
-    {"sql", "[NAME] [--list]", "the SQL that relays send",
-     "Prints the statement of this name, or all, as relays send them with this configuration and\n"
-     "these tables: to read them, and to EXPLAIN them.\n\n"
+    {"sql", "[NAME] [--list]", "the SQL that relays and commands send",
+     "Prints the statement of this name, or all, as relays and commands send them with this\n"
+     "configuration and these tables: to read them, and to EXPLAIN them.\n\n"
      "  --list         the names, and what each statement does\n\n"
      "examples:\n"
      "  outbox-relay sql --list\n"

@@ -1,4 +1,4 @@
-/* sql: the statements that relays send. */
+/* sql: the statements that relays and commands send. */
 #include "cli/cli.h"
 
 #include "admin/admin.h"

@@ -3,20 +3,13 @@
 #include "base/clock.h"
 #include "base/log_limit.h"
 #include "pg/connect.h"
+#include "sql/sql.h"
+#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The timeline is taken from the name of the WAL file: after a promotion the control file shows it
- * only from the next checkpoint on. */
-static const char identity_sql[] =
-    "SELECT system_identifier, CASE WHEN NOT pg_catalog.pg_is_in_recovery()"
-    " AND pg_catalog.current_setting('transaction_read_only') = 'off'"
-    " THEN ('x' || left(pg_catalog.pg_walfile_name("
-    "pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::int8 END"
-    " FROM pg_catalog.pg_control_system()";
 
 static struct log_limit refusals = {.lines = "refusals of a database server"};
 
@@ -44,7 +37,7 @@ int server_refuse_read_only(struct error *error)
 
 static int ask(struct server *server, struct session *session, struct error *error)
 {
-    PGresult *result = session_query(session, identity_sql, 0, NULL, error);
+    PGresult *result = session_query(session, sql_body(statement_server_identity), 0, NULL, error);
 
     if (result == NULL)
         return -1;
@@ -98,7 +91,7 @@ int server_check_role(struct session *session, bool allow_superuser, struct erro
 
     if (allow_superuser)
         return 0;
-    result = session_query(session, "SELECT " SERVER_SUPERUSER_SQL, 0, NULL, error);
+    result = session_query(session, sql_body(statement_is_superuser), 0, NULL, error);
     if (result == NULL)
         return -1;
     is_superuser = PQgetvalue(result, 0, 0)[0] == 't';
@@ -121,15 +114,7 @@ int server_terminate_previous(struct session *session, struct error *error)
 
     if (session->is_pooled)
         return 0;
-    result = session_query(
-        session,
-        "WITH backend AS (SELECT pid, pid || ' ' || extract(epoch FROM backend_start) AS name"
-        " FROM pg_catalog.pg_stat_activity WHERE application_name LIKE 'outbox-relay/%')"
-        " SELECT name, (SELECT"
-        " pg_catalog.pg_terminate_backend(old.pid) FROM backend old WHERE old.name = $1"
-        " AND old.pid <> pg_catalog.pg_backend_pid())"
-        " FROM backend WHERE pid = pg_catalog.pg_backend_pid()",
-        1, params, error);
+    result = session_query(session, sql_body(statement_end_previous_backend), 1, params, error);
 
     if (result == NULL)
         return -1;

@@ -23,13 +23,6 @@ int server_check_identity(struct server *server, struct session *session, struct
 /* Sets the error that says so; returns -1. */
 int server_refuse_read_only(struct error *error);
 
-/* SQL: whether the session's role is a superuser, or can become one: by SET ROLE, or because it may
- * run programs, read or write files as the server's user of the operating system. */
-#define SERVER_SUPERUSER_SQL                                                                       \
-    "EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE (r.rolsuper OR r.rolname IN"                  \
-    " ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files'))"             \
-    " AND pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER'))"
-
 /* Returns 0, or -1 when the role is a superuser and `allow_superuser` is not set. Triggers of the
  * outbox run as the session's role. */
 int server_check_role(struct session *session, bool allow_superuser, struct error *error);

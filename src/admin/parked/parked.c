@@ -15,6 +15,7 @@
 #include "catalog/describe.h"
 #include "catalog/sql_text.h"
 #include "pg/wire.h"
+#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ enum param { PARAM_LOW, PARAM_HIGH, PARAM_TYPE, PARAM_TOPIC, PARAM_REGEX, PARAM_
 struct walk {
     const struct parked_request *request;
     const struct parked_rows *rows;
-    struct parked_shape shape;
+    struct parked_statement statement;
     int singles; /* rows of a failed page that are still to be processed one by one */
     char *sql;
     char *array; /* the ids, as a text[] literal */
@@ -127,16 +128,10 @@ static int find_bounds(struct walk *walk, struct admin *admin, struct error *err
     int64_t ago_ms = since != NULL ? text_parse_duration_ms(since) : -1;
     char ago[32];
     const char *params[2] = {ago_ms >= 0 ? ago : NULL, ago_ms >= 0 ? NULL : since};
-    char sql[768];
     PGresult *result;
 
     (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT coalesce((SELECT min(seq) FROM %s), 1) - 1, coalesce((SELECT max(seq)"
-                   " FROM %s), 0) + 1, CASE WHEN $1::int8 IS NOT NULL THEN now() - $1::int8"
-                   " * interval '1 millisecond' ELSE $2::timestamptz END",
-                   admin->table.parked_quoted, admin->table.parked_quoted);
-    result = session_query(&admin->session, sql, 2, params, error);
+    result = parked_query(admin, statement_parked_bounds, 2, params, error);
     if (result == NULL && since != NULL && error_is_sqlstate(error, "22"))
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "--since: not a duration or a timestamp: %s", since);
@@ -152,28 +147,25 @@ static int find_bounds(struct walk *walk, struct admin *admin, struct error *err
 static int make_sql(struct walk *walk, const struct admin *admin, struct error *error)
 {
     free(walk->sql);
-    walk->sql = parked_sql(&admin->table, walk->request, &walk->shape);
+    walk->sql = parked_sql(&walk->statement, &(struct table_words){&admin->table, admin->options});
     return walk->sql != NULL ? 0 : error_no_memory(error);
 }
 
 static int open_walk(struct walk *walk, struct admin *admin, struct error *error)
 {
     const struct parked_request *request = walk->request;
-    const char *params[1] = {admin->table.parked_quoted};
-    int64_t bytea = 0;
 
-    if (request->verb == PARKED_SHOW)
-        bytea = admin_number(admin,
-                             "SELECT count(*) FROM pg_catalog.pg_attribute a WHERE attrelid ="
-                             " $1::pg_catalog.regclass AND attname = 'payload' AND"
-                             " " COLUMN_BASE_SQL " = 'bytea'",
-                             1, params, error);
-    if (bytea < 0)
-        return -1;
-    walk->shape = (struct parked_shape){sql_keeps_order(&admin->table, admin->options), bytea > 0,
-                                        PARKED_PAGE_ROWS, PARKED_WHOLE};
+    walk->statement = parked_statement(request);
+    if (request->verb == PARKED_SHOW) {
+        PGresult *result = parked_query(admin, statement_payload_is_bytea, 0, NULL, error);
+
+        if (result == NULL)
+            return -1;
+        walk->statement.payload_is_bytea = PQgetvalue(result, 0, 0)[0] == '1';
+        PQclear(result);
+    }
     if (request->limit > 0 && request->limit < PARKED_PAGE_ROWS)
-        walk->shape.page_rows = request->limit;
+        walk->statement.page_rows = request->limit;
     if (make_sql(walk, admin, error) < 0)
         return -1;
     if (request->id_count > 0) {
@@ -197,11 +189,11 @@ static bool is_of_a_value(const struct error *error)
  * other. */
 static int take_care(struct walk *walk, const struct admin *admin, struct error *error)
 {
-    if (walk->request->id_count == 0 && walk->shape.page_rows > 1) {
-        walk->shape.page_rows = 1;
+    if (walk->request->id_count == 0 && walk->statement.page_rows > 1) {
+        walk->statement.page_rows = 1;
         walk->singles = PARKED_PAGE_ROWS;
-    } else if (walk->shape.detail < PARKED_LEFT_OUT) {
-        walk->shape.detail++;
+    } else if (walk->statement.detail < PARKED_LEFT_OUT) {
+        walk->statement.detail++;
     } else {
         return -1;
     }
@@ -213,9 +205,9 @@ static int go_on(struct walk *walk, const struct admin *admin, struct error *err
 {
     if (walk->singles == 0)
         return 0;
-    walk->shape.detail = PARKED_WHOLE;
+    walk->statement.detail = PARKED_WHOLE;
     if (--walk->singles == 0)
-        walk->shape.page_rows = PARKED_PAGE_ROWS;
+        walk->statement.page_rows = PARKED_PAGE_ROWS;
     return make_sql(walk, admin, error);
 }
 
@@ -228,7 +220,7 @@ static int walk_page(struct walk *walk, struct admin *admin, struct error *error
         return take_care(walk, admin, error) < 0 ? -1 : 1;
     if (count < 0)
         return -1;
-    if (count < walk->shape.page_rows || walk->request->id_count > 0)
+    if (count < walk->statement.page_rows || walk->request->id_count > 0)
         return 0;
     return go_on(walk, admin, error) < 0 ? -1 : 1;
 }

@@ -28,6 +28,4 @@ struct parked_rows {
 int64_t admin_parked(struct admin *admin, const struct parked_request *request,
                      const struct parked_rows *rows, struct error *error);
 
-#define PARKED_PAGE_ROWS 1000
-
 #endif

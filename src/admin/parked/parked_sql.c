@@ -1,324 +1,222 @@
 #include "admin/parked/parked_sql.h"
 
-#include "catalog/pauses.h"
-#include "catalog/refused.h"
+#include "admin/admin_session.h"
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
 #include "route/match.h"
+#include "sql/statements.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TIME " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'"
-/* Texts are cut to this length, because a row may be parked for a huge text, and a page has 1,000
- * rows. */
-#define LISTED_MAX 1024
-#define SHOWN_MAX 4097
-#define NO_MAX 0
-#define STATE                                                                                      \
-    "CASE WHEN due IS NULL THEN 'dead' WHEN " REFUSED_SQL                                          \
-    " THEN 'refused' ELSE 'waiting' END AS state"
-#define LEFT_S "ceil(extract(epoch FROM due - clock_timestamp()))"
-/* A probe that is under way, and a row that is due, are next. */
-#define STATE_IN_WORDS                                                                             \
-    "CASE WHEN due IS NULL THEN 'dead' WHEN due = 'infinity' AND waits_for IS NULL"                \
-    " THEN 'waiting behind its key' WHEN " REFUSED_SQL                                             \
-    " THEN 'refused by PostgreSQL' WHEN waits_for LIKE '" PAUSED_PREFIX "%%' THEN 'paused'"        \
-    " WHEN due = 'infinity' THEN 'waiting for its topic'"                                          \
-    " WHEN due <= clock_timestamp() THEN 'waiting, next try now'"                                  \
-    " WHEN due < clock_timestamp() + interval '100 s' THEN 'waiting, next try in ' || " LEFT_S     \
-    " || ' s' WHEN due < clock_timestamp() + interval '100 min' THEN 'waiting, next try in '"      \
-    " || ceil(" LEFT_S " / 60) || ' min' ELSE 'waiting till ' || to_char(due" TIME                 \
-    ") END AS state"
+/* ---- words ---- */
 
-static bool changes(const struct parked_request *request)
+/* What the words of a statement are about. */
+struct parked_words {
+    const struct parked_statement *statement;
+    const struct table_words *tables;
+};
+
+static const struct parked_statement *statement_of(const void *about)
 {
-    return !request->dry_run && (request->verb == PARKED_RETRY || request->verb == PARKED_DROP);
+    return ((const struct parked_words *)about)->statement;
 }
 
-static const char *result_word(const struct parked_request *request)
+static int put_number(FILE *out, const struct sql_call *call)
 {
-    if (request->verb == PARKED_RETRY)
-        return request->dry_run ? "would retry" : "retried";
-    return request->dry_run ? "would drop" : "dropped";
+    bool looked = strcmp(call->word, "looked_rows") == 0;
+
+    return fprintf(out, "%d", looked ? REPLAY_LOOKED_ROWS : statement_of(call->about)->page_rows) <
+                   0
+               ? -1
+               : 0;
 }
 
-static void put_as_text(FILE *out, const char *column, enum parked_detail detail, int max)
+static const char *choose_chosen(const void *about)
 {
-    (void)fprintf(out, "%s", max > 0 ? "left(" : "");
-    if (detail == PARKED_WHOLE)
-        (void)fprintf(out, "%s::text", column);
-    else
-        (void)fprintf(out, "encode(convert_to(%s::text, getdatabaseencoding()), 'escape')", column);
-    if (max > 0)
-        (void)fprintf(out, ", %d)", max);
-    (void)fprintf(out, " AS %s", column);
+    return statement_of(about)->chosen;
 }
 
-static void put_text(FILE *out, const char *column, enum parked_detail detail, int max)
+static const char *choose_row(const void *about)
 {
-    if (detail == PARKED_LEFT_OUT)
-        (void)fprintf(out, "NULL::text AS %s", column);
-    else
-        put_as_text(out, column, detail, max);
+    return statement_of(about)->row;
 }
 
-/* The value itself, which becomes JSON, if PostgreSQL can return it; else its escaped text or
- * NULL. */
-static void put_value(FILE *out, const char *column, enum parked_detail detail)
+static const char *choose_is_choosable(const void *about)
 {
-    if (detail == PARKED_WHOLE)
-        (void)fprintf(out, "%s", column);
-    else
-        put_text(out, column, detail, NO_MAX);
+    return statement_of(about)->choosable;
 }
 
-static void put_ids(FILE *out, enum parked_detail detail)
+static const char *choose_done(const void *about)
 {
-    put_as_text(out, "id", detail, NO_MAX);
-    (void)fprintf(out, ", ");
-    put_as_text(out, "event_id", detail, LISTED_MAX);
-    (void)fprintf(out, ", ");
+    return statement_of(about)->done;
 }
 
-static void put_texts(FILE *out, enum parked_detail detail, int max)
+static const char *choose_direction(const void *about)
 {
-    static const char *const columns[] = {"topic", "key", "type"};
-
-    for (int i = 0; i < 3; i++) {
-        put_text(out, columns[i], detail, max);
-        (void)fprintf(out, ", ");
-    }
+    return statement_of(about)->descends ? "DESC" : "ASC";
 }
 
-/* The error is never left out: the relay itself has written it, and it says why the row is
- * parked. */
-static void put_error(FILE *out, enum parked_detail detail, int max)
+static const char *choose_row_lock(const void *about)
 {
-    put_as_text(out, "error", detail, max);
+    return statement_of(about)->locks ? "FOR UPDATE" : "";
 }
 
-static void put_payload_bytes(FILE *out, const struct parked_shape *shape)
+static const char *choose_sure_text(const void *about)
 {
-    if (shape->detail == PARKED_LEFT_OUT)
-        (void)fprintf(out, "NULL::bigint AS payload_bytes, ");
-    else
-        (void)fprintf(out, "octet_length(%s) AS payload_bytes, ",
-                      shape->payload_is_bytea ? "payload" : "payload::text");
+    return statement_of(about)->detail == PARKED_WHOLE
+               ? "{argument}::text"
+               : "encode(convert_to({argument}::text, getdatabaseencoding()), 'escape')";
 }
 
-static void put_whole_row(FILE *out, const struct parked_shape *shape)
+static const char *choose_text(const void *about)
 {
-    put_ids(out, shape->detail);
-    put_texts(out, shape->detail, NO_MAX);
-    (void)fprintf(out, STATE ", attempts, due, ");
-    put_error(out, shape->detail, NO_MAX);
-    (void)fprintf(out, ", parked_at, ");
-    put_value(out, "created_at", shape->detail);
-    (void)fprintf(out, ", ");
-    put_value(out, "headers", shape->detail);
-    (void)fprintf(out, ", ");
-    put_payload_bytes(out, shape);
-    put_value(out, "payload", shape->detail);
+    return statement_of(about)->detail == PARKED_LEFT_OUT ? "NULL::text" : choose_sure_text(about);
 }
 
-static void put_shown_row(FILE *out, const struct parked_shape *shape)
+/* The value itself, which becomes JSON, if PostgreSQL can return it. */
+static const char *choose_value(const void *about)
 {
-    put_ids(out, shape->detail);
-    (void)fprintf(out, STATE_IN_WORDS ", ");
-    put_texts(out, shape->detail, SHOWN_MAX);
-    put_text(out, "created_at", shape->detail, NO_MAX);
-    (void)fprintf(out, ", to_char(parked_at" TIME ") AS parked_at, attempts, ");
-    put_error(out, shape->detail, SHOWN_MAX);
-    (void)fprintf(out, ", ");
-    put_text(out, "headers", shape->detail, SHOWN_MAX);
-    (void)fprintf(out, ", ");
-    put_payload_bytes(out, shape);
-    if (shape->payload_is_bytea && shape->detail != PARKED_LEFT_OUT)
-        (void)fprintf(out, "substring(payload FROM 1 FOR %d) AS payload", PARKED_PAYLOAD_MAX);
-    else
-        put_text(out, "payload", shape->detail, PARKED_PAYLOAD_MAX);
+    return statement_of(about)->detail == PARKED_WHOLE ? "{argument}" : choose_text(about);
 }
 
-static void put_values(FILE *out, const struct parked_request *request,
-                       const struct parked_shape *shape)
+static const char *choose_payload_bytes(const void *about)
 {
-    if (request->verb == PARKED_SHOW && request->json) {
-        put_whole_row(out, shape);
-        return;
-    }
-    if (request->verb == PARKED_SHOW) {
-        put_shown_row(out, shape);
-        return;
-    }
-    if (request->json && request->verb != PARKED_LIST)
-        (void)fprintf(out, "'%s' AS result, ", result_word(request));
-    if (request->json) {
-        put_ids(out, shape->detail);
-        put_texts(out, shape->detail, LISTED_MAX);
-        if (request->verb == PARKED_LIST)
-            (void)fprintf(out, STATE ", attempts, due, ");
-        put_error(out, shape->detail, LISTED_MAX);
-        if (request->verb == PARKED_LIST)
-            (void)fprintf(out, ", parked_at");
-        return;
-    }
-    put_as_text(out, "id", shape->detail, NO_MAX);
-    (void)fprintf(out, ", " STATE_IN_WORDS ", ");
-    put_as_text(out, "event_id", shape->detail, LISTED_MAX);
-    (void)fprintf(out, ", ");
-    put_texts(out, shape->detail, LISTED_MAX);
-    (void)fprintf(out, "attempts, ");
-    put_error(out, shape->detail, LISTED_MAX);
+    if (statement_of(about)->detail == PARKED_LEFT_OUT)
+        return "NULL::bigint";
+    return statement_of(about)->payload_is_bytea ? "octet_length(payload)"
+                                                 : "octet_length(payload::text)";
 }
 
-/* Selects seq and the row's values, or one JSON object of these values. A change without --json
- * reports no values, so that it cannot fail because of one. */
-static void put_row(FILE *out, const struct parked_request *request,
-                    const struct parked_shape *shape)
+static const char *choose_payload_start(const void *about)
 {
-    (void)fprintf(out, "seq");
-    if (changes(request) && !request->json)
-        return;
-    (void)fprintf(out, ", %s", request->json ? "(SELECT row_to_json(r) FROM (SELECT " : "");
-    put_values(out, request, shape);
-    (void)fprintf(out, "%s", request->json ? ") r) AS json" : "");
+    return statement_of(about)->payload_is_bytea && statement_of(about)->detail != PARKED_LEFT_OUT
+               ? "substring(payload FROM 1 FOR {payload_max})"
+               : "left({text:payload}, {payload_max})";
+}
+
+static int put_payload_max(FILE *out, const struct sql_call *call)
+{
+    (void)call;
+    return fprintf(out, "%d", PARKED_PAYLOAD_MAX) < 0 ? -1 : 0;
 }
 
 /* A uuid is compared in PostgreSQL's spelling, which is lower case; any other id literally. */
-static void put_hits(FILE *out, const struct table *table, enum column column)
+static int put_word_as(FILE *out, const struct sql_call *call)
 {
-    bool uuid = strcmp(schema_type(table, column), "uuid") == 0;
+    const struct parked_words *words = call->about;
+    enum column column = strcmp(call->argument, "id") == 0 ? COLUMN_ID : COLUMN_EVENT_ID;
+    bool uuid = strcmp(schema_type(words->tables->table, column), "uuid") == 0;
 
-    (void)fprintf(out,
-                  "SELECT seq AS hit, word FROM %s JOIN wanted ON %s::text = %s"
-                  " WHERE sent_at IS NULL",
-                  table->parked_quoted, column_name(column), uuid ? "lower(word)" : "word");
+    return fputs(uuid ? "lower(word)" : "word", out) < 0 ? -1 : 0;
 }
 
-/* There is a separate join for each id column, so that PostgreSQL can use a hash join for many ids.
- * The rows are locked before anything is decided. A row that PostgreSQL refuses is still in the
- * outbox, from where it would be sent again if its note were dropped. */
-static void put_chosen_by_id(FILE *out, const struct table *table,
-                             const struct parked_request *request)
+static const char *choose_replay_due(const void *about)
 {
-    (void)fprintf(
-        out, "WITH wanted AS MATERIALIZED (SELECT DISTINCT word FROM unnest($1::text[]) AS w (word)"
-             "), hits AS MATERIALIZED (");
-    put_hits(out, table, COLUMN_ID);
-    (void)fprintf(out, " UNION ");
-    put_hits(out, table, COLUMN_EVENT_ID);
-    (void)fprintf(
-        out,
-        "), locked AS MATERIALIZED (SELECT seq AS locked_seq FROM %s WHERE seq = ANY"
-        " (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL%s%s),"
-        " missing AS MATERIALIZED (SELECT word FROM wanted WHERE word NOT IN"
-        " (SELECT word FROM hits JOIN locked ON hit = locked_seq)),"
-        " missing_words AS (SELECT (SELECT string_agg('\"' || left(word, 64) || '\"',"
-        " ' or ' ORDER BY word) FROM (SELECT word FROM missing ORDER BY word LIMIT 5) few)"
-        " || CASE WHEN count(*) > 5 THEN ' or ' || count(*) - 5 || ' more' ELSE '' END"
-        " AS words FROM missing),"
-        " chosen AS MATERIALIZED (SELECT locked_seq AS chosen_seq FROM locked"
-        " WHERE NOT EXISTS (SELECT FROM missing))",
-        table->parked_quoted, request->verb == PARKED_DROP ? " AND " NOT_REFUSED_SQL : "",
-        changes(request) ? " FOR UPDATE" : "");
+    const struct table_words *tables = ((const struct parked_words *)about)->tables;
+
+    return sql_keeps_order(tables->table, tables->options) ? statement_replay_due
+                                                           : "clock_timestamp()";
 }
 
-static void put_chosen_by_filter(FILE *out, const struct table *table,
-                                 const struct parked_request *request, int page_rows)
-{
-    bool list = request->verb == PARKED_LIST;
+static const struct sql_word words[] = {
+    {"chosen", .choose = choose_chosen},
+    {"row", .choose = choose_row},
+    {"is_choosable", .choose = choose_is_choosable},
+    {"done", .choose = choose_done},
+    {"direction", .choose = choose_direction},
+    {"row_lock", .choose = choose_row_lock},
+    {"page_rows", .put = put_number},
+    {"sure_text", .choose = choose_sure_text},
+    {"text", .choose = choose_text},
+    {"value", .choose = choose_value},
+    {"payload_bytes", .choose = choose_payload_bytes},
+    {"payload_start", .choose = choose_payload_start},
+    {"payload_max", .put = put_payload_max},
+    {"parked_state", .text = statement_parked_state},
+    {"parked_state_in_words", .text = statement_parked_state_in_words},
+    {"word_as", .put = put_word_as},
+    {"missing_as_text", .text = statement_missing_as_text},
+    {"since", .text = statement_since},
+    {"looked_rows", .put = put_number},
+    {"replay_chosen", .text = statement_replay_chosen},
+    {"replay_places", .text = statement_replay_places},
+    {"replay_due", .choose = choose_replay_due},
+    {"is_replayed", .text = statement_is_replayed},
+    {"is_parked_sent", .text = "seq > 0 AND sent_at IS NOT NULL"}, /* a sent copy is none */
+    {.name = NULL},
+};
 
-    (void)fprintf(out,
-                  "WITH missing_words AS (SELECT NULL::text AS words), chosen AS MATERIALIZED"
-                  " (SELECT seq AS chosen_seq FROM %s WHERE sent_at IS NULL%s"
-                  " AND seq > $1::int8 AND seq < $2::int8"
-                  " AND ($3::text IS NULL OR type::text = $3)"
-                  " AND ($4::text IS NULL OR topic::text = $4)"
-                  " AND ($5::text IS NULL OR topic::text ~ $5)"
-                  " AND ($6::timestamptz IS NULL OR parked_at >= $6::timestamptz)"
-                  " ORDER BY seq%s LIMIT %d%s)",
-                  table->parked_quoted, list ? "" : " AND due IS NULL", list ? " DESC" : "",
-                  page_rows, changes(request) ? " FOR UPDATE" : "");
+char *parked_sql(const struct parked_statement *statement, const struct table_words *about)
+{
+    const struct parked_words parked = {.statement = statement, .tables = about};
+    const struct sql_words tables = table_words(about);
+    const struct sql_words list = {.list = words, .about = &parked, .more = &tables};
+
+    return sql_render(statement->text, &list);
 }
 
-/* Makes the next row of a dropped row's key due. */
-static void put_freed(FILE *out, const struct table *table)
+PGresult *parked_query(struct admin *admin, const char *statement, int param_count,
+                       const char *const *params, struct error *error)
 {
-    const char *parked = table->parked_quoted;
+    char *sql = parked_sql(&(struct parked_statement){.text = statement},
+                           &(struct table_words){&admin->table, admin->options});
+    PGresult *result = NULL;
 
-    (void)fprintf(
-        out,
-        ", freed AS (UPDATE %s SET due = now() WHERE due = 'infinity' AND waits_for IS NULL"
-        " AND seq IN (SELECT next FROM (SELECT DISTINCT ",
-        parked);
-    sql_put_key_text(out, table, "key");
-    (void)fprintf(out,
-                  " AS left_key FROM %s JOIN chosen ON seq = chosen_seq) gone,"
-                  " LATERAL (SELECT seq AS next FROM %s behind WHERE ",
-                  parked, parked);
-    sql_put_key_is(out, table, "behind.key", "gone.left_key");
-    (void)fprintf(out, " AND sent_at IS NULL AND seq NOT IN (SELECT chosen_seq FROM chosen)"
-                       " ORDER BY id LIMIT 1) nexts))");
-}
-
-/* A row with an earlier parked row of its key becomes due only when that row has left. */
-static void put_retried(FILE *out, const struct table *table, bool keeps_order)
-{
-    (void)fprintf(out, "UPDATE %s retried SET due = CASE WHEN " REFUSED_SQL " OR true",
-                  table->parked_quoted);
-    if (keeps_order)
-        sql_put_head(out, table, "retried");
-    (void)fprintf(out, " THEN now() ELSE 'infinity' END, attempts = 0 FROM chosen");
-}
-
-static void put_done(FILE *out, const struct table *table, const struct parked_request *request,
-                     const struct parked_shape *shape)
-{
-    const char *parked = table->parked_quoted;
-
-    (void)fprintf(out, ", done AS MATERIALIZED (");
-    if (!changes(request)) {
-        (void)fprintf(out, "SELECT ");
-        put_row(out, request, shape);
-        (void)fprintf(out, " FROM %s JOIN chosen ON seq = chosen_seq)", parked);
-        return;
-    }
-    if (request->verb == PARKED_RETRY)
-        put_retried(out, table, shape->keeps_order);
+    if (sql != NULL)
+        result = session_query(&admin->session, sql, param_count, params, error);
     else
-        (void)fprintf(out, "DELETE FROM %s USING chosen", parked);
-    (void)fprintf(out, " WHERE seq = chosen_seq RETURNING ");
-    put_row(out, request, shape);
-    (void)fprintf(out, ")");
-    if (request->verb == PARKED_DROP && table_has(table, COLUMN_KEY))
-        put_freed(out, table);
+        (void)error_no_memory(error);
+    free(sql);
+    return result;
 }
 
-char *parked_sql(const struct table *table, const struct parked_request *request,
-                 const struct parked_shape *shape)
-{
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
+/* ---- the choice ---- */
 
-    if (out == NULL)
-        return NULL;
+/* A change without --json returns no values, so that it cannot fail because of one. */
+static const char *row_of(const struct parked_request *request, bool changes)
+{
+    if (request->verb == PARKED_SHOW)
+        return request->json ? statement_row_shown_json : statement_row_shown;
+    if (request->verb == PARKED_LIST)
+        return request->json ? statement_row_listed_json : statement_row_listed;
+    if (request->json)
+        return statement_row_changed_json;
+    return changes ? "seq" : statement_row_listed;
+}
+
+/* A row that PostgreSQL refuses is still in the outbox, from where it would be sent again if its
+ * note were dropped. */
+static const char *choosable(const struct parked_request *request)
+{
     if (request->id_count > 0)
-        put_chosen_by_id(out, table, request);
-    else
-        put_chosen_by_filter(out, table, request, shape->page_rows);
-    put_done(out, table, request, shape);
-    (void)fprintf(out,
-                  " SELECT words, done.* FROM missing_words LEFT JOIN done ON true"
-                  " ORDER BY seq%s",
-                  request->verb == PARKED_LIST ? " DESC" : "");
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+        return request->verb == PARKED_DROP ? "{is_no_note}" : "true";
+    return request->verb == PARKED_LIST ? "true" : "due IS NULL";
 }
+
+struct parked_statement parked_statement(const struct parked_request *request)
+{
+    bool retries = request->verb == PARKED_RETRY;
+    bool changes = !request->dry_run && (retries || request->verb == PARKED_DROP);
+    struct parked_statement statement = {
+        .text = statement_dead_select,
+        .chosen = request->id_count > 0 ? statement_chosen_by_id : statement_chosen_by_filter,
+        .row = row_of(request, changes),
+        .choosable = choosable(request),
+        .done = retries ? "would retry" : "would drop",
+        .locks = changes,
+        .descends = request->verb == PARKED_LIST,
+        .page_rows = PARKED_PAGE_ROWS,
+    };
+
+    if (changes) {
+        statement.text = retries ? statement_dead_retry : statement_dead_drop;
+        statement.done = retries ? "retried" : "dropped";
+    }
+    return statement;
+}
+
+/* ---- topics ---- */
 
 static bool has_wildcard(const struct match *match)
 {

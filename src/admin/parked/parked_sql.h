@@ -1,8 +1,11 @@
 #ifndef ADMIN_PARKED_PARKED_SQL_H
 #define ADMIN_PARKED_PARKED_SQL_H
 
+#include "admin/admin.h"
 #include "admin/parked/parked_request.h"
-#include "catalog/table.h"
+#include "catalog/words.h"
+
+/* The statements of `dead` and `replay`, in sql/. */
 
 /* How a row's values are returned. A value that PostgreSQL cannot return, which is a reason for a
  * row to be dead, makes the statement fail; the request is then repeated with the next of these. */
@@ -12,23 +15,31 @@ enum parked_detail {
     PARKED_LEFT_OUT /* NULL except for ids and error, because not even escaped text can be made */
 };
 
-struct parked_shape {
-    bool keeps_order;
+struct parked_statement {
+    const char *text;   /* with words */
+    const char *chosen; /* the part that chooses the rows */
+    const char *row;    /* the part that says what is returned of them */
+    const char *choosable;
+    const char *done; /* to each row */
+    bool locks;
+    bool descends;
     bool payload_is_bytea;
     int page_rows; /* most rows of one statement, when selected by a filter */
     enum parked_detail detail;
 };
 
-/*
- * Makes the statement that selects parked rows, changes them and returns them. Column 0 of its
- * result: the ids that were not found (NULL: none); column 1: seq (NULL: there is no row); then the
- * values. The caller frees the text. NULL: out of memory.
- *
- * By ids: $1 text[]. By filter: $1 and $2 int8, the bounds of seq, both exclusive; $3 type, $4
- * topic, $5 its regular expression, $6 timestamptz, each NULL for any.
- */
-char *parked_sql(const struct table *table, const struct parked_request *request,
-                 const struct parked_shape *shape);
+#define PARKED_PAGE_ROWS 1000
+#define REPLAY_LOOKED_ROWS 20000
+
+/* The statement that selects parked rows, changes them and returns them (dead_select.sql). */
+struct parked_statement parked_statement(const struct parked_request *request);
+
+/* The statement as it is sent; free() it. NULL: no memory. */
+char *parked_sql(const struct parked_statement *statement, const struct table_words *about);
+
+/* Runs a statement that has a text alone (session_query). */
+PGresult *parked_query(struct admin *admin, const char *statement, int param_count,
+                       const char *const *params, struct error *error);
 
 /* Converts a topic filter to a PostgreSQL regular expression, which the caller frees. *regex is
  * NULL when the filter has no wildcard token and is a plain topic. 0, or -1: out of memory. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "catalog/describe.h"
 #include "catalog/pauses.h"
+#include "sql/statements.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -42,16 +43,11 @@ static const char *pause_kind(enum pause_what what)
 }
 
 /* Runs a statement that changes rows of a table, and returns how many; -1 with *error set. */
-static int64_t change(struct admin *admin, const char *format, const char *table, int param_count,
+static int64_t change(struct admin *admin, const char *statement, int param_count,
                       const char *const *params, struct error *error)
 {
-    char sql[1024];
-    PGresult *result;
-    int64_t changed;
-
-    (void)snprintf(sql, sizeof sql, format, table, table);
-    result = session_query(&admin->session, sql, param_count, params, error);
-    changed = result != NULL ? (int64_t)strtoll(PQcmdTuples(result), NULL, 10) : -1;
+    PGresult *result = admin_query(admin, statement, param_count, params, error);
+    int64_t changed = result != NULL ? (int64_t)strtoll(PQcmdTuples(result), NULL, 10) : -1;
     PQclear(result);
     return changed;
 }
@@ -64,9 +60,9 @@ int admin_pause(struct admin *admin, enum pause_what what, const char *name, con
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
     return (int)change(admin,
-                       "INSERT INTO %s (kind, name, reason) VALUES ($1, $2, $3)"
+                       "INSERT INTO {control} (kind, name, reason) VALUES ($1, $2, $3)"
                        " ON CONFLICT DO NOTHING",
-                       admin->table.control_quoted, 3, params, error);
+                       3, params, error);
 }
 
 int admin_resume(struct admin *admin, enum pause_what what, const char *name, struct error *error)
@@ -75,42 +71,27 @@ int admin_resume(struct admin *admin, enum pause_what what, const char *name, st
 
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    return (int)change(admin, "DELETE FROM %s WHERE kind = $1 AND name = $2",
-                       admin->table.control_quoted, 2, params, error);
+    return (int)change(admin, "DELETE FROM {control} WHERE kind = $1 AND name = $2", 2, params,
+                       error);
 }
 
-/* The probe row becomes due; once sent, it releases the others. A row locked by a relay is
- * skipped. */
 int admin_let_go(struct admin *admin, enum pause_what what, const char *name, struct error *error)
 {
     char waits_for[PAUSE_NAME_MAX + 32];
     const char *params[1] = {waits_for};
 
     (void)snprintf(waits_for, sizeof waits_for, "%s %s", pause_kind(what), name);
-    if (change(admin,
-               "UPDATE %s SET due = pg_catalog.clock_timestamp() WHERE ctid = ANY (ARRAY(SELECT"
-               " ctid FROM %s WHERE waits_for = $1 AND due < 'infinity' AND sent_at IS NULL"
-               " FOR UPDATE SKIP LOCKED))",
-               admin->table.parked_quoted, 1, params, error) < 0)
+    if (change(admin, statement_let_go, 1, params, error) < 0)
         return -1;
     return admin_adopt_waiting(admin, error);
 }
 
-/* Lists the transactions of claims. Each of them takes this lock first, and no session that only
- * inserts events takes it. NULL with *error set. */
+/* NULL with *error set. */
 static PGresult *find_claims(struct admin *admin, const char *among, struct error *error)
 {
-    const char *params[2] = {admin->table.parked_quoted, among};
+    const char *params[1] = {among};
 
-    return session_query(
-        &admin->session,
-        "SELECT coalesce(pg_catalog.array_agg(DISTINCT virtualtransaction), '{}'),"
-        " count(DISTINCT virtualtransaction) FROM pg_catalog.pg_locks WHERE locktype = 'relation'"
-        " AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname ="
-        " current_database()) AND relation = $1::pg_catalog.regclass AND mode ="
-        " 'RowExclusiveLock' AND granted AND pid <> pg_catalog.pg_backend_pid()"
-        " AND ($2::text[] IS NULL OR virtualtransaction = ANY ($2::text[]))",
-        2, params, error);
+    return admin_query(admin, statement_open_claims, 1, params, error);
 }
 
 int admin_wait_for_claims(struct admin *admin, struct error *error)
@@ -136,19 +117,12 @@ int admin_wait_for_claims(struct admin *admin, struct error *error)
 
 int admin_list_pauses(struct admin *admin, struct pause_notes *pauses, struct error *error)
 {
-    char sql[2 * QUOTED_BYTES_MAX + 640];
     PGresult *result;
 
     *pauses = (struct pause_notes){0};
     if (describe_check_whole(&admin->table, admin->options, error) < 0)
         return -1;
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT pg_catalog.split_part(kind, ' ', 2), name, pg_catalog.to_char(set_at AT"
-                   " TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM"
-                   " pg_catalog.clock_timestamp() - set_at), set_by, reason FROM %s"
-                   " WHERE " PAUSE_ROW_SQL " ORDER BY set_at, kind, name",
-                   admin->table.control_quoted);
-    result = session_query(&admin->session, sql, 0, NULL, error);
+    result = admin_query(admin, statement_list_pauses, 0, NULL, error);
     if (result == NULL)
         return -1;
     for (int row = 0; row < PQntuples(result) && row < PAUSES_LISTED_MAX; row++) {

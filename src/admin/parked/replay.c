@@ -8,16 +8,28 @@
 #include "admin/admin_session.h"
 #include "admin/parked/parked_sql.h"
 #include "admin/parked/pause.h"
-#include "admin/parked/replay_sql.h"
 #include "base/text.h"
 #include "catalog/describe.h"
 #include "catalog/sql_text.h"
 #include "pg/holders.h"
+#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The parameters of replay_chosen.sql. */
+enum replay_param {
+    REPLAY_LOW,
+    REPLAY_SINCE,
+    REPLAY_UNTIL,
+    REPLAY_TOPIC,
+    REPLAY_REGEX,
+    REPLAY_IDS,
+    REPLAY_LIMIT,
+    REPLAY_PARAMS
+};
 
 struct replay {
     struct admin *admin;
@@ -54,10 +66,7 @@ static int find_moments(struct replay *replay, struct error *error)
     PGresult *result;
 
     (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms);
-    result = session_query(&replay->admin->session,
-                           "SELECT CASE WHEN $1::int8 IS NOT NULL THEN now() - $1::int8"
-                           " * interval '1 millisecond' ELSE $2::timestamptz END, now()",
-                           2, params, error);
+    result = parked_query(replay->admin, statement_replay_moments, 2, params, error);
     if (result == NULL && since != NULL && error_is_sqlstate(error, "22"))
         return error_set(error, ERROR_PERMANENT, ERROR_CONFIG,
                          "--since: not a duration or a timestamp: %s", since);
@@ -87,20 +96,17 @@ static bool words_are_ids(const struct replay *replay)
 static int find_ids(struct replay *replay, struct error *error)
 {
     char *words = sql_text_array(replay->request->ids, replay->request->id_count);
-    char *sql = sql_replay_ids(&replay->admin->table, words_are_ids(replay));
     const char *params[1] = {words};
     char safe[512];
     PGresult *result;
     int status = 0;
 
-    if (words == NULL || sql == NULL) {
-        free(words);
-        free(sql);
+    if (words == NULL)
         return error_no_memory(error);
-    }
-    result = session_query(&replay->admin->session, sql, 1, params, error);
+    result = parked_query(replay->admin,
+                          words_are_ids(replay) ? statement_replay_ids : statement_replay_words, 1,
+                          params, error);
     free(words);
-    free(sql);
     if (result == NULL)
         return -1;
     if (!PQgetisnull(result, 0, 0))
@@ -159,17 +165,10 @@ static PGresult *ask(const struct replay *replay, bool dry_run, int limit, struc
         [REPLAY_REGEX] = replay->regex,
         [REPLAY_IDS] = replay->ids,
         [REPLAY_LIMIT] = rows};
-    char *sql = sql_replay(&replay->admin->table, replay->admin->options, dry_run);
-    PGresult *result;
 
-    if (sql == NULL) {
-        (void)error_no_memory(error);
-        return NULL;
-    }
     (void)snprintf(rows, sizeof rows, "%d", limit);
-    result = session_query(&replay->admin->session, sql, REPLAY_PARAMS, params, error);
-    free(sql);
-    return result;
+    return parked_query(replay->admin, dry_run ? statement_replay_count : statement_replay,
+                        REPLAY_PARAMS, params, error);
 }
 
 /* Replaces *kept, unless the value is NULL. */

@@ -4,16 +4,14 @@
 
 #include "admin/inspect_cluster.h"
 #include "admin/inspect_values.h"
-#include "catalog/pauses.h"
 #include "catalog/refused.h"
 #include "message/remedy.h"
+#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define WAITING_MAX "5"
 
 static struct findings *of(struct status *status)
 {
@@ -82,20 +80,14 @@ static void note_sinks(struct status *status)
 /* "SINK/DESTINATION"; and the rows that wait behind another one of their key, which may be dead. */
 static int note_parked(struct admin *admin, struct status *status, struct error *error)
 {
-    char sql[768];
+    char rows_max[24];
+    const char *params[1] = {rows_max};
     PGresult *result;
 
     if (status->parked < 0)
         return 0;
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT coalesce(pg_catalog.left(waits_for, 200), ''), count(*),"
-                   " coalesce(pg_catalog.left(min(error), 300), '') FROM (SELECT "
-                   "waits_for, due, error FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %" PRId64
-                   ") waiting WHERE " NOT_REFUSED_SQL " AND waits_for NOT LIKE '" PAUSED_PREFIX
-                   "%%' OR waits_for IS NULL AND due = 'infinity' GROUP BY 1 ORDER BY 2 DESC, 1 "
-                   "LIMIT " WAITING_MAX,
-                   admin->table.parked_quoted, status->parked);
-    result = session_query(&admin->session, sql, 0, NULL, error);
+    (void)snprintf(rows_max, sizeof rows_max, "%" PRId64, status->parked);
+    result = admin_query(admin, statement_waiting_rows, 1, params, error);
     if (result == NULL)
         return -1;
     for (int row = 0; row < PQntuples(result); row++) {
@@ -129,17 +121,11 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
 /* Of the rows that PostgreSQL refuses, the one that has waited longest. */
 static int note_refused(struct admin *admin, struct status *status, struct error *error)
 {
-    char sql[1024];
     const char *why, *row;
     struct finding *finding;
     PGresult *result;
 
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT count(*) OVER (), pg_catalog.left(id::pg_catalog.text, 64),"
-                   " pg_catalog.left(error, 300) FROM (SELECT * FROM %s WHERE " REFUSED_SQL
-                   " LIMIT %d) refused ORDER BY parked_at, seq LIMIT 1",
-                   admin->table.parked_quoted, REFUSED_MAX);
-    result = session_query(&admin->session, sql, 0, NULL, error);
+    result = admin_query(admin, statement_refused_rows, 0, NULL, error);
     if (result == NULL)
         return -1;
     if (PQntuples(result) > 0) {

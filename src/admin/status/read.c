@@ -1,37 +1,21 @@
 #include "admin/status/status.h"
 
 #include "admin/admin_session.h"
-#include "admin/oldest.h"
 #include "admin/status/attention.h"
 #include "admin/status/relays.h"
 #include "admin/status/sinks.h"
+#include "admin/words.h"
 #include "base/clock.h"
 #include "catalog/describe.h"
-#include "catalog/pauses.h"
-#include "catalog/sql_text.h"
+#include "sql/statements.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define REASONS_ROWS 1000
-
+#define COUNT_MAX (-1)
 #define AGED_ROWS 16 /* of each slice: the first may be one without an age */
-
-#define AGE_SQL "extract(epoch FROM pg_catalog.clock_timestamp() - "
-
-/* Its created_at as a time, or when it was parked. */
-static void put_parked_time(const struct table *table, FILE *out)
-{
-    if (!table_has(table, COLUMN_CREATED_AT)) {
-        (void)fprintf(out, "parked_at");
-        return;
-    }
-    (void)fprintf(out, "coalesce(");
-    sql_put_created_at(out, table, "created_at");
-    (void)fprintf(out, ", parked_at)");
-}
 
 static double read_age(const PGresult *result, int column)
 {
@@ -48,15 +32,6 @@ static int64_t read_count(const PGresult *result, int column)
     return PQgetisnull(result, 0, column) ? -1 : strtoll(PQgetvalue(result, 0, column), NULL, 10);
 }
 
-static void put_settled(const struct admin *admin, int count_max, FILE *out)
-{
-    (void)count_max;
-    (void)fprintf(out,
-                  "SELECT (SELECT %s FROM pg_catalog.pg_stat_user_tables WHERE relid = "
-                  "$1::pg_catalog.regclass), extract(epoch FROM pg_catalog.clock_timestamp())",
-                  admin->options->on_sent == ON_SENT_MARK ? "n_tup_upd" : "n_tup_del");
-}
-
 static void take_settled(const PGresult *result, int count_max, struct status *status)
 {
     (void)count_max;
@@ -64,44 +39,10 @@ static void take_settled(const PGresult *result, int count_max, struct status *s
     status->taken_ms = (int64_t)(strtod(PQgetvalue(result, 0, 1), NULL) * 1000);
 }
 
-/* Counting stops at `count_max`: count(*) over ten million rows takes more than
- * a second. */
-static void put_backlog(const struct admin *admin, int count_max, FILE *out)
-{
-    (void)fprintf(out, "SELECT count(*) FROM (SELECT $1::text");
-    oldest_put_unsent_sql(admin, out, count_max);
-    (void)fprintf(out, ") counted");
-}
-
 static void take_backlog(const PGresult *result, int count_max, struct status *status)
 {
     status->backlog = read_count(result, 0);
     status->backlog_is_bound = status->backlog == count_max;
-}
-
-static void put_backlog_oldest(const struct admin *admin, int count_max, FILE *out)
-{
-    const struct table *table = &admin->table;
-    const char *created_at = table->columns[COLUMN_CREATED_AT].quoted;
-
-    (void)count_max;
-    if (!table_has(table, COLUMN_CREATED_AT) || !oldest_can_be_found(admin)) {
-        (void)fprintf(out, "SELECT NULL, 0, NULL FROM (SELECT $1::text) none");
-        return;
-    }
-    (void)fprintf(
-        out,
-        "SELECT " AGE_SQL
-        "min(created_at)), count(*) FILTER (WHERE created_at IS NULL), (pg_catalog.array_agg(named "
-        "ORDER BY id) FILTER (WHERE created_at IS NULL))[1] FROM (SELECT $1::text, %s AS id, ",
-        table->columns[COLUMN_ID].quoted);
-    sql_put_created_at(out, table, created_at);
-    (void)fprintf(out,
-                  " AS created_at, pg_catalog.left(%s::text, 64) || ' has ' || "
-                  "coalesce(pg_catalog.left(%s::text, 64), 'NULL') AS named",
-                  table->columns[COLUMN_ID].quoted, created_at);
-    oldest_put_sql(admin, out, AGED_ROWS);
-    (void)fprintf(out, ") aged");
 }
 
 static void take_backlog_oldest(const PGresult *result, int count_max, struct status *status)
@@ -120,20 +61,6 @@ static void take_backlog_oldest(const PGresult *result, int count_max, struct st
                    "write a time from 1970 on into created_at; such rows count, but no age does");
 }
 
-/* Parked rows are counted in the order in which they are tried, so rows that
- * are held come last. */
-static void put_parked(const struct admin *admin, int count_max, FILE *out)
-{
-    (void)fprintf(out, "SELECT count(*), " AGE_SQL "min(");
-    put_parked_time(&admin->table, out);
-    (void)fprintf(
-        out,
-        ")), -" AGE_SQL "min(due) FILTER (WHERE due < 'infinity')), count(*) FILTER (WHERE due = "
-        "'infinity' AND (waits_for IS NULL OR waits_for LIKE '" PAUSED_PREFIX
-        "%%')) FROM (SELECT $1::text, * FROM %s WHERE due IS NOT NULL ORDER BY due LIMIT %d) first",
-        admin->table.parked_quoted, count_max);
-}
-
 static void take_parked(const PGresult *result, int count_max, struct status *status)
 {
     status->parked = read_count(result, 0);
@@ -143,16 +70,6 @@ static void take_parked(const PGresult *result, int count_max, struct status *st
     status->held = read_count(result, 3);
 }
 
-static void put_dead(const struct admin *admin, int count_max, FILE *out)
-{
-    (void)fprintf(out, "SELECT count(*), " AGE_SQL "min(");
-    put_parked_time(&admin->table, out);
-    (void)fprintf(out,
-                  ")) FROM (SELECT $1::text, * FROM %s WHERE due IS NULL AND sent_at IS NULL ORDER "
-                  "BY seq LIMIT %d) first",
-                  admin->table.parked_quoted, count_max);
-}
-
 static void take_dead(const PGresult *result, int count_max, struct status *status)
 {
     status->dead = read_count(result, 0);
@@ -160,35 +77,41 @@ static void take_dead(const PGresult *result, int count_max, struct status *stat
     status->dead_oldest_s = read_age(result, 1);
 }
 
-/* Each is read alone, so that a row for which one of them fails takes no other
- * with it. A statement takes the outbox table's name as $1, and returns one
- * row. */
+/* Each is read alone, so that a row for which one of them fails takes no other with it. A statement
+ * returns one row. */
 static const struct figure {
     const char *name;
-    void (*put)(const struct admin *admin, int count_max, FILE *out);
+    const char *statement;
+    int limit; /* its parameter; COUNT_MAX: where counting stops; 0: it has none */
     void (*take)(const PGresult *result, int count_max, struct status *status);
-} figures[] = {{"the number of rows settled", put_settled, take_settled},
-               {"the backlog", put_backlog, take_backlog},
-               {"the age of the oldest unsent row", put_backlog_oldest, take_backlog_oldest},
-               {"the parked rows", put_parked, take_parked},
-               {"the dead rows", put_dead, take_dead}};
+} figures[] = {
+    {"the number of rows settled", statement_settled, 0, take_settled},
+    {"the backlog", statement_backlog, COUNT_MAX, take_backlog},
+    {"the age of the oldest unsent row", statement_backlog_oldest, AGED_ROWS, take_backlog_oldest},
+    {"the parked rows", statement_parked_rows, COUNT_MAX, take_parked},
+    {"the dead rows", statement_dead_rows, COUNT_MAX, take_dead},
+};
+
+/* Without such a column no row has an age. */
+static bool can_be_read(const struct admin *admin, const struct figure *figure)
+{
+    return figure->take != take_backlog_oldest ||
+           (table_has(&admin->table, COLUMN_CREATED_AT) &&
+            oldest_can_be_found(&(struct table_words){&admin->table, admin->options}));
+}
 
 static int read_figure(struct admin *admin, const struct figure *figure, int count_max,
                        struct status *status, struct error *error)
 {
-    const char *params[1] = {admin->table.quoted};
-    struct writer writer;
-    char *sql;
+    char limit[16];
+    const char *params[1] = {limit};
     PGresult *result;
 
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
-    figure->put(admin, count_max, writer.out);
-    sql = writer_end(&writer);
-    if (sql == NULL)
-        return error_no_memory(error);
-    result = session_query(&admin->session, sql, 1, params, error);
-    free(sql);
+    if (!can_be_read(admin, figure))
+        return 0;
+    (void)snprintf(limit, sizeof limit, "%d",
+                   figure->limit == COUNT_MAX ? count_max : figure->limit);
+    result = admin_query(admin, figure->statement, figure->limit != 0, params, error);
     if (result == NULL)
         return status_note_unknown(admin, status, figure->name, error);
     figure->take(result, count_max, status);
@@ -210,18 +133,12 @@ static int read_tables(struct admin *admin, int count_max, struct status *status
 
 static int read_reasons(struct admin *admin, struct status *status, struct error *error)
 {
-    char sql[1024];
+    char limit[16];
+    const char *params[1] = {limit};
     PGresult *result;
 
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT count(*), left(coalesce(error, ''), 120) FROM ((SELECT error FROM %s"
-        " WHERE due IS NOT NULL ORDER BY due LIMIT %d) UNION ALL (SELECT error FROM %s"
-        " WHERE due IS NULL AND sent_at IS NULL ORDER BY seq DESC LIMIT %d)) parked GROUP BY 2"
-        " ORDER BY 1 DESC, 2 LIMIT %d",
-        admin->table.parked_quoted, REASONS_ROWS, admin->table.parked_quoted, REASONS_ROWS,
-        STATUS_REASONS_MAX);
-    result = session_query(&admin->session, sql, 0, NULL, error);
+    (void)snprintf(limit, sizeof limit, "%d", STATUS_REASONS_MAX);
+    result = admin_query(admin, statement_reasons, 1, params, error);
     if (result == NULL)
         return status_note_unknown(admin, status, "why rows are parked", error);
     for (int row = 0; row < PQntuples(result) && row < STATUS_REASONS_MAX; row++) {

@@ -10,6 +10,7 @@
 
 #include "admin/status/relay_answer.h"
 #include "base/clock.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +20,8 @@
 /*
  * application_name is "outbox-relay/HOST:PID/LANE"; that of a process's session beside its lanes is
  * ".../watch", or ".../away:SINK,..." (relay/watcher.c), which is all that can be known of a relay
- * that does not answer.
+ * that does not answer. These are the columns of relay_sessions.sql.
  */
-static const char sessions_sql[] =
-    "SELECT pg_catalog.split_part(application_name, '/', 2),"
-    " pg_catalog.split_part(application_name, '/', 3), pid, state,"
-    " extract(epoch FROM pg_catalog.clock_timestamp() - xact_start)"
-    " FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
-    " AND application_name ~ '^outbox-relay/[^/]+/([0-9]+|watch|away:[^/]*)$'"
-    " AND pg_catalog.has_table_privilege(usesysid, $1, 'DELETE') ORDER BY 1,"
-    " pg_catalog.length(pg_catalog.split_part(application_name, '/', 3)), 2";
-
 enum { RELAY, PART, PID, STATE, TRANSACTION };
 
 static struct status_sink *find_sink(struct status *status, const char *name, size_t len)
@@ -211,8 +203,7 @@ static int put_question(struct asking *asking, struct error *error)
 int relays_ask(struct asking *asking, struct admin *admin, struct status *status, int wait_ms,
                struct error *error)
 {
-    const char *params[1] = {admin->table.quoted};
-    PGresult *result = session_query(&admin->session, sessions_sql, 1, params, error);
+    PGresult *result = admin_query(admin, statement_relay_sessions, 0, NULL, error);
 
     *asking = (struct asking){.admin = admin,
                               .status = status,

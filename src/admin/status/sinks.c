@@ -1,28 +1,9 @@
 #include "admin/status/sinks.h"
 
-#include "admin/oldest.h"
-#include "catalog/sql_text.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#define TOPICS_MAX 1000 /* the most frequent */
-
-static char *topics_sql(const struct admin *admin, int count_max)
-{
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return NULL;
-    (void)fprintf(writer.out,
-                  "SELECT topic, count(*) FROM (SELECT pg_catalog.left(%s::text, 256) AS topic",
-                  admin->table.columns[COLUMN_TOPIC].quoted);
-    oldest_put_unsent_sql(admin, writer.out, count_max);
-    (void)fprintf(writer.out,
-                  ") counted WHERE topic IS NOT NULL GROUP BY topic ORDER BY 2 DESC LIMIT %d",
-                  TOPICS_MAX);
-    return writer_end(&writer);
-}
 
 static int sink_of(const struct routes *routes, struct text topic)
 {
@@ -35,7 +16,8 @@ static int sink_of(const struct routes *routes, struct text topic)
 int status_count_sinks(struct admin *admin, const struct status_query *query, struct status *status,
                        struct error *error)
 {
-    char *sql;
+    char limit[16];
+    const char *params[1] = {limit};
     PGresult *result;
 
     for (int i = 0; i < query->sink_count && i < status->sink_count; i++)
@@ -45,11 +27,8 @@ int status_count_sinks(struct admin *admin, const struct status_query *query, st
             status->sinks[0].rows = status->backlog;
         return 0;
     }
-    sql = topics_sql(admin, query->count_max);
-    if (sql == NULL)
-        return error_no_memory(error);
-    result = session_query(&admin->session, sql, 0, NULL, error);
-    free(sql);
+    (void)snprintf(limit, sizeof limit, "%d", query->count_max);
+    result = admin_query(admin, statement_backlog_topics, 1, params, error);
     if (result == NULL) {
         for (int i = 0; i < status->sink_count; i++)
             status->sinks[i].rows = -1;

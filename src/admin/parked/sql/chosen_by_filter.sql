@@ -1,0 +1,16 @@
+-- Part: "chosen", a page of the rows that fit a filter, among the dead rows or among all; "missing_words" is NULL.
+-- $1 int8 and $2 int8 the bounds of seq, both exclusive; NULL for any: $3 text the type; $4 text the topic; $5 text a
+-- regular expression for the topic; $6 timestamptz parked since.
+missing_words AS (
+    SELECT NULL::text AS words
+), chosen AS MATERIALIZED (
+    SELECT seq AS chosen_seq
+    FROM {parked}
+    WHERE sent_at IS NULL AND {is_choosable} AND seq > $1::int8 AND seq < $2::int8
+      AND ($3::text IS NULL OR type::text = $3)
+      AND ($4::text IS NULL OR topic::text = $4)
+      AND ($5::text IS NULL OR topic::text ~ $5)
+      AND ($6::timestamptz IS NULL OR parked_at >= $6::timestamptz)
+    ORDER BY seq {direction} LIMIT {page_rows}
+    {row_lock}
+)

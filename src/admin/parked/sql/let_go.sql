@@ -1,0 +1,6 @@
+-- Makes the probe due of rows that a pause held back; once sent, it releases the others. A row locked by a relay is
+-- skipped.
+-- $1 text what the rows wait for.
+UPDATE {parked} SET due = clock_timestamp()
+WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM {parked} WHERE waits_for = $1 AND due < 'infinity' AND sent_at IS NULL FOR UPDATE SKIP LOCKED))

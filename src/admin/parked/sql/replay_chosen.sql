@@ -1,0 +1,31 @@
+-- Part: "chosen", the rows that a step of `replay` copies, in the order of the ids: rows of the outbox, and rows that
+-- had been parked before they were sent; any other row has been purged. "edge" is the last row of the outbox that it
+-- looks at when there may be more: {looked_rows} in one step, so that no step takes long.
+-- NULL for any: $1 text the last id of the step before; $2 timestamptz the earliest sent_at; $4 text the topic; $5
+-- text a regular expression for the topic; $6 text an array of ids. $3 timestamptz sent before; $7 int4 the most rows.
+looked AS MATERIALIZED (
+    SELECT ctid AS place, {id} AS id, {sent_at} AS sent_at, {topic} AS topic
+    FROM {outbox}
+    WHERE ($1::text IS NULL OR {id} > $1::text::{id_type})
+      AND ($6::text IS NULL OR {id} = ANY ($6::text::{id_type}[]))
+      AND {where}
+    ORDER BY {id} LIMIT {looked_rows}
+), edge AS MATERIALIZED (
+    SELECT id FROM looked ORDER BY id OFFSET {looked_rows} - 1 LIMIT 1
+), chosen AS MATERIALIZED (
+    SELECT *
+    FROM (
+        SELECT false AS parked, place, id, sent_at, topic::text AS topic
+        FROM looked
+        WHERE {is_replayed}
+        UNION ALL
+        SELECT true, ctid, id, sent_at, topic::text
+        FROM {parked}
+        WHERE {is_parked_sent}
+          AND ($1::text IS NULL OR id > $1::text::{id_type})
+          AND ($6::text IS NULL OR id = ANY ($6::text::{id_type}[]))
+          AND (NOT EXISTS (SELECT FROM edge) OR id <= (SELECT id FROM edge))
+          AND {is_replayed}
+    ) candidates
+    ORDER BY id LIMIT $7::int4
+)

@@ -1,0 +1,18 @@
+-- The same as replay_ids.sql for ids and event ids of any type.
+-- $1 text[] the ids.
+WITH wanted AS (
+    SELECT DISTINCT word FROM unnest($1::text[]) AS w (word)
+), hits AS MATERIALIZED (
+    SELECT {id} AS id, word FROM {outbox} JOIN wanted ON {id}::text = {word_as:id}
+    WHERE {sent_at} IS NOT NULL AND {where}
+    UNION
+    SELECT {id} AS id, word FROM {outbox} JOIN wanted ON {event_id}::text = {word_as:event_id}
+    WHERE {sent_at} IS NOT NULL AND {where}
+    UNION
+    SELECT id, word FROM {parked} JOIN wanted ON id::text = {word_as:id} WHERE {is_parked_sent}
+    UNION
+    SELECT id, word FROM {parked} JOIN wanted ON event_id::text = {word_as:event_id} WHERE {is_parked_sent}
+), missing AS (
+    SELECT word FROM wanted WHERE word NOT IN (SELECT word FROM hits)
+)
+SELECT {missing_as_text}, (SELECT array_agg(DISTINCT id)::text FROM hits)

@@ -1,0 +1,3 @@
+-- Counts all parked rows that were sent after all and are old enough.
+-- $1 int8 the age in ms.
+SELECT count(*) FROM {parked} WHERE sent_at < {cutoff}

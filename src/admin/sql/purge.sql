@@ -1,0 +1,13 @@
+-- Deletes sent rows of the outbox that are old enough, at most {purge_rows}, and returns their number. Ids are
+-- sequential, so the rows with the lowest ids are the oldest: only these are read, and no index on sent_at is needed.
+-- $1 int8 the age in ms.
+WITH purged AS (
+    DELETE FROM {outbox}
+    WHERE ctid = ANY (ARRAY(
+        SELECT ctid
+        FROM (SELECT ctid, {sent_at} AS sent_at FROM {outbox} WHERE {where} ORDER BY {id} LIMIT {purge_rows}) oldest
+        WHERE sent_at < {cutoff}))
+      AND {sent_at} < {cutoff} AND {where}
+    RETURNING 1
+)
+SELECT count(*) FROM purged

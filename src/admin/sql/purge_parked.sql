@@ -1,0 +1,10 @@
+-- Deletes parked rows that were sent after all and are old enough, at most {purge_rows}, and returns their number.
+-- $1 int8 the age in ms.
+WITH purged AS (
+    DELETE FROM {parked}
+    WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM {parked} WHERE sent_at < {cutoff} ORDER BY sent_at LIMIT {purge_rows}))
+      AND sent_at < {cutoff}
+    RETURNING 1
+)
+SELECT count(*) FROM purged

@@ -1,0 +1,8 @@
+-- Deletes those of the given rows that are sent and old enough, and returns their number.
+-- $1 int8 the age in ms; $2 tid[] the rows.
+WITH purged AS (
+    DELETE FROM {outbox}
+    WHERE ctid = ANY ($2::tid[]) AND {sent_at} < {cutoff} AND {where}
+    RETURNING 1
+)
+SELECT count(*) FROM purged

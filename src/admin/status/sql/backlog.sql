@@ -1,0 +1,3 @@
+-- Counts the unsent rows, up to a limit: count(*) over ten million rows takes more than a second.
+-- $1 int8 the limit.
+SELECT count(*) FROM (SELECT FROM {unsent_rows} LIMIT $1::int8) counted

@@ -1,0 +1,7 @@
+-- The most frequent topics of unsent rows, cut, and the number of rows of each.
+-- $1 int8 how many rows are looked at.
+SELECT topic, count(*)
+FROM (SELECT left({topic}::text, 256) AS topic FROM {unsent_rows} LIMIT $1::int8) counted
+WHERE topic IS NOT NULL
+GROUP BY topic
+ORDER BY 2 DESC LIMIT 1000

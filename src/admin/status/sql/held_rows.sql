@@ -1,0 +1,21 @@
+-- How many parked rows wait behind a dead row of their key, and how many keys these have, both up to a limit: the first
+-- rows of the first dead keys. Of a key, its dead row comes first.
+-- $1 int8 the limit.
+SELECT count(*), count(DISTINCT key)
+FROM (
+    SELECT dead.key, of_key.due, of_key.waits_for
+    FROM (
+        SELECT DISTINCT {key_text:key} AS key
+        FROM (SELECT key FROM {parked} WHERE due IS NULL AND sent_at IS NULL ORDER BY seq LIMIT 1000) rows
+        WHERE key IS NOT NULL
+    ) dead,
+    LATERAL (
+        SELECT due, waits_for
+        FROM {parked}
+        WHERE sent_at IS NULL AND key IS NOT NULL
+          AND hashtextextended({key_text:key}, 0) = hashtextextended(dead.key, 0) AND {key_text:key} = dead.key
+        LIMIT $1::int8
+    ) of_key
+    LIMIT $1::int8
+) held
+WHERE due = 'infinity' AND waits_for IS NULL

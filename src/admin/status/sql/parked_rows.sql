@@ -1,0 +1,9 @@
+-- Of the rows that will be tried again, in the order in which they are tried, so that rows that are held come last: how
+-- many there are, up to a limit, the age of the oldest and the time until the next try in seconds, and how many of them
+-- wait behind another one of their key or for the end of a pause.
+-- $1 int8 the limit.
+SELECT count(*),
+       extract(epoch FROM clock_timestamp() - min({parked_time})),
+       -extract(epoch FROM clock_timestamp() - min(due) FILTER (WHERE due < 'infinity')),
+       count(*) FILTER (WHERE due = 'infinity' AND (waits_for IS NULL OR {is_paused}))
+FROM (SELECT * FROM {parked} WHERE due IS NOT NULL ORDER BY due LIMIT $1::int8) first

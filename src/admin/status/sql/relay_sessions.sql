@@ -1,0 +1,10 @@
+-- The sessions of relays that may delete from the outbox, by process: its name, the part of it (the number of a lane,
+-- or "watch" or "away:SINK,..." of the session beside the lanes), the backend's pid and state, and for how many
+-- seconds its transaction is open.
+SELECT split_part(application_name, '/', 2), split_part(application_name, '/', 3), pid, state,
+       extract(epoch FROM clock_timestamp() - xact_start)
+FROM pg_catalog.pg_stat_activity
+WHERE datname = current_database()
+  AND application_name ~ '^outbox-relay/[^/]+/([0-9]+|watch|away:[^/]*)$'
+  AND has_table_privilege(usesysid, {oid_of:outbox}, 'DELETE')
+ORDER BY 1, length(split_part(application_name, '/', 3)), 2

@@ -1,0 +1,27 @@
+#ifndef ADMIN_WORDS_H
+#define ADMIN_WORDS_H
+
+#include "catalog/words.h"
+
+#include <stdint.h>
+
+/* The words of the statements in admin/sql/ and admin/status/sql/ (docs/statements.md). */
+
+struct admin_words {
+    struct table_words tables;
+    int64_t unsent_from; /* no unsent row has a lower id; INT64_MIN: not known */
+};
+
+#define PURGE_ROWS 1000           /* of one statement */
+#define UNSENT_COUNT_MAX 10000000 /* a few seconds */
+#define WITHOUT_ID_COUNT_MAX 100000
+
+/* Ids that grow: a purge reads only the rows with the lowest ones. */
+bool has_sequential_ids(const struct table *table);
+/* With order = "key" the oldest rows are found by the slices' index or not at all. */
+bool oldest_can_be_found(const struct table_words *tables);
+
+/* The words about `about`, which must outlive the result, as `tables` must, which is filled. */
+struct sql_words admin_words(const struct admin_words *about, struct sql_words *tables);
+
+#endif

@@ -1,0 +1,37 @@
+-- The outbox, the parked and the control table by the outbox's name, in the order of describe.c: what pg_class says of
+-- the outbox (NULL: it does not exist), whether triggers or rules run when a row of it is settled, and whether `init`
+-- created it; whether there is a parked table, whether its owner is trusted, and the relay's own columns that it
+-- lacks; whether there is a control table, whether it is the relay's own, its schema number, and whether this role may
+-- note one.
+-- A view, or a type of somebody else, might run its owner's code when it is read.
+-- $1 text the schema; $2 text the name. 24 is TRIGGER_TYPE_DELETE | TRIGGER_TYPE_UPDATE (pg_trigger.h).
+SELECT outbox.relkind, outbox.relpersistence, outbox.relrowsecurity, outbox.relhassubclass, outbox.oid,
+       EXISTS (SELECT FROM pg_catalog.pg_trigger g
+               WHERE g.tgrelid = outbox.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 24 <> 0)
+       OR EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = outbox.oid),
+       obj_description(outbox.oid, 'pg_class') LIKE 'outbox-relay:%',
+       parked.oid IS NOT NULL,
+       {is_trusted:parked},
+       (SELECT string_agg(needed, ', ')
+        FROM unnest('{seq,attempts,due,waits_for,error,parked_at,sent_at}'::text[]) needed
+        WHERE NOT EXISTS (
+            SELECT FROM pg_catalog.pg_attribute a
+            WHERE a.attrelid = parked.oid AND a.attname = needed AND NOT a.attisdropped)),
+       control.oid IS NOT NULL,
+       control.relkind = 'r'
+       AND (SELECT count(*)
+            FROM pg_catalog.pg_attribute a
+            WHERE a.attrelid = control.oid AND NOT a.attisdropped
+              AND CASE WHEN a.attname = ANY ('{kind,name,value,reason,set_by}') THEN a.atttypid = 'text'::regtype
+                       WHEN a.attname = 'set_at' THEN a.atttypid = 'timestamptz'::regtype
+                       ELSE false END) = 6
+       AND {is_trusted:control},
+       substring(control.note FROM '^outbox-relay: schema ([0-9]{1,9})(;|$)'),
+       pg_has_role(control.relowner, 'USAGE') AND coalesce(control.note LIKE 'outbox-relay: schema %', true)
+FROM (VALUES (to_regclass(format('%I.%I', $1::text, $2::text)))) AS t (oid)
+LEFT JOIN pg_catalog.pg_class outbox ON outbox.oid = t.oid
+LEFT JOIN pg_catalog.pg_class parked
+    ON parked.relkind = 'r' AND parked.oid = to_regclass(format('%I.%I', $1::text, $2::text || '_parked'))
+LEFT JOIN (
+    SELECT *, obj_description(oid, 'pg_class') AS note FROM pg_catalog.pg_class
+) control ON control.oid = to_regclass(format('%I.%I', $1::text, $2::text || '_control'))

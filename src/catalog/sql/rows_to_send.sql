@@ -1,0 +1,3 @@
+-- Counts the rows that would be sent, up to a limit.
+-- $1 int8 the limit.
+SELECT count(*) FROM (SELECT FROM {outbox} WHERE {unsent} LIMIT $1::int8) counted

@@ -1,0 +1,13 @@
+-- Whether the slice table exists, whether this role may read it, and whether it is the relay's own. It must be a plain
+-- table with int columns, because reading a view, or casting a type of someone else, may run its owner's code.
+SELECT own.oid IS NOT NULL,
+       coalesce(has_table_privilege(own.oid, 'SELECT'), false),
+       own.relkind = 'r'
+       AND (SELECT count(*)
+            FROM pg_catalog.pg_attribute a
+            WHERE a.attrelid = own.oid AND a.attname IN ('slice', 'slices') AND NOT a.attisdropped
+              AND a.atttypid = 'int4'::regtype) = 2
+       AND {is_trusted:own}
+FROM (VALUES ({oid_of:slice_table})) AS t (oid)
+LEFT JOIN pg_catalog.pg_class own ON own.oid = t.oid
+LEFT JOIN pg_catalog.pg_class outbox ON outbox.oid = {oid_of:outbox}
