@@ -47,7 +47,7 @@ COMMIT;
 
 --[parked]
 CREATE TABLE @parked@ (
-    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- below 0: a copy of a sent row, made by replay
+    seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id         @type:id@,
     event_id   @type:event_id@,
     topic      @type:topic@,
@@ -56,17 +56,27 @@ CREATE TABLE @parked@ (
     payload    @type:payload@,
     headers    @type:headers@,
     created_at @type:created_at@,
+    state      pg_catalog.text NOT NULL CHECK (state OPERATOR(pg_catalog.=)
+                   ANY (ARRAY['retry', 'behind', 'waiting', 'paused', 'refused', 'unsettled', 'dead', 'sent'])),
     attempts   int         NOT NULL DEFAULT 0,
-    due        pg_catalog.timestamptz,             -- time of the next attempt; NULL: dead, or sent
-    waits_for  pg_catalog.text,                    -- a missing destination; one row probes it, the rest have due = infinity
+    due        pg_catalog.timestamptz,             -- when the row is tried next; NULL: not by time
+    waits_for  pg_catalog.text,                    -- the destination or the pause; of such rows one is due, the probe
     error      pg_catalog.text,                    -- why the row is here
     parked_at  pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(),
-    sent_at    pg_catalog.timestamptz              -- when it was sent after all; kept until the retention ends
+    sent_at    pg_catalog.timestamptz,             -- when it was sent after all; kept until the retention ends
+    replayed_at pg_catalog.timestamptz,            -- when `replay` made this copy of a sent row; NULL: it is none
+    CHECK ((state OPERATOR(pg_catalog.=) 'sent') OPERATOR(pg_catalog.=) (sent_at IS NOT NULL)),
+    CHECK (due IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['retry', 'refused', 'unsettled'])),
+    CHECK (due IS NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['behind', 'dead', 'sent'])),
+    CHECK (waits_for IS NOT NULL OR state OPERATOR(pg_catalog.<>) ALL (ARRAY['waiting', 'paused'])),
+    CHECK (waits_for IS NULL OR state OPERATOR(pg_catalog.=) ANY (ARRAY['waiting', 'paused', 'sent']))
 );
-CREATE INDEX ON @parked@ (due) WHERE due IS NOT NULL;
+COMMENT ON COLUMN @parked@.state IS 'retry, behind, waiting, paused, refused, unsettled, dead or sent: docs/failed-rows.md';
+CREATE INDEX ON @parked@ (due) WHERE sent_at IS NULL AND state OPERATOR(pg_catalog.<>) 'dead';
 CREATE INDEX ON @parked@ (waits_for, due, seq) WHERE waits_for IS NOT NULL;
 CREATE INDEX ON @parked@ (sent_at) WHERE sent_at IS NOT NULL;
-CREATE INDEX ON @parked@ (seq) WHERE due IS NULL AND sent_at IS NULL; -- the dead
+CREATE INDEX ON @parked@ (seq) WHERE state OPERATOR(pg_catalog.=) 'dead';
+CREATE INDEX ON @parked@ (state, due) WHERE state OPERATOR(pg_catalog.=) ANY (ARRAY['refused', 'unsettled']);
 
 --[control]
 CREATE TABLE @control@ (

@@ -133,7 +133,7 @@ static int check_schema_number(const struct table *table, struct error *error)
 /* That of another version lacks some columns, but not all of these. */
 static bool is_parked_table(const struct table *table)
 {
-    static const char *const own[] = {"attempts", "due", "waits_for", "parked_at"};
+    static const char *const own[] = {"state", "attempts", "due", "waits_for", "parked_at"};
     bool is = false;
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -250,7 +250,7 @@ static const struct own_table {
     const char *columns[6];
     int most_columns; /* an outbox may have such columns too, and more; 0: hardly */
 } own_tables[] = {
-    {"_parked", {"seq", "attempts", "due", "waits_for", "parked_at"}, 0},
+    {"_parked", {"seq", "state", "attempts", "due", "waits_for", "parked_at"}, 0},
     {"_slice", {"slice", "slices"}, 2},
     {"_control", {"kind", "name", "value", "reason", "set_by", "set_at"}, 0},
 };

@@ -16,19 +16,22 @@
 /* The columns in which the relay keeps the state of a parked row. */
 static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
     {"seq", "bigint", "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", ""},
+    {"state", "text", "text NOT NULL", ""},
     {"attempts", "integer", "int NOT NULL DEFAULT 0", ""},
     {"due", "timestamp with time zone", "timestamptz", ""},
     {"waits_for", "text", "text", ""},
     {"error", "text", "text", ""},
     {"parked_at", "timestamp with time zone", "timestamptz NOT NULL DEFAULT pg_catalog.now()", ""},
     {"sent_at", "timestamp with time zone", "timestamptz", ""},
+    {"replayed_at", "timestamp with time zone", "timestamptz", ""},
 };
 
 static const struct parked_index indexes[] = {
-    {"due", "due IS NOT NULL", false},
+    {"due", "(sent_at IS NULL) AND (state <> 'dead'::text)", false},
     {"waits_for, due, seq", "waits_for IS NOT NULL", false},
     {"sent_at", "sent_at IS NOT NULL", false},
-    {"seq", "(due IS NULL) AND (sent_at IS NULL)", false},
+    {"seq", "state = 'dead'::text", false},
+    {"state, due", "state = ANY (ARRAY['refused'::text, 'unsettled'::text])", false},
 };
 #define INDEX_COUNT (int)(sizeof indexes / sizeof *indexes)
 

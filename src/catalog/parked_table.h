@@ -5,9 +5,9 @@
 
 /* What the parked table should have, and what the existing one has. */
 
-#define PARKED_OWN_COUNT 7
+#define PARKED_OWN_COUNT 9
 #define PARKED_COLUMN_COUNT (COLUMN_SENT_AT + PARKED_OWN_COUNT)
-#define PARKED_INDEXES_MAX 5
+#define PARKED_INDEXES_MAX 6
 
 struct parked_column {
     const char *name;

@@ -5,15 +5,11 @@
  * A row that PostgreSQL refuses to mark, delete or park stays in the outbox. A *note*, a row of the
  * parked table with its id and key but without its payload, keeps it out of all claims, and the
  * later rows of its key wait behind the note. The note is due when the row is tried again; its
- * waits_for, which cannot be a destination, says what is left to do.
+ * state says what is left to do.
  */
 
-#define REFUSED_UNSENT "refused"        /* publish the row, then settle it */
-#define REFUSED_SENT "refused, is sent" /* only settle it: a broker has acknowledged it */
-
-#define REFUSED_SQL "waits_for IN ('" REFUSED_UNSENT "', '" REFUSED_SENT "')"
-#define NOT_REFUSED_SQL                                                                            \
-    "(coalesce(waits_for, '') NOT IN ('" REFUSED_UNSENT "', '" REFUSED_SENT "'))"
+#define REFUSED_UNSENT "refused" /* publish the row, then settle it */
+#define REFUSED_SENT "unsettled" /* only settle it: a broker has acknowledged it */
 
 /* What makes PostgreSQL accept a row that it has refused with this error, as a note keeps it. */
 const char *refused_remedy(const char *why);

@@ -133,7 +133,6 @@ static const struct sql_word words[] = {
     {"payload_bytes", .choose = choose_payload_bytes},
     {"payload_start", .choose = choose_payload_start},
     {"payload_max", .put = put_payload_max},
-    {"parked_state", .text = statement_parked_state},
     {"parked_state_in_words", .text = statement_parked_state_in_words},
     {"word_as", .put = put_word_as},
     {"missing_as_text", .text = statement_missing_as_text},
@@ -143,7 +142,7 @@ static const struct sql_word words[] = {
     {"replay_places", .text = statement_replay_places},
     {"replay_due", .choose = choose_replay_due},
     {"is_replayed", .text = statement_is_replayed},
-    {"is_parked_sent", .text = "seq > 0 AND sent_at IS NOT NULL"}, /* a sent copy is none */
+    {"is_parked_sent", .text = "sent_at IS NOT NULL AND replayed_at IS NULL"}, /* a copy is none */
     {.name = NULL},
 };
 
@@ -190,8 +189,8 @@ static const char *row_of(const struct parked_request *request, bool changes)
 static const char *choosable(const struct parked_request *request)
 {
     if (request->id_count > 0)
-        return request->verb == PARKED_DROP ? "{is_no_note}" : "true";
-    return request->verb == PARKED_LIST ? "true" : "due IS NULL";
+        return request->verb == PARKED_DROP ? "NOT {is_note}" : "true";
+    return request->verb == PARKED_LIST ? "true" : "state = 'dead'";
 }
 
 struct parked_statement parked_statement(const struct parked_request *request)

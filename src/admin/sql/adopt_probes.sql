@@ -1,12 +1,14 @@
 -- Makes one row due for each destination that rows wait for but whose probe was dropped.
 UPDATE {parked} SET due = clock_timestamp()
-WHERE due = 'infinity' AND sent_at IS NULL AND seq = ANY (ARRAY(
+WHERE due IS NULL AND sent_at IS NULL AND seq = ANY (ARRAY(
     SELECT next
-    FROM (SELECT DISTINCT waits_for FROM {parked} WHERE waits_for IS NOT NULL AND due = 'infinity') missed,
+    FROM (
+             SELECT DISTINCT waits_for FROM {parked} WHERE waits_for IS NOT NULL AND sent_at IS NULL AND due IS NULL
+         ) missed,
          LATERAL (
              SELECT seq AS next
              FROM {parked} head
-             WHERE head.waits_for = missed.waits_for AND due = 'infinity' AND {is_head}
+             WHERE head.waits_for = missed.waits_for AND due IS NULL AND sent_at IS NULL AND {is_head}
              ORDER BY seq LIMIT 1
          ) nexts
     WHERE NOT {has_probe:missed.waits_for}))

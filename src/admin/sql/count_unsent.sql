@@ -1,3 +1,3 @@
 -- Counts the unsent rows, up to a limit, and the parked ones that will be tried again. A row with a note counts once.
 SELECT (SELECT count(*) FROM (SELECT FROM {outbox} WHERE {unsent} LIMIT {unsent_max}) unsent)
-       + (SELECT count(*) FROM {parked} parked WHERE due IS NOT NULL AND (parked.{is_note}) IS NOT TRUE)
+       + (SELECT count(*) FROM {parked} parked WHERE sent_at IS NULL AND state <> 'dead' AND NOT {is_note})

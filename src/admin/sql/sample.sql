@@ -10,7 +10,7 @@ FROM (
     (SELECT left(topic::text, 256), left(key::text, 256), left(type::text, 256), left(id::text, 256),
             left(event_id::text, 256)
      FROM {parked}
-     WHERE due IS NOT NULL
+     WHERE sent_at IS NULL AND state <> 'dead'
      ORDER BY due LIMIT 1000)
 ) sample
 WHERE topic IS NOT NULL

@@ -2,7 +2,7 @@
 -- there are notes at all is looked up once, because they are rare. The event id tells another row apart that was given
 -- the same id after a TRUNCATE.
 {unsent} AND (
-    NOT EXISTS (SELECT FROM {parked} noted WHERE noted.{is_note})
-    OR {id} NOT IN (SELECT noted.id FROM {parked} noted WHERE noted.{is_note})
+    NOT EXISTS (SELECT FROM {parked} noted WHERE {is_note})
+    OR {id} NOT IN (SELECT noted.id FROM {parked} noted WHERE {is_note})
     OR ({id}, {event_id}::text) NOT IN (
-        SELECT noted.id, noted.event_id::text FROM {parked} noted WHERE noted.{is_note}))
+        SELECT noted.id, noted.event_id::text FROM {parked} noted WHERE {is_note}))

@@ -6,7 +6,7 @@ WITH wal AS MATERIALIZED (
     SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice
     FROM {parked}
     WHERE (SELECT lsn FROM wal) IS NOT NULL
-      AND due <= statement_timestamp() AND sent_at IS NULL AND {is_no_note}
+      AND due <= statement_timestamp() AND {is_tried}
       AND {parked_sink_is_here:$1}
     ORDER BY due LIMIT {limit}
     FOR UPDATE SKIP LOCKED

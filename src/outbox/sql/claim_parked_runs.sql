@@ -10,13 +10,13 @@ WITH wal AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT ctid AS relay_row, xmin AS relay_xmin, *, 0 AS relay_slice
     FROM {parked}
-    WHERE (SELECT lsn FROM wal) IS NOT NULL AND sent_at IS NULL AND due IS NOT NULL
+    WHERE (SELECT lsn FROM wal) IS NOT NULL AND sent_at IS NULL AND state <> 'dead'
       AND seq = ANY (ARRAY(
         SELECT run
         FROM (
             SELECT seq, id, {key_text:key} AS key_text
             FROM {parked} head
-            WHERE due <= statement_timestamp() AND sent_at IS NULL AND {is_no_note}
+            WHERE due <= statement_timestamp() AND {is_tried}
               AND {is_of_locked_slice}
               AND {parked_sink_is_here:$1}
               AND {is_head}
@@ -26,10 +26,10 @@ WITH wal AS MATERIALIZED (
             SELECT run
             FROM (
                 SELECT seq AS run,
-                       bool_or(due IS NULL OR due > statement_timestamp() AND due < 'infinity' OR NOT {is_no_note})
+                       bool_or(state = 'dead' OR {is_note} OR coalesce(due > statement_timestamp(), false))
                            OVER (ORDER BY id) AS stopped
                 FROM (
-                    SELECT seq, id, due, waits_for
+                    SELECT seq, id, due, state
                     FROM {parked} behind
                     WHERE behind.key IS NOT NULL
                       AND hashtextextended({key_text:behind.key}, 0) = hashtextextended(first.key_text, 0)

@@ -9,7 +9,7 @@ WITH wal AS MATERIALIZED (
            relay_note.*
     FROM (
         {due_notes}
-          AND (waits_for = {refused_sent} OR {is_head})
+          AND (state = 'unsettled' OR {is_head})
         ORDER BY due LIMIT {limit}
     ) relay_note
     JOIN {outbox} relay_outbox ON {is_noted_row}

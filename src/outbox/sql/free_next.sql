@@ -1,7 +1,7 @@
 -- Part: when a parked row has left, the next row of its key becomes due. The statement's snapshot still shows the rows
 -- that it has touched as unsent, so they are left out.
-UPDATE {parked} SET due = clock_timestamp()
-WHERE due = 'infinity' AND waits_for IS NULL AND seq = ANY (ARRAY(
+UPDATE {parked} SET state = 'retry', due = clock_timestamp()
+WHERE state = 'behind' AND seq = ANY (ARRAY(
     SELECT next
     FROM (SELECT DISTINCT left_key FROM touched WHERE left_key IS NOT NULL) gone,
          LATERAL (

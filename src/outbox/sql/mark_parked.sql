@@ -1,7 +1,7 @@
 -- Settles parked rows: marks them.
 -- $1 tid[] rows; $2 int4 their number.
 WITH touched AS (
-    UPDATE {parked} o SET sent_at = clock_timestamp(), due = NULL, error = NULL
+    UPDATE {parked} o SET state = 'sent', sent_at = clock_timestamp(), due = NULL, error = NULL
     WHERE ctid = ANY ($1::tid[])
     RETURNING seq, waits_for AS reached, {key_text:o.key} AS left_key
 ), freed AS (

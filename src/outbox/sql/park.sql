@@ -8,9 +8,9 @@ WITH given AS (
     WHERE o.ctid = ANY ($1::tid[])
     RETURNING {moved_columns}, o.ctid AS relay_row
 ), touched AS (
-    INSERT INTO {parked} ({moved_names}, error, attempts, waits_for, due)
-    SELECT {moved_names}, g.error, g.attempts, g.waits_for,
-           CASE WHEN g.waits_for IS NOT NULL AND {has_probe:g.waits_for} THEN 'infinity' ELSE g.due END
+    INSERT INTO {parked} ({moved_names}, error, attempts, waits_for, state, due)
+    SELECT {moved_names}, g.error, g.attempts, g.waits_for, g.state,
+           CASE WHEN g.waits_for IS NULL OR NOT {has_probe:g.waits_for} THEN g.due END
     FROM gone JOIN given g USING (relay_row)
     ORDER BY g.place
     RETURNING 1

@@ -3,6 +3,6 @@
 WITH gone AS (
     DELETE FROM {outbox} WHERE ctid = $1::tid RETURNING {id} AS id
 ), touched AS (
-    INSERT INTO {parked} (id, error, attempts) SELECT id, $2::text, 1 FROM gone RETURNING 1
+    INSERT INTO {parked} (id, state, error, attempts) SELECT id, 'dead', $2::text, 1 FROM gone RETURNING 1
 )
 SELECT 1 / count(*) FROM touched

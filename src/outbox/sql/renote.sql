@@ -2,9 +2,9 @@
 WITH given AS (
     SELECT *
     FROM ROWS FROM (unnest($1::int8[]), unnest($3::text[]), unnest($4::int4[]), unnest($5::int8[]), unnest($6::text[]),
-                    unnest($7::text[])) AS g (noted, error, attempts, wait_ms, waits_for, relay_id)
+                    unnest($7::text[])) AS g (noted, error, attempts, wait_ms, state, relay_id)
 ), touched AS (
-    UPDATE {parked} o SET error = g.error, attempts = g.attempts, waits_for = g.waits_for,
+    UPDATE {parked} o SET error = g.error, attempts = g.attempts, state = g.state,
                           due = clock_timestamp() + g.wait_ms * interval '1 millisecond'
     FROM given g
     WHERE o.seq = g.noted

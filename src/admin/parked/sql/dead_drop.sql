@@ -5,8 +5,8 @@ WITH {chosen}, done AS MATERIALIZED (
     WHERE seq = chosen_seq
     RETURNING {row}
 ), freed AS (
-    UPDATE {parked} SET due = now()
-    WHERE due = 'infinity' AND waits_for IS NULL AND seq IN (
+    UPDATE {parked} SET state = 'retry', due = now()
+    WHERE state = 'behind' AND seq IN (
         SELECT next
         FROM (
             SELECT DISTINCT {key_text:key} AS left_key

@@ -2,7 +2,11 @@
 -- Parameters and result are those of dead_select.sql.
 WITH {chosen}, done AS MATERIALIZED (
     UPDATE {parked} head
-    SET due = CASE WHEN {is_note} OR {is_head} THEN now() ELSE 'infinity' END, attempts = 0
+    SET state = CASE WHEN state NOT IN ('dead', 'retry', 'behind') THEN state
+                     WHEN {is_head} THEN 'retry'
+                     ELSE 'behind' END,
+        due = CASE WHEN {is_note} OR {is_head} THEN now() END,
+        attempts = 0
     FROM chosen
     WHERE seq = chosen_seq
     RETURNING {row}

@@ -3,4 +3,4 @@
 -- $1 text what the rows wait for.
 UPDATE {parked} SET due = clock_timestamp()
 WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM {parked} WHERE waits_for = $1 AND due < 'infinity' AND sent_at IS NULL FOR UPDATE SKIP LOCKED))
+    SELECT ctid FROM {parked} WHERE waits_for = $1 AND due IS NOT NULL FOR UPDATE SKIP LOCKED))

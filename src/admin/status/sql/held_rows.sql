@@ -3,14 +3,14 @@
 -- $1 int8 the limit.
 SELECT count(*), count(DISTINCT key)
 FROM (
-    SELECT dead.key, of_key.due, of_key.waits_for
+    SELECT dead.key, of_key.state
     FROM (
         SELECT DISTINCT {key_text:key} AS key
-        FROM (SELECT key FROM {parked} WHERE due IS NULL AND sent_at IS NULL ORDER BY seq LIMIT 1000) rows
+        FROM (SELECT key FROM {parked} WHERE state = 'dead' ORDER BY seq LIMIT 1000) rows
         WHERE key IS NOT NULL
     ) dead,
     LATERAL (
-        SELECT due, waits_for
+        SELECT state
         FROM {parked}
         WHERE sent_at IS NULL AND key IS NOT NULL
           AND hashtextextended({key_text:key}, 0) = hashtextextended(dead.key, 0) AND {key_text:key} = dead.key
@@ -18,4 +18,4 @@ FROM (
     ) of_key
     LIMIT $1::int8
 ) held
-WHERE due = 'infinity' AND waits_for IS NULL
+WHERE state = 'behind'

@@ -4,6 +4,6 @@
 -- $1 int8 the limit.
 SELECT count(*),
        extract(epoch FROM clock_timestamp() - min({parked_time})),
-       -extract(epoch FROM clock_timestamp() - min(due) FILTER (WHERE due < 'infinity')),
-       count(*) FILTER (WHERE due = 'infinity' AND (waits_for IS NULL OR {is_paused}))
-FROM (SELECT * FROM {parked} WHERE due IS NOT NULL ORDER BY due LIMIT $1::int8) first
+       -extract(epoch FROM clock_timestamp() - min(due)),
+       count(*) FILTER (WHERE due IS NULL AND state IN ('behind', 'paused'))
+FROM (SELECT * FROM {parked} WHERE sent_at IS NULL AND state <> 'dead' ORDER BY due LIMIT $1::int8) first

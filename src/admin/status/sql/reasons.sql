@@ -2,9 +2,9 @@
 -- $1 int8 how many reasons.
 SELECT count(*), left(coalesce(error, ''), 120)
 FROM (
-    (SELECT error FROM {parked} WHERE due IS NOT NULL ORDER BY due LIMIT 1000)
+    (SELECT error FROM {parked} WHERE sent_at IS NULL AND state <> 'dead' ORDER BY due LIMIT 1000)
     UNION ALL
-    (SELECT error FROM {parked} WHERE due IS NULL AND sent_at IS NULL ORDER BY seq DESC LIMIT 1000)
+    (SELECT error FROM {parked} WHERE state = 'dead' ORDER BY seq DESC LIMIT 1000)
 ) parked
 GROUP BY 2
 ORDER BY 1 DESC, 2 LIMIT $1::int8

@@ -16,9 +16,9 @@ FROM (
             SELECT {slice_of_parked} AS slice
             FROM (
                 SELECT id, key, due FROM {parked} head
-                WHERE due <= statement_timestamp() AND sent_at IS NULL AND {is_no_note}
+                WHERE due <= statement_timestamp() AND {is_tried}
                   AND {parked_sink_is_here:$2}
-                  AND (waits_for = {refused_sent} OR {is_head})
+                  AND {is_head}
                 ORDER BY due LIMIT 1000
             ) due_rows
             GROUP BY 1 ORDER BY min(due)
