@@ -238,10 +238,8 @@ TEST(poison_rows_are_dead_at_once_and_their_neighbours_arrive)
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     assert_int_equal(count_in_kafka(topic_of(fixture, "k.a")), 1000);
     assert_int_equal(count_in_nats(fixture), 1000);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE due IS NULL"
-                                " AND sent_at IS NULL"),
-                     12);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 12);
     assert_int_equal(sql_number(fixture->conn, UNSENT), 0);
     assert_says(sql_text(fixture->conn, "SELECT string_agg(error, ';') FROM outbox_parked"),
                 "larger than message.max.bytes");
@@ -259,10 +257,10 @@ TEST(rows_of_an_unknown_topic_wait_and_are_sent_when_it_is_there)
     process_start(&relay, NULL, "run", "-c", fixture->config, NULL);
     wait_for_number(fixture->conn, 20, "SELECT count(*) FROM outbox WHERE sent_at IS NOT NULL");
     wait_for_number(fixture->conn, 20,
-                    "SELECT count(*) FROM outbox_parked WHERE due IS NOT NULL"
+                    "SELECT count(*) FROM outbox_parked WHERE state = 'waiting'"
                     " AND attempts = 0 AND error LIKE 'unknown topic %'");
     wait_for_number(fixture->conn, 19,
-                    "SELECT count(*) FROM outbox_parked WHERE due = 'infinity'"
+                    "SELECT count(*) FROM outbox_parked WHERE due IS NULL"
                     " AND waits_for LIKE 'k/%k.late'"); /* all but the one that is tried */
     process_await_words(&relay, "msg=\"the destination takes no messages");
     assert_int_equal(process_count_words(&relay, "msg=\"the destination takes no messages"), 1);

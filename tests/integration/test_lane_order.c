@@ -320,8 +320,8 @@ TEST(a_lane_is_set_back_behind_a_backlog_and_no_longer)
 static void insert_parked(int id)
 {
     sql(rig.fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, payload, created_at, attempts, due, error,"
-        " parked_at) SELECT %d, gen_random_uuid(), 't', '1', now(), 0, now(), 'broken', now()",
+        "INSERT INTO outbox_parked (id, event_id, topic, payload, created_at, state, due, error)"
+        " SELECT %d, gen_random_uuid(), 't', '1', now(), 'retry', now(), 'broken'",
         id);
 }
 

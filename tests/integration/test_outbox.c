@@ -242,8 +242,8 @@ TEST(rows_whose_mark_a_trigger_swallows_are_noted_as_sent)
     assert_int_equal(settle_all(fixture, false), 0);
     assert_int_equal(sql_number(fixture->conn, UNSENT), 2);
     assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE waits_for = 'refused, is"
-                                " sent' AND error LIKE '%%settled 0 rows instead of%%'"),
+                                "SELECT count(*) FROM outbox_parked WHERE state = 'unsettled'"
+                                " AND error LIKE '%%settled 0 rows instead of%%'"),
                      2);
     claim_count(fixture, 0);
 }
@@ -489,7 +489,7 @@ TEST(a_parked_row_moves_with_its_reason_and_all_it_holds)
             " (p.event_id, p.topic, p.key, p.type, p.payload, p.headers, p.created_at) IS NOT"
             " DISTINCT FROM (b.event_id, b.topic, b.key, b.type, b.payload, b.headers, "
             "b.created_at)"
-            " AND error = 'reason ' || id AND attempts = 1 AND due IS NULL AND p.sent_at IS NULL"),
+            " AND error = 'reason ' || id AND attempts = 1 AND state = 'dead'"),
         2);
 }
 
@@ -544,8 +544,8 @@ TEST(a_parked_row_that_is_sent_stays_marked)
 
     claim_parked_and_send(fixture);
     assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE sent_at IS NOT NULL"
-                                " AND due IS NULL AND error IS NULL"),
+                                "SELECT count(*) FROM outbox_parked WHERE state = 'sent'"
+                                " AND error IS NULL"),
                      1);
 }
 

@@ -173,9 +173,10 @@ TEST(behind_a_dead_row_its_key_waits_and_no_other)
     assert_string_equal(claim_all(fixture, false), "other:4");
     send_all(fixture);
     assert_string_equal(claim_all(fixture, true), "");
-    assert_string_equal(sql_text(fixture->conn, "SELECT string_agg(id || ' ' || coalesce(due::text,"
-                                                " 'dead'), ', ' ORDER BY seq) FROM outbox_parked"),
-                        "1 dead, 2 infinity, 3 infinity");
+    assert_string_equal(sql_text(fixture->conn,
+                                 "SELECT string_agg(id || ' ' || state, ', ' ORDER BY"
+                                 " seq) FROM outbox_parked"),
+                        "1 dead, 2 behind, 3 behind");
 }
 
 TEST_AGAIN(behind_a_dead_row_its_key_waits_and_no_other, set_up_deleting, tear_down)
@@ -325,7 +326,7 @@ TEST(a_row_that_an_operator_touches_is_not_overtaken)
         insert(fixture, "k");
     assert_string_equal(claim_all(fixture, false), "k:1 k:2 k:3 k:4");
     park_behind_dead(fixture);
-    sql(fixture->conn, "UPDATE outbox_parked SET due = now() WHERE id = 1");
+    sql(fixture->conn, "UPDATE outbox_parked SET state = 'retry', due = now() WHERE id = 1");
     assert_int_equal(pipe(pipes), 0);
     operator= fork();
     if (operator== 0)
@@ -342,9 +343,10 @@ TEST(the_rows_of_a_key_leave_in_the_order_of_their_ids_however_they_were_parked)
 {
     struct lane_fixture *fixture = *state;
 
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, due) VALUES"
-                       " (7, gen_random_uuid(), 't', 'k', now()), (5, gen_random_uuid(), 't', 'k',"
-                       " 'infinity'), (6, gen_random_uuid(), 't', 'k', NULL)");
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state, due) VALUES"
+                       " (7, gen_random_uuid(), 't', 'k', 'retry', now()),"
+                       " (5, gen_random_uuid(), 't', 'k', 'behind', NULL),"
+                       " (6, gen_random_uuid(), 't', 'k', 'dead', NULL)");
     assert_string_equal(claim_all(fixture, true), "");
     dead(fixture, PARKED_RETRY, "6");
     assert_string_equal(claim_all(fixture, true), "");
@@ -357,10 +359,10 @@ TEST(a_row_behind_a_dead_one_is_not_tried_for_those_that_wait_for_its_destinatio
     struct lane_fixture *fixture = *state;
     struct admin *admin;
 
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, due, waits_for) VALUES"
-                       " (1, gen_random_uuid(), 'x', 'k', NULL, NULL),"
-                       " (2, gen_random_uuid(), 'm', 'k', now(), 's/m'),"
-                       " (3, gen_random_uuid(), 'm', 'j', 'infinity', 's/m')");
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state, due,"
+                       " waits_for) VALUES (1, gen_random_uuid(), 'x', 'k', 'dead', NULL, NULL),"
+                       " (2, gen_random_uuid(), 'm', 'k', 'waiting', now(), 's/m'),"
+                       " (3, gen_random_uuid(), 'm', 'j', 'waiting', NULL, 's/m')");
     admin = admin_open(&fixture->options, &fixture->error);
     assert_non_null(admin);
     assert_int_equal(admin_adopt_waiting(admin, &fixture->error), 0);
@@ -432,8 +434,8 @@ TEST(a_foreign_lock_on_a_parked_row_leaves_the_outbox_alone)
 
     insert(fixture, "k");
     send_what_there_is(fixture);
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, due) VALUES"
-                       " (7, gen_random_uuid(), 't', 'p', now())");
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state, due)"
+                       " VALUES (7, gen_random_uuid(), 't', 'p', 'retry', now())");
     sql(other, "BEGIN");
     sql(other, "SELECT FROM outbox_parked FOR UPDATE");
     assert_int_equal(claim_from(fixture->outbox, &fixture->batch, true, &fixture->error), -1);
@@ -448,11 +450,12 @@ TEST(a_retried_row_that_stands_behind_another_is_not_due)
 {
     struct lane_fixture *fixture = *state;
 
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key) VALUES"
-                       " (1, gen_random_uuid(), 't', 'k'), (2, gen_random_uuid(), 't', 'k')");
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state) VALUES"
+                       " (1, gen_random_uuid(), 't', 'k', 'dead'),"
+                       " (2, gen_random_uuid(), 't', 'k', 'dead')");
     dead(fixture, PARKED_RETRY, "2");
-    assert_string_equal(sql_text(fixture->conn, "SELECT due FROM outbox_parked WHERE id = 2"),
-                        "infinity");
+    assert_string_equal(sql_text(fixture->conn, "SELECT state FROM outbox_parked WHERE id = 2"),
+                        "behind");
 }
 
 static void claim_late_and_later(struct lane_fixture *fixture, PGconn *writer)
@@ -1035,9 +1038,8 @@ TEST(every_statement_goes_by_its_index_whatever_the_statistics_say)
     assert_plans(fixture); /* analysed while empty */
     sql(fixture->conn, "INSERT INTO outbox (topic, key) SELECT 't', 'hot' FROM"
                        " generate_series(1, 20000)");
-    sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, key, due) SELECT i,"
-        " gen_random_uuid(), 't', 'hot', 'infinity' FROM generate_series(1, 5000) i");
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state) SELECT i,"
+                       " gen_random_uuid(), 't', 'hot', 'behind' FROM generate_series(1, 5000) i");
     assert_plans(fixture);
     sql(fixture->conn, "ANALYZE outbox, outbox_parked");
     assert_plans(fixture); /* one key in all rows */
