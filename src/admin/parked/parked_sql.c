@@ -59,7 +59,7 @@ static const char *choose_direction(const void *about)
 
 static const char *choose_row_lock(const void *about)
 {
-    return statement_of(about)->locks ? "FOR UPDATE" : "";
+    return statement_of(about)->locks ? "\nFOR UPDATE" : "";
 }
 
 static const char *choose_sure_text(const void *about)

@@ -1,4 +1,4 @@
--- Deletes sent rows of the outbox that are old enough, at most {purge_rows}, and returns their number. Ids are
+-- Deletes sent rows of the outbox that are old enough, a batch of them, and returns their number. Ids are
 -- sequential, so the rows with the lowest ids are the oldest: only these are read, and no index on sent_at is needed.
 -- $1 int8 the age in ms.
 WITH purged AS (

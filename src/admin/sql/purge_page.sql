@@ -1,5 +1,5 @@
--- Up to {purge_rows} rows of the outbox that purge.sql would delete, after a place: the ctid and the place of each,
--- which is its id.
+-- Rows of the outbox that a purge would delete, after a place, a batch of them: the ctid and the place of each, which
+-- is its id.
 -- $1 int8 the age in ms; $2 text the place ('': from the first row on).
 SELECT relay_row::text, relay_id::text
 FROM (

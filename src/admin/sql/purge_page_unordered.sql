@@ -1,4 +1,5 @@
--- The same as purge_page.sql for ids that do not grow: the place of a row is its ctid.
+-- Rows of the outbox that a purge would delete, after a place, a batch of them: the ctid and the place of each. Ids do
+-- not grow, so the place is the ctid, too.
 -- $1 int8 the age in ms; $2 text the place ('': from the first row on).
 SELECT ctid::text, ctid::text
 FROM {outbox}

@@ -1,4 +1,4 @@
--- Deletes parked rows that were sent after all and are old enough, at most {purge_rows}, and returns their number.
+-- Deletes parked rows that were sent after all and are old enough, a batch of them, and returns their number.
 -- $1 int8 the age in ms.
 WITH purged AS (
     DELETE FROM {parked}

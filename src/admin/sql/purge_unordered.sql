@@ -1,4 +1,5 @@
--- The same as purge.sql for ids that do not grow: it may read every row.
+-- Deletes sent rows of the outbox that are old enough, a batch of them, and returns their number. Ids do not grow, so
+-- it may read every row.
 -- $1 int8 the age in ms.
 WITH purged AS (
     DELETE FROM {outbox}

@@ -1,6 +1,4 @@
 -- Part: "chosen", a page of the rows that fit a filter, among the dead rows or among all; "missing_words" is NULL.
--- $1 int8 and $2 int8 the bounds of seq, both exclusive; NULL for any: $3 text the type; $4 text the topic; $5 text a
--- regular expression for the topic; $6 timestamptz parked since.
 missing_words AS (
     SELECT NULL::text AS words
 ), chosen AS MATERIALIZED (
@@ -11,6 +9,5 @@ missing_words AS (
       AND ($4::text IS NULL OR topic::text = $4)
       AND ($5::text IS NULL OR topic::text ~ $5)
       AND ($6::timestamptz IS NULL OR parked_at >= $6::timestamptz)
-    ORDER BY seq {direction} LIMIT {page_rows}
-    {row_lock}
+    ORDER BY seq {direction} LIMIT {page_rows}{row_lock}
 )

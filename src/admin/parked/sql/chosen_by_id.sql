@@ -1,7 +1,6 @@
 -- Part: "chosen", the rows that ids or event ids name, if each names one; "missing_words", those that name none as text
 -- for an error, NULL if each does. There is a separate join for each id column, so that PostgreSQL can use a hash join
 -- for many ids. The rows are locked before anything is decided.
--- $1 text[] the ids.
 wanted AS MATERIALIZED (
     SELECT DISTINCT word FROM unnest($1::text[]) AS w (word)
 ), hits AS MATERIALIZED (
@@ -11,8 +10,7 @@ wanted AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT seq AS locked_seq
     FROM {parked}
-    WHERE seq = ANY (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL AND {is_choosable}
-    {row_lock}
+    WHERE seq = ANY (ARRAY(SELECT hit FROM hits)) AND sent_at IS NULL AND {is_choosable}{row_lock}
 ), missing AS MATERIALIZED (
     SELECT word FROM wanted WHERE word NOT IN (SELECT word FROM hits JOIN locked ON hit = locked_seq)
 ), missing_words AS (

@@ -1,5 +1,7 @@
--- Deletes rows, and makes the next row of a dropped row's key due.
--- Parameters and result are those of dead_select.sql.
+-- Deletes parked rows, and makes the next row of a dropped row's key due.
+-- Returns the ids that name no row (NULL: none), seq (NULL: there is no row), and the values.
+-- By ids: $1 text[] the ids. By a filter: $1 int8 and $2 int8 the bounds of seq, both exclusive; NULL for any: $3 text
+-- the type; $4 text the topic; $5 text a regular expression for the topic; $6 timestamptz parked since.
 WITH {chosen}, done AS MATERIALIZED (
     DELETE FROM {parked} USING chosen
     WHERE seq = chosen_seq

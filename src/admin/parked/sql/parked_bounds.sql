@@ -1,4 +1,4 @@
 -- The bounds of seq of all parked rows, both exclusive, so that a request ends although rows die meanwhile; and the
 -- moment of --since.
--- $1 and $2 as in since.sql.
+-- Since: $1 int8 a duration before now in ms, or else $2 timestamptz; NULL: any time.
 SELECT coalesce((SELECT min(seq) FROM {parked}), 1) - 1, coalesce((SELECT max(seq) FROM {parked}), 0) + 1, {since}

@@ -1,6 +1,7 @@
--- Copies sent rows into the parked table, due at once, in one step of `replay`. Returns the number of rows and the
--- places.
--- The parameters are those of replay_chosen.sql.
+-- Copies sent rows into the parked table, due at once, in one step of `replay`. Returns the number of rows, the last id
+-- that was looked at (NULL: there are no more), and the last one that was copied.
+-- NULL for any: $1 text the last id of the step before; $2 timestamptz the earliest sent_at; $4 text the topic; $5 text
+-- a regular expression for the topic; $6 text an array of ids. $3 timestamptz sent before; $7 int4 the most rows.
 WITH {replay_chosen}, sent_rows AS (
     SELECT {moved_columns} FROM {outbox} WHERE ctid = ANY (ARRAY(SELECT place FROM chosen WHERE NOT parked))
     UNION ALL

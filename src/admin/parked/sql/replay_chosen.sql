@@ -1,8 +1,6 @@
 -- Part: "chosen", the rows that a step of `replay` copies, in the order of the ids: rows of the outbox, and rows that
 -- had been parked before they were sent; any other row has been purged. "edge" is the last row of the outbox that it
--- looks at when there may be more: {looked_rows} in one step, so that no step takes long.
--- NULL for any: $1 text the last id of the step before; $2 timestamptz the earliest sent_at; $4 text the topic; $5
--- text a regular expression for the topic; $6 text an array of ids. $3 timestamptz sent before; $7 int4 the most rows.
+-- looks at when there may be more, so that no step takes long.
 looked AS MATERIALIZED (
     SELECT ctid AS place, {id} AS id, {sent_at} AS sent_at, {topic} AS topic
     FROM {outbox}

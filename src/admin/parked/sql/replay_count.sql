@@ -1,6 +1,7 @@
--- What a step of `replay` would copy: the number of rows, the places, and a line for each of the first ten rows: id,
--- sent_at, topic.
--- The parameters are those of replay_chosen.sql.
+-- Counts what a step of `replay` would copy. Returns the number of rows, the last id that was looked at (NULL: there
+-- are no more), the last one that would be copied, and a line for each of the first ten rows: id, sent_at, topic.
+-- NULL for any: $1 text the last id of the step before; $2 timestamptz the earliest sent_at; $4 text the topic; $5 text
+-- a regular expression for the topic; $6 text an array of ids. $3 timestamptz sent before; $7 int4 the most rows.
 WITH {replay_chosen}
 SELECT counted.*, shown.*
 FROM (SELECT (SELECT count(*) FROM chosen), {replay_places}) counted

@@ -1,3 +1,3 @@
 -- The moment of --since, and that of this command: rows sent later are not replayed.
--- $1 and $2 as in since.sql.
+-- Since: $1 int8 a duration before now in ms, or else $2 timestamptz; NULL: any time.
 SELECT {since}, now()

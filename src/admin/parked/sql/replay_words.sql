@@ -1,4 +1,5 @@
--- The same as replay_ids.sql for ids and event ids of any type.
+-- The rows that ids and event ids of any type name: those that name no sent row, as text for an error (NULL: all do),
+-- and the ids of the rows as an array.
 -- $1 text[] the ids.
 WITH wanted AS (
     SELECT DISTINCT word FROM unnest($1::text[]) AS w (word)

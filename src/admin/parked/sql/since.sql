@@ -1,3 +1,2 @@
 -- Part: the moment of --since, as a duration before now or a timestamp; NULL: any.
--- $1 int8 the duration in ms; $2 timestamptz.
 CASE WHEN $1::int8 IS NOT NULL THEN now() - $1::int8 * interval '1 millisecond' ELSE $2::timestamptz END
