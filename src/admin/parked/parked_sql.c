@@ -115,8 +115,7 @@ static const char *choose_replay_due(const void *about)
 {
     const struct table_words *tables = ((const struct parked_words *)about)->tables;
 
-    return sql_keeps_order(tables->table, tables->options) ? statement_replay_due
-                                                           : "true";
+    return sql_keeps_order(tables->table, tables->options) ? statement_replay_due : "true";
 }
 
 static const struct sql_word words[] = {
