@@ -27,11 +27,13 @@ static const struct parked_column own_columns[PARKED_OWN_COUNT] = {
 };
 
 static const struct parked_index indexes[] = {
-    {"due", "(sent_at IS NULL) AND (state <> 'dead'::text)", false},
-    {"waits_for, due, seq", "waits_for IS NOT NULL", false},
-    {"sent_at", "sent_at IS NOT NULL", false},
-    {"seq", "state = 'dead'::text", false},
-    {"state, due", "state = ANY (ARRAY['refused'::text, 'unsettled'::text])", false},
+    {"due", "(sent_at IS NULL) AND (state <> 'dead'::text)",
+     "sent_at IS NULL AND state OPERATOR(pg_catalog.<>) 'dead'", false},
+    {"waits_for, due, seq", "waits_for IS NOT NULL", "waits_for IS NOT NULL", false},
+    {"sent_at", "sent_at IS NOT NULL", "sent_at IS NOT NULL", false},
+    {"seq", "state = 'dead'::text", "state OPERATOR(pg_catalog.=) 'dead'", false},
+    {"state, due", "state = ANY (ARRAY['refused'::text, 'unsettled'::text])",
+     "state OPERATOR(pg_catalog.=) ANY (ARRAY['refused', 'unsettled'])", false},
 };
 #define INDEX_COUNT (int)(sizeof indexes / sizeof *indexes)
 
@@ -48,8 +50,9 @@ static void expect(struct parked_table *parked, const struct table *table)
     }
     memcpy(parked->columns + COLUMN_SENT_AT, own_columns, sizeof own_columns);
     memcpy(parked->indexes, indexes, sizeof indexes);
-    parked->indexes[INDEX_COUNT] = (struct parked_index){
-        parked_key_columns(table), "(sent_at IS NULL) AND (key IS NOT NULL)", false};
+    parked->indexes[INDEX_COUNT] =
+        (struct parked_index){parked_key_columns(table), "(sent_at IS NULL) AND (key IS NOT NULL)",
+                              "sent_at IS NULL AND key IS NOT NULL", false};
     parked->index_count = INDEX_COUNT + (parked_key_columns(table) != NULL);
 }
 
@@ -172,5 +175,5 @@ int parked_index_sql(const struct parked_index *index, const struct table *table
 {
     return snprintf(sql, size, "CREATE INDEX %sON %s (%s) WHERE %s;",
                     concurrently ? "CONCURRENTLY " : "", table->parked_quoted, index->columns,
-                    index->predicate);
+                    index->made_where);
 }

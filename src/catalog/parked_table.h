@@ -19,8 +19,9 @@ struct parked_column {
 /* A partial index. */
 struct parked_index {
     const char *columns;
-    const char *predicate;
-    bool exists; /* a valid index of this kind exists */
+    const char *predicate;  /* as pg_get_expr() returns it */
+    const char *made_where; /* the same for CREATE INDEX with any search_path */
+    bool exists;            /* a valid index of this kind exists */
 };
 
 struct parked_table {

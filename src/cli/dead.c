@@ -54,7 +54,7 @@ static void put_cell(const char *text, int width, bool cut)
  * verbs want it. `dead show` and --json have the rest. */
 static void print_on_terminal(const struct parked_value *values, int count, bool heading)
 {
-    enum { ID = 8, STATE = 27, ATTEMPTS = sizeof "attempts" - 1, GAPS = 8 };
+    enum { ID = 8, STATE = 29, ATTEMPTS = sizeof "attempts" - 1, GAPS = 8 };
     int columns = terminal_columns();
     int room = (columns > 80 ? columns : 80) - ID - STATE - ATTEMPTS - GAPS;
     const struct {

@@ -215,7 +215,7 @@ TEST(init_prints_what_a_table_made_for_order_none_lacks)
     assert_says(fixture->process.err,
                 "CREATE INDEX ON \"public\".\"outbox_parked\""
                 " (pg_catalog.hashtextextended(key::pg_catalog.text, 0), id) WHERE "
-                "(sent_at IS NULL) AND (key IS NOT NULL);\n");
+                "sent_at IS NULL AND key IS NOT NULL;\n");
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_slice"), 64);
     execute_printed(fixture);
     expect(fixture, run_command(fixture, "init"), 0);

@@ -111,11 +111,11 @@ static int put_word_as(FILE *out, const struct sql_call *call)
     return fputs(uuid ? "lower(word)" : "word", out) < 0 ? -1 : 0;
 }
 
-static const char *choose_replay_due(const void *about)
+static const char *choose_replay_is_tried(const void *about)
 {
     const struct table_words *tables = ((const struct parked_words *)about)->tables;
 
-    return sql_keeps_order(tables->table, tables->options) ? statement_replay_due : "true";
+    return sql_keeps_order(tables->table, tables->options) ? statement_replay_is_tried : "true";
 }
 
 static const struct sql_word words[] = {
@@ -139,7 +139,7 @@ static const struct sql_word words[] = {
     {"looked_rows", .put = put_number},
     {"replay_chosen", .text = statement_replay_chosen},
     {"replay_places", .text = statement_replay_places},
-    {"replay_due", .choose = choose_replay_due},
+    {"replay_is_tried", .choose = choose_replay_is_tried},
     {"is_replayed", .text = statement_is_replayed},
     {"is_parked_sent", .text = "sent_at IS NOT NULL AND replayed_at IS NULL"}, /* a copy is none */
     {.name = NULL},

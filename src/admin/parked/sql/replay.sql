@@ -10,7 +10,7 @@ WITH {replay_chosen}, sent_rows AS (
     INSERT INTO {parked} (state, due, error, replayed_at, {moved_names})
     SELECT CASE WHEN is_tried THEN 'retry' ELSE 'behind' END, CASE WHEN is_tried THEN clock_timestamp() END,
            'replayed', now(), {moved_names}
-    FROM (SELECT *, {replay_due} AS is_tried FROM sent_rows head) copied
+    FROM (SELECT *, {replay_is_tried} AS is_tried FROM sent_rows head) copied
     ORDER BY id
     RETURNING 1
 )
