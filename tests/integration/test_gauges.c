@@ -95,10 +95,12 @@ TEST(parked_and_dead_rows_are_counted_so_far)
 
     open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
     sql(gauged.conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, due, sent_at, error)"
+        "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, state, due, sent_at,"
+        " error)"
         " SELECT i, gen_random_uuid(), 't', i::text, now() - interval '1 hour' + i * interval '1 "
         "s',"
-        " CASE i %% 4 WHEN 0 THEN now() + interval '50 s' WHEN 1 THEN 'infinity'::timestamptz END,"
+        " (ARRAY['retry', 'behind', 'sent', 'dead'])[i %% 4 + 1],"
+        " CASE i %% 4 WHEN 0 THEN now() + interval '50 s' END,"
         " CASE i %% 4 WHEN 2 THEN now() END, CASE i %% 4 WHEN 3 THEN 'is dead' ELSE 'waits' END"
         " FROM generate_series(1, 2400) i");
     measure(&gauged, INT64_MIN, 601);
@@ -127,12 +129,12 @@ TEST(rows_behind_dead_ones_are_counted_with_their_keys)
     struct gauged gauged = {0};
 
     open_tables(&gauged, ON_SENT_MARK, ORDER_KEY);
-    sql(gauged.conn, "INSERT INTO outbox_parked (id, event_id, topic, key, due) VALUES"
-                     " (1, gen_random_uuid(), 't', 'dead', NULL),"
-                     " (2, gen_random_uuid(), 't', 'dead', 'infinity'),"
-                     " (3, gen_random_uuid(), 't', 'dead', 'infinity'),"
-                     " (4, gen_random_uuid(), 't', 'waits', now() + interval '1 hour'),"
-                     " (5, gen_random_uuid(), 't', 'waits', 'infinity')");
+    sql(gauged.conn, "INSERT INTO outbox_parked (id, event_id, topic, key, state, due) VALUES"
+                     " (1, gen_random_uuid(), 't', 'dead', 'dead', NULL),"
+                     " (2, gen_random_uuid(), 't', 'dead', 'behind', NULL),"
+                     " (3, gen_random_uuid(), 't', 'dead', 'behind', NULL),"
+                     " (4, gen_random_uuid(), 't', 'waits', 'retry', now() + interval '1 hour'),"
+                     " (5, gen_random_uuid(), 't', 'waits', 'behind', NULL)");
     measure(&gauged, INT64_MIN, 1000);
     assert_int_equal(gauged.gauges.held_rows, 2);
     assert_int_equal(gauged.gauges.held_keys, 1);

@@ -135,11 +135,11 @@ TEST(drop_all_leaves_rows_that_wait_for_another_try)
     struct fixture *fixture = *state;
 
     sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, error, sent_at) VALUES"
-        " (1, gen_random_uuid(), 't', now(), now() + interval '1 hour', 'away', NULL),"
-        " (2, gen_random_uuid(), 't', now(), NULL, 'dead', NULL),"
-        " (3, gen_random_uuid(), 't', now(), NULL, 'dead', NULL),"
-        " (4, gen_random_uuid(), 't', now(), NULL, NULL, now())");
+        "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, due, sent_at)"
+        " VALUES (1, gen_random_uuid(), 't', now(), 'retry', now() + interval '1 hour', NULL),"
+        " (2, gen_random_uuid(), 't', now(), 'dead', NULL, NULL),"
+        " (3, gen_random_uuid(), 't', now(), 'dead', NULL, NULL),"
+        " (4, gen_random_uuid(), 't', now(), 'sent', NULL, now())");
     expect(fixture, run(fixture, "dead", "drop", "--all", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "dropped 2");
     assert_string_equal(

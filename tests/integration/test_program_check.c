@@ -76,11 +76,12 @@ TEST(destinations_of_parked_rows_are_looked_at_too)
 
     write_config(fixture, "", STDOUT_SINK "\nallow = [\"known\"]\n");
     sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, waits_for, error) VALUES"
-        " (1, gen_random_uuid(), 'unknown', now(), 'infinity', 'out unknown', 'unknown topic')");
+        "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, waits_for, error)"
+        " VALUES (1, gen_random_uuid(), 'unknown', now(), 'waiting', 'out/unknown',"
+        " 'unknown topic')");
     check(fixture, 4);
     assert_says(fixture->process.out, "topic \"unknown\": the sink's allow list does not permit");
-    sql(fixture->conn, "UPDATE outbox_parked SET due = NULL");
+    sql(fixture->conn, "UPDATE outbox_parked SET state = 'dead', waits_for = NULL");
     check(fixture, 0);
 }
 

@@ -13,21 +13,21 @@
 
 FIXTURE(set_up, fixture_close)
 
-/* Rows in the order of their ids: dead, waiting for an hour, waiting for its destination, sent. */
+/* Rows in the order of their ids: dead, due some day, behind a row of its key, sent. */
 static void park_four(struct fixture *fixture)
 {
     sql(fixture->conn,
         "INSERT INTO outbox_parked (id, event_id, topic, key, type, payload, headers, created_at,"
-        " attempts, due, error, parked_at, sent_at) VALUES"
+        " state, attempts, due, error, parked_at, sent_at) VALUES"
         " (1, '00000000-0000-0000-0000-0000000000a1', 'order.paid', 'k1', 'Paid', '{\"n\": 1}',"
-        "  '{\"h\": \"v\"}', '2026-01-02 03:04:05Z', 10, NULL, 'broken', '2026-01-02 03:05:00Z',"
-        "  NULL),"
+        "  '{\"h\": \"v\"}', '2026-01-02 03:04:05Z', 'dead', 10, NULL, 'broken',"
+        "  '2026-01-02 03:05:00Z', NULL),"
         " (2, '00000000-0000-0000-0000-0000000000a2', 'order.shipped', NULL, NULL, NULL, NULL,"
-        "  now(), 3, '2036-05-06 07:08:09Z', 'away', now() - interval '2 hours', NULL),"
-        " (3, '00000000-0000-0000-0000-0000000000a3', 'stock', NULL, 'Paid', '3', NULL, now(), 0,"
-        "  'infinity', 'no such stream', now(), NULL),"
-        " (4, '00000000-0000-0000-0000-0000000000a4', 'stock', NULL, 'Paid', '4', NULL, now(), 1,"
-        "  NULL, NULL, now(), now())");
+        "  now(), 'retry', 3, '2036-05-06 07:08:09Z', 'away', now() - interval '2 hours', NULL),"
+        " (3, '00000000-0000-0000-0000-0000000000a3', 'stock', NULL, 'Paid', '3', NULL, now(),"
+        "  'behind', 0, NULL, 'no such stream', now(), NULL),"
+        " (4, '00000000-0000-0000-0000-0000000000a4', 'stock', NULL, 'Paid', '4', NULL, now(),"
+        "  'sent', 1, NULL, NULL, now(), now())");
 }
 
 /* The first column of each line of `dead list`, separated by commas. */
@@ -61,9 +61,8 @@ TEST(list_shows_waiting_and_dead_rows_the_newest_first)
     expect(fixture, run(fixture, "dead", "list", "-c", fixture->config), 0);
     assert_string_equal(
         fixture->process.out,
-        "3\twaiting behind its key\t00000000-0000-0000-0000-0000000000a3\tstock\t-\tPaid\t0\tno "
-        "such stream\n"
-        "2\twaiting till "
+        "3\tbehind\t00000000-0000-0000-0000-0000000000a3\tstock\t-\tPaid\t0\tno such stream\n"
+        "2\tretry, next try at "
         "2036-05-06T07:08:09Z\t00000000-0000-0000-0000-0000000000a2\torder.shipped\t-\t-\t3"
         "\taway\n"
         "1\tdead\t00000000-0000-0000-0000-0000000000a1\torder.paid\tk1\tPaid\t10\tbroken\n");
@@ -112,8 +111,8 @@ TEST(the_list_ends_at_its_limit)
     expect(fixture, run(fixture, "dead", "retry", "1", "--limit", "1", "-c", fixture->config), 2);
     assert_says(fixture->process.err, "--limit is for list");
     sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, created_at) SELECT i, gen_random_uuid(),"
-        " 'many', now() FROM generate_series(1, 2500) i");
+        "INSERT INTO outbox_parked (id, event_id, topic, created_at, state) SELECT i,"
+        " gen_random_uuid(), 'many', now(), 'dead' FROM generate_series(1, 2500) i");
     expect(
         fixture,
         run(fixture, "dead", "list", "--topic", "many", "--limit", "1500", "-c", fixture->config),
@@ -121,24 +120,30 @@ TEST(the_list_ends_at_its_limit)
     assert_int_equal(count_lines(fixture->process.out), 1500);
 }
 
-TEST(a_waiting_row_says_when_it_is_tried_or_what_it_waits_for)
+TEST(a_row_says_its_state_and_when_it_is_tried)
 {
     static const struct {
+        const char *state;
         const char *due;
         const char *waits_for;
         const char *words;
-    } cases[] = {{"now() + interval '30.5 s'", "NULL", "waiting, next try in 3"},
-                 {"now() + interval '9.5 min'", "NULL", "waiting, next try in 10 min"},
-                 {"now() - interval '1 s'", "NULL", "waiting, next try now"},
-                 {"'infinity'", "NULL", "waiting behind its key"},
-                 {"'infinity'", "'out stock'", "waiting for its topic"},
-                 {"NULL", "NULL", "dead"}};
+    } cases[] = {{"retry", "now() + interval '30.5 s'", "NULL", "\tretry, next try in 3"},
+                 {"retry", "now() + interval '9.5 min'", "NULL", "\tretry, next try in 10 min\t"},
+                 {"retry", "now() - interval '1 s'", "NULL", "\tretry, next try now\t"},
+                 {"behind", "NULL", "NULL", "\tbehind\t"},
+                 {"waiting", "NULL", "'out/stock'", "\twaiting\t"},
+                 {"waiting", "now()", "'out/stock'", "\twaiting, next try now\t"},
+                 {"paused", "now()", "'paused topic stock'", "\tpaused\t"},
+                 {"refused", "now()", "NULL", "\trefused, next try now\t"},
+                 {"unsettled", "now()", "NULL", "\tunsettled, next try now\t"},
+                 {"dead", "NULL", "NULL", "\tdead\t"}};
     struct fixture *fixture = *state;
 
     park_four(fixture);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        sql(fixture->conn, "UPDATE outbox_parked SET due = %s, waits_for = %s WHERE id = 1",
-            cases[i].due, cases[i].waits_for);
+        sql(fixture->conn,
+            "UPDATE outbox_parked SET state = '%s', due = %s, waits_for = %s WHERE id = 1",
+            cases[i].state, cases[i].due, cases[i].waits_for);
         expect(fixture,
                run(fixture, "dead", "list", "--topic", "order.paid", "-c", fixture->config), 0);
         assert_says(fixture->process.out, cases[i].words);
@@ -220,10 +225,11 @@ TEST(a_topic_filter_chooses_what_a_route_would_match)
         const char *value[1] = {topics[i]};
 
         put_random_topic(topics[i], &seed);
-        PQclear(PQexecParams(fixture->conn,
-                             "INSERT INTO outbox_parked (event_id, topic, created_at, id)"
-                             " SELECT gen_random_uuid(), $1, now(), count(*) FROM outbox_parked",
-                             1, NULL, value, NULL, NULL, 0));
+        PQclear(PQexecParams(
+            fixture->conn,
+            "INSERT INTO outbox_parked (event_id, topic, created_at, state, id)"
+            " SELECT gen_random_uuid(), $1, now(), 'dead', count(*) FROM outbox_parked",
+            1, NULL, value, NULL, NULL, 0));
     }
     for (int i = 0; i < 60; i++) {
         char expected[512] = "";
@@ -271,8 +277,8 @@ TEST(list_as_json_has_one_object_a_line)
     line = fixture->process.out;
     object = load_line(line);
     assert_field(object, "id", "3");
-    assert_field(object, "state", "waiting");
-    assert_field(object, "due", "infinity");
+    assert_field(object, "state", "behind");
+    assert_field(object, "due", NULL);
     assert_field(object, "key", NULL);
     json_decref(object);
     line = strchr(strchr(line, '\n') + 1, '\n') + 1;
@@ -313,11 +319,11 @@ TEST(show_prints_all_of_a_row)
         fixture,
         run(fixture, "dead", "show", "00000000-0000-0000-0000-0000000000A2", "-c", fixture->config),
         0);
-    assert_says(fixture->process.out, "state         waiting till 2036-05-06T07:08:09Z\n");
+    assert_says(fixture->process.out, "state         retry, next try at 2036-05-06T07:08:09Z\n");
     assert_says(fixture->process.out, "key           (null)\n");
     assert_says(fixture->process.out, "payload       (null)\n");
     expect(fixture, run(fixture, "dead", "show", "3", "-c", fixture->config), 0);
-    assert_says(fixture->process.out, "state         waiting behind its key\n");
+    assert_says(fixture->process.out, "state         behind\n");
     expect(fixture, run(fixture, "dead", "show", "4", "-c", fixture->config), 1);
     assert_says(fixture->process.err, "no parked or dead row has id \"4\"");
 }
@@ -470,13 +476,14 @@ TEST(status_shows_the_most_frequent_reasons)
     json_t *reasons;
 
     sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, error, sent_at)"
-        " SELECT i, gen_random_uuid(), 't', now(), CASE WHEN i %% 2 = 0 THEN now() + interval"
+        "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, due, error, sent_at)"
+        " SELECT i, gen_random_uuid(), 't', now(), CASE WHEN i %% 2 = 0 THEN 'retry' ELSE 'dead'"
+        " END, CASE WHEN i %% 2 = 0 THEN now() + interval"
         " '2 hours' - i * interval '1 s' END, CASE WHEN i <= 5000 THEN 'old' ELSE 'reason ' || "
         "floor(sqrt(i - 5001)) END,"
         " NULL FROM generate_series(1, 5064) i");
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, error, sent_at)"
-                       " SELECT i, gen_random_uuid(), 't', now(), 'sent', now()"
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, error,"
+                       " sent_at) SELECT i, gen_random_uuid(), 't', now(), 'sent', 'old', now()"
                        " FROM generate_series(6000, 8000) i");
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "parked   2,532, oldest ");

@@ -51,7 +51,7 @@ TEST(results_without_a_stdout_are_an_error)
     static const char *const commands[] = {"status", "status --json", "check", "dead list"};
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, error) VALUES"
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, state) VALUES"
                        " (1, gen_random_uuid(), 't', now(), 'dead')");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         assert_int_equal(run_in_shell(fixture, commands[i], ">&- 2>/dev/null"), 1);

@@ -195,8 +195,8 @@ TEST(a_dead_or_waiting_row_may_be_paused_and_leaves_afterwards)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, due, error)"
-                       " VALUES (7, gen_random_uuid(), 't', now(), 'for now')");
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, state, due)"
+                       " VALUES (7, gen_random_uuid(), 't', 'retry', now())");
     command(fixture, 0, "pause", "topic", "t");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     assert_string_equal(fixture->process.out, "");

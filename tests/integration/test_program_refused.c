@@ -118,7 +118,7 @@ static void check(struct fixture *fixture, const struct refusal *refusal)
     start(fixture);
     wait_for_number(fixture->conn, 1,
                     "SELECT (min(attempts) >= 3)::int FROM outbox_parked"
-                    " WHERE waits_for IN ('refused', 'refused, is sent')");
+                    " WHERE state IN ('refused', 'unsettled')");
     assert_status_says(fixture, "wait");
     assert_int_equal(sql_number(fixture->conn, "%s", unsent(refusal)), refusal->refused);
     assert_all_are_settled(fixture, refusal);
@@ -264,8 +264,8 @@ TEST(a_row_that_cannot_be_parked_harms_no_other_key)
     assert_status_says(fixture, "row 1 and its key wait");
     sql(fixture->conn, END_KEY);
     wait_for_number(fixture->conn, 1,
-                    "SELECT count(*) FROM outbox_parked WHERE due IS NULL AND"
-                    " sent_at IS NULL AND id = 1");
+                    "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"
+                    " AND id = 1");
     wait_for_number(fixture->conn, 0, UNSENT);
     stop(fixture);
 }
@@ -279,7 +279,7 @@ TEST(without_a_note_of_a_refused_row_none_of_its_key_leaves_the_outbox)
         "CREATE TABLE audit (id bigint REFERENCES outbox); INSERT INTO audit VALUES (1);"
         " CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no notes'; END$$;"
         " CREATE TRIGGER keep BEFORE INSERT ON outbox_parked FOR EACH ROW"
-        " WHEN (starts_with(NEW.waits_for, 'refused')) EXECUTE FUNCTION keep()",
+        " WHEN (NEW.state IN ('refused', 'unsettled')) EXECUTE FUNCTION keep()",
         END_KEY,
         ROWS / KEYS,
         "rows could not be parked or settled: database: no notes"};
@@ -304,8 +304,8 @@ TEST(parked_rows_that_cannot_be_settled_end_no_relay)
         "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'not yet'; END$$;"
         " CREATE CONSTRAINT TRIGGER keep AFTER UPDATE OR DELETE ON outbox_parked DEFERRABLE"
         " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION keep();"
-        " INSERT INTO outbox_parked (id, event_id, topic, key, payload, created_at, due)"
-        " VALUES (100000, gen_random_uuid(), 't', 'parked', '1', now(), now())",
+        " INSERT INTO outbox_parked (id, event_id, topic, key, payload, created_at, state, due)"
+        " VALUES (100000, gen_random_uuid(), 't', 'parked', '1', now(), 'retry', now())",
         "DROP FUNCTION keep() CASCADE",
         0,
         "rows could not be parked or settled: "};
@@ -336,7 +336,7 @@ TEST(a_refused_row_that_the_application_removes_holds_its_key_no_longer)
     start(fixture);
     process_await_words(&fixture->process, refusal.says);
     sql(fixture->conn, "INSERT INTO outbox (topic, key, payload) VALUES ('t', 'k1', '1000')");
-    wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked WHERE due = 'infinity'");
+    wait_for_number(fixture->conn, 1, "SELECT count(*) FROM outbox_parked WHERE state = 'behind'");
     assert_int_equal(process_run(&drop, NULL, "dead", "drop", "1", "-c", fixture->config, NULL), 1);
     assert_says(drop.err, "a row that PostgreSQL refuses stays");
     process_free(&drop);

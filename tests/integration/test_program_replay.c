@@ -196,9 +196,8 @@ TEST(a_row_that_had_been_parked_before_it_was_sent_is_replayed_too)
 {
     struct fixture *fixture = *state;
 
-    sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, due, error)"
-        " VALUES (7, '00000000-0000-0000-0000-00000000000a', 't', now(), 'for now')");
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, state, due)"
+                       " VALUES (7, '00000000-0000-0000-0000-00000000000a', 't', 'retry', now())");
     drain(fixture);
     expect(fixture,
            run(fixture, "replay", "00000000-0000-0000-0000-00000000000A", "-c", fixture->config),
@@ -257,7 +256,8 @@ TEST(an_interrupt_ends_it_after_the_step_in_hand)
     process_free(process);
     process_start(process, NULL, "replay", "--since", "1h", "--rate", "10", "-c", fixture->config,
                   NULL);
-    wait_for_number(fixture->conn, 20, "SELECT count(*) FROM outbox_parked WHERE seq < 0");
+    wait_for_number(fixture->conn, 20,
+                    "SELECT count(*) FROM outbox_parked WHERE replayed_at IS NOT NULL");
     process_stop(process, SIGINT);
     expect(fixture, process->status, 1);
     assert_says(process->out, "replayed 20\n");

@@ -88,7 +88,7 @@ TEST(no_function_of_the_owner_runs_for_a_superuser)
         " CREATE INDEX rising ON outbox ((id + (OPERATOR(public.@+@) 1)))",
         "CREATE DOMAIN outer_text AS rising_text; ALTER TABLE outbox DROP COLUMN type, ADD COLUMN"
         " type outer_text; ALTER TABLE outbox_parked DROP COLUMN type;"
-        " INSERT INTO outbox_parked (id, topic) VALUES (1, 't')",
+        " INSERT INTO outbox_parked (id, topic, state) VALUES (1, 't', 'dead')",
         "CREATE TYPE pair AS (a int, b int); CREATE FUNCTION as_text(pair) RETURNS text LANGUAGE sql"
         " AS 'SELECT public.rise()::text'; CREATE CAST (pair AS text) WITH FUNCTION as_text(pair);"
         " ALTER TABLE outbox DROP COLUMN payload, ADD COLUMN payload pair",

@@ -246,8 +246,8 @@ TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes)
                        " FROM generate_series(1, 5) i");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 0);
     assert_int_equal(count_lines(fixture->process.out), 5);
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, sent_at)"
-                       " VALUES (6, gen_random_uuid(), 't', now(), now())");
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, sent_at)"
+                       " VALUES (6, gen_random_uuid(), 't', now(), 'sent', now())");
     write_config(fixture, "on_sent = \"delete\"", STDOUT_SINK);
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
     assert_null(strstr(fixture->process.out, "sink out, \"t\""));
@@ -270,8 +270,8 @@ TEST(rows_that_were_marked_are_not_sent_again_by_a_relay_that_deletes)
 /* In each round the janitor first releases rows that wait behind no other, and then purges. */
 static void await_round(struct fixture *fixture)
 {
-    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, due)"
-                       " VALUES (7, gen_random_uuid(), 't', now(), 'infinity')");
+    sql(fixture->conn, "INSERT INTO outbox_parked (id, event_id, topic, created_at, state)"
+                       " VALUES (7, gen_random_uuid(), 't', now(), 'behind')");
     wait_for_number(fixture->conn, 0, "SELECT count(*) FROM outbox_parked");
 }
 

@@ -306,16 +306,16 @@ TEST(rows_behind_a_dead_one_call_for_no_relay)
     struct fixture *fixture = *state;
 
     sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, due, waits_for, error)"
-        " VALUES (1, gen_random_uuid(), 't', 'k', now(), NULL, NULL, 'dead'),"
-        " (2, gen_random_uuid(), 't', 'k', now(), 'infinity', NULL, NULL),"
-        " (3, gen_random_uuid(), 'p', 'p', now(), 'infinity', 'paused topic p', NULL)");
+        "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, state, waits_for)"
+        " VALUES (1, gen_random_uuid(), 't', 'k', now(), 'dead', NULL),"
+        " (2, gen_random_uuid(), 't', 'k', now(), 'behind', NULL),"
+        " (3, gen_random_uuid(), 'p', 'p', now(), 'paused', 'paused topic p')");
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_null(strstr(fixture->process.out, "no relay runs"));
     assert_null(strstr(fixture->process.out, "next try"));
     assert_says(fixture->process.out, "- 1 row is dead: it stays until you retry or drop it\n");
     assert_says(fixture->process.out, "- 1 row waits behind an earlier row of the same key\n");
-    sql(fixture->conn, "UPDATE outbox_parked SET due = now() WHERE id = 2");
+    sql(fixture->conn, "UPDATE outbox_parked SET state = 'retry', due = now() WHERE id = 2");
     expect(fixture, run(fixture, "status", "-c", fixture->config), 0);
     assert_says(fixture->process.out, "- no relay runs, and 1 row is to be sent\n");
     assert_says(fixture->process.out, ", next try now\n");
@@ -327,10 +327,9 @@ TEST(with_all_rows_parked_the_oldest_age_is_theirs)
     json_t *status;
 
     sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, waits_for, error) SELECT"
-        " i, gen_random_uuid(), 'gone', now() - interval '1 hour', CASE WHEN i = 1 THEN now() +"
-        " interval '50 s' ELSE 'infinity' END, 'out/gone', 'unknown topic'"
-        " FROM generate_series(1, 30) i");
+        "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, due, waits_for,"
+        " error) SELECT i, gen_random_uuid(), 'gone', now() - interval '1 hour', 'waiting',"
+        " CASE WHEN i = 1 THEN now() + interval '50 s' END, 'out/gone', 'unknown topic' FROM generate_series(1, 30) i");
     status = ask(fixture);
     assert_in_range(json_real_value(json_object_get(status, "oldest_seconds")), 3599, 3700);
     assert_in_range(json_real_value(json_object_get(status, "next_try_seconds")), 10, 50);
@@ -368,9 +367,9 @@ TEST(a_time_without_an_age_hides_no_other_row)
             odd[i].time, odd[i].type);
         for (int due = 0; due < 2; due++)
             sql(fixture->conn,
-                "INSERT INTO outbox_parked (id, event_id, topic, created_at, due, error) VALUES "
-                "(1, gen_random_uuid(), 't', '%s', %s, 'odd')",
-                odd[i].time, due ? "now()" : "NULL");
+                "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, due) VALUES "
+                "(1, gen_random_uuid(), 't', '%s', %s)",
+                odd[i].time, due ? "'retry', now()" : "'dead', NULL");
         (void)snprintf(said, sizeof said, "%s", odd[i].time);
         status = ask(fixture);
         assert_int_equal(number_in(status, "backlog"), 2);
@@ -401,7 +400,7 @@ TEST(a_figure_that_fails_takes_no_other_with_it)
     write_config(fixture, "where = \"10 / length(topic) > 0\"\n", STDOUT_SINK);
     sql(fixture->conn,
         "INSERT INTO outbox (topic) VALUES ('');INSERT INTO outbox_parked (id, event_id, topic, "
-        "created_at, due, error) VALUES (1, gen_random_uuid(), 't', now(), NULL, 'odd')");
+        "created_at, state) VALUES (1, gen_random_uuid(), 't', now(), 'dead')");
     status = ask(fixture);
     assert_true(json_is_null(json_object_get(status, "backlog")));
     assert_int_equal(number_in(status, "dead"), 1);

@@ -755,8 +755,8 @@ TEST(the_parked_table_follows_a_changed_type)
     init(fixture);
     sql(fixture->conn, "INSERT INTO events (topic, key, payload) VALUES ('t', 'k', '{\"a\": 1}')");
     sql(fixture->conn,
-        "INSERT INTO events_parked (id, event_id, topic, key, payload, due) SELECT id,"
-        " event_id, topic, key, payload, now() FROM events");
+        "INSERT INTO events_parked (id, event_id, topic, key, payload, state, due) SELECT id,"
+        " event_id, topic, key, payload, 'retry', now() FROM events");
     sql(fixture->conn, "DELETE FROM events");
     sql(fixture->conn, "ALTER TABLE events ALTER COLUMN payload TYPE bytea USING"
                        " convert_to(payload::text, 'UTF8'),"

@@ -141,18 +141,19 @@ static void assert_parked(struct fixture *fixture, const struct bad_row *bad, in
 {
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 1 + behind);
     assert_string_equal(
-        sql_text(fixture->conn, "SELECT event_id FROM outbox_parked WHERE due IS NULL"), BAD);
-    assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE due IS NULL"),
+        sql_text(fixture->conn, "SELECT event_id FROM outbox_parked WHERE state = 'dead'"), BAD);
+    assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE state = 'dead'"),
                 "PostgreSQL cannot read this row: ");
-    assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE due IS NULL"),
+    assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE state = 'dead'"),
                 bad->says);
-    assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE due IS NULL AND topic ="
-                                " 't' AND key = 'k5' AND %s",
-                                bad->kept),
-                     1);
     assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE due = 'infinity'"),
+        sql_number(fixture->conn,
+                   "SELECT count(*) FROM outbox_parked WHERE state = 'dead' AND topic ="
+                   " 't' AND key = 'k5' AND %s",
+                   bad->kept),
+        1);
+    assert_int_equal(
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'behind'"),
         behind);
 }
 
@@ -235,8 +236,9 @@ TEST(beside_many_of_them_all_others_are_delivered)
             " FROM generate_series(1, 1000) i");
         drain(fixture, 1);
         assert_int_equal(count_printed(fixture), 950);
-        assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE due IS"
-                                                   " NULL AND payload::text = E'\"caf\\xe9\"'"),
+        assert_int_equal(sql_number(fixture->conn,
+                                    "SELECT count(*) FROM outbox_parked WHERE state ="
+                                    " 'dead' AND payload::text = E'\"caf\\xe9\"'"),
                          50);
         close_coded(fixture);
     }
@@ -261,7 +263,7 @@ TEST(a_row_that_takes_more_than_two_seconds_to_read_is_given_up)
     insert_good(fixture, 501);
     drain(fixture, 1);
     assert_int_equal(count_printed(fixture), 1000);
-    assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE due IS NULL"),
+    assert_says(sql_text(fixture->conn, "SELECT error FROM outbox_parked WHERE state = 'dead'"),
                 "canceling statement due to statement timeout");
     close_coded(fixture);
 }
@@ -318,7 +320,7 @@ static void park_beside_a_good_one(struct fixture *fixture, const struct bad_row
     sql(fixture->conn, "INSERT INTO outbox (topic, key) VALUES ('', 'k6')"); /* no such topic */
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     assert_int_equal(
-        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE due IS NULL"), 2);
+        sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"), 2);
 }
 
 static void assert_listed(struct fixture *fixture, const struct bad_row *bad)
@@ -359,7 +361,7 @@ static void assert_retried(struct fixture *fixture)
     assert_string_equal(fixture->process.out, "1 row will be tried again\n");
     expect(fixture, run(fixture, "run", "--drain", "-c", fixture->config), 1);
     assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE due IS NULL"
+                                "SELECT count(*) FROM outbox_parked WHERE state = 'dead'"
                                 " AND event_id = '" BAD "' AND payload IS NOT NULL"),
                      1);
 }
@@ -448,7 +450,7 @@ TEST(of_a_row_whose_values_are_damaged_the_id_is_parked)
     assert_int_equal(count_printed(fixture), 1);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox WHERE id = 1"), 0);
     assert_int_equal(sql_number(fixture->conn,
-                                "SELECT count(*) FROM outbox_parked WHERE id = 1 AND due IS NULL"
+                                "SELECT count(*) FROM outbox_parked WHERE id = 1 AND state = 'dead'"
                                 " AND topic IS NULL AND error LIKE '%%cannot read this row%%'"),
                      1);
     DEAD(fixture, "show", "1");

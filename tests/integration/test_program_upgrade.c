@@ -26,7 +26,7 @@ static const struct shape {
 #define TRIED 3
 #define LEFT                                                                                       \
     "SELECT count(*) FROM (SELECT FROM outbox WHERE sent_at IS NULL UNION ALL SELECT FROM"         \
-    " outbox_parked WHERE due IS NOT NULL) unsent"
+    " outbox_parked WHERE sent_at IS NULL AND state <> 'dead') unsent"
 #define RELATION_NAMES                                                                             \
     "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relnamespace ="          \
     " 'public'::regnamespace"
@@ -64,16 +64,16 @@ static void make(struct fixture *fixture, const char *damage)
     sql(fixture->conn,
         "WITH moved AS (INSERT INTO outbox (topic, key, payload) SELECT 't', (n %% 10)::text,"
         " to_jsonb(n) FROM generate_series(1, %d) n RETURNING *), parked AS (INSERT INTO"
-        " outbox_parked (id, event_id, topic, key, payload, created_at, attempts, due, error)"
-        " SELECT id, event_id, topic, key, payload, created_at, 2, now(), 'refused' FROM moved"
+        " outbox_parked (id, event_id, topic, key, payload, created_at, state, attempts, due)"
+        " SELECT id, event_id, topic, key, payload, created_at, 'retry', 2, now() FROM moved"
         " WHERE payload::int <= %d) SELECT",
         UNSENT_ROWS, TRIED);
     sql(fixture->conn, "DELETE FROM outbox o USING outbox_parked p WHERE o.id = p.id");
     sql(fixture->conn,
-        "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, attempts, error)"
-        " VALUES (-2, gen_random_uuid(), 'dead', 'dead', now(), 10, 'refused');"
-        "INSERT INTO outbox_parked (id, event_id, topic, created_at, sent_at)"
-        " VALUES (-1, gen_random_uuid(), 'late', now(), now())");
+        "INSERT INTO outbox_parked (id, event_id, topic, key, created_at, state, attempts)"
+        " VALUES (-2, gen_random_uuid(), 'dead', 'dead', now(), 'dead', 10);"
+        "INSERT INTO outbox_parked (id, event_id, topic, created_at, state, sent_at)"
+        " VALUES (-1, gen_random_uuid(), 'late', now(), 'sent', now())");
     assert_int_equal(sql_number(fixture->conn, LEFT), UNSENT_ROWS);
     sql(fixture->conn, "%s", damage);
 }
@@ -253,8 +253,9 @@ TEST(a_large_parked_table_gets_its_index_by_hand)
 
     make(fixture, shapes[1].damage);
     sql(fixture->conn, "ALTER TABLE outbox_parked ALTER payload SET STORAGE PLAIN");
-    sql(fixture->conn, "INSERT INTO outbox_parked (topic, payload, sent_at) SELECT 'old',"
-                       " to_jsonb(repeat('x', 7000)), now() FROM generate_series(1, 8300) n");
+    sql(fixture->conn,
+        "INSERT INTO outbox_parked (topic, payload, state, sent_at) SELECT 'old',"
+        " to_jsonb(repeat('x', 7000)), 'sent', now() FROM generate_series(1, 8300) n");
     expect(fixture, run(fixture, "init", "-c", fixture->config), 5);
     assert_says(fixture->process.out, "CREATE INDEX CONCURRENTLY ON \"public\".\"outbox_parked\""
                                       " (seq) WHERE");

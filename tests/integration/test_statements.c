@@ -65,8 +65,8 @@ static void fill(PGconn *conn)
 {
     sql(conn,
         "INSERT INTO outbox (topic, ready) SELECT 't', true FROM generate_series(1, 5000);"
-        " INSERT INTO outbox_parked (id, event_id, topic, due) SELECT id, event_id, topic, now() + random() * interval '9 days'"
-        " FROM outbox; ANALYZE outbox, outbox_parked");
+        " INSERT INTO outbox_parked (id, event_id, topic, state, due) SELECT id, event_id, topic,"
+        " 'retry', now() + random() * interval '9 days' FROM outbox; ANALYZE outbox, outbox_parked");
 }
 
 static void forget_types(PGresult *result)
