@@ -160,7 +160,7 @@ static void assert_parked(struct fixture *fixture, const struct bad_row *bad, in
 /* Rows behind the dead one are not due while it is dead, and leave after it. */
 static void mend_and_retry(struct fixture *fixture, const struct bad_row *bad)
 {
-    sql(fixture->conn, "UPDATE outbox_parked SET %s WHERE due IS NULL", bad->mend);
+    sql(fixture->conn, "UPDATE outbox_parked SET %s WHERE state = 'dead'", bad->mend);
     expect(fixture, run(fixture, "dead", "retry", BAD, "-c", fixture->config), 0);
     drain(fixture, 0);
     assert_int_equal(count_printed(fixture), 1001);
