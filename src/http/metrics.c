@@ -37,34 +37,32 @@ static const char *sink_name(const struct relay_report *report, int sink)
 }
 
 static void put_count(FILE *out, const struct relay_report *report, const char *name,
-                      const char *reason, enum report_count count)
+                      const char *label, enum report_count count)
 {
     for (int i = 0; i <= report->sink_count; i++) {
         int sink = i < report->sink_count ? i : REPORT_NO_SINK;
 
-        (void)fprintf(out, "outbox_relay_%s{sink=\"%s\"%s%s%s} %" PRIu64 "\n", name,
-                      sink_name(report, sink), reason != NULL ? ",reason=\"" : "",
-                      reason != NULL ? reason : "", reason != NULL ? "\"" : "",
-                      report->counts[sink][count]);
+        (void)fprintf(out, "outbox_relay_%s{sink=\"%s\"%s} %" PRIu64 "\n", name,
+                      sink_name(report, sink), label, report->counts[sink][count]);
     }
 }
 
 static void put_counts(FILE *out, const struct relay_report *report)
 {
     describe(out, "sent_total", "counter", "Rows that this process sent and settled.");
-    put_count(out, report, "sent_total", NULL, REPORT_SENT);
+    put_count(out, report, "sent_total", "", REPORT_SENT);
     describe(out, "retried_total", "counter",
              "Further attempts to send rows that were parked before.");
-    put_count(out, report, "retried_total", NULL, REPORT_RETRIED);
-    describe(out, "parked_total", "counter", "Rows that were parked, each counted once.");
-    put_count(out, report, "parked_total", "refused", REPORT_PARKED_REFUSED);
-    put_count(out, report, "parked_total", "no_destination", REPORT_PARKED_NO_DESTINATION);
-    put_count(out, report, "parked_total", "paused", REPORT_PARKED_PAUSED);
-    put_count(out, report, "parked_total", "behind", REPORT_PARKED_BEHIND);
+    put_count(out, report, "retried_total", "", REPORT_RETRIED);
+    describe(out, "parked_total", "counter", "Rows that were parked, by their first state.");
+    put_count(out, report, "parked_total", ",state=\"retry\"", REPORT_PARKED_RETRY);
+    put_count(out, report, "parked_total", ",state=\"waiting\"", REPORT_PARKED_WAITING);
+    put_count(out, report, "parked_total", ",state=\"paused\"", REPORT_PARKED_PAUSED);
+    put_count(out, report, "parked_total", ",state=\"behind\"", REPORT_PARKED_BEHIND);
     describe(out, "dead_total", "counter",
              "Rows that became dead: they stay until somebody retries or drops them.");
-    put_count(out, report, "dead_total", "rejected", REPORT_DEAD_REJECTED);
-    put_count(out, report, "dead_total", "attempts", REPORT_DEAD_ATTEMPTS);
+    put_count(out, report, "dead_total", ",reason=\"rejected\"", REPORT_DEAD_REJECTED);
+    put_count(out, report, "dead_total", ",reason=\"attempts\"", REPORT_DEAD_ATTEMPTS);
 }
 
 /* `unit` converts a stored value into a shown one: 1e-6 makes seconds of microseconds. */

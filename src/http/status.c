@@ -44,7 +44,7 @@ static json_t *pack_sinks(const struct relay_report *report)
         json_t *sink = json_pack(
             "{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", peer->name, "type",
             report->sinks[i].type, "sent", sum(counts, REPORT_SENT, REPORT_SENT), "parked",
-            sum(counts, REPORT_PARKED_REFUSED, REPORT_PARKED_BEHIND), "dead",
+            sum(counts, REPORT_PARKED_RETRY, REPORT_PARKED_BEHIND), "dead",
             sum(counts, REPORT_DEAD_REJECTED, REPORT_DEAD_ATTEMPTS), "retried",
             sum(counts, REPORT_RETRIED, REPORT_RETRIED), "connections", (json_int_t)peer->connects);
         json_t *state = pack_peer(peer, false);

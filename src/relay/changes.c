@@ -247,8 +247,7 @@ static void log_figures(struct changes *changes, const struct relay_report *repo
     const struct relay_report *before = &changes->figures;
     uint64_t sent = total(report, REPORT_SENT);
     uint64_t lasted_ms = (uint64_t)(report->up_for_ms - changes->figures_ms);
-    uint64_t parked = total(report, REPORT_PARKED_REFUSED) +
-                      total(report, REPORT_PARKED_NO_DESTINATION) +
+    uint64_t parked = total(report, REPORT_PARKED_RETRY) + total(report, REPORT_PARKED_WAITING) +
                       total(report, REPORT_PARKED_PAUSED) + total(report, REPORT_PARKED_BEHIND);
     uint64_t dead = total(report, REPORT_DEAD_REJECTED) + total(report, REPORT_DEAD_ATTEMPTS);
     char means[160] = "";

@@ -205,8 +205,8 @@ static struct totals add_up(const struct report *report)
 {
     return (struct totals){
         .sent = report_total(report, REPORT_SENT),
-        .parked = report_total(report, REPORT_PARKED_REFUSED) +
-                  report_total(report, REPORT_PARKED_NO_DESTINATION) +
+        .parked = report_total(report, REPORT_PARKED_RETRY) +
+                  report_total(report, REPORT_PARKED_WAITING) +
                   report_total(report, REPORT_PARKED_PAUSED) +
                   report_total(report, REPORT_PARKED_BEHIND),
         .dead =

@@ -108,11 +108,11 @@ static void count(struct lane_report *lane, int sink, enum report_count what)
                           memory_order_relaxed);
 }
 
-static enum report_count parked_reason(enum verdict verdict)
+static enum report_count parked_state(enum verdict verdict)
 {
     if (verdict == VERDICT_PAUSED)
         return REPORT_PARKED_PAUSED;
-    return verdict == VERDICT_WAIT ? REPORT_PARKED_NO_DESTINATION : REPORT_PARKED_REFUSED;
+    return verdict == VERDICT_WAIT ? REPORT_PARKED_WAITING : REPORT_PARKED_RETRY;
 }
 
 /* A row is counted when it is parked for the first time, not at each further try. */
@@ -131,7 +131,7 @@ static void count_message(struct lane_report *lane, const struct batch *batch,
     else if (message->outcome == OUTCOME_BEHIND && !batch->parked)
         count(lane, message->sink, REPORT_PARKED_BEHIND);
     else if (message->outcome == OUTCOME_PARK && !batch->parked)
-        count(lane, message->sink, parked_reason(message->verdict));
+        count(lane, message->sink, parked_state(message->verdict));
 }
 
 void lane_report_settled(struct lane_report *lane, const struct batch *batch)

@@ -68,7 +68,7 @@ static void fill(struct relay_answer *answer, const struct relay_report *report)
     (void)snprintf(answer->version, sizeof answer->version, "%s", RELAY_VERSION);
     answer->since_ms = report->now_ms - report->up_for_ms;
     answer->sent = sum(report, REPORT_SENT, REPORT_SENT);
-    answer->parked = sum(report, REPORT_PARKED_REFUSED, REPORT_PARKED_BEHIND);
+    answer->parked = sum(report, REPORT_PARKED_RETRY, REPORT_PARKED_BEHIND);
     answer->dead = sum(report, REPORT_DEAD_REJECTED, REPORT_DEAD_ATTEMPTS);
     for (int i = 0; i < report->sink_count && i < ANSWER_SINKS_MAX; i++) {
         const struct peer_report *peer = &report->sinks[i].peer;

@@ -88,7 +88,7 @@ TEST(metrics_count_rows_by_sink_and_promtool_accepts_them)
     await_answer("/metrics", 200, "\noutbox_relay_sent_total{sink=\"out\"} 20\n");
     await_answer("/metrics", 200, "\noutbox_relay_dead_rows 1\n");
     assert_says(answer, "\noutbox_relay_dead_total{sink=\"\",reason=\"rejected\"} 1\n");
-    assert_says(answer, "\noutbox_relay_parked_total{sink=\"\",reason=\"behind\"} 2\n");
+    assert_says(answer, "\noutbox_relay_parked_total{sink=\"\",state=\"behind\"} 2\n");
     assert_says(answer, "\noutbox_relay_held_keys 1\n");
     assert_says(answer, "\noutbox_relay_held_rows 2\n");
     assert_says(answer, "\noutbox_relay_delivery_duration_seconds_count 20\n");

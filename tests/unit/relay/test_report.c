@@ -131,9 +131,9 @@ TEST(rows_are_counted_by_sink_and_reason)
     report_read(&report, &snapshot);
     assert_int_equal(snapshot.counts[0][REPORT_SENT], 1);
     assert_int_equal(snapshot.counts[1][REPORT_SENT], 1);
-    assert_int_equal(snapshot.counts[1][REPORT_PARKED_NO_DESTINATION], 1);
+    assert_int_equal(snapshot.counts[1][REPORT_PARKED_WAITING], 1);
     assert_int_equal(snapshot.counts[1][REPORT_PARKED_PAUSED], 1);
-    assert_int_equal(snapshot.counts[1][REPORT_PARKED_REFUSED], 1);
+    assert_int_equal(snapshot.counts[1][REPORT_PARKED_RETRY], 1);
     assert_int_equal(snapshot.counts[1][REPORT_PARKED_BEHIND], 1);
     assert_int_equal(snapshot.counts[REPORT_NO_SINK][REPORT_DEAD_REJECTED], 1);
     assert_int_equal(report_total(&report, REPORT_SENT), 2);
@@ -153,7 +153,7 @@ TEST(a_parked_row_that_is_tried_again_is_retried_and_not_parked_anew)
     batch_free(&batch);
     assert_int_equal(report_total(&report, REPORT_RETRIED), 2);
     assert_int_equal(report_total(&report, REPORT_SENT), 1);
-    assert_int_equal(report_total(&report, REPORT_PARKED_REFUSED), 0);
+    assert_int_equal(report_total(&report, REPORT_PARKED_RETRY), 0);
     assert_int_equal(report_total(&report, REPORT_PARKED_BEHIND), 0);
 }
 
