@@ -113,6 +113,14 @@ void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_m
     (void)pthread_mutex_unlock(&mutex);
 }
 
+bool log_limit_is_due(int64_t *logged_ms, int64_t now_ms)
+{
+    if (*logged_ms != 0 && now_ms - *logged_ms < LOG_LIMIT_MS)
+        return false;
+    *logged_ms = now_ms;
+    return true;
+}
+
 void log_limit_tick(int64_t now_ms)
 {
     (void)pthread_mutex_lock(&mutex);

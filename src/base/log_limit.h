@@ -35,6 +35,10 @@ void log_limit_line(struct log_limit *limit, enum log_level level, int64_t now_m
  * not, it is counted. */
 bool log_limit_takes(struct log_limit *limit, int lines, int64_t now_ms);
 
+/* Of a trouble that lasts, a line is written when it begins and then once a minute. Whether one is
+ * due at `now_ms`, which becomes *logged_ms: when the last one was written, 0: none was. */
+bool log_limit_is_due(int64_t *logged_ms, int64_t now_ms);
+
 /* The same for texts that differ in digits only. */
 uint64_t log_limit_hash(const char *text);
 

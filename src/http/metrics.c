@@ -26,14 +26,14 @@ static void put_by_sink(FILE *out, const struct relay_report *report, const char
 {
     describe(out, name, type, help);
     for (int i = 0; i < report->sink_count; i++)
-        (void)fprintf(out, "outbox_relay_%s{sink=\"%s\"} %.15g\n", name, report->sinks[i].peer.name,
-                      value(&report->sinks[i].peer));
+        (void)fprintf(out, "outbox_relay_%s{sink=\"%s\"} %.15g\n", name, report->peers[i].name,
+                      value(&report->peers[i]));
 }
 
 /* Rows that no route matches have an empty label. */
 static const char *sink_name(const struct relay_report *report, int sink)
 {
-    return sink < report->sink_count ? report->sinks[sink].peer.name : "";
+    return sink < report->sink_count ? report->peers[sink].name : "";
 }
 
 static void put_count(FILE *out, const struct relay_report *report, const char *name,
@@ -157,18 +157,17 @@ static void put_peers(FILE *out, const struct relay_report *report, const struct
     describe(out, "sink_duplicate_window_seconds", "gauge",
              "How long the sink's stream drops repeated messages (JetStream only).");
     for (int i = 0; i < report->sink_count; i++)
-        if (report->sinks[i].peer.recognise_ms > 0)
+        if (report->peers[i].recognise_ms > 0)
             (void)fprintf(out, "outbox_relay_sink_duplicate_window_seconds{sink=\"%s\"} %.15g\n",
-                          report->sinks[i].peer.name,
-                          (double)report->sinks[i].peer.recognise_ms / 1000);
+                          report->peers[i].name, (double)report->peers[i].recognise_ms / 1000);
     put(out, "worst_redelivery_seconds", "gauge",
         "How much later a message may be sent again after a fault: twice the publish timeout.",
         (double)report->publish_timeout_ms / 500);
     /* Idle lanes notice later that their connections are gone. */
     put(out, "database_up", "gauge", "1 when every lane can use the database.",
-        is_up(&report->database) != 0 && !sample_is_unconnected(sample));
+        is_up(&report->peers[REPORT_DATABASE]) != 0 && !sample_is_unconnected(sample));
     put(out, "database_connects_total", "counter", "Connections of lanes to the database.",
-        connects(&report->database));
+        connects(&report->peers[REPORT_DATABASE]));
 }
 
 /* Without rows the age is 0, because there is no oldest row. */

@@ -63,7 +63,7 @@ static bool judge_peer(FILE *out, const struct peer_report *peer, const char *ki
 static int put_readiness(FILE *out, const struct response_source *source)
 {
     const struct relay_report *report = source->report;
-    bool ready = judge_peer(out, &report->database, "");
+    bool ready = judge_peer(out, &report->peers[REPORT_DATABASE], "");
     const struct sample *sample = sampler_lock(source->sampler);
     char text[2 * sizeof sample->error.text];
 
@@ -76,7 +76,7 @@ static int put_readiness(FILE *out, const struct response_source *source)
     }
     sampler_unlock(source->sampler);
     for (int i = 0; i < report->sink_count; i++)
-        ready = judge_peer(out, &report->sinks[i].peer, "sink ") && ready;
+        ready = judge_peer(out, &report->peers[i], "sink ") && ready;
     if (ready)
         (void)fprintf(out, "ready\n");
     return ready ? 200 : 503;

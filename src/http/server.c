@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
-#include "base/log.h"
+#include "base/log_limit.h"
 #include "http/listen.h"
 #include "http/responses.h"
 #include "http/sampler.h"
@@ -30,7 +30,6 @@
 #define CROWD_MS 100        /* the same while no other client gets in */
 #define LOOP_MS 1000
 #define LISTEN_RETRY_MS 5000
-#define LISTEN_LOG_MS 60000
 
 struct client {
     bool used;
@@ -215,11 +214,9 @@ static void try_to_listen(struct http *http, int64_t *logged_ms)
         log_info("http: serving on %s", http->address);
         return;
     }
-    if (*logged_ms == 0 || clock_now_ms() - *logged_ms >= LISTEN_LOG_MS) {
+    if (log_limit_is_due(logged_ms, clock_now_ms()))
         log_event(LOG_WARN, LOG_FIELDS(.error = error.text, .hint = error.hint),
                   "http: nothing is served yet; the relay works without it and keeps trying");
-        *logged_ms = clock_now_ms();
-    }
 }
 
 static void *run(void *argument)

@@ -25,28 +25,18 @@ static json_t *pack_peer(const struct peer_report *peer, bool is_away)
                      text_or_null(error[0] != '\0' ? peer->error.hint : ""));
 }
 
-static json_int_t sum(const uint64_t counts[], enum report_count first, enum report_count last)
-{
-    uint64_t total = 0;
-
-    for (int i = (int)first; i <= (int)last; i++)
-        total += counts[i];
-    return (json_int_t)total;
-}
-
 static json_t *pack_sinks(const struct relay_report *report)
 {
     json_t *list = json_array();
 
     for (int i = 0; i < report->sink_count; i++) {
-        const struct peer_report *peer = &report->sinks[i].peer;
-        const uint64_t *counts = report->counts[i];
-        json_t *sink = json_pack(
-            "{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", peer->name, "type",
-            report->sinks[i].type, "sent", sum(counts, REPORT_SENT, REPORT_SENT), "parked",
-            sum(counts, REPORT_PARKED_RETRY, REPORT_PARKED_BEHIND), "dead",
-            sum(counts, REPORT_DEAD_REJECTED, REPORT_DEAD_ATTEMPTS), "retried",
-            sum(counts, REPORT_RETRIED, REPORT_RETRIED), "connections", (json_int_t)peer->connects);
+        const struct peer_report *peer = &report->peers[i];
+        struct report_totals totals = report_totals(report, i);
+        json_t *sink =
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", peer->name, "type", peer->type,
+                      "sent", (json_int_t)totals.sent, "parked", (json_int_t)totals.parked, "dead",
+                      (json_int_t)totals.dead, "retried", (json_int_t)totals.retried, "connections",
+                      (json_int_t)peer->connects);
         json_t *state = pack_peer(peer, false);
 
         (void)json_object_update(sink, state);
@@ -82,8 +72,8 @@ static json_t *pack_process(const struct relay_report *report, const struct samp
                      "since", pack_time(report->now_ms - report->up_for_ms), "version",
                      RELAY_VERSION, "stuck", text_or_null(is_healthy ? "" : stuck),
                      "stable_id_still_seconds", seconds(report->still_for_ms), "database",
-                     pack_peer(&report->database, sample_is_unconnected(sample)), "sinks",
-                     pack_sinks(report), "lanes", pack_lanes(report));
+                     pack_peer(&report->peers[REPORT_DATABASE], sample_is_unconnected(sample)),
+                     "sinks", pack_sinks(report), "lanes", pack_lanes(report));
 }
 
 static json_t *pack_measurement(const struct sample *sample)

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REPEAT_MS 60000
 #define FIGURES_MS 60000
 #define SETTLED_MS 3000
 #define GAP_MS 3000
@@ -23,20 +22,9 @@ void changes_init(struct changes *changes, const struct relay_options *options)
     *changes = (struct changes){.options = options};
 }
 
-static const struct peer_report *peer_of(const struct relay_report *report, int peer)
-{
-    return peer == REPORT_DATABASE ? &report->database : &report->sinks[peer].peer;
-}
-
 static uint64_t sent_to(const struct relay_report *report, int peer)
 {
-    uint64_t sent = 0;
-
-    if (peer != REPORT_DATABASE)
-        return report->counts[peer][REPORT_SENT];
-    for (int sink = 0; sink < report->sink_count; sink++)
-        sent += report->counts[sink][REPORT_SENT];
-    return sent;
+    return report_totals(report, peer == REPORT_DATABASE ? REPORT_ALL : peer).sent;
 }
 
 /* "sink events", "the database". */
@@ -45,7 +33,7 @@ static const char *name_of(char out[80], const struct relay_report *report, int 
     if (peer == REPORT_DATABASE)
         (void)snprintf(out, 80, "the database");
     else
-        (void)snprintf(out, 80, "sink %s", report->sinks[peer].peer.name);
+        (void)snprintf(out, 80, "sink %s", report->peers[peer].name);
     return out;
 }
 
@@ -98,7 +86,7 @@ static void log_away(struct changes *changes, const struct relay_report *report,
                      bool again)
 {
     struct peer_change *change = &changes->peers[peer];
-    const struct peer_report *now = peer_of(report, peer);
+    const struct peer_report *now = &report->peers[peer];
     int64_t lasted_ms = report->up_for_ms - change->began_ms;
     char name[80];
     char lasted[40] = "";
@@ -125,7 +113,7 @@ static void log_away(struct changes *changes, const struct relay_report *report,
 static void log_back(struct changes *changes, const struct relay_report *report, int peer)
 {
     struct peer_change *change = &changes->peers[peer];
-    const struct peer_report *now = peer_of(report, peer);
+    const struct peer_report *now = &report->peers[peer];
     int64_t began_ms = report->now_ms - (report->up_for_ms - change->began_ms);
     int64_t lasted_ms = report->up_for_ms - now->state_for_ms - change->began_ms;
     char name[80];
@@ -138,13 +126,13 @@ static void log_back(struct changes *changes, const struct relay_report *report,
 
 static bool is_recent(const struct relay_report *report, int64_t logged_ms)
 {
-    return logged_ms != 0 && report->up_for_ms - logged_ms < REPEAT_MS;
+    return logged_ms != 0 && report->up_for_ms - logged_ms < LOG_LIMIT_MS;
 }
 
 static void note_away(struct changes *changes, const struct relay_report *report, int peer)
 {
     struct peer_change *change = &changes->peers[peer];
-    const struct peer_report *now = peer_of(report, peer);
+    const struct peer_report *now = &report->peers[peer];
 
     if (!change->away) {
         change->away = true;
@@ -164,16 +152,15 @@ static void note_away(struct changes *changes, const struct relay_report *report
 static void note_gap(struct changes *changes, const struct relay_report *report, int peer)
 {
     struct peer_change *change = &changes->peers[peer];
-    const struct peer_report *now = peer_of(report, peer);
+    const struct peer_report *now = &report->peers[peer];
     bool has_gap = now->connects > change->connects && change->connects > 0 &&
                    now->error_for_ms >= 0 && now->error_for_ms < GAP_MS;
     char name[80];
 
     change->connects = now->connects;
     if (!has_gap || is_recent(report, change->logged_ms) ||
-        is_recent(report, change->gap_logged_ms))
+        !log_limit_is_due(&change->gap_logged_ms, report->up_for_ms))
         return;
-    change->gap_logged_ms = report->up_for_ms;
     log_event(LOG_WARN,
               LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL,
                          .error = now->error.text, .hint = now->error.hint),
@@ -189,19 +176,19 @@ static void note_up(struct changes *changes, const struct relay_report *report, 
         note_gap(changes, report, peer);
         return;
     }
-    if (peer_of(report, peer)->state_for_ms < SETTLED_MS && sent_to(report, peer) == change->sent)
+    if (report->peers[peer].state_for_ms < SETTLED_MS && sent_to(report, peer) == change->sent)
         return;
     if (change->logged)
         log_back(changes, report, peer);
     change->away = false;
-    change->connects = peer_of(report, peer)->connects;
+    change->connects = report->peers[peer].connects;
 }
 
 /* A lane of a short drain may have ended since. */
 static void note_connected(struct changes *changes, const struct relay_report *report, int peer)
 {
     struct peer_change *change = &changes->peers[peer];
-    const struct peer_report *now = peer_of(report, peer);
+    const struct peer_report *now = &report->peers[peer];
     char name[80];
 
     if (change->connected || now->connects == 0)
@@ -210,15 +197,6 @@ static void note_connected(struct changes *changes, const struct relay_report *r
     if (!change->away)
         log_event(LOG_INFO, LOG_FIELDS(.sink = peer != REPORT_DATABASE ? now->name : NULL),
                   "%s is connected", name_of(name, report, peer));
-}
-
-static uint64_t total(const struct relay_report *report, enum report_count count)
-{
-    uint64_t sum = 0;
-
-    for (int peer = 0; peer < REPORT_PEERS; peer++)
-        sum += report->counts[peer][count];
-    return sum;
 }
 
 static uint64_t count_of(const struct histogram_sum *times)
@@ -245,11 +223,9 @@ static void put_mean(char *out, size_t size, const struct histogram_sum *before,
 static void log_figures(struct changes *changes, const struct relay_report *report)
 {
     const struct relay_report *before = &changes->figures;
-    uint64_t sent = total(report, REPORT_SENT);
+    struct report_totals totals = report_totals(report, REPORT_ALL);
+    uint64_t sent = totals.sent - report_totals(before, REPORT_ALL).sent;
     uint64_t lasted_ms = (uint64_t)(report->up_for_ms - changes->figures_ms);
-    uint64_t parked = total(report, REPORT_PARKED_RETRY) + total(report, REPORT_PARKED_WAITING) +
-                      total(report, REPORT_PARKED_PAUSED) + total(report, REPORT_PARKED_BEHIND);
-    uint64_t dead = total(report, REPORT_DEAD_REJECTED) + total(report, REPORT_DEAD_ATTEMPTS);
     char means[160] = "";
 
     put_mean(means, sizeof means, &before->times[REPORT_CLAIM], &report->times[REPORT_CLAIM],
@@ -259,8 +235,8 @@ static void log_figures(struct changes *changes, const struct relay_report *repo
     put_mean(means, sizeof means, &before->times[REPORT_SETTLE], &report->times[REPORT_SETTLE],
              "settle");
     log_info("sent %" PRIu64 " in all (%" PRIu64 "/s), parked %" PRIu64 ", dead %" PRIu64 "%s",
-             sent, (sent - total(before, REPORT_SENT)) * 1000 / (lasted_ms > 0 ? lasted_ms : 1),
-             parked, dead, means);
+             totals.sent, sent * 1000 / (lasted_ms > 0 ? lasted_ms : 1), totals.parked, totals.dead,
+             means);
     changes->figures_ms = report->up_for_ms;
     changes->figures = *report;
 }
@@ -274,16 +250,15 @@ static void log_stuck(struct changes *changes, const struct relay_report *report
             log_info("no thread is stuck any more, after %" PRId64 " s",
                      (report->up_for_ms - changes->stuck_ms) / 1000);
         changes->stuck = false;
+        changes->stuck_logged_ms = 0;
         return;
     }
-    if (changes->stuck && report->up_for_ms - changes->stuck_logged_ms < REPEAT_MS)
-        return;
     if (!changes->stuck)
         changes->stuck_ms = report->up_for_ms;
     changes->stuck = true;
-    changes->stuck_logged_ms = report->up_for_ms;
-    log_event(LOG_ERROR, LOG_FIELDS(.error = why, .hint = "restart the relay"),
-              "a thread is stuck");
+    if (log_limit_is_due(&changes->stuck_logged_ms, report->up_for_ms))
+        log_event(LOG_ERROR, LOG_FIELDS(.error = why, .hint = "restart the relay"),
+                  "a thread is stuck");
 }
 
 static bool a_sink_has_been_up(const struct changes *changes, const struct relay_report *report)
@@ -297,7 +272,7 @@ static bool a_sink_has_been_up(const struct changes *changes, const struct relay
 /* Of lanes that have ended, as those of a short drain, only their last error is left. */
 static bool has_never_been_up(const struct relay_report *report, int peer)
 {
-    const struct peer_report *now = peer_of(report, peer);
+    const struct peer_report *now = &report->peers[peer];
 
     return now->state == PEER_UNKNOWN && now->connects == 0 && now->error_for_ms >= 0;
 }
@@ -306,7 +281,7 @@ void changes_log(struct changes *changes, const struct relay_report *report)
 {
     for (int i = 0; i <= report->sink_count; i++) {
         int peer = i == 0 ? REPORT_DATABASE : i - 1;
-        enum peer_state state = peer_of(report, peer)->state;
+        enum peer_state state = report->peers[peer].state;
 
         note_connected(changes, report, peer);
         if (state == PEER_AWAY || has_never_been_up(report, peer))
@@ -332,7 +307,7 @@ void changes_describe(const struct changes *changes, const struct relay_report *
     size_t len;
 
     (void)snprintf(out, size, "%s, sent %" PRIu64, changes->relaying ? "relaying" : "starting",
-                   total(report, REPORT_SENT));
+                   report_totals(report, REPORT_ALL).sent);
     for (int i = 0; i <= report->sink_count; i++) {
         int peer = i == 0 ? REPORT_DATABASE : i - 1;
         const struct peer_change *change = &changes->peers[peer];
@@ -350,7 +325,7 @@ bool changes_are_known(const struct relay_report *report)
     bool a_sink_is_known = false;
 
     for (int sink = 0; sink < report->sink_count; sink++)
-        a_sink_is_known = a_sink_is_known || report->sinks[sink].peer.state != PEER_UNKNOWN;
-    return report->database.state == PEER_AWAY ||
-           (report->database.state == PEER_UP && a_sink_is_known);
+        a_sink_is_known = a_sink_is_known || report->peers[sink].state != PEER_UNKNOWN;
+    return report->peers[REPORT_DATABASE].state == PEER_AWAY ||
+           (report->peers[REPORT_DATABASE].state == PEER_UP && a_sink_is_known);
 }

@@ -1,14 +1,12 @@
 #include "relay/missing.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_limit.h"
 #include "message/remedy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define REPEAT_MS 60000
 
 void missing_init(struct missing *missing, const struct relay_options *options)
 {
@@ -110,7 +108,7 @@ void missing_end(struct missing *missing, const struct message *message, int64_t
 
 void missing_tick(struct missing *missing, int64_t now_ms)
 {
-    int64_t silent_ms = 2 * missing->options->retry.backoff_max_ms + REPEAT_MS;
+    int64_t silent_ms = 2 * missing->options->retry.backoff_max_ms + LOG_LIMIT_MS;
 
     (void)pthread_mutex_lock(&missing->mutex);
     for (int i = missing->count - 1; i >= 0; i--) {
@@ -120,8 +118,7 @@ void missing_tick(struct missing *missing, int64_t now_ms)
             log_missing(missing, item, LOG_INFO, now_ms,
                         "no row is tried for the destination any more");
             *item = missing->items[--missing->count];
-        } else if (now_ms - item->logged_at_ms >= REPEAT_MS) {
-            item->logged_at_ms = now_ms;
+        } else if (log_limit_is_due(&item->logged_at_ms, now_ms)) {
             log_missing(missing, item, LOG_WARN, now_ms, "the destination still takes no messages");
         }
     }

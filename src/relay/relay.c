@@ -195,25 +195,6 @@ static void request_stop_in_a_hurry(struct relay *relay)
     request_stop(relay);
 }
 
-struct totals {
-    uint64_t sent;
-    uint64_t parked;
-    uint64_t dead;
-};
-
-static struct totals add_up(const struct report *report)
-{
-    return (struct totals){
-        .sent = report_total(report, REPORT_SENT),
-        .parked = report_total(report, REPORT_PARKED_RETRY) +
-                  report_total(report, REPORT_PARKED_WAITING) +
-                  report_total(report, REPORT_PARKED_PAUSED) +
-                  report_total(report, REPORT_PARKED_BEHIND),
-        .dead =
-            report_total(report, REPORT_DEAD_REJECTED) + report_total(report, REPORT_DEAD_ATTEMPTS),
-    };
-}
-
 /* Tells systemd that the relay is ready once the first lane has reached the database and a broker,
  * or waits for one of them. Waiting for servers is part of its work; failing to start would not
  * help. */
@@ -414,7 +395,8 @@ void relay_on_hangup(struct relay *relay, const struct relay_options *(*read)(vo
 enum relay_result relay_run(struct relay *relay, struct error *error)
 {
     int started = start_watcher(relay, error);
-    struct totals totals;
+    struct relay_report report;
+    struct report_totals totals;
 
     if (started == 0)
         started = start_lanes(relay, error);
@@ -427,7 +409,8 @@ enum relay_result relay_run(struct relay *relay, struct error *error)
     join(relay);
     if (started < 0)
         return RELAY_FAILED;
-    totals = add_up(&relay->report);
+    report_read(&relay->report, &report);
+    totals = report_totals(&report, REPORT_ALL);
     if (relay->changes.relaying)
         log_info("sent %" PRIu64 " in all, parked %" PRIu64 ", dead %" PRIu64, totals.sent,
                  totals.parked, totals.dead);

@@ -237,13 +237,14 @@ static void add_peer(struct peer_report *out, struct lane_report *lane, int peer
     }
 }
 
-static void read_peer(const struct report *report, struct peer_report *out, int peer,
-                      const struct relay_report *all)
+static void read_peer(const struct report *report, struct relay_report *all, int peer)
 {
+    struct peer_report *out = &all->peers[peer];
     int64_t now_ms = report->started_ms + all->up_for_ms;
 
     *out = (struct peer_report){
         .name = peer == REPORT_DATABASE ? "database" : report->options->sinks[peer].name,
+        .type = peer == REPORT_DATABASE ? NULL : report->options->sinks[peer].type,
         .state_for_ms = all->up_for_ms,
         .error_for_ms = -1,
     };
@@ -281,11 +282,9 @@ void report_read(const struct report *report, struct relay_report *out)
         .sink_count = report->options->sink_count,
         .lane_count = report->lane_count,
     };
-    read_peer(report, &out->database, REPORT_DATABASE, out);
-    for (int i = 0; i < out->sink_count; i++) {
-        read_peer(report, &out->sinks[i].peer, i, out);
-        out->sinks[i].type = report->options->sinks[i].type;
-    }
+    read_peer(report, out, REPORT_DATABASE);
+    for (int i = 0; i < out->sink_count; i++)
+        read_peer(report, out, i);
     for (int i = 0; i < report->lane_count; i++) {
         const struct lane_report *lane = report->lanes[i];
 
@@ -297,6 +296,23 @@ void report_read(const struct report *report, struct relay_report *out)
         for (int j = 0; j < REPORT_TIME_COUNT; j++)
             histogram_add(&out->times[j], &lane->times[j]);
     }
+}
+
+struct report_totals report_totals(const struct relay_report *report, int sink)
+{
+    int first = sink == REPORT_ALL ? 0 : sink;
+    int last = sink == REPORT_ALL ? REPORT_PEERS - 1 : sink;
+    struct report_totals totals = {0};
+
+    for (int i = first; i <= last; i++) {
+        totals.sent += report->counts[i][REPORT_SENT];
+        totals.retried += report->counts[i][REPORT_RETRIED];
+        for (int reason = REPORT_RETRIED + 1; reason < REPORT_DEAD_REJECTED; reason++)
+            totals.parked += report->counts[i][reason];
+        for (int reason = REPORT_DEAD_REJECTED; reason < REPORT_COUNT_COUNT; reason++)
+            totals.dead += report->counts[i][reason];
+    }
+    return totals;
 }
 
 const char *lane_state_name(enum lane_state state)

@@ -26,6 +26,7 @@ enum lane_state {
     LANE_STATE_COUNT
 };
 
+/* The reasons of parked rows are together, and after them those of dead rows: report_totals(). */
 enum report_count {
     REPORT_SENT,
     REPORT_RETRIED,        /* further attempts, of rows that were parked before */
@@ -127,6 +128,7 @@ uint64_t report_away(const struct report *report);
 
 struct peer_report {
     const char *name;      /* of the sink, or "database"; lives as long as the options */
+    const char *type;      /* of the sink; NULL: it is the database */
     enum peer_state state; /* away: at least one lane cannot use it */
     int64_t state_for_ms;
     int64_t since_ms; /* when this state began, in milliseconds since 1970 */
@@ -137,11 +139,6 @@ struct peer_report {
     bool keeps_nothing;   /* sinks: the broker acknowledges and stores none */
     int64_t error_for_ms; /* how long ago the last error was; -1: there was none */
     struct error error;
-};
-
-struct sink_report {
-    struct peer_report peer;
-    const char *type;
 };
 
 struct lane_snapshot {
@@ -159,8 +156,7 @@ struct relay_report {
     int64_t loop_for_ms; /* since the main thread completed a loop, as it does each second */
     int64_t watcher_loop_for_ms; /* since the watcher did */
     int64_t still_for_ms;        /* how long the highest stable id has not moved; 0: it is level */
-    struct peer_report database;
-    struct sink_report sinks[SINKS_MAX];
+    struct peer_report peers[REPORT_PEERS]; /* the sinks, and REPORT_DATABASE */
     int sink_count;
     struct lane_snapshot lanes[LANES_MAX];
     int lane_count;
@@ -171,6 +167,19 @@ struct relay_report {
 /* Fills *out, which takes about 60 KiB. */
 void report_read(const struct report *report, struct relay_report *out);
 const char *lane_state_name(enum lane_state state);
+
+/* Rows, whatever the reason why they are parked or dead. */
+struct report_totals {
+    uint64_t sent;
+    uint64_t retried;
+    uint64_t parked;
+    uint64_t dead;
+};
+
+#define REPORT_ALL (-1)
+
+/* Of a sink, of REPORT_NO_SINK, or of REPORT_ALL. */
+struct report_totals report_totals(const struct relay_report *report, int sink);
 
 /*
  * Whether every thread makes progress. False when a thread has been in one state for longer than

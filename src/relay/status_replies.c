@@ -71,7 +71,7 @@ static void fill(struct relay_answer *answer, const struct relay_report *report)
     answer->parked = sum(report, REPORT_PARKED_RETRY, REPORT_PARKED_BEHIND);
     answer->dead = sum(report, REPORT_DEAD_REJECTED, REPORT_DEAD_ATTEMPTS);
     for (int i = 0; i < report->sink_count && i < ANSWER_SINKS_MAX; i++) {
-        const struct peer_report *peer = &report->sinks[i].peer;
+        const struct peer_report *peer = &report->peers[i];
         struct answer_sink *sink = &answer->sinks[answer->sink_count++];
 
         (void)snprintf(sink->name, sizeof sink->name, "%s", peer->name);

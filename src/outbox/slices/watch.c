@@ -10,7 +10,7 @@
 #include "outbox/slices/watch.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_limit.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
 #include "outbox/slices/scan.h"
@@ -28,11 +28,10 @@
 #define TICK_FIRST_MS 20     /* between ticks at the start of an epoch, until bounds can rise */
 #define FIRST_WAIT_MS 300    /* how long the first scan waits for that */
 #define FULL_ROUND_MS                                                                              \
-    60000                 /* a round of full scans takes no longer, however slow the scans are     \
-                           */
-#define LATE_LOG_MS 60000 /* at most one log line about late rows in this time */
-#define LOWEST_MS 1000    /* statement_timeout of the search for the table's lowest id */
-#define SCAN_MS_MAX 2500  /* statement_timeout of a tick: lanes may be waiting for a flush */
+    60000                /* a round of full scans takes no longer, however slow the scans are      \
+                          */
+#define LOWEST_MS 1000   /* statement_timeout of the search for the table's lowest id */
+#define SCAN_MS_MAX 2500 /* statement_timeout of a tick: lanes may be waiting for a flush */
 
 struct watch {
     const struct outbox_options *options;
@@ -344,15 +343,11 @@ static int read_tick(struct watch *watch, struct horizon_tick *tick, struct erro
  * delivery is. */
 static void note_late(struct watch *watch, int slice, int64_t id)
 {
-    int64_t now_ms = clock_now_ms();
-
-    if (now_ms - watch->late_logged_ms >= LATE_LOG_MS || watch->late_logged_ms == 0) {
+    if (log_limit_is_due(&watch->late_logged_ms, clock_now_ms()))
         log_info("row %" PRId64 " of slice %d became visible late: its id was drawn before its"
                  " INSERT, or an UPDATE has %schanged its key or marked it as unsent; later rows"
                  " may have been sent before it",
                  id, slice, watch->options->where != NULL ? "made [outbox] where true, " : "");
-        watch->late_logged_ms = now_ms;
-    }
     if (!watch->sequence.readable)
         horizon_reset(watch->horizon, watch->view.stamp.epoch);
 }

@@ -20,11 +20,11 @@ static int set_up(void **state)
     (void)state;
     changes_init(&changes, &options);
     report = (struct relay_report){.now_ms = 1769897700000, .sink_count = 2, .lane_count = 2};
-    report.database = (struct peer_report){
+    report.peers[REPORT_DATABASE] = (struct peer_report){
         .name = "database", .state = PEER_UP, .connects = 2, .error_for_ms = -1};
     for (int i = 0; i < 2; i++) {
-        report.sinks[i].peer = report.database;
-        report.sinks[i].peer.name = options.sinks[i].name;
+        report.peers[i] = report.peers[REPORT_DATABASE];
+        report.peers[i].name = options.sinks[i].name;
     }
     log_to_file();
     return 0;
@@ -45,9 +45,9 @@ static void pass(int seconds)
     for (int i = 0; i < seconds; i++) {
         report.now_ms += 1000;
         report.up_for_ms += 1000;
-        report.database.state_for_ms += 1000;
+        report.peers[REPORT_DATABASE].state_for_ms += 1000;
         for (int sink = 0; sink < 2; sink++)
-            report.sinks[sink].peer.state_for_ms += 1000;
+            report.peers[sink].state_for_ms += 1000;
         changes_log(&changes, &report);
     }
 }
@@ -77,10 +77,10 @@ TEST(what_is_connected_is_logged_once_and_then_that_it_relays)
 
 TEST(nothing_is_called_connected_before_it_was)
 {
-    report.database.connects = 0;
-    enter(&report.database, PEER_AWAY, "connection refused");
+    report.peers[REPORT_DATABASE].connects = 0;
+    enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "connection refused");
     for (int i = 0; i < 2; i++)
-        report.sinks[i].peer = (struct peer_report){.name = "x", .error_for_ms = -1};
+        report.peers[i] = (struct peer_report){.name = "x", .error_for_ms = -1};
     pass(10);
     assert_non_null(strstr(logged(), "level=error msg=\"the database is away\""
                                      " error=\"connection refused\" since="));
@@ -90,8 +90,8 @@ TEST(nothing_is_called_connected_before_it_was)
 
 TEST(what_was_away_is_logged_when_the_lanes_of_a_drain_have_ended)
 {
-    report.sinks[1].peer = (struct peer_report){.name = bus_name, .error_for_ms = 20};
-    (void)error_set(&report.sinks[1].peer.error, ERROR_TRANSIENT, ERROR_BROKER, "refused");
+    report.peers[1] = (struct peer_report){.name = bus_name, .error_for_ms = 20};
+    (void)error_set(&report.peers[1].error, ERROR_TRANSIENT, ERROR_BROKER, "refused");
     changes_log(&changes, &report);
     assert_int_equal(count_words(logged(), "msg=\"sink bus is away: its rows wait\" sink=bus"
                                            " error=refused"),
@@ -101,7 +101,7 @@ TEST(what_was_away_is_logged_when_the_lanes_of_a_drain_have_ended)
 TEST(a_sink_that_is_away_costs_a_line_a_minute)
 {
     pass(1);
-    enter(&report.sinks[0].peer, PEER_AWAY, "connection refused");
+    enter(&report.peers[0], PEER_AWAY, "connection refused");
     pass(600);
     assert_int_equal(
         count_words(logged(), "msg=\"sink events is away: its rows wait\" sink=events"), 1);
@@ -115,9 +115,9 @@ TEST(a_sink_that_is_away_costs_a_line_a_minute)
 TEST(its_end_has_the_same_name_and_how_long_it_was)
 {
     pass(1);
-    enter(&report.sinks[0].peer, PEER_AWAY, "connection refused");
+    enter(&report.peers[0], PEER_AWAY, "connection refused");
     pass(40);
-    enter(&report.sinks[0].peer, PEER_UP, NULL);
+    enter(&report.peers[0], PEER_UP, NULL);
     pass(10);
     assert_int_equal(count_words(logged(), "msg=\"sink events is back after 40 s\" sink=events"
                                            " since="),
@@ -132,7 +132,7 @@ TEST(another_reason_is_logged_at_once_and_once)
 
     pass(1);
     for (int i = 0; i < 30; i++) {
-        enter(&report.sinks[0].peer, PEER_AWAY, reasons[i % 3]);
+        enter(&report.peers[0], PEER_AWAY, reasons[i % 3]);
         pass(1);
     }
     assert_int_equal(count_words(logged(), "error=\"timed out after 3 ms\""), 1);
@@ -146,9 +146,9 @@ TEST(a_probe_is_no_end)
 {
     pass(1);
     for (int i = 0; i < 12; i++) {
-        enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
+        enter(&report.peers[0], PEER_AWAY, "timed out");
         pass(3);
-        enter(&report.sinks[0].peer, PEER_UP, NULL);
+        enter(&report.peers[0], PEER_UP, NULL);
         pass(1);
     }
     assert_int_equal(count_words(logged(), "is back"), 0);
@@ -158,9 +158,9 @@ TEST(a_probe_is_no_end)
 TEST(messages_that_are_taken_are_its_end)
 {
     pass(1);
-    enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
+    enter(&report.peers[0], PEER_AWAY, "timed out");
     pass(10);
-    enter(&report.sinks[0].peer, PEER_UP, NULL);
+    enter(&report.peers[0], PEER_UP, NULL);
     report.counts[0][REPORT_SENT] = 500;
     pass(1);
     assert_int_equal(count_words(logged(), "sink events is back after 10 s"), 1);
@@ -170,12 +170,12 @@ TEST(a_gap_between_two_looks_is_logged_once_a_minute)
 {
     pass(1);
     for (int i = 0; i < 10; i++) {
-        enter(&report.database, PEER_AWAY, "terminating connection");
-        enter(&report.database, PEER_UP, NULL);
-        report.database.error_for_ms = 400;
+        enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "terminating connection");
+        enter(&report.peers[REPORT_DATABASE], PEER_UP, NULL);
+        report.peers[REPORT_DATABASE].error_for_ms = 400;
         pass(1);
-        report.database.error_for_ms = 4000;
-        report.sinks[0].peer.connects++; /* a lane that is late has had no error */
+        report.peers[REPORT_DATABASE].error_for_ms = 4000;
+        report.peers[0].connects++; /* a lane that is late has had no error */
         pass(1);
     }
     assert_int_equal(count_words(logged(), "level=warn msg=\"the database was away for a moment\""
@@ -188,10 +188,11 @@ TEST(a_gap_between_two_looks_is_logged_once_a_minute)
 TEST(a_wait_for_a_lock_is_called_one)
 {
     pass(1);
-    enter(&report.database, PEER_AWAY, "canceling statement due to lock timeout");
-    (void)snprintf(report.database.error.sqlstate, sizeof report.database.error.sqlstate, "55P03");
+    enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "canceling statement due to lock timeout");
+    (void)snprintf(report.peers[REPORT_DATABASE].error.sqlstate,
+                   sizeof report.peers[REPORT_DATABASE].error.sqlstate, "55P03");
     pass(2);
-    enter(&report.database, PEER_UP, NULL);
+    enter(&report.peers[REPORT_DATABASE], PEER_UP, NULL);
     pass(4);
     assert_int_equal(count_words(logged(), "msg=\"the database has the relay wait for a lock\""),
                      1);
@@ -202,11 +203,11 @@ TEST(a_wait_for_a_lock_is_called_one)
 TEST(an_outage_after_a_gap_is_logged_at_once)
 {
     pass(1);
-    enter(&report.database, PEER_AWAY, "permission denied");
-    enter(&report.database, PEER_UP, NULL);
-    report.database.error_for_ms = 400;
+    enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "permission denied");
+    enter(&report.peers[REPORT_DATABASE], PEER_UP, NULL);
+    report.peers[REPORT_DATABASE].error_for_ms = 400;
     pass(1);
-    enter(&report.database, PEER_AWAY, "permission denied");
+    enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "permission denied");
     pass(2);
     assert_int_equal(count_words(logged(), "the database was away for a moment"), 1);
     assert_int_equal(count_words(logged_text, "msg=\"the database is away\""), 1);
@@ -217,9 +218,9 @@ TEST(one_that_comes_and_goes_is_logged_once_a_minute)
 {
     pass(1);
     for (int i = 0; i < 18; i++) {
-        enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
+        enter(&report.peers[0], PEER_AWAY, "timed out");
         pass(5);
-        enter(&report.sinks[0].peer, PEER_UP, NULL);
+        enter(&report.peers[0], PEER_UP, NULL);
         pass(5);
     }
     assert_in_range(count_words(logged(), "sink events is away"), 3, 4);
@@ -230,11 +231,11 @@ TEST(one_that_comes_and_goes_is_logged_once_a_minute)
 TEST(a_database_that_refuses_is_not_away)
 {
     pass(1);
-    enter(&report.database, PEER_AWAY, "permission denied");
-    report.database.error.kind = ERROR_PERMANENT;
-    memcpy(report.database.error.sqlstate, "42501", 6);
+    enter(&report.peers[REPORT_DATABASE], PEER_AWAY, "permission denied");
+    report.peers[REPORT_DATABASE].error.kind = ERROR_PERMANENT;
+    memcpy(report.peers[REPORT_DATABASE].error.sqlstate, "42501", 6);
     pass(70);
-    enter(&report.database, PEER_UP, NULL);
+    enter(&report.peers[REPORT_DATABASE], PEER_UP, NULL);
     pass(5);
     assert_int_equal(count_words(logged(), "msg=\"the database refuses the relay\""), 1);
     assert_int_equal(count_words(logged_text, "msg=\"the database has refused the relay for 61 s"),
@@ -267,7 +268,7 @@ TEST(what_the_process_does_fits_a_line)
     assert_string_equal(text, "starting, sent 0");
     report.counts[1][REPORT_SENT] = 7;
     pass(1);
-    enter(&report.sinks[0].peer, PEER_AWAY, "timed out");
+    enter(&report.peers[0], PEER_AWAY, "timed out");
     pass(9);
     changes_describe(&changes, &report, text, sizeof text);
     assert_string_equal(text, "relaying, sent 7; sink events has been away for 9 s");
@@ -277,14 +278,14 @@ TEST(what_the_process_does_fits_a_line)
 TEST(a_server_that_is_waited_for_is_known)
 {
     assert_true(changes_are_known(&report));
-    report.database.state = PEER_UNKNOWN;
+    report.peers[REPORT_DATABASE].state = PEER_UNKNOWN;
     assert_false(changes_are_known(&report));
-    report.database.state = PEER_AWAY;
+    report.peers[REPORT_DATABASE].state = PEER_AWAY;
     assert_true(changes_are_known(&report));
-    report.database.state = PEER_UP;
-    report.sinks[0].peer.state = PEER_UNKNOWN;
+    report.peers[REPORT_DATABASE].state = PEER_UP;
+    report.peers[0].state = PEER_UNKNOWN;
     assert_true(changes_are_known(&report));
-    report.sinks[1].peer.state = PEER_UNKNOWN;
+    report.peers[1].state = PEER_UNKNOWN;
     assert_false(changes_are_known(&report));
     (void)logged();
 }

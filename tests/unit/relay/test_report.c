@@ -44,15 +44,15 @@ static void lose(int lane, int peer, const char *why)
 static const struct peer_report *read_sink(int sink)
 {
     report_read(&report, &snapshot);
-    return &snapshot.sinks[sink].peer;
+    return &snapshot.peers[sink];
 }
 
 TEST(a_sink_that_no_lane_has_reached_yet_is_neither_up_nor_away)
 {
     assert_int_equal(read_sink(0)->state, PEER_UNKNOWN);
-    assert_int_equal(snapshot.database.state, PEER_UNKNOWN);
-    assert_string_equal(snapshot.sinks[1].peer.name, "bus");
-    assert_string_equal(snapshot.sinks[1].type, "nats");
+    assert_int_equal(snapshot.peers[REPORT_DATABASE].state, PEER_UNKNOWN);
+    assert_string_equal(snapshot.peers[1].name, "bus");
+    assert_string_equal(snapshot.peers[1].type, "nats");
     assert_true(read_sink(0)->error_for_ms < 0);
 }
 
