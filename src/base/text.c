@@ -44,6 +44,17 @@ static bool is_continuation(const char *data, size_t at)
     return ((unsigned char)data[at] & 0xC0U) == 0x80U;
 }
 
+struct text text_cut(struct text text, size_t max)
+{
+    size_t len = max;
+
+    if (text.len <= max)
+        return text;
+    while (len > 0 && max - len < 3 && is_continuation(text.data, len))
+        len--;
+    return (struct text){text.data, len};
+}
+
 size_t text_utf8_len(const char *data, size_t len)
 {
     unsigned char first = (unsigned char)data[0];

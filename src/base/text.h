@@ -36,6 +36,8 @@ uint32_t text_utf8_code(const char *data, size_t len);
  * which text is shown in another order than it is stored. */
 bool text_is_control(const char *data, size_t len);
 bool text_is_utf8(const char *data, size_t len);
+/* The longest beginning of at most `max` bytes that cuts no character of UTF-8 in two. */
+struct text text_cut(struct text text, size_t max);
 
 /* The Levenshtein distance of a and b in bytes; only the first 64 bytes of each count. */
 unsigned text_distance(const char *a, const char *b);

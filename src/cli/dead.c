@@ -101,18 +101,6 @@ static void print_line(void *closure, const struct parked_value *values, int cou
     }
 }
 
-/* The longest beginning of at most PARKED_PAYLOAD_MAX bytes that cuts no character in two. */
-static struct text cut(struct text text)
-{
-    size_t len = PARKED_PAYLOAD_MAX;
-
-    if (text.len <= len)
-        return text;
-    while (len > PARKED_PAYLOAD_MAX - 3 && ((unsigned char)text.data[len] & 0xC0U) == 0x80U)
-        len--;
-    return (struct text){text.data, len};
-}
-
 static bool is_number(struct text text, size_t number)
 {
     char decimal[32];
@@ -130,7 +118,7 @@ static void print_payload(struct text bytes, struct text payload)
         (void)printf("%-*s(null)\n", NAME_WIDTH, "payload");
         return;
     }
-    shown = cut(payload);
+    shown = text_cut(payload, PARKED_PAYLOAD_MAX);
     (void)printf("%-*s%.*s bytes", NAME_WIDTH, "payload", (int)bytes.len, bytes.data);
     if (!is_number(bytes, shown.len))
         (void)printf(", the first %zu of them (--json: all)", shown.len);

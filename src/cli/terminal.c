@@ -30,22 +30,13 @@ static bool is_printable(struct text text, bool lines)
     return true;
 }
 
-/* Moves `len` back to the beginning of a character. Printable text is UTF-8, so this is at most
- * three bytes. */
-static size_t cut(struct text text, size_t len)
-{
-    while (len > 0 && ((unsigned char)text.data[len] & 0xC0U) == 0x80U)
-        len--;
-    return len;
-}
-
 char *terminal_text(char *out, size_t size, struct text text, bool lines)
 {
     size_t len;
 
     if (!is_printable(text, lines))
         return text_escape(out, size, text.data, text.len);
-    len = text.len < size ? text.len : cut(text, size - sizeof "...");
+    len = text.len < size ? text.len : text_cut(text, size - sizeof "...").len;
     memcpy(out, text.data, len);
     (void)snprintf(out + len, size - len, "%s", text.len < size ? "" : "...");
     return out;

@@ -1,21 +1,29 @@
 #include "relay/status_replies.h"
 
+#include "admin/status/json.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/version.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MARK_MS 5000
+#define ERROR_BYTES_MAX 255
+
+void status_replies_ask(struct status_replies *replies, const char *token)
+{
+    if (replies->count < QUESTIONS_MAX && strlen(token) == STATUS_TOKEN_BYTES - 1 &&
+        strspn(token, "0123456789abcdef") == STATUS_TOKEN_BYTES - 1)
+        (void)snprintf(replies->tokens[replies->count++], STATUS_TOKEN_BYTES, "%s", token);
+}
 
 static void on_notification(void *closure, const char *channel, const char *payload, int pid)
 {
-    struct status_replies *replies = closure;
-
     (void)pid;
-    if (replies->count < QUESTIONS_MAX && strcmp(channel, STATUS_CHANNEL) == 0 &&
-        relay_answer_token_fits(payload))
-        (void)snprintf(replies->tokens[replies->count++], STATUS_TOKEN_BYTES, "%s", payload);
+    if (strcmp(channel, STATUS_CHANNEL) == 0)
+        status_replies_ask(closure, payload);
 }
 
 int status_replies_listen(struct status_replies *replies, struct session *session,
@@ -47,52 +55,84 @@ static double sent_per_s(const struct status_replies *replies)
     return elapsed_ms > 0 ? (double)sent * 1000 / (double)elapsed_ms : 0;
 }
 
-static int64_t sum(const struct relay_report *report, enum report_count first,
-                   enum report_count last)
+/* A broker's error need not be UTF-8. */
+static json_t *pack_error(const char *error, size_t max)
 {
-    uint64_t total = 0;
+    json_t *whole = pack_text(error);
+    struct text cut = text_cut(text_of(json_string_value(whole)), max);
+    json_t *packed = json_stringn(cut.data, cut.len);
 
-    for (int sink = 0; sink < REPORT_PEERS; sink++)
-        for (int i = (int)first; i <= (int)last; i++)
-            total += report->counts[sink][i];
-    return (int64_t)total;
+    json_decref(whole);
+    return packed;
 }
 
-static void fill(struct relay_answer *answer, const struct relay_report *report)
+static json_t *pack_sink(const struct peer_report *peer, size_t error_max)
 {
     static const char *const states[] = {[PEER_UNKNOWN] = "unknown",
                                          [PEER_UP] = "up",
                                          [PEER_PAUSED] = "unknown",
                                          [PEER_AWAY] = "away"};
+    const char *error = peer->state == PEER_AWAY ? peer->error.text
+                        : peer->keeps_nothing
+                            ? "acknowledges messages and stores none: its stream has retention"
+                              " \"interest\" and no consumer"
+                            : "";
 
-    (void)snprintf(answer->version, sizeof answer->version, "%s", RELAY_VERSION);
-    answer->since_ms = report->now_ms - report->up_for_ms;
-    answer->sent = sum(report, REPORT_SENT, REPORT_SENT);
-    answer->parked = sum(report, REPORT_PARKED_RETRY, REPORT_PARKED_BEHIND);
-    answer->dead = sum(report, REPORT_DEAD_REJECTED, REPORT_DEAD_ATTEMPTS);
-    for (int i = 0; i < report->sink_count && i < ANSWER_SINKS_MAX; i++) {
-        const struct peer_report *peer = &report->peers[i];
-        struct answer_sink *sink = &answer->sinks[answer->sink_count++];
+    return json_pack("{s:s, s:s, s:I, s:o}", "name", peer->name, "state", states[peer->state],
+                     "since", (json_int_t)peer->since_ms, "error", pack_error(error, error_max));
+}
 
-        (void)snprintf(sink->name, sizeof sink->name, "%s", peer->name);
-        (void)snprintf(sink->state, sizeof sink->state, "%s", states[peer->state]);
-        sink->since_ms = peer->since_ms;
-        if (peer->state == PEER_AWAY)
-            (void)snprintf(sink->error, sizeof sink->error, "%.*s", (int)sizeof sink->error - 1,
-                           peer->error.text);
-        else if (peer->keeps_nothing)
-            (void)snprintf(sink->error, sizeof sink->error,
-                           "acknowledges messages and stores none: its stream has retention"
-                           " \"interest\" and no consumer");
-    }
-    for (int i = 0; i < report->lane_count && i < ANSWER_LANES_MAX; i++) {
+static json_t *pack(const struct status_replies *replies, uint32_t table,
+                    const struct relay_report *report, size_t error_max, int lane_count)
+{
+    struct report_totals totals = report_totals(report, REPORT_ALL);
+    /* `status` may be asked about rows that a condition keeps from this relay. */
+    int64_t unsent_from = replies->report->options->outbox.where == NULL
+                              ? atomic_load(&replies->report->unsent_from)
+                              : INT64_MIN;
+    json_t *sinks = json_array();
+    json_t *lanes = json_array();
+
+    for (int i = 0; i < report->sink_count; i++)
+        (void)json_array_append_new(sinks, pack_sink(&report->peers[i], error_max));
+    for (int i = 0; i < lane_count; i++) {
         const struct lane_snapshot *lane = &report->lanes[i];
-        struct answer_lane *out = &answer->lanes[answer->lane_count++];
 
-        *out = (struct answer_lane){.number = lane->number,
-                                    .for_ms = lane->state_for_ms,
-                                    .claim_for_ms = lane->claim_for_ms};
-        (void)snprintf(out->state, sizeof out->state, "%s", lane_state_name(lane->state));
+        (void)json_array_append_new(
+            lanes, json_pack("[i, s, I, I]", lane->number, lane_state_name(lane->state),
+                             (json_int_t)lane->state_for_ms, (json_int_t)lane->claim_for_ms));
+    }
+    return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:o, s:o}", "table",
+                     (json_int_t)table, "version", RELAY_VERSION, "since",
+                     (json_int_t)(report->now_ms - report->up_for_ms), "sent",
+                     (json_int_t)totals.sent, "parked", (json_int_t)totals.parked, "dead",
+                     (json_int_t)totals.dead, "rate", sent_per_s(replies), "unsent_from",
+                     (json_int_t)unsent_from, "sinks", sinks, "lanes", lanes);
+}
+
+char *status_replies_write(const struct status_replies *replies, uint32_t table,
+                           char out[STATUS_ANSWER_BYTES])
+{
+    struct relay_report report;
+    size_t error_max = ERROR_BYTES_MAX;
+    int lanes;
+
+    report_read(replies->report, &report);
+    lanes = report.lane_count;
+    for (;;) {
+        json_t *object = pack(replies, table, &report, error_max, lanes);
+        size_t len = json_dumpb(object, out, STATUS_ANSWER_BYTES - 1,
+                                JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
+
+        json_decref(object);
+        if (len < STATUS_ANSWER_BYTES || (error_max == 0 && lanes == 0)) {
+            out[len < STATUS_ANSWER_BYTES ? len : 0] = '\0';
+            return out;
+        }
+        if (error_max > 0)
+            error_max /= 2;
+        else
+            lanes /= 2;
     }
 }
 
@@ -102,22 +142,13 @@ static void fill(struct relay_answer *answer, const struct relay_report *report)
 int status_replies_send(struct status_replies *replies, struct session *session, uint32_t table,
                         struct error *error)
 {
-    struct relay_answer answer = {.table = table};
-    struct relay_report report;
-    char payload[ANSWER_BYTES];
+    char payload[STATUS_ANSWER_BYTES];
     char channel[64];
     const char *params[2] = {channel, payload};
 
     if (replies->count == 0)
         return 0;
-    report_read(replies->report, &report);
-    fill(&answer, &report);
-    answer.per_s = sent_per_s(replies);
-    /* `status` may be asked about rows that a condition keeps from this relay. */
-    answer.unsent_from = replies->report->options->outbox.where == NULL
-                             ? atomic_load(&replies->report->unsent_from)
-                             : INT64_MIN;
-    (void)relay_answer_write(&answer, payload);
+    (void)status_replies_write(replies, table, payload);
     while (replies->count > 0) {
         (void)snprintf(channel, sizeof channel, STATUS_ANSWER_CHANNEL "%s",
                        replies->tokens[--replies->count]);

@@ -1,7 +1,7 @@
 #ifndef RELAY_STATUS_REPLIES_H
 #define RELAY_STATUS_REPLIES_H
 
-#include "admin/status/relay_answer.h"
+#include "admin/status/relays.h"
 #include "pg/session.h"
 #include "relay/report.h"
 
@@ -27,8 +27,16 @@ struct status_replies {
 int status_replies_listen(struct status_replies *replies, struct session *session,
                           struct error *error);
 
+/* Keeps a question, unless its token is not one that `status` could have made. */
+void status_replies_ask(struct status_replies *replies, const char *token);
+
 /* Call it about once a second. */
 void status_replies_tick(struct status_replies *replies);
+
+/* What the process says of itself. Shortens errors, and then leaves out lanes, until it fits.
+ * Returns `out`; "": no memory. */
+char *status_replies_write(const struct status_replies *replies, uint32_t table,
+                           char out[STATUS_ANSWER_BYTES]);
 
 /* Replies to the questions that have arrived, naming the table by its oid. 0, or -1 with *error
  * set: the session is lost. */

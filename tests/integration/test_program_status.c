@@ -2,7 +2,7 @@
  */
 #include "admin/admin_session.h"
 #include "admin/inspect_cluster.h"
-#include "admin/status/relay_answer.h"
+#include "admin/status/relays.h"
 #include "base/clock.h"
 #include "integration/found.h"
 #include "integration/program.h"

@@ -49,7 +49,7 @@ LIBRARIES = {
     "libpq-fe.h": {"pg"},
     "librdkafka/rdkafka.h": {"broker/kafka"},
     "nats/nats.h": {"broker/nats"},
-    "jansson.h": {"outbox", "admin", "admin/status", "http", "broker", "broker/nats", "cli"},
+    "jansson.h": {"outbox", "relay", "admin", "admin/status", "http", "broker", "broker/nats", "cli"},
     "toml++/toml.h": {"config/read"},
     "microhttpd.h": {"http"},
     "getopt.h": {"cli"},

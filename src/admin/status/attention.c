@@ -1,6 +1,7 @@
 /* The part of status that lists what needs attention, each with the command or SQL that fixes it.
  */
-#include "admin/status/attention.h"
+#include "admin/admin_session.h"
+#include "admin/status/status.h"
 
 #include "admin/inspect_cluster.h"
 #include "admin/inspect_values.h"
@@ -194,7 +195,7 @@ static void note_slices(const struct admin *admin, struct status *status)
     (void)snprintf(finding->fix, sizeof finding->fix, "%s", error.hint);
 }
 
-int attention_fill(struct admin *admin, struct status *status, struct error *error)
+int status_fill_attention(struct admin *admin, struct status *status, struct error *error)
 {
     note_relays(status);
     note_sinks(status);

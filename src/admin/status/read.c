@@ -1,9 +1,7 @@
 #include "admin/status/status.h"
 
 #include "admin/admin_session.h"
-#include "admin/status/attention.h"
 #include "admin/status/relays.h"
-#include "admin/status/sinks.h"
 #include "admin/words.h"
 #include "base/clock.h"
 #include "catalog/describe.h"
@@ -151,6 +149,47 @@ static int read_reasons(struct admin *admin, struct status *status, struct error
     return 0;
 }
 
+/* How many unsent rows of the outbox go to each sink, by their topics. */
+static int sink_of(const struct routes *routes, struct text topic)
+{
+    for (int i = 0; i < routes->count; i++)
+        if (match_topic(&routes->entries[i].match, topic))
+            return routes->entries[i].sink;
+    return -1;
+}
+
+static int count_sinks(struct admin *admin, const struct status_query *query, struct status *status,
+                       struct error *error)
+{
+    char limit[16];
+    const char *params[1] = {limit};
+    PGresult *result;
+
+    for (int i = 0; i < query->sink_count && i < status->sink_count; i++)
+        status->sinks[i].rows = status->backlog >= 0 ? 0 : -1;
+    if (query->sink_count == 1 || status->backlog <= 0) {
+        if (query->sink_count == 1)
+            status->sinks[0].rows = status->backlog;
+        return 0;
+    }
+    (void)snprintf(limit, sizeof limit, "%d", query->count_max);
+    result = admin_query(admin, statement_backlog_topics, 1, params, error);
+    if (result == NULL) {
+        for (int i = 0; i < status->sink_count; i++)
+            status->sinks[i].rows = -1;
+        return status_note_unknown(admin, status, "the rows of each sink", error);
+    }
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct text topic = {PQgetvalue(result, row, 0), (size_t)PQgetlength(result, row, 0)};
+        int sink = sink_of(query->routes, topic);
+
+        if (sink >= 0 && sink < status->sink_count)
+            status->sinks[sink].rows += strtoll(PQgetvalue(result, row, 1), NULL, 10);
+    }
+    PQclear(result);
+    return 0;
+}
+
 int admin_status_begin(struct admin *admin, struct error *error)
 {
     return session_execute(
@@ -171,7 +210,7 @@ static int read_database(struct admin *admin, const struct status_query *query, 
                      read_reasons(admin, status, error) < 0 ||
                      (admin_list_pauses(admin, status->pauses, error) < 0 &&
                       status_note_unknown(admin, status, "what is paused", error) < 0) ||
-                     status_count_sinks(admin, query, status, error) < 0
+                     count_sinks(admin, query, status, error) < 0
                  ? -1
                  : 0;
     admin->unsent_from = given;
@@ -214,7 +253,7 @@ int admin_status(struct admin *admin, const struct status_query *query, struct s
     if (relays_ask(&asking, admin, status, query->wait_ms, error) < 0 ||
         relays_hear(&asking, error) < 0 ||
         read_database(admin, query, asking.unsent_from, status, error) < 0 ||
-        attention_fill(admin, status, error) < 0)
+        status_fill_attention(admin, status, error) < 0)
         result = -1;
     admin->session.notifications.on_arrival = NULL;
     return result;

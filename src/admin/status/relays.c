@@ -8,14 +8,18 @@
  */
 #include "admin/status/relays.h"
 
-#include "admin/status/relay_answer.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "sql/statements.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#define COUNT_MAX (INT64_C(1) << 53)
+#define RATE_MAX 1e12
 
 /*
  * application_name is "outbox-relay/HOST:PID/LANE"; that of a process's session beside its lanes is
@@ -96,80 +100,114 @@ static void add_session(struct asking *asking, const PGresult *result, int row)
         lane->transaction_s = strtod(PQgetvalue(result, row, TRANSACTION), NULL);
 }
 
-/* One that is away counts more than one that is up; of two that are away, the one for longer. */
-static void merge_sink(struct status *status, const struct answer_sink *answered)
+/* A number that no relay counts would overflow where it is converted. */
+static int64_t read_count(const json_t *object, const char *name)
 {
-    struct status_sink *sink = find_sink(status, answered->name, strlen(answered->name));
-    bool away = strcmp(answered->state, "away") == 0;
-    bool was_away;
+    json_int_t value = json_integer_value(json_object_get(object, name));
 
+    return value < 0 ? 0 : value < COUNT_MAX ? value : COUNT_MAX;
+}
+
+static void read_text(char *out, size_t size, const json_t *value)
+{
+    const char *string = json_string_value(value);
+    struct text text = text_cut(text_of(string != NULL ? string : ""), size - 1);
+
+    (void)snprintf(out, size, "%.*s", (int)text.len, text.data);
+}
+
+/* One that is away counts more than one that is up; of two that are away, the one for longer. */
+static void take_sink(struct status *status, const json_t *object)
+{
+    struct status_sink answered = {.since_ms = read_count(object, "since"), .rows = -1};
+    struct status_sink *sink;
+    bool away, was_away;
+
+    read_text(answered.name, sizeof answered.name, json_object_get(object, "name"));
+    read_text(answered.state, sizeof answered.state, json_object_get(object, "state"));
+    read_text(answered.error, sizeof answered.error, json_object_get(object, "error"));
+    sink = find_sink(status, answered.name, strlen(answered.name));
     if (sink == NULL && status->sink_count < STATUS_SINKS_MAX) {
         sink = &status->sinks[status->sink_count++];
         *sink = (struct status_sink){.rows = -1, .state = "unknown"};
-        (void)snprintf(sink->name, sizeof sink->name, "%s", answered->name);
+        memcpy(sink->name, answered.name, sizeof sink->name);
     }
-    if (sink == NULL || strcmp(answered->state, "unknown") == 0)
+    if (sink == NULL || strcmp(answered.state, "unknown") == 0)
         return;
+    away = strcmp(answered.state, "away") == 0;
     was_away = strcmp(sink->state, "away") == 0;
-    if (!was_away && !away && answered->error[0] != '\0')
-        (void)snprintf(sink->error, sizeof sink->error, "%s", answered->error);
-    if (was_away && (!away || (sink->since_ms > 0 && sink->since_ms <= answered->since_ms)))
+    if (!was_away && !away && answered.error[0] != '\0')
+        memcpy(sink->error, answered.error, sizeof sink->error);
+    if (was_away && (!away || (sink->since_ms > 0 && sink->since_ms <= answered.since_ms)))
         return;
-    if (!was_away && !away && strcmp(sink->state, "up") == 0 &&
-        sink->since_ms <= answered->since_ms)
+    if (!was_away && !away && strcmp(sink->state, "up") == 0 && sink->since_ms <= answered.since_ms)
         return;
     (void)snprintf(sink->state, sizeof sink->state, "%s", away ? "away" : "up");
-    (void)snprintf(sink->error, sizeof sink->error, "%s", answered->error);
-    sink->since_ms = answered->since_ms;
+    memcpy(sink->error, answered.error, sizeof sink->error);
+    sink->since_ms = answered.since_ms;
 }
 
-static void merge_lane(struct status *status, const char *relay, const struct answer_lane *answered)
+static void take_lane(struct status *status, const char *relay, const json_t *values)
 {
-    struct status_lane *lane = find_lane(status, relay, answered->number);
+    struct status_lane *lane =
+        find_lane(status, relay, (int)json_integer_value(json_array_get(values, 0)));
+    json_int_t for_ms = json_integer_value(json_array_get(values, 2));
+    json_int_t claim_for_ms = json_integer_value(json_array_get(values, 3));
 
     if (lane == NULL)
         return;
-    (void)snprintf(lane->state, sizeof lane->state, "%s", answered->state);
-    lane->state_s = (double)answered->for_ms / 1000;
-    lane->transaction_s = answered->claim_for_ms >= 0 ? (double)answered->claim_for_ms / 1000 : -1;
+    read_text(lane->state, sizeof lane->state, json_array_get(values, 1));
+    lane->state_s = for_ms > 0 ? (double)for_ms / 1000 : 0;
+    lane->transaction_s = claim_for_ms >= 0 ? (double)claim_for_ms / 1000 : -1;
 }
 
-static void merge(struct asking *asking, int process, const struct relay_answer *answer)
+static void take(struct asking *asking, struct status_relay *relay, const json_t *answer)
 {
-    struct status *status = asking->status;
-    struct status_relay *relay = &status->processes[process];
+    const json_t *unsent_from = json_object_get(answer, "unsent_from");
+    const json_t *lanes = json_object_get(answer, "lanes");
+    const json_t *sinks = json_object_get(answer, "sinks");
+    double per_s = json_number_value(json_object_get(answer, "rate"));
 
-    asking->of_another_table[process] = answer->table != asking->admin->table.oid;
-    if (asking->of_another_table[process])
-        return;
     relay->answers = true;
-    if (asking->unsent_from == INT64_MIN ||
-        (answer->unsent_from != INT64_MIN && answer->unsent_from < asking->unsent_from))
-        asking->unsent_from = answer->unsent_from;
-    (void)snprintf(relay->version, sizeof relay->version, "%s", answer->version);
-    relay->since_ms = answer->since_ms;
-    relay->sent = answer->sent;
-    relay->parked = answer->parked;
-    relay->dead = answer->dead;
-    relay->per_s = answer->per_s;
-    for (int i = 0; i < answer->sink_count; i++)
-        merge_sink(status, &answer->sinks[i]);
-    for (int i = 0; i < answer->lane_count; i++)
-        merge_lane(status, relay->name, &answer->lanes[i]);
+    if (json_is_integer(unsent_from) && json_integer_value(unsent_from) != INT64_MIN &&
+        (asking->unsent_from == INT64_MIN || json_integer_value(unsent_from) < asking->unsent_from))
+        asking->unsent_from = json_integer_value(unsent_from);
+    read_text(relay->version, sizeof relay->version, json_object_get(answer, "version"));
+    relay->since_ms = read_count(answer, "since");
+    relay->sent = read_count(answer, "sent");
+    relay->parked = read_count(answer, "parked");
+    relay->dead = read_count(answer, "dead");
+    relay->per_s = per_s > 0 ? (per_s < RATE_MAX ? per_s : RATE_MAX) : 0;
+    for (size_t i = 0; i < json_array_size(sinks); i++)
+        take_sink(asking->status, json_array_get(sinks, i));
+    for (size_t i = 0; i < json_array_size(lanes); i++)
+        take_lane(asking->status, relay->name, json_array_get(lanes, i));
+}
+
+bool relays_take(struct asking *asking, int process, const char *json)
+{
+    json_t *answer = json_loads(json, 0, NULL);
+    const json_t *table = json_object_get(answer, "table");
+    bool fits = json_is_integer(table);
+
+    asking->of_another_table[process] =
+        fits && (uint32_t)json_integer_value(table) != asking->admin->table.oid;
+    if (fits && !asking->of_another_table[process])
+        take(asking, &asking->status->processes[process], answer);
+    json_decref(answer);
+    return fits;
 }
 
 static void on_notification(void *closure, const char *channel, const char *payload, int pid)
 {
     struct asking *asking = closure;
-    struct relay_answer answer;
 
     if (strcmp(channel, asking->channel) != 0)
         return;
     for (int i = 0; i < asking->status->process_count; i++)
-        if (asking->pids[i] == pid && relay_answer_read(&answer, payload)) {
+        if (asking->pids[i] == pid && relays_take(asking, i, payload)) {
             asking->pids[i] = 0;
             asking->left--;
-            merge(asking, i, &answer);
         }
 }
 

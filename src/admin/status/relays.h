@@ -4,7 +4,20 @@
 #include "admin/admin_session.h"
 #include "admin/status/status.h"
 
-/* status, the relays' part. */
+/*
+ * status, the relays' part. Each relay answers with JSON in ASCII, so that it works in a database
+ * of any encoding, as the payload of a notification (relay/status_replies.h writes it):
+ * {"table": OID, "version": TEXT, "since": MS, "sent": N, "parked": N, "dead": N, "rate": PER_S,
+ *  "unsent_from": ID, "sinks": [{"name": TEXT, "state": TEXT, "since": MS, "error": TEXT}],
+ *  "lanes": [[NUMBER, STATE, FOR_MS, CLAIM_FOR_MS]]}
+ */
+
+/* The channel of questions. The payload of a question is a token; the answer goes to the channel
+ * named after it. */
+#define STATUS_CHANNEL "outbox_relay_status"
+#define STATUS_ANSWER_CHANNEL "outbox_relay_answer_"
+#define STATUS_TOKEN_BYTES 33    /* 32 hexadecimal digits and a NUL */
+#define STATUS_ANSWER_BYTES 8000 /* PostgreSQL's limit of a payload, with a NUL */
 
 struct asking {
     struct admin *admin;
@@ -20,6 +33,9 @@ struct asking {
 /* Finds the processes by their sessions, and asks them. They answer meanwhile. 0 or -1. */
 int relays_ask(struct asking *asking, struct admin *admin, struct status *status, int wait_ms,
                struct error *error);
+/* Takes what this process answers. Truncates texts that are too long; missing values become "" or
+ * 0. False: this is not an answer. */
+bool relays_take(struct asking *asking, int process, const char *json);
 /* Waits for the answers. Those that do not come leave what the sessions say. 0 or -1. */
 int relays_hear(struct asking *asking, struct error *error);
 

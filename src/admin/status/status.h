@@ -112,6 +112,9 @@ void status_free(struct status *status);
 int status_note_unknown(const struct admin *admin, struct status *status, const char *figure,
                         const struct error *error);
 
+/* Fills status->attention when the rest of *status is known. 0, or -1 with *error set. */
+int status_fill_attention(struct admin *admin, struct status *status, struct error *error);
+
 /* The rate between two of them, for relays that do not answer; sets per_s of the newer. */
 void status_compare(struct status *status, const struct status *before);
 

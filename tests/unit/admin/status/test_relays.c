@@ -1,0 +1,118 @@
+#include "admin/status/relays.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct admin admin = {.table = {.oid = 1}};
+static struct status_sink sinks[STATUS_SINKS_MAX];
+static struct status_relay processes[STATUS_RELAYS_MAX];
+static struct status_lane lanes[STATUS_LANES_MAX];
+static struct status status;
+static struct asking asking;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(sinks, 0, sizeof sinks);
+    memset(lanes, 0, sizeof lanes);
+    for (int i = 0; i < 2; i++)
+        processes[i] = (struct status_relay){.name = "a:1", .per_s = -1};
+    status = (struct status){
+        .sinks = sinks, .processes = processes, .lane_list = lanes, .process_count = 2};
+    asking = (struct asking){.admin = &admin, .status = &status, .unsent_from = INT64_MIN};
+    return 0;
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(an_answer_becomes_what_status_shows)
+{
+    assert_true(relays_take(
+        &asking, 0,
+        "{\"table\":1,\"version\":\"1.2.3\",\"since\":1790000000123,\"sent\":5000000000,"
+        "\"parked\":2,\"dead\":3,\"rate\":12.5,\"unsent_from\":9007199254740993,"
+        "\"sinks\":[{\"name\":\"events\",\"state\":\"away\",\"since\":1790000000000,"
+        "\"error\":\"refused\"}],\"lanes\":[[7,\"publishing\",20,30],[8,\"idle\",20,-1]]}"));
+    assert_true(processes[0].answers);
+    assert_string_equal(processes[0].version, "1.2.3");
+    assert_int_equal(processes[0].since_ms, 1790000000123);
+    assert_int_equal(processes[0].sent, 5000000000);
+    assert_int_equal(processes[0].parked, 2);
+    assert_int_equal(processes[0].dead, 3);
+    assert_true(processes[0].per_s == 12.5);
+    assert_int_equal(asking.unsent_from, 9007199254740993);
+    assert_int_equal(status.sink_count, 1);
+    assert_string_equal(sinks[0].name, "events");
+    assert_string_equal(sinks[0].state, "away");
+    assert_string_equal(sinks[0].error, "refused");
+    assert_int_equal(sinks[0].since_ms, 1790000000000);
+    assert_int_equal(status.lane_count, 2);
+    assert_int_equal(lanes[0].number, 7);
+    assert_string_equal(lanes[0].state, "publishing");
+    assert_true(lanes[0].state_s == 0.02);
+    assert_true(lanes[0].transaction_s == 0.03);
+    assert_true(lanes[1].transaction_s == -1);
+}
+
+TEST(of_a_sink_that_two_relays_see_the_longest_absence_counts)
+{
+    assert_true(relays_take(&asking, 0,
+                            "{\"table\":1,\"sinks\":[{\"name\":\"s\",\"state\":\"away\","
+                            "\"since\":2000,\"error\":\"late\"}]}"));
+    assert_true(relays_take(&asking, 1,
+                            "{\"table\":1,\"sinks\":[{\"name\":\"s\",\"state\":\"away\","
+                            "\"since\":1000,\"error\":\"early\"},"
+                            "{\"name\":\"s\",\"state\":\"up\",\"since\":500,\"error\":\"\"}]}"));
+    assert_int_equal(status.sink_count, 1);
+    assert_string_equal(sinks[0].state, "away");
+    assert_string_equal(sinks[0].error, "early");
+    assert_int_equal(sinks[0].since_ms, 1000);
+}
+
+TEST(an_answer_about_another_table_says_nothing_of_this_one)
+{
+    assert_true(relays_take(&asking, 1, "{\"table\":2,\"sent\":5,\"unsent_from\":1}"));
+    assert_true(asking.of_another_table[1]);
+    assert_false(processes[1].answers);
+    assert_int_equal(processes[1].sent, 0);
+    assert_true(asking.unsent_from == INT64_MIN);
+}
+
+TEST(an_answer_that_is_hostile_is_refused_or_cut)
+{
+    static const char *const refused[] = {"",   "{",    "[]",   "null", "{\"table\":\"1\"}",
+                                          "{}", "\xff", "[[[[", "1",    "{\"table\":1.5}"};
+    char json[4096];
+    size_t len;
+
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_false(relays_take(&asking, 0, refused[i]));
+    assert_false(processes[0].answers);
+    assert_true(relays_take(&asking, 0,
+                            "{\"table\":1,\"sinks\":[1,null,{\"name\":7}],\"lanes\":[{},[\"x\",1]],"
+                            "\"sent\":\"many\",\"version\":[]}"));
+    assert_int_equal(processes[0].sent, 0);
+    assert_string_equal(processes[0].version, "");
+    assert_string_equal(sinks[0].name, "");
+    len = (size_t)snprintf(json, sizeof json, "{\"table\":1,\"version\":\"%s", "");
+    while (len < 3000)
+        len += (size_t)snprintf(json + len, sizeof json - len, "\xe2\x82\xac");
+    (void)snprintf(json + len, sizeof json - len, "\"}");
+    assert_true(relays_take(&asking, 0, json));
+    assert_int_equal(strlen(processes[0].version), 30); /* whole characters of three bytes */
+}
+
+TEST(figures_that_no_relay_has_are_bounded)
+{
+    assert_true(
+        relays_take(&asking, 0,
+                    "{\"table\":1,\"since\":-9223372036854775808,\"sent\":9223372036854775807,"
+                    "\"rate\":1e300,\"sinks\":[{\"state\":\"up\",\"since\":9223372036854775807}],"
+                    "\"lanes\":[[1,\"idle\",-9223372036854775808,-1]]}"));
+    assert_int_equal(processes[0].since_ms, 0);
+    assert_int_equal(processes[0].sent, INT64_C(1) << 53);
+    assert_true(processes[0].per_s <= 1e12);
+    assert_int_equal(sinks[0].since_ms, INT64_C(1) << 53);
+    assert_true(lanes[0].state_s == 0);
+}

@@ -1,0 +1,142 @@
+#include "relay/status_replies.h"
+
+#include "base/clock.h"
+#include "test.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static char names[SINKS_MAX][64];
+static char where[] = "true";
+static struct relay_options options;
+static struct lane_report lanes[LANES_MAX];
+static struct report report;
+static struct status_replies replies;
+static char json[STATUS_ANSWER_BYTES];
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(lanes, 0, sizeof lanes);
+    memset(json, 0, sizeof json);
+    options = (struct relay_options){.sink_count = SINKS_MAX};
+    for (int i = 0; i < SINKS_MAX; i++) {
+        (void)snprintf(names[i], sizeof names[i], "n%062d", i);
+        options.sinks[i].name = names[i];
+    }
+    report_init(&report, &options);
+    replies = (struct status_replies){.report = &report};
+    return 0;
+}
+
+FIXTURE(set_up, NULL)
+
+static void add_lanes(int count)
+{
+    for (int i = 0; i < count; i++) {
+        lane_report_init(&lanes[i], i + 1);
+        report_add_lane(&report, &lanes[i]);
+    }
+}
+
+static json_t *answer(void)
+{
+    json_t *object = json_loads(status_replies_write(&replies, 4000000000U, json), 0, NULL);
+
+    assert_non_null(object);
+    return object;
+}
+
+static const json_t *sink(const json_t *object, size_t number)
+{
+    return json_array_get(json_object_get(object, "sinks"), number);
+}
+
+TEST(a_process_says_what_it_sent_and_which_sinks_it_can_use)
+{
+    struct error error;
+    json_t *object;
+
+    add_lanes(2);
+    lanes[0].counts[0][REPORT_SENT] = 5000000000;
+    lanes[1].counts[1][REPORT_PARKED_PAUSED] = 1;
+    lanes[1].counts[REPORT_NO_SINK][REPORT_PARKED_BEHIND] = 1;
+    lanes[1].counts[REPORT_NO_SINK][REPORT_DEAD_REJECTED] = 3;
+    (void)error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "refused");
+    lane_report_away(&lanes[0], 0, &error);
+    lane_report_up(&lanes[0], 1);
+    lane_report_up(&lanes[0], 2);
+    lanes[0].peers[2].keeps_nothing = true;
+    report.unsent_from = 9007199254740993;
+    object = answer();
+    assert_int_equal(json_integer_value(json_object_get(object, "table")), 4000000000U);
+    assert_int_equal(json_integer_value(json_object_get(object, "sent")), 5000000000);
+    assert_int_equal(json_integer_value(json_object_get(object, "parked")), 2);
+    assert_int_equal(json_integer_value(json_object_get(object, "dead")), 3);
+    assert_int_equal(json_integer_value(json_object_get(object, "unsent_from")), 9007199254740993);
+    assert_string_equal(json_string_value(json_object_get(sink(object, 0), "state")), "away");
+    assert_string_equal(json_string_value(json_object_get(sink(object, 0), "error")), "refused");
+    assert_string_equal(json_string_value(json_object_get(sink(object, 1), "state")), "up");
+    assert_string_equal(json_string_value(json_object_get(sink(object, 1), "error")), "");
+    assert_non_null(strstr(json_string_value(json_object_get(sink(object, 2), "error")), "none"));
+    assert_string_equal(json_string_value(json_object_get(sink(object, 3), "state")), "unknown");
+    assert_int_equal(json_array_size(json_object_get(object, "lanes")), 2);
+    json_decref(object);
+}
+
+/* `status` counts the rows of the whole table. */
+TEST(a_process_that_relays_a_part_of_the_rows_knows_no_lowest_one)
+{
+    json_t *object;
+
+    options.outbox.where = where;
+    report.unsent_from = 7;
+    object = answer();
+    assert_true(json_integer_value(json_object_get(object, "unsent_from")) == INT64_MIN);
+    json_decref(object);
+}
+
+/* Of every sink and lane there can be, with errors that are not ASCII, and not even UTF-8. */
+TEST(the_longest_answer_fits_a_notification)
+{
+    struct error error;
+    json_t *object;
+
+    add_lanes(LANES_MAX);
+    for (int i = 0; i < SINKS_MAX; i++) {
+        char text[700] = "";
+
+        for (size_t at = 0; at + 3 < sizeof text; at += 2)
+            memcpy(text + at, i % 2 == 0 ? "\xc3\xa4" : "\xff\x01", 3);
+        (void)error_set(&error, ERROR_TRANSIENT, ERROR_BROKER, "%s", text);
+        lane_report_away(&lanes[0], i, &error);
+    }
+    for (int i = 0; i < LANES_MAX; i++) {
+        lane_report_enter(&lanes[i], LANE_IS_CONNECTING);
+        lanes[i].state_at_ms = clock_now_ms() - 10000000000;
+        lanes[i].claimed_at_ms = clock_now_ms() - 10000000000;
+    }
+    object = answer();
+    assert_in_range(strlen(json), 1000, 7999);
+    for (size_t i = 0; json[i] != '\0'; i++)
+        assert_in_range(json[i], 0x20, 0x7e);
+    assert_int_equal(json_array_size(json_object_get(object, "sinks")), SINKS_MAX);
+    assert_int_equal(json_array_size(json_object_get(object, "lanes")), LANES_MAX);
+    assert_string_equal(json_string_value(json_object_get(sink(object, 15), "name")), names[15]);
+    json_decref(object);
+}
+
+TEST(a_token_is_32_hexadecimal_digits)
+{
+    static const char *const refused[] = {
+        "", "0123456789abcdef0123456789abcde", "0123456789abcdef0123456789abcdef0",
+        "0123456789ABCDEF0123456789abcdef", "0123456789abcdef0123456789abcde;"};
+
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        status_replies_ask(&replies, refused[i]);
+    assert_int_equal(replies.count, 0);
+    for (int i = 0; i < QUESTIONS_MAX + 1; i++)
+        status_replies_ask(&replies, "0123456789abcdef0123456789abcdef");
+    assert_int_equal(replies.count, QUESTIONS_MAX);
+}
