@@ -138,22 +138,30 @@ static int open_signals(struct error *error)
     return fd;
 }
 
+static int start_thread(struct relay *relay, pthread_t *thread, void *(*run)(void *argument),
+                        void *argument, struct error *error)
+{
+    int status;
+
+    (void)atomic_fetch_add(&relay->running, 1);
+    status = pthread_create(thread, NULL, run, argument);
+    if (status == 0)
+        return 0;
+    (void)atomic_fetch_sub(&relay->running, 1);
+    return error_set(error, ERROR_FATAL, ERROR_SELF, "pthread_create: %s", strerror(status));
+}
+
 static int start_lanes(struct relay *relay, struct error *error)
 {
     for (int i = 0; i < relay->options->lanes; i++) {
         struct worker *worker = &relay->workers[i];
-        int status;
 
         (void)atomic_fetch_add(&relay->lanes_running, 1);
-        (void)atomic_fetch_add(&relay->running, 1);
-        status = pthread_create(&worker->thread, NULL, run_worker, worker);
-        if (status != 0) {
+        worker->started = start_thread(relay, &worker->thread, run_worker, worker, error) == 0;
+        if (!worker->started) {
             (void)atomic_fetch_sub(&relay->lanes_running, 1);
-            (void)atomic_fetch_sub(&relay->running, 1);
-            return error_set(error, ERROR_FATAL, ERROR_SELF, "pthread_create: %s",
-                             strerror(status));
+            return -1;
         }
-        worker->started = true;
     }
     return 0;
 }
@@ -161,25 +169,19 @@ static int start_lanes(struct relay *relay, struct error *error)
 /* The relay works without a janitor, so a failure is only logged. */
 static void start_janitor(struct relay *relay)
 {
-    (void)atomic_fetch_add(&relay->running, 1);
-    relay->janitor_started = pthread_create(&relay->janitor, NULL, run_janitor, relay) == 0;
-    if (relay->janitor_started)
-        return;
-    (void)atomic_fetch_sub(&relay->running, 1);
-    log_warn("cannot start the janitor's thread: sent rows are not purged");
+    struct error error;
+
+    relay->janitor_started = start_thread(relay, &relay->janitor, run_janitor, relay, &error) == 0;
+    if (!relay->janitor_started)
+        log_warn("cannot start the janitor's thread: sent rows are not purged");
 }
 
 static int start_watcher(struct relay *relay, struct error *error)
 {
-    int status;
+    int status = start_thread(relay, &relay->watcher, run_watcher, relay, error);
 
-    (void)atomic_fetch_add(&relay->running, 1);
-    status = pthread_create(&relay->watcher, NULL, run_watcher, relay);
     relay->watcher_started = status == 0;
-    if (status == 0)
-        return 0;
-    (void)atomic_fetch_sub(&relay->running, 1);
-    return error_set(error, ERROR_FATAL, ERROR_SELF, "pthread_create: %s", strerror(status));
+    return status;
 }
 
 static void request_stop(struct relay *relay)

@@ -50,37 +50,33 @@ void lane_report_error(struct lane_report *lane, int peer, const struct error *e
     (void)pthread_mutex_unlock(&lane->lock);
 }
 
-void lane_report_up(struct lane_report *lane, int peer)
+static void enter(struct lane_report *lane, int peer, enum peer_state state)
 {
     struct lane_peer *about = &lane->peers[peer];
 
-    if (atomic_load_explicit(&about->state, memory_order_relaxed) == PEER_UP)
+    if (atomic_load_explicit(&about->state, memory_order_relaxed) == (int)state)
         return;
-    (void)atomic_fetch_add(&about->connects, 1);
+    if (state == PEER_UP)
+        (void)atomic_fetch_add(&about->connects, 1);
     atomic_store(&about->since_ms, clock_now_ms());
-    atomic_store(&about->state, PEER_UP);
+    atomic_store(&about->state, (int)state);
+}
+
+void lane_report_up(struct lane_report *lane, int peer)
+{
+    enter(lane, peer, PEER_UP);
 }
 
 void lane_report_paused(struct lane_report *lane, int peer)
 {
-    struct lane_peer *about = &lane->peers[peer];
-
-    if (atomic_load(&about->state) == PEER_PAUSED)
-        return;
-    atomic_store(&about->since_ms, clock_now_ms());
-    atomic_store(&about->state, PEER_PAUSED);
+    enter(lane, peer, PEER_PAUSED);
 }
 
 /* The error is stored first, so that a reader who sees "away" also finds the reason. */
 void lane_report_away(struct lane_report *lane, int peer, const struct error *error)
 {
-    struct lane_peer *about = &lane->peers[peer];
-
     lane_report_error(lane, peer, error);
-    if (atomic_load(&about->state) == PEER_AWAY)
-        return;
-    atomic_store(&about->since_ms, clock_now_ms());
-    atomic_store(&about->state, PEER_AWAY);
+    enter(lane, peer, PEER_AWAY);
 }
 
 void lane_report_time(struct lane_report *lane, enum report_time time, int64_t value)

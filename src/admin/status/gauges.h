@@ -18,7 +18,7 @@ struct gauges {
     char xmin_holder[160]; /* who holds it: pid and application_name, or a name; "" */
 };
 
-#define GAUGES_HELD_MAX 10000
+#define GAUGES_HELD_MAX "10000" /* as a parameter of a statement */
 
 /* admin_status_begin(), and no statement takes longer than 4 s. Returns 0, or -1 with *error set.
  */

@@ -15,9 +15,7 @@
 #define STATUS_RELAYS_MAX 64
 #define STATUS_LANES_MAX 256
 #define STATUS_REASONS_MAX 5
-#define STATUS_COUNT_MAX                                                                           \
-    100000 /* a command counts rows of each kind so far                                            \
-            */
+#define STATUS_COUNT_MAX 100000 /* a command counts rows of each kind so far */
 
 /* Why rows are parked or dead, and how many are for this reason. */
 struct status_reason {
