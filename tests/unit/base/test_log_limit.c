@@ -145,3 +145,13 @@ TEST(threads_lose_no_count)
     assert_int_equal(count_words(logged_text, "other"), 1);
     assert_int_equal(held, THREADS * LINES_A_THREAD - 2);
 }
+
+TEST(a_trouble_that_lasts_has_a_line_at_once_and_then_each_minute)
+{
+    int64_t logged_ms = 0;
+
+    assert_true(log_limit_is_due(&logged_ms, START_MS));
+    assert_false(log_limit_is_due(&logged_ms, START_MS + LOG_LIMIT_MS - 1));
+    assert_true(log_limit_is_due(&logged_ms, START_MS + LOG_LIMIT_MS));
+    assert_false(log_limit_is_due(&logged_ms, START_MS + LOG_LIMIT_MS + 1));
+}

@@ -309,3 +309,13 @@ TEST(a_formatted_size_is_the_shortest_that_parses_back)
     assert_string_equal(text_format_size(out, sizeof out, 8388608), "8MiB");
     assert_string_equal(text_format_size(out, sizeof out, 1025), "1025");
 }
+
+TEST(a_text_is_cut_between_characters)
+{
+    assert_int_equal(text_cut(text_of("abc"), 3).len, 3);
+    assert_int_equal(text_cut(text_of("abc"), 2).len, 2);
+    assert_int_equal(text_cut(text_of("a\xe2\x82\xac"), 3).len, 1);
+    assert_int_equal(text_cut(text_of("a\xe2\x82\xac"), 4).len, 4);
+    assert_int_equal(text_cut(text_of("\x80\x80\x80\x80\x80\x80"), 5).len, 2); /* not UTF-8 */
+    assert_int_equal(text_cut(text_of(""), 0).len, 0);
+}
