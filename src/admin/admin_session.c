@@ -4,6 +4,7 @@
 #include "catalog/describe.h"
 #include "pg/connect.h"
 #include "pg/server.h"
+#include "sql/statements.h"
 
 #include <stdlib.h>
 
@@ -87,4 +88,14 @@ int64_t admin_number(struct admin *admin, const char *statement, int param_count
     number = PQntuples(result) > 0 ? (int64_t)strtoll(PQgetvalue(result, 0, 0), NULL, 10) : 0;
     PQclear(result);
     return number;
+}
+
+int64_t admin_count_unsent(struct admin *admin, struct error *error)
+{
+    int64_t count;
+
+    if (describe_check_whole(&admin->table, admin->options, error) < 0)
+        return -1;
+    count = admin_number(admin, statement_count_unsent, 0, NULL, error);
+    return count < UNSENT_COUNT_MAX ? count : -1;
 }

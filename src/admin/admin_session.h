@@ -23,4 +23,30 @@ PGresult *admin_query(struct admin *admin, const char *statement, int param_coun
 int64_t admin_number(struct admin *admin, const char *statement, int param_count,
                      const char *const *params, struct error *error);
 
+/* ---- the parts of check; each adds findings, and returns 0, or -1 when a look-up failed ---- */
+
+/* What the catalog shows that may keep PostgreSQL from marking, deleting or parking a row: foreign
+ * keys, publications without a replica identity, triggers, rules. */
+int inspect_settle(struct admin *admin, struct findings *findings, struct error *error);
+/* Rows without an id, which no claim finds. */
+int inspect_rows_without_id(struct admin *admin, struct findings *findings, struct error *error);
+/* These, ids that come to an end, and times that are read in another zone than they were written
+ * in. */
+int inspect_values(struct admin *admin, struct findings *findings, struct error *error);
+/* Transactions, also prepared ones, that are open for so long, and slots, that keep PostgreSQL from
+ * removing sent rows, the longest first; for `status` too. */
+#define HOLDERS_LONG_S 300
+int inspect_holders(struct admin *admin, int long_s, struct findings *findings,
+                    struct error *error);
+/* Settings of the server that lose what is committed, or let sent rows pile up; and these. */
+int inspect_cluster(struct admin *admin, struct findings *findings, struct error *error);
+
+/* ---- init ---- */
+
+/* Both make SQL that adds what the existing tables lack, one statement per line. *sql is "" when
+ * nothing is missing; the caller frees it. 0 or -1. The first is what `init` adds by itself, in its
+ * transaction; the second the rest, to be run outside a transaction block. */
+int missing_at_once_sql(struct admin *admin, char **sql, struct error *error);
+int missing_sql(struct admin *admin, char **sql, struct error *error);
+
 #endif

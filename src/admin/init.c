@@ -2,12 +2,11 @@
  * init: creates what does not exist, and adds what the existing tables lack.
  *
  * All that it does itself is one transaction. An existing outbox is never altered, and the relay's
- * own tables only where that takes no time: the rest is returned as SQL (missing.h). An advisory
+ * own tables only where that takes no time: the rest is returned as SQL (missing.c). An advisory
  * lock keeps two inits from running at the same time.
  */
 #include "admin/admin_session.h"
 
-#include "admin/missing.h"
 #include "catalog/adoption.h"
 #include "catalog/columns.h"
 #include "catalog/describe.h"
@@ -209,7 +208,7 @@ static int create_outbox(struct admin *admin, struct error *error)
 static int refuse(const struct table *table, const struct outbox_options *options,
                   struct error *error)
 {
-    if (columns_check(table, options, error) < 0)
+    if (!columns_fit(table, options))
         return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
                          "nothing was created: table %s cannot be used as it is", table->quoted);
     if (refuse_offered(table, options, error) < 0)

@@ -4,10 +4,6 @@
  */
 #include "admin/admin_session.h"
 
-#include "admin/inspect_cluster.h"
-#include "admin/inspect_settle.h"
-#include "admin/inspect_slices.h"
-#include "admin/inspect_values.h"
 #include "catalog/adoption.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
@@ -15,6 +11,8 @@
 #include "catalog/parked_table.h"
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
+#include "catalog/slice_table.h"
+#include "catalog/sql_text.h"
 #include "pg/server.h"
 #include "sql/statements.h"
 
@@ -22,6 +20,7 @@
 #include <string.h>
 
 struct privilege {
+    const char *table;  /* quoted; NULL: it does not exist */
     const char *what;   /* as in GRANT */
     const char *column; /* NULL: the whole table */
 };
@@ -68,7 +67,6 @@ static void inspect_encoding(struct admin *admin, struct findings *findings)
 static int inspect_role(struct admin *admin, struct findings *findings, struct error *error)
 {
     int64_t flags = admin_number(admin, statement_inspect_role, 0, NULL, error);
-    struct finding *finding;
     struct error problem;
 
     if (flags < 0)
@@ -77,18 +75,16 @@ static int inspect_role(struct admin *admin, struct findings *findings, struct e
         return 0;
     if (flags % 2 == 1 && !admin->options->allow_superuser) {
         (void)server_refuse_superuser(&admin->session, &problem);
-        finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
-        (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+        findings_add_error(findings, &problem);
         return 0;
     }
-    finding = findings_add(findings, FINDING_WARNING,
-                           "role \"%s\" %s; a restricted role can do less harm",
-                           session_role(&admin->session),
-                           flags % 2 == 1 ? "is a superuser, or may become one" : "owns the table");
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant relay"
-                   " | psql %s; then connect as relay",
-                   session_database(&admin->session));
+    finding_fix(findings_add(
+                    findings, FINDING_WARNING, "role \"%s\" %s; a restricted role can do less harm",
+                    session_role(&admin->session),
+                    flags % 2 == 1 ? "is a superuser, or may become one" : "owns the table"),
+                "as a superuser: CREATE ROLE relay LOGIN; then: outbox-relay init --grant relay"
+                " | psql %s; then connect as relay",
+                session_database(&admin->session));
     return 0;
 }
 
@@ -96,15 +92,14 @@ static int inspect_role(struct admin *admin, struct findings *findings, struct e
 static bool inspect_table(struct admin *admin, struct findings *findings)
 {
     const struct table *table = &admin->table;
-    struct finding *finding;
     struct error problem;
 
     if (!table->exists) {
         (void)table_refuse_missing(table, &problem);
-        finding = findings_add(findings, FINDING_ERROR, "%s (in database \"%s\", as role \"%s\")",
-                               problem.text, session_database(&admin->session),
-                               session_role(&admin->session));
-        (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+        finding_fix(findings_add(findings, FINDING_ERROR, "%s (in database \"%s\", as role \"%s\")",
+                                 problem.text, session_database(&admin->session),
+                                 session_role(&admin->session)),
+                    "%s", problem.hint);
         return false;
     }
     if (table_plain(table, &problem) < 0) {
@@ -126,7 +121,6 @@ void admin_inspect_columns(struct admin *admin, struct findings *findings)
 static void inspect_columns(struct admin *admin, struct findings *findings)
 {
     const struct table_column *event_id = &admin->table.columns[COLUMN_EVENT_ID];
-    struct finding *finding;
 
     columns_inspect(&admin->table, admin->options, findings);
     if (admin->options->on_sent == ON_SENT_DELETE && table_has(&admin->table, COLUMN_SENT_AT))
@@ -135,14 +129,13 @@ static void inspect_columns(struct admin *admin, struct findings *findings)
                            admin->table.columns[COLUMN_SENT_AT].quoted);
     if (!table_has(&admin->table, COLUMN_EVENT_ID) || event_id->unique)
         return;
-    finding = findings_add(
-        findings, FINDING_WARNING,
-        "nothing keeps %s distinct: consumers and JetStream drop a second event with the"
-        " same id; harmless while every id is a fresh UUID (an index costs each insert)",
-        event_id->quoted);
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", admin->table.quoted,
-                   event_id->quoted);
+    finding_fix(
+        findings_add(
+            findings, FINDING_WARNING,
+            "nothing keeps %s distinct: consumers and JetStream drop a second event with the"
+            " same id; harmless while every id is a fresh UUID (an index costs each insert)",
+            event_id->quoted),
+        "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", admin->table.quoted, event_id->quoted);
 }
 
 /* Bounds go by ids, and so do an operator's commands. */
@@ -150,16 +143,14 @@ static void inspect_ids(struct admin *admin, struct findings *findings)
 {
     const struct table *table = &admin->table;
     const struct table_column *id = &table->columns[COLUMN_ID];
-    struct finding *finding;
 
-    if (table_has(table, COLUMN_ID) && !id->unique) {
-        finding = findings_add(findings, FINDING_WARNING,
-                               "nothing keeps the ids in column %s of %s distinct: rows that share"
-                               " one may be sent late and out of order",
-                               id->quoted, table->quoted);
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", table->quoted, id->quoted);
-    }
+    if (table_has(table, COLUMN_ID) && !id->unique)
+        finding_fix(
+            findings_add(findings, FINDING_WARNING,
+                         "nothing keeps the ids in column %s of %s distinct: rows that share"
+                         " one may be sent late and out of order",
+                         id->quoted, table->quoted),
+            "CREATE UNIQUE INDEX CONCURRENTLY ON %s (%s);", table->quoted, id->quoted);
 }
 
 /* A session that draws ids ahead inserts a later event of a key with a lower one. */
@@ -167,26 +158,21 @@ static void inspect_draws(struct admin *admin, struct findings *findings,
                           const struct sequence *sequence)
 {
     const char *id = admin->table.columns[COLUMN_ID].quoted;
-    struct finding *finding;
 
-    if (admin->options->order == ORDER_KEY && (sequence->cache > 1 || sequence->increment < 0)) {
-        finding = findings_add(findings, FINDING_WARNING,
-                               "the ids in column %s of %s do not grow in the order of insertion:"
-                               " sequence %s has CACHE %lld, INCREMENT %lld",
-                               id, admin->table.quoted, sequence->quoted,
-                               (long long)sequence->cache, (long long)sequence->increment);
-        (void)snprintf(finding->fix, sizeof finding->fix, "ALTER SEQUENCE %s INCREMENT 1 CACHE 1;",
-                       sequence->quoted);
-    }
-    if (sequence->cycles) {
-        finding =
+    if (admin->options->order == ORDER_KEY && (sequence->cache > 1 || sequence->increment < 0))
+        finding_fix(findings_add(findings, FINDING_WARNING,
+                                 "the ids in column %s of %s do not grow in the order of insertion:"
+                                 " sequence %s has CACHE %lld, INCREMENT %lld",
+                                 id, admin->table.quoted, sequence->quoted,
+                                 (long long)sequence->cache, (long long)sequence->increment),
+                    "ALTER SEQUENCE %s INCREMENT 1 CACHE 1;", sequence->quoted);
+    if (sequence->cycles)
+        finding_fix(
             findings_add(findings, FINDING_WARNING,
                          "sequence %s has CYCLE: rows with ids that begin anew are sent before"
                          " older ones",
-                         sequence->quoted);
-        (void)snprintf(finding->fix, sizeof finding->fix, "ALTER SEQUENCE %s NO CYCLE;",
-                       sequence->quoted);
-    }
+                         sequence->quoted),
+            "ALTER SEQUENCE %s NO CYCLE;", sequence->quoted);
 }
 
 /* The horizon goes by the highest id drawn (docs/horizon.md). */
@@ -195,7 +181,6 @@ static int inspect_sequence(struct admin *admin, struct findings *findings, stru
     const char *id = admin->table.columns[COLUMN_ID].quoted;
     char role[QUOTED_BYTES_MAX];
     struct sequence sequence;
-    struct finding *finding;
 
     if (!table_has_integer_ids(&admin->table))
         return 0;
@@ -209,14 +194,13 @@ static int inspect_sequence(struct admin *admin, struct findings *findings, stru
                            id, admin->table.quoted);
         return 0;
     }
-    if (!sequence.readable) {
-        finding = findings_add(findings, FINDING_WARNING,
-                               "missing privilege: SELECT on sequence %s for role \"%s\": the relay"
-                               " goes by the highest id that it has claimed instead",
-                               sequence.quoted, session_role(&admin->session));
-        (void)snprintf(finding->fix, sizeof finding->fix, "GRANT SELECT ON SEQUENCE %s TO %s;",
-                       sequence.quoted, quote_role(admin, role));
-    }
+    if (!sequence.readable)
+        finding_fix(
+            findings_add(findings, FINDING_WARNING,
+                         "missing privilege: SELECT on sequence %s for role \"%s\": the relay"
+                         " goes by the highest id that it has claimed instead",
+                         sequence.quoted, session_role(&admin->session)),
+            "GRANT SELECT ON SEQUENCE %s TO %s;", sequence.quoted, quote_role(admin, role));
     inspect_draws(admin, findings, &sequence);
     return 0;
 }
@@ -241,7 +225,6 @@ static int inspect_row_security(struct admin *admin, struct findings *findings, 
 {
     const char *params[1] = {admin->table.quoted};
     char role[QUOTED_BYTES_MAX];
-    struct finding *finding;
     int64_t active =
         admin_number(admin, "SELECT pg_catalog.row_security_active($1::pg_catalog.regclass)::int",
                      1, params, error);
@@ -250,39 +233,35 @@ static int inspect_row_security(struct admin *admin, struct findings *findings, 
         return -1;
     if (active == 0)
         return 0;
-    finding = findings_add(findings, FINDING_ERROR,
-                           "row-level security hides rows of %s from role \"%s\"",
-                           admin->table.quoted, session_role(&admin->session));
-    (void)snprintf(finding->fix, sizeof finding->fix, "ALTER ROLE %s BYPASSRLS;",
-                   quote_role(admin, role));
+    finding_fix(findings_add(findings, FINDING_ERROR,
+                             "row-level security hides rows of %s from role \"%s\"",
+                             admin->table.quoted, session_role(&admin->session)),
+                "ALTER ROLE %s BYPASSRLS;", quote_role(admin, role));
     return 0;
 }
 
-static int inspect_privilege(struct admin *admin, struct findings *findings, const char *table,
-                             const struct privilege *privilege, struct error *error)
+static int inspect_privilege(struct admin *admin, struct findings *findings,
+                             const struct privilege *needed, struct error *error)
 {
-    const char *params[3] = {table, privilege->what, privilege->column};
-    const char *sql = privilege->column == NULL
-                          ? "SELECT pg_catalog.has_table_privilege($1, $2)::int"
-                          : "SELECT pg_catalog.has_column_privilege($1, $3, $2)::int";
-    char column[QUOTED_BYTES_MAX] = "";
+    const char *params[3] = {needed->table, needed->what, needed->column};
+    bool whole = needed->column == NULL;
+    char quoted[QUOTED_BYTES_MAX] = "";
     char role[QUOTED_BYTES_MAX];
-    struct finding *finding;
-    int64_t held;
+    int64_t held = admin_number(admin,
+                                whole ? "SELECT pg_catalog.has_table_privilege($1, $2)::int"
+                                      : "SELECT pg_catalog.has_column_privilege($1, $3, $2)::int",
+                                whole ? 2 : 3, params, error);
 
-    held = admin_number(admin, sql, privilege->column == NULL ? 2 : 3, params, error);
     if (held != 0)
         return held < 0 ? -1 : 0;
-    finding =
-        findings_add(findings, FINDING_ERROR, "missing privilege: %s%s%s%s on %s for role \"%s\"",
-                     privilege->what, privilege->column != NULL ? "(" : "",
-                     privilege->column != NULL ? privilege->column : "",
-                     privilege->column != NULL ? ")" : "", table, session_role(&admin->session));
-    if (privilege->column != NULL)
-        table_quote(&admin->session, privilege->column, column);
-    (void)snprintf(finding->fix, sizeof finding->fix, "GRANT %s%s%s%s ON %s TO %s;",
-                   privilege->what, privilege->column != NULL ? " (" : "", column,
-                   privilege->column != NULL ? ")" : "", table, quote_role(admin, role));
+    if (!whole)
+        table_quote(&admin->session, needed->column, quoted);
+    finding_fix(findings_add(findings, FINDING_ERROR,
+                             "missing privilege: %s%s%s%s on %s for role \"%s\"", needed->what,
+                             whole ? "" : "(", whole ? "" : needed->column, whole ? "" : ")",
+                             needed->table, session_role(&admin->session)),
+                "GRANT %s%s%s%s ON %s TO %s;", needed->what, whole ? "" : " (", quoted,
+                whole ? "" : ")", needed->table, quote_role(admin, role));
     return 0;
 }
 
@@ -291,136 +270,140 @@ static int inspect_identity(struct admin *admin, struct findings *findings, stru
 {
     const char *role = session_role(&admin->session);
     char quoted[QUOTED_BYTES_MAX];
-    struct finding *finding;
     int64_t held = admin_number(
         admin, "SELECT pg_catalog.has_function_privilege(" IDENTITY_FUNCTION ", 'EXECUTE')::int", 0,
         NULL, error);
 
     if (held != 0)
         return held < 0 ? -1 : 0;
-    finding = findings_add(findings, FINDING_ERROR,
-                           "missing privilege: EXECUTE on pg_catalog.pg_control_system() for role"
-                           " \"%s\" (a superuser can grant it)",
-                           role);
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO %s;",
-                   quote_role(admin, quoted));
+    finding_fix(findings_add(findings, FINDING_ERROR,
+                             "missing privilege: EXECUTE on pg_catalog.pg_control_system() for role"
+                             " \"%s\" (a superuser can grant it)",
+                             role),
+                "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_system() TO %s;",
+                quote_role(admin, quoted));
     return 0;
 }
 
 static int inspect_privileges(struct admin *admin, struct findings *findings, struct error *error)
 {
+    const struct table *table = &admin->table;
     bool mark = admin->options->on_sent == ON_SENT_MARK;
-    const struct privilege on_outbox[] = {
-        {"SELECT", NULL},
-        {"UPDATE", admin->table.columns[mark ? COLUMN_SENT_AT : COLUMN_ID].name},
-        {"DELETE", NULL}};
-    const struct privilege on_parked[] = {
-        {"SELECT", NULL}, {"INSERT", NULL}, {"UPDATE", NULL}, {"DELETE", NULL}};
-    const struct privilege on_control[] = {{"SELECT", NULL}, {"INSERT", NULL}, {"DELETE", NULL}};
-    const struct privilege on_slice[] = {{"SELECT", NULL}, {"UPDATE", "slices"}};
+    bool can_settle = !mark || table_has(table, COLUMN_SENT_AT);
+    const char *parked = table->parked_exists ? table->parked_quoted : NULL;
+    const char *control = table->control_exists ? table->control_quoted : NULL;
+    const char *slice = table->slice_exists ? table->slice_quoted : NULL;
+    const struct privilege needed[] = {
+        {table->quoted, "SELECT", NULL},
+        {can_settle ? table->quoted : NULL, "UPDATE",
+         table->columns[mark ? COLUMN_SENT_AT : COLUMN_ID].name},
+        {table->quoted, "DELETE", NULL},
+        {parked, "SELECT", NULL},
+        {parked, "INSERT", NULL},
+        {parked, "UPDATE", NULL},
+        {parked, "DELETE", NULL},
+        {control, "SELECT", NULL},
+        {control, "INSERT", NULL},
+        {control, "DELETE", NULL},
+        {slice, "SELECT", NULL},
+        {slice, "UPDATE", "slices"},
+    };
 
-    for (size_t i = 0; i < sizeof on_outbox / sizeof *on_outbox; i++)
-        if (!(i == 1 && mark && !table_has(&admin->table, COLUMN_SENT_AT)) &&
-            inspect_privilege(admin, findings, admin->table.quoted, &on_outbox[i], error) < 0)
-            return -1;
-    for (size_t i = 0; admin->table.parked_exists && i < sizeof on_parked / sizeof *on_parked; i++)
-        if (inspect_privilege(admin, findings, admin->table.parked_quoted, &on_parked[i], error) <
-            0)
-            return -1;
-    for (size_t i = 0; admin->table.control_exists && i < sizeof on_control / sizeof *on_control;
-         i++)
-        if (inspect_privilege(admin, findings, admin->table.control_quoted, &on_control[i], error) <
-            0)
-            return -1;
-    for (size_t i = 0; admin->table.slice_exists && i < sizeof on_slice / sizeof *on_slice; i++)
-        if (inspect_privilege(admin, findings, admin->table.slice_quoted, &on_slice[i], error) < 0)
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (needed[i].table != NULL && inspect_privilege(admin, findings, &needed[i], error) < 0)
             return -1;
     return 0;
 }
 
-static void inspect_parked_column(struct findings *findings, const struct table *table,
-                                  const struct parked_column *column)
+/* An index that no claim goes by costs each insert. */
+static int inspect_stale(struct admin *admin, struct findings *findings, struct error *error)
 {
-    const char *parked = table->parked_quoted;
-    struct finding *finding;
+    struct writer writer;
+    char *drops;
+    int status;
 
-    if (column->has_type[0] == '\0') {
-        finding = findings_add(findings, FINDING_ERROR, "column %s is missing in %s%s",
-                               column->name, parked,
-                               strstr(table->parked_lacks, column->name) != NULL
-                                   ? ", which is that of an older outbox-relay: init brings it up"
-                                     " to date"
-                                   : "");
-        (void)parked_column_sql(column, table, finding->fix, sizeof finding->fix);
-    } else if (parked_column_differs(column)) {
-        finding = findings_add(findings, FINDING_ERROR,
-                               "column %s of %s has type %s, not %s:"
-                               " rows may not be parked",
-                               column->name, parked, column->has_type, column->type);
-        (void)parked_type_sql(column, table, finding->fix, sizeof finding->fix);
-    }
+    if (!writer_begin(&writer))
+        return error_no_memory(error);
+    status = slices_put_drops(writer.out, SLICES_UNUSED, &admin->table, &admin->session,
+                              admin->options, error);
+    drops = writer_end(&writer);
+    if (status == 0 && drops != NULL && drops[0] != '\0')
+        finding_fix(
+            findings_add(findings, FINDING_WARNING,
+                         "table %s has an index by slices that no relay with this configuration"
+                         " uses: it has a different number of slices or a different condition, or"
+                         " it is not valid",
+                         admin->table.quoted),
+            "%.*s", (int)strlen(drops) - 1, drops);
+    free(drops);
+    return status;
 }
 
-static void inspect_parked_index(struct findings *findings, const struct table *table,
-                                 const struct parked_index *index)
+static int inspect_unordered(struct admin *admin, struct findings *findings, struct error *error)
 {
-    struct finding *finding;
+    const struct table *table = &admin->table;
+    const char *params[2] = {table->columns[COLUMN_ID].name, table->columns[COLUMN_SENT_AT].name};
+    PGresult *result = admin_query(admin, statement_unordered_indexes, 2, params, error);
 
-    if (index->exists)
-        return;
-    finding = findings_add(findings, FINDING_WARNING,
-                           "table %s has no index by %s where %s: each search for such"
-                           " rows reads all that are parked",
-                           table->parked_quoted, index->columns, index->predicate);
-    (void)parked_index_sql(index, table, true, finding->fix, sizeof finding->fix);
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++) {
+        const char *index = PQgetvalue(result, row, 0);
+        finding_fix(
+            findings_add(findings, FINDING_WARNING,
+                         "index %s serves order = \"none\" only, and each insert pays for it",
+                         index),
+            "DROP INDEX CONCURRENTLY %s;", index);
+    }
+    PQclear(result);
+    return 0;
+}
+
+static int inspect_slices(struct admin *admin, struct findings *findings, struct error *error)
+{
+    const struct table *table = &admin->table;
+    int before = findings->count;
+
+    if (admin->options->order != ORDER_KEY)
+        return 0;
+    slices_inspect(table, admin->options, findings);
+    if (findings->count > before)
+        return 0;
+    (void)findings_add(findings, FINDING_OK, "table %s: %d slices", table->slice_quoted,
+                       table->slices);
+    if (inspect_stale(admin, findings, error) < 0 ||
+        (table_has(table, COLUMN_SENT_AT) && inspect_unordered(admin, findings, error) < 0))
+        return -1;
+    return 0;
 }
 
 static void add_not_found(struct findings *findings, const char *quoted)
 {
-    struct finding *finding = findings_add(findings, FINDING_ERROR, "table %s not found", quoted);
-
-    (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init");
+    finding_fix(findings_add(findings, FINDING_ERROR, "table %s not found", quoted),
+                "outbox-relay init");
 }
 
 static int inspect_parked(struct admin *admin, struct findings *findings, struct error *error)
 {
-    struct parked_table parked;
-
     if (!admin->table.control_exists)
         add_not_found(findings, admin->table.control_quoted);
-    if (!admin->table.parked_exists) {
-        add_not_found(findings, admin->table.parked_quoted);
-        return 0;
-    }
-    if (parked_describe(&parked, &admin->table, &admin->session, error) < 0)
-        return -1;
-    for (int i = 0; i < PARKED_COLUMN_COUNT; i++)
-        inspect_parked_column(findings, &admin->table, &parked.columns[i]);
-    for (int i = 0; i < parked.index_count; i++)
-        inspect_parked_index(findings, &admin->table, &parked.indexes[i]);
+    if (admin->table.parked_exists)
+        return parked_inspect(&admin->table, &admin->session, findings, error);
+    add_not_found(findings, admin->table.parked_quoted);
     return 0;
-}
-
-static bool has_error(const struct findings *findings)
-{
-    for (int i = 0; i < findings->count; i++)
-        if (findings->items[i].level == FINDING_ERROR)
-            return true;
-    return false;
 }
 
 /* What only a table that fits can be asked. */
 static int inspect_adoption(struct admin *admin, struct findings *findings, struct error *error)
 {
     struct adoption adoption;
-    struct finding *finding;
     struct error problem;
 
     if (!table_has_needed(&admin->table, admin->options) || admin->table.where_problem[0] != '\0')
         return 0;
     if (adoption_examine(&adoption, &admin->table, &admin->session, admin->options, error) < 0)
-        return has_error(findings) ? 0 : -1; /* it is what keeps the table from being asked */
+        return findings_have_error(findings) ? 0
+                                             : -1; /* it is what keeps the table from being asked */
     if (adoption.state != ADOPTION_OPEN && adoption.state != ADOPTION_CONDITION)
         return 0;
     adoption_explain(&adoption, &admin->table, admin->options, &problem);
@@ -428,8 +411,7 @@ static int inspect_adoption(struct admin *admin, struct findings *findings, stru
         (void)findings_add(findings, FINDING_WARNING, "%s ([outbox] adopt is true)", problem.text);
         return 0;
     }
-    finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
-    (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+    findings_add_error(findings, &problem);
     return 0;
 }
 
@@ -442,8 +424,7 @@ static int inspect_notify(struct admin *admin, struct findings *findings, struct
     if (notify_describe(&notify, &admin->session, &admin->table, error) < 0)
         return -1;
     if (notify_refuse_foreign(&notify, &admin->session, &admin->table, &problem) < 0) {
-        finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
-        (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+        findings_add_error(findings, &problem);
         return 0;
     }
     if (notify.fires) {
@@ -455,10 +436,10 @@ static int inspect_notify(struct admin *admin, struct findings *findings, struct
                            notify.exists ? "the trigger that notifies is disabled"
                                          : "no trigger notifies of inserts");
     if (notify.exists)
-        (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s ENABLE TRIGGER %s;",
-                       admin->table.quoted, admin->table.notify_quoted);
+        finding_fix(finding, "ALTER TABLE %s ENABLE TRIGGER %s;", admin->table.quoted,
+                    admin->table.notify_quoted);
     else
-        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay init --notify");
+        finding_fix(finding, "outbox-relay init --notify");
     return 0;
 }
 
@@ -468,14 +449,12 @@ static int inspect_read_only(struct admin *admin, struct findings *findings, str
     int64_t read_only =
         admin_number(admin, "SELECT pg_catalog.current_setting('transaction_read_only')::bool::int",
                      0, NULL, error);
-    struct finding *finding;
     struct error problem;
 
     if (read_only <= 0)
         return read_only < 0 ? -1 : 0;
     (void)server_refuse_read_only(&problem);
-    finding = findings_add(findings, FINDING_ERROR, "%s", problem.text);
-    (void)snprintf(finding->fix, sizeof finding->fix, "%s", problem.hint);
+    findings_add_error(findings, &problem);
     return 0;
 }
 
@@ -512,4 +491,50 @@ int admin_inspect(struct admin *admin, struct findings *findings, struct error *
         return 0;
     table_name_holders(&admin->table, &admin->session, error);
     return -1;
+}
+
+int admin_check_slices(const struct admin *admin, struct error *error)
+{
+    if (admin->options->order != ORDER_KEY || admin->table.slices != 0)
+        return 0;
+    return slices_check(SLICES_NUMBER, &admin->table, admin->options, error);
+}
+
+/* ---- the topics of waiting rows ---- */
+
+#define SAMPLE_ROWS 1000
+
+static struct text copy_field(struct batch *batch, const PGresult *result, int row, int column)
+{
+    if (PQgetisnull(result, row, column))
+        return (struct text){NULL, 0};
+    return batch_copy(batch, PQgetvalue(result, row, column),
+                      (size_t)PQgetlength(result, row, column));
+}
+
+int admin_sample(struct admin *admin, struct batch *batch, struct error *error)
+{
+    char unsent[16];
+    char topics[16];
+    const char *params[2] = {unsent, topics};
+    PGresult *result;
+
+    (void)snprintf(unsent, sizeof unsent, "%d",
+                   admin->options->order == ORDER_KEY ? SAMPLE_ROWS / admin->options->slices + 1
+                                                      : SAMPLE_ROWS);
+    (void)snprintf(topics, sizeof topics, "%d", batch->capacity);
+    result = admin_query(admin, statement_sample, 2, params, error);
+    if (result == NULL)
+        return -1;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct message *message = batch_add(batch);
+
+        message->topic = copy_field(batch, result, row, 0);
+        message->key = copy_field(batch, result, row, 1);
+        message->type = copy_field(batch, result, row, 2);
+        message->id = copy_field(batch, result, row, 3);
+        message->event_id = copy_field(batch, result, row, 4);
+    }
+    PQclear(result);
+    return 0;
 }

@@ -1,4 +1,4 @@
-#include "admin/inspect_cluster.h"
+#include "admin/admin_session.h"
 
 #include "catalog/sql_text.h"
 #include "sql/statements.h"
@@ -17,13 +17,11 @@ int inspect_holders(struct admin *admin, int long_s, struct findings *findings, 
     result = admin_query(admin, statement_vacuum_holders, 1, params, error);
     if (result == NULL)
         return -1;
-    for (int row = 0; row < PQntuples(result); row++) {
-        struct finding *finding =
-            findings_add(findings, FINDING_WARNING, "%s: PostgreSQL cannot remove rows sent since",
-                         PQgetvalue(result, row, 0));
-
-        (void)snprintf(finding->fix, sizeof finding->fix, "%s", PQgetvalue(result, row, 1));
-    }
+    for (int row = 0; row < PQntuples(result); row++)
+        finding_fix(findings_add(findings, FINDING_WARNING,
+                                 "%s: PostgreSQL cannot remove rows sent since",
+                                 PQgetvalue(result, row, 0)),
+                    "%s", PQgetvalue(result, row, 1));
     PQclear(result);
     return 0;
 }
@@ -48,14 +46,11 @@ static int inspect_settings(struct admin *admin, struct findings *findings, stru
         return -1;
     for (int row = 0; row < PQntuples(result); row++)
         for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-            if (strcmp(PQgetvalue(result, row, 0), settings[i].name) == 0) {
-                struct finding *finding = findings_add(findings, FINDING_WARNING, "%s is off: %s",
-                                                       settings[i].name, settings[i].consequence);
-
-                (void)snprintf(finding->fix, sizeof finding->fix,
-                               "ALTER SYSTEM SET %s = on; SELECT pg_catalog.pg_reload_conf();",
-                               settings[i].name);
-            }
+            if (strcmp(PQgetvalue(result, row, 0), settings[i].name) == 0)
+                finding_fix(findings_add(findings, FINDING_WARNING, "%s is off: %s",
+                                         settings[i].name, settings[i].consequence),
+                            "ALTER SYSTEM SET %s = on; SELECT pg_catalog.pg_reload_conf();",
+                            settings[i].name);
     PQclear(result);
     return 0;
 }
@@ -80,21 +75,17 @@ static int inspect_tables(struct admin *admin, struct findings *findings, struct
         return -1;
     for (int row = 0; row < PQntuples(result); row++) {
         const char *name = PQgetvalue(result, row, 0);
-        struct finding *finding;
 
-        if (PQgetvalue(result, row, 1)[0] == 't') {
-            finding = findings_add(findings, FINDING_WARNING,
-                                   "table %s is unlogged: its rows are lost on a crash", name);
-            (void)snprintf(finding->fix, sizeof finding->fix, "ALTER TABLE %s SET LOGGED;", name);
-        }
-        if (PQgetvalue(result, row, 2)[0] == 't') {
-            finding = findings_add(findings, FINDING_WARNING,
-                                   "autovacuum is off for table %s: sent rows are never removed"
-                                   " from its files",
-                                   name);
-            (void)snprintf(finding->fix, sizeof finding->fix,
-                           "ALTER TABLE %s RESET (autovacuum_enabled);", name);
-        }
+        if (PQgetvalue(result, row, 1)[0] == 't')
+            finding_fix(findings_add(findings, FINDING_WARNING,
+                                     "table %s is unlogged: its rows are lost on a crash", name),
+                        "ALTER TABLE %s SET LOGGED;", name);
+        if (PQgetvalue(result, row, 2)[0] == 't')
+            finding_fix(findings_add(findings, FINDING_WARNING,
+                                     "autovacuum is off for table %s: sent rows are never removed"
+                                     " from its files",
+                                     name),
+                        "ALTER TABLE %s RESET (autovacuum_enabled);", name);
     }
     PQclear(result);
     return 0;
@@ -113,8 +104,7 @@ static int inspect_visibility(struct admin *admin, struct findings *findings, st
                            "role \"%s\" does not see how long transactions of others are open",
                            session_role(&admin->session));
     table_quote(&admin->session, session_role(&admin->session), role);
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "GRANT pg_read_all_stats TO %s; -- as a superuser", role);
+    finding_fix(finding, "GRANT pg_read_all_stats TO %s; -- as a superuser", role);
     return 0;
 }
 

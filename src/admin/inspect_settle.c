@@ -1,4 +1,4 @@
-#include "admin/inspect_settle.h"
+#include "admin/admin_session.h"
 
 #include "sql/statements.h"
 
@@ -25,28 +25,24 @@ static void add_foreign_key(struct admin *admin, struct findings *findings, cons
                             const char *of)
 {
     bool mark = admin->options->on_sent == ON_SENT_MARK;
-    struct finding *finding = findings_add(
-        findings, FINDING_WARNING,
-        "foreign key %s of table %s references the outbox: a row that it references can be"
-        " neither %s nor parked, and its key waits",
-        key, of, mark ? "purged" : "deleted");
-
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "make the foreign key ON DELETE CASCADE or SET NULL, or drop it");
+    finding_fix(
+        findings_add(
+            findings, FINDING_WARNING,
+            "foreign key %s of table %s references the outbox: a row that it references can be"
+            " neither %s nor parked, and its key waits",
+            key, of, mark ? "purged" : "deleted"),
+        "make the foreign key ON DELETE CASCADE or SET NULL, or drop it");
 }
 
 static void add_publication(struct admin *admin, struct findings *findings, const char *publication,
                             const char *what)
 {
-    struct finding *finding = findings_add(
-        findings, FINDING_ERROR,
-        "publication %s publishes each %s of the outbox, which has no replica identity: PostgreSQL"
-        " refuses them",
-        publication, what);
-
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "add a primary key, or ALTER TABLE %s REPLICA IDENTITY FULL;",
-                   admin->table.quoted);
+    finding_fix(findings_add(
+                    findings, FINDING_ERROR,
+                    "publication %s publishes each %s of the outbox, which has no replica identity:"
+                    " PostgreSQL refuses them",
+                    publication, what),
+                "add a primary key, or ALTER TABLE %s REPLICA IDENTITY FULL;", admin->table.quoted);
 }
 
 static void add_trigger(struct admin *admin, struct findings *findings, const char *trigger,

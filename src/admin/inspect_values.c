@@ -1,8 +1,8 @@
-#include "admin/inspect_values.h"
+#include "admin/admin_session.h"
 
 #include "admin/words.h"
+#include "catalog/columns.h"
 #include "catalog/sequence.h"
-#include "catalog/zone.h"
 #include "sql/statements.h"
 
 #include <inttypes.h>
@@ -157,17 +157,17 @@ static void note_zone(struct admin *admin, enum column column, const char *probl
 {
     const char *read_as = admin->options->time_zone != NULL ? admin->options->time_zone : "UTC";
     const char *quoted = admin->table.columns[column].quoted;
-    struct finding *finding = findings_add(
-        findings, FINDING_WARNING,
-        "column %s (%s) of %s has no time zone, and is read as %s, but %s: %s may be wrong", quoted,
-        column_name(column), admin->table.quoted, read_as, problem,
-        column == COLUMN_CREATED_AT ? "times in messages, and ages," : "what retention deletes");
-
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "write time_zone = \"%s\", or the zone in which the application writes, in"
-                   " [outbox]; or ALTER TABLE %s ALTER COLUMN %s TYPE pg_catalog.timestamptz USING"
-                   " %s AT TIME ZONE '%s';",
-                   zone, admin->table.quoted, quoted, quoted, zone);
+    finding_fix(
+        findings_add(
+            findings, FINDING_WARNING,
+            "column %s (%s) of %s has no time zone, and is read as %s, but %s: %s may be wrong",
+            quoted, column_name(column), admin->table.quoted, read_as, problem,
+            column == COLUMN_CREATED_AT ? "times in messages, and ages,"
+                                        : "what retention deletes"),
+        "write time_zone = \"%s\", or the zone in which the application writes, in"
+        " [outbox]; or ALTER TABLE %s ALTER COLUMN %s TYPE pg_catalog.timestamptz USING"
+        " %s AT TIME ZONE '%s';",
+        zone, admin->table.quoted, quoted, quoted, zone);
 }
 
 static int inspect_zone_of_sessions(struct admin *admin, enum column column,

@@ -5,7 +5,7 @@
  * as long as the table is small. The table is the relays' own, so only relays wait for the lock.
  * Everything else `init` prints, in an order in which it can be run while relays are working.
  */
-#include "admin/missing.h"
+#include "admin/admin_session.h"
 
 #include "catalog/columns.h"
 #include "catalog/parked_table.h"

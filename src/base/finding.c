@@ -28,10 +28,19 @@ struct finding *findings_add(struct findings *findings, enum finding_level level
     finding = &findings->items[findings->count - 1];
     finding->level = level;
     finding->fix[0] = '\0';
+    finding->is_schema = false;
     va_start(args, format);
     (void)vsnprintf(finding->text, sizeof finding->text, format, args);
     va_end(args);
     return finding;
+}
+
+void findings_add_error(struct findings *findings, const struct error *error)
+{
+    struct finding *finding = findings_add(findings, FINDING_ERROR, "%s", error->text);
+
+    finding_fix(finding, "%s", error->hint);
+    finding->is_schema = error->is_schema;
 }
 
 void finding_fix(struct finding *finding, const char *format, ...)
@@ -41,4 +50,31 @@ void finding_fix(struct finding *finding, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(finding->fix, sizeof finding->fix, format, args);
     va_end(args);
+}
+
+static const struct finding *first_error(const struct findings *findings)
+{
+    for (int i = 0; i < findings->count; i++)
+        if (findings->items[i].level == FINDING_ERROR)
+            return &findings->items[i];
+    return NULL;
+}
+
+bool findings_have_error(const struct findings *findings)
+{
+    return first_error(findings) != NULL;
+}
+
+int findings_end(struct findings *findings, struct error *error)
+{
+    const struct finding *first = first_error(findings);
+    int status = 0;
+
+    if (first != NULL) {
+        status = error_set(error, ERROR_PERMANENT, ERROR_DATABASE, "%s", first->text);
+        (void)error_hint(error, "%s", first->fix);
+        error->is_schema = first->is_schema;
+    }
+    findings_free(findings);
+    return status;
 }

@@ -1,7 +1,9 @@
 #ifndef BASE_FINDING_H
 #define BASE_FINDING_H
 
-#include <stddef.h>
+#include "base/error.h"
+
+#include <stdbool.h>
 
 /* A finding is one line of the report of `check`: an OK, a warning, or an error, which keeps the
  * relay from running. */
@@ -12,6 +14,7 @@ struct finding {
     enum finding_level level;
     char text[768];
     char fix[1024]; /* the exact SQL statement or command that fixes it; "" when there is none */
+    bool is_schema; /* of the error that it is (error.h) */
 };
 
 #define FINDINGS_MAX 256
@@ -29,8 +32,15 @@ void findings_free(struct findings *findings);
  * replaces the last one. */
 struct finding *findings_add(struct findings *findings, enum finding_level level,
                              const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Adds what the error says, with its hint as the fix. */
+void findings_add_error(struct findings *findings, const struct error *error);
 /* Sets how it is fixed. */
 void finding_fix(struct finding *finding, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+bool findings_have_error(const struct findings *findings);
+/* Returns 0; or -1 with *error set to the first error among them, as a permanent one of the
+ * database. Frees them. */
+int findings_end(struct findings *findings, struct error *error);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "catalog/schema.h"
 #include "catalog/sql_text.h"
+#include "sql/sql.h"
+#include "sql/statements.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -96,10 +98,6 @@ static void put_fix(char *fix, size_t size, const struct table *table, enum colu
                    described->quoted, type, described->quoted, type);
 }
 
-#define MISFIT                                                                                     \
-    "column %s (%s) of %s has type %s; it must be %s: change the type, or map another column in"   \
-    " [outbox.columns]"
-
 /* An id fills itself, and can neither be NULL nor occur twice: a row without one is never sent. A
  * row without a topic would be dead, and one without a payload a tombstone. GENERATED ALWAYS would
  * make the table look like one of init's (adoption.c). */
@@ -156,13 +154,12 @@ static void inspect_missing(const struct table *table, const struct outbox_optio
                                    : "");
         columns_put_remedy(table, column, finding->fix, sizeof finding->fix);
     } else if (described->offer[0] != '\0') {
-        finding =
+        finding_fix(
             findings_add(findings, FINDING_WARNING,
                          "column %s (%s) is missing in %s, and messages are sent without it;"
                          " column \"%s\" may be it",
-                         described->quoted, column_name(column), table->quoted, described->offer);
-        (void)snprintf(finding->fix, sizeof finding->fix, "write %s = \"%s\" in [outbox.columns]",
-                       column_name(column), described->offer);
+                         described->quoted, column_name(column), table->quoted, described->offer),
+            "write %s = \"%s\" in [outbox.columns]", column_name(column), described->offer);
     }
 }
 
@@ -181,27 +178,38 @@ void columns_inspect(const struct table *table, const struct outbox_options *opt
         wanted = column_wanted((enum column)i, described, options);
         if (wanted == NULL)
             continue;
-        finding = findings_add(findings, FINDING_ERROR, MISFIT, described->quoted,
-                               column_name((enum column)i), table->quoted, described->type, wanted);
+        finding = findings_add(
+            findings, FINDING_ERROR,
+            "column %s (%s) of %s has type %s; it must be %s: change the type, or"
+            " map another column in [outbox.columns]",
+            described->quoted, column_name((enum column)i), table->quoted, described->type, wanted);
         put_fix(finding->fix, sizeof finding->fix, table, (enum column)i);
     }
 }
 
-int columns_check(const struct table *table, const struct outbox_options *options,
-                  struct error *error)
+bool columns_fit(const struct table *table, const struct outbox_options *options)
 {
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        const struct table_column *described = &table->columns[i];
-        const char *wanted = table_has(table, (enum column)i)
-                                 ? column_wanted((enum column)i, described, options)
-                                 : NULL;
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (table_has(table, (enum column)i) &&
+            column_wanted((enum column)i, &table->columns[i], options) != NULL)
+            return false;
+    return true;
+}
 
-        if (wanted == NULL)
-            continue;
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE, MISFIT, described->quoted,
-                        column_name((enum column)i), table->quoted, described->type, wanted);
-        put_fix(error->hint, sizeof error->hint, table, (enum column)i);
+bool zone_is_lacking(const struct table_column *column)
+{
+    return column->category == 'D' && strstr(column->base, "with time zone") == NULL;
+}
+
+int zone_find_others(struct zones *zones, struct session *session, struct error *error)
+{
+    PGresult *result = session_query(session, sql_body(statement_other_zones), 0, NULL, error);
+
+    *zones = (struct zones){0};
+    if (result == NULL)
         return -1;
-    }
+    (void)snprintf(zones->all, sizeof zones->all, "%s", PQgetvalue(result, 0, 0));
+    (void)snprintf(zones->first, sizeof zones->first, "%s", PQgetvalue(result, 0, 1));
+    PQclear(result);
     return 0;
 }

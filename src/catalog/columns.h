@@ -25,8 +25,27 @@ bool columns_are_offered(const struct table *table, const struct outbox_options 
 void columns_inspect(const struct table *table, const struct outbox_options *options,
                      struct findings *findings);
 
-/* Returns 0, or -1 with *error set for the first column that has an unsuitable type. */
-int columns_check(const struct table *table, const struct outbox_options *options,
-                  struct error *error);
+/* Whether each column that the table has is of a suitable type. */
+bool columns_fit(const struct table *table, const struct outbox_options *options);
+
+/* A column that the table lacks may be there by another name. What is offered is one that no other
+ * meaning has, whose type fits, and whose name is the same in other spelling, means the same, or
+ * ends with such a word; or which is the only one of its type. Sets `offer` of each mapped column
+ * that the table lacks. `columns` are all that it has. */
+void offers_find(struct table *table, const struct table_column *columns, int count,
+                 const struct outbox_options *options);
+
+/* Whether the column is a timestamp without time zone, or a date. The session reads such times in
+ * [outbox] time_zone (pg/connect.c). Whoever wrote them may have had another one. */
+bool zone_is_lacking(const struct table_column *column);
+
+struct zones {
+    char all[200];  /* the zones that sessions of this database have and in which such a time is
+                     * another one, "A, B"; "": none */
+    char first[64]; /* one of them */
+};
+
+/* 0, or -1 with *error set. */
+int zone_find_others(struct zones *zones, struct session *session, struct error *error);
 
 #endif

@@ -2,12 +2,10 @@
 #include "catalog/describe.h"
 
 #include "base/version.h"
-#include "catalog/borrowed.h"
 #include "catalog/columns.h"
 #include "catalog/filter.h"
-#include "catalog/offers.h"
+#include "catalog/parked_table.h"
 #include "catalog/schema.h"
-#include "catalog/shape.h"
 #include "catalog/slice_table.h"
 #include "catalog/words.h"
 #include "sql/statements.h"
@@ -360,18 +358,68 @@ static int find_index(struct table *table, struct session *session,
     return status;
 }
 
+/*
+ * A superuser may run `init` and `check`, and may look. PostgreSQL plans a query with the rights of
+ * the role that sends it, and then evaluates what is constant in an index, its predicate or a
+ * statistics object of the table: the table's owner can have any function of his run there. The
+ * constraint of a domain runs when a column of that type is added, and a cast when a value is read
+ * as text. So what can run is looked up before the first statement that touches the tables.
+ */
+static int check_borrowed(const struct table *table, struct session *session,
+                          const struct outbox_options *options, struct error *error)
+{
+    PGresult *result;
+    int status = 0;
+
+    if (options->allow_superuser)
+        return 0;
+    result = table_query(table, session, statement_borrowed_function, 0, NULL, error);
+    if (result == NULL)
+        return -1;
+    if (PQntuples(result) > 0) {
+        status = error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
+                           "function %s of role \"%s\" would run with the rights of \"%s\", which"
+                           " is a superuser, or may become one: an index, statistics or a type of"
+                           " %s, or of the relay's tables beside it, uses the function",
+                           PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1),
+                           session_role(session), table->quoted);
+        (void)error_hint(error,
+                         "connect as the owner of %s, or as the relay's role; or trust \"%s\" with"
+                         " allow_superuser = true in [database]",
+                         table->quoted, PQgetvalue(result, 0, 1));
+    }
+    PQclear(result);
+    return status;
+}
+
+/* The shape differs after every change of the outbox or of the relay's own tables that a
+ * description depends on (columns, defaults, indexes, triggers, rules, owner, rights, another table
+ * of the name). VACUUM and ANALYZE do not change it. A session that has locked the outbox in this
+ * transaction sees a shape that stays until the transaction ends. It is read before the tables are
+ * described: a change during the description is then noticed at the next comparison. */
+static int read_shape(struct table *table, struct session *session, struct error *error)
+{
+    PGresult *result = table_query(table, session, statement_shape, 0, NULL, error);
+
+    if (result == NULL)
+        return -1;
+    (void)snprintf(table->shape, sizeof table->shape, "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    return 0;
+}
+
 static int describe(struct table *table, struct session *session,
                     const struct outbox_options *options, struct error *error)
 {
     struct error not_plain;
 
     if (find(table, session, options, error) < 0 ||
-        borrowed_check(table, session, options, error) < 0)
+        check_borrowed(table, session, options, error) < 0)
         return -1;
     name_columns(table, session, options);
     if (!table->exists)
         return 0;
-    if (shape_read(table, session, error) < 0)
+    if (read_shape(table, session, error) < 0)
         return -1;
     if (find_columns(table, session, options, error) < 0)
         return -1;
@@ -433,15 +481,21 @@ int describe_check_whole(const struct table *table, const struct outbox_options 
     return error_mark_schema(error);
 }
 
-int describe_check_usable(const struct table *table, const struct outbox_options *options,
-                          struct error *error)
+int describe_check_usable(const struct table *table, struct session *session,
+                          const struct outbox_options *options, struct error *error)
 {
-    if (describe_check_whole(table, options, error) < 0 || columns_check(table, options, error) < 0)
+    struct findings findings;
+    int status;
+
+    if (describe_check_whole(table, options, error) < 0)
         return -1;
-    for (int i = 0; options->order == ORDER_KEY && i < SLICES_CHECKS; i++)
-        if (slices_check((enum slices_check)i, table, options, error) < 0)
-            return -1;
-    return 0;
+    if (findings_init(&findings) < 0)
+        return error_no_memory(error);
+    columns_inspect(table, options, &findings);
+    if (options->order == ORDER_KEY)
+        slices_inspect(table, options, &findings);
+    status = parked_inspect(table, session, &findings, error);
+    return findings_end(&findings, error) < 0 ? -1 : status;
 }
 
 int describe_check_unchanged(const struct table *table, const struct table *before,

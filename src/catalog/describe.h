@@ -8,12 +8,12 @@
 int describe_table(struct table *table, struct session *session,
                    const struct outbox_options *options, struct error *error);
 
-/* 0, or -1: what the table lacks that every command needs; or the relay, which claims too. The
- * first of what `check` lists in full. */
+/* 0, or -1: what the tables lack that every command needs; or the relay, which claims and parks
+ * too. The first error of what `check` lists in full. */
 int describe_check_whole(const struct table *table, const struct outbox_options *options,
                          struct error *error);
-int describe_check_usable(const struct table *table, const struct outbox_options *options,
-                          struct error *error);
+int describe_check_usable(const struct table *table, struct session *session,
+                          const struct outbox_options *options, struct error *error);
 
 /* 0; -1: it lacks a column that it had when it was described before (an empty description: never).
  * An optional column that is renamed must not leave its messages without what it held. */

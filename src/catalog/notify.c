@@ -33,7 +33,6 @@ int notify_inspect_lock(const struct notify *notify, struct session *session,
     char class[16];
     char oid[16];
     const char *params[2] = {class, oid};
-    struct finding *finding;
     PGresult *result;
 
     (void)snprintf(class, sizeof class, "%d", NOTIFY_LOCK);
@@ -42,13 +41,13 @@ int notify_inspect_lock(const struct notify *notify, struct session *session,
     if (result == NULL)
         return -1;
     if (PQntuples(result) > 0) {
-        finding = findings_add(findings, FINDING_WARNING,
-                               "%s holds advisory lock (%s, %s), by which trigger \"%s\" learns"
-                               " that a relay is idle, without a right to it: relays find new rows"
-                               " by polling, or each insert notifies in vain",
-                               PQgetvalue(result, 0, 0), class, oid, notify->name);
-        (void)snprintf(finding->fix, sizeof finding->fix,
-                       "SELECT pg_catalog.pg_terminate_backend(%s);", PQgetvalue(result, 0, 1));
+        finding_fix(
+            findings_add(findings, FINDING_WARNING,
+                         "%s holds advisory lock (%s, %s), by which trigger \"%s\" learns"
+                         " that a relay is idle, without a right to it: relays find new rows"
+                         " by polling, or each insert notifies in vain",
+                         PQgetvalue(result, 0, 0), class, oid, notify->name),
+            "SELECT pg_catalog.pg_terminate_backend(%s);", PQgetvalue(result, 0, 1));
     }
     PQclear(result);
     return 0;

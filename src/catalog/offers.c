@@ -1,7 +1,6 @@
-#include "catalog/offers.h"
+#include "catalog/columns.h"
 
 #include "base/text.h"
-#include "catalog/columns.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -124,24 +124,51 @@ bool parked_column_differs(const struct parked_column *column)
            strcmp(column->has_type, column->type) != 0;
 }
 
-int parked_check(const struct table *table, struct session *session, struct error *error)
+static void inspect_column(struct findings *findings, const struct table *table,
+                           const struct parked_column *column)
+{
+    struct finding *finding;
+
+    if (column->has_type[0] == '\0') {
+        finding = findings_add(findings, FINDING_ERROR, "column %s is missing in %s%s",
+                               column->name, table->parked_quoted,
+                               strstr(table->parked_lacks, column->name) != NULL
+                                   ? ", which is that of an older outbox-relay: init brings it up"
+                                     " to date"
+                                   : "");
+        (void)parked_column_sql(column, table, finding->fix, sizeof finding->fix);
+    } else if (parked_column_differs(column)) {
+        finding = findings_add(findings, FINDING_ERROR,
+                               "column %s of %s has type %s, not %s: rows may not be parked",
+                               column->name, table->parked_quoted, column->has_type, column->type);
+        (void)parked_type_sql(column, table, finding->fix, sizeof finding->fix);
+    } else {
+        return;
+    }
+    finding->is_schema = true;
+}
+
+int parked_inspect(const struct table *table, struct session *session, struct findings *findings,
+                   struct error *error)
 {
     struct parked_table parked;
-    char fix[512];
 
     if (parked_describe(&parked, table, session, error) < 0)
         return -1;
-    for (int i = 0; i < PARKED_COLUMN_COUNT; i++) {
-        const struct parked_column *column = &parked.columns[i];
+    for (int i = 0; i < PARKED_COLUMN_COUNT; i++)
+        inspect_column(findings, table, &parked.columns[i]);
+    for (int i = 0; i < parked.index_count; i++) {
+        const struct parked_index *index = &parked.indexes[i];
 
-        if (!parked_column_differs(column))
-            continue;
-        (void)parked_type_sql(column, table, fix, sizeof fix);
-        (void)error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                        "column %s of %s has type %s, not %s: rows may not be parked", column->name,
-                        table->parked_quoted, column->has_type, column->type);
-        (void)error_hint(error, "%s", fix);
-        return error_mark_schema(error);
+        if (!index->exists)
+            (void)parked_index_sql(index, table, true,
+                                   findings_add(findings, FINDING_WARNING,
+                                                "table %s has no index by %s where %s: each search"
+                                                " for such rows reads all that are parked",
+                                                table->parked_quoted, index->columns,
+                                                index->predicate)
+                                       ->fix,
+                                   sizeof findings->items->fix);
     }
     return 0;
 }

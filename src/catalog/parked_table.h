@@ -1,6 +1,7 @@
 #ifndef CATALOG_PARKED_TABLE_H
 #define CATALOG_PARKED_TABLE_H
 
+#include "base/finding.h"
 #include "catalog/table.h"
 
 /* What the parked table should have, and what the existing one has. */
@@ -39,8 +40,10 @@ int parked_describe(struct parked_table *parked, const struct table *table, stru
 /* Whether the column exists with another type than the rows that are to be parked. */
 bool parked_column_differs(const struct parked_column *column);
 
-/* Returns 0, or -1 with *error set, as `check` says it, when a column has another type. */
-int parked_check(const struct table *table, struct session *session, struct error *error);
+/* Adds an error for each column that an existing parked table lacks or has with another type, and a
+ * warning for each index that it lacks. 0, or -1 with *error set. */
+int parked_inspect(const struct table *table, struct session *session, struct findings *findings,
+                   struct error *error);
 
 /* Write the SQL that changes a column's type, adds a column, or creates an index, with a semicolon
  * and without a newline. Return what snprintf() does. */

@@ -282,3 +282,13 @@ int slices_check(enum slices_check check, const struct table *table,
 
     return checks[check](table, options, error);
 }
+
+void slices_inspect(const struct table *table, const struct outbox_options *options,
+                    struct findings *findings)
+{
+    struct error problem;
+
+    for (int i = 0; i < SLICES_CHECKS; i++)
+        if (slices_check((enum slices_check)i, table, options, &problem) < 0)
+            findings_add_error(findings, &problem);
+}

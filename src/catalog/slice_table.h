@@ -1,6 +1,7 @@
 #ifndef CATALOG_SLICE_TABLE_H
 #define CATALOG_SLICE_TABLE_H
 
+#include "base/finding.h"
 #include "catalog/table.h"
 
 #include <stdio.h>
@@ -16,6 +17,9 @@ int slices_describe(struct table *table, struct session *session,
 enum slices_check { SLICES_COLUMNS, SLICES_TABLE, SLICES_NUMBER, SLICES_INDEX, SLICES_CHECKS };
 int slices_check(enum slices_check check, const struct table *table,
                  const struct outbox_options *options, struct error *error);
+/* Adds an error for each that is not met. */
+void slices_inspect(const struct table *table, const struct outbox_options *options,
+                    struct findings *findings);
 
 /* Writes a line "DROP INDEX CONCURRENTLY ..." for each slice index that claims do not use: for the
  * one whose name a new index needs, or for the others. Returns 0, or -1 with *error set. */

@@ -53,7 +53,7 @@ struct table {
     char persistence;    /* pg_class.relpersistence */
     bool row_security;
     bool has_children;       /* partitions or inheriting tables */
-    char shape[128];         /* when it was described (shape.h) */
+    char shape[128];         /* when it was described, by shape.sql */
     bool has_triggers;       /* the application's triggers or rules run when a row is settled */
     bool has_claim_index;    /* there is a valid index for claims in the configured order */
     const char *where;       /* [outbox] where, as configured; NULL: none */

@@ -18,19 +18,6 @@
 
 #define TOPICS_MAX 64
 
-static void add_error(struct findings *findings, const struct error *error)
-{
-    finding_fix(findings_add(findings, FINDING_ERROR, "%s", error->text), "%s", error->hint);
-}
-
-static bool has_error(const struct findings *findings)
-{
-    for (int i = 0; i < findings->count; i++)
-        if (findings->items[i].level == FINDING_ERROR)
-            return true;
-    return false;
-}
-
 /* Waiting rows are routed as `run` would; those that it could not route are told here. */
 static void route_waiting(const struct config *config, struct batch *waiting,
                           struct findings *findings)
@@ -56,15 +43,15 @@ static enum exit_status check_database(const struct config *config, struct findi
     struct admin *admin = admin_open(&config->relay.outbox, &error);
 
     if (admin == NULL) {
-        add_error(findings, &error);
+        findings_add_error(findings, &error);
         return cli_status_of(&error);
     }
     if (admin_inspect(admin, findings, &error) < 0)
-        add_error(findings, &error);
-    if (!has_error(findings) && admin_sample(admin, waiting, &error) < 0)
-        add_error(findings, &error);
+        findings_add_error(findings, &error);
+    if (!findings_have_error(findings) && admin_sample(admin, waiting, &error) < 0)
+        findings_add_error(findings, &error);
     admin_close(admin);
-    return has_error(findings) ? EXIT_DATABASE : EXIT_DONE;
+    return findings_have_error(findings) ? EXIT_DATABASE : EXIT_DONE;
 }
 
 static void check_destination(struct broker *broker, const char *sink, const char *destination,
@@ -74,7 +61,7 @@ static void check_destination(struct broker *broker, const char *sink, const cha
     struct error error;
 
     if (broker_inspect(broker, destination, findings, &error) < 0)
-        add_error(findings, &error);
+        findings_add_error(findings, &error);
     else if (findings->count == before)
         (void)findings_add(findings, FINDING_OK, "sink %s, \"%s\"", sink, destination);
 }
@@ -116,7 +103,7 @@ static enum exit_status check_broker(const struct config *config, int sink, stru
     struct broker *broker = broker_open(options, &error);
 
     if (broker == NULL || broker_inspect(broker, NULL, findings, &error) < 0) {
-        add_error(findings, &error);
+        findings_add_error(findings, &error);
         status = cli_status_of(&error);
     } else {
         (void)findings_add(findings, FINDING_OK, "sink %s (%s): reachable", options->name,
@@ -202,7 +189,7 @@ enum exit_status cli_check(const struct arguments *arguments, struct config *con
         if (status == EXIT_DONE || (other != EXIT_DONE && other < status))
             status = other;
     }
-    if (status == EXIT_DONE && has_error(&findings))
+    if (status == EXIT_DONE && findings_have_error(&findings))
         status = EXIT_BROKER;
     print_findings(&findings, arguments->json);
     if (!arguments->json) {

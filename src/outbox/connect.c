@@ -6,11 +6,9 @@
 
 #include "base/log.h"
 #include "catalog/adoption.h"
+#include "catalog/columns.h"
 #include "catalog/describe.h"
 #include "catalog/filter.h"
-#include "catalog/parked_table.h"
-#include "catalog/shape.h"
-#include "catalog/zone.h"
 #include "pg/connect.h"
 
 #include <stdatomic.h>
@@ -109,8 +107,7 @@ static int describe(struct outbox *outbox, struct error *error)
         filter_try_index(&table, &outbox->session, error) < 0 ||
         describe_check_whole(&table, outbox->options, error) < 0 ||
         check_condition(&table, outbox, error) < 0 ||
-        describe_check_usable(&table, outbox->options, error) < 0 ||
-        parked_check(&table, &outbox->session, error) < 0 ||
+        describe_check_usable(&table, &outbox->session, outbox->options, error) < 0 ||
         describe_check_unchanged(&table, &outbox->table, error) < 0 ||
         sequence_describe(&outbox->sequence, &outbox->session, &table, error) < 0 ||
         adoption_settle(&adoption, &table, &outbox->session, outbox->options, error) < 0) {

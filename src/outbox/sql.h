@@ -48,7 +48,7 @@ enum claimed_column {
     CLAIMED_DONE,    /* timestamptz, binary: when the claim had returned its rows */
     CLAIMED_HIGH,    /* bool: the claim read from the high bounds; NULL: it read nothing */
     CLAIMED_PAUSES,  /* text: what is paused (catalog/pauses.h) */
-    CLAIMED_SHAPE,   /* text: the shape of the tables (shape.h) */
+    CLAIMED_SHAPE,   /* text: the shape of the tables (shape.sql) */
     CLAIMED_REFUSED  /* bool: a note is due; NULL: there is no note (refused.h) */
 };
 

@@ -1,7 +1,6 @@
 /* status of real relays: what they answer, who may answer, limits, --watch, what needs somebody.
  */
 #include "admin/admin_session.h"
-#include "admin/inspect_cluster.h"
 #include "admin/status/relays.h"
 #include "base/clock.h"
 #include "integration/found.h"

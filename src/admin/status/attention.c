@@ -3,8 +3,6 @@
 #include "admin/admin_session.h"
 #include "admin/status/status.h"
 
-#include "admin/inspect_cluster.h"
-#include "admin/inspect_values.h"
 #include "catalog/refused.h"
 #include "message/remedy.h"
 #include "sql/statements.h"
@@ -22,12 +20,10 @@ static struct findings *of(struct status *status)
 int status_note_unknown(const struct admin *admin, struct status *status, const char *figure,
                         const struct error *error)
 {
-    struct finding *finding;
-
     if (admin->session.conn == NULL)
         return -1;
-    finding = findings_add(of(status), FINDING_WARNING, "unknown: %s: %s", figure, error->text);
-    (void)snprintf(finding->fix, sizeof finding->fix, "%s", error->hint);
+    finding_fix(findings_add(of(status), FINDING_WARNING, "unknown: %s: %s", figure, error->text),
+                "%s", error->hint);
     status->unknown++;
     return 0;
 }
@@ -37,23 +33,21 @@ static void note_relays(struct status *status)
 {
     int64_t unsent = status->backlog + status->parked - status->held;
     bool is_bound = status->backlog_is_bound || status->parked_is_bound;
-    struct finding *finding;
 
     if (status->relays == 0 && status->backlog >= 0 && status->parked >= 0 && unsent > 0) {
-        finding = findings_add(of(status), FINDING_ERROR,
-                               "no relay runs, and %" PRId64 "%s to be sent", unsent,
-                               is_bound      ? " or more rows are"
-                               : unsent == 1 ? " row is"
-                                             : " rows are");
-        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay run");
+        finding_fix(findings_add(of(status), FINDING_ERROR,
+                                 "no relay runs, and %" PRId64 "%s to be sent", unsent,
+                                 is_bound      ? " or more rows are"
+                                 : unsent == 1 ? " row is"
+                                               : " rows are"),
+                    "outbox-relay run");
     }
     for (int i = 0; i < status->process_count; i++)
         if (status->has_asked && !status->processes[i].answers) {
-            finding =
-                findings_add(of(status), FINDING_WARNING, "relay %s does not answer: it may hang",
-                             status->processes[i].name);
-            (void)snprintf(finding->fix, sizeof finding->fix,
-                           "read its log; start it anew when that says nothing");
+            finding_fix(findings_add(of(status), FINDING_WARNING,
+                                     "relay %s does not answer: it may hang",
+                                     status->processes[i].name),
+                        "read its log; start it anew when that says nothing");
         }
 }
 
@@ -61,20 +55,19 @@ static void note_sinks(struct status *status)
 {
     for (int i = 0; i < status->sink_count; i++) {
         const struct status_sink *sink = &status->sinks[i];
-        struct finding *finding;
 
         if (strcmp(sink->state, "away") != 0) {
             if (sink->error[0] == '\0')
                 continue;
-            finding =
-                findings_add(of(status), FINDING_WARNING, "sink %s %s", sink->name, sink->error);
-            (void)snprintf(finding->fix, sizeof finding->fix, "nats consumer add, to its stream");
+            finding_fix(
+                findings_add(of(status), FINDING_WARNING, "sink %s %s", sink->name, sink->error),
+                "nats consumer add, to its stream");
             continue;
         }
-        finding =
-            findings_add(of(status), FINDING_ERROR,
-                         "sink %s cannot be published to: its rows wait, none is lost", sink->name);
-        (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay check");
+        finding_fix(findings_add(of(status), FINDING_ERROR,
+                                 "sink %s cannot be published to: its rows wait, none is lost",
+                                 sink->name),
+                    "outbox-relay check");
     }
 }
 
@@ -99,21 +92,18 @@ static int note_parked(struct admin *admin, struct status *status, struct error 
                            : strcmp(count, "1") == 0 ? "row waits"
                                                      : "rows wait";
         const char *remedy = remedy_for(why);
-        struct finding *finding;
 
         if (waits_for[0] == '\0') {
             if (status->dead <= 0)
                 continue; /* the earlier rows are tried again by themselves */
-            finding = findings_add(of(status), FINDING_WARNING,
-                                   "%s %s behind an earlier row of the same key", count, rows);
-            (void)snprintf(finding->fix, sizeof finding->fix,
-                           "outbox-relay dead retry or dead drop of the dead row");
+            finding_fix(findings_add(of(status), FINDING_WARNING,
+                                     "%s %s behind an earlier row of the same key", count, rows),
+                        "outbox-relay dead retry or dead drop of the dead row");
             continue;
         }
-        finding = findings_add(of(status), FINDING_WARNING, "%s %s for %s: %s", count, rows,
-                               waits_for, why);
-        (void)snprintf(finding->fix, sizeof finding->fix, "%s",
-                       remedy != NULL ? remedy : REMEDY_CHECK);
+        finding_fix(findings_add(of(status), FINDING_WARNING, "%s %s for %s: %s", count, rows,
+                                 waits_for, why),
+                    "%s", remedy != NULL ? remedy : REMEDY_CHECK);
     }
     PQclear(result);
     return 0;
@@ -140,7 +130,7 @@ static int note_refused(struct admin *admin, struct status *status, struct error
             finding = findings_add(of(status), FINDING_ERROR,
                                    "%" PRId64 " rows and their keys wait, first row %s: %s",
                                    status->refused, row, why);
-        (void)snprintf(finding->fix, sizeof finding->fix, "%s", refused_remedy(why));
+        finding_fix(finding, "%s", refused_remedy(why));
     }
     PQclear(result);
     return 0;
@@ -148,19 +138,17 @@ static int note_refused(struct admin *admin, struct status *status, struct error
 
 static void note_dead(struct status *status)
 {
-    struct finding *finding;
-
     if (status->dead <= 0)
         return;
-    finding = findings_add(
-        of(status), FINDING_ERROR,
-        status->dead == 1 ? "%" PRId64 " row is dead: it stays until you retry or drop it"
-        : status->dead_is_bound
-            ? "%" PRId64 " or more rows are dead: they stay until you retry or drop them"
-            : "%" PRId64 " rows are dead: they stay until you retry or drop them",
-        status->dead);
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "outbox-relay dead list, then dead retry ID or dead drop ID");
+    finding_fix(
+        findings_add(
+            of(status), FINDING_ERROR,
+            status->dead == 1 ? "%" PRId64 " row is dead: it stays until you retry or drop it"
+            : status->dead_is_bound
+                ? "%" PRId64 " or more rows are dead: they stay until you retry or drop them"
+                : "%" PRId64 " rows are dead: they stay until you retry or drop them",
+            status->dead),
+        "outbox-relay dead list, then dead retry ID or dead drop ID");
 }
 
 static void note_pauses(struct status *status)
@@ -175,24 +163,21 @@ static void note_pauses(struct status *status)
         /* A quote in the name could end the quotes in the shell into which the command is pasted.
          */
         if (strchr(pause->name, '\'') == NULL)
-            (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay resume %s '%s'",
-                           pause->what, pause->name);
+            finding_fix(finding, "outbox-relay resume %s '%s'", pause->what, pause->name);
         else
-            (void)snprintf(finding->fix, sizeof finding->fix, "outbox-relay resume %s NAME",
-                           pause->what);
+            finding_fix(finding, "outbox-relay resume %s NAME", pause->what);
     }
 }
 
 static void note_slices(const struct admin *admin, struct status *status)
 {
     struct error error;
-    struct finding *finding;
 
     if (admin_check_slices(admin, &error) == 0)
         return;
-    finding = findings_add(of(status), FINDING_ERROR, "events of some slices are not sent: %s",
-                           error.text);
-    (void)snprintf(finding->fix, sizeof finding->fix, "%s", error.hint);
+    finding_fix(findings_add(of(status), FINDING_ERROR, "events of some slices are not sent: %s",
+                             error.text),
+                "%s", error.hint);
 }
 
 int status_fill_attention(struct admin *admin, struct status *status, struct error *error)

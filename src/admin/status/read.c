@@ -46,17 +46,15 @@ static void take_backlog(const PGresult *result, int count_max, struct status *s
 static void take_backlog_oldest(const PGresult *result, int count_max, struct status *status)
 {
     int64_t without_age = read_count(result, 1);
-    struct finding *finding;
 
     (void)count_max;
     status->backlog_oldest_s = read_age(result, 0);
     if (without_age == 0)
         return;
-    finding = findings_add(&status->attention, FINDING_WARNING,
-                           "created_at of %" PRId64 " of the oldest rows gives no age: row %s",
-                           without_age, PQgetvalue(result, 0, 2));
-    (void)snprintf(finding->fix, sizeof finding->fix,
-                   "write a time from 1970 on into created_at; such rows count, but no age does");
+    finding_fix(findings_add(&status->attention, FINDING_WARNING,
+                             "created_at of %" PRId64 " of the oldest rows gives no age: row %s",
+                             without_age, PQgetvalue(result, 0, 2)),
+                "write a time from 1970 on into created_at; such rows count, but no age does");
 }
 
 static void take_parked(const PGresult *result, int count_max, struct status *status)

@@ -1,4 +1,4 @@
--- Part and statement: the shape of the tables (catalog/shape.h). A changed row of these catalogs has a new xmin, which
+-- Part and statement: the shape of the tables (read_shape). A changed row of these catalogs has a new xmin, which
 -- is above those of all older rows until transaction ids wrap around; a row that is dropped lowers the count. The rows
 -- of pg_class that VACUUM changes keep their xmin.
 WITH relay_ids AS MATERIALIZED (

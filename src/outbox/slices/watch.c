@@ -153,7 +153,7 @@ static int connect_session(struct watch *watch, struct error *error)
         server_check_identity(&watch->server, &watch->session, error) < 0 ||
         server_terminate_previous(&watch->session, error) < 0 ||
         describe_table(&watch->table, &watch->session, watch->options, error) < 0 ||
-        describe_check_usable(&watch->table, watch->options, error) < 0)
+        describe_check_usable(&watch->table, &watch->session, watch->options, error) < 0)
         return -1;
     watch->bounded = table_has_integer_ids(&watch->table);
     if (watch->bounded && ((watch->options->order == ORDER_KEY &&

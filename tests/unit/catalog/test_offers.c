@@ -1,4 +1,4 @@
-#include "catalog/offers.h"
+#include "catalog/columns.h"
 #include "test.h"
 
 #include <stdio.h>

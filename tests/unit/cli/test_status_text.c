@@ -25,11 +25,11 @@ static struct status_lane lanes[] = {
 };
 static struct finding items[] = {
     {FINDING_ERROR, "3 rows are dead: they stay until you retry or drop them",
-     "outbox-relay dead list"},
+     "outbox-relay dead list", false},
     {FINDING_WARNING,
      "transaction of pid 4711 (role \"reports\", nightly report, idle in transaction) is open for"
      " 12 min: PostgreSQL cannot remove rows sent since",
-     "SELECT pg_catalog.pg_terminate_backend(4711);"},
+     "SELECT pg_catalog.pg_terminate_backend(4711);", false},
 };
 
 static struct status make(void)

@@ -12,8 +12,9 @@ static struct status_sink sinks[] = {{"events", "away", NOW_MS, "refused \xff", 
 static struct status_relay relays[] = {{"a:1", true, "1.2.3", NOW_MS, 5000000000, 2, 3, 12.5, 2},
                                        {"b:1", false, "", 0, 0, 0, 0, -1, 1}};
 static struct status_lane lanes[] = {{"a:1", 2, "publishing", 1.5, 0.25}};
-static struct finding items[] = {{FINDING_ERROR, "3 rows are dead", "outbox-relay dead list"},
-                                 {FINDING_WARNING, "something", ""}};
+static struct finding items[] = {
+    {FINDING_ERROR, "3 rows are dead", "outbox-relay dead list", false},
+    {FINDING_WARNING, "something", "", false}};
 static struct pause_notes pauses;
 
 static json_t *parse(const struct status *status)
