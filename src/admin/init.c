@@ -37,11 +37,14 @@ static int check_where(struct admin *admin, struct error *error)
 static int refuse_offered(const struct table *table, const struct outbox_options *options,
                           struct error *error)
 {
-    if (!columns_are_offered(table, options))
-        return 0;
-    return error_set(error, ERROR_PERMANENT, ERROR_DATABASE,
-                     "nothing was created: table %s lacks columns that it may have by other names",
-                     table->quoted);
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (table_needs(options, (enum column)i) && !table_has(table, (enum column)i) &&
+            table->columns[i].offer[0] != '\0')
+            return error_set(
+                error, ERROR_PERMANENT, ERROR_DATABASE,
+                "nothing was created: table %s lacks columns that it may have by other names",
+                table->quoted);
+    return 0;
 }
 
 #define LACKING_MAX 5
@@ -297,10 +300,8 @@ static int tell_missing(struct admin *admin, struct error *error)
             "nothing was created: table %s lacks what the SQL below adds; run it, then init again:",
             table->quoted);
     if (adoption_read_note(&adoption, table, &admin->session, &ignored) == 0 &&
-        adoption.state == ADOPTION_CONDITION) {
-        adoption_explain(&adoption, table, admin->options, error);
-        return -1;
-    }
+        adoption.state == ADOPTION_CONDITION)
+        return adoption_explain(&adoption, table, admin->options, error);
     if (admin->options->order == ORDER_KEY &&
         slices_check(SLICES_NUMBER, table, admin->options, error) < 0)
         return -1;
@@ -341,7 +342,7 @@ int admin_foresee_adoption(struct admin *admin, struct error *error)
     if (adoption.state != ADOPTION_CONDITION &&
         (adoption.state != ADOPTION_OPEN || admin->options->adopt))
         return 0;
-    adoption_explain(&adoption, &admin->table, admin->options, error);
+    (void)adoption_explain(&adoption, &admin->table, admin->options, error);
     return 1;
 }
 

@@ -406,7 +406,7 @@ static int inspect_adoption(struct admin *admin, struct findings *findings, stru
                                              : -1; /* it is what keeps the table from being asked */
     if (adoption.state != ADOPTION_OPEN && adoption.state != ADOPTION_CONDITION)
         return 0;
-    adoption_explain(&adoption, &admin->table, admin->options, &problem);
+    (void)adoption_explain(&adoption, &admin->table, admin->options, &problem);
     if (adoption.state == ADOPTION_OPEN && admin->options->adopt) {
         (void)findings_add(findings, FINDING_WARNING, "%s ([outbox] adopt is true)", problem.text);
         return 0;

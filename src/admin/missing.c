@@ -171,32 +171,31 @@ static int put_all(struct admin *admin, FILE *out, struct error *error)
     return put_parked(admin, out, false, error);
 }
 
-static int end(struct writer *writer, int status, char **sql, struct error *error)
+static int write_sql(struct admin *admin,
+                     int (*put)(struct admin *admin, FILE *out, struct error *error), char **sql,
+                     struct error *error)
 {
-    char *text = writer_end(writer);
+    struct writer writer;
+    char *text;
+    int status;
 
-    if (status == 0 && text != NULL) {
+    if (!writer_begin(&writer))
+        return error_no_memory(error);
+    status = put(admin, writer.out, error);
+    text = writer_end(&writer);
+    if (status == 0 && text != NULL)
         *sql = text;
-        return 0;
-    }
-    free(text);
-    return status < 0 ? status : error_no_memory(error);
+    else
+        free(text);
+    return status == 0 && text == NULL ? error_no_memory(error) : status;
 }
 
 int missing_at_once_sql(struct admin *admin, char **sql, struct error *error)
 {
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
-    return end(&writer, put_at_once(admin, writer.out, error), sql, error);
+    return write_sql(admin, put_at_once, sql, error);
 }
 
 int missing_sql(struct admin *admin, char **sql, struct error *error)
 {
-    struct writer writer;
-
-    if (!writer_begin(&writer))
-        return error_no_memory(error);
-    return end(&writer, put_all(admin, writer.out, error), sql, error);
+    return write_sql(admin, put_all, sql, error);
 }

@@ -159,8 +159,8 @@ static const char *number(char out[64], int64_t rows)
     return out;
 }
 
-void adoption_explain(const struct adoption *adoption, const struct table *table,
-                      const struct outbox_options *options, struct error *error)
+int adoption_explain(const struct adoption *adoption, const struct table *table,
+                     const struct outbox_options *options, struct error *error)
 {
     bool mark = options->on_sent == ON_SENT_MARK;
     char to_send[64];
@@ -172,12 +172,11 @@ void adoption_explain(const struct adoption *adoption, const struct table *table
                         " \"%.200s\" (on_sent and sent_at count too); all relays of a table must"
                         " have the same one, because they share its parked rows",
                         table->quoted, adoption->note, adoption->wanted);
-        (void)error_hint(
+        return error_hint(
             error,
             "to change it: stop the relays of this table, DELETE FROM %s WHERE " NOTE_ROW
             "; and start them with the new condition and [outbox] adopt = true",
             table->control_quoted);
-        return;
     }
     (void)error_set(
         error, ERROR_PERMANENT, ERROR_DATABASE,
@@ -188,8 +187,8 @@ void adoption_explain(const struct adoption *adoption, const struct table *table
         adoption->to_purge != 0 ? " marked as sent would be purged by [outbox] retention" : "",
         adoption->marks[0] != '\0' ? "; columns that may mark rows as sent: " : "",
         adoption->marks);
-    (void)error_hint(error, "set [outbox] adopt = true if all these rows are meant for the relay;"
-                            " [outbox] where = \"...\" excludes other rows");
+    return error_hint(error, "set [outbox] adopt = true if all these rows are meant for the relay;"
+                             " [outbox] where = \"...\" excludes other rows");
 }
 
 /* Of two relays that start at the same time the first one writes its condition. If it cannot be
@@ -227,17 +226,13 @@ int adoption_settle(struct adoption *adoption, const struct table *table, struct
     if (adoption_examine(adoption, table, session, options, error) < 0)
         return -1;
     if (adoption->state == ADOPTION_CONDITION ||
-        (adoption->state == ADOPTION_OPEN && !options->adopt)) {
-        adoption_explain(adoption, table, options, error);
-        return -1;
-    }
+        (adoption->state == ADOPTION_OPEN && !options->adopt))
+        return adoption_explain(adoption, table, options, error);
     if (adoption->noted)
         return 0;
     if (remember(adoption, table, session, options, error) < 0 ||
         adoption_read_note(adoption, table, session, error) < 0)
         return -1;
-    if (adoption->state != ADOPTION_CONDITION)
-        return 0;
-    adoption_explain(adoption, table, options, error);
-    return -1;
+    return adoption->state == ADOPTION_CONDITION ? adoption_explain(adoption, table, options, error)
+                                                 : 0;
 }

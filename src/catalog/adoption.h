@@ -38,9 +38,9 @@ int adoption_read_note(struct adoption *adoption, const struct table *table,
                        struct session *session, struct error *error);
 
 /* Sets *error to why the relay refuses to start, and what to do; for ADOPTION_OPEN and
- * ADOPTION_CONDITION. */
-void adoption_explain(const struct adoption *adoption, const struct table *table,
-                      const struct outbox_options *options, struct error *error);
+ * ADOPTION_CONDITION. Returns -1. */
+int adoption_explain(const struct adoption *adoption, const struct table *table,
+                     const struct outbox_options *options, struct error *error);
 
 /* Decides, and writes the condition. Returns 0 when the relay may send and purge; -1 with *error
  * set when it may not, or when the database could not be asked. */

@@ -131,15 +131,6 @@ void columns_put_remedy(const struct table *table, enum column column, char *out
         (void)columns_add_sql(table, column, out + len, size - len);
 }
 
-bool columns_are_offered(const struct table *table, const struct outbox_options *options)
-{
-    for (int i = 0; i < COLUMN_COUNT; i++)
-        if (table_needs(options, (enum column)i) && !table_has(table, (enum column)i) &&
-            table->columns[i].offer[0] != '\0')
-            return true;
-    return false;
-}
-
 static void inspect_missing(const struct table *table, const struct outbox_options *options,
                             enum column column, struct findings *findings)
 {

@@ -17,9 +17,6 @@ int columns_add_sql(const struct table *table, enum column column, char *sql, si
 /* What to do about a column that the table lacks: to map one that fits, or to add it. */
 void columns_put_remedy(const struct table *table, enum column column, char *out, size_t size);
 
-/* Whether a column that the table lacks, and that the relay needs, may be there by another name. */
-bool columns_are_offered(const struct table *table, const struct outbox_options *options);
-
 /* Adds an error for each column that is missing or has an unsuitable type, with what fixes it; and
  * a warning for one that the relay can do without, and that may be there by another name. */
 void columns_inspect(const struct table *table, const struct outbox_options *options,

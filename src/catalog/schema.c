@@ -170,18 +170,13 @@ static void put_section(const struct expansion *expansion, FILE *out, const char
 
 static char *render(const struct expansion *expansion, const char *const *sections)
 {
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
+    struct writer writer;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
     for (int i = 0; sections[i] != NULL; i++)
-        put_section(expansion, out, sections[i]);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+        put_section(expansion, writer.out, sections[i]);
+    return writer_end(&writer);
 }
 
 char *schema_sections_sql(const struct table *table, const struct outbox_options *options,

@@ -60,23 +60,18 @@ const char *sql_type_schema(const char *type)
 
 char *sql_text_array(const char *const *words, int count)
 {
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
+    struct writer writer;
 
-    if (out == NULL)
+    if (!writer_begin(&writer))
         return NULL;
     for (int i = 0; i < count; i++) {
-        (void)fprintf(out, "%s\"", i == 0 ? "{" : ",");
+        (void)fprintf(writer.out, "%s\"", i == 0 ? "{" : ",");
         for (const char *at = words[i]; *at != '\0'; at++)
-            (void)fprintf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-        (void)fputc('"', out);
+            (void)fprintf(writer.out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+        (void)fputc('"', writer.out);
     }
-    (void)fprintf(out, "}");
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    (void)fprintf(writer.out, "}");
+    return writer_end(&writer);
 }
 
 struct part {

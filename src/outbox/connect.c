@@ -38,10 +38,9 @@ static int check_condition(const struct table *table, struct outbox *outbox, str
 
     if (adoption_read_note(&adoption, table, &outbox->session, error) < 0)
         return -1;
-    if (adoption.state != ADOPTION_CONDITION)
-        return 0;
-    adoption_explain(&adoption, table, outbox->options, error);
-    return -1;
+    return adoption.state == ADOPTION_CONDITION
+               ? adoption_explain(&adoption, table, outbox->options, error)
+               : 0;
 }
 
 /* A column may have been renamed, so its absence is reported; sent_at may also belong to the
