@@ -61,7 +61,7 @@ CREATE FUNCTION audit.instant(text) RETURNS timestamptz LANGUAGE sql AS $$
 $$;
 
 CREATE VIEW audit.dead AS
-    SELECT event_id::text AS id, error FROM outbox_parked WHERE due IS NULL AND sent_at IS NULL
+    SELECT event_id::text AS id, error FROM outbox_parked WHERE state = 'dead'
     UNION ALL SELECT event_id::text, error FROM dropped;
 
 -- The place of each event among those of its key that are to arrive. Without a key there is none.
@@ -89,7 +89,7 @@ END $$;
 SELECT count(*) AS unsent_rows FROM outbox WHERE :unsent \gset
 CALL audit.find('unsent', 0, 'rows neither sent nor parked', 'SELECT ' || :unsent_rows);
 CALL audit.find('waiting', 0, 'parked rows that wait for another try',
-    'SELECT count(*) FROM outbox_parked WHERE due IS NOT NULL');
+    'SELECT count(*) FROM outbox_parked WHERE sent_at IS NULL AND state <> ''dead''');
 CALL audit.find('lost', 0, 'committed, neither delivered nor dead',
     'SELECT count(*) FROM audit.expected e WHERE NOT poison
      AND NOT EXISTS (SELECT FROM audit.event d WHERE d.id = e.id)

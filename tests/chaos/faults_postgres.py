@@ -150,7 +150,8 @@ def a_column_renamed_under_a_running_claim_is_never_skipped(case):
 @fault("17")
 def a_column_of_another_type_is_relayed_as_such(case):
     relay = relaying(case)
-    case.sql("ALTER TABLE outbox ALTER payload TYPE text; ALTER TABLE outbox ADD COLUMN more int")
+    case.sql("ALTER TABLE outbox ALTER payload TYPE text, ADD COLUMN more int;"
+             " ALTER TABLE outbox_parked ALTER payload TYPE text")
     case.sql(f"WITH new AS (INSERT INTO outbox (topic, payload) VALUES ('{case.subject}.event',"
              " 'no json') RETURNING event_id) INSERT INTO committed SELECT event_id FROM new")
     case.recovery(case.done, 5, "relaying goes on")
