@@ -66,9 +66,9 @@ const struct command commands[] = {
      "  outbox-relay emit <events.ndjson\n",
      "type json", 0, 3, true, cli_emit},
     {"dead", "list | show ID | retry|drop ID...|--all", "parked and dead rows: see, retry, delete",
-     "  list           waiting and dead rows, the newest first\n"
+     "  list           parked and dead rows, the newest first\n"
      "  show ID        all of one row, its payload too\n"
-     "  retry, drop    the rows with these ids, waiting or dead: all of them or, when one is\n"
+     "  retry, drop    the rows with these ids, parked or dead: all of them or, when one is\n"
      "                 not found, none; or the dead rows that a filter chooses\n\n"
      "  --type T       of this type\n"
      "  --topic T      with this topic; * and > by token as in routes\n"

@@ -6,7 +6,7 @@
 enum parked_verb { PARKED_LIST, PARKED_SHOW, PARKED_RETRY, PARKED_DROP };
 
 /*
- * Rows named by `ids` (row ids or event_ids) may be waiting or dead; when one is not found, nothing
+ * Rows named by `ids` (row ids or event_ids) may be parked or dead; when one is not found, nothing
  * is done. Without ids the filter selects rows: among all rows for PARKED_LIST, among the dead rows
  * otherwise. All strings are UTF-8.
  */
