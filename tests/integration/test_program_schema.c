@@ -149,6 +149,17 @@ TEST(the_sql_that_init_prints_can_be_executed)
     expect(fixture, run(fixture, "check", "-c", fixture->config), 0);
 }
 
+static void assert_refused(struct fixture *fixture, const char *table, const char *row)
+{
+    char statement[256];
+    PGresult *result;
+
+    (void)snprintf(statement, sizeof statement, "INSERT INTO %s VALUES %s", table, row);
+    result = PQexec(fixture->conn, statement);
+    assert_string_equal(PQresultErrorField(result, PG_DIAG_SQLSTATE), "23514");
+    PQclear(result);
+}
+
 TEST(the_control_table_refuses_what_cannot_be)
 {
     static const char *const rows[] = {
@@ -157,18 +168,28 @@ TEST(the_control_table_refuses_what_cannot_be)
         "('paused key', '', NULL, NULL)",       "('paused key', E'k\npaused sink out', NULL, NULL)",
     };
     struct fixture *fixture = *state;
-    char statement[256];
 
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        PGresult *result;
-
-        (void)snprintf(statement, sizeof statement,
-                       "INSERT INTO outbox_control (kind, name, value, reason) VALUES %s", rows[i]);
-        result = PQexec(fixture->conn, statement);
-        assert_string_equal(PQresultErrorField(result, PG_DIAG_SQLSTATE), "23514");
-        PQclear(result);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_refused(fixture, "outbox_control (kind, name, value, reason)", rows[i]);
     assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_control"), 0);
+}
+
+TEST(the_parked_table_refuses_a_state_that_does_not_fit_the_row)
+{
+    static const char *const rows[] = {
+        "('parked', NULL, NULL, NULL)",  "('retry', NULL, NULL, NULL)",
+        "('refused', NULL, NULL, NULL)", "('unsettled', NULL, NULL, NULL)",
+        "('behind', now(), NULL, NULL)", "('dead', now(), NULL, NULL)",
+        "('sent', now(), NULL, now())",  "('sent', NULL, NULL, NULL)",
+        "('dead', NULL, NULL, now())",   "('waiting', now(), NULL, NULL)",
+        "('paused', NULL, NULL, NULL)",  "('retry', now(), 'out/t', NULL)",
+        "('dead', NULL, 'out/t', NULL)",
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_refused(fixture, "outbox_parked (state, due, waits_for, sent_at)", rows[i]);
+    assert_int_equal(sql_number(fixture->conn, "SELECT count(*) FROM outbox_parked"), 0);
 }
 
 static void become(struct fixture *fixture, const char *role)
