@@ -45,8 +45,10 @@ static const struct {
     {"constraints", .text = "SET CONSTRAINTS ALL IMMEDIATE"},
     {"lock", .text = statement_lock},
     {"lock_slices", .text = statement_lock_slices, .when = BY_SLICE},
-    {"lock_parked_slices", .text = statement_lock_parked_slices, .when = BY_SLICE},
-    {"lock_refused_slices", .text = statement_lock_refused_slices, .when = BY_SLICE},
+    {"lock_parked_slices", .text = statement_lock_due_slices, .when = BY_SLICE,
+     .kind = CLAIM_PARKED},
+    {"lock_refused_slices", .text = statement_lock_due_slices, .when = BY_SLICE,
+     .kind = CLAIM_REFUSED},
     {"claim", .text = statement_claim_slices, .when = BY_SLICE, .rows = statement_claimed_rows},
     {"claim", .text = statement_claim_table_from, .when = UNORDERED | BOUNDED,
      .rows = statement_claimed_rows},
@@ -170,6 +172,13 @@ static const char *choose_waits(const void *about)
     return texts[((const struct lane_words *)about)->statement->kind];
 }
 
+static const char *choose_is_of_claim(const void *about)
+{
+    return ((const struct lane_words *)about)->statement->kind == CLAIM_PARKED
+               ? "{is_tried} AND {is_head}"
+               : "{is_note} AND (state = 'unsettled' OR {is_head})";
+}
+
 static const char *choose_waited_columns(const void *about)
 {
     static const char *const texts[] = {
@@ -268,6 +277,7 @@ static const struct sql_word words[] = {
     {"lock_mode", .choose = choose_lock_mode},
     {"blocked", .choose = choose_blocked},
     {"waits", .choose = choose_waits},
+    {"is_of_claim", .choose = choose_is_of_claim},
     {"waited_columns", .choose = choose_waited_columns},
     {"note_columns", .choose = choose_note_columns},
     {"lost_rows", .choose = choose_lost_rows},

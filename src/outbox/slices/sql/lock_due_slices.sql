@@ -1,4 +1,5 @@
--- Locks up to $1 free slices that have due notes of refused rows (catalog/refused.h), the longest due first.
+-- Locks up to $1 free slices that have due rows in the parked table, the longest due first: parked rows, or notes of
+-- refused rows (catalog/refused.h).
 -- $1 int4 how many; $2 int8 a bit for each sink that is away.
 WITH wal AS MATERIALIZED (
     {keep_position}
@@ -16,9 +17,8 @@ FROM (
             SELECT {slice_of_parked} AS slice
             FROM (
                 SELECT id, key, due FROM {parked} head
-                WHERE due <= statement_timestamp() AND {is_note}
+                WHERE due <= statement_timestamp() AND {is_of_claim}
                   AND {parked_sink_is_here:$2}
-                  AND (state = 'unsettled' OR {is_head})
                 ORDER BY due LIMIT 1000
             ) due_rows
             GROUP BY 1 ORDER BY min(due)
